@@ -28,65 +28,69 @@ pub enum Blame {
 /// The numbers of the `CUresult`s that the tuner tells apart.
 pub mod code {
     use super::CUresult as R;
+    use super::{Blame, Verdict};
+    const DEVICE: Blame = Blame::Device;
+    const CRASHED: Blame = Blame::Candidate(Verdict::Crashed);
+    const REFUSED: Blame = Blame::Candidate(Verdict::LaunchFailed);
     macro_rules! codes {
-        ($($name:ident = $result:ident, $meaning:literal;)*) => {
+        ($($name:ident = $result:ident, $blame:expr, $meaning:literal;)*) => {
             $(#[doc = concat!("`", stringify!($result), "`: ", $meaning, ".")]
             pub const $name: u32 = R::$result as u32;)*
-            /// All of them: number, the driver's name, what it means.
-            pub const ALL: &[(u32, &str, &str)] = &[
-                $(($name, stringify!($result), $meaning),)*
+            /// All of them: number, the driver's name, what it means, whose fault it is.
+            pub const ALL: &[(u32, &str, &str, Blame)] = &[
+                $(($name, stringify!($result), $meaning, $blame),)*
             ];
         };
     }
     codes! {
-        INVALID_VALUE = CUDA_ERROR_INVALID_VALUE, "an argument is over a limit of the device";
-        OUT_OF_MEMORY = CUDA_ERROR_OUT_OF_MEMORY, "the GPU's memory is full";
-        NOT_INITIALIZED = CUDA_ERROR_NOT_INITIALIZED, "the driver is not initialised";
-        DEINITIALIZED = CUDA_ERROR_DEINITIALIZED, "the driver is shutting down";
-        STUB_LIBRARY = CUDA_ERROR_STUB_LIBRARY, "libcuda is the toolkit's stub, not the driver";
-        DEVICE_UNAVAILABLE = CUDA_ERROR_DEVICE_UNAVAILABLE, "the GPU is held by another process";
-        NO_DEVICE = CUDA_ERROR_NO_DEVICE, "the driver sees no GPU";
-        INVALID_DEVICE = CUDA_ERROR_INVALID_DEVICE, "no such GPU";
-        DEVICE_NOT_LICENSED = CUDA_ERROR_DEVICE_NOT_LICENSED, "the GPU has no licence";
-        INVALID_IMAGE = CUDA_ERROR_INVALID_IMAGE, "the driver cannot read the machine code";
-        INVALID_CONTEXT = CUDA_ERROR_INVALID_CONTEXT, "the context is gone";
-        NO_BINARY_FOR_GPU = CUDA_ERROR_NO_BINARY_FOR_GPU, "the machine code is for another GPU";
-        ECC_UNCORRECTABLE = CUDA_ERROR_ECC_UNCORRECTABLE, "the GPU's memory has an uncorrectable error";
-        INVALID_PTX = CUDA_ERROR_INVALID_PTX, "the driver's compiler refuses the PTX";
-        NVLINK_UNCORRECTABLE = CUDA_ERROR_NVLINK_UNCORRECTABLE, "an uncorrectable NVLink error";
-        JIT_COMPILER_NOT_FOUND = CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "the driver's PTX compiler is missing";
-        UNSUPPORTED_PTX_VERSION = CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the code is of a newer CUDA than the driver";
-        OPERATING_SYSTEM = CUDA_ERROR_OPERATING_SYSTEM, "the operating system refused";
-        INVALID_HANDLE = CUDA_ERROR_INVALID_HANDLE, "a handle that is no more";
-        ILLEGAL_STATE = CUDA_ERROR_ILLEGAL_STATE, "not possible in this state";
-        NOT_FOUND = CUDA_ERROR_NOT_FOUND, "the code has no such kernel";
-        NOT_READY = CUDA_ERROR_NOT_READY, "not finished";
-        ILLEGAL_ADDRESS = CUDA_ERROR_ILLEGAL_ADDRESS, "the kernel used an address outside any allocation";
-        LAUNCH_OUT_OF_RESOURCES = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many registers or threads for a block";
-        LAUNCH_TIMEOUT = CUDA_ERROR_LAUNCH_TIMEOUT, "the display watchdog ended the kernel";
-        CONTEXT_IS_DESTROYED = CUDA_ERROR_CONTEXT_IS_DESTROYED, "the context is gone";
-        ASSERT = CUDA_ERROR_ASSERT, "a device-side assert";
-        HARDWARE_STACK_ERROR = CUDA_ERROR_HARDWARE_STACK_ERROR, "the kernel broke its call stack";
-        ILLEGAL_INSTRUCTION = CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction (a trap)";
-        MISALIGNED_ADDRESS = CUDA_ERROR_MISALIGNED_ADDRESS, "an access not aligned to its size";
-        INVALID_ADDRESS_SPACE = CUDA_ERROR_INVALID_ADDRESS_SPACE, "an instruction on the wrong address space";
-        INVALID_PC = CUDA_ERROR_INVALID_PC, "the program counter left the code";
-        LAUNCH_FAILED = CUDA_ERROR_LAUNCH_FAILED, "the kernel failed";
-        COOPERATIVE_LAUNCH_TOO_LARGE = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "more blocks than fit at once";
-        NOT_PERMITTED = CUDA_ERROR_NOT_PERMITTED, "not permitted";
-        NOT_SUPPORTED = CUDA_ERROR_NOT_SUPPORTED, "not supported by this GPU or driver";
-        SYSTEM_NOT_READY = CUDA_ERROR_SYSTEM_NOT_READY, "the system is not ready (is the fabric manager running?)";
-        SYSTEM_DRIVER_MISMATCH = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "kernel module and library are of different drivers; reboot after the update";
-        COMPAT_NOT_SUPPORTED = CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "the compatibility library does not support this GPU";
-        MPS_CONNECTION_FAILED = CUDA_ERROR_MPS_CONNECTION_FAILED, "no connection to the MPS server";
-        MPS_RPC_FAILURE = CUDA_ERROR_MPS_RPC_FAILURE, "the MPS server fails";
-        MPS_SERVER_NOT_READY = CUDA_ERROR_MPS_SERVER_NOT_READY, "the MPS server is not ready";
-        MPS_CLIENT_TERMINATED = CUDA_ERROR_MPS_CLIENT_TERMINATED, "the MPS server ended this client";
-        STREAM_CAPTURE_INVALIDATED = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "the recording of launches failed";
-        TENSOR_MEMORY_LEAK = CUDA_ERROR_TENSOR_MEMORY_LEAK, "tensor memory was not freed";
-        CONTAINED = CUDA_ERROR_CONTAINED, "an error was contained; the context is lost";
-        EXTERNAL_DEVICE = CUDA_ERROR_EXTERNAL_DEVICE, "another device failed";
-        UNKNOWN = CUDA_ERROR_UNKNOWN, "an unknown error of the driver";
+        INVALID_VALUE = CUDA_ERROR_INVALID_VALUE, REFUSED, "an argument is over a limit of the device";
+        OUT_OF_MEMORY = CUDA_ERROR_OUT_OF_MEMORY, Blame::Candidate(Verdict::OutOfMemory), "the GPU's memory is full";
+        NOT_INITIALIZED = CUDA_ERROR_NOT_INITIALIZED, DEVICE, "the driver is not initialised";
+        DEINITIALIZED = CUDA_ERROR_DEINITIALIZED, DEVICE, "the driver is shutting down";
+        STUB_LIBRARY = CUDA_ERROR_STUB_LIBRARY, DEVICE, "libcuda is the toolkit's stub, not the driver";
+        DEVICE_UNAVAILABLE = CUDA_ERROR_DEVICE_UNAVAILABLE, DEVICE, "the GPU is held by another process";
+        NO_DEVICE = CUDA_ERROR_NO_DEVICE, DEVICE, "the driver sees no GPU";
+        INVALID_DEVICE = CUDA_ERROR_INVALID_DEVICE, DEVICE, "no such GPU";
+        DEVICE_NOT_LICENSED = CUDA_ERROR_DEVICE_NOT_LICENSED, DEVICE, "the GPU has no licence";
+        INVALID_IMAGE = CUDA_ERROR_INVALID_IMAGE, REFUSED, "the driver cannot read the machine code";
+        INVALID_CONTEXT = CUDA_ERROR_INVALID_CONTEXT, DEVICE, "the context is gone";
+        NO_BINARY_FOR_GPU = CUDA_ERROR_NO_BINARY_FOR_GPU, REFUSED, "the machine code is for another GPU";
+        ECC_UNCORRECTABLE = CUDA_ERROR_ECC_UNCORRECTABLE, DEVICE, "the GPU's memory has an uncorrectable error";
+        INVALID_PTX = CUDA_ERROR_INVALID_PTX, REFUSED, "the driver's compiler refuses the PTX";
+        NVLINK_UNCORRECTABLE = CUDA_ERROR_NVLINK_UNCORRECTABLE, DEVICE, "an uncorrectable NVLink error";
+        JIT_COMPILER_NOT_FOUND = CUDA_ERROR_JIT_COMPILER_NOT_FOUND, REFUSED, "the driver's PTX compiler is missing";
+        UNSUPPORTED_PTX_VERSION = CUDA_ERROR_UNSUPPORTED_PTX_VERSION, REFUSED, "the code is of a newer CUDA than the driver";
+        OPERATING_SYSTEM = CUDA_ERROR_OPERATING_SYSTEM, DEVICE, "the operating system refused";
+        INVALID_HANDLE = CUDA_ERROR_INVALID_HANDLE, REFUSED, "a handle that is no more";
+        ILLEGAL_STATE = CUDA_ERROR_ILLEGAL_STATE, REFUSED, "not possible in this state";
+        NOT_FOUND = CUDA_ERROR_NOT_FOUND, REFUSED, "the code has no such kernel";
+        NOT_READY = CUDA_ERROR_NOT_READY, REFUSED, "not finished";
+        ILLEGAL_ADDRESS = CUDA_ERROR_ILLEGAL_ADDRESS, Blame::Candidate(Verdict::OutOfBounds), "the kernel used an address outside any allocation";
+        LAUNCH_OUT_OF_RESOURCES = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, REFUSED, "too many registers or threads for a block";
+        LAUNCH_TIMEOUT = CUDA_ERROR_LAUNCH_TIMEOUT, Blame::Candidate(Verdict::Timeout), "the display watchdog ended the kernel";
+        CONTEXT_IS_DESTROYED = CUDA_ERROR_CONTEXT_IS_DESTROYED, DEVICE, "the context is gone";
+        ASSERT = CUDA_ERROR_ASSERT, CRASHED, "a device-side assert";
+        HARDWARE_STACK_ERROR = CUDA_ERROR_HARDWARE_STACK_ERROR, CRASHED, "the kernel broke its call stack";
+        ILLEGAL_INSTRUCTION = CUDA_ERROR_ILLEGAL_INSTRUCTION, CRASHED, "an illegal instruction (a trap)";
+        MISALIGNED_ADDRESS = CUDA_ERROR_MISALIGNED_ADDRESS, Blame::Candidate(Verdict::Misaligned), "an access not aligned to its size";
+        INVALID_ADDRESS_SPACE = CUDA_ERROR_INVALID_ADDRESS_SPACE, CRASHED, "an instruction on the wrong address space";
+        INVALID_PC = CUDA_ERROR_INVALID_PC, CRASHED, "the program counter left the code";
+        LAUNCH_FAILED = CUDA_ERROR_LAUNCH_FAILED, CRASHED, "the kernel failed";
+        COOPERATIVE_LAUNCH_TOO_LARGE = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, REFUSED, "more blocks than fit at once";
+        NOT_PERMITTED = CUDA_ERROR_NOT_PERMITTED, REFUSED, "not permitted";
+        NOT_SUPPORTED = CUDA_ERROR_NOT_SUPPORTED, REFUSED, "not supported by this GPU or driver";
+        SYSTEM_NOT_READY = CUDA_ERROR_SYSTEM_NOT_READY, DEVICE, "the system is not ready (is the fabric manager running?)";
+        SYSTEM_DRIVER_MISMATCH = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, DEVICE, "kernel module and library are of different drivers; reboot after the update";
+        COMPAT_NOT_SUPPORTED = CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, DEVICE, "the compatibility library does not support this GPU";
+        MPS_CONNECTION_FAILED = CUDA_ERROR_MPS_CONNECTION_FAILED, DEVICE, "no connection to the MPS server";
+        MPS_RPC_FAILURE = CUDA_ERROR_MPS_RPC_FAILURE, DEVICE, "the MPS server fails";
+        MPS_SERVER_NOT_READY = CUDA_ERROR_MPS_SERVER_NOT_READY, DEVICE, "the MPS server is not ready";
+        MPS_CLIENT_TERMINATED = CUDA_ERROR_MPS_CLIENT_TERMINATED, DEVICE, "the MPS server ended this client";
+        STREAM_CAPTURE_INVALIDATED = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, REFUSED, "the recording of launches failed";
+        TENSOR_MEMORY_LEAK = CUDA_ERROR_TENSOR_MEMORY_LEAK, CRASHED, "tensor memory was not freed";
+        CONTAINED = CUDA_ERROR_CONTAINED, DEVICE, "an error was contained; the context is lost";
+        EXTERNAL_DEVICE = CUDA_ERROR_EXTERNAL_DEVICE, DEVICE, "another device failed";
+        UNKNOWN = CUDA_ERROR_UNKNOWN, DEVICE, "an unknown error of the driver";
     }
 }
 
@@ -111,61 +115,26 @@ impl CudaError {
         self
     }
 
+    /// What is known of it.
+    fn known(&self) -> Option<&'static (u32, &'static str, &'static str, Blame)> {
+        code::ALL.iter().find(|(number, ..)| *number == self.code)
+    }
+
     /// The driver's name of the error, and what it means.
     #[must_use]
     pub fn name(&self) -> String {
-        code::ALL
-            .iter()
-            .find(|(number, ..)| *number == self.code)
-            .map_or_else(
-                || "an error this version of tuner does not know".to_owned(),
-                |(_, name, meaning)| format!("{name}, {meaning}"),
-            )
+        self.known().map_or_else(
+            || "an error this version of tuner does not know".to_owned(),
+            |(_, name, meaning, _)| format!("{name}, {meaning}"),
+        )
     }
 
     /// Whose fault it is. Kernels fail asynchronously, so the error names the kernel whatever call
-    /// reports it.
+    /// reports it; one that is not known is refused before anything runs.
     #[must_use]
     pub fn blame(&self) -> Blame {
-        use code::*;
-        let verdict = match self.code {
-            ILLEGAL_ADDRESS => Verdict::OutOfBounds,
-            MISALIGNED_ADDRESS => Verdict::Misaligned,
-            LAUNCH_TIMEOUT => Verdict::Timeout,
-            ASSERT
-            | HARDWARE_STACK_ERROR
-            | ILLEGAL_INSTRUCTION
-            | INVALID_ADDRESS_SPACE
-            | INVALID_PC
-            | LAUNCH_FAILED
-            | TENSOR_MEMORY_LEAK => Verdict::Crashed,
-            OUT_OF_MEMORY => Verdict::OutOfMemory,
-            NOT_INITIALIZED
-            | DEINITIALIZED
-            | STUB_LIBRARY
-            | DEVICE_UNAVAILABLE
-            | NO_DEVICE
-            | INVALID_DEVICE
-            | DEVICE_NOT_LICENSED
-            | INVALID_CONTEXT
-            | ECC_UNCORRECTABLE
-            | NVLINK_UNCORRECTABLE
-            | CONTAINED
-            | OPERATING_SYSTEM
-            | CONTEXT_IS_DESTROYED
-            | SYSTEM_NOT_READY
-            | SYSTEM_DRIVER_MISMATCH
-            | COMPAT_NOT_SUPPORTED
-            | MPS_CONNECTION_FAILED
-            | MPS_RPC_FAILURE
-            | MPS_SERVER_NOT_READY
-            | MPS_CLIENT_TERMINATED
-            | EXTERNAL_DEVICE
-            | UNKNOWN => return Blame::Device,
-            // The rest is refused before anything runs.
-            _ => Verdict::LaunchFailed,
-        };
-        Blame::Candidate(verdict)
+        let refused = Blame::Candidate(Verdict::LaunchFailed);
+        self.known().map_or(refused, |(.., blame)| *blame)
     }
 
     /// Whether the context is of no use any more: every later call in this process fails too, and

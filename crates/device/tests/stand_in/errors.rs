@@ -29,7 +29,7 @@ fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
         "cuDevicePrimaryCtxRelease_v2",
     ];
     for call in CALLS {
-        for (number, name, _) in code::ALL {
+        for (number, name, ..) in code::ALL {
             let place = format!("{call} answers {name}");
             let error = CudaError::new(call, *number);
             let (driver, notes): (_, Rc<RefCell<Notes>>) =
