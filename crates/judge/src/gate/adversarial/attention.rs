@@ -1,5 +1,6 @@
 //! Hard inputs of attention: q [B, H, S, D], k and v [B, H, T, D], scales where there are any.
 
+use super::others::declared;
 use super::{Built, Case, Form, extreme, representable};
 
 /// Sequences longer than this have no selection: telling all keys apart costs their square.
@@ -219,9 +220,4 @@ fn contained(form: &Form<'_>, heads: &Heads) -> Option<Built> {
     let first_seeing = (heads.heads - 1) * heads.queries + blind;
     let excused = first_seeing * heads.depth..heads.heads * heads.queries * heads.depth;
     Some(built.excusing(vec![excused]))
-}
-
-/// What the declared fill gives: the clean run that a contained NaN is compared with.
-fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
-    super::others::declared(form, input, index)
 }

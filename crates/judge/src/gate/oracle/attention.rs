@@ -1,7 +1,7 @@
 //! O = softmax(scale · Q Kᵀ + mask) V.
 
 use super::panels::Panels;
-use super::{Expected, Oracle, OracleError, Problem, Tensor};
+use super::{Expected, Oracle, OracleError, Problem, Tensor, by_rows};
 use std::sync::{Arc, Mutex, PoisonError};
 use tuner_core::element::Element;
 
@@ -263,17 +263,7 @@ impl Attention {
 
 impl Oracle for Attention {
     fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
-        let mut expected = Vec::new();
-        let mut current = (u64::MAX, Vec::new());
-        for index in start..start + count {
-            let row = index / self.depth;
-            if current.0 != row {
-                current = (row, self.row(row));
-            }
-            let column = usize::try_from(index % self.depth).unwrap_or(0);
-            expected.extend(current.1.get(column).copied());
-        }
-        expected
+        by_rows(start..start + count, self.depth, |row| self.row(row))
     }
 
     fn together(&self) -> u64 {

@@ -58,15 +58,7 @@ impl Conv2d {
                 squares += product * product;
             }
         }
-        let root = squares.sqrt();
-        let u = self.out.element.unit_roundoff();
-        Expected {
-            value: sum,
-            tolerance: 1.05 * u * sum.abs()
-                + self.sums.products(root, sum)
-                + self.out.element.smallest_step(),
-            rms: (0.6 * u * sum).hypot(self.sums.products_rms(root, sum)),
-        }
+        self.sums.of_products(self.out.element, squares.sqrt(), sum)
     }
 }
 

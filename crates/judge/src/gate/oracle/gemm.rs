@@ -108,16 +108,9 @@ impl Gemm {
 
     /// An element whose products add up to `sum`, and their squares to `squares`.
     fn element(&self, sum: f64, squares: f64) -> Expected {
-        let value = self.alpha * sum;
         let root = self.alpha.abs() * squares.sqrt();
-        let u = self.out.element.unit_roundoff();
-        Expected {
-            value,
-            tolerance: 1.05 * u * value.abs()
-                + self.sums.products(root, value)
-                + self.out.element.smallest_step(),
-            rms: (0.6 * u * value).hypot(self.sums.products_rms(root, value)),
-        }
+        let element = self.out.element;
+        self.sums.of_products(element, root, self.alpha * sum)
     }
 }
 

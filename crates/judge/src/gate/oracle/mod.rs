@@ -13,6 +13,7 @@ pub(super) mod panels;
 mod row;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::record::Verdict;
@@ -215,6 +216,25 @@ fn rows_together(columns: u64) -> u64 {
     columns * ELEMENTS.div_ceil(columns)
 }
 
+/// Elements of a range, of rows that are worked out whole, each once.
+fn by_rows(
+    range: Range<u64>,
+    columns: u64,
+    work_out: impl Fn(u64) -> Vec<Expected>,
+) -> Vec<Expected> {
+    let mut expected = Vec::new();
+    let mut current = (u64::MAX, Vec::new());
+    for index in range {
+        let row = index / columns;
+        if current.0 != row {
+            current = (row, work_out(row));
+        }
+        let column = usize::try_from(index % columns).unwrap_or(0);
+        expected.extend(current.1.get(column).copied());
+    }
+    expected
+}
+
 /// How an honest kernel adds up the terms of one result, and what that may cost.
 #[derive(Debug, Clone, Copy)]
 struct Sums {
@@ -234,6 +254,19 @@ impl Sums {
             terms: terms as f64,
             u: out.element.accumulator().unit_roundoff(),
             bits: bits.map(|element| 8 * element.size()).min().unwrap_or(64),
+        }
+    }
+
+    /// What is expected of an output of this type: a sum of products to `value` whose root sum of
+    /// squares is `root`, rounded once.
+    fn of_products(&self, element: Element, root: f64, value: f64) -> Expected {
+        let u = element.unit_roundoff();
+        Expected {
+            value,
+            tolerance: 1.05 * u * value.abs()
+                + self.products(root, value)
+                + element.smallest_step(),
+            rms: (0.6 * u * value).hypot(self.products_rms(root, value)),
         }
     }
 

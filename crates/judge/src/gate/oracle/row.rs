@@ -1,6 +1,6 @@
 //! Operations on rows: softmax, layer normalisation, sum.
 
-use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};
+use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, by_rows, rows_together};
 use tuner_core::element::Element;
 
 /// What is computed of each row.
@@ -173,22 +173,12 @@ impl Row {
 
 impl Oracle for Row {
     fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
-        if self.operation == Operation::Sum {
-            return (start..start + count)
-                .flat_map(|row| self.row(row))
-                .collect();
-        }
-        let mut expected = Vec::new();
-        let mut current = (u64::MAX, Vec::new());
-        for index in start..start + count {
-            let row = index / self.length;
-            if current.0 != row {
-                current = (row, self.row(row));
-            }
-            let column = usize::try_from(index % self.length).unwrap_or(0);
-            expected.extend(current.1.get(column).copied());
-        }
-        expected
+        // A sum is one element a row.
+        let columns = match self.operation {
+            Operation::Sum => 1,
+            _ => self.length,
+        };
+        by_rows(start..start + count, columns, |row| self.row(row))
     }
 
     fn work(&self) -> u64 {
