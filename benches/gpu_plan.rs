@@ -173,7 +173,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let code = as_image(compile(&compiler, "scale.cu", SOURCE, "scale", ARCH)?);
     let reference = as_image(compile(&compiler, "plain.cu", REFERENCE, "plain", ARCH)?);
     let mut bench = Bench {
-        session: GpuSession::new(gpu, Helpers::new(helpers), Monitor::blind()),
+        session: GpuSession::new(gpu, Helpers::new(helpers), Monitor::default()),
         references: References::default(),
     };
     let text = |fault: Judgement| fault.to_string();

@@ -43,7 +43,7 @@ fn session() -> GpuSession {
     let arch = vgpu::Arch::by_name("l4").expect("a table");
     let gpu = Gpu::open(Box::new(VirtualDriver::of(arch)), 0).expect("the stand-in opens");
     let helpers = Helpers::compile(&compiler(), ARCH).expect("they compile");
-    GpuSession::new(gpu, Helpers::new(as_image(helpers)), Monitor::blind())
+    GpuSession::new(gpu, Helpers::new(as_image(helpers)), Monitor::default())
 }
 
 /// Expectations by a formula, with values that are not finite among them.

@@ -32,7 +32,7 @@ pub(super) fn run(ordinal: u32, args: &OnceArgs) -> Result<(Value, bool), CliErr
     let driver = open_driver().map_err(usage)?;
     let gpu = Gpu::open(driver, ordinal)?;
     let helpers = Helpers::new(helpers.packed(carry));
-    let mut session = GpuSession::new(gpu, helpers, Monitor::blind());
+    let mut session = GpuSession::new(gpu, helpers, Monitor::default());
     let mut rows = Vec::new();
     for config in &args.config {
         let plan = bench.plan(config)?.packed(carry);

@@ -213,7 +213,7 @@ fn driver_facts(tried: &mut Tried) -> Result<String, String> {
 
 fn nvml(tried: &mut Tried) -> Result<String, String> {
     // Optional: its absence is a fact, not a failure.
-    Ok(match tried.session.monitor().health() {
+    Ok(match tried.session.monitor.health() {
         Some(health) => format!(
             "{:?} MHz, {:?} °C, slowed: {:?}, processes: {}",
             health.clock_mhz,
@@ -228,7 +228,7 @@ fn nvml(tried: &mut Tried) -> Result<String, String> {
 fn attributes(tried: &mut Tried) -> Result<String, String> {
     let facts = tried
         .session
-        .gpu_mut()
+        .gpu
         .kernel_facts(&tried.code, "triple", u64::from(BLOCK), 0)
         .map_err(words)?;
     let detail = format!("{facts:?}");
@@ -426,7 +426,7 @@ fn illegal_address(tried: &mut Tried) -> Result<String, String> {
     };
     let near = triple(&tried.code, 0.0);
     let after = run(&mut tried.session, &near);
-    let corrupted = tried.session.gpu().corrupted().is_some() && after.is_err();
+    let corrupted = tried.session.gpu.corrupted().is_some() && after.is_err();
     holds(
         fault.verdict == Verdict::OutOfBounds && corrupted,
         words(fault),

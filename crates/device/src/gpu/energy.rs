@@ -1,7 +1,6 @@
 //! What a GPU draws while it runs one subject.
 
 use super::driver::{Event, GraphExec};
-use super::meter::note;
 use super::nvml::EnergyCounter as _;
 use super::session::GpuSession;
 use std::time::Instant;
@@ -67,7 +66,7 @@ impl GpuSession {
             }
             ended
         });
-        note(&mut self.spent.timing, began);
+        self.spent.timing += began.elapsed();
         let drawn = drawn?;
         ended.map(|()| drawn)
     }

@@ -79,8 +79,8 @@ impl GpuSession {
     /// # Errors
     /// The device failed.
     pub fn examine(&mut self, load: Duration) -> Result<Examination, Judgement> {
-        let idle = self.monitor().health();
-        let promise = self.gpu().facts().promise();
+        let idle = self.monitor.health();
+        let promise = self.gpu.facts().promise();
         let calibration = Calibration::measure(self, promise)?;
         let probe = if calibration.tensor_tflops.is_some() {
             Probe::Tensor
@@ -96,7 +96,7 @@ impl GpuSession {
             times.push(sample.micros);
             clocks.extend(sample.clock_mhz);
         }
-        let loaded = self.monitor().health();
+        let loaded = self.monitor.health();
         self.margin = Margin::default();
         let mut nulls = Vec::new();
         for _ in 0..NULL_SAMPLES {

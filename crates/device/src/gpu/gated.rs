@@ -1,8 +1,9 @@
 //! What the gate asks of a GPU.
 
 use super::driver::DevicePointer;
+use super::helpers::{config, entry};
 use super::launches::ready;
-use super::meter::note;
+use super::scan::{THREADS, UNIT_BYTES, parameter, type_code};
 use super::session::GpuSession;
 use crate::step::Step;
 use std::ops::Range;
@@ -77,11 +78,17 @@ impl Session for GpuSession {
     }
 
     fn release(&mut self, kept: Kept) {
-        self.release_kept(kept);
+        if let Some(place) = self.resident.kept.remove(&kept.0)
+            && place.owned
+        {
+            self.free(&place.buffer);
+        }
     }
 
     fn release_all(&mut self) {
-        self.release_all_kept();
+        let all: Vec<usize> = self.resident.kept.keys().copied().collect();
+        all.into_iter()
+            .for_each(|number| self.release(Kept(number)));
     }
 
     fn fetch(&mut self, kept: Kept) -> Result<Vec<u8>, Judgement> {
@@ -100,7 +107,23 @@ impl Session for GpuSession {
         pattern: &[u8],
         run: u64,
     ) -> Result<Option<u64>, Judgement> {
-        self.first_run_of(kept, pattern, run)
+        let buffer = self.kept(kept)?;
+        let mut word = [0; 8];
+        let size = pattern.len().min(8);
+        word[..size].copy_from_slice(&pattern[..size]);
+        let found = self.look(|session, out| {
+            let parameters = vec![
+                parameter(buffer.at().address()),
+                parameter(buffer.bytes / (size as u64).max(1)),
+                (size as u32).to_le_bytes().to_vec(),
+                word.to_vec(),
+                parameter(run),
+                parameter(out.plus(16).address()),
+            ];
+            let config = session.over(parameters);
+            session.queue(entry::RUN, &config)
+        })?;
+        Ok((found[2] != u64::MAX).then_some(found[2]))
     }
 
     fn tally(
@@ -110,7 +133,33 @@ impl Session for GpuSession {
         key: &ContentHash,
         make: &mut dyn FnMut() -> Wanted,
     ) -> Result<Option<Tally>, Judgement> {
-        self.tallied(kept, element, key, make)
+        let Some(code) = type_code(element) else {
+            return Ok(None);
+        };
+        let Some(wanted) = self.expectations(key, make)? else {
+            return Ok(None);
+        };
+        let (values, units) = (&wanted[0], &wanted[1]);
+        let count = units.bytes / UNIT_BYTES;
+        let buffer = self.kept(kept)?;
+        let found = self.look(|session, out| {
+            let parameters = vec![
+                parameter(buffer.at().address()),
+                code.to_le_bytes().to_vec(),
+                parameter(values.at().address()),
+                parameter(units.at().address()),
+                parameter(count),
+                parameter(out.address()),
+            ];
+            let blocks = count.div_ceil(u64::from(THREADS));
+            let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+            session.queue(entry::COMPARE, &config(blocks, THREADS, parameters))
+        })?;
+        Ok(Some(Tally {
+            max_error: f64::from_bits(found[0]),
+            wrong: found[1],
+            first_wrong: (found[2] != u64::MAX).then_some(found[2]),
+        }))
     }
 
     fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement> {
@@ -154,7 +203,7 @@ impl Session for GpuSession {
             driver.launch(ready.function, stream, &ready.config)?;
             driver.stream_synchronize(stream)
         });
-        note(&mut self.spent.gate, began);
+        self.spent.gate += began.elapsed();
         self.announce(Step::Gate);
         launched?;
         let mut hazards = Vec::new();

@@ -1,7 +1,7 @@
 //! Where the time of a GPU's worker goes.
 
 use serde::{Deserialize, Serialize};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time of a worker, by what it was spent on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,11 +40,6 @@ impl Spent {
         self.load += more.load;
         self.total += more.total;
     }
-}
-
-/// Adds the time since `began` to what is spent on something.
-pub(super) fn note(spent: &mut Duration, began: Instant) {
-    *spent += began.elapsed();
 }
 
 #[cfg(test)]

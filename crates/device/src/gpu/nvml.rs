@@ -8,13 +8,13 @@ use nvml_wrapper::{Device, Nvml};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 
-/// Watches one GPU.
-#[derive(Debug)]
+/// Watches one GPU; by default none, and sees nothing.
+#[derive(Debug, Default)]
 pub struct Monitor {
     nvml: Option<Nvml>,
     uuid: String,
     /// What counts the energy in the place of NVML, where tests stand in for the GPU.
-    counter: Option<Box<dyn EnergyCounter>>,
+    pub counter: Option<Box<dyn EnergyCounter>>,
 }
 
 /// A device's count of the energy that it has used.
@@ -94,25 +94,6 @@ impl Monitor {
             nvml,
             uuid: uuid.to_owned(),
             counter: None,
-        }
-    }
-
-    /// A monitor that sees nothing.
-    #[must_use]
-    pub fn blind() -> Self {
-        Self {
-            nvml: None,
-            uuid: String::new(),
-            counter: None,
-        }
-    }
-
-    /// The same with another count of the energy.
-    #[must_use]
-    pub fn counting(self, counter: Box<dyn EnergyCounter>) -> Self {
-        Self {
-            counter: Some(counter),
-            ..self
         }
     }
 

@@ -4,20 +4,22 @@
 use super::driver::{DevicePointer, LaunchConfig};
 use super::helpers::{config, entry};
 use super::session::{Buffer, GpuSession};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::judgement::Judgement;
 use tuner_core::units::ContentHash;
-use tuner_judge::session::{Kept, Tally, Wanted};
+use tuner_judge::session::{Kept, Wanted};
 
 /// Threads of a block.
-const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 256;
 /// Blocks a multiprocessor of what goes over a whole buffer.
 const BLOCKS: u32 = 8;
 /// Words of a verdict, and what they hold before: largest error, count, first place.
 const WORDS: usize = 3;
 const NOTHING: [u64; WORDS] = [0, 0, u64::MAX];
+/// Bytes of a run of elements that are compared.
+pub(super) const UNIT_BYTES: u64 = 32;
 /// Share of the GPU's memory for inputs that stay, and for expectations that stay: one in so many
 /// each.
 const MEMORY_SHARE: u64 = 8;
@@ -25,48 +27,66 @@ const MEMORY_SHARE: u64 = 8;
 /// What stays on the device.
 #[derive(Default)]
 pub(super) struct Resident {
-    inputs: Vec<(Arc<[u8]>, Buffer)>,
-    wanted: Vec<(ContentHash, Expectations)>,
-    kept: BTreeMap<usize, Place>,
+    inputs: Staying<Arc<[u8]>>,
+    /// Values and units of each.
+    wanted: Staying<ContentHash>,
+    pub(super) kept: BTreeMap<usize, Place>,
     next: usize,
     words: Option<Buffer>,
-    bytes: HashMap<Sort, u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Sort {
-    Input,
-    Wanted,
+/// Buffers by what they hold; what was used last is the last.
+struct Staying<K>(Vec<(K, Vec<Buffer>)>);
+
+impl<K> Default for Staying<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
 }
 
-#[derive(Clone)]
-struct Expectations {
-    values: Buffer,
-    units: Buffer,
-    count: u64,
+impl<K> Staying<K> {
+    fn bytes(&self) -> u64 {
+        let buffers = self.0.iter().flat_map(|(_, buffers)| buffers);
+        buffers.map(|buffer| buffer.bytes).sum()
+    }
+
+    /// The buffers of a key that is known.
+    fn used(&mut self, is_it: impl Fn(&K) -> bool) -> Option<Vec<Buffer>> {
+        let at = self.0.iter().position(|(key, _)| is_it(key))?;
+        let used = self.0.remove(at);
+        let buffers = used.1.clone();
+        self.0.push(used);
+        Some(buffers)
+    }
+
+    /// Takes out what has stayed longest.
+    fn oldest(&mut self) -> Option<Vec<Buffer>> {
+        (!self.0.is_empty()).then(|| self.0.remove(0).1)
+    }
 }
 
 /// A kept buffer; one of a subject is not freed with its contents.
-struct Place {
-    buffer: Buffer,
-    owned: bool,
+pub(super) struct Place {
+    pub(super) buffer: Buffer,
+    pub(super) owned: bool,
 }
 
 impl Resident {
     /// Device memory that it takes.
     pub(super) fn bytes(&self) -> u64 {
         let kept = self.kept.values().filter(|place| place.owned);
-        self.bytes.values().sum::<u64>() + kept.map(|place| place.buffer.bytes).sum::<u64>()
+        let kept: u64 = kept.map(|place| place.buffer.bytes).sum();
+        self.inputs.bytes() + self.wanted.bytes() + kept
     }
 }
 
 /// Bytes as the kernel takes them.
-fn parameter(word: u64) -> Vec<u8> {
+pub(super) fn parameter(word: u64) -> Vec<u8> {
     word.to_le_bytes().to_vec()
 }
 
 /// How `tuner_compare` calls an element type; `None` where the host must compare.
-fn type_code(element: Element) -> Option<u32> {
+pub(super) fn type_code(element: Element) -> Option<u32> {
     match element {
         Element::F16 => Some(0),
         Element::Bf16 => Some(1),
@@ -92,48 +112,17 @@ impl GpuSession {
         })
     }
 
-    pub(super) fn release_kept(&mut self, kept: Kept) {
-        if let Some(place) = self.resident.kept.remove(&kept.0)
-            && place.owned
-        {
-            self.free(&place.buffer);
-        }
-    }
-
-    pub(super) fn release_all_kept(&mut self) {
-        let all: Vec<usize> = self.resident.kept.keys().copied().collect();
-        all.into_iter()
-            .for_each(|number| self.release_kept(Kept(number)));
-    }
-
-    /// Frees the input or expectation that has stayed longest; whether there was one.
+    /// Frees the expectation or input that has stayed longest; whether there was one.
     pub(super) fn evict(&mut self) -> bool {
-        if !self.resident.wanted.is_empty() {
-            let (_, old) = self.resident.wanted.remove(0);
-            self.lose(Sort::Wanted, old.values.bytes + old.units.bytes);
-            self.free(&old.values);
-            self.free(&old.units);
-            return true;
-        }
-        if !self.resident.inputs.is_empty() {
-            let (_, old) = self.resident.inputs.remove(0);
-            self.lose(Sort::Input, old.bytes);
-            self.free(&old);
-            return true;
-        }
-        false
+        let old = self.resident.wanted.oldest();
+        let old = old.or_else(|| self.resident.inputs.oldest());
+        old.iter().flatten().for_each(|buffer| self.free(buffer));
+        old.is_some()
     }
 
-    fn lose(&mut self, sort: Sort, bytes: u64) {
-        let held = self.resident.bytes.entry(sort).or_default();
-        *held = held.saturating_sub(bytes);
-    }
-
-    /// Whether so many bytes more may stay.
-    fn has_room(&self, sort: Sort, bytes: u64) -> bool {
-        let most = self.gpu.facts().memory_bytes / MEMORY_SHARE;
-        let held = self.resident.bytes.get(&sort).copied().unwrap_or(0);
-        held.saturating_add(bytes) <= most
+    /// Most that inputs, and that expectations may take.
+    fn room(&self) -> u64 {
+        self.gpu.facts().memory_bytes / MEMORY_SHARE
     }
 
     /// The input on the device, uploaded where it is new; `None` where there is no room for it.
@@ -141,33 +130,27 @@ impl GpuSession {
         &mut self,
         bytes: &Arc<[u8]>,
     ) -> Result<Option<DevicePointer>, Judgement> {
-        let known = |(input, _): &(Arc<[u8]>, Buffer)| Arc::ptr_eq(input, bytes);
-        if let Some(at) = self.resident.inputs.iter().position(known) {
-            // Used last: others go first.
-            let used = self.resident.inputs.remove(at);
-            let place = used.1.at();
-            self.resident.inputs.push(used);
-            return Ok(Some(place));
+        let known = |input: &Arc<[u8]>| Arc::ptr_eq(input, bytes);
+        if let Some(known) = self.resident.inputs.used(known) {
+            return Ok(known.first().map(Buffer::at));
         }
         let size = bytes.len() as u64;
-        while !self.has_room(Sort::Input, size) {
-            if self.resident.inputs.is_empty() {
+        while self.resident.inputs.bytes().saturating_add(size) > self.room() {
+            let Some(old) = self.resident.inputs.oldest() else {
                 return Ok(None);
-            }
-            let (_, old) = self.resident.inputs.remove(0);
-            self.lose(Sort::Input, old.bytes);
-            self.free(&old);
+            };
+            old.iter().for_each(|buffer| self.free(buffer));
         }
         let mut buffer = self.guarded("an input that stays", size)?;
         self.fill_input(&mut buffer, bytes)?;
         let place = buffer.at();
-        self.resident.inputs.push((Arc::clone(bytes), buffer));
-        *self.resident.bytes.entry(Sort::Input).or_default() += size;
+        let entry = (Arc::clone(bytes), vec![buffer]);
+        self.resident.inputs.0.push(entry);
         Ok(Some(place))
     }
 
     /// Queues one of the looks, and reads its words.
-    fn look(
+    pub(super) fn look(
         &mut self,
         work: impl FnOnce(&mut Self, DevicePointer) -> Result<(), Judgement>,
     ) -> Result<[u64; WORDS], Judgement> {
@@ -195,7 +178,7 @@ impl GpuSession {
         Ok(found)
     }
 
-    fn over(&self, parameters: Vec<Vec<u8>>) -> LaunchConfig {
+    pub(super) fn over(&self, parameters: Vec<Vec<u8>>) -> LaunchConfig {
         config(self.gpu.facts().sm_count * BLOCKS, THREADS, parameters)
     }
 
@@ -235,79 +218,15 @@ impl GpuSession {
         Ok(found[1] == 0)
     }
 
-    /// The first of `run` elements in a row that hold the pattern.
-    pub(super) fn first_run_of(
-        &mut self,
-        kept: Kept,
-        pattern: &[u8],
-        run: u64,
-    ) -> Result<Option<u64>, Judgement> {
-        let buffer = self.kept(kept)?;
-        let mut word = [0; 8];
-        let size = pattern.len().min(8);
-        word[..size].copy_from_slice(&pattern[..size]);
-        let found = self.look(|session, out| {
-            let parameters = vec![
-                parameter(buffer.at().address()),
-                parameter(buffer.bytes / (size as u64).max(1)),
-                (size as u32).to_le_bytes().to_vec(),
-                word.to_vec(),
-                parameter(run),
-                parameter(out.plus(16).address()),
-            ];
-            let config = session.over(parameters);
-            session.queue(entry::RUN, &config)
-        })?;
-        Ok((found[2] != u64::MAX).then_some(found[2]))
-    }
-
-    /// Compares kept contents with what is wanted; `None` where there is no room for that, or for a
-    /// type that the host compares.
-    pub(super) fn tallied(
-        &mut self,
-        kept: Kept,
-        element: Element,
-        key: &ContentHash,
-        make: &mut dyn FnMut() -> Wanted,
-    ) -> Result<Option<Tally>, Judgement> {
-        let Some(code) = type_code(element) else {
-            return Ok(None);
-        };
-        let Some(wanted) = self.expectations(key, make)? else {
-            return Ok(None);
-        };
-        let buffer = self.kept(kept)?;
-        let found = self.look(|session, out| {
-            let parameters = vec![
-                parameter(buffer.at().address()),
-                code.to_le_bytes().to_vec(),
-                parameter(wanted.values.at().address()),
-                parameter(wanted.units.at().address()),
-                parameter(wanted.count),
-                parameter(out.address()),
-            ];
-            let blocks = wanted.count.div_ceil(u64::from(THREADS));
-            let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-            session.queue(entry::COMPARE, &config(blocks, THREADS, parameters))
-        })?;
-        Ok(Some(Tally {
-            max_error: f64::from_bits(found[0]),
-            wrong: found[1],
-            first_wrong: (found[2] != u64::MAX).then_some(found[2]),
-        }))
-    }
-
-    fn expectations(
+    /// Values and units of what is wanted, uploaded where they are new; `None` where there is no room for
+    /// them.
+    pub(super) fn expectations(
         &mut self,
         key: &ContentHash,
         make: &mut dyn FnMut() -> Wanted,
-    ) -> Result<Option<Expectations>, Judgement> {
-        let known = |(name, _): &(ContentHash, Expectations)| name == key;
-        if let Some(at) = self.resident.wanted.iter().position(known) {
-            let used = self.resident.wanted.remove(at);
-            let found = used.1.clone();
-            self.resident.wanted.push(used);
-            return Ok(Some(found));
+    ) -> Result<Option<Vec<Buffer>>, Judgement> {
+        if let Some(known) = self.resident.wanted.used(|name| name == key) {
+            return Ok(Some(known));
         }
         let wanted = make();
         let values: Vec<u8> = wanted
@@ -322,26 +241,20 @@ impl GpuSession {
         let words = wanted.units.iter().flat_map(word);
         let units: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
         let size = (values.len() + units.len()) as u64;
-        while !self.has_room(Sort::Wanted, size) {
-            if self.resident.wanted.is_empty() || !self.evict() {
+        while self.resident.wanted.bytes().saturating_add(size) > self.room() {
+            let Some(old) = self.resident.wanted.oldest() else {
                 return Ok(None);
-            }
+            };
+            old.iter().for_each(|buffer| self.free(buffer));
         }
-        let mut both = [
+        let mut both = vec![
             self.guarded("expectations", values.len() as u64)?,
             self.guarded("runs of expectations", units.len() as u64)?,
         ];
         for (buffer, bytes) in both.iter_mut().zip([&values, &units]) {
             self.fill_input(buffer, bytes)?;
         }
-        let [values, units] = both;
-        let made = Expectations {
-            values,
-            units,
-            count: wanted.units.len() as u64,
-        };
-        self.resident.wanted.push((key.clone(), made.clone()));
-        *self.resident.bytes.entry(Sort::Wanted).or_default() += size;
-        Ok(Some(made))
+        self.resident.wanted.0.push((key.clone(), both.clone()));
+        Ok(Some(both))
     }
 }

@@ -4,7 +4,7 @@ use super::context::Gpu;
 use super::driver::DevicePointer;
 use super::examine::Margin;
 use super::helpers::Helpers;
-use super::meter::{Spent, note};
+use super::meter::Spent;
 use super::nvml::Monitor;
 use super::scan::Resident;
 use super::stopwatch::STAMPS_BYTES;
@@ -68,9 +68,11 @@ impl Buffer {
 
 /// A session on a real GPU.
 pub struct GpuSession {
-    pub(super) gpu: Gpu,
+    /// The GPU.
+    pub gpu: Gpu,
     pub(super) helpers: Helpers,
-    pub(super) monitor: Monitor,
+    /// Clocks, heat and other processes.
+    pub monitor: Monitor,
     pub(super) buffers: Vec<Buffer>,
     /// Buffers whose contents are kept: they are no longer the run's to free.
     pub(super) taken: Vec<bool>,
@@ -87,7 +89,7 @@ pub struct GpuSession {
     /// How closely the host has kept ahead.
     pub(super) margin: Margin,
     /// Where the time goes.
-    pub(super) spent: Spent,
+    pub spent: Spent,
     /// Launches of the stamping kernel so far.
     pub(super) ticket: u64,
     /// Told when a launch begins and when it has ended.
@@ -147,23 +149,6 @@ impl GpuSession {
         let stamps = self.guarded("clock stamps", STAMPS_BYTES)?;
         self.stamps = Some(stamps.clone());
         Ok(stamps)
-    }
-
-    /// The GPU.
-    #[must_use]
-    pub fn gpu(&self) -> &Gpu {
-        &self.gpu
-    }
-
-    /// The GPU, to ask about kernels.
-    pub fn gpu_mut(&mut self) -> &mut Gpu {
-        &mut self.gpu
-    }
-
-    /// Clocks, heat and other processes.
-    #[must_use]
-    pub fn monitor(&self) -> &Monitor {
-        &self.monitor
     }
 
     /// Forgets everything of the last job but the subjects that are still loaded.
@@ -258,7 +243,7 @@ impl GpuSession {
             driver.stream_synchronize(stream)?;
             driver.copy_to_device(at, bytes)
         });
-        note(&mut self.spent.copies, began);
+        self.spent.copies += began.elapsed();
         copied
     }
 
@@ -280,16 +265,6 @@ impl GpuSession {
             self.gpu
                 .call(|driver, stream| driver.fill_bytes(at, INPUT_GUARD, length, stream))
         })
-    }
-
-    /// Notes that code was loaded since then.
-    pub fn note_load(&mut self, began: Instant) {
-        note(&mut self.spent.load, began);
-    }
-
-    /// Takes what was spent since the last time.
-    pub fn take_spent(&mut self) -> Spent {
-        std::mem::take(&mut self.spent)
     }
 
     /// Fills the buffer with repeats of a pattern.
@@ -342,7 +317,7 @@ impl GpuSession {
             driver.stream_synchronize(stream)?;
             driver.copy_from_device(&mut bytes, at)
         })?;
-        note(&mut self.spent.copies, began);
+        self.spent.copies += began.elapsed();
         Ok(bytes)
     }
 

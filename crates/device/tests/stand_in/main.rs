@@ -119,7 +119,7 @@ fn session(driver: Failing<VirtualDriver>) -> Result<GpuSession, GpuError> {
     let gpu = Gpu::open(Box::new(driver), 0)?;
     let helpers = Helpers::new(code_of(HELPERS));
     // The stand-in knows our kernels by name only: what they compute is tried in tests/device_gate.rs.
-    let session = GpuSession::new(gpu, helpers, Monitor::blind());
+    let session = GpuSession::new(gpu, helpers, Monitor::default());
     Ok(session.comparing_on_host())
 }
 
@@ -157,7 +157,7 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Judgem
 fn everything(driver: Failing<VirtualDriver>) -> Result<(), Result<GpuError, (Judgement, bool)>> {
     let mut session = session(driver).map_err(Ok)?;
     let all = all_steps(&mut session);
-    let corrupted = session.gpu().corrupted().is_some();
+    let corrupted = session.gpu.corrupted().is_some();
     // What happens to be tolerated is still noted.
     match all {
         Ok(()) if corrupted => Err(Err((Judgement::new(Verdict::Ok, String::new()), true))),
@@ -168,7 +168,7 @@ fn everything(driver: Failing<VirtualDriver>) -> Result<(), Result<GpuError, (Ju
 
 fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
     let plan = plan(0.0);
-    session.gpu_mut().kernel_facts(&plan.code, "scale", 64, 0)?;
+    session.gpu.kernel_facts(&plan.code, "scale", 64, 0)?;
     run(session, &plan)?;
     let mut together = plan.clone();
     together.launches[0].cooperative = true;
@@ -229,12 +229,12 @@ fn a_write_just_outside_a_buffer_is_seen_in_its_guard_regions_and_one_far_outsid
             "{:?}",
             report.hazards
         );
-        assert!(session.gpu().corrupted().is_none());
+        assert!(session.gpu.corrupted().is_none());
     }
     let mut session = sound();
     let fault = run(&mut session, &plan(1e7)).unwrap_err();
     assert_eq!(fault.verdict, Verdict::OutOfBounds, "{fault:?}");
-    assert!(session.gpu().corrupted().is_some() && !session.gpu().is_device_fault());
+    assert!(session.gpu.corrupted().is_some() && !session.gpu.is_device_fault());
     // From here on nothing works in this process, and every answer says why.
     let fault = run(&mut session, &plan(0.0)).unwrap_err();
     assert!(fault.detail.contains("ILLEGAL_ADDRESS"), "{fault:?}");
@@ -407,7 +407,8 @@ fn a_window_of_the_energy_counter_holds_what_the_launches_draw() {
     let driver = VirtualDriver::of(arch()).costing(Costs::NONE, Some(10.0));
     let meter = Meter(driver.gauges());
     let gpu = Gpu::open(Box::new(driver), 0).expect("the stand-in opens");
-    let monitor = Monitor::blind().counting(Box::new(meter));
+    let mut monitor = Monitor::default();
+    monitor.counter = Some(Box::new(meter));
     let mut session = GpuSession::new(gpu, Helpers::new(code_of(HELPERS)), monitor);
     let subject = session.load_subject(&plan(0.0), 7).unwrap();
     let draw = session.draw(subject, 20, 400).unwrap();

@@ -75,9 +75,7 @@ impl Cuda {
                     gpu::facts::start(&mut *driver)?;
                     let facts = gpu::GpuFacts::read(&mut *driver, self.ordinal)?;
                     let mut monitor = Monitor::open(&facts.uuid);
-                    if let Some(counter) = counter {
-                        monitor = monitor.counting(counter);
-                    }
+                    monitor.counter = counter;
                     let health = monitor.health();
                     Ok((Gpu::open(driver, self.ordinal)?, monitor, health))
                 });
@@ -91,7 +89,7 @@ impl Cuda {
         if gpu::stand_in::installed().is_some_and(|stand_in| stand_in.compares_on_host) {
             session = session.comparing_on_host();
         }
-        if let Err(fault) = session.gpu_mut().kernel_facts(&helpers, PROBE, 32, 0) {
+        if let Err(fault) = session.gpu.kernel_facts(&helpers, PROBE, 32, 0) {
             let (major, minor) = facts.cuda;
             return Response::Failed(format!(
                 "the driver, which supports CUDA up to {major}.{minor}, refuses what NVRTC compiles \
@@ -135,16 +133,14 @@ impl Served for Cuda {
             Err(Failure::Oracle(error)) => Response::Unusable(error.to_string()),
             Err(Failure::Pipe(error)) => return Err(error),
         };
-        Ok(match bench.session.gpu().corrupted() {
-            Some(error) if bench.session.gpu().is_device_fault() => {
-                Response::Lost(error.to_string())
-            }
+        Ok(match bench.session.gpu.corrupted() {
+            Some(error) if bench.session.gpu.is_device_fault() => Response::Lost(error.to_string()),
             _ => answer,
         })
     }
 
     fn corrupted(&self) -> Option<String> {
-        let gpu = self.open.as_ref()?.session.gpu();
+        let gpu = &self.open.as_ref()?.session.gpu;
         gpu.corrupted().map(ToString::to_string)
     }
 }
@@ -159,11 +155,11 @@ impl OpenGpu {
             }
             Request::Measure(measuring) => {
                 let began = Instant::now();
-                self.session.take_spent();
+                self.session.spent = Spent::default();
                 let (found, standing) = self.measure(measuring, begins)?;
                 let spent = Spent {
                     total: began.elapsed(),
-                    ..self.session.take_spent()
+                    ..self.session.spent
                 };
                 Ok(Response::Measured(Box::new(found), standing, spent))
             }
@@ -192,7 +188,7 @@ impl OpenGpu {
         if let Some(known) = self.calibration {
             return Ok(known);
         }
-        let promise = self.session.gpu().facts().promise();
+        let promise = self.session.gpu.facts().promise();
         let calibration = Calibration::measure(&mut self.session, promise)?;
         self.calibration = Some(calibration);
         Ok(calibration)
@@ -212,7 +208,7 @@ impl OpenGpu {
                 return Ok((fault, None));
             }
         }
-        self.session.note_load(began);
+        self.session.spent.load += began.elapsed();
         let gated = gate(&mut self.session, &mut self.references, job, begins)?;
         self.session.reset();
         Ok(match gated {
@@ -224,7 +220,7 @@ impl OpenGpu {
     /// The driver takes the code, and each launch could be resident.
     fn load(&mut self, plan: &Plan) -> Result<(), Judgement> {
         for launch in &plan.launches {
-            let facts = self.session.gpu_mut().kernel_facts(
+            let facts = self.session.gpu.kernel_facts(
                 &plan.code,
                 &launch.entry,
                 launch.threads(),

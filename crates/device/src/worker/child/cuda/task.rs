@@ -94,7 +94,7 @@ impl OpenGpu {
 
     /// Whether the GPU's memory is nearly full.
     fn is_tight(&mut self) -> Result<bool, Judgement> {
-        let (free, all) = self.session.gpu_mut().memory()?;
+        let (free, all) = self.session.gpu.memory()?;
         Ok(free < all / MEMORY_SHARE)
     }
 
