@@ -95,10 +95,11 @@ fn again(
     references: &mut References,
 ) -> Result<(), Judgement> {
     let outputs = watch.outputs(subject)?;
-    let found = recheck(plan, 7, &outputs, references, watch.as_session());
-    if let Some(session) = watch.as_session() {
-        session.release_all();
-    }
+    let Some(session) = watch.as_session() else {
+        return Ok(());
+    };
+    let found = recheck(plan, 7, &outputs, references, session);
+    session.release_all();
     found.unwrap_or(Ok(()))
 }
 

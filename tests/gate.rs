@@ -358,7 +358,8 @@ fn what_timed_launches_left_is_looked_at_again() {
     let mut references = References::default();
     let mut look = |bytes: Vec<u8>| {
         let set = vec![(1, tuner_judge::session::Contents::Host(bytes))];
-        recheck(&plan, 1, &[set], &mut references, None).expect("the oracle fits")
+        let mut device = Fake::new(Lie::Honest, true);
+        recheck(&plan, 1, &[set], &mut references, &mut device).expect("the oracle fits")
     };
     // A graph that never ran leaves the poison, and one that ran half leaves some of it.
     let poison = Element::F32.poison().repeat(ROWS);

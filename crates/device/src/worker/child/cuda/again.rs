@@ -17,10 +17,12 @@ pub(super) fn look_again(
     let outputs = watch.outputs(subject)?;
     let refused =
         |verdict, detail: String| Judgement::new(verdict, format!("after it was timed: {detail}"));
-    let found = recheck(plan, seed, &outputs, references, watch.as_session());
-    if let Some(session) = watch.as_session() {
-        session.release_all();
-    }
+    let Some(session) = watch.as_session() else {
+        let why = "the device does not show what was written".to_owned();
+        return Err(refused(Verdict::Crashed, why));
+    };
+    let found = recheck(plan, seed, &outputs, references, session);
+    session.release_all();
     match found {
         Ok(Ok(())) => Ok(()),
         Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
