@@ -10,6 +10,7 @@
 
 use super::outcome;
 use super::table::{Row, Source, Table, Top};
+use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -253,37 +254,16 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
 }
 
 /// A key, borrowed from the text where it has no escapes.
-struct Key<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Key<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Cow<'de, str>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(key))
-            }
-
-            fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(key.to_owned()))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor).map(Key)
-    }
-}
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// An object as pairs, in the order of the file.
 struct Entries<'a, T>(Vec<(Cow<'a, str>, T)>);
 
-impl<'de: 'a, 'a, T: serde::Deserialize<'de>> serde::Deserialize<'de> for Entries<'a, T> {
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Entries<'a, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Pairs<'a, T>(PhantomData<(&'a (), T)>);
-        impl<'de: 'a, 'a, T: serde::Deserialize<'de>> Visitor<'de> for Pairs<'a, T> {
+        impl<'de: 'a, 'a, T: Deserialize<'de>> Visitor<'de> for Pairs<'a, T> {
             type Value = Entries<'a, T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

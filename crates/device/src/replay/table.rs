@@ -18,24 +18,16 @@ use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Place, Space
 /// The top level of either format: slices of the text, so that what is read from them later still
 /// knows its line and column.
 #[derive(Debug, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Top<'a> {
-    #[serde(borrow)]
     pub(super) device_name: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) kernel_name: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) problem_size: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) constraints: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) tune_params_keys: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) tune_params: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) cache: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) results: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) metadata: Option<&'a RawValue>,
 }
 
