@@ -21,14 +21,17 @@ pub(super) fn set_variables(
     pointers: &[Option<DevicePointer>],
 ) -> Result<(), Judgement> {
     for (index, variable) in plan.variables.iter().enumerate() {
-        let address = |index: usize| {
-            let pointer = pointers.get(index).copied().flatten()?;
-            Some(pointer.address())
-        };
-        let bytes = variable.bytes(seed, index, address).map_err(refused)?;
+        let bytes = variable.bytes(seed, index, |at| address(pointers, at));
+        let bytes = bytes.map_err(refused)?;
         gpu.set_variable(&plan.code, &variable.holds.name, &bytes)?;
     }
     Ok(())
+}
+
+/// Where an argument's buffer lies, as a kernel takes it.
+fn address(pointers: &[Option<DevicePointer>], argument: usize) -> Option<u64> {
+    let pointer = pointers.get(argument).copied().flatten()?;
+    Some(pointer.address())
 }
 
 /// Loads the kernel and lays out its parameters; `pointers` are the buffers of the plan's
@@ -65,14 +68,11 @@ pub(super) fn ready(
             ))
         };
         let argument = plan.arguments.get(*index).ok_or_else(missing)?;
-        let address = |index: usize| {
-            let pointer = pointers.get(index).copied().flatten()?;
-            Some(pointer.address())
-        };
         if argument.role == Role::Scalar {
-            return argument.scalar_at(address).ok_or_else(missing);
+            let bytes = argument.scalar_at(|at| address(pointers, at));
+            return bytes.ok_or_else(missing);
         }
-        let address = address(*index).ok_or_else(missing)?;
+        let address = address(pointers, *index).ok_or_else(missing)?;
         Ok(address.to_le_bytes().to_vec())
     };
     Ok(Ready {

@@ -68,21 +68,12 @@ impl GpuSession {
         work: impl FnOnce(&mut Self, &[DevicePointer]) -> Result<T, Judgement>,
     ) -> Result<T, Judgement> {
         let mut buffers: Vec<Buffer> = Vec::new();
-        let mut missing = None;
-        for bytes in sizes {
-            match self.guarded("a probe's buffer", *bytes) {
-                Ok(buffer) => buffers.push(buffer),
-                Err(fault) => {
-                    missing = Some(fault);
-                    break;
-                }
-            }
-        }
+        let allocated = sizes.iter().try_for_each(|bytes| {
+            buffers.push(self.guarded("a probe's buffer", *bytes)?);
+            Ok(())
+        });
         let pointers: Vec<DevicePointer> = buffers.iter().map(Buffer::at).collect();
-        let result = match missing {
-            Some(fault) => Err(fault),
-            None => work(self, &pointers),
-        };
+        let result = allocated.and_then(|()| work(self, &pointers));
         for buffer in &buffers {
             self.free(buffer);
         }

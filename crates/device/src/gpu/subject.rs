@@ -81,11 +81,7 @@ impl Subjects {
         self.loaded.get_mut(&subject.0).ok_or_else(unknown)
     }
 
-    /// The input's bytes, which are the same for every candidate, where they are known.
-    fn known(&self, key: &str) -> Option<Arc<[u8]>> {
-        self.inputs.get(key).map(Arc::clone)
-    }
-
+    /// Keeps an input's bytes, which are the same for every candidate.
     fn keep(&mut self, key: String, bytes: &Arc<[u8]>) {
         if self.inputs.len() >= INPUTS_KEPT {
             self.inputs.clear();
@@ -98,6 +94,11 @@ impl Subjects {
 fn points(variable: &PlanVariable) -> bool {
     let passed = variable.holds.passed.as_ref();
     passed.is_some_and(|passed| !passed.addresses.is_empty())
+}
+
+fn pointers(buffers: &[Option<Buffer>]) -> Vec<Option<DevicePointer>> {
+    let each = buffers.iter();
+    each.map(|buffer| buffer.as_ref().map(Buffer::at)).collect()
 }
 
 fn unknown() -> Judgement {
@@ -218,10 +219,7 @@ impl GpuSession {
         let mut buffers: Vec<Option<Buffer>> = Vec::new();
         let filled = self.fill_set(subject, (&plan, seed), &mut buffers);
         let launches = filled.and_then(|()| {
-            let pointers: Vec<Option<DevicePointer>> = buffers
-                .iter()
-                .map(|buffer| buffer.as_ref().map(Buffer::at))
-                .collect();
+            let pointers = pointers(&buffers);
             plan.launches
                 .iter()
                 .map(|launch| ready(&mut self.gpu, &plan, &plan.code, launch, &pointers))
@@ -284,21 +282,18 @@ impl GpuSession {
         );
         // What a generator writes follows from its code.
         let kept = !matches!(argument.fill, Fill::Kernel(_));
-        if let Some(known) = self.subjects.known(&key).filter(|_| kept) {
-            return Ok(known);
-        }
-        let bytes: Arc<[u8]> = if kept {
-            let content = argument.content(seed, index as u64);
-            content.map_err(refused)?.into()
-        } else {
+        if !kept {
             let made = generate::all(self, plan, seed);
             let mut made = made.map_err(|error| refused(error.to_string()))?;
-            made.remove(&index)
-                .ok_or_else(|| refused(format!("`{}` was not generated", argument.name)))?
-        };
-        if kept {
-            self.subjects.keep(key, &bytes);
+            let absent = || refused(format!("`{}` was not generated", argument.name));
+            return made.remove(&index).ok_or_else(absent);
         }
+        if let Some(known) = self.subjects.inputs.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let content = argument.content(seed, index as u64);
+        let bytes: Arc<[u8]> = content.map_err(refused)?.into();
+        self.subjects.keep(key, &bytes);
         Ok(bytes)
     }
 
@@ -333,12 +328,9 @@ impl GpuSession {
                 );
             }
         }
-        if plan.variables.iter().any(|_| true) {
+        if !plan.variables.is_empty() {
             let buffers = loaded.sets.first().map_or(&[][..], |set| &set.buffers);
-            let pointers: Vec<Option<DevicePointer>> = buffers
-                .iter()
-                .map(|buffer| buffer.as_ref().map(Buffer::at))
-                .collect();
+            let pointers = pointers(buffers);
             set_variables(&mut self.gpu, &plan, seed, &pointers)?;
         }
         for (to, from, bytes) in copies {

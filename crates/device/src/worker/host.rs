@@ -42,8 +42,8 @@ const SAID_LAG: Duration = Duration::from_millis(50);
 /// What came of a request.
 enum Answer {
     Response(Response),
-    /// No answer in time.
-    Hung(Step),
+    /// No answer in time, told with its step.
+    Hung(String),
     /// The process died of what it did: what is known of it.
     Died(String),
     /// The process was lost, through no fault of what it did.
@@ -204,13 +204,7 @@ impl Worker {
                     (self.failures, self.losses) = (0, 0);
                     return Ok(Ok(response));
                 }
-                Answer::Hung(step) => {
-                    let limit = self.settings.deadline(step).as_secs_f64();
-                    return Ok(Err(Judgement::new(
-                        Verdict::Timeout,
-                        format!("no answer within {limit} s ({step:?}); worker killed"),
-                    )));
-                }
+                Answer::Hung(why) => return Ok(Err(Judgement::new(Verdict::Timeout, why))),
                 Answer::Died(detail) => return Ok(Err(Judgement::new(Verdict::Crashed, detail))),
                 Answer::Gone(why) => {
                     losses += 1;
@@ -257,12 +251,7 @@ impl Worker {
                     return Err(WorkerError::Unusable(why));
                 }
                 Answer::Response(response) => return Ok(response),
-                Answer::Hung(step) => {
-                    return Err(WorkerError::Hung(format!(
-                        "no answer within {} s ({step:?}); worker killed",
-                        self.settings.deadline(step).as_secs_f64()
-                    )));
-                }
+                Answer::Hung(why) => return Err(WorkerError::Hung(why)),
                 Answer::Died(detail) => return Err(WorkerError::Failed(detail)),
                 Answer::Lost(why) => return Err(WorkerError::DeviceLost(why)),
                 Answer::Gone(why) => lost = why,
@@ -355,7 +344,11 @@ impl Worker {
             };
             let parts = match running.receive(limits) {
                 Ok(parts) => parts,
-                Err(Failure::Late) => break Answer::Hung(step),
+                Err(Failure::Late) => {
+                    let limit = limits.within.as_secs_f64();
+                    let why = format!("no answer within {limit} s ({step:?}); worker killed");
+                    break Answer::Hung(why);
+                }
                 Err(failure) if failure.is_from_outside() => {
                     break Answer::Gone(failure.to_string());
                 }

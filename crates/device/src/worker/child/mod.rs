@@ -12,7 +12,7 @@ use crate::vgpu::Limits;
 use std::collections::BTreeSet;
 use std::io;
 use tuner_core::judgement::{HAZARDS_ONLY, Judgement};
-use tuner_core::plan::{Plan, PlanArgument, PlanReference};
+use tuner_core::plan::{Plan, PlanReference};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
@@ -172,38 +172,30 @@ const UNVOUCHED_LIMIT: u64 = 1_000_000_000;
 
 /// Whether every output of the plan is among those compared.
 fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
-    !compared.is_empty() && compared.len() == outputs(plan).count()
-}
-
-fn outputs(plan: &Plan) -> impl Iterator<Item = &PlanArgument> {
-    plan.compared()
+    !compared.is_empty() && compared.len() == plan.compared().count()
 }
 
 /// It ran without a fault, and at least one output was compared with nothing.
 fn unchecked(plan: &Plan, compared: &BTreeSet<usize>, notes: &[String]) -> Judgement {
-    let missing: Vec<String> = outputs(plan)
+    let missing: Vec<String> = plan
+        .compared()
         .enumerate()
         .filter(|(number, _)| !compared.contains(number))
         .map(|(_, argument)| format!("`{}`", argument.name))
         .collect();
     let missing = missing.join(", ");
-    let mut detail = format!("nothing that the kernel wrote to {missing} was compared");
-    for note in notes {
-        detail.push_str("; ");
-        detail.push_str(note);
-    }
-    detail.push_str("; give a `check_problems` entry small enough to run whole");
-    Judgement::new(Verdict::Unchecked, detail)
+    let mut detail = vec![format!(
+        "nothing that the kernel wrote to {missing} was compared"
+    )];
+    detail.extend_from_slice(notes);
+    detail.push("give a `check_problems` entry small enough to run whole".to_owned());
+    Judgement::new(Verdict::Unchecked, detail.join("; "))
 }
 
 /// It ran without a hazard, and the space says that results are not compared.
 fn hazards_only(notes: &[String]) -> Judgement {
-    let mut detail = HAZARDS_ONLY.to_owned();
-    for note in notes {
-        detail.push_str("; ");
-        detail.push_str(note);
-    }
-    Judgement::new(Verdict::Unchecked, detail)
+    let detail = [&[HAZARDS_ONLY.to_owned()], notes].concat();
+    Judgement::new(Verdict::Unchecked, detail.join("; "))
 }
 
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
