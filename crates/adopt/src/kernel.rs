@@ -414,14 +414,10 @@ impl<'u> Access<'u> {
         ) {
             return (at != 0, at == 0);
         }
-        let is_it = |item: &&Item| {
-            matches!(item.kind, Kind::Device | Kind::Host)
-                && item.names.iter().any(|known| known == name)
-        };
         let mut found = (false, false);
         let mut known = false;
-        for item in self.unit.items.iter().filter(is_it) {
-            if let Some((source, node)) = node_of(self.unit, item)
+        for (item, source, node) in self.unit.declaring(name) {
+            if matches!(item.kind, Kind::Device | Kind::Host)
                 && let Some(parameter) = parameters(source, node).get(at)
             {
                 known = true;

@@ -135,13 +135,12 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
         let inside = files
             .iter()
             .filter(|path| path.parent() == settings.file.canonicalize().ok().as_deref());
-        let first: Vec<String> = inside.take(FILES_SHOWN).map(|path| shown(path)).collect();
         return Err(AdoptError::Unreadable {
             path: settings.file.display().to_string(),
-            why: match first.as_slice() {
-                [] => "it is a folder, and no CUDA file in it has a kernel\nhelp: name a file"
+            why: match first(inside).as_str() {
+                "" => "it is a folder, and no CUDA file in it has a kernel\nhelp: name a file"
                     .to_owned(),
-                files => format!("it is a folder\nhelp: name a file: {}", files.join(", ")),
+                files => format!("it is a folder\nhelp: name a file: {files}"),
             },
         });
     }
@@ -166,17 +165,11 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
     }
     if names.is_empty() {
         let beside = beside(settings.file, |text| text.contains("__global__"));
-        let first: Vec<String> = beside
-            .iter()
-            .take(FILES_SHOWN)
-            .map(|path| shown(path))
-            .collect();
-        let known = match first.as_slice() {
-            [] => "a kernel is a `__global__` function; name the file that has it".to_owned(),
-            files => format!(
-                "a kernel is a `__global__` function; beside it these have some: {}",
-                files.join(", ")
-            ),
+        let known = match first(beside.iter()).as_str() {
+            "" => "a kernel is a `__global__` function; name the file that has it".to_owned(),
+            files => {
+                format!("a kernel is a `__global__` function; beside it these have some: {files}")
+            }
         };
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),
@@ -185,6 +178,12 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
         });
     }
     Ok(names)
+}
+
+/// The first of some files, as messages name them.
+fn first<'f>(files: impl Iterator<Item = &'f PathBuf>) -> String {
+    let first: Vec<String> = files.take(FILES_SHOWN).map(|path| shown(path)).collect();
+    first.join(", ")
 }
 
 fn has_body(unit: &Unit, item: &unit::Item) -> bool {

@@ -216,7 +216,7 @@ fn listed(text: &str) -> Option<(usize, Vec<String>)> {
 }
 
 /// A text's names, and what is between them.
-fn pieces(text: &str) -> Vec<&str> {
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let mut found = Vec::new();
     let mut rest = text;

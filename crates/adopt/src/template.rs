@@ -241,10 +241,8 @@ fn wrong<'l>(
 
 /// Whether the unit has host code of this name.
 fn has(unit: &Unit, name: &str) -> bool {
-    unit.items.iter().any(|item| {
-        matches!(item.kind, Kind::Host | Kind::HostVariable)
-            && item.names.iter().any(|known| known == name)
-    })
+    unit.declaring(name)
+        .any(|(item, ..)| matches!(item.kind, Kind::Host | Kind::HostVariable))
 }
 
 /// The way from a folder to a file, as `#include` and YAML spell it; `None` where there is none or it

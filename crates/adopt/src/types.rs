@@ -2,9 +2,8 @@
 
 use super::expr::Expr;
 use super::host::Host;
-use super::kernel::node_of;
 use super::tree::{self, Node, Source, each};
-use super::unit::{Item, Kind, Unit};
+use super::unit::{Kind, Unit};
 use std::fmt::Write as _;
 use tuner_core::element::Element;
 use tuner_core::plan::Role;
@@ -207,9 +206,7 @@ fn last(name: &str) -> &str {
 /// What a `typedef`, `using` or `#define` of the unit says a name is.
 fn aliased(unit: &Unit, name: &str) -> Option<String> {
     let name = last(name);
-    let named = |item: &&Item| item.names.iter().any(|known| known == name);
-    unit.items.iter().filter(named).find_map(|item| {
-        let (source, node) = node_of(unit, item)?;
+    unit.declaring(name).find_map(|(_, source, node)| {
         let node = tree::inner(node);
         let ty = match node.kind() {
             "preproc_def" => node.child_by_field_name("value")?,
@@ -223,15 +220,12 @@ fn aliased(unit: &Unit, name: &str) -> Option<String> {
 
 /// The fields of a struct of the unit.
 fn body<'u>(unit: &'u Unit, name: &str) -> Option<(&'u Source, Node<'u>)> {
-    let name = last(name);
-    let named = |item: &&Item| {
-        item.kind == Kind::Declaration && item.names.iter().any(|known| known == name)
-    };
-    unit.items.iter().filter(named).find_map(|item| {
-        let (source, node) = node_of(unit, item)?;
+    let mut all = unit.declaring(last(name));
+    all.find_map(|(item, source, node)| {
         let node = tree::inner(node);
         let ty = node.child_by_field_name("type").unwrap_or(node);
-        let is_record = matches!(ty.kind(), "struct_specifier" | "class_specifier");
+        let is_record = item.kind == Kind::Declaration
+            && matches!(ty.kind(), "struct_specifier" | "class_specifier");
         let list = ty.child_by_field_name("body").filter(|_| is_record)?;
         Some((source, list))
     })

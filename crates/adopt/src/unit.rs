@@ -1,6 +1,7 @@
 //! A CUDA file with the project's own files that it includes, as one list of items.
 
 use super::AdoptError;
+use super::kernel::node_of;
 use super::macros::Launching;
 use super::tree::{Node, Source, words};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +64,17 @@ pub(crate) struct Item {
     pub(crate) words: BTreeSet<String>,
     /// What stands around it, from outside.
     pub(crate) around: Vec<Around>,
+}
+
+impl Item {
+    /// A name that it declares, with its namespaces.
+    pub(crate) fn path(&self, name: &str) -> String {
+        let spaces = self.around.iter().filter_map(|around| match around {
+            Around::Namespace(name) if !name.is_empty() => Some(format!("{name}::")),
+            _ => None,
+        });
+        spaces.chain([name.to_owned()]).collect()
+    }
 }
 
 /// All items in the order in which the compiler meets them.
@@ -131,6 +143,18 @@ impl Unit {
     /// An item's text.
     pub(crate) fn text(&self, item: &Item) -> &str {
         self.file(item.file).text(&item.at)
+    }
+
+    /// The items that declare a name, with their trees.
+    pub(crate) fn declaring<'u>(
+        &'u self,
+        name: &str,
+    ) -> impl Iterator<Item = (&'u Item, &'u Source, Node<'u>)> {
+        let named = move |item: &&Item| item.names.iter().any(|known| known == name);
+        self.items.iter().filter(named).filter_map(|item| {
+            let (source, node) = node_of(self, item)?;
+            Some((item, source, node))
+        })
     }
 
     /// Functions whose annotations are macros.

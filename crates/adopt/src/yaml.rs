@@ -22,47 +22,37 @@ fn quoted(text: &str) -> String {
 /// Writes the search space of a plan.
 pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Plan) -> String {
     let mut text = String::new();
-    let mut line = |one: String| {
-        text.push_str(&one);
+    let mut line = |one: &str| {
+        text.push_str(one);
         text.push('\n');
     };
-    line(format!(
+    line(&format!(
         "# Adopted from {} by `tuner adopt`; what was guessed says so.",
         place(unit, item)
     ));
-    line("version: 1".to_owned());
-    line(format!("kernel: {}", plan.kernel));
-    line(format!("source: {}.cu", plan.kernel));
+    line("version: 1");
+    line(&format!("kernel: {}", plan.kernel));
+    line(&format!("source: {}.cu", plan.kernel));
     if plan.sizes.is_empty() {
-        line("problems: { file: {} }".to_owned());
+        line("problems: { file: {} }");
     } else {
-        line(
-            "sizes: argument                 # the kernel takes its sizes as arguments".to_owned(),
-        );
+        line("sizes: argument                 # the kernel takes its sizes as arguments");
         problems(&mut line, plan);
     }
     parameters(&mut line, plan);
     if plan.arguments.is_empty() {
-        line("arguments: []".to_owned());
+        line("arguments: []");
     } else {
-        line(
-            "arguments:                      # in the order of the kernel's parameters".to_owned(),
-        );
+        line("arguments:                      # in the order of the kernel's parameters");
     }
     let least = sizes::least_index(plan);
     for argument in &plan.arguments {
-        line(argument_line(argument, plan, least));
+        line(&argument_line(argument, plan, least));
     }
     variables(&mut line, plan, least);
     launch(&mut line, plan);
-    line(
-        "reference: none                 # hazards only; to compare results and to tune, write"
-            .to_owned(),
-    );
-    line(
-        "# reference: { source: reference.cu, entry: plain, grid: [1, 1, 1], block: [32, 1, 1] }"
-            .to_owned(),
-    );
+    line("reference: none                 # hazards only; to compare results and to tune, write");
+    line("# reference: { source: reference.cu, entry: plain, grid: [1, 1, 1], block: [32, 1, 1] }");
     let folders: Vec<String> = settings
         .include
         .iter()
@@ -74,7 +64,7 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     } else {
         format!(", include: [{}]", folders.join(", "))
     };
-    line(format!(
+    line(&format!(
         "compile: {{ options: [\"{DEVICE_DEFAULT}\"]{include} }}"
     ));
     text
@@ -113,7 +103,7 @@ fn list(values: &BTreeMap<String, i64>, order: &[(String, Option<i64>)]) -> Stri
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn problems(line: &mut dyn FnMut(String), plan: &Plan) {
+fn problems(line: &mut dyn FnMut(&str), plan: &Plan) {
     let unknown: Vec<&str> = plan
         .sizes
         .iter()
@@ -128,31 +118,31 @@ fn problems(line: &mut dyn FnMut(String), plan: &Plan) {
             unknown.join(", ")
         )
     };
-    line("problems:".to_owned());
-    line(format!(
+    line("problems:");
+    line(&format!(
         "  file: {{ {} }}    {guessed}",
         list(&sizes::of_file(plan), &plan.sizes)
     ));
-    line("check_problems:                 # small enough to be run whole".to_owned());
+    line("check_problems:                 # small enough to be run whole");
     let small = sizes::small(plan);
-    line(format!("  small: {{ {} }}", list(&small, &plan.sizes)));
+    line(&format!("  small: {{ {} }}", list(&small, &plan.sizes)));
     if let Some(ragged) = sizes::ragged(plan, &small) {
-        line(format!(
+        line(&format!(
             "  ragged: {{ {} }}    # the launch rounds up; remove it where sizes are always multiples",
             list(&ragged, &plan.sizes)
         ));
     }
 }
 
-fn parameters(line: &mut dyn FnMut(String), plan: &Plan) {
+fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
     if plan.parameters.is_empty() {
-        line("parameters: {}".to_owned());
+        line("parameters: {}");
         return;
     }
-    line("parameters:                     # proposed: neighbours by powers of two".to_owned());
+    line("parameters:                     # proposed: neighbours by powers of two");
     for each in &plan.parameters {
         let values: Vec<String> = each.values.iter().map(i64::to_string).collect();
-        line(format!(
+        line(&format!(
             "  {}: {{ values: [{}], default: {}, doc: {} }}",
             each.name,
             values.join(", "),
@@ -185,9 +175,9 @@ fn parameters(line: &mut dyn FnMut(String), plan: &Plan) {
     };
     rules.retain(|(rule, _)| !size(rule));
     if !rules.is_empty() {
-        line("constraints:".to_owned());
+        line("constraints:");
         for (rule, why) in rules {
-            line(format!("  - {{ rule: {}, why: {why} }}", quoted(&rule)));
+            line(&format!("  - {{ rule: {}, why: {why} }}", quoted(&rule)));
         }
     }
 }
@@ -205,9 +195,8 @@ fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
     if let Some(shape) = &argument.shape {
         let _ = write!(text, ", shape: [{}]", quoted(&shape.to_string()));
     }
-    let filled = matches!(argument.role, Role::Input | Role::Inout);
     let mut note = argument.guessed.map(str::to_owned);
-    if filled && is_whole(&argument.ty) {
+    if argument.role.is_filled() && is_whole(&argument.ty) {
         let _ = write!(text, ", {}", indices(least));
         let values = "the values: indices of the smallest size";
         note = Some(note.map_or(values.to_owned(), |note| format!("{note}, and {values}")));
@@ -242,13 +231,13 @@ fn indices(least: i64) -> String {
     format!("fill: {{ uniform: {{ min: 0, max: {} }} }}", least - 1)
 }
 
-fn variables(line: &mut dyn FnMut(String), plan: &Plan, least: i64) {
+fn variables(line: &mut dyn FnMut(&str), plan: &Plan, least: i64) {
     if !plan.variables.is_empty() {
-        line("variables:                      # guessed: what the host copies to them".to_owned());
+        line("variables:                      # guessed: what the host copies to them");
     }
     for variable in &plan.variables {
         let (name, ty) = (&variable.name, &variable.ty);
-        line(match &variable.held {
+        line(&match &variable.held {
             Held::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
             Held::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
             Held::Array(extents) => {
@@ -266,7 +255,7 @@ fn variables(line: &mut dyn FnMut(String), plan: &Plan, least: i64) {
     }
 }
 
-fn launch(line: &mut dyn FnMut(String), plan: &Plan) {
+fn launch(line: &mut dyn FnMut(&str), plan: &Plan) {
     let extents = |all: &[Expr]| {
         let each = all.iter().map(|each| match each.number() {
             Some(number) => number.to_string(),
@@ -294,8 +283,8 @@ fn launch(line: &mut dyn FnMut(String), plan: &Plan) {
     if !plan.guessed_launch.is_empty() {
         let _ = write!(text, "    # guessed: {}", plan.guessed_launch.join(", "));
     }
-    line("launches:".to_owned());
-    line(text);
+    line("launches:");
+    line(&text);
 }
 
 #[cfg(test)]

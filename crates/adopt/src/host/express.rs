@@ -6,7 +6,7 @@ use super::{Host, MAX_DEPTH, Scope, allocated, find_initialiser, is_dim3};
 use crate::expr::Expr;
 use crate::kernel;
 use crate::tree::{self, Node, Source, named};
-use crate::unit::{Item, Kind};
+use crate::unit::Kind;
 
 /// Where an expression stands: its file, the function that knows its names, and the values of names
 /// that only it knows.
@@ -254,10 +254,8 @@ impl<'u> Host<'u> {
 
     /// The value of a macro without parameters.
     fn of_macro(&mut self, name: &str, depth: usize) -> Option<Expr> {
-        let defines =
-            |item: &&Item| item.kind == Kind::Macro && item.names.iter().any(|known| known == name);
-        let item = self.unit.items.iter().find(defines)?;
-        let (source, node) = kernel::node_of(self.unit, item)?;
+        let mut found = self.unit.declaring(name);
+        let (_, source, node) = found.find(|(item, ..)| item.kind == Kind::Macro)?;
         if node.kind() != "preproc_def" {
             return None;
         }
@@ -315,12 +313,9 @@ impl<'u> Host<'u> {
 
     /// The parameters and the expression of a macro or a function that only returns one.
     fn definition(&self, name: &str) -> Option<(Vec<String>, String)> {
-        let matching = |item: &&Item| {
-            matches!(item.kind, Kind::Macro | Kind::Host | Kind::Device)
-                && item.names.iter().any(|known| known == name)
-        };
-        let item = self.unit.items.iter().find(matching)?;
-        let (source, node) = kernel::node_of(self.unit, item)?;
+        let kinds = [Kind::Macro, Kind::Host, Kind::Device];
+        let mut found = self.unit.declaring(name);
+        let (_, source, node) = found.find(|(item, ..)| kinds.contains(&item.kind))?;
         if node.kind() == "preproc_function_def" {
             let list = node.child_by_field_name("parameters")?;
             let parameters = named(list);

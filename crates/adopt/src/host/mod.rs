@@ -7,7 +7,7 @@ mod values;
 use super::expr::{Expr, not_reserved};
 use super::kernel;
 use super::tree::{self, Node, Source, each, named};
-use super::unit::{Item, Kind, Unit};
+use super::unit::{Kind, Unit};
 use launches::enclosing;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -30,7 +30,7 @@ pub(crate) struct Scope<'u> {
 type Calls<'u> = BTreeMap<String, Vec<(&'u Source, Node<'u>)>>;
 
 /// Host code and what was decided about its names.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Host<'u> {
     unit: &'u Unit,
     calls: Rc<Calls<'u>>,
@@ -65,14 +65,9 @@ impl<'u> Host<'u> {
     /// The same knowledge, to be tried with.
     pub(crate) fn trial(&self) -> Self {
         Self {
-            unit: self.unit,
-            calls: Rc::clone(&self.calls),
-            bound: self.bound.clone(),
-            constants: self.constants.clone(),
-            objects: self.objects.clone(),
-            tunable: self.tunable.clone(),
             invent: true,
             invented: Vec::new(),
+            ..self.clone()
         }
     }
 
@@ -179,12 +174,10 @@ impl<'u> Host<'u> {
             let value = find_initialiser(scope.source, function, name)?;
             return Some((scope, value));
         }
-        let declares = |item: &&Item| {
-            matches!(item.kind, Kind::Declaration | Kind::HostVariable)
-                && item.names.iter().any(|known| known == name)
-        };
-        self.unit.items.iter().filter(declares).find_map(|item| {
-            let (source, node) = kernel::node_of(self.unit, item)?;
+        self.unit.declaring(name).find_map(|(item, source, node)| {
+            if !matches!(item.kind, Kind::Declaration | Kind::HostVariable) {
+                return None;
+            }
             let value = find_initialiser(source, node, name)?;
             // The host gives it another value before it is used.
             if item.kind == Kind::HostVariable && zero(source, value) {

@@ -5,18 +5,15 @@ use crate::cut::{looks_like_tiling, neighbours};
 use crate::expr::Expr;
 use crate::host::Host;
 use crate::kernel::{self, TemplateParameter};
+use crate::macros::pieces;
 use crate::tree;
 use crate::types::bytes_of;
-use crate::unit::{Around, Kind, Unit};
+use crate::unit::{Kind, Unit};
 
 impl Plan {
     /// Names the entry; the template's values that look like tiles become parameters.
     pub(super) fn name_entry<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
-        let spaces = known.own.around.iter().filter_map(|around| match around {
-            Around::Namespace(name) if !name.is_empty() => Some(format!("{name}::")),
-            _ => None,
-        });
-        let path = spaces.chain([self.kernel.clone()]).collect::<String>();
+        let path = known.own.path(&self.kernel);
         let parameters = kernel::template_parameters(known.source, known.node);
         if parameters.is_empty() {
             self.entry = path;
@@ -44,11 +41,7 @@ impl Plan {
     ) -> String {
         // A type parameter of the function that launches is not known here.
         let known = |text: &String| {
-            let declared = |word: &str| {
-                unit.items
-                    .iter()
-                    .any(|item| item.names.iter().any(|name| name == word))
-            };
+            let declared = |word: &str| unit.declaring(word).next().is_some();
             let builtin = |word: &str| {
                 bytes_of(word).is_some()
                     || matches!(
@@ -170,21 +163,17 @@ impl Known<'_> {
     fn by_branch(&self, text: &str) -> Option<String> {
         let (branch, proposed) = self.branch.as_ref()?;
         let value = branch.value.to_string();
-        let whole = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-        let mut made = String::new();
-        let mut rest = text;
         let mut found = false;
-        while let Some(first) = rest.chars().next() {
-            let end = rest.find(|c| whole(c) != whole(first));
-            let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
-            if piece == value {
-                made.push_str(&format!("{{{proposed}}}"));
-                found = true;
+        let mut replaced = |piece: &str| {
+            let is_it = piece == value;
+            found |= is_it;
+            if is_it {
+                format!("{{{proposed}}}")
             } else {
-                made.push_str(piece);
+                piece.to_owned()
             }
-            rest = after;
-        }
+        };
+        let made: String = pieces(text).into_iter().map(&mut replaced).collect();
         let plain = made.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
         let plain = plain.filter(|it| !it.contains(['(', ')']));
         found.then(|| plain.unwrap_or(&made).to_owned())

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::kernel::node_of;
 use crate::tree::{self, Node, Source, each};
 use crate::types::{self, OWN};
-use crate::unit::{Around, Item, Kind, Unit};
+use crate::unit::{Item, Kind, Unit};
 use std::collections::BTreeSet;
 use tuner_core::plan::Role;
 
@@ -98,11 +98,6 @@ impl Plan {
             ));
             return;
         };
-        let spaces = item.around.iter().filter_map(|around| match around {
-            Around::Namespace(name) if !name.is_empty() => Some(format!("{name}::")),
-            _ => None,
-        });
-        let full = spaces.chain([name.to_owned()]).collect::<String>();
         let arguments = &mut self.arguments;
         let mut buffer = |name: String, ty: &str, bytes: i64| {
             arguments.push(Argument {
@@ -128,7 +123,7 @@ impl Plan {
             Held::Array(shape)
         };
         self.variables.push(Variable {
-            name: full,
+            name: item.path(name),
             ty: described.yaml,
             held,
         });
