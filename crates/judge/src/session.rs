@@ -142,7 +142,7 @@ pub struct Tally {
 }
 
 fn nothing_kept() -> Judgement {
-    Judgement::new(Verdict::Crashed, "the device keeps no contents".to_owned())
+    Judgement::new(Verdict::Crashed, "the device keeps no contents")
 }
 
 /// A device as the gate sees it.

@@ -31,8 +31,6 @@ const MAX_WORK_RATIO: f64 = 256.0;
 pub struct Evidence {
     /// Largest error divided by its tolerance; `None` where nothing could be compared.
     pub max_error: Option<f64>,
-    /// Work of each launch of the plan, scaled to the whole grid.
-    pub work: Vec<Work>,
     /// Only some blocks ran.
     pub sampled: bool,
     /// Why a block was left before its end, if one was: what it wrote was not compared. This is no
@@ -159,14 +157,13 @@ impl Gate<'_> {
             }
             self.hard_cases(*data, pass)?;
         }
-        let (work, sampled, exhausted) = first.map_or((Vec::new(), false, None), |(_, pass)| {
-            (pass.work, pass.sampled, pass.budget_exhausted)
+        let (sampled, budget_exhausted) = first.map_or((false, None), |(_, pass)| {
+            (pass.sampled, pass.budget_exhausted)
         });
         Ok(Evidence {
             max_error: self.comparison.as_ref().map(|c| c.max_error),
-            work,
             sampled,
-            budget_exhausted: exhausted,
+            budget_exhausted,
             note: self.note.take(),
             warnings: std::mem::take(&mut self.warnings),
             compared: std::mem::take(&mut self.compared),

@@ -155,7 +155,7 @@ fn warm_up(
     let mut plan = WarmUp::new(settings, subject);
     run(&mut plan, watch, cache)?;
     plan.reference(identity)
-        .ok_or_else(|| Judgement::new(Verdict::Crashed, "the reference gave no time".to_owned()))
+        .ok_or_else(|| Judgement::new(Verdict::Crashed, "the reference gave no time"))
 }
 
 /// A candidate's time and what it means for the search.
@@ -236,7 +236,7 @@ pub fn race_candidate(
     let Some(ratio) = statistics::median(&race.ratios()) else {
         return Err(Judgement::new(
             Verdict::Crashed,
-            "the race ended without a block of samples".to_owned(),
+            "the race ended without a block of samples",
         ));
     };
     Ok(Raced {
@@ -272,10 +272,7 @@ pub fn settle(
     } = raced;
     let candidate = race.runner().subject;
     let Some(mut measured) = race.measured(proof, HEADLINE) else {
-        return Err(Judgement::new(
-            Verdict::Crashed,
-            "the race gave no time".to_owned(),
-        ));
+        return Err(Judgement::new(Verdict::Crashed, "the race gave no time"));
     };
     if overflowed {
         measured.flag("inout_overflowed");
@@ -308,7 +305,7 @@ pub fn settle(
     })
 }
 
-fn refused(detail: String) -> Judgement {
+fn refused(detail: impl Into<String>) -> Judgement {
     Judgement::new(Verdict::Implausible, detail)
 }
 

@@ -16,23 +16,10 @@ use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::{Measured, Proof};
-use tuner_core::statistics::{bimodal, interval_of_median, median, quantile_of};
+use tuner_core::statistics::{bimodal, median, quantile_of};
 
 /// Name of this protocol, stored with each time.
 pub const PROTOCOL: &str = "final comparison in shuffled rounds, version 1";
-
-/// A finalist's result.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
-    /// Its index in the list given.
-    pub finalist: usize,
-    /// Time over that of the reference, median of the rounds.
-    pub ratio: f64,
-    /// 95 % interval of the ratio of its time to the best finalist's, paired by rounds.
-    pub to_best: [f64; 2],
-    /// That interval contains 1.
-    pub tied_with_best: bool,
-}
 
 /// A final comparison in progress.
 #[derive(Debug, Clone)]
@@ -85,34 +72,6 @@ impl Finale {
         rounds
             .map(|round| round.samples[finalist].micros / round.reference_us)
             .collect()
-    }
-
-    /// The finalists, best first; empty before the first round.
-    #[must_use]
-    pub fn standings(&self) -> Vec<Standing> {
-        let medians: Vec<f64> = (0..self.finalists.len())
-            .filter_map(|finalist| median(&self.ratios(finalist)))
-            .collect();
-        let mut order: Vec<usize> = (0..medians.len()).collect();
-        order.sort_by(|a, b| medians[*a].total_cmp(&medians[*b]));
-        let Some(&best) = order.first() else {
-            return Vec::new();
-        };
-        let standing = |finalist: usize| {
-            let paired: Vec<f64> = self
-                .rounds
-                .iter()
-                .map(|round| round.samples[finalist].micros / round.samples[best].micros)
-                .collect();
-            let to_best = interval_of_median(&paired).unwrap_or([1.0; 2]);
-            Standing {
-                finalist,
-                ratio: medians[finalist],
-                to_best,
-                tied_with_best: to_best[0] <= 1.0 && 1.0 <= to_best[1],
-            }
-        };
-        order.into_iter().map(standing).collect()
     }
 
     /// A finalist's published time. `None` before the first round.

@@ -77,15 +77,8 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
         Case::Ascending => ramp(form, &heads, 1.0),
         Case::Descending => ramp(form, &heads, -1.0),
         Case::Extremes => {
-            let (most, least) = (extreme(form.element(2)), form.element(2).smallest_step());
-            let most = most.min(extreme(form.output.element));
-            let value = |i: u64| match form.chance(2, i, 4) {
-                0 => most,
-                1 => -most,
-                2 => least,
-                _ => 0.0,
-            };
-            plain(form, q, k, value)
+            let most = extreme(form.element(2)).min(extreme(form.output.element));
+            plain(form, q, k, |i| form.end(2, i, most))
         }
         Case::Contained => return contained(form, &heads),
         Case::Integers | Case::Masked => return None,

@@ -299,6 +299,17 @@ impl<'a> Form<'a> {
         fill.value(self.seed, input as u64, index).clamp(-4.0, 4.0)
     }
 
+    /// A number at the ends of a type, by chance: the largest tried, of either sign, its smallest step
+    /// or zero.
+    fn end(&self, input: usize, index: u64, most: f64) -> f64 {
+        match self.chance(input as u64, index, 4) {
+            0 => most,
+            1 => -most,
+            2 => self.element(input).smallest_step(),
+            _ => 0.0,
+        }
+    }
+
     /// A whole number from 0 up to `below`, by chance.
     fn chance(&self, stream: u64, index: u64, below: u64) -> u64 {
         let fill = Fill::Uniform { min: 0.0, max: 1.0 };

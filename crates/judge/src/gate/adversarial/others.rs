@@ -83,13 +83,7 @@ pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
             // The largest factors whose sums the output can hold.
             let most = (extreme(form.output.element).min(1e30) / (4.0 * k as f64)).sqrt();
             all(form, |input, index| {
-                let most = most.min(extreme(form.element(input)));
-                match form.chance(input as u64, index, 4) {
-                    0 => most,
-                    1 => -most,
-                    2 => form.element(input).smallest_step(),
-                    _ => 0.0,
-                }
+                form.end(input, index, most.min(extreme(form.element(input))))
             })
         }
         Case::Contained if m > 1 => with_nan(form, m * k - 1, (m - 1) * n..m * n),
@@ -152,12 +146,7 @@ fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<Built
         }
         Case::Extremes => {
             let most = extreme(form.element(0)).min(1e30 / rows.length as f64);
-            first(&|index| match form.chance(0, index, 4) {
-                0 => most,
-                1 => -most,
-                2 => form.element(0).smallest_step(),
-                _ => 0.0,
-            })
+            first(&|index| form.end(0, index, most))
         }
         Case::Contained if rows.rows > 1 => {
             let last = rows.rows * rows.length - 1;

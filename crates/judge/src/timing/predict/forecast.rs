@@ -100,7 +100,7 @@ impl Room {
     }
 }
 
-fn refused(detail: String) -> Judgement {
+fn refused(detail: impl Into<String>) -> Judgement {
     Judgement::new(Verdict::LaunchFailed, detail)
 }
 
@@ -200,7 +200,7 @@ impl Forecaster {
             self.prepared = Some(fresh(plan, self.memory_bytes, self.arch)?);
         }
         let prepared = self.prepared.as_mut();
-        let prepared = prepared.ok_or_else(|| refused("no memory".to_owned()))?;
+        let prepared = prepared.ok_or_else(|| refused("no memory"))?;
         prepared.uses += 1;
         Ok(prepared)
     }
@@ -383,8 +383,7 @@ fn piece(
     let (blocks, counters) = (launch.blocks(), traces.counters);
     if room.resident == 0 {
         return Err(refused(
-            "too many resources requested for launch: not one block fits on a multiprocessor"
-                .to_owned(),
+            "too many resources requested for launch: not one block fits on a multiprocessor",
         ));
     }
     let shape = Shape {
@@ -398,7 +397,7 @@ fn piece(
         .cooperative
         .then(|| "waits of the whole grid for each other are not modelled".to_owned());
     let estimate = gpu_model::estimate(arch, machine, traces, &shape);
-    let mut estimate = estimate.ok_or_else(|| refused("nothing was executed".to_owned()))?;
+    let mut estimate = estimate.ok_or_else(|| refused("nothing was executed"))?;
     estimate.doubts.extend(together);
     Ok(Piece {
         blocks,
@@ -413,7 +412,7 @@ fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
     let total: f64 = pieces.iter().map(|piece| us(piece) + arch.launch_us).sum();
     let longest = pieces.iter().max_by(|a, b| us(a).total_cmp(&us(b)));
     let (Some(longest), Some(time)) = (longest, Micros::new(total)) else {
-        return Err(refused("there is no launch to predict".to_owned()));
+        return Err(refused("there is no launch to predict"));
     };
     let work = pieces.iter().map(|piece| (piece.blocks, piece.counters));
     let estimate = &longest.estimate;
