@@ -333,7 +333,8 @@ fn launchable(arch: &Arch, module: &Module, run: &Run<'_>) -> Result<(), Judgeme
     why.map_or(Ok(()), |why| Err(refused(why)))
 }
 
-fn refused(detail: String) -> Judgement {
+/// A fault of a candidate that the device refuses before it runs.
+pub(crate) fn refused(detail: impl Into<String>) -> Judgement {
     Judgement::new(Verdict::LaunchFailed, detail)
 }
 

@@ -6,12 +6,12 @@ use super::driver::{
 };
 use super::facts::{self, GpuError, GpuFacts};
 use crate::vgpu::other_size;
+pub(super) use crate::vgpu::refused;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Weak};
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Code;
-use tuner_core::record::Verdict;
 
 /// Dynamic shared memory that needs no opting in, bytes: CUDA C++ Programming Guide.
 const SHARED_BYTES_DEFAULT: u64 = 48 << 10;
@@ -148,7 +148,7 @@ impl Gpu {
             (loaded.module, known)
         });
         let Some((module, known)) = loaded else {
-            return Err(refused("the code is not loaded".to_owned()));
+            return Err(refused("the code is not loaded"));
         };
         if let Some(function) = known {
             return Ok(function);
@@ -173,7 +173,7 @@ impl Gpu {
     ) -> Result<bool, Judgement> {
         let key = self.load(&code.cubin)?;
         let Some(module) = self.modules.get(&key).map(|loaded| loaded.module) else {
-            return Err(refused("the code is not loaded".to_owned()));
+            return Err(refused("the code is not loaded"));
         };
         let found = self.call(|driver, _| match driver.variable(module, name) {
             Ok(found) => Ok(Some(found)),
@@ -208,7 +208,7 @@ impl Gpu {
         }
         if image.is_empty() {
             return Err(refused(
-                "there is no machine code: it was compiled to PTX only".to_owned(),
+                "there is no machine code: it was compiled to PTX only",
             ));
         }
         let module = self.call(|driver, _| driver.module_load(image))?;
@@ -322,9 +322,4 @@ impl Drop for Gpu {
             let _ = self.driver.context_release(self.device);
         }
     }
-}
-
-/// A fault of a candidate that the device refuses before it runs.
-pub(super) fn refused(detail: String) -> Judgement {
-    Judgement::new(Verdict::LaunchFailed, detail)
 }

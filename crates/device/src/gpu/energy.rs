@@ -3,14 +3,11 @@
 use super::driver::{Event, GraphExec};
 use super::nvml::EnergyCounter as _;
 use super::session::GpuSession;
-use std::time::Instant;
-use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
-use tuner_core::plan::Role;
 use tuner_judge::stopwatch::{Draw, Subject};
 
 /// Graphs that are queued ahead, so that the device has work while the host reads the counter.
-const AHEAD: usize = 3;
+pub(super) const AHEAD: usize = 3;
 /// A counter that does not step within so many windows counts nothing.
 const WINDOWS_MOST: u64 = 20;
 
@@ -41,37 +38,9 @@ impl Window {
 }
 
 impl GpuSession {
-    /// See [`tuner_judge::stopwatch::Stopwatch::draw`]. Where launches change a buffer in place, the
-    /// copies that restore it are part of what is drawn.
-    pub(super) fn drawn(
-        &mut self,
-        subject: Subject,
-        launches: u32,
-        least: u64,
-    ) -> Result<Option<Draw>, Judgement> {
-        if self.monitor.energy_mj().is_none() {
-            return Ok(None);
-        }
-        let launches = launches.max(1);
-        let exec = self.graph(subject, CacheMode::Warm, launches, 1)?;
-        let roles = &self.subjects.get(subject)?.plan.arguments;
-        let in_place = roles.iter().any(|argument| argument.role == Role::Inout);
-        let began = Instant::now();
-        let mut events = Vec::with_capacity(AHEAD);
-        let drawn = self.drawn_by(&mut events, (subject, exec, in_place), launches, least);
-        let ended = self.gpu.call(|driver, stream| {
-            let ended = driver.stream_synchronize(stream);
-            for event in events {
-                driver.event_destroy(event)?;
-            }
-            ended
-        });
-        self.spent.timing += began.elapsed();
-        let drawn = drawn?;
-        ended.map(|()| drawn)
-    }
-
-    fn drawn_by(
+    /// Runs the graph until the window ends; `None` where the counter does not step. Where launches
+    /// change a buffer in place, the copies that restore it are part of what is drawn.
+    pub(super) fn drawn_by(
         &mut self,
         events: &mut Vec<Event>,
         (subject, exec, in_place): (Subject, GraphExec, bool),

@@ -107,9 +107,9 @@ impl GpuSession {
 
     pub(super) fn kept(&self, kept: Kept) -> Result<Buffer, Judgement> {
         let place = self.resident.kept.get(&kept.0);
-        place.map(|place| place.buffer.clone()).ok_or_else(|| {
-            super::context::refused("what a kernel left is no longer there".to_owned())
-        })
+        place
+            .map(|place| place.buffer.clone())
+            .ok_or_else(|| super::context::refused("what a kernel left is no longer there"))
     }
 
     /// Frees the expectation or input that has stayed longest; whether there was one.

@@ -13,7 +13,7 @@ use crate::step::Step;
 use std::time::{Duration, Instant};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{Hazard, Verdict};
-use tuner_judge::session::{Contents, Session as _};
+use tuner_judge::session::Session as _;
 
 /// Bytes that belong to nobody before and behind every buffer, so that a stride error of a tile
 /// still lands in them.
@@ -245,14 +245,6 @@ impl GpuSession {
         });
         self.spent.copies += began.elapsed();
         copied
-    }
-
-    /// A subject's buffer as the gate sees it.
-    pub(super) fn contents_of(&mut self, buffer: Buffer) -> Result<Contents, Judgement> {
-        if self.looks {
-            return Ok(Contents::Device(self.keep_buffer(buffer, false)));
-        }
-        self.read(&buffer).map(Contents::Host)
     }
 
     /// Makes the guard regions those of an input.

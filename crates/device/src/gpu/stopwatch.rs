@@ -7,8 +7,10 @@
 //! events. The stamps of multiprocessor 0 (cycles and nanoseconds) give the clock rate between.
 
 use super::driver::{Driver, Event, Graph, GraphExec, Stream};
+use super::energy::AHEAD;
 use super::helpers::{config, entry};
 use super::launches::Ready;
+use super::nvml::EnergyCounter as _;
 use super::session::{Buffer, GpuSession};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -17,7 +19,7 @@ use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Role;
 use tuner_core::record::Verdict;
-use tuner_judge::session::Session;
+use tuner_judge::session::{Contents, Session};
 use tuner_judge::stopwatch::{Draw, OutputSet, Sample, Stopwatch, Subject};
 
 /// Graphs kept of one subject.
@@ -324,7 +326,26 @@ impl Stopwatch for GpuSession {
         launches: u32,
         least: u64,
     ) -> Result<Option<Draw>, Judgement> {
-        self.drawn(subject, launches, least)
+        if self.monitor.energy_mj().is_none() {
+            return Ok(None);
+        }
+        let launches = launches.max(1);
+        let exec = self.graph(subject, CacheMode::Warm, launches, 1)?;
+        let roles = &self.subjects.get(subject)?.plan.arguments;
+        let in_place = roles.iter().any(|argument| argument.role == Role::Inout);
+        let began = Instant::now();
+        let mut events = Vec::with_capacity(AHEAD);
+        let drawn = self.drawn_by(&mut events, (subject, exec, in_place), launches, least);
+        let ended = self.gpu.call(|driver, stream| {
+            let ended = driver.stream_synchronize(stream);
+            for event in events {
+                driver.event_destroy(event)?;
+            }
+            ended
+        });
+        self.spent.timing += began.elapsed();
+        let drawn = drawn?;
+        ended.map(|()| drawn)
     }
 
     fn poison(&mut self, subject: Subject) -> Result<(), Judgement> {
@@ -376,7 +397,12 @@ impl Stopwatch for GpuSession {
             }
             let mut outputs = OutputSet::new();
             for (index, buffer, _) in self.buffers_of(subject, set, Role::is_compared)? {
-                outputs.push((index, self.contents_of(buffer)?));
+                let contents = if self.looks {
+                    Contents::Device(self.keep_buffer(buffer, false))
+                } else {
+                    Contents::Host(self.read(&buffer)?)
+                };
+                outputs.push((index, contents));
             }
             found.push(outputs);
         }

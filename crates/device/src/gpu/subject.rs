@@ -102,10 +102,7 @@ fn pointers(buffers: &[Option<Buffer>]) -> Vec<Option<DevicePointer>> {
 }
 
 fn unknown() -> Judgement {
-    Judgement::new(
-        Verdict::LaunchFailed,
-        "what is to be timed is not loaded".to_owned(),
-    )
+    Judgement::new(Verdict::LaunchFailed, "what is to be timed is not loaded")
 }
 
 impl GpuSession {
