@@ -1,7 +1,7 @@
 //! A time that may be stored and ranked: one that was taken of a candidate whose results are right.
 
 use crate::record::{Energy, Measurement, OtherMode, TimingKind};
-use crate::statistics;
+use crate::statistics::summarise;
 use crate::units::Micros;
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ impl Measured {
     /// figure. `None` when there is no sample.
     #[must_use]
     pub fn recorded(samples: Vec<Micros>) -> Option<Self> {
-        let record = summary(TimingKind::Recorded, "recorded", samples)?;
+        let record = summarise(TimingKind::Recorded, "recorded", &samples)?;
         Some(Self { record })
     }
 
@@ -77,7 +77,7 @@ impl Measured {
     /// Samples taken on a real device under the named protocol. `None` when there is no sample.
     #[must_use]
     pub fn on_device(proof: &dyn Proof, protocol: &str, samples: Vec<Micros>) -> Option<Self> {
-        let record = summary(TimingKind::Measured, protocol, samples)?;
+        let record = summarise(TimingKind::Measured, protocol, &samples)?;
         Some(Self::new(proof, record))
     }
 
@@ -171,18 +171,4 @@ impl AsRef<Measurement> for Measured {
     fn as_ref(&self) -> &Measurement {
         &self.record
     }
-}
-
-fn summary(kind: TimingKind, protocol: &str, samples: Vec<Micros>) -> Option<Measurement> {
-    let summary = statistics::summarise(&samples)?;
-    Some(Measurement {
-        kind,
-        p50: summary.p50,
-        p90: summary.p90,
-        ci95: summary.ci95,
-        samples: samples.into_iter().map(Micros::get).collect(),
-        protocol: protocol.to_owned(),
-        reused: false,
-        evidence: None,
-    })
 }

@@ -1,27 +1,26 @@
 //! Median, 90th percentile and the interval of the median, from raw samples.
 
+use crate::record::{Measurement, TimingKind};
 use crate::units::Micros;
 
-/// What a list of samples says.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Summary {
-    /// Median.
-    pub p50: Micros,
-    /// 90th percentile.
-    pub p90: Micros,
-    /// 95 % bootstrap interval of the median.
-    pub ci95: [Micros; 2],
-}
-
-/// Summarises the samples; `None` when there are none.
+/// What the samples say; `None` when there are none.
 #[must_use]
-pub(crate) fn summarise(samples: &[Micros]) -> Option<Summary> {
-    let plain: Vec<f64> = samples.iter().map(|time| time.get()).collect();
-    let [low, high] = interval_of_median(&plain)?;
-    Some(Summary {
-        p50: Micros::new(median(&plain)?)?,
-        p90: Micros::new(quantile_of(&plain, 0.9)?)?,
+pub(crate) fn summarise(
+    kind: TimingKind,
+    protocol: &str,
+    samples: &[Micros],
+) -> Option<Measurement> {
+    let samples: Vec<f64> = samples.iter().map(|time| time.get()).collect();
+    let [low, high] = interval_of_median(&samples)?;
+    Some(Measurement {
+        kind,
+        p50: Micros::new(median(&samples)?)?,
+        p90: Micros::new(quantile_of(&samples, 0.9)?)?,
         ci95: [Micros::new(low)?, Micros::new(high)?],
+        samples,
+        protocol: protocol.to_owned(),
+        reused: false,
+        evidence: None,
     })
 }
 

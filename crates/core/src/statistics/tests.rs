@@ -2,6 +2,10 @@ use super::*;
 use proptest::prelude::*;
 use rand::SeedableRng as _;
 
+fn summarise(samples: &[Micros]) -> Option<Measurement> {
+    super::summarise(TimingKind::Measured, "test", samples)
+}
+
 fn times(values: &[f64]) -> Vec<Micros> {
     values.iter().filter_map(|&us| Micros::new(us)).collect()
 }
