@@ -201,7 +201,7 @@ fn plan() -> Plan {
             argument("y", Role::Output, &[ROWS as u64]),
         ],
         vec![PlanLaunch::new("sum", [1; 3], [32, 1, 1], vec![0, 1])],
-        Code::of_ptx("", 16),
+        Code::default(),
         PlanReference::Oracle("reduce_sum".into()),
     )
 }

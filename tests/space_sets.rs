@@ -429,7 +429,10 @@ fn text_and_mixed_values_take_part_in_constraints() {
 #[test]
 fn configurations_are_found_by_their_values() {
     let parameters = vec![
-        Parameter::new("a", ints([1, 2, 4])).with_default(1),
+        Parameter {
+            default: 1,
+            ..Parameter::new("a", ints([1, 2, 4]))
+        },
         Parameter::new("b", vec![Value::Float(0.5), Value::Float(2.0)]),
     ];
     let space = build(parameters, &[]);

@@ -113,7 +113,7 @@ pub(crate) fn plan(problem: &Problem) -> Plan {
     let inputs = problem.inputs.iter().map(|x| argument(x, Role::Input));
     let output = std::iter::once(argument(&problem.output, Role::Output));
     let outputs = problem.output.count() as f64;
-    let code = Code::of_ptx("", 16);
+    let code = Code::default();
     let launch = PlanLaunch::new("naive", [1; 3], [32, 1, 1], Vec::new());
     Plan {
         problem: "planted".into(),

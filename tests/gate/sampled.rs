@@ -29,7 +29,11 @@ fn code(entry: &str, loops: u32, factor: &str) -> Code {
          ld.global.f32 %f0, [%d3];\nmul.f32 %f1, %f0, {factor};\n\
          st.global.f32 [%d4], %f1;\nret;\n}}\n"
     );
-    Code::of_ptx(ptx, 16)
+    Code {
+        ptx: ptx.into(),
+        registers: 16,
+        ..Code::default()
+    }
 }
 
 const TWO: &str = "0f40000000";

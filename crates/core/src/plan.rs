@@ -79,7 +79,7 @@ impl fmt::Debug for PlanLaunch {
 }
 
 /// Compiled code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// PTX text, for the virtual GPU.
     #[serde(default, skip_serializing_if = "str::is_empty")]
@@ -110,18 +110,6 @@ pub struct KernelNeeds {
 }
 
 impl Code {
-    /// PTX alone, with the registers a thread that it takes, and no static shared memory.
-    #[must_use]
-    pub fn of_ptx(ptx: impl Into<std::sync::Arc<str>>, registers: u32) -> Self {
-        Self {
-            ptx: ptx.into(),
-            cubin: std::sync::Arc::default(),
-            registers,
-            static_shared_bytes: 0,
-            kernels: BTreeMap::new(),
-        }
-    }
-
     /// What the kernel of that name takes; the largest of all where it is not known.
     #[must_use]
     pub fn needs(&self, entry: &str) -> KernelNeeds {

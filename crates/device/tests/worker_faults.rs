@@ -143,7 +143,8 @@ fn check_failing_device() -> Result<(), String> {
 fn job(number: u32) -> Job {
     let code = Code {
         cubin: vec![0x7f; 1_000 * (1 + number as usize)].into(),
-        ..Code::of_ptx("p".repeat(90_000 + number as usize), 0)
+        ptx: "p".repeat(90_000 + number as usize).into(),
+        ..Code::default()
     };
     let oracle = PlanReference::Oracle("none".into());
     Job {

@@ -37,13 +37,6 @@ impl Parameter {
         }
     }
 
-    /// The same parameter with the value of this index as its default.
-    #[must_use]
-    pub fn with_default(mut self, index: u32) -> Self {
-        self.default = index;
-        self
-    }
-
     /// The index of a value; numbers are found by value, so `1` finds `1.0`, unless the very
     /// value is there.
     #[must_use]

@@ -34,7 +34,8 @@ fn the_identity_of_work_is_what_earlier_versions_stored() {
             }],
             Code {
                 cubin: vec![1, 2, 3].into(),
-                ..Code::of_ptx("", 32)
+                registers: 32,
+                ..Code::default()
             },
             PlanReference::Oracle("gemm".to_owned()),
         )

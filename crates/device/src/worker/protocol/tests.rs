@@ -4,7 +4,9 @@ fn code(name: &str) -> Code {
     Code {
         cubin: name.bytes().chain(0..=255).collect(),
         static_shared_bytes: 16,
-        ..Code::of_ptx(format!("// {name} µ"), 32)
+        ptx: format!("// {name} µ").into(),
+        registers: 32,
+        ..Code::default()
     }
 }
 

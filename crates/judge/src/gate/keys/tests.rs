@@ -12,7 +12,11 @@ fn argument(name: &str, role: Role) -> PlanArgument {
 }
 
 fn code(ptx: &str) -> Code {
-    Code::of_ptx(ptx, 8)
+    Code {
+        ptx: ptx.into(),
+        registers: 8,
+        ..Code::default()
+    }
 }
 
 fn plan() -> Plan {
