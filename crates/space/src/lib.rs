@@ -35,6 +35,6 @@ pub use parameter::{Config, Neighbourhood, Parameter};
 pub use reference::reference;
 pub use set::{ConfigError, Space};
 pub use spec::{
-    Argument, DeviceLimits, Gate, KernelSpec, Launch, Piece, PieceValue, Problem, Record,
-    RecordField, Reference, SameValueWrites, Sizes,
+    Argument, DEVICE_NAMES, DeviceLimits, Gate, KernelSpec, Launch, Piece, PieceValue, Problem,
+    Record, RecordField, Reference, SameValueWrites, Sizes,
 };

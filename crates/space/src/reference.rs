@@ -6,7 +6,7 @@
 )]
 
 use crate::expr::FUNCTIONS;
-use crate::{DeviceLimits, json_schema};
+use crate::{DEVICE_NAMES, json_schema};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 
@@ -240,22 +240,7 @@ fn expressions(text: &mut String) {
          device. Whole numbers are exact to 127 bits.\n\n\
          | name | |\n|---|---|\n",
     );
-    let limits = DeviceLimits {
-        sm_count: 0,
-        shared_bytes: 0,
-        cc: 0,
-        max_threads: 0,
-    };
-    for (name, _) in limits.constants() {
-        let what = match name.as_str() {
-            "DEVICE_SM_COUNT" => "Streaming multiprocessors",
-            "DEVICE_SHARED_BYTES" => {
-                "Shared memory that a block may opt in to, static included, bytes"
-            }
-            "DEVICE_CC" => "Compute capability, such as 90",
-            "DEVICE_MAX_THREADS" => "Threads that a block may have",
-            _ => "",
-        };
+    for (name, what) in DEVICE_NAMES {
         let _ = writeln!(text, "| `{name}` | {what} |");
     }
     text.push_str("\n| function | |\n|---|---|\n");

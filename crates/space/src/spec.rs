@@ -244,17 +244,23 @@ pub struct DeviceLimits {
     pub max_threads: u32,
 }
 
+/// The names that expressions see of a device, each with its meaning.
+pub const DEVICE_NAMES: [(&str, &str); 4] = [
+    ("DEVICE_SM_COUNT", "Streaming multiprocessors"),
+    (
+        "DEVICE_SHARED_BYTES",
+        "Shared memory that a block may opt in to, static included, bytes",
+    ),
+    ("DEVICE_CC", "Compute capability, such as 90"),
+    ("DEVICE_MAX_THREADS", "Threads that a block may have"),
+];
+
 impl DeviceLimits {
     /// The names and values expressions see.
-    #[must_use]
-    pub fn constants(&self) -> [(String, Value); 4] {
-        let pair = |name: &str, value: u32| (name.to_owned(), Value::Int(i64::from(value)));
-        [
-            pair("DEVICE_SM_COUNT", self.sm_count),
-            pair("DEVICE_SHARED_BYTES", self.shared_bytes),
-            pair("DEVICE_CC", self.cc),
-            pair("DEVICE_MAX_THREADS", self.max_threads),
-        ]
+    pub fn constants(&self) -> impl Iterator<Item = (String, Value)> {
+        let values = [self.sm_count, self.shared_bytes, self.cc, self.max_threads];
+        let named = DEVICE_NAMES.iter().zip(values);
+        named.map(|((name, _), value)| ((*name).to_owned(), Value::Int(value.into())))
     }
 }
 

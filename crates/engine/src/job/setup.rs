@@ -303,7 +303,7 @@ pub(super) fn device_start(facts: &DeviceFacts, selector: &DeviceSelector) -> De
         recording: None,
         environment: facts
             .limits
-            .map(|limits| limits.constants().into())
+            .map(|limits| limits.constants().collect())
             .unwrap_or_default(),
     }
 }

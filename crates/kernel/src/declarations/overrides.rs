@@ -14,15 +14,7 @@ use crate::compile::Template;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tuner_core::value::Value;
-use tuner_space::{Diagnostic, Diagnostics, KernelSpec};
-
-/// Names that expressions take from the device.
-const DEVICE_NAMES: [&str; 4] = [
-    "DEVICE_SM_COUNT",
-    "DEVICE_SHARED_BYTES",
-    "DEVICE_CC",
-    "DEVICE_MAX_THREADS",
-];
+use tuner_space::{DEVICE_NAMES, Diagnostic, Diagnostics, KernelSpec};
 
 /// Files that include each other are followed this deep.
 const DEEPEST: usize = 64;
@@ -135,7 +127,7 @@ pub(super) fn kind(spec: &KernelSpec, name: &str) -> Kind {
         Kind::Parameter
     } else if spec.derived.iter().any(|(known, _)| known == name) {
         Kind::Derived
-    } else if DEVICE_NAMES.contains(&name) {
+    } else if DEVICE_NAMES.iter().any(|(known, _)| *known == name) {
         Kind::Device
     } else {
         Kind::Size
@@ -159,7 +151,7 @@ pub(super) fn walked(
     files: &[File],
 ) -> (Vec<Override>, Vec<(usize, Range<usize>)>) {
     let own = macros(spec);
-    let device = DEVICE_NAMES.iter().map(|name| (*name).to_owned());
+    let device = DEVICE_NAMES.iter().map(|(name, _)| (*name).to_owned());
     let all: BTreeSet<String> = own.into_iter().chain(device).collect();
     let mut walk = Walk {
         files,
