@@ -18,7 +18,6 @@ use tuner_space::{
 pub struct PlanBuilder {
     kernel: Arc<Kernel>,
     problem: String,
-    sizes: Vec<(String, f64)>,
     binder: Binder,
     arch: String,
     limits: DeviceLimits,
@@ -59,21 +58,12 @@ impl PlanBuilder {
         arch: &str,
     ) -> Result<Self, BindError> {
         let binder = kernel.spec.binder(problem, limits)?;
-        let sizes = kernel.spec.problem(problem).map(|found| {
-            let number = |value: &Value| value.as_f64();
-            found
-                .sizes
-                .iter()
-                .filter_map(|(name, v)| Some((name.clone(), number(v)?)))
-                .collect()
-        });
         let default_bound = binder
             .bind(&kernel.spec.default_config())
             .map_err(|error| kernel.spec.explain_unbound(&error, problem).to_string());
         Ok(Self {
             default_bound,
             problem: problem.to_owned(),
-            sizes: sizes.unwrap_or_default(),
             binder,
             arch: arch.to_owned(),
             limits: *limits,
@@ -367,9 +357,12 @@ impl PlanBuilder {
         for launch in &mut launches {
             launch.entry = image.symbol(&launch.entry);
         }
+        let sizes = self.problem_sizes().into_iter();
         Plan {
             problem: self.problem.clone(),
-            sizes: self.sizes.clone(),
+            sizes: sizes
+                .filter_map(|(name, value)| Some((name, value.as_f64()?)))
+                .collect(),
             arguments: bound.arguments,
             variables: bound.variables,
             generators: None,
