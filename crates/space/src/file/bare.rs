@@ -66,7 +66,7 @@ impl BareSpace {
         }
         let node = node::read(text).map_err(|item| failed(vec![item]))?;
         let bare = super::schema::Bare::read(&node, text).map_err(failed)?;
-        let mut checker = Checker::new(text);
+        let mut checker = Checker::new(text, path);
         let space = Self {
             name: bare.name.unwrap_or_else(|| stem(path)),
             parameters: checker.parameters(&bare.parameters),
@@ -165,7 +165,7 @@ type Said<'j> = (
 
 fn from_json(json: &Json, text: &str, path: &Path) -> Result<BareSpace, Vec<Diagnostic>> {
     let mut foreign = Foreign {
-        checker: Checker::new(text),
+        checker: Checker::new(text, path),
     };
     let said = if json.get("params").is_some() {
         foreign.published(json)

@@ -25,6 +25,8 @@ const MAX_CHECKS: usize = 10_000_000;
 /// Collects what is wrong, and the expressions whose names are still to be checked.
 pub(super) struct Checker<'s> {
     pub(super) source: &'s str,
+    /// The file's folder, from which paths in it are found.
+    pub(super) folder: &'s Path,
     pub(super) errors: Vec<Diagnostic>,
     /// Where errors of expressions begin, and what they say.
     told: HashSet<(usize, String)>,
@@ -42,8 +44,8 @@ pub(super) fn spec(
     source: &str,
     path: &Path,
 ) -> Result<KernelSpec, Vec<Diagnostic>> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut checker = Checker::new(source);
+    let mut checker = Checker::new(source, path);
+    let folder = checker.folder;
     checker.places.source = Some(document.source.at.clone());
     let texts = document.parameters.unwrap_or_default();
     let parameters = checker.parameters(&texts);
@@ -56,12 +58,12 @@ pub(super) fn spec(
     let mut size_names = size_names(&problems);
     size_names.retain(|name| !sizes.is_macro(name));
     let compared = matches!(document.reference, ReferenceWord::Some(_));
-    let arguments = checker.arguments(document.arguments, (&size_names, folder), compared);
-    let variables = checker.variables(document.variables, &arguments, folder);
+    let arguments = checker.arguments(document.arguments, &size_names, compared);
+    let variables = checker.variables(document.variables, &arguments);
     let launches = checker.launches(document.launches, &arguments, &variables);
     let reference = match document.reference {
         ReferenceWord::None => Some(Reference::None),
-        ReferenceWord::Some(text) => checker.reference(*text, folder, &arguments, &variables),
+        ReferenceWord::Some(text) => checker.reference(*text, &arguments, &variables),
     };
     let metric = document.metric.unwrap_or_default();
     let [flops, bytes] = [metric.flops, metric.bytes].map(|it| checker.formula(it?));
@@ -116,9 +118,10 @@ fn size_names(problems: &[Problem]) -> HashSet<String> {
 }
 
 impl<'s> Checker<'s> {
-    pub(super) fn new(source: &'s str) -> Self {
+    pub(super) fn new(source: &'s str, path: &'s Path) -> Self {
         Self {
             source,
+            folder: path.parent().unwrap_or(Path::new("")),
             errors: Vec::new(),
             told: HashSet::new(),
             formulas: Vec::new(),

@@ -6,7 +6,6 @@ use super::forms::{Forms, forms};
 use super::schema::{Formula, Key};
 use crate::Expr;
 use serde::de::{self, Deserialize};
-use std::path::Path;
 use tuner_core::data::DataFile;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
@@ -156,7 +155,6 @@ impl Checker<'_> {
         name: &str,
         fill: &Spanned<FillText>,
         element: Element,
-        folder: &Path,
     ) -> Option<(Fill, Vec<Expr>)> {
         let at = fill.at.clone();
         let plain = |fill| Some((fill, Vec::new()));
@@ -170,7 +168,7 @@ impl Checker<'_> {
                 };
                 plain(Fill::Sorted { min, max })
             }
-            FillText::File(path) => plain(Fill::File(DataFile::new(&folder.join(path)))),
+            FillText::File(path) => plain(Fill::File(DataFile::new(&self.folder.join(path)))),
             FillText::Csr(csr) => self.csr(name, csr, fill),
         };
         let (message, help) = match found.as_ref().map(|(fill, _)| fill) {

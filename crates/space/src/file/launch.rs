@@ -11,7 +11,6 @@ use super::variables::passed;
 use crate::expr::nearest_or_all;
 use crate::{Argument, Expr, Launch, Record, Reference};
 use std::collections::HashSet;
-use std::path::Path;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
@@ -29,7 +28,7 @@ impl Checker<'_> {
     pub(super) fn arguments(
         &mut self,
         texts: Vec<ArgumentText>,
-        (sizes, folder): (&HashSet<String>, &Path),
+        sizes: &HashSet<String>,
         compared: bool,
     ) -> Vec<Argument> {
         let mut arguments: Vec<Argument> = Vec::new();
@@ -42,7 +41,7 @@ impl Checker<'_> {
                     "rename one of the two",
                 );
             }
-            if let Some(argument) = self.argument(text, &arguments, (sizes, folder)) {
+            if let Some(argument) = self.argument(text, &arguments, sizes) {
                 arguments.push(argument);
             }
         }
@@ -62,7 +61,7 @@ impl Checker<'_> {
         &mut self,
         text: ArgumentText,
         known: &[Argument],
-        (sizes, folder): (&HashSet<String>, &Path),
+        sizes: &HashSet<String>,
     ) -> Option<Argument> {
         let name = text.name.value;
         let role = text.role.value;
@@ -124,7 +123,7 @@ impl Checker<'_> {
             fill,
             value: value.filter(|_| scalar),
         };
-        self.composed(name, ty?, parts, known, folder)
+        self.composed(name, ty?, parts, known)
     }
 
     /// Adds the extent of a buffer's elements, where they are vectors or structs.
@@ -151,7 +150,6 @@ impl Checker<'_> {
         ty: Resolved,
         parts: Parts,
         known: &[Argument],
-        folder: &Path,
     ) -> Option<Argument> {
         let role = parts.role;
         let extents = parts.shape.unwrap_or_default().into_iter();
@@ -161,7 +159,7 @@ impl Checker<'_> {
         }
         let (fill, fill_sizes) = match &parts.fill {
             Some(fill) => {
-                let (fill, sizes) = self.fill(&name, fill, ty.element, folder)?;
+                let (fill, sizes) = self.fill(&name, fill, ty.element)?;
                 (Some(fill), sizes)
             }
             None => (
@@ -316,7 +314,6 @@ impl Checker<'_> {
     pub(super) fn reference(
         &mut self,
         text: ReferenceText,
-        folder: &Path,
         arguments: &[Argument],
         variables: &[Argument],
     ) -> Option<Reference> {
@@ -354,7 +351,7 @@ impl Checker<'_> {
                 let (grid, block) = (self.extents(grid), self.extents(block));
                 let shared = self.shared(text.shared)?;
                 Some(Reference::Kernel {
-                    source: folder.join(source.value),
+                    source: self.folder.join(source.value),
                     launch: Box::new(Launch {
                         entry: entry.value,
                         when: None,

@@ -8,7 +8,6 @@ use super::texts::{FieldText, TypeText, ValueText};
 use crate::expr::{nearest_or_all, suggest};
 use crate::{Argument, Expr, Piece, PieceValue, Record, RecordField};
 use std::ops::Range;
-use std::path::Path;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
@@ -211,7 +210,7 @@ impl Checker<'_> {
         fill: &Spanned<FillText>,
         element: Element,
     ) -> Option<Fill> {
-        let (fill, sizes) = self.fill(name, fill, element, Path::new(""))?;
+        let (fill, sizes) = self.fill(name, fill, element)?;
         if !sizes.is_empty() || matches!(fill, Fill::File(_) | Fill::Kernel(_)) {
             return None;
         }

@@ -5,7 +5,6 @@ use super::de::Spanned;
 use super::launch::Parts;
 use super::schema::{Ordered, VariableText};
 use crate::{Argument, Piece, PieceValue};
-use std::path::Path;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
@@ -29,11 +28,10 @@ impl Checker<'_> {
         &mut self,
         texts: Option<Ordered<VariableText>>,
         arguments: &[Argument],
-        folder: &Path,
     ) -> Vec<Argument> {
         let texts = texts.unwrap_or_default().0.into_iter();
         texts
-            .filter_map(|(name, text)| self.variable(name, text, arguments, folder))
+            .filter_map(|(name, text)| self.variable(name, text, arguments))
             .collect()
     }
 
@@ -43,7 +41,6 @@ impl Checker<'_> {
         name: Spanned<String>,
         text: VariableText,
         arguments: &[Argument],
-        folder: &Path,
     ) -> Option<Argument> {
         let letter = |c: char| c == '_' || c == ':' || c.is_ascii_alphanumeric();
         if name.value.is_empty() || !name.value.chars().all(letter) {
@@ -90,7 +87,7 @@ impl Checker<'_> {
             fill: text.fill,
             value: text.value,
         };
-        let variable = self.composed(name.value, resolved?, parts, arguments, folder);
+        let variable = self.composed(name.value, resolved?, parts, arguments);
         if let Some(variable) = &variable
             && matches!(variable.fill, Some(Fill::Kernel(_)))
         {
