@@ -207,11 +207,17 @@ impl Checker<'_> {
     fn field_fill(
         &mut self,
         name: &str,
-        fill: &Spanned<FillText>,
+        text: &Spanned<FillText>,
         element: Element,
     ) -> Option<Fill> {
-        let (fill, sizes) = self.fill(name, fill, element)?;
+        let (fill, sizes) = self.fill(name, text, element)?;
         if !sizes.is_empty() || matches!(fill, Fill::File(_) | Fill::Kernel(_)) {
+            self.error(
+                format!("the field `{name}` cannot be filled so"),
+                text.at.clone(),
+                "fill fields by a rule of numbers such as arange; a file, a kernel and a graph fill \
+                 whole buffers",
+            );
             return None;
         }
         Some(fill)
@@ -387,3 +393,6 @@ fn cpp_number(name: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;
