@@ -8,7 +8,7 @@ use super::vocabulary::{ElementType, schema};
 use crate::{Sizes, suggest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Unexpected};
+use serde::de::{self, Deserialize, MapAccess, SeqAccess, Unexpected};
 use std::borrow::Cow;
 
 /// A type: its name, or the fields of a struct.
@@ -17,7 +17,7 @@ pub(super) enum TypeText {
     /// `f32`, `float4`, …
     Name(String),
     /// `{ x: f32, n: i32 }`.
-    Fields(Ordered<FieldText>),
+    Fields(Ordered<Spanned<FieldText>>),
 }
 
 impl Forms for TypeText {
@@ -35,7 +35,7 @@ impl Forms for TypeText {
 forms!(TypeText);
 
 schema!(TypeText, "Type", generator => {
-    let fields = generator.subschema_for::<Ordered<FieldText>>();
+    let fields = generator.subschema_for::<Ordered<Spanned<FieldText>>>();
     let names = generator.subschema_for::<ElementType>();
     json_schema!({
         "anyOf": [names, fields],
@@ -43,20 +43,25 @@ schema!(TypeText, "Type", generator => {
     })
 });
 
-/// A field of a struct: its type, and what it is filled with.
+/// A field of a struct: its type, and perhaps what it is filled with.
 #[derive(Debug, Clone)]
-pub(super) struct FieldText {
+pub(super) enum FieldText {
+    /// Its type alone, whose place is the field's.
+    Short(String),
+    /// Both.
+    Long(Box<FilledText>),
+}
+
+/// The long form.
+#[derive(Debug, Clone, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FilledText {
+    #[serde(rename = "type")]
     pub(super) ty: Spanned<String>,
     pub(super) fill: Option<Spanned<FillText>>,
 }
 
-/// [`FieldText`], of which the short form knows its place only from outside.
-enum FieldForm {
-    Short(String),
-    Long(FieldText),
-}
-
-impl Forms for FieldForm {
+impl Forms for FieldText {
     const EXPECTED: &'static str = "a type such as f32, float4 or f32[8]";
 
     fn word<E: de::Error>(name: &str) -> Result<Self, E> {
@@ -64,34 +69,11 @@ impl Forms for FieldForm {
     }
 
     fn map<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        /// The long form.
-        #[derive(serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Long {
-            #[serde(rename = "type")]
-            ty: Spanned<String>,
-            fill: Option<Spanned<FillText>>,
-        }
-
-        let Long { ty, fill } = Long::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Self::Long(FieldText { ty, fill }))
+        Deserialize::deserialize(MapAccessDeserializer::new(map)).map(Self::Long)
     }
 }
 
-forms!(FieldForm);
-
-impl<'de> Deserialize<'de> for FieldText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned { value, at } = Spanned::<FieldForm>::deserialize(deserializer)?;
-        Ok(match value {
-            FieldForm::Long(field) => field,
-            FieldForm::Short(value) => Self {
-                ty: Spanned { value, at },
-                fill: None,
-            },
-        })
-    }
-}
+forms!(FieldText);
 
 schema!(FieldText, "FieldType", generator => {
     let fill = generator.subschema_for::<FillText>();

@@ -139,14 +139,22 @@ impl Checker<'_> {
     }
 
     /// Fields at the places that C++ gives them.
-    fn record(&mut self, fields: &Ordered<FieldText>, at: &Range<usize>) -> Option<Record> {
+    fn record(
+        &mut self,
+        fields: &Ordered<Spanned<FieldText>>,
+        at: &Range<usize>,
+    ) -> Option<Record> {
         let mut record = Record {
             size: 0,
             fields: Vec::new(),
         };
         let (mut largest, mut sound) = (1, true);
         for (name, text) in &fields.0 {
-            let Some((ty, lanes, repeats)) = self.field_type(text) else {
+            let (word, at, fill) = match &text.value {
+                FieldText::Short(word) => (word, &text.at, None),
+                FieldText::Long(text) => (&text.ty.value, &text.ty.at, text.fill.as_ref()),
+            };
+            let Some((ty, lanes, repeats)) = self.field_type(word.trim(), at) else {
                 sound = false;
                 continue;
             };
@@ -161,7 +169,7 @@ impl Checker<'_> {
             if name.value.starts_with('_') {
                 continue;
             }
-            let fill = match &text.fill {
+            let fill = match fill {
                 Some(fill) => self.field_fill(&name.value, fill, element)?,
                 None => Fill::default_for(element),
             };
@@ -184,8 +192,7 @@ impl Checker<'_> {
     }
 
     /// The element (none for a pointer), lanes and repeats of a field: `f32`, `float4`, `f32[8]`.
-    fn field_type(&mut self, text: &FieldText) -> Option<(Option<Element>, u32, u64)> {
-        let (word, at) = (text.ty.value.trim(), &text.ty.at);
+    fn field_type(&mut self, word: &str, at: &Range<usize>) -> Option<(Option<Element>, u32, u64)> {
         let (name, repeats) = match word.strip_suffix(']').and_then(|it| it.split_once('[')) {
             None => (word, 1),
             Some((name, count)) => match count.trim().parse() {
