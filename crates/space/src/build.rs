@@ -5,36 +5,25 @@
     reason = "registers, slots and choices are numbered by the program and the layers that are built here"
 )]
 
-use super::diagram::{Diagram, Overflow, Reducer, TERMINAL};
+use super::SpaceError;
+use super::diagram::{Diagram, Reducer, TERMINAL};
 use super::expr::{Bits, Program, TermId, Terms, Val};
 use super::frontier::{frontier, order, splits};
 use super::interval::Abs;
 use super::outlook::Outlook;
+use super::parameter::Parameter;
+use super::set::Rule;
 use super::states::{Mixer, NONE, States, Table};
 use std::hash::{Hash as _, Hasher as _};
 
 /// A group that needs more memory than this to build is refused.
 const MAX_BYTES: usize = 400 << 20;
 
-/// Why a group cannot be built.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// Too many states; `open` are the constraints that keep them apart.
-    TooLarge {
-        open: Vec<TermId>,
-    },
-    Overflow,
-}
-
-impl From<Overflow> for Failure {
-    fn from(_: Overflow) -> Self {
-        Self::Overflow
-    }
-}
-
 /// A group of parameters and the constraints over them.
 pub(super) struct Group<'a> {
     pub(super) terms: &'a mut Terms,
+    pub(super) parameters: &'a [Parameter],
+    pub(super) rules: &'a [Rule],
     pub(super) roots: &'a [TermId],
     /// Every parameter's term and values.
     pub(super) inputs: &'a [TermId],
@@ -47,7 +36,7 @@ pub(super) struct Group<'a> {
 
 impl Group<'_> {
     /// Builds the diagram of the parameters in `vars`.
-    pub(super) fn build(&mut self, vars: &[u32]) -> Result<Diagram, Failure> {
+    pub(super) fn build(&mut self, vars: &[u32]) -> Result<Diagram, SpaceError> {
         let order = order(self.terms, self.roots, vars, self.bits);
         let mut fixed = Bits::default();
         let mut states = States::new(0);
@@ -104,16 +93,13 @@ impl Group<'_> {
         layer: &Layer,
         from: &States,
         bytes: &mut usize,
-    ) -> Result<(Vec<u32>, States), Failure> {
+    ) -> Result<(Vec<u32>, States), SpaceError> {
         let allowed = &self.allowed[layer.var as usize];
         let domain = &self.domains[layer.var as usize];
-        let too_large = || Failure::TooLarge {
-            open: layer.alive.clone(),
-        };
         let transitions = from.len() * allowed.len();
         *bytes += transitions * size_of::<u32>();
         if *bytes > MAX_BYTES {
-            return Err(too_large());
+            return Err(self.too_large(&layer.alive));
         }
         let mut next = Merger::new(layer);
         let mut children = Vec::with_capacity(transitions);
@@ -130,14 +116,14 @@ impl Group<'_> {
                 });
             }
             if next.bytes() > MAX_BYTES {
-                return Err(too_large());
+                return Err(self.too_large(&layer.alive));
             }
         }
         Ok((children, next.states))
     }
 
     /// Merges nodes with equal children, from the last layer to the first.
-    fn reduce(&self, order: &[u32], layers: &[Vec<u32>]) -> Result<Diagram, Failure> {
+    fn reduce(&self, order: &[u32], layers: &[Vec<u32>]) -> Result<Diagram, SpaceError> {
         let mut reducer = Reducer::new(order.iter().map(|var| *var as usize).collect());
         // The single state after the last layer.
         let mut nodes: Vec<Option<u32>> = vec![Some(TERMINAL)];
@@ -158,6 +144,30 @@ impl Group<'_> {
         }
         let root = nodes.first().copied().flatten();
         Ok(reducer.finish(root))
+    }
+
+    /// Of the constraints that keep too many states apart, names the one over most parameters.
+    fn too_large(&self, open: &[TermId]) -> SpaceError {
+        let vars = open
+            .iter()
+            .map(|root| self.terms.vars(*root))
+            .max_by_key(|vars| vars.len())
+            .cloned()
+            .unwrap_or_default();
+        let names: Vec<&str> = vars
+            .iter()
+            .map(|var| self.parameters[var as usize].name.as_str())
+            .collect();
+        let rule = self.rules.iter().find(|rule| {
+            let mut all = Bits::default();
+            rule.program.vars.iter().for_each(|var| all.insert(*var));
+            vars.is_subset(&all)
+        });
+        SpaceError::TooCoupled {
+            rule: rule.map_or_else(String::new, |rule| rule.text.clone()),
+            parameters: names.len(),
+            names: names.join(", "),
+        }
     }
 }
 

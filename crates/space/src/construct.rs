@@ -4,7 +4,7 @@
     reason = "numbers of derived values, rows and layers come from walking the very lists that they index"
 )]
 
-use super::diagram::{Diagram, Overflow, Reducer, TERMINAL};
+use super::diagram::{Diagram, Reducer, TERMINAL};
 use super::expr::{Expr, ExprError, Kind, Program, Scope, Symbol, TermId, Terms, Val};
 use super::groups::{Builder, MAX_COUPLED};
 use super::parameter::{Config, Parameter, repeated};
@@ -283,7 +283,7 @@ impl Space {
         let mut sorted: Vec<&[u32]> = rows.iter().map(Config::choices).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let diagram = from_sorted(&sorted, parameters.len()).map_err(|_| SpaceError::TooMany)?;
+        let diagram = from_sorted(&sorted, parameters.len())?;
         let mut hash = content_hash(&parameters, &[], &Environment::default());
         let bytes: Vec<u8> = sorted
             .iter()
@@ -340,7 +340,7 @@ fn finish(
 }
 
 /// A diagram of sorted, different rows.
-fn from_sorted(rows: &[&[u32]], width: usize) -> Result<Diagram, Overflow> {
+fn from_sorted(rows: &[&[u32]], width: usize) -> Result<Diagram, SpaceError> {
     let mut reducer = Reducer::new((0..width).collect());
     // Rows that agree in all layers above the current one form a group; each has a node.
     let mut groups: Vec<(usize, u32)> = (0..rows.len()).map(|row| (row, TERMINAL)).collect();

@@ -8,6 +8,7 @@
     reason = "nodes, edges and choices are numbered as they are pushed, children before parents"
 )]
 
+use super::SpaceError;
 use super::states::{Mixer, Table};
 use rand::{Rng, RngExt as _};
 use std::collections::HashMap;
@@ -41,10 +42,6 @@ pub(super) struct Diagram {
     root: Option<u32>,
 }
 
-/// The number of configurations does not fit in 128 bits.
-#[derive(Debug)]
-pub(super) struct Overflow;
-
 /// Builds a diagram from the last layer to the first, sharing equal nodes and lists.
 pub(super) struct Reducer {
     diagram: Diagram,
@@ -74,7 +71,7 @@ impl Reducer {
 
     /// The node with these (choice, child) pairs, given in rising order of choice; `None` if
     /// there are none.
-    pub(super) fn node(&mut self, pairs: &[(u32, u32)]) -> Result<Option<u32>, Overflow> {
+    pub(super) fn node(&mut self, pairs: &[(u32, u32)]) -> Result<Option<u32>, SpaceError> {
         if pairs.is_empty() {
             return Ok(None);
         }
@@ -110,7 +107,7 @@ impl Reducer {
     }
 
     /// Adds a node whose edges are in the order of their first choices.
-    fn add(&mut self, pairs: &[(u32, u32)]) -> Result<u32, Overflow> {
+    fn add(&mut self, pairs: &[(u32, u32)]) -> Result<u32, SpaceError> {
         let mut by_child: Vec<(u32, Vec<u32>)> = Vec::new();
         let mut place: HashMap<u32, usize> = HashMap::new();
         for (choice, child) in pairs {
@@ -137,7 +134,7 @@ impl Reducer {
             below = each
                 .checked_mul(u128::from(choices.1))
                 .and_then(|through| below.checked_add(through))
-                .ok_or(Overflow)?;
+                .ok_or(SpaceError::TooMany)?;
         }
         let diagram = &mut self.diagram;
         diagram.counts.push(below);

@@ -5,10 +5,10 @@
 )]
 
 use super::SpaceError;
-use super::build::{Failure, Group};
+use super::build::Group;
 use super::construct::Resolved;
 use super::diagram::{Diagram, Reducer};
-use super::expr::{Bits, Op, Program, Term, TermId, Val};
+use super::expr::{Op, Program, Term, TermId, Val};
 use super::parameter::Parameter;
 use super::set::{Empty, Rule};
 use std::collections::HashMap;
@@ -99,16 +99,15 @@ impl Builder<'_> {
             }
             let mut group = Group {
                 terms: &mut self.resolved.terms,
+                parameters: self.parameters,
+                rules: self.rules,
                 roots: &mine,
                 inputs: &self.resolved.inputs,
                 domains: &self.resolved.domains,
                 allowed: &allowed,
                 bits: &bits,
             };
-            let diagram = group
-                .build(&members)
-                .map_err(|failure| self.too_large(failure))?;
-            diagrams.push(diagram);
+            diagrams.push(group.build(&members)?);
         }
         let terms = &self.resolved.terms;
         let never = |root: &TermId| {
@@ -182,34 +181,6 @@ impl Builder<'_> {
             }
         }
         groups
-    }
-
-    /// Names the open constraint over most parameters.
-    fn too_large(&self, failure: Failure) -> SpaceError {
-        let Failure::TooLarge { open } = failure else {
-            return SpaceError::TooMany;
-        };
-        let terms = &self.resolved.terms;
-        let vars = open
-            .iter()
-            .map(|root| terms.vars(*root))
-            .max_by_key(|vars| vars.len())
-            .cloned()
-            .unwrap_or_default();
-        let names: Vec<&str> = vars
-            .iter()
-            .map(|var| self.parameters[var as usize].name.as_str())
-            .collect();
-        let rule = self.rules.iter().find(|rule| {
-            let mut all = Bits::default();
-            rule.program.vars.iter().for_each(|var| all.insert(*var));
-            vars.is_subset(&all)
-        });
-        SpaceError::TooCoupled {
-            rule: rule.map_or_else(String::new, |rule| rule.text.clone()),
-            parameters: names.len(),
-            names: names.join(", "),
-        }
     }
 }
 

@@ -242,33 +242,24 @@ fn extremum(op: Op, items: &[&Val]) -> Val {
 
 /// The order of two values: `Ok(None)` beside NaN, a fault where Python raises a `TypeError`.
 fn order(op: Op, a: &Val, b: &Val) -> Result<Option<Ordering>, Fault> {
-    match (a, b) {
-        (Val::Text(a), Val::Text(b)) => return Ok(Some(a.cmp(b))),
+    let order = match (a, b) {
+        (Val::Text(a), Val::Text(b)) => Some(Some(a.cmp(b))),
         (Val::List(a), Val::List(b)) => {
-            for (a, b) in a.iter().zip(b.iter()) {
-                if !equal(a, b) {
-                    return order(op, a, b);
-                }
-            }
-            return Ok(Some(a.len().cmp(&b.len())));
+            let mut pairs = a.iter().zip(b.iter());
+            return match pairs.find(|(a, b)| !equal(a, b)) {
+                Some((a, b)) => order(op, a, b),
+                None => Ok(Some(a.len().cmp(&b.len()))),
+            };
         }
-        _ => {}
-    }
-    match (a, b) {
-        (Val::Float(a), Val::Float(b)) => Ok(a.partial_cmp(b)),
-        (Val::Float(a), _) => match b.int() {
-            Some(b) => Ok(compare_int_float(b, *a).map(Ordering::reverse)),
-            None => Err(Fault::Type(op.name())),
-        },
-        (_, Val::Float(b)) => match a.int() {
-            Some(a) => Ok(compare_int_float(a, *b)),
-            None => Err(Fault::Type(op.name())),
-        },
-        _ => match (a.int(), b.int()) {
-            (Some(a), Some(b)) => Ok(Some(a.cmp(&b))),
-            _ => Err(Fault::Type(op.name())),
-        },
-    }
+        (Val::Float(a), Val::Float(b)) => Some(a.partial_cmp(b)),
+        (Val::Float(a), _) => {
+            let order = b.int().map(|b| compare_int_float(b, *a));
+            order.map(|order| order.map(Ordering::reverse))
+        }
+        (_, Val::Float(b)) => a.int().map(|a| compare_int_float(a, *b)),
+        _ => a.int().zip(b.int()).map(|(a, b)| Some(a.cmp(&b))),
+    };
+    order.ok_or(Fault::Type(op.name()))
 }
 
 /// `==`: numbers by value, text with text; different kinds are unequal, never a fault.

@@ -425,14 +425,11 @@ impl<'s> Checker<'s> {
             Err(error) => return self.unresolved(&error, environment),
         };
         let rules = constraints.iter().map(|constraint| &constraint.rule);
-        let rules: Vec<_> = rules.zip(self.rules.clone()).collect();
-        for (expr, at) in rules {
+        let rules = rules.zip(self.rules.clone());
+        let formulas = self.formulas.clone();
+        let formulas = formulas.iter().map(|(expr, at)| (expr, at.clone()));
+        for (expr, at) in rules.chain(formulas) {
             if let Err(error) = resolved.terms.lower(expr, &resolved.scope) {
-                self.expression_error(&error, at);
-            }
-        }
-        for (expr, at) in self.formulas.clone() {
-            if let Err(error) = resolved.terms.lower(&expr, &resolved.scope) {
                 self.expression_error(&error, at);
             }
         }
