@@ -177,10 +177,13 @@ pub struct WorkerView {
     /// Seconds since it joined.
     pub up_s: f64,
     /// Limits of the device, for spaces.
-    pub facts: Option<serde_json::Value>,
+    pub facts: Option<DeviceFactsView>,
     /// Group of equal GPUs that it belongs to; empty before it was compared with others.
     pub group: String,
 }
+
+/// [`DeviceFacts`] for a page. By this name the API's document refers to a type of its own.
+pub type DeviceFactsView = serde_json::Value;
 
 impl WorkerView {
     /// Share of its time that its device was at work.
