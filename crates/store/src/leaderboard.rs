@@ -247,12 +247,7 @@ pub(super) async fn boards(
         let limit = query.top.filter(|_| commits.is_none());
         let times = best_times(connection, place, board.timing, commits, limit).await?;
         let default_us = default_time(connection, &board, &times, default, limit).await?;
-        add_rows(connection, &mut board, &times, default_us, query.top).await?;
-        if query.code_sizes {
-            for (row, time) in board.rows.iter_mut().zip(&times) {
-                row.code_bytes = code_bytes(connection, time.verdict).await?;
-            }
-        }
+        add_rows(connection, &mut board, &times, default_us, query).await?;
         boards.push(board);
     }
     Ok(boards)
@@ -282,35 +277,21 @@ pub(super) async fn entry(
     }))
 }
 
-/// Length of the machine code of a judged candidate, where it was kept.
-async fn code_bytes(
-    connection: &mut SqliteConnection,
-    verdict: i64,
-) -> Result<Option<u64>, sqlx::Error> {
-    let found: Option<Option<u64>> = sqlx::query_scalar(
-        "SELECT x.sass_bytes FROM verdicts v JOIN compilations x ON x.candidate = v.candidate
-         WHERE v.id = ?",
-    )
-    .bind(verdict)
-    .fetch_optional(connection)
-    .await?;
-    Ok(found.flatten().filter(|bytes| *bytes > 0))
-}
-
-/// Adds the rows of the first `top` of a board's times, or of all.
+/// Adds the rows of the first of a board's times, as many as the query asks for.
 async fn add_rows(
     connection: &mut SqliteConnection,
     board: &mut Board,
     times: &[TimeRow],
     default_us: Option<f64>,
-    top: Option<usize>,
+    query: &LeaderboardQuery,
 ) -> Result<(), sqlx::Error> {
-    let top = top.unwrap_or(usize::MAX);
+    let top = query.top.unwrap_or(usize::MAX);
     let timed: Vec<Timed> = times.iter().map(TimeRow::timed).collect();
     let place = (board.problem_id, board.device_id);
     let peer = peer(connection, place, board.timing).await?;
     for (time, place) in times.iter().zip(places(&timed)).take(top) {
         let (driver, mut row) = full_row(connection, board, time.verdict).await?;
+        row.code_bytes = row.code_bytes.filter(|_| query.code_sizes);
         row.rank = place.rank;
         row.tied_with_best = place.tied_with_best;
         row.speedup_vs_default = default_us.map(|default| default / row.time_us_p50);
@@ -357,7 +338,7 @@ async fn full_row(
     let row = sqlx::query(
         "SELECT c.config, m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.sample_count,
             o.git_commit, o.dirty, o.diff_hash, o.driver, k.template_hash, x.cubin_hash, x.registers,
-            x.spill_bytes, x.shared_bytes, v.max_error, r.seed, r.name, v.judged_at, e.gate,
+            x.spill_bytes, x.shared_bytes, nullif(x.sass_bytes, 0) AS code_bytes, v.max_error, r.seed, r.name, v.judged_at, e.gate,
             w.energy_mj, w.energy_low_mj, w.energy_high_mj
          FROM verdicts v
          JOIN times m ON m.verdict = v.id
@@ -413,7 +394,7 @@ async fn full_row(
         run_id: row.try_get("name")?,
         measured_at: row.try_get("judged_at")?,
         gate: row.try_get("gate")?,
-        code_bytes: None,
+        code_bytes: row.try_get("code_bytes")?,
         energy_mj: row.try_get("energy_mj")?,
         energy_ci95_mj: low.zip(high).map(|(low, high)| [low, high]),
     };
