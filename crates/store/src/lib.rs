@@ -156,7 +156,7 @@ impl Store {
         start: RunStart,
     ) -> Result<RunId, StoreError> {
         let id = id.unwrap_or_else(RunId::new);
-        self.ask(|reply| Command::Begin(id, Box::new(start), reply))
+        self.errand(move |writer| Box::pin(async move { writer.begin(id, &start).await }))
             .await
     }
 
@@ -166,7 +166,7 @@ impl Store {
     /// Another process took it over first, or the database cannot be written.
     pub async fn reopen_run(&self, run: &RunId, start: RunStart) -> Result<(), StoreError> {
         let run = run.clone();
-        self.ask(|reply| Command::Reopen(run, Box::new(start), reply))
+        self.errand(move |writer| Box::pin(async move { writer.reopen(run, &start).await }))
             .await
     }
 
@@ -222,7 +222,8 @@ impl Store {
     /// The database cannot be written.
     pub async fn finish_run(&self, run: &RunId, end: RunEnd) -> Result<(), StoreError> {
         let run = run.clone();
-        self.ask(|reply| Command::Finish(run, end, reply)).await
+        self.errand(move |writer| Box::pin(async move { writer.finish(&run, end).await }))
+            .await
     }
 
     /// The latest run with the same kernels, template versions, problems, device and seed that was
@@ -352,7 +353,9 @@ impl Store {
             let _ = reader.close().await;
         }
         if self.commands.is_some() {
-            self.ask(Command::Close).await?;
+            let (reply, answer) = oneshot::channel();
+            self.send(Command::Close(reply)).await?;
+            answer.await.unwrap_or_else(|_| Err(closed(&self.path)))?;
         }
         Ok(())
     }
@@ -388,29 +391,28 @@ impl Store {
         + Send
         + 'static,
     ) -> Result<T, StoreError> {
-        let path = Arc::clone(&self.path);
-        self.ask(|reply: writer::Reply<T>| {
-            Command::Errand(Box::new(move |ready| {
-                Box::pin(async move {
-                    let result = match ready {
-                        Ok(connection) => work(connection).await.at(&path),
-                        Err(error) => Err(error),
-                    };
-                    let written = result.is_ok();
-                    let _ = reply.send(result);
-                    written
-                })
-            }))
+        self.errand(move |writer| {
+            Box::pin(async move {
+                writer.ready().await?;
+                work(&mut writer.connection).await.at(&writer.path)
+            })
         })
         .await
     }
 
-    async fn ask<T>(
+    /// Has the writer do something, after everything submitted before.
+    async fn errand<T: Send + 'static>(
         &self,
-        command: impl FnOnce(writer::Reply<T>) -> Command,
+        work: impl for<'w> FnOnce(&'w mut Writer) -> writer::Pending<'w, Result<T, StoreError>>
+        + Send
+        + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.send(command(reply)).await?;
+        let errand = Command::Errand(Box::new(move |writer| {
+            let work = work(writer);
+            Box::pin(async move { writer::answer(reply, work.await) })
+        }));
+        self.send(errand).await?;
         answer.await.unwrap_or_else(|_| Err(closed(&self.path)))
     }
 

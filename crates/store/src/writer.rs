@@ -29,11 +29,9 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 pub(super) type Pending<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 
-/// Work for the writer's connection between two groups of results, or why it cannot be used. The
-/// work answers whoever asked, and says here whether it succeeded.
-pub(super) type Errand = Box<
-    dyn for<'c> FnOnce(Result<&'c mut SqliteConnection, StoreError>) -> Pending<'c, bool> + Send,
->;
+/// Work for the writer between two groups of results. It answers whoever asked, and says here whether
+/// it succeeded.
+pub(super) type Errand = Box<dyn for<'w> FnOnce(&'w mut Writer) -> Pending<'w, bool> + Send>;
 
 pub(super) enum Command {
     Submit {
@@ -43,9 +41,6 @@ pub(super) enum Command {
         announced: bool,
         reply: Reply<()>,
     },
-    Begin(RunId, Box<RunStart>, Reply<RunId>),
-    Reopen(RunId, Box<RunStart>, Reply<()>),
-    Finish(RunId, RunEnd, Reply<()>),
     Errand(Errand),
     Close(Reply<()>),
 }
@@ -104,9 +99,9 @@ impl Writer {
                         }
                     },
                     Command::Close(reply) => closing = Some(reply),
-                    control => {
+                    Command::Errand(errand) => {
                         self.write(&mut group).await;
-                        self.control(control).await;
+                        self.suspect |= !errand(&mut self).await;
                     }
                 }
             }
@@ -150,7 +145,7 @@ impl Writer {
     }
 
     /// The connection is fit for a write, on the file that has the database's name.
-    async fn ready(&mut self) -> Result<(), StoreError> {
+    pub(super) async fn ready(&mut self) -> Result<(), StoreError> {
         if open::file_identity(&self.path).ok() != self.file {
             return Err(Failure::Replaced.at(&self.path));
         }
@@ -236,29 +231,14 @@ impl Writer {
         Ok(())
     }
 
-    async fn control(&mut self, command: Command) {
-        let written = match command {
-            Command::Begin(id, start, reply) => answer(reply, self.begin(id, &start).await),
-            Command::Reopen(id, start, reply) => answer(reply, self.reopen(id, &start).await),
-            Command::Finish(id, end, reply) => answer(reply, self.finish(&id, end).await),
-            Command::Errand(errand) => {
-                let ready = self.ready().await;
-                errand(ready.map(|()| &mut self.connection)).await
-            }
-            // Both are handled where they arrive.
-            Command::Submit { .. } | Command::Close(_) => true,
-        };
-        self.suspect |= !written;
-    }
-
-    async fn begin(&mut self, id: RunId, start: &RunStart) -> Result<RunId, StoreError> {
+    pub(super) async fn begin(&mut self, id: RunId, start: &RunStart) -> Result<RunId, StoreError> {
         self.ready().await?;
         let tasks = begin::begin(&mut self.connection, &id, start).await;
         self.open.insert(id.clone(), tasks.at(&self.path)?);
         Ok(id)
     }
 
-    async fn reopen(&mut self, id: RunId, start: &RunStart) -> Result<(), StoreError> {
+    pub(super) async fn reopen(&mut self, id: RunId, start: &RunStart) -> Result<(), StoreError> {
         self.ready().await?;
         let reopened = begin::reopen(&mut self.connection, &id, start).await;
         let (tasks, announced) = reopened.at(&self.path)?;
@@ -271,7 +251,7 @@ impl Writer {
         Ok(())
     }
 
-    async fn finish(&mut self, id: &RunId, end: RunEnd) -> Result<(), StoreError> {
+    pub(super) async fn finish(&mut self, id: &RunId, end: RunEnd) -> Result<(), StoreError> {
         self.ready().await?;
         sqlx::query("UPDATE runs SET state = ?, owner = NULL, ended_at = ? WHERE name = ?")
             .bind(Text(end))
@@ -316,7 +296,7 @@ pub(super) fn now() -> Arc<str> {
 
 /// Answers, and says whether that was good news; a caller that no longer waits has given up its
 /// interest, not its data.
-fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) -> bool {
+pub(super) fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) -> bool {
     let good = result.is_ok();
     let _ = reply.send(result);
     good
