@@ -431,15 +431,7 @@ impl Link {
         queue: &super::names::Queue,
         ack_wait: Duration,
     ) -> Result<(), FleetError> {
-        let config = pull::Config {
-            durable_name: Some(queue.consumer()),
-            filter_subject: self.names.queue(queue),
-            ack_wait,
-            // The worker that gets it once too often answers with the verdict.
-            max_deliver: -1,
-            max_ack_pending: IN_HAND_MAX,
-            ..pull::Config::default()
-        };
+        let config = consumer(queue.consumer(), self.names.queue(queue), ack_wait);
         let made = self
             .context
             .create_consumer_on_stream(config, self.names.work());
@@ -457,16 +449,22 @@ impl Link {
             .context
             .delete_consumer_from_stream(&name, &stream)
             .await;
-        let config = pull::Config {
-            durable_name: Some(name),
-            filter_subject: self.names.results_of(run),
-            ack_wait: Duration::from_secs(60),
-            max_deliver: -1,
-            max_ack_pending: IN_HAND_MAX,
-            ..pull::Config::default()
-        };
+        let config = consumer(name, self.names.results_of(run), Duration::from_secs(60));
         let made = self.context.create_consumer_on_stream(config, stream).await;
         made.map_err(FleetError::server)
+    }
+}
+
+/// A consumer of that name, of messages to these subjects.
+fn consumer(name: String, subjects: String, ack_wait: Duration) -> pull::Config {
+    pull::Config {
+        durable_name: Some(name),
+        filter_subject: subjects,
+        ack_wait,
+        // The worker that gets an order once too often answers with the verdict.
+        max_deliver: -1,
+        max_ack_pending: IN_HAND_MAX,
+        ..pull::Config::default()
     }
 }
 

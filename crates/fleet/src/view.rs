@@ -15,28 +15,26 @@ use tuner_engine::fleet::{FleetView, PROTOCOL, QueueView};
 pub async fn look(access: &Access, names: &Names) -> Result<FleetView, FleetError> {
     let wire = Wire::connect(access, false, &|_| {}).await?;
     let server = access.shown();
-    match wire.find(names).await {
-        Ok(link) => Ok(read(&link, &server).await),
+    Ok(match wire.find(names).await {
+        Ok(link) => read(&link, &server).await,
         // Nobody has opened it yet: an empty fleet, no error.
-        Err(_) => Ok(FleetView {
-            fleet: names.fleet().to_owned(),
-            server,
-            connected: true,
-            protocol: PROTOCOL,
-            ..FleetView::default()
-        }),
+        Err(_) => empty(names, &server, true),
+    })
+}
+
+fn empty(names: &Names, server: &str, connected: bool) -> FleetView {
+    FleetView {
+        fleet: names.fleet().to_owned(),
+        server: server.to_owned(),
+        connected,
+        protocol: PROTOCOL,
+        ..FleetView::default()
     }
 }
 
 /// What the buckets and streams say; what they do not say stays empty.
 pub(crate) async fn read(link: &Link, server: &str) -> FleetView {
-    let mut view = FleetView {
-        fleet: link.names.fleet().to_owned(),
-        server: server.to_owned(),
-        connected: link.is_connected(),
-        protocol: PROTOCOL,
-        ..FleetView::default()
-    };
+    let mut view = empty(&link.names, server, link.is_connected());
     view.workers = presence::workers(&link.workers).await.unwrap_or_default();
     view.hubs = presence::hubs(&link.hubs).await.unwrap_or_default();
     if let Ok(stream) = link.context.get_stream(link.names.work()).await {

@@ -7,17 +7,16 @@ mod watch;
 
 use super::access::Access;
 use super::link::{FleetError, Limits, Link, Wire};
-use super::names::{Names, Queue, class_of};
+use super::names::Names;
 use super::presence;
 use super::view;
+use run::Run;
 pub(crate) use run::siblings_key;
-use run::{Run, RunParts};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tuner_core::panics::lock;
-use tuner_core::units::ContentHash;
 use tuner_engine::BoxError;
 use tuner_engine::fleet::{
     Assignment, Fleet, FleetView, Offer, PROTOCOL, PackedFiles, Session, WorkerView,
@@ -118,37 +117,6 @@ impl Hub {
         let runtime = runtime.ok_or_else(|| FleetError::defect("the fleet has ended"))?;
         Ok(runtime.handle().clone())
     }
-
-    async fn begin(
-        &self,
-        handle: &tokio::runtime::Handle,
-        run: &str,
-        assignment: &Assignment,
-        files: PackedFiles,
-    ) -> Result<Arc<Run>, FleetError> {
-        let class = class_of(assignment);
-        let device = Queue::device(&class);
-        let compile = assignment
-            .nvrtc
-            .as_deref()
-            .map(|nvrtc| Queue::compile(&assignment.device.arch, nvrtc));
-        let text = serde_json::to_vec(assignment).map_err(FleetError::defect)?;
-        let parts = RunParts {
-            link: self.link.clone(),
-            handle: handle.clone(),
-            settings: self.settings.clone(),
-            counters: Arc::clone(&self.counters),
-            view: Arc::clone(&self.view),
-            name: run.to_owned(),
-            class,
-            nvrtc: assignment.nvrtc.clone(),
-            device,
-            compile,
-            assignment: ContentHash::of([text.as_slice()]),
-            objects: files.into_values().chain([text]).collect(),
-        };
-        Run::begin(parts).await
-    }
 }
 
 /// Workers of other versions, each with a sentence.
@@ -195,7 +163,7 @@ impl Fleet for Hub {
         files: PackedFiles,
     ) -> Result<Arc<dyn Session>, BoxError> {
         let handle = self.handle()?;
-        let run = handle.block_on(self.begin(&handle, run.as_str(), assignment, files))?;
+        let run = handle.block_on(Run::begin(self, run.as_str(), assignment, files))?;
         Ok(run)
     }
 

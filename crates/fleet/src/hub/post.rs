@@ -68,11 +68,11 @@ fn send(run: &Arc<Run>, orders: Vec<WorkOrder>, attempt: u32) {
             }
         }
     }
-    let id = format!("{}.{name}.{attempt}", run.parts.name);
+    let id = format!("{}.{name}.{attempt}", run.name);
     let message = OrderMessage {
         protocol: PROTOCOL,
-        run: run.parts.name.clone(),
-        assignment: run.parts.assignment.clone(),
+        run: run.name.clone(),
+        assignment: run.assignment.clone(),
         attempt,
         orders,
     };
@@ -80,13 +80,13 @@ fn send(run: &Arc<Run>, orders: Vec<WorkOrder>, attempt: u32) {
     tokio::spawn(async move {
         let sending = async {
             let payload = loop {
-                match write(&run.parts.link, &message).await {
+                match write(&run.link, &message).await {
                     Ok(payload) => break payload,
                     Err(error) => tracing::warn!(%error, "an order cannot be sent; trying again"),
                 }
                 tokio::time::sleep(AGAIN).await;
             };
-            run.parts.link.publish(&subject, &id, payload).await;
+            run.link.publish(&subject, &id, payload).await;
         };
         let mut ended = run.ended.subscribe();
         tokio::select! {

@@ -52,7 +52,7 @@ pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>)
             return;
         }
         tokio::time::sleep(AGAIN / 4).await;
-        let (link, name) = (&run.parts.link, &run.parts.name);
+        let (link, name) = (&run.link, &run.name);
         let found = link
             .context
             .get_consumer_from_stream(results_consumer(name), link.names.results());
@@ -70,14 +70,14 @@ pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>)
 
 /// Takes in one answer.
 async fn take(run: &Arc<Run>, message: Message) {
-    let answer: AnswerMessage = match read(&run.parts.link, &message.payload).await {
+    let answer: AnswerMessage = match read(&run.link, &message.payload).await {
         Ok(answer) => answer,
         Err(Malformed::Object(error)) if error.passes() => {
             let _ = message.ack_with(AckKind::Nak(Some(AGAIN))).await;
             return;
         }
         Err(error) => {
-            count(&run.parts.counters.malformed);
+            count(&run.counters.malformed);
             tracing::warn!(%error, "a message among the answers is dropped");
             let _ = message.ack_with(AckKind::Term).await;
             return;
@@ -136,7 +136,7 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
                 "it was handed out {deliveries} times, and each time its worker was lost: killed, \
                  stopped or cut off"
             );
-            run.parts.link.tell("not_judged", &why);
+            run.link.tell("not_judged", &why);
             deliver(run, id, Answer::NotJudged(why), from);
         }
         Outcome::Answer(answered) => deliver(run, id, answered, from),
@@ -154,7 +154,7 @@ fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
         if waiting.attempt != attempt {
             return false;
         }
-        waiting.losses != run.parts.link.losses()
+        waiting.losses != run.link.losses()
     };
     if uncertain {
         run.send_again(id);
@@ -192,7 +192,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
     if let Some(waiting) = state.waiting.get(id) {
         if !fits(&waiting.order, &answer) {
             drop(state);
-            count(&run.parts.counters.refused);
+            count(&run.counters.refused);
             let said = answer.candidate().map_or("nothing", ContentHash::short);
             let why = format!("{} answered for another candidate ({said})", from.worker);
             tracing::warn!("an answer is dropped: {why}");
@@ -214,7 +214,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         return;
     }
     if state.done.contains(id) {
-        count(&run.parts.counters.duplicates);
+        count(&run.counters.duplicates);
         run.settle(from.receipt);
         return;
     }
@@ -224,7 +224,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
             held.receipt = receipt;
         }
         Some(_) => {
-            count(&run.parts.counters.duplicates);
+            count(&run.counters.duplicates);
             run.settle(receipt);
         }
         // Of the time before this process: somebody may ask for it yet.

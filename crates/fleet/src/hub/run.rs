@@ -1,9 +1,9 @@
 //! One run on a fleet: orders that wait for their answer, and answers that wait for their commit.
 
 use super::post::{Outgoing, post};
-use super::{Counters, HubSettings, count, receive, watch};
+use super::{Counters, Hub, HubSettings, count, receive, watch};
 use crate::link::{FleetError, Link, results_consumer};
-use crate::names::Queue;
+use crate::names::{Queue, class_of};
 use crate::presence;
 use async_nats::jetstream::Message;
 use std::collections::{HashMap, HashSet};
@@ -17,37 +17,32 @@ use tuner_core::provenance;
 use tuner_core::units::ContentHash;
 use tuner_engine::BoxError;
 use tuner_engine::fleet::{
-    Answer, Capacity, FleetView, HubView, PROTOCOL, Session, SiblingTimes, Siblings, Step,
-    TimeRange, WorkOrder,
+    Answer, Assignment, Capacity, FleetView, HubView, PROTOCOL, PackedFiles, Session, SiblingTimes,
+    Siblings, Step, TimeRange, WorkOrder,
 };
 
 /// Workers that may say of one order that they cannot, before that is its verdict.
 pub(super) const UNABLE_MAX: usize = 3;
 
-/// What a run is made from.
-pub(super) struct RunParts {
+/// A run on a fleet.
+pub(super) struct Run {
     pub(super) link: Link,
     pub(super) handle: Handle,
     pub(super) settings: HubSettings,
     pub(super) counters: Arc<Counters>,
-    pub(super) view: Arc<Mutex<FleetView>>,
+    view: Arc<Mutex<FleetView>>,
     pub(super) name: String,
     pub(super) class: String,
-    pub(super) nvrtc: Option<String>,
-    pub(super) device: Queue,
+    nvrtc: Option<String>,
+    device: Queue,
     pub(super) compile: Option<Queue>,
     /// Hash of the assignment.
     pub(super) assignment: ContentHash,
     /// Contents that workers fetch: files, and the assignment itself.
-    pub(super) objects: Vec<Vec<u8>>,
-}
-
-/// A run on a fleet.
-pub(super) struct Run {
-    pub(super) parts: RunParts,
-    pub(super) state: Mutex<State>,
+    objects: Vec<Vec<u8>>,
+    state: Mutex<State>,
     /// Unique to this process and run.
-    pub(super) instance: String,
+    instance: String,
     /// Number of the first sending of an order: not that of a process before this one, whose orders
     /// may have been handed out and lost for reasons of their own.
     pub(super) first_attempt: u32,
@@ -121,7 +116,18 @@ impl Receipt {
 
 impl Run {
     /// Claims the run, sends its files, and begins to listen.
-    pub(super) async fn begin(parts: RunParts) -> Result<Arc<Self>, FleetError> {
+    pub(super) async fn begin(
+        hub: &Hub,
+        name: &str,
+        assignment: &Assignment,
+        files: PackedFiles,
+    ) -> Result<Arc<Self>, FleetError> {
+        let class = class_of(assignment);
+        let compile = assignment
+            .nvrtc
+            .as_deref()
+            .map(|nvrtc| Queue::compile(&assignment.device.arch, nvrtc));
+        let text = serde_json::to_vec(assignment).map_err(FleetError::defect)?;
         let now = jiff::Timestamp::now();
         let instance = format!(
             "{}-{}-{}",
@@ -131,7 +137,18 @@ impl Run {
         );
         let (outgoing, orders) = mpsc::unbounded_channel();
         let run = Arc::new(Self {
-            parts,
+            link: hub.link.clone(),
+            handle: Handle::current(),
+            settings: hub.settings.clone(),
+            counters: Arc::clone(&hub.counters),
+            view: Arc::clone(&hub.view),
+            name: name.to_owned(),
+            device: Queue::device(&class),
+            class,
+            nvrtc: assignment.nvrtc.clone(),
+            compile,
+            assignment: ContentHash::of([text.as_slice()]),
+            objects: files.into_values().chain([text]).collect(),
             outgoing,
             state: Mutex::default(),
             instance,
@@ -142,13 +159,13 @@ impl Run {
         run.send_objects().await?;
         run.make_queues().await?;
         run.purge_orders().await;
-        let consumer = run.parts.link.make_results(&run.parts.name).await?;
-        let handle = run.parts.handle.clone();
+        let consumer = run.link.make_results(&run.name).await?;
+        let handle = run.handle.clone();
         handle.spawn(post(Arc::clone(&run), orders));
         handle.spawn(receive::receive(Arc::clone(&run), consumer));
         handle.spawn(watch::watch(Arc::downgrade(&run)));
-        let text = format!("run {} begins on {}", run.parts.name, provenance::host());
-        run.parts.link.tell("hub", &text);
+        let text = format!("run {} begins on {}", run.name, provenance::host());
+        run.link.tell("hub", &text);
         Ok(run)
     }
 
@@ -158,32 +175,32 @@ impl Run {
 
     /// Makes the queues where they are missing.
     pub(super) async fn make_queues(&self) -> Result<(), FleetError> {
-        let wait = self.parts.settings.ack_wait;
-        self.parts.link.make_queue(&self.parts.device, wait).await?;
-        if let Some(compile) = &self.parts.compile {
-            self.parts.link.make_queue(compile, wait).await?;
+        let wait = self.settings.ack_wait;
+        self.link.make_queue(&self.device, wait).await?;
+        if let Some(compile) = &self.compile {
+            self.link.make_queue(compile, wait).await?;
         }
         Ok(())
     }
 
     pub(super) async fn send_objects(&self) -> Result<(), FleetError> {
-        for content in &self.parts.objects {
-            self.parts.link.files.put(content).await?;
+        for content in &self.objects {
+            self.link.files.put(content).await?;
         }
         Ok(())
     }
 
     fn queue(&self, step: &Step) -> &Queue {
-        match (step, &self.parts.compile) {
+        match (step, &self.compile) {
             (Step::Compile { .. }, Some(compile)) => compile,
-            _ => &self.parts.device,
+            _ => &self.device,
         }
     }
 
     /// The subject of a message with orders of this kind.
     pub(super) fn subject(&self, step: &Step, message: &ContentHash) -> String {
-        let names = &self.parts.link.names;
-        names.order(self.queue(step), &self.parts.name, message)
+        let names = &self.link.names;
+        names.order(self.queue(step), &self.name, message)
     }
 
     /// Sends an order, for the first time or again.
@@ -194,7 +211,7 @@ impl Run {
 
     /// Sends an order again that has no answer yet.
     pub(super) fn send_again(&self, id: &ContentHash) {
-        let losses = self.parts.link.losses();
+        let losses = self.link.losses();
         let again = {
             let mut state = self.state();
             state.sent_again += 1;
@@ -213,7 +230,7 @@ impl Run {
     /// One answer of a message is settled: the last one acknowledges it, in the background.
     pub(super) fn settle(&self, receipt: Arc<Receipt>) {
         if receipt.settle() {
-            self.parts.handle.spawn(async move {
+            self.handle.spawn(async move {
                 // One that is lost makes the answers come again, and that is known.
                 let _ = receipt.message.ack().await;
             });
@@ -232,7 +249,7 @@ impl Run {
                  run: {why}"
             );
             tracing::warn!("{text}");
-            self.parts.link.tell("apart", &text);
+            self.link.tell("apart", &text);
             self.state().apart.push(text);
         }
         self.show_siblings();
@@ -241,11 +258,8 @@ impl Run {
     /// Writes down what workers read before their first candidate, in the background.
     fn show_siblings(&self) {
         let record = self.state().siblings.record();
-        let (bucket, key) = (
-            self.parts.link.compiled.clone(),
-            siblings_key(&self.parts.name),
-        );
-        self.parts.handle.spawn(async move {
+        let (bucket, key) = (self.link.compiled.clone(), siblings_key(&self.name));
+        self.handle.spawn(async move {
             // A worker that does not find itself in it says again what it found.
             presence::write(&bucket, &key, &record).await
         });
@@ -256,11 +270,11 @@ impl Run {
         let state = self.state();
         HubView {
             protocol: PROTOCOL,
-            run: self.parts.name.clone(),
+            run: self.name.clone(),
             host: provenance::host().to_owned(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            class: self.parts.class.clone(),
+            class: self.class.clone(),
             waiting: state.waiting.len(),
             stored: state.stored,
             instance: self.instance.clone(),
@@ -269,7 +283,7 @@ impl Run {
 
     /// The key of the run among the hubs.
     pub(super) fn key(&self) -> String {
-        format!("run-{}", crate::names::word(&self.parts.name))
+        format!("run-{}", crate::names::word(&self.name))
     }
 
     fn story(&self) -> Vec<String> {
@@ -277,14 +291,14 @@ impl Run {
         let mut lines: Vec<String> = Vec::new();
         lines.extend(state.apart.iter().map(|text| format!("fleet: {text}")));
         let seconds = |s: f64| format!("{s:.1} s");
-        if self.parts.compile.is_some() {
+        if self.compile.is_some() {
             lines.push(format!(
                 "fleet: devices waited {} for compilers, compilers {} for devices",
                 seconds(state.devices_waited),
                 seconds(state.compilers_waited)
             ));
         }
-        let counters = &self.parts.counters;
+        let counters = &self.counters;
         let read = |counter: &std::sync::atomic::AtomicU64| {
             counter.load(std::sync::atomic::Ordering::Relaxed)
         };
@@ -304,7 +318,7 @@ impl Run {
 
     /// Removes the orders of a process before this one; what is asked for is sent anew.
     async fn purge_orders(&self) {
-        let (link, name) = (&self.parts.link, &self.parts.name);
+        let (link, name) = (&self.link, &self.name);
         if let Ok(stream) = link.context.get_stream_no_info(link.names.work()).await {
             let _ = stream.purge().filter(link.names.orders_of(name)).await;
         }
@@ -312,7 +326,7 @@ impl Run {
 
     /// Removes what is left of a run that is over.
     async fn clear(&self) {
-        let (link, name) = (&self.parts.link, &self.parts.name);
+        let (link, name) = (&self.link, &self.name);
         let streams = [
             (link.names.work(), link.names.orders_of(name)),
             (link.names.results(), link.names.results_of(name)),
@@ -376,7 +390,7 @@ impl Session for Run {
                     state.held.insert(order.id, held);
                     return Ok(answer);
                 }
-                count(&self.parts.counters.refused);
+                count(&self.counters.refused);
                 self.settle(held.receipt);
             }
             let waiting = Waiting {
@@ -384,7 +398,7 @@ impl Session for Run {
                 reply,
                 attempt: self.first_attempt,
                 sent_in: order.id.clone(),
-                losses: self.parts.link.losses(),
+                losses: self.link.losses(),
                 unable: Vec::new(),
                 sent: Instant::now(),
             };
@@ -412,15 +426,15 @@ impl Session for Run {
     }
 
     fn capacity(&self) -> Capacity {
-        let view = lock(&self.parts.view);
+        let view = lock(&self.view);
         let ours = view
             .workers
             .iter()
             .filter(|worker| worker.protocol == PROTOCOL && worker.state != "leaving");
         let mut capacity = Capacity::default();
         for worker in ours {
-            capacity.devices += usize::from(worker.class == self.parts.class);
-            if self.parts.nvrtc.is_some() && worker.nvrtc == self.parts.nvrtc {
+            capacity.devices += usize::from(worker.class == self.class);
+            if self.nvrtc.is_some() && worker.nvrtc == self.nvrtc {
                 capacity.compilers += worker.compilers;
             }
         }
@@ -440,13 +454,12 @@ impl Session for Run {
                 self.clear().await;
             }
             // Kept for so long at most that a dead server does not hold up the end.
-            let hubs = &self.parts.link.hubs;
+            let hubs = &self.link.hubs;
             let _ = hubs.purge(self.key()).await;
-            let _ = self.parts.link.client.flush().await;
+            let _ = self.link.client.flush().await;
         };
         let limit = Duration::from_secs(10);
         let ended = self
-            .parts
             .handle
             .block_on(async { tokio::time::timeout(limit, work).await });
         if ended.is_err() {
@@ -456,9 +469,4 @@ impl Session for Run {
         }
         lines
     }
-}
-
-/// Writes the run's record; whether the server took it.
-pub(super) async fn say_here(run: &Run) -> bool {
-    presence::write(&run.parts.link.hubs, &run.key(), &run.describe()).await
 }

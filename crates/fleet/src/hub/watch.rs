@@ -1,8 +1,9 @@
 //! What a run looks after while it waits: its own presence, queues that a server lost, orders that
 //! nobody has, and who waits for whom.
 
-use super::run::{Run, say_here};
+use super::run::Run;
 use crate::link::FleetError;
+use crate::presence;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tuner_core::provenance;
@@ -22,8 +23,8 @@ const ALONE: Duration = Duration::from_secs(10);
 
 /// Takes hold of the run. One that another process holds is refused, unless that process is gone.
 pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
-    let (hubs, key) = (&run.parts.link.hubs, run.key());
-    let limit = run.parts.settings.presence + Duration::from_secs(2);
+    let (hubs, key) = (&run.link.hubs, run.key());
+    let limit = run.settings.presence + Duration::from_secs(2);
     let began = Instant::now();
     let mut first: Option<u64> = None;
     loop {
@@ -57,7 +58,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
         first.get_or_insert(entry.revision);
         if renewed || here || began.elapsed() > limit {
             return Err(FleetError::Held {
-                run: run.parts.name.clone(),
+                run: run.name.clone(),
                 host: holder.host,
                 pid: holder.pid,
             });
@@ -79,11 +80,11 @@ pub(super) async fn watch(run: Weak<Run>) {
         }
         note_waits(&run);
         alone(&run, &mut alone_since);
-        if said.elapsed() >= run.parts.settings.presence / 3 {
+        if said.elapsed() >= run.settings.presence / 3 {
             said = Instant::now();
-            say_here(&run).await;
+            presence::write(&run.link.hubs, &run.key(), &run.describe()).await;
         }
-        if looked.elapsed() >= run.parts.settings.ack_wait {
+        if looked.elapsed() >= run.settings.ack_wait {
             looked = Instant::now();
             look_after(&run).await;
         }
@@ -92,7 +93,7 @@ pub(super) async fn watch(run: Weak<Run>) {
 
 /// Adds up who waits for whom.
 fn note_waits(run: &Run) {
-    if run.parts.compile.is_none() {
+    if run.compile.is_none() {
         return;
     }
     let capacity = run.capacity();
@@ -124,7 +125,7 @@ fn alone(run: &Run, since: &mut Option<Instant>) {
         tracing::warn!(
             "no worker of the fleet takes candidates for {}; waiting (start one: tuner worker \
              --fleet URL)",
-            run.parts.class
+            run.class
         );
         // Said again after a minute.
         *since = Some(Instant::now() + Duration::from_secs(50));
@@ -133,20 +134,20 @@ fn alone(run: &Run, since: &mut Option<Instant>) {
 
 /// Makes what a server lost anew, and sends orders again that are nowhere.
 async fn look_after(run: &Arc<Run>) {
-    if run.parts.link.mend().await.is_err() || run.make_queues().await.is_err() {
+    if run.link.mend().await.is_err() || run.make_queues().await.is_err() {
         return;
     }
-    if !run.parts.link.files.has(&run.parts.assignment).await {
+    if !run.link.files.has(&run.assignment).await {
         let _ = run.send_objects().await;
     }
-    let silent = run.parts.settings.ack_wait * SILENT_PERIODS;
+    let silent = run.settings.ack_wait * SILENT_PERIODS;
     let orders: Vec<_> = {
         let state = run.state();
         let old = state.waiting.values().filter(|w| w.sent.elapsed() > silent);
         let old = old.take(LOOKED_FOR);
         old.map(|w| (w.order.clone(), w.sent_in.clone())).collect()
     };
-    let (link, name) = (&run.parts.link, &run.parts.name);
+    let (link, name) = (&run.link, &run.name);
     let Ok(work) = link.context.get_stream_no_info(link.names.work()).await else {
         return;
     };

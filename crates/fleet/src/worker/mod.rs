@@ -9,7 +9,7 @@ mod siblings;
 
 use super::access::Access;
 use super::link::{AGAIN, FleetError, Link, Wire, turned};
-use super::names::Names;
+use super::names::{Names, word};
 use super::presence;
 use bench::Benches;
 use machine::Machine;
@@ -196,7 +196,7 @@ impl Worker {
         present.abort();
         let name = self.record().name.clone();
         let farewell = async {
-            let _ = self.link.workers.purge(key(&name)).await;
+            let _ = self.link.workers.purge(word(&name)).await;
             let _ = self.link.client.flush().await;
         };
         let _ = tokio::time::timeout(Duration::from_secs(2), farewell).await;
@@ -222,7 +222,7 @@ impl Worker {
                 .to_owned();
                 record.clone()
             };
-            presence::write(&self.link.workers, &key(&record.name), &record).await;
+            presence::write(&self.link.workers, &word(&record.name), &record).await;
             tokio::time::sleep(pause).await;
         }
     }
@@ -255,11 +255,6 @@ impl Drop for Doing {
             record.busy_s += began.elapsed().as_secs_f64();
         }
     }
-}
-
-/// A worker's key in its bucket.
-fn key(name: &str) -> String {
-    super::names::word(name)
 }
 
 /// A name that no other worker has.
