@@ -1,6 +1,6 @@
 //! What crosses the network: an assignment once a run, orders and answers for each candidate.
 
-use crate::{Judged, Work};
+use crate::Judged;
 use serde::{Deserialize, Serialize};
 use tuner_core::record::Compilation;
 use tuner_core::units::{ContentHash, Micros};
@@ -108,28 +108,13 @@ pub struct Compiled {
     pub compilation: Compilation,
     /// What decides its judgement: machine code, launches and shapes.
     pub same: ContentHash,
-    /// Hash of the object that holds the [`Work`].
+    /// Hash of the object that holds the [`Work`](crate::Work).
     pub object: ContentHash,
     /// How often it was compiled before, and its code turned out to be none.
     pub again: u32,
     /// The time that the assignment's prior expects.
     #[serde(default)]
     pub predicted: Option<Micros>,
-}
-
-impl Compiled {
-    /// What is sent of compiled work that lies under that hash.
-    #[must_use]
-    pub fn of(work: &Work, predicted: Option<Micros>, (object, again): (ContentHash, u32)) -> Self {
-        Self {
-            candidate: work.candidate.clone(),
-            compilation: work.compilation.clone(),
-            same: work.same.clone(),
-            object,
-            again,
-            predicted,
-        }
-    }
 }
 
 /// What came of an order.

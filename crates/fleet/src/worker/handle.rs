@@ -191,7 +191,14 @@ impl Worker {
         let packed = pack(&work)?;
         let stored = self.link.cubins.put(&packed).await;
         let object = stored.map_err(|error| LendError::Here(error.to_string()))?;
-        let compiled = Compiled::of(&work, predicted, (object, again));
+        let compiled = Compiled {
+            candidate: work.candidate,
+            compilation: work.compilation,
+            same: work.same,
+            object,
+            again,
+            predicted,
+        };
         if let Ok(text) = serde_json::to_vec(&compiled) {
             // Without it the next one compiles again.
             let _ = self.link.compiled.put(&key, text.into()).await;
