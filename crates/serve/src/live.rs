@@ -226,7 +226,7 @@ impl LiveState {
 }
 
 /// All runs under way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Live {
     runs: Mutex<HashMap<String, Arc<LiveRun>>>,
     /// Runs that are over, and whose events nobody asked for.
@@ -235,17 +235,6 @@ pub(super) struct Live {
     version: AtomicU64,
     /// Candidates judged since the start, by verdict.
     verdicts: Mutex<BTreeMap<&'static str, u64>>,
-}
-
-impl Default for Live {
-    fn default() -> Self {
-        Self {
-            runs: Mutex::default(),
-            unheard: Mutex::default(),
-            version: AtomicU64::new(1),
-            verdicts: Mutex::default(),
-        }
-    }
 }
 
 impl Live {

@@ -112,11 +112,11 @@ where
 /// Publishes the runs under way whenever they changed and somebody listens.
 pub(super) async fn publish(app: Arc<App>) {
     let mut ending = app.ending.clone();
-    let mut published = 0;
+    let mut published = None;
     while !*ending.borrow() {
         let version = app.live.version();
-        if version != published && app.published.receiver_count() > 0 {
-            published = version;
+        if published != Some(version) && app.published.receiver_count() > 0 {
+            published = Some(version);
             let runs: Vec<_> = app.live.all().iter().map(|run| run.view()).collect();
             app.published.send_replace(json(&runs).into());
         }
