@@ -85,8 +85,7 @@ impl Report {
 /// Keeps the tasks' figures up to date as results are committed.
 #[derive(Debug)]
 pub(super) struct Ledger {
-    tasks: Vec<TaskReport>,
-    evals: u64,
+    pub(super) tasks: Vec<TaskReport>,
 }
 
 impl Ledger {
@@ -102,7 +101,6 @@ impl Ledger {
                     left: None,
                 })
                 .collect(),
-            evals: 0,
         }
     }
 
@@ -110,8 +108,6 @@ impl Ledger {
     pub(super) fn enter(&mut self, trial: &mut TrialEvent) {
         let task = &mut self.tasks[trial.task];
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;
-        self.evals += 1;
-        trial.evals = self.evals;
         if let Some(time_us) = trial.time_us {
             if trial.origin == "default" {
                 task.default_us = Some(time_us);
@@ -126,9 +122,6 @@ impl Ledger {
         }
         task.left = trial.left;
         trial.best_us = task.best.as_ref().map(|best| best.time_us);
-    }
-
-    pub(super) fn into_tasks(self) -> Vec<TaskReport> {
-        self.tasks
+        trial.evals = self.tasks.iter().map(TaskReport::evals).sum();
     }
 }

@@ -5,7 +5,6 @@
 )]
 
 mod commits;
-mod left;
 mod live;
 
 use super::error::EngineError;
@@ -239,7 +238,9 @@ impl<E: Evaluator> Driver<'_, E> {
                 }
                 let task = flight.task;
                 let told = self.schedule.tell(flight, finished);
-                self.look_whether_converged();
+                if let Some(share) = self.limits.converged {
+                    self.converged = self.schedule.converge(share);
+                }
                 self.submit(task, told).await?;
                 self.announce_committed()?;
                 self.learn().await?;
@@ -379,13 +380,32 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
+    /// Keeps the estimate of what is left to gain, where the search has one.
+    async fn note_left(&mut self) -> Result<(), EngineError> {
+        let tasks = self.tasks.iter().enumerate();
+        let kept = tasks.filter_map(|(at, task)| {
+            Some(serde_json::json!({
+                "kernel": task.key.kernel,
+                "problem": task.key.problem,
+                "share": self.schedule.left(at)?,
+                "chance": evolve::LEFT_CHANCE,
+            }))
+        });
+        let kept: Vec<serde_json::Value> = kept.collect();
+        if !kept.is_empty() {
+            let kept = serde_json::Value::from(kept);
+            self.store.note_setting(&self.run, "left", &kept).await?;
+        }
+        Ok(())
+    }
+
     fn report(self, reason: StopReason, elapsed: Duration) -> Report {
         let report = Report {
             run_id: self.run.to_string(),
             reason,
             elapsed,
             clock: Duration::from_micros(self.charged_us),
-            tasks: self.ledger.into_tasks(),
+            tasks: self.ledger.tasks,
         };
         (self.sink)(&Event::RunFinished {
             run_id: report.run_id.clone(),

@@ -28,7 +28,7 @@ pub struct Study {
     pub recorded_us: u64,
     /// Seeds 1 to this.
     pub seeds: u64,
-    /// Candidates in flight ([`Window`]): 1 tells every result before the next question.
+    /// Candidates in flight: 1 tells every result before the next question.
     pub in_flight: usize,
     /// Standard deviation of the noise put on recorded times, as a share of them. A run is judged by
     /// the recorded time of what looked fastest.
@@ -293,7 +293,7 @@ impl Flights {
         Self {
             window,
             list: Vec::new(),
-            allowance: window.compiling(),
+            allowance: window.compiling,
         }
     }
 
@@ -309,8 +309,8 @@ impl Flights {
             });
             self.allowance -= 1;
         }
-        let more = self.allowance + self.window.per_result();
-        self.allowance = more.min(self.window.compiling());
+        let more = self.allowance + self.window.per_result;
+        self.allowance = more.min(self.window.compiling);
         let first = self.list.iter().map(|each| each.earliest_turn).min()?;
         let (places, ready) = self.due(first.max(told));
         let place = search.choose(&ready);
@@ -320,10 +320,10 @@ impl Flights {
     /// Whether one more fits, once the search gave up another if need be.
     fn has_room(&mut self, told: u64, search: &mut dyn Strategy) -> bool {
         let compiling = self.list.iter().filter(|each| each.earliest_turn > told);
-        if compiling.count() >= self.window.compiling() {
+        if compiling.count() >= self.window.compiling {
             return false;
         }
-        if self.list.len() < self.window.most() {
+        if self.list.len() < self.window.most {
             return true;
         }
         let (places, ready) = self.due(told);

@@ -174,7 +174,7 @@ impl<W> Schedule<W> {
             turn: 0,
             next_ticket: 0,
             asked: 0,
-            allowance: window.compiling(),
+            allowance: window.compiling,
             told: 0,
             launched: 0,
             turn_of: None,
@@ -232,8 +232,8 @@ impl<W> Schedule<W> {
             return None;
         }
         let full = match self.order {
-            Order::Fixed => self.flights.len() >= self.window.most(),
-            Order::Arrival => self.preparing() >= self.window.compiling() || !self.make_room(),
+            Order::Fixed => self.flights.len() >= self.window.most,
+            Order::Arrival => self.preparing() >= self.window.compiling || !self.make_room(),
         };
         if full {
             return None;
@@ -284,7 +284,7 @@ impl<W> Schedule<W> {
 
     /// Whether one more candidate fits, once the search gave up a compiled one if need be.
     fn make_room(&mut self) -> bool {
-        if self.flights.len() < self.window.most() {
+        if self.flights.len() < self.window.most {
             return true;
         }
         let task = self.turn;
@@ -361,7 +361,7 @@ impl<W> Schedule<W> {
         state.strategy.tell(flight.proposal, observation);
         self.told += 1;
         self.turn_of = None;
-        self.allowance = (self.allowance + self.window.per_result()).min(self.window.compiling());
+        self.allowance = (self.allowance + self.window.per_result).min(self.window.compiling);
         told
     }
 
@@ -403,7 +403,7 @@ impl<W> Schedule<W> {
     /// Another number of candidates in flight from now on.
     pub(super) fn resize(&mut self, window: Window) {
         if window != self.window {
-            self.allowance += window.compiling().saturating_sub(self.window.compiling());
+            self.allowance += window.compiling.saturating_sub(self.window.compiling);
             self.window = window;
         }
     }

@@ -10,10 +10,13 @@ const PER_RESULT_MOST: usize = 4;
 /// results cannot have its turn before `n +` [`Window::latency`] of them. After that it waits until
 /// the search chooses it, with all that is known by then, or gives it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    compiling: usize,
-    most: usize,
-    per_result: usize,
+pub(crate) struct Window {
+    /// Candidates being compiled at once.
+    pub(crate) compiling: usize,
+    /// Candidates being compiled or waiting.
+    pub(crate) most: usize,
+    /// Candidates that may be asked for after each result.
+    pub(crate) per_result: usize,
 }
 
 impl Window {
@@ -33,7 +36,7 @@ impl Window {
     /// its own processor: more are compiled than judged, and the search chooses. One at a time
     /// tells every result before the next question.
     #[must_use]
-    pub fn pool(size: usize) -> Self {
+    pub(crate) fn pool(size: usize) -> Self {
         match size {
             0 | 1 => Self::one_per_result(1),
             size => Self {
@@ -44,28 +47,10 @@ impl Window {
         }
     }
 
-    /// Candidates being compiled at once.
-    #[must_use]
-    pub fn compiling(self) -> usize {
-        self.compiling
-    }
-
-    /// Candidates being compiled or waiting.
-    #[must_use]
-    pub fn most(self) -> usize {
-        self.most
-    }
-
-    /// Candidates that may be asked for after each result.
-    #[must_use]
-    pub(crate) fn per_result(self) -> usize {
-        self.per_result
-    }
-
     /// Results that come while a candidate is compiled: a quarter of those compiled at once.
     /// Compiling takes about as long as judging; four is on the safe side for sixteen.
     #[must_use]
-    pub fn latency(self) -> u64 {
+    pub(crate) fn latency(self) -> u64 {
         self.compiling as u64 / 4
     }
 

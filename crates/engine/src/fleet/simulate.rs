@@ -40,6 +40,7 @@ enum Done {
 }
 
 /// The machines, and the clock.
+#[derive(Default)]
 struct Machines {
     now_us: u64,
     events: BinaryHeap<Reverse<(u64, u64, Done)>>,
@@ -56,15 +57,9 @@ struct Machines {
 impl Machines {
     fn of(gpus: usize) -> Self {
         Self {
-            now_us: 0,
-            events: BinaryHeap::new(),
-            serial: 0,
             compilers: gpus * COMPILERS_PER_GPU,
             gpus,
-            to_compile: VecDeque::new(),
-            to_judge: VecDeque::new(),
-            busy_us: 0,
-            costs: HashMap::new(),
+            ..Self::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a run's searches know beforehand.
 
-use super::{Device, JobError, Prepared, Request, device_error, usage};
+use super::{Device, JobError, Prepared, device_error, usage};
 use crate::foresight::Look;
 use crate::knowledge::{self, Noted};
 use std::sync::Arc;
@@ -8,20 +8,6 @@ use std::time::Instant;
 use tokio::sync::watch;
 use tuner_search as evolve;
 use tuner_store::Store;
-
-impl Request {
-    /// Refuses knowledge that the search would not use.
-    pub(super) fn knowing(&self) -> Result<(), JobError> {
-        let strategy = self.strategy()?;
-        if !self.knowledge.is_empty() && strategy != evolve::STRATEGIES[0] {
-            return Err(usage(format!(
-                "--strategy {strategy} takes no knowledge; leave --knowledge out, or use {}",
-                evolve::STRATEGIES[0]
-            )));
-        }
-        Ok(())
-    }
-}
 
 /// Share of a budget that predictions before the run may take.
 const FORESIGHT: u32 = 10;

@@ -8,7 +8,6 @@
     reason = "tasks, kernels and GPUs are numbered by the run that was prepared with at least one; indexing JSON gives null where a key is missing"
 )]
 
-mod failure;
 mod final_stage;
 mod cuda;
 mod jobs;
@@ -21,7 +20,6 @@ mod tasks;
 
 pub(crate) use cuda::closed;
 pub use cuda::{absent, automatic, facts as facts_of, helpers};
-pub(crate) use failure::{device_error, engine_error};
 pub(crate) use setup::compiler_with;
 pub use setup::{absolute, virtual_facts};
 pub use tasks::reference_hash;
@@ -33,10 +31,9 @@ use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
 use crate::knowledge::Noted;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
-    Clock, Evaluator, Event, Judged, Limits, Plan, Preparation, ReplayEvaluator, Report,
-    format_duration,
+    BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
+    ReplayEvaluator, Report, format_duration,
 };
-use failure::store_error;
 use final_stage::FinalStage;
 pub use jobs::Jobs;
 pub use lend::{Bench, LaidOut, LendError, Lent};
@@ -48,6 +45,7 @@ use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
 use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
+use tuner_device::worker::host::WorkerError;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_judge::timing::paired::DuelResult;
 use tuner_kernel::declarations::DeclarationError;
@@ -86,6 +84,36 @@ impl From<DeclarationError> for JobError {
 
 pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {
     JobError::Usage(format!("error: {error}"))
+}
+
+/// A failure of the store, as what it means for the asker.
+fn store_error(error: StoreError) -> JobError {
+    if error.is_bad_input() {
+        usage(error)
+    } else {
+        JobError::Store(error)
+    }
+}
+
+/// The failure of a device or of the compiler before it, as one of the job that it works for.
+pub(crate) fn device_error(error: BoxError) -> JobError {
+    engine_error(EngineError::Device(error))
+}
+
+/// The failure of an engine as one of the job that it ran for.
+pub(crate) fn engine_error(error: EngineError) -> JobError {
+    match error {
+        EngineError::Store(error) => store_error(error),
+        EngineError::Fleet(error) => usage(error),
+        EngineError::Device(error) => match error.downcast::<WorkerError>() {
+            Ok(unusable) if matches!(*unusable, WorkerError::Unusable(_)) => {
+                usage(format!("{unusable}; mend the space's `reference`"))
+            }
+            Ok(other) => JobError::Failed((*other).into()),
+            Err(other) => JobError::Failed(EngineError::Device(other).into()),
+        },
+        other => JobError::Failed(other.into()),
+    }
 }
 
 /// What a run waits for: of all runs with the same key, one is at work at a time.

@@ -133,14 +133,10 @@ impl Request {
                 percent(*CONVERGED.end())
             )));
         }
-        let strategy = self.strategy()?;
-        if strategy != evolve::STRATEGIES[0] {
-            return Err(usage(format!(
-                "--strategy {strategy} has no model of what further trials may bring; leave \
-                 --until-converged out, or use {}",
-                evolve::STRATEGIES[0]
-            )));
-        }
+        self.guided(
+            "has no model of what further trials may bring",
+            "--until-converged",
+        )?;
         Ok(Some(share))
     }
 
@@ -151,13 +147,7 @@ impl Request {
         };
         let wrong = |error: &dyn std::fmt::Display| usage(format!("--objective: {error}"));
         let objectives: Objectives = text.parse().map_err(|error| wrong(&error))?;
-        let strategy = self.strategy()?;
-        if strategy != evolve::STRATEGIES[0] {
-            return Err(usage(format!(
-                "--strategy {strategy} knows the time alone; leave --objective out, or use {}",
-                evolve::STRATEGIES[0]
-            )));
-        }
+        self.guided("knows the time alone", "--objective")?;
         if self.until_converged.is_some() {
             return Err(usage(
                 "--until-converged is about the time alone; leave it or --objective out",
@@ -196,6 +186,17 @@ impl Request {
             let name = name.to_owned();
             Err(usage(evolve::UnknownStrategy { name }))
         }
+    }
+
+    /// Refuses an option that only the search with a model takes, beside another one, which `lacks` it.
+    pub(super) fn guided(&self, lacks: &str, option: &str) -> Result<(), JobError> {
+        let (strategy, model) = (self.strategy()?, evolve::STRATEGIES[0]);
+        if strategy != model {
+            return Err(usage(format!(
+                "--strategy {strategy} {lacks}; leave {option} out, or use {model}"
+            )));
+        }
+        Ok(())
     }
 
     /// Candidates prepared at once.

@@ -317,7 +317,9 @@ pub(super) fn assemble(
     notes: Vec<String>,
 ) -> Result<Prepared, JobError> {
     let limits = request.limits()?;
-    request.knowing()?;
+    if !request.knowledge.is_empty() {
+        request.guided("takes no knowledge", "--knowledge")?;
+    }
     let plan = Plan {
         id: None,
         tasks,
