@@ -59,7 +59,7 @@ pub use replay::ReplayEvaluator;
 pub use schedule::{StartPoint, Task};
 
 /// Candidates in flight on devices of fixed order, from which the search chooses the next one
-/// ([`window`]). Sixteen keep the compile pool of a workstation busy, and cost the search about 0.01
+/// (`window.rs`). Sixteen keep the compile pool of a workstation busy, and cost the search about 0.01
 /// of its score (`tuner replay --in-flight 16`). Part of what makes a run reproducible, so it is
 /// no setting.
 pub const WINDOW: usize = 16;
