@@ -122,10 +122,6 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
             );
         }
     }
-    let put = |path: &Path, text: &str| {
-        atomic::write(path, text.as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))
-    };
     put(&template, &adopted.template)?;
     put(&space, &adopted.space)?;
     let shown = catalog::shown(&space);
@@ -134,6 +130,10 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
         say!("note: {shown}: {note}");
     }
     Ok(shown)
+}
+
+fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+    atomic::write(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Runs of a kernel that its guessed extents are fitted by.
@@ -147,10 +147,6 @@ fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliEr
     if !adopted.guesses_extents() {
         return Ok(());
     }
-    let put = |text: &str| {
-        atomic::write(space, text.as_bytes())
-            .with_context(|| format!("cannot write {}", space.display()))
-    };
     let _ticker = Ticker::start();
     let mut times: BTreeMap<String, i64> = BTreeMap::new();
     for _ in 0..MAX_RUNS {
@@ -170,12 +166,12 @@ fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliEr
             break;
         }
         match adopted.enlarged(&times) {
-            Some(text) => put(&text)?,
+            Some(text) => put(space, &text)?,
             None => break,
         }
     }
     if !times.is_empty() {
-        put(&adopted.space)?;
+        put(space, &adopted.space)?;
     }
     Ok(())
 }

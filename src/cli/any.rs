@@ -4,7 +4,6 @@
 use super::CommandResult;
 use super::events::{stopping, watch_signals};
 use super::{CliError, progress};
-use crate::exit;
 use futures_util::future::join_all;
 use std::path::Path;
 use std::sync::Arc;
@@ -96,9 +95,5 @@ fn conclude(reports: Vec<(String, Result<Report, JobError>)>) -> CommandResult {
         }
     }
     super::output::print(&text)?;
-    Ok(match (interrupted, passed) {
-        (true, _) => exit::INTERRUPTED,
-        (false, true) => exit::DONE,
-        (false, false) => exit::NOTHING_PASSED,
-    })
+    Ok(super::run::exit_code(interrupted, passed))
 }

@@ -4,11 +4,15 @@ use super::CommandResult;
 use crate::exit;
 use anyhow::Context as _;
 
+/// Nothing: it is told what to compile.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
 /// Serves compiles over the pipes until they close.
 ///
 /// # Errors
 /// When the pipes break; started by hand, at once.
-pub(crate) fn run() -> CommandResult {
+pub(crate) fn run(_: &Args) -> CommandResult {
     tuner_kernel::compile::serve().context("this command is for the tuner itself")?;
     Ok(exit::DONE)
 }

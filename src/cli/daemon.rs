@@ -171,8 +171,7 @@ pub(super) async fn follow(
             let Some((name, data)) = next else { break };
             lost = None;
             if let Some(view) = display.take(&name, &data, events)? {
-                let progress = display.progress.take();
-                let failures = progress.map(Progress::into_failures);
+                let failures = display.progress.map(|progress| progress.failures);
                 return Ok((view, failures.unwrap_or_default()));
             }
         }
@@ -184,7 +183,6 @@ pub(super) async fn follow(
 #[derive(Default)]
 struct Display {
     progress: Option<Progress>,
-    tasks: Vec<(String, String)>,
     waiting: bool,
 }
 
@@ -199,8 +197,8 @@ impl Display {
         let odd = |error| anyhow::anyhow!("the daemon's events cannot be read: {error}");
         match name {
             "run_started" | "trial" | "run_finished" => {
-                let mut event: Event = serde_json::from_str(data).map_err(odd)?;
-                self.event(&mut event, log);
+                let event: Event = serde_json::from_str(data).map_err(odd)?;
+                self.event(&event, log);
             }
             "snapshot" => {
                 let view: RunView = serde_json::from_str(data).map_err(odd)?;
@@ -214,25 +212,14 @@ impl Display {
         Ok(None)
     }
 
-    fn event(&mut self, event: &mut Event, log: &mut EventLog) {
+    fn event(&mut self, event: &Event, log: &mut EventLog) {
         match event {
-            Event::RunStarted {
-                device_kind, tasks, ..
-            } => {
+            Event::RunStarted { device_kind, .. } => {
                 self.progress = Some(Progress::new(*device_kind == DeviceKind::Replay));
-                self.tasks = tasks
-                    .iter()
-                    .map(|task| (task.kernel.clone(), task.problem.clone()))
-                    .collect();
             }
-            Event::Trial(trial) => {
-                let place = self.tasks.iter().position(|(kernel, problem)| {
-                    *kernel == trial.kernel && *problem == trial.problem
-                });
-                let Some(place) = place else { return };
-                trial.task = place;
-            }
-            Event::RunFinished { .. } | Event::Note { .. } => {}
+            // Its beginning was missed.
+            Event::Trial(_) if self.progress.is_none() => return,
+            Event::Trial(_) | Event::RunFinished { .. } | Event::Note { .. } => {}
         }
         if let Some(progress) = &mut self.progress {
             progress.show(event);

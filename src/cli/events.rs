@@ -11,7 +11,7 @@ use tuner_engine::Event;
 /// Where `--events` goes. A failure to write is told once and ends the log, not the run.
 pub(super) struct EventLog {
     out: Option<Box<dyn Write + Send>>,
-    stdout: bool,
+    pub(super) stdout: bool,
 }
 
 impl EventLog {
@@ -29,10 +29,6 @@ impl EventLog {
             })?)),
         };
         Ok(Self { out, stdout })
-    }
-
-    pub(super) fn is_stdout(&self) -> bool {
-        self.stdout
     }
 
     pub(super) fn write(&mut self, event: &Event) {

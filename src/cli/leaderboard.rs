@@ -74,8 +74,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     if args.history {
         let periods = block_on(read_history(args))?;
         let text = history::text(args.format, &periods)?;
-        output::print(&text)?;
-        return Ok(exit::DONE);
+        return output::result(&text);
     }
     let (mut boards, counts) = block_on(read(args))?;
     Present::default().mark(&mut boards);

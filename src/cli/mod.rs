@@ -68,41 +68,56 @@ pub(crate) struct Cli {
     wide: bool,
 }
 
-/// The commands, in the order a newcomer meets them.
-#[derive(Debug, Subcommand)]
-enum Command {
-    Run(Box<run::Args>),
-    Leaderboard(leaderboard::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Record(record::Args),
-    Sync(sync::Args),
-    Report(report::Args),
-    Gate(gate::Args),
-    Profile(profile::Args),
-    Replay(replay::Args),
-    Space(space::Args),
-    Adopt(adopt::Args),
-    Check(check::Args),
-    Predict(predict::Args),
-    Ablate(ablate::Args),
-    Serve(serve::Args),
-    Submit(submit::Args),
-    Status(status::Args),
-    Stop(stop::Args),
-    Worker(worker::Args),
-    New(new::Args),
-    Doctor(doctor::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+/// Makes the commands and what each runs.
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident($args:ty) => $run:path,)+) => {
+        /// The commands, in the order a newcomer meets them.
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($(#[$about])* $name($args),)+
+        }
+
+        fn run(command: &Command) -> CommandResult {
+            match command {
+                $(Command::$name(args) => $run(args),)+
+            }
+        }
+    };
+}
+
+commands! {
+    Run(Box<run::Args>) => run::run,
+    Leaderboard(leaderboard::Args) => leaderboard::run,
+    Export(export::Args) => export::run,
+    Import(import::Args) => import::run,
+    Record(record::Args) => record::run,
+    Sync(sync::Args) => sync::run,
+    Report(report::Args) => report::run,
+    Gate(gate::Args) => gate::run,
+    Profile(profile::Args) => profile::run,
+    Replay(replay::Args) => replay::run,
+    Space(space::Args) => space::run,
+    Adopt(adopt::Args) => adopt::run,
+    Check(check::Args) => check::run,
+    Predict(predict::Args) => predict::run,
+    Ablate(ablate::Args) => ablate::run,
+    Serve(serve::Args) => serve::run,
+    Submit(submit::Args) => submit::run,
+    Status(status::Args) => status::run,
+    Stop(stop::Args) => stop::run,
+    Worker(worker::Args) => worker::run,
+    New(new::Args) => new::run,
+    Doctor(doctor::Args) => doctor::run,
+    Completions(completions::Args) => completions::run,
+    Man(man::Args) => man::run,
     #[command(hide = true, name = tuner_kernel::compile::WORKER_COMMAND)]
-    CompileWorker,
+    CompileWorker(compile_worker::Args) => compile_worker::run,
     #[command(hide = true)]
-    DeviceTest(device_test::Args),
+    DeviceTest(device_test::Args) => device_test::run,
     #[command(hide = true)]
-    ProfileTarget(profile::TargetArgs),
+    ProfileTarget(profile::TargetArgs) => profile::run_target,
     #[command(hide = true)]
-    DeviceWorker(device_worker::Args),
+    DeviceWorker(device_worker::Args) => device_worker::run,
 }
 
 /// The exit code of a command that did what it could.
@@ -112,8 +127,10 @@ pub(crate) type CommandResult = Result<u8, CliError>;
 #[must_use]
 pub fn main() -> ExitCode {
     // Before the arguments: they name GPUs of the tables.
-    if let Err(error) = tables() {
-        say!("{error}");
+    if let Some(folder) = std::env::var_os("TUNER_ARCH_DIR")
+        && let Err(error) = vgpu::arch::use_folder(std::path::Path::new(&folder))
+    {
+        say!("error: TUNER_ARCH_DIR: {error}");
         return ExitCode::from(exit::USAGE);
     }
     let cli = match Cli::try_parse() {
@@ -133,7 +150,7 @@ pub fn main() -> ExitCode {
     init_tracing(&cli.command);
     let report = std::env::temp_dir().join(format!("tuner-panic-{}.txt", std::process::id()));
     tuner_core::panics::report_to(report.clone());
-    let ended = catch_unwind(AssertUnwindSafe(|| run(cli.command))).unwrap_or_else(|_| {
+    let ended = catch_unwind(AssertUnwindSafe(|| run(&cli.command))).unwrap_or_else(|_| {
         Err(anyhow::anyhow!(
             "the tuner panicked, which is a defect of it; please report it with {} (what was \
              announced is stored)",
@@ -150,48 +167,6 @@ pub fn main() -> ExitCode {
             say!("error: {error:#}");
             ExitCode::from(exit::FAILED)
         }
-    }
-}
-
-/// Reads the tables of GPUs from the folder named by `TUNER_ARCH_DIR`, where it is set.
-fn tables() -> Result<(), CliError> {
-    let Some(folder) = std::env::var_os("TUNER_ARCH_DIR") else {
-        return Ok(());
-    };
-    vgpu::arch::use_folder(std::path::Path::new(&folder))
-        .map_err(|error| usage(format!("TUNER_ARCH_DIR: {error}")))
-}
-
-fn run(command: Command) -> CommandResult {
-    match command {
-        Command::Run(args) => run::run(&args),
-        Command::Leaderboard(args) => leaderboard::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Import(args) => import::run(&args),
-        Command::Record(args) => record::run(&args),
-        Command::Sync(args) => sync::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::Gate(args) => gate::run(&args),
-        Command::Profile(args) => profile::run(&args),
-        Command::ProfileTarget(args) => profile::run_target(&args),
-        Command::Space(args) => space::run(&args),
-        Command::Adopt(args) => adopt::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Predict(args) => predict::run(&args),
-        Command::Ablate(args) => ablate::run(&args),
-        Command::Serve(args) => serve::run(&args),
-        Command::Submit(args) => submit::run(&args),
-        Command::Status(args) => status::run(&args),
-        Command::Stop(args) => stop::run(&args),
-        Command::Worker(args) => worker::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Completions(args) => completions::run(&args),
-        Command::New(args) => new::run(&args),
-        Command::Man(args) => man::run(&args),
-        Command::Replay(args) => replay::run(&args),
-        Command::CompileWorker => compile_worker::run(),
-        Command::DeviceTest(args) => device_test::run(&args),
-        Command::DeviceWorker(args) => device_worker::run(&args),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The only place that writes to standard output.
 
-use super::{fit, terminal};
+use super::{CommandResult, fit, terminal};
+use crate::exit;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::Write as _;
@@ -39,6 +40,12 @@ pub(crate) fn print(text: &str) -> std::io::Result<()> {
         text.push('\n');
     }
     print_bytes(terminal::result(&text).as_bytes())
+}
+
+/// The end of a command whose result is this text.
+pub(crate) fn result(text: &str) -> CommandResult {
+    print(text)?;
+    Ok(exit::DONE)
 }
 
 /// Writes to standard output exactly this. A closed pipe is no error.

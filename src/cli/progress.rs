@@ -29,7 +29,8 @@ pub(super) struct Progress {
     charged: bool,
     verdicts: BTreeMap<Verdict, u64>,
     tasks: Vec<TaskLine>,
-    failures: Failures,
+    /// What failed so far.
+    pub(super) failures: Failures,
 }
 
 /// One kernel and problem, as the display knows it.
@@ -55,11 +56,6 @@ impl Progress {
             tasks: Vec::new(),
             failures: Failures::default(),
         }
-    }
-
-    /// What failed so far.
-    pub(super) fn into_failures(self) -> Failures {
-        self.failures
     }
 
     /// Takes in an event, and shows it where it is news.
@@ -137,24 +133,21 @@ impl Progress {
         self.fresh += u64::from(!trial.resumed);
         *self.verdicts.entry(trial.verdict).or_insert(0) += 1;
         self.failures.take(trial);
+        let name = format!("{} {}", trial.kernel, trial.problem);
         if trial.origin == "default" && trial.verdict != Verdict::Ok && !trial.resumed {
-            let TrialEvent {
-                kernel,
-                problem,
-                verdict,
-                detail,
-                ..
-            } = trial;
-            say!(
-                "warning: {kernel} {problem}: the default configuration fails: {verdict}: {detail}"
-            );
+            let (verdict, detail) = (trial.verdict, &trial.detail);
+            say!("warning: {name}: the default configuration fails: {verdict}: {detail}");
         }
-        let task = &mut self.tasks[trial.task];
+        // Events of another process do not number the tasks.
+        let Some(place) = self.tasks.iter().position(|task| task.name == name) else {
+            return;
+        };
+        let task = &mut self.tasks[place];
         task.best_us = trial.best_us;
         if trial.origin == "default" {
             task.default_us = trial.time_us;
         }
-        terminal::status(self.short_status(trial), self.part(trial));
+        terminal::status(self.short_status(trial, place), self.part(trial));
         if self.live {
             return;
         }
@@ -183,13 +176,13 @@ impl Progress {
     }
 
     /// The same where there is little room: what is known best comes first.
-    fn short_status(&self, trial: &TrialEvent) -> String {
+    fn short_status(&self, trial: &TrialEvent, task: usize) -> String {
         let mut done = self.done();
         if let Some(left) = self.left(self.used(trial)) {
             let left = Duration::from_secs(left.as_secs());
             done = format!("{done}, {} left", format_duration(left));
         }
-        let mut parts = vec![done, self.best(&self.tasks[trial.task])];
+        let mut parts = vec![done, self.best(&self.tasks[task])];
         parts.extend(trial.left.map(left_at_most));
         parts.extend([counts(&self.verdicts), self.rate()]);
         parts.join(" | ")
@@ -204,10 +197,7 @@ impl Progress {
 
     /// The best of a task, which is named where there are several.
     fn best(&self, task: &TaskLine) -> String {
-        let best = match task.best_us {
-            Some(best) => format!("best {}{}", time(best), task.speedup()),
-            None => "none passed yet".to_owned(),
-        };
+        let best = best(task.best_us, task.default_us);
         match self.tasks.len() {
             1 => best,
             _ => format!("{} {best}", task.name),
@@ -261,11 +251,13 @@ impl Progress {
     }
 }
 
-impl TaskLine {
-    fn speedup(&self) -> String {
-        match (self.best_us, self.default_us) {
-            (Some(best), Some(default)) => format!(" ({:.2}x the default)", default / best),
-            _ => String::new(),
+/// The best time of a task, and how much faster it is than the default.
+pub(super) fn best(best_us: Option<f64>, default_us: Option<f64>) -> String {
+    match (best_us, default_us) {
+        (None, _) => "none passed yet".to_owned(),
+        (Some(best), None) => format!("best {}", time(best)),
+        (Some(best), Some(default)) => {
+            format!("best {} ({:.2}x the default)", time(best), default / best)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `tuner record`: the best measured results as files to commit.
 
-use super::results::{Selection, block_on, default_database, kernels_named};
+use super::results::{Selection, block_on, default_database};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::collections::BTreeMap;
@@ -65,8 +65,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 /// The boards that were asked for, and what is recorded: of those with measured times.
 async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
     let store = args.selection.open().await?;
-    let kernels = kernels_named(&args.kernels)?;
-    let boards = args.selection.boards(&store, &kernels, Some(1)).await?;
+    let boards = args
+        .selection
+        .boards(&store, &args.kernels, Some(1))
+        .await?;
     let measured: Vec<Board> = boards
         .iter()
         .filter(|board| board.timing == TimingKind::Measured)

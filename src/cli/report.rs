@@ -2,7 +2,7 @@
 
 mod gather;
 
-use super::results::{Selection, block_on, kernels_named};
+use super::results::{Selection, block_on};
 use super::terminal::Ticker;
 use super::{CliError, CommandResult, usage};
 use crate::{atomic, exit};
@@ -86,21 +86,16 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 /// What the report is of; `None`, with the reason told, when nothing passed.
 async fn read(args: &Args) -> Result<Option<Input>, CliError> {
     let store = args.selection.open().await?;
-    let kernels = kernels_named(&args.kernels)?;
     let top = Some(args.top as usize);
-    let boards = args.selection.boards(&store, &kernels, top).await?;
+    let boards = args.selection.boards(&store, &args.kernels, top).await?;
     if boards.is_empty() {
         say!("nothing to report: no candidate passed");
         return Ok(None);
     }
-    let wishes = gather::Wishes {
-        ablate: args.ablate,
-        profile: !args.no_profile,
-    };
-    let subjects = gather::subjects(&store, boards, &wishes).await?;
+    let subjects = gather::subjects(&store, boards, args).await?;
     store.close().await?;
     Ok(Some(Input {
-        database: args.selection.database().display().to_string(),
+        database: args.selection.db.display().to_string(),
         gpu_price: args.gpu_price,
         subjects,
     }))

@@ -25,7 +25,7 @@ pub(super) struct Selection {
 
     /// Database of results
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
-    db: PathBuf,
+    pub(super) db: PathBuf,
 }
 
 /// Reads the path of a database; the default is that of the project around the working directory.
@@ -73,11 +73,11 @@ impl Selection {
     pub(super) async fn boards(
         &self,
         store: &Store,
-        kernels: &[Option<String>],
+        kernels: &[String],
         top: Option<usize>,
     ) -> Result<Vec<Board>, CliError> {
         let mut all = Vec::new();
-        for kernel in kernels {
+        for kernel in kernels_named(kernels)? {
             let kernel = kernel.as_deref();
             let query = self.query(kernel, top);
             let boards = store.boards(&query).await?;
@@ -98,11 +98,6 @@ impl Selection {
             top,
             ..LeaderboardQuery::default()
         }
-    }
-
-    /// The database's file.
-    pub(super) fn database(&self) -> &Path {
-        &self.db
     }
 
     /// Opens the database to read.

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let closed = store.close().await;
         let report = report?;
         closed?;
-        Ok::<_, CliError>((report, progress.into_failures()))
+        Ok::<_, CliError>((report, progress.failures))
     })?;
     // Threads that still compile a dropped candidate are not waited for.
     runtime.shutdown_background();
@@ -169,12 +169,15 @@ fn conclude(
     events: &EventLog,
 ) -> CommandResult {
     let summary = summary(report, failures, args, kind);
-    if events.is_stdout() {
+    if events.stdout {
         say_part!("{summary}");
     } else {
         output::print(&summary)?;
     }
-    Ok(exit_code(report))
+    Ok(exit_code(
+        report.reason == StopReason::Interrupted,
+        report.passed(),
+    ))
 }
 
 fn summary(report: &Report, failures: &Failures, args: &Args, kind: Option<DeviceKind>) -> String {
@@ -250,7 +253,7 @@ fn next_commands(
         } else {
             ""
         };
-        let pareto = args.wanted.objective();
+        let pareto = args.wanted.objective.as_ref();
         let pareto = pareto.map_or_else(String::new, |both| {
             format!(" --pareto={}", both.replace(' ', ""))
         });
@@ -264,8 +267,8 @@ fn next_commands(
     {
         let device = match kind {
             Some(DeviceKind::Vgpu) => format!(" --device {}", quoted(&task.key.device)),
-            _ if args.wanted.device().starts_with("cuda") => {
-                format!(" --device {}", quoted(args.wanted.device()))
+            _ if args.wanted.device.starts_with("cuda") => {
+                format!(" --device {}", quoted(&args.wanted.device))
             }
             _ => String::new(),
         };
@@ -281,12 +284,10 @@ fn next_commands(
     }
 }
 
-fn exit_code(report: &Report) -> u8 {
-    if report.reason == StopReason::Interrupted {
-        exit::INTERRUPTED
-    } else if report.passed() {
-        exit::DONE
-    } else {
-        exit::NOTHING_PASSED
+pub(super) fn exit_code(interrupted: bool, passed: bool) -> u8 {
+    match (interrupted, passed) {
+        (true, _) => exit::INTERRUPTED,
+        (false, true) => exit::DONE,
+        (false, false) => exit::NOTHING_PASSED,
     }
 }

@@ -71,15 +71,11 @@ struct Sample(#[serde(with = "record::config_as_object")] ConfigValues);
 /// A space with what it was built for.
 struct Built {
     space: Space,
-    target: Option<Target>,
+    /// The problem and the device, where it was built for some.
+    target: Option<(String, String)>,
     build_ms: f64,
     /// What is wrong with the file, when the space is empty.
     empty: Option<Diagnostics>,
-}
-
-struct Target {
-    problem: String,
-    device: String,
 }
 
 /// Runs the command. An empty space is reported, and is an error in its file.
@@ -94,10 +90,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .map_while(|_| space.draw(&mut rng))
         .map(|config| Sample(space.values(&config)))
         .collect();
+    let (problem, device) = built.target.unzip();
     let report = Report {
         name: space.name().to_owned(),
-        device: built.target.as_ref().map(|target| target.device.clone()),
-        problem: built.target.map(|target| target.problem),
+        problem,
+        device,
         parameters: space.parameters().len(),
         cartesian: cartesian(space),
         valid: space.count().to_string(),
@@ -138,7 +135,7 @@ fn build(args: &Args) -> Result<Built, CliError> {
     })?;
     Ok(Built {
         empty: spec.explain_empty(&space, &problem, &device),
-        target: Some(Target { problem, device }),
+        target: Some((problem, device)),
         space,
         build_ms,
     })
@@ -185,13 +182,9 @@ fn limits_of(selector: &DeviceSelector) -> Result<(String, DeviceLimits), CliErr
             );
         }
     };
-    match limits::by_name(name) {
-        Some(limits) => Ok((format!("vgpu:{name}"), limits)),
-        None => Err(usage(format!(
-            "no virtual GPU is called `{name}`; choose one of: {}",
-            limits::names()
-        ))),
-    }
+    // The selector names one that there is.
+    let limits = limits::by_name(name).context("no such virtual GPU")?;
+    Ok((format!("vgpu:{name}"), limits))
 }
 
 /// The file itself, else the file of the kernel of that name.

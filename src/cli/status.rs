@@ -3,10 +3,9 @@
 use super::daemon::Place;
 use super::fleet::{self, FleetOptions};
 use super::output::{self, Column, Format, or};
-use super::progress::{counts, time};
+use super::progress::{best, counts};
 use super::results::block_on;
 use super::{CliError, CommandResult, usage};
-use crate::exit;
 use std::fmt::Write as _;
 use tuner_serve::client::Client;
 use tuner_serve::view::{RunList, RunView};
@@ -59,8 +58,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             None => all(args, client).await,
         }
     })?;
-    output::print(&text)?;
-    Ok(exit::DONE)
+    output::result(&text)
 }
 
 /// The fleet's workers, runs and queues.
@@ -71,8 +69,7 @@ fn fleet(args: &Args, url: &str) -> CommandResult {
         Format::Json => serde_json::to_string_pretty(&view)?,
         _ => fleet::show(&view),
     };
-    output::print(&text)?;
-    Ok(exit::DONE)
+    output::result(&text)
 }
 
 async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, CliError> {
@@ -149,17 +146,9 @@ fn described(view: &RunView) -> String {
         let _ = writeln!(text, "  {note}");
     }
     for task in &view.tasks {
-        let _ = write!(text, "{} | {}: ", task.kernel, task.problem);
-        match task.best_us {
-            Some(best) => {
-                let _ = write!(text, "best {}", time(best));
-                if let Some(default) = task.default_us {
-                    let _ = write!(text, " ({:.2}x the default)", default / best);
-                }
-            }
-            None => text.push_str("none passed yet"),
-        }
-        let _ = writeln!(text, "\n  {}", counts(&task.verdicts));
+        let best = best(task.best_us, task.default_us);
+        let _ = writeln!(text, "{} | {}: {best}", task.kernel, task.problem);
+        let _ = writeln!(text, "  {}", counts(&task.verdicts));
     }
     text
 }

@@ -3,8 +3,6 @@
 use super::daemon::{self, Place};
 use super::results::block_on;
 use super::{CliError, CommandResult, output};
-use crate::exit;
-use std::path::Path;
 use tuner_serve::client::Client;
 use tuner_serve::view::{RunList, Stopping};
 use tuner_store::{RunId, Store};
@@ -43,11 +41,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         }
         match args.place.daemon().await? {
             Some(client) => by_daemon(args, &client).await,
-            None => by_hand(args, &args.place.db).await,
+            None if args.all => refuse!("no daemon runs; name the runs that shall leave the queue"),
+            None => cancelled(args, false).await,
         }
     })?;
-    output::print(&text)?;
-    Ok(exit::DONE)
+    output::result(&text)
 }
 
 async fn by_daemon(args: &Args, client: &Client) -> Result<String, CliError> {
@@ -99,19 +97,12 @@ async fn offline(args: &Args) -> Result<String, CliError> {
             row.address
         );
     }
-    cancelled(args, &args.place.db, true).await
-}
-
-async fn by_hand(args: &Args, db: &Path) -> Result<String, CliError> {
-    if args.all {
-        refuse!("no daemon runs; name the runs that shall leave the queue");
-    }
-    cancelled(args, db, false).await
+    cancelled(args, true).await
 }
 
 /// Takes the runs out of the queue; with `begun`, those too that the database calls running.
-async fn cancelled(args: &Args, db: &Path, begun: bool) -> Result<String, CliError> {
-    let store = Store::open(db).await?;
+async fn cancelled(args: &Args, begun: bool) -> Result<String, CliError> {
+    let store = Store::open(&args.place.db).await?;
     let mut text = String::new();
     for id in &args.runs {
         let done = store.cancel_job(&RunId::from_text(id), begun).await;

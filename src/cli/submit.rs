@@ -4,7 +4,6 @@ use super::daemon::{self, TokenFile};
 use super::results::{block_on, db_parser};
 use super::wanted::Wanted;
 use super::{CliError, CommandResult, output};
-use crate::exit;
 use std::path::{Path, PathBuf};
 use tuner_engine::job;
 use tuner_serve::client::Client;
@@ -46,8 +45,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             None => local(args).await,
         }
     })?;
-    output::print(&id)?;
-    Ok(exit::DONE)
+    output::result(&id)
 }
 
 async fn remote(args: &Args, server: &str) -> Result<String, CliError> {

@@ -2,7 +2,6 @@
 
 use super::results::{block_on, db_parser};
 use super::{CliError, CommandResult, output};
-use crate::exit;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tuner_core::units::counted;
@@ -40,8 +39,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let text = block_on(both(args))?;
-    output::print(&text)?;
-    Ok(exit::DONE)
+    output::result(&text)
 }
 
 async fn both(args: &Args) -> Result<String, CliError> {

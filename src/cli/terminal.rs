@@ -71,6 +71,17 @@ pub(super) fn live() -> bool {
     std::io::stderr().is_terminal() && !dumb
 }
 
+/// A bar for work of so many pieces, hidden where nobody can see it move.
+pub(super) fn bar(all: usize, pieces: &str) -> ProgressBar {
+    if !live() {
+        return ProgressBar::hidden();
+    }
+    let style = format!("{{bar:30}} {{pos}}/{{len}} {pieces}, {{eta}} left");
+    let style = ProgressStyle::with_template(&style);
+    let bar = ProgressBar::new(all as u64);
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
 /// The text without what the locale has no characters for.
 fn encoded(text: &str) -> String {
     if *UNICODE {

@@ -27,11 +27,11 @@ pub(super) struct Wanted {
     /// Look for the front of two objectives: time and one of p90, registers, code_size and energy,
     /// such as time,registers (`leaderboard --pareto` shows it)
     #[arg(long, value_name = "TIME,OTHER")]
-    objective: Option<String>,
+    pub(super) objective: Option<String>,
 
     /// Device: auto, cuda, cuda:N, vgpu:NAME or replay:FILE
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    device: String,
+    pub(super) device: String,
 
     /// Use only this problem; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -71,16 +71,6 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// The device as it was typed.
-    pub(super) fn device(&self) -> &str {
-        &self.device
-    }
-
-    /// The objectives as they were typed.
-    pub(super) fn objective(&self) -> Option<&str> {
-        self.objective.as_deref()
-    }
-
     /// What was typed for a kernel: its file, where one was named.
     pub(super) fn name_of<'k>(&'k self, kernel: &'k str) -> &'k str {
         let means = |typed: &&String| {

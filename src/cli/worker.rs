@@ -3,7 +3,6 @@
 use super::fleet::FleetOptions;
 use super::{CliError, CommandResult, usage};
 use crate::exit;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
@@ -57,11 +56,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         Lent::Compiler => cores,
         _ => cores.saturating_sub(1).max(1),
     };
+    let cache = DiskCache::default_folder().unwrap_or_else(std::env::temp_dir);
     let settings = WorkerSettings {
         access: args.fleet.access(url),
         names: args.fleet.names()?,
         compilers: args.jobs.map_or(free, usize::from),
-        folder: folder(),
+        // Where the files of runs are laid out.
+        folder: cache.join("fleet"),
         lent,
         say: Arc::new(|text| say!("{text}")),
     };
@@ -100,10 +101,4 @@ fn lent(args: &Args) -> Result<Lent, CliError> {
              one worker for each"
         ))),
     }
-}
-
-/// Where the files of runs are laid out.
-fn folder() -> PathBuf {
-    let cache = DiskCache::default_folder().unwrap_or_else(std::env::temp_dir);
-    cache.join("fleet")
 }

@@ -18,16 +18,11 @@ pub(super) fn write(title: &str, blocks: &[Block]) -> String {
          <title>{}</title>\n<style>\n{STYLE}{SVG_STYLE}</style>\n</head>\n<body>\n<main>\n",
         markup(title)
     );
-    let mut ids = Ids::default();
     contents(&mut text, blocks);
-    add(&mut text, blocks, &mut ids);
+    add(&mut text, blocks, &mut 0);
     text.push_str("</main>\n</body>\n</html>\n");
     text
 }
-
-/// Anchors of second-level headings, numbered: names of kernels need not be unique or plain.
-#[derive(Default)]
-struct Ids(usize);
 
 fn contents(text: &mut String, blocks: &[Block]) {
     let titles: Vec<&String> = blocks
@@ -51,12 +46,13 @@ fn contents(text: &mut String, blocks: &[Block]) {
     text.push_str("</ul></nav>\n");
 }
 
-fn add(text: &mut String, blocks: &[Block], ids: &mut Ids) {
+/// Anchors of second-level headings are numbered: names of kernels need not be unique or plain.
+fn add(text: &mut String, blocks: &[Block], next: &mut usize) {
     for block in blocks {
         match block {
             Block::Heading(2, title) => {
-                let _ = writeln!(text, "<h2 id=\"s{}\">{}</h2>", ids.0, inline(title));
-                ids.0 += 1;
+                let _ = writeln!(text, "<h2 id=\"s{}\">{}</h2>", next, inline(title));
+                *next += 1;
             }
             Block::Heading(level, title) => {
                 let _ = writeln!(text, "<h{level}>{}</h{level}>", inline(title));
@@ -107,7 +103,7 @@ fn add(text: &mut String, blocks: &[Block], ids: &mut Ids) {
                 let open = if *open { " open" } else { "" };
                 let summary = inline(summary);
                 let _ = writeln!(text, "<details{open}><summary>{summary}</summary>");
-                add(text, blocks, ids);
+                add(text, blocks, next);
                 text.push_str("</details>\n");
             }
         }

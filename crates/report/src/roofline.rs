@@ -45,12 +45,6 @@ pub fn arch_of(device: &str) -> Option<&'static Arch> {
         .and_then(Arch::by_name)
 }
 
-/// The floor of a subject's kernel.
-pub(super) fn floor(subject: &Subject, arch: &Arch) -> Option<(f64, &'static str)> {
-    let kernel = subject.kernel.as_ref()?;
-    floor_us(kernel.flops, kernel.bytes, kernel.tensor, arch)
-}
-
 /// The least time that so many operations and bytes take, µs, and what sets it; `None` where
 /// nothing is known of them.
 pub(super) fn floor_us(
@@ -66,14 +60,6 @@ pub(super) fn floor_us(
         (memory, "memory bandwidth")
     };
     (floor.0 > 0.0).then_some(floor)
-}
-
-fn peak(tensor: bool, arch: &Arch) -> f64 {
-    if tensor {
-        arch.peak_tensor_f16()
-    } else {
-        arch.peak_fp32()
-    }
 }
 
 /// A candidate: operations a byte moved, operations a second, time and whether it is the best or
@@ -106,7 +92,8 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
         ))];
     };
     let mut blocks = Vec::new();
-    if let (Some((floor, by)), Some(best)) = (floor(subject, arch), subject.best()) {
+    let floor = floor_us(kernel.flops, kernel.bytes, kernel.tensor, arch);
+    if let (Some((floor, by)), Some(best)) = (floor, subject.best()) {
         blocks.push(Block::text(format!(
             "Floor of the roofline: {floor:.3} µs, set by {by}. The best takes {:.2} times that ({:.0} % of the roofline).",
             best.time_us_p50 / floor,
@@ -115,6 +102,10 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
     }
     let (Some(flops), Some(bytes)) = (kernel.flops, kernel.bytes) else {
         return blocks;
+    };
+    let peak = match kernel.tensor {
+        true => arch.peak_tensor_f16(),
+        false => arch.peak_fp32(),
     };
     let points = points(subject, flops, bytes);
     if !points.is_empty() {
@@ -129,7 +120,7 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
         };
         blocks.push(Block::Plot {
             name: format!("{name}-roofline"),
-            svg: draw(&points, arch, peak(kernel.tensor, arch), flops / bytes, across),
+            svg: draw(&points, arch, peak, flops / bytes, across),
             caption: format!(
                 "Roofline of {} with {} candidates: operations a second over operations a byte ({across}). \
                  The large dot is the best; the dashed line is the problem's own intensity.",

@@ -16,6 +16,7 @@ use tuner_judge::gate::level::Level;
 use tuner_judge::gate::tolerance;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{CompileError, Compiler};
+use tuner_report::low_parallelism::TimedProblem;
 use tuner_space::{Reference, Space};
 
 /// Seeds of the inputs that every pair meets.
@@ -102,7 +103,9 @@ impl Judge<'_> {
         let facts = judged.compilation.as_ref();
         let (flops, bytes, tolerance) = plan.unwrap_or_default();
         let mut timed = self.kernel.spec.problems.iter();
+        let timed = timed.any(|problem| problem.name == row.problem);
         let time = found.measured.map(|measured| measured.p50().get());
+        let time_us = time.unwrap_or(0.0);
         CheckRow {
             registers: facts.map(|facts| facts.registers),
             spill_bytes: facts.map(|facts| facts.spill_bytes),
@@ -111,14 +114,19 @@ impl Judge<'_> {
             max_error: found.judgement.max_error,
             tolerance: found.judgement.max_error.map(|_| tolerance),
             seen: found.explanation.map(|explanation| Seen {
-                predicted_us: time.unwrap_or(0.0),
+                predicted_us: time_us,
                 blocks: explanation.blocks,
                 bank_conflicts: explanation.bank_conflicts,
                 shared_wavefronts: explanation.shared_wavefronts,
-                tensor: explanation.tensor_flops > 0.0,
-                flops,
-                bytes,
-                timed: timed.any(|problem| problem.name == row.problem),
+                timed: timed.then(|| TimedProblem {
+                    problem: row.problem.clone(),
+                    time_us,
+                    label: "predicted",
+                    blocks: Some(explanation.blocks),
+                    tensor: explanation.tensor_flops > 0.0,
+                    flops,
+                    bytes,
+                }),
             }),
             warnings: found.judgement.warnings.iter().map(warning).collect(),
             judgement: found.judgement,

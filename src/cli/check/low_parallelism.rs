@@ -15,7 +15,8 @@ const TOLD: usize = 10;
 
 /// Adds to each row what is wrong with it although its result is right.
 pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
-    let timed: Vec<Option<TimedProblem>> = rows.iter().map(CheckRow::timed_problem).collect();
+    let timed = |row: &CheckRow| row.seen.as_ref()?.timed.clone();
+    let timed: Vec<Option<TimedProblem>> = rows.iter().map(timed).collect();
     let found: Vec<Vec<String>> = rows
         .iter()
         .zip(&timed)

@@ -59,18 +59,9 @@ pub(super) struct Seen {
     pub(super) bank_conflicts: f64,
     /// All wavefronts of shared memory.
     pub(super) shared_wavefronts: f64,
-    /// The kernel uses tensor cores.
+    /// Its time, where the problem is one that is tuned and not one that is only checked.
     #[serde(skip)]
-    pub(super) tensor: bool,
-    /// Useful operations, from the space's metric.
-    #[serde(skip)]
-    pub(super) flops: Option<f64>,
-    /// Bytes that must move, from the space's metric.
-    #[serde(skip)]
-    pub(super) bytes: Option<f64>,
-    /// The problem is one that is tuned, not one that is only checked.
-    #[serde(skip)]
-    pub(super) timed: bool,
+    pub(super) timed: Option<TimedProblem>,
 }
 
 impl CheckRow {
@@ -78,20 +69,6 @@ impl CheckRow {
     pub(super) fn passed(&self) -> bool {
         self.judgement.verdict == Verdict::Ok
             || self.hazards_only && self.judgement.verdict == Verdict::Unchecked
-    }
-
-    /// Its time, where it was run on a problem that is tuned.
-    pub(super) fn timed_problem(&self) -> Option<TimedProblem> {
-        let seen = self.seen.as_ref().filter(|seen| seen.timed)?;
-        Some(TimedProblem {
-            problem: self.problem.clone(),
-            time_us: seen.predicted_us,
-            label: "predicted",
-            blocks: Some(seen.blocks),
-            tensor: seen.tensor,
-            flops: seen.flops,
-            bytes: seen.bytes,
-        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is checked for: a GPU, virtual or real, or a compile target alone.
 
 use crate::cli::{CliError, usage};
+use anyhow::Context as _;
 use tuner_device::{DeviceSelector, gpu, limits};
 use tuner_engine::job;
 use tuner_space::DeviceLimits;
@@ -46,12 +47,8 @@ impl Target {
                 );
             }
         };
-        let limits = limits::by_name(name).ok_or_else(|| {
-            usage(format!(
-                "no virtual GPU `{name}`; one of: {}",
-                limits::names()
-            ))
-        })?;
+        // The selector names one that there is.
+        let limits = limits::by_name(name).context("no such virtual GPU")?;
         if let Some(arch) = arch {
             limits_of(arch)?;
         }

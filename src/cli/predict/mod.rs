@@ -11,7 +11,7 @@ use super::CommandResult;
 use super::output::Format;
 use crate::exit;
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use print::Printer;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     } else {
         predictor.forecast_each(&configs, tell)?;
     }
-    progress.end();
+    progress.bar.finish_and_clear();
     let printed = failed.map_or_else(|| printer.end(), Err);
     printed.context("cannot write to standard output")?;
     if let Some(cost) = predictor.cost() {
@@ -136,7 +136,7 @@ fn note_other_problems(args: &Args, predictor: &Predictor) {
 
 /// How far it is: a bar on a terminal, now and then a line elsewhere.
 struct Progress {
-    bar: Option<ProgressBar>,
+    bar: ProgressBar,
     done: usize,
     all: usize,
     said: Instant,
@@ -144,16 +144,11 @@ struct Progress {
 
 impl Progress {
     fn new(all: usize) -> Self {
-        let bar = (super::terminal::live() && all > 1).then(|| {
-            let bar = ProgressBar::new(all as u64);
-            bar.set_style(
-                ProgressStyle::with_template("{bar:30} {pos}/{len} predicted, {eta} left")
-                    .unwrap_or_else(|_| ProgressStyle::default_bar()),
-            );
-            bar
-        });
         Self {
-            bar,
+            bar: match all {
+                0 | 1 => ProgressBar::hidden(),
+                _ => super::terminal::bar(all, "predicted"),
+            },
             done: 0,
             all,
             said: Instant::now(),
@@ -163,24 +158,12 @@ impl Progress {
     /// One more is done; `print` may write to the terminal that the bar is on.
     fn step(&mut self, print: impl FnOnce()) {
         self.done += 1;
-        match &self.bar {
-            Some(bar) => {
-                bar.suspend(print);
-                bar.inc(1);
-            }
-            None => {
-                print();
-                if self.said.elapsed() >= PLAIN && self.done < self.all {
-                    self.said = Instant::now();
-                    say!("{} of {} predicted", self.done, self.all);
-                }
-            }
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        self.bar.suspend(print);
+        self.bar.inc(1);
+        let due = self.said.elapsed() >= PLAIN && self.done < self.all;
+        if self.bar.is_hidden() && due {
+            self.said = Instant::now();
+            say!("{} of {} predicted", self.done, self.all);
         }
     }
 }
@@ -212,9 +195,7 @@ impl Row {
     fn is_doubtful(&self) -> bool {
         self.time_us.is_some() && !matches!(&*self.reliability, "ok" | "")
     }
-}
 
-impl Row {
     fn of(predictor: &Predictor, config: &Config, judged: Judged) -> Self {
         let time = judged.predicted();
         let (found, facts) = (judged.found, judged.compilation.as_ref());

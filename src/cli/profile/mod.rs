@@ -2,12 +2,12 @@
 
 pub(crate) mod ncu;
 mod target;
-mod virtual_gpu;
+pub(super) mod virtual_gpu;
 
 pub(crate) use target::{TargetArgs, run_target};
 
 use super::output::{self, Format};
-use super::results::{Selection, block_on, kernels_named};
+use super::results::{Selection, block_on};
 use super::stale::Present;
 use super::terminal::Ticker;
 use super::{CliError, CommandResult};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
 use tuner_core::record::{ConfigValues, TimingKind, config_as_object};
-use tuner_store::{Board, Profile, ProfileSource, Store};
+use tuner_store::{Board, ProfileSource, Store};
 
 /// Profile the best configuration
 ///
@@ -99,16 +99,17 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     } else {
         table(args.format, &answers)
     };
-    output::print(&text)?;
-    Ok(exit::DONE)
+    output::result(&text)
 }
 
 async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     // Not made by being looked at.
     args.selection.open().await?.close().await?;
-    let store = Store::open(args.selection.database()).await?;
-    let kernels = kernels_named(&args.kernels)?;
-    let mut boards = args.selection.boards(&store, &kernels, Some(1)).await?;
+    let store = Store::open(&args.selection.db).await?;
+    let mut boards = args
+        .selection
+        .boards(&store, &args.kernels, Some(1))
+        .await?;
     if boards.is_empty() {
         say!("nothing to profile: no candidate passed");
     }
@@ -178,29 +179,21 @@ async fn one(
     store
         .store_profile(board, &best.config, profile.clone())
         .await?;
-    Ok(Some(answer(
-        board,
-        best.config.clone(),
-        best.time_us_p50,
-        profile,
-    )))
-}
-
-fn answer(board: &Board, config: ConfigValues, time_us_p50: f64, profile: Profile) -> Answer {
-    Answer {
-        kernel: board.key.kernel.clone(),
-        problem: board.key.problem.clone(),
-        device: board.key.device.clone(),
+    let key = board.key.clone();
+    Ok(Some(Answer {
+        kernel: key.kernel,
+        problem: key.problem,
+        device: key.device,
         source: profile.source,
         timing: match profile.source {
             ProfileSource::Ncu => "measured",
             ProfileSource::Vgpu => "predicted",
         },
         tool: profile.tool,
-        config,
-        time_us_p50,
+        config: best.config.clone(),
+        time_us_p50: best.time_us_p50,
         metrics: profile.metrics,
-    }
+    }))
 }
 
 /// The metrics that are always shown, and what they mean.

@@ -1,6 +1,6 @@
 //! Nsight Compute: how it is called, and its CSV.
 
-use crate::cli::{CliError, usage};
+use crate::cli::CliError;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -152,7 +152,10 @@ fn taken(
     success: bool,
 ) -> Result<Map<String, Json>, CliError> {
     if out.contains("ERR_NVGPUCTRPERM") || err.contains("ERR_NVGPUCTRPERM") {
-        return Err(failure(program, out, err));
+        refuse!(
+            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM); run as root, or load \
+             the driver with NVreg_RestrictProfilingToAdminUsers=0, or type --source vgpu"
+        );
     }
     match read(out) {
         Ok(metrics) => Ok(metrics),
@@ -162,12 +165,6 @@ fn taken(
 }
 
 fn failure(program: &Path, out: &str, err: &str) -> CliError {
-    if out.contains("ERR_NVGPUCTRPERM") || err.contains("ERR_NVGPUCTRPERM") {
-        return usage(
-            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM); run as root, or load \
-             the driver with NVreg_RestrictProfilingToAdminUsers=0, or type --source vgpu",
-        );
-    }
     let told = |text: &str| {
         text.lines()
             .map(str::trim)

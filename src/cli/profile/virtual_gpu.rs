@@ -1,16 +1,33 @@
 //! The virtual GPU's counters in a profiler's words.
 
-use crate::cli::CliError;
+use crate::cli::{CliError, usage};
 use serde_json::{Map, Value as Json, json};
 use std::path::Path;
 use tuner_core::record::LeaderboardRow;
 use tuner_core::units::Micros;
 use tuner_device::DeviceSelector;
 use tuner_engine::Predictor;
+use tuner_engine::job::JobError;
 use tuner_kernel::catalog::Kernel;
 use tuner_report::arch_of;
 use tuner_store::{Board, Profile, ProfileSource};
 use vgpu::Arch;
+
+/// What predicts a board's kernel on the virtual GPU of its device or of that device's model; `None`
+/// where no table stands for it.
+pub(in crate::cli) fn predictor(
+    kernel: &Kernel,
+    board: &Board,
+) -> Result<Option<(&'static Arch, Predictor)>, JobError> {
+    let Some(arch) = arch_of(&board.key.device) else {
+        return Ok(None);
+    };
+    let device = DeviceSelector::Vgpu(arch.name.to_owned());
+    let path = kernel.path.to_string_lossy();
+    let place = (&*path, Path::new("."));
+    let predictor = Predictor::open(place, Some(&board.key.problem), &device, None)?;
+    Ok(Some((arch, predictor)))
+}
 
 /// Predicts the winner on the board's virtual GPU, or on that of the real GPU's model.
 pub(super) fn profile(
@@ -18,21 +35,13 @@ pub(super) fn profile(
     board: &Board,
     best: &LeaderboardRow,
 ) -> Result<Option<Profile>, CliError> {
-    let Some(arch) = arch_of(&board.key.device) else {
+    let Some((arch, predictor)) = predictor(kernel, board)? else {
         return Ok(None);
     };
-    let device = DeviceSelector::Vgpu(arch.name.to_owned());
-    let path = kernel.path.to_string_lossy();
-    let predictor = Predictor::open(
-        (&path, Path::new(".")),
-        Some(&board.key.problem),
-        &device,
-        None,
-    )?;
     let config = predictor
         .space
         .config_from_values(&best.config)
-        .map_err(|error| CliError::Usage(format!("error: {}: {error}", kernel.path.display())))?;
+        .map_err(|error| usage(format!("{}: {error}", kernel.path.display())))?;
     let judged = predictor.predict(&[config])?;
     let Some(judged) = judged.first() else {
         return Ok(None);

@@ -12,8 +12,6 @@ mod plot;
 use super::output::{self, Format};
 use super::terminal;
 use super::{CliError, CommandResult, usage};
-use crate::exit;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -162,8 +160,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     if !args.gpus.is_empty() {
         let text = fleet::simulated(args, &recordings)?;
-        output::print(&text)?;
-        return Ok(exit::DONE);
+        return output::result(&text);
     }
     let known = known::by_file(&args.knowledge, args.leave_one_out, &recordings)?;
     let strategies = match args.until_converged {
@@ -183,8 +180,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         Some(share) => converged::text(args, share, &series, &names)?,
         None => text(args, &series, &names)?,
     };
-    output::print(&text)?;
-    Ok(exit::DONE)
+    output::result(&text)
 }
 
 fn study(
@@ -202,14 +198,8 @@ fn study(
         noise: args.noise,
         converged: args.until_converged,
     };
-    let runs = recordings.len() as u64 * study.strategies.len() as u64 * study.seeds;
-    let bar = if terminal::live() {
-        ProgressBar::new(runs)
-    } else {
-        ProgressBar::hidden()
-    };
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let runs = recordings.len() * study.strategies.len() * study.seeds as usize;
+    let bar = terminal::bar(runs, "runs");
     let make = |name: &str, file: usize, seed| {
         evolve::knowing(name, recordings[file].space(), seed, &[], &known[file])
     };

@@ -1,15 +1,16 @@
 //! What a report is made from, out of the database and the files of the kernels.
 
+use super::Args;
 use crate::cli::CliError;
+use crate::cli::profile::virtual_gpu::predictor;
 use crate::cli::stale::Present;
 use serde_json::{Map, Value as Json};
-use std::path::Path;
 use tuner_core::record::{ConfigValues, DeviceKind, TimingKind};
 use tuner_core::units::Micros;
-use tuner_device::{DeviceSelector, limits};
+use tuner_device::limits;
+use tuner_engine::Judged;
 use tuner_engine::ablation::single_changes;
 use tuner_engine::job::JobError;
-use tuner_engine::{Judged, Predictor};
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::render_bound;
@@ -18,24 +19,18 @@ use tuner_report::{Change, KernelFacts, Peer, Subject, WinnerProfile, arch_of};
 use tuner_space::{Binder, DeviceLimits};
 use tuner_store::{Board, ProfileSource, Store};
 
-/// What may be computed for the report.
-pub(super) struct Wishes {
-    pub(super) ablate: bool,
-    pub(super) profile: bool,
-}
-
 /// One subject a board, with warnings that take the kernel's other problems into account.
 pub(super) async fn subjects(
     store: &Store,
     mut boards: Vec<Board>,
-    wishes: &Wishes,
+    args: &Args,
 ) -> Result<Vec<Subject>, CliError> {
     let mut present = Present::default();
     present.mark(&mut boards);
     let mut subjects = Vec::with_capacity(boards.len());
     for board in boards {
         let kernel = present.kernel(&board);
-        subjects.push(subject(store, board, kernel, wishes).await?);
+        subjects.push(subject(store, board, kernel, args).await?);
     }
     let warnings: Vec<Vec<String>> = subjects
         .iter()
@@ -51,7 +46,7 @@ async fn subject(
     store: &Store,
     board: Board,
     kernel: Option<&Kernel>,
-    wishes: &Wishes,
+    args: &Args,
 ) -> Result<Subject, CliError> {
     let best = board
         .rows
@@ -74,9 +69,16 @@ async fn subject(
         subject.baseline = peer(store, &subject.board).await?;
     }
     subject.profile = stored_profile(store, &subject, &best).await?;
-    let wanted = wishes.ablate || (wishes.profile && subject.profile.is_none());
-    if let Some(kernel) = kernel.filter(|_| !stale && wanted && timing != TimingKind::Recorded) {
-        predict(&mut subject, kernel, &best, wishes);
+    let wanted = args.ablate || (!args.no_profile && subject.profile.is_none());
+    if let Some(kernel) = kernel.filter(|_| !stale && wanted && timing != TimingKind::Recorded)
+        && let Err(error) = predict(&mut subject, kernel, &best, args)
+    {
+        let key = &subject.board.key;
+        say!(
+            "note: {} {}: nothing predicted: {error}",
+            key.kernel,
+            key.problem
+        );
     }
     Ok(subject)
 }
@@ -197,40 +199,27 @@ fn sources(
 
 /// Runs the winner, and on request its neighbours, on the virtual GPU of the board's device or of
 /// its model. What cannot be predicted is left out with a note: a report needs no compiler.
-fn predict(subject: &mut Subject, kernel: &Kernel, best: &ConfigValues, wishes: &Wishes) {
+fn predict(
+    subject: &mut Subject,
+    kernel: &Kernel,
+    best: &ConfigValues,
+    args: &Args,
+) -> Result<(), JobError> {
     let board = &subject.board;
-    let name = &board.key;
-    let Some(arch) = arch_of(&name.device) else {
-        return;
+    let Some((_, predictor)) = predictor(kernel, board)? else {
+        return Ok(());
     };
-    let note = |error: &JobError| {
-        say!(
-            "note: {} {}: nothing predicted: {error}",
-            name.kernel,
-            name.problem
-        );
-    };
-    let device = DeviceSelector::Vgpu(arch.name.to_owned());
-    let path = kernel.path.to_string_lossy();
-    let predictor =
-        match Predictor::open((&path, Path::new(".")), Some(&name.problem), &device, None) {
-            Ok(predictor) => predictor,
-            Err(error) => return note(&error),
-        };
     let Ok(config) = predictor.space.config_from_values(best) else {
-        return;
+        return Ok(());
     };
-    let changes = if wishes.ablate {
+    let changes = if args.ablate {
         single_changes(&predictor.space, &config)
     } else {
         Vec::new()
     };
     let mut configs = vec![config];
     configs.extend(changes.iter().map(|change| change.config.clone()));
-    let judged = match predictor.predict(&configs) {
-        Ok(judged) => judged,
-        Err(error) => return note(&error),
-    };
+    let judged = predictor.predict(&configs)?;
     let time = |judged: &Judged| judged.predicted().map(Micros::get);
     let base = judged.first().and_then(time);
     if subject.profile.is_none() {
@@ -248,6 +237,7 @@ fn predict(subject: &mut Subject, kernel: &Kernel, best: &ConfigValues, wishes: 
             predicted: true,
         });
     }
+    Ok(())
 }
 
 fn profile_of(judged: &Judged, board: &Board) -> Option<WinnerProfile> {

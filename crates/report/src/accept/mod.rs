@@ -96,12 +96,9 @@ pub enum Clause {
 
 impl std::fmt::Display for Clause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let within = |f: &mut std::fmt::Formatter<'_>, percent: f64| {
-            if percent > 0.0 {
-                write!(f, " within {percent} %")
-            } else {
-                Ok(())
-            }
+        let within = |percent: f64| match percent > 0.0 {
+            true => format!(" within {percent} %"),
+            false => String::new(),
         };
         match self {
             Self::Gain { cmp, percent, on } => {
@@ -111,14 +108,8 @@ impl std::fmt::Display for Clause {
                     Count::All => f.write_str("all problems"),
                 }
             }
-            Self::P90NoWorse(percent) => {
-                f.write_str("p90 no worse")?;
-                within(f, *percent)
-            }
-            Self::NoProblemSlower(percent) => {
-                f.write_str("no problem slower")?;
-                within(f, *percent)
-            }
+            Self::P90NoWorse(percent) => write!(f, "p90 no worse{}", within(*percent)),
+            Self::NoProblemSlower(percent) => write!(f, "no problem slower{}", within(*percent)),
             Self::NoSpills => f.write_str("no spills"),
             Self::SmBusy(cmp, percent) => write!(f, "SM busy {} {percent} %", cmp.sign()),
             Self::Registers(cmp, count) => write!(f, "registers {} {count}", cmp.sign()),
@@ -167,12 +158,6 @@ impl Rules {
         parse::rules(text, source).map(Self)
     }
 
-    /// The clauses.
-    #[must_use]
-    pub fn clauses(&self) -> &[Clause] {
-        &self.0
-    }
-
     /// Judges a challenger by its figures on every problem, named. All must hold for a promotion.
     #[must_use]
     pub fn judge(&self, problems: &[(String, Figures)]) -> Vec<Finding> {
@@ -196,21 +181,17 @@ impl std::fmt::Display for Rules {
 }
 
 fn judge(clause: Clause, problems: &[(String, Figures)]) -> Finding {
+    let no_more = |ratio: f64, within: f64| {
+        let holds = Cmp::AtMost.holds(ratio, 1.0 + within / 100.0);
+        Some((holds, format!("{ratio:.3}x")))
+    };
     let (holds, because) = match clause {
         Clause::Gain { cmp, percent, on } => gain(cmp, percent, on, problems),
         Clause::P90NoWorse(within) => every(problems, "p90", |figures| {
-            let ratio = figures.p90_ratio?;
-            Some((
-                Cmp::AtMost.holds(ratio, 1.0 + within / 100.0),
-                format!("{ratio:.3}x"),
-            ))
+            no_more(figures.p90_ratio?, within)
         }),
         Clause::NoProblemSlower(within) => every(problems, "median", |figures| {
-            let ratio = 1.0 / figures.gain;
-            Some((
-                Cmp::AtMost.holds(ratio, 1.0 + within / 100.0),
-                format!("{ratio:.3}x"),
-            ))
+            no_more(1.0 / figures.gain, within)
         }),
         Clause::NoSpills => every(problems, "spills", |figures| {
             let bytes = figures.spill_bytes?;

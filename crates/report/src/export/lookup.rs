@@ -130,12 +130,7 @@ pub(super) fn rules(plan: &Plan<'_>) -> String {
         set(plan, at, rules, &mut body);
     }
     let (lower, upper) = (&plan.lower, &plan.upper);
-    let all: Vec<&Column> = plan
-        .sizes
-        .iter()
-        .filter(|column| uses(&sets, column))
-        .collect();
-    let parameters = parameters(all.iter().copied());
+    let parameters = parameters(members(plan, plan.size_rules.iter().flatten()));
     let _ = write!(
         body,
         "\n/* Whether an entry's rules hold for other sizes; those without sizes hold as they stand. */\n\
@@ -146,7 +141,7 @@ pub(super) fn rules(plan: &Plan<'_>) -> String {
             .iter()
             .map(|entry| format!("  case {entry}:\n"))
             .collect();
-        let arguments = members(plan, rules).map(|column| column.member.as_str());
+        let arguments = members(plan, rules.iter()).map(|column| column.member.as_str());
         let arguments: Vec<&str> = arguments.collect();
         let _ = writeln!(
             body,
@@ -170,7 +165,7 @@ pub(super) fn with_numbers(plan: &Plan<'_>, bodies: &str) -> String {
 /// The function of one set of rules.
 fn set(plan: &Plan<'_>, at: usize, rules: &[SizeRule], text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
-    let parameters = parameters(members(plan, rules));
+    let parameters = parameters(members(plan, rules.iter()));
     let parameters = parameters.strip_prefix(", ").unwrap_or("void");
     let _ = writeln!(
         text,
@@ -194,18 +189,15 @@ fn set(plan: &Plan<'_>, at: usize, rules: &[SizeRule], text: &mut String) {
 }
 
 /// The sizes that a set of rules uses, in the order of the lookup's arguments.
-fn members<'p>(plan: &'p Plan<'_>, rules: &'p [SizeRule]) -> impl Iterator<Item = &'p Column> {
-    let used = |column: &&Column| {
-        rules
-            .iter()
-            .any(|rule| rule.members.contains(&column.member))
+fn members<'p>(
+    plan: &'p Plan<'_>,
+    rules: impl Iterator<Item = &'p SizeRule> + Clone,
+) -> impl Iterator<Item = &'p Column> {
+    let used = move |column: &&Column| {
+        let mut rules = rules.clone();
+        rules.any(|rule| rule.members.contains(&column.member))
     };
     plan.sizes.iter().filter(used)
-}
-
-fn uses(sets: &[(&[SizeRule], Vec<usize>)], column: &Column) -> bool {
-    let mut rules = sets.iter().flat_map(|(rules, _)| *rules);
-    rules.any(|rule| rule.members.contains(&column.member))
 }
 
 /// `, long long n` and so on.
@@ -279,10 +271,7 @@ fn nearest(plan: &Plan<'_>, parameters: &str, text: &mut String) {
         };
     }
     let obeys = if ruled {
-        let used = plan.sizes.iter().filter(|column| {
-            let mut rules = plan.size_rules.iter().flatten();
-            rules.any(|rule| rule.members.contains(&column.member))
-        });
+        let used = members(plan, plan.size_rules.iter().flatten());
         let arguments: String = used.map(|column| format!(", {}", column.member)).collect();
         format!(" &&\n        {lower}_obeys({each}{arguments})")
     } else {
