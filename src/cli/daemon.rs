@@ -99,10 +99,8 @@ pub(super) async fn owner(db: &Path) -> Result<Option<DaemonRow>, CliError> {
         return Ok(None);
     }
     let store = Store::open_read(db).await?;
-    let row = store.daemon().await;
-    let closed = store.close().await;
-    let row = row?;
-    closed?;
+    let row = store.daemon().await?;
+    store.close().await?;
     Ok(row.filter(|row| row.alive))
 }
 

@@ -28,13 +28,10 @@ pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>,
         .collect();
     if named.is_empty() {
         let listed: Vec<&str> = known.iter().map(|commit| short(commit)).collect();
+        let listed = (!listed.is_empty()).then(|| listed.join(", "));
         refuse!(
             "--at {name}: git knows no such commit here, and no result is of one; results are of {}",
-            if listed.is_empty() {
-                "no commit".to_owned()
-            } else {
-                listed.join(", ")
-            }
+            or("no commit", listed)
         );
     }
     Ok(named)

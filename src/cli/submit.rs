@@ -81,10 +81,8 @@ pub(super) async fn enqueue(
         folder: Some(folder.to_string_lossy().into_owned()),
     };
     let store = Store::open(db).await?;
-    let queued = store.enqueue(new).await;
-    let closed = store.close().await;
-    let id = queued?;
-    closed?;
+    let id = store.enqueue(new).await?;
+    store.close().await?;
     Ok(id.to_string())
 }
 
@@ -92,10 +90,8 @@ pub(super) async fn enqueue(
 /// `None`, with a note, where there is none.
 pub(super) async fn take_up(db: &Path, request: &job::Request) -> Result<Option<String>, CliError> {
     let store = Store::open(db).await?;
-    let found = find_open(&store, request).await;
-    let closed = store.close().await;
-    let found = found?;
-    closed?;
+    let found = find_open(&store, request).await?;
+    store.close().await?;
     if found.is_none() {
         say!("note: no unfinished run of the same kernels, device and seed: a new one begins");
     }

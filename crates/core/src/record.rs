@@ -411,6 +411,13 @@ pub struct LeaderboardRow {
     pub energy_ci95_mj: Option<[f64; 2]>,
 }
 
+/// The value of that name.
+#[must_use]
+pub fn value_of<'v>(values: &'v ConfigValues, name: &str) -> Option<&'v Value> {
+    let found = values.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value)
+}
+
 /// Values as `NAME=value`, with a text between.
 #[must_use]
 pub fn assignments<'c>(

@@ -7,7 +7,7 @@
 use super::model::{Change, Subject, number};
 use std::collections::BTreeMap;
 use tuner_core::entry::StoredTrial;
-use tuner_core::record::{ConfigValues, TrialRecord, Verdict};
+use tuner_core::record::{ConfigValues, TrialRecord, Verdict, value_of};
 use tuner_core::value::Value;
 
 /// What the value of a parameter does.
@@ -28,14 +28,6 @@ pub(super) struct Effect {
     /// Share of the variance of the logarithm of time between its values (η²), 0 to 1.
     pub(super) share: f64,
     pub(super) values: Vec<ValueEffect>,
-}
-
-/// The value of a parameter in a configuration.
-pub(super) fn value<'c>(config: &'c ConfigValues, name: &str) -> Option<&'c Value> {
-    config
-        .iter()
-        .find(|(known, _)| known == name)
-        .map(|(_, value)| value)
 }
 
 /// A candidate's median, µs.
@@ -78,7 +70,7 @@ fn value_effect(candidates: &[StoredTrial], name: &str, wanted: &Value) -> Value
     let of_value: Vec<&TrialRecord> = candidates
         .iter()
         .map(|judged| &judged.trial)
-        .filter(|trial| value(&trial.config, name) == Some(wanted))
+        .filter(|trial| value_of(&trial.config, name) == Some(wanted))
         .collect();
     let times: Vec<f64> = of_value.iter().filter_map(|trial| time(trial)).collect();
     ValueEffect {
@@ -98,7 +90,7 @@ pub(super) fn share(
 ) -> f64 {
     let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for judged in candidates {
-        let at = value(&judged.trial.config, name);
+        let at = value_of(&judged.trial.config, name);
         if let (Some(at), Some(figure)) = (at, figure(&judged.trial)) {
             groups.entry(at.to_string()).or_default().push(figure);
         }

@@ -1,7 +1,8 @@
 //! What limits the winner, and the parameter that addresses it.
 
-use super::analysis::{counter, share, value};
+use super::analysis::{counter, share};
 use super::model::{Subject, WinnerProfile, number};
+use tuner_core::record::value_of;
 use vgpu::Arch;
 
 /// A limit of the winner.
@@ -435,7 +436,7 @@ pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, Str
         if let Some((explained, name)) = strongest
             && explained >= EXPLAINED_MIN
         {
-            let chosen = value(&best.config, name).map_or(String::new(), ToString::to_string);
+            let chosen = value_of(&best.config, name).map_or(String::new(), ToString::to_string);
             return Some((
                 name.clone(),
                 format!(
@@ -459,7 +460,7 @@ pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, Str
         })
         .min()
         .map(|(_, name)| {
-            let chosen = value(&best.config, name).map_or(String::new(), ToString::to_string);
+            let chosen = value_of(&best.config, name).map_or(String::new(), ToString::to_string);
             (
                 name.clone(),
                 format!("by its name and description; the winner has {chosen}"),

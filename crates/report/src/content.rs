@@ -10,7 +10,7 @@ use super::overview::{self, shape, speedup, us, versus};
 use super::pareto;
 use super::winners::{config_text, top_rows};
 use super::{costs, plots, roofline};
-use tuner_core::record::{LeaderboardRow, TimingKind};
+use tuner_core::record::{LeaderboardRow, TimingKind, value_of};
 use tuner_core::units::counted;
 
 /// Subjects that are shown unfolded.
@@ -217,7 +217,7 @@ fn parameter_effects(subject: &Subject, best: &LeaderboardRow, plot: &str) -> Ve
     let rows: Vec<Vec<String>> = effects
         .iter()
         .map(|effect| {
-            let chosen = analysis::value(&best.config, &effect.parameter)
+            let chosen = value_of(&best.config, &effect.parameter)
                 .map_or(String::new(), ToString::to_string);
             let values: Vec<String> = effect
                 .values

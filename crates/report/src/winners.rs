@@ -1,10 +1,10 @@
 //! The best configurations, with what the compiler and the counters say of each.
 
-use super::analysis::{self, counter};
+use super::analysis::counter;
 use super::document::{Block, code};
 use super::model::Subject;
 use super::overview::us;
-use tuner_core::record::{ConfigValues, LeaderboardRow};
+use tuner_core::record::{ConfigValues, LeaderboardRow, value_of};
 
 /// A configuration without the parameters that have no choice.
 pub(super) fn config_text(subject: &Subject, config: &ConfigValues) -> String {
@@ -79,7 +79,7 @@ fn padding(subject: &Subject) -> Option<Block> {
             let mut shares: Vec<f64> = subject
                 .candidates
                 .iter()
-                .filter(|c| analysis::value(&c.trial.config, &parameter.name) == Some(wanted))
+                .filter(|c| value_of(&c.trial.config, &parameter.name) == Some(wanted))
                 .filter_map(|c| {
                     let all = counter(&c.trial, "shared_wavefronts").filter(|all| *all > 0.0)?;
                     Some(100.0 * counter(&c.trial, "bank_conflicts")? / all)

@@ -7,6 +7,8 @@
 use super::row::{CheckRow, Seen};
 use super::select::{Pair, Task};
 use super::target::Target;
+use crate::cli::{CliError, complete};
+use anyhow::Context as _;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::{ConfigValues, Hazard, Verdict};
@@ -15,7 +17,7 @@ use tuner_engine::{Demand, JudgePool, Judged};
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::tolerance;
 use tuner_kernel::catalog::Kernel;
-use tuner_kernel::compile::{CompileError, Compiler};
+use tuner_kernel::compile::Compiler;
 use tuner_report::low_parallelism::TimedProblem;
 use tuner_space::{Reference, Space};
 
@@ -36,20 +38,18 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Compiles the reference kernel, where there is one, for each problem. The inner error is its
-    /// author's to mend.
-    pub(super) fn reference(&self) -> Result<Result<(), String>, CompileError> {
+    /// Compiles the reference kernel, where there is one, for each problem.
+    pub(super) fn reference(&self) -> Result<(), CliError> {
         let reference = self.kernel.reference.as_ref();
         if reference.is_none_or(|reference| reference.hash == self.kernel.template.hash) {
             // None, or in the kernel's own file: what is wrong there is the candidates' verdict.
-            return Ok(Ok(()));
+            return Ok(());
         }
         for task in self.tasks {
-            if let Err(detail) = task.judged.timed.compile_reference(self.compiler)? {
-                return Ok(Err(detail));
-            }
+            let compiled = task.judged.timed.compile_reference(self.compiler);
+            compiled.context("cannot compile")?.map_err(complete)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Judges all pairs on several threads. The rows are in the order of the pairs.

@@ -117,10 +117,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             compiler: &compiler,
             schedules: args.schedules,
         };
-        judge
-            .reference()
-            .context("cannot compile")?
-            .map_err(complete)?;
+        judge.reference()?;
         let mut judged = judge.all(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);

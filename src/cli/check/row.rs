@@ -1,6 +1,6 @@
 //! One line of the answer, in the contract's form.
 
-use crate::cli::output::{self, Format, or};
+use crate::cli::output::{self, Column, Format, or};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
@@ -72,20 +72,22 @@ impl CheckRow {
     }
 }
 
-const HEADINGS: [&str; 13] = [
-    "kernel",
-    "problem",
-    "device",
-    "verdict",
-    "registers",
-    "spill_bytes",
-    "shared_bytes",
-    "max_error",
-    "blocks",
-    "bank_conflicts",
-    "config",
-    "detail",
-    "warnings",
+/// The columns before those that a table shows in another way than a file.
+const COLUMNS: [Column<CheckRow>; 10] = [
+    ("kernel", |row| row.kernel.clone()),
+    ("problem", |row| row.problem.clone()),
+    ("device", |row| row.device.clone()),
+    ("verdict", |row| row.judgement.verdict.to_string()),
+    ("registers", |row| or("", row.registers)),
+    ("spill_bytes", |row| or("", row.spill_bytes)),
+    ("shared_bytes", |row| or("", row.shared_bytes)),
+    ("max_error", |row| or("", row.max_error.map(margin))),
+    ("blocks", |row| {
+        or("", row.seen.as_ref().map(|seen| seen.blocks))
+    }),
+    ("bank_conflicts", |row| {
+        or("", row.seen.as_ref().map(conflicts))
+    }),
 ];
 
 /// The rows in the asked-for format.
@@ -97,7 +99,9 @@ pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, s
         Format::Table => folded(rows),
         _ => rows.iter().map(|row| cells(format, row)).collect(),
     };
-    Ok(output::rows(format, &HEADINGS, &cells))
+    let mut headings = COLUMNS.map(|(heading, _)| heading).to_vec();
+    headings.extend(["config", "detail", "warnings"]);
+    Ok(output::rows(format, &headings, &cells))
 }
 
 /// The cells of a table, with one row for all configurations that fail in the same way.
@@ -117,10 +121,9 @@ fn folded(rows: &[CheckRow]) -> Vec<Vec<String>> {
             None => shown.push((row, 1)),
         }
     }
-    let config = HEADINGS.iter().position(|heading| *heading == "config");
     let each = shown.into_iter().map(|(row, count)| {
         let mut cells = cells(Format::Table, row);
-        if let Some(cell) = config.and_then(|at| cells.get_mut(at))
+        if let Some(cell) = cells.get_mut(COLUMNS.len())
             && count > 1
         {
             cell.push_str(&format!(" and {} more", count - 1));
@@ -141,17 +144,8 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
         Format::Csv | Format::Json => row.judgement.detail.clone(),
         Format::Table | Format::Md => first_line(row).to_owned(),
     };
-    vec![
-        row.kernel.clone(),
-        row.problem.clone(),
-        row.device.clone(),
-        row.judgement.verdict.to_string(),
-        or("", row.registers),
-        or("", row.spill_bytes),
-        or("", row.shared_bytes),
-        or("", row.max_error.map(margin)),
-        or("", row.seen.as_ref().map(|seen| seen.blocks)),
-        or("", row.seen.as_ref().map(conflicts)),
+    let mut cells: Vec<String> = COLUMNS.iter().map(|(_, cell)| cell(row)).collect();
+    cells.extend([
         config,
         detail,
         // Below a table each warning is told once.
@@ -159,7 +153,8 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
             Format::Table => String::new(),
             _ => row.warnings.join("; "),
         },
-    ]
+    ]);
+    cells
 }
 
 fn first_line(row: &CheckRow) -> &str {

@@ -64,13 +64,25 @@ const TESTS: &[Test] = &[
     ("poisoned shared memory", shared_poison),
     ("shared memory opt-in", opt_in),
     ("too much shared memory is refused", too_much_shared),
-    ("too many threads are refused", too_many_threads),
-    ("machine code that is none is refused", garbage),
-    ("a kernel that is not there is refused", missing_entry),
+    ("too many threads are refused", |tried| {
+        not_launched(tried, |plan| plan.launches[0].block = [2048, 1, 1])
+    }),
+    ("machine code that is none is refused", |tried| {
+        let garbage = *b"no machine code at all";
+        not_launched(tried, |plan| plan.code.cubin = garbage.into())
+    }),
+    ("a kernel that is not there is refused", |tried| {
+        let missing = "quadruple".to_owned();
+        not_launched(tried, |plan| plan.launches[0].entry = missing)
+    }),
     ("wrong parameters are refused", wrong_parameters),
     ("full memory is an outcome", full_memory),
-    ("graph, events and clock, warm", warm),
-    ("graph, events and clock, cold", cold),
+    ("graph, events and clock, warm", |tried| {
+        timed(tried, CacheMode::Warm)
+    }),
+    ("graph, events and clock, cold", |tried| {
+        timed(tried, CacheMode::Cold)
+    }),
     ("probes and floors", probes),
     ("illegal address", illegal_address),
 ];
@@ -321,22 +333,6 @@ fn too_much_shared(tried: &mut Tried) -> Result<String, String> {
     not_launched(tried, |plan| plan.launches[0].shared_bytes = bytes)
 }
 
-fn too_many_threads(tried: &mut Tried) -> Result<String, String> {
-    not_launched(tried, |plan| plan.launches[0].block = [2048, 1, 1])
-}
-
-fn garbage(tried: &mut Tried) -> Result<String, String> {
-    not_launched(tried, |plan| {
-        plan.code.cubin = (*b"no machine code at all").into()
-    })
-}
-
-fn missing_entry(tried: &mut Tried) -> Result<String, String> {
-    not_launched(tried, |plan| {
-        plan.launches[0].entry = "quadruple".to_owned()
-    })
-}
-
 fn wrong_parameters(tried: &mut Tried) -> Result<String, String> {
     if tried.facts.cuda < (12, 4) {
         return Ok("the driver does not tell parameters before CUDA 12.4".to_owned());
@@ -357,14 +353,6 @@ fn full_memory(tried: &mut Tried) -> Result<String, String> {
     let bytes = 2 * tried.facts.memory_bytes;
     let result = tried.session.alloc("too large", bytes);
     refused(tried, result, Verdict::OutOfMemory)
-}
-
-fn warm(tried: &mut Tried) -> Result<String, String> {
-    timed(tried, CacheMode::Warm)
-}
-
-fn cold(tried: &mut Tried) -> Result<String, String> {
-    timed(tried, CacheMode::Cold)
 }
 
 /// Samples of few and of many launches agree, the clock is a clock, and the outputs are written

@@ -65,10 +65,8 @@ fn examined(facts: &GpuFacts) -> Result<Examination, CliError> {
 }
 
 fn driver(facts: &GpuFacts) -> Finding {
-    let (major, minor) = facts.cuda;
-    let version = facts.driver.as_deref().unwrap_or("version unknown");
-    let detail = format!("{version}, supports CUDA up to {major}.{minor}");
-    if (major, minor) < (12, 4) {
+    let detail = super::gpu::driver(facts);
+    if facts.cuda < (12, 4) {
         let fix = "update to a driver of CUDA 12.4 or newer: older ones do not tell what parameters a \
                    kernel takes, so wrong launches are found later";
         return Finding::warn("driver", detail, fix);

@@ -29,12 +29,7 @@ pub(super) fn findings() -> Vec<Finding> {
             "nvidia-smi -L",
         )];
     };
-    let (major, minor) = first.cuda;
-    let version = first.driver.as_deref().unwrap_or("version unknown");
-    let mut findings = vec![Finding::ok(
-        "cuda driver",
-        format!("{version}, supports CUDA up to {major}.{minor}"),
-    )];
+    let mut findings = vec![Finding::ok("cuda driver", driver(first))];
     for facts in &gpus {
         findings.push(Finding::ok("gpu", describe(facts)));
         match Monitor::open(&facts.uuid).health() {
@@ -110,6 +105,13 @@ pub(super) fn describe(facts: &GpuFacts) -> String {
         facts.shared_bytes_optin,
         facts.shared_bytes_per_sm,
     )
+}
+
+/// The driver's version and what it supports.
+pub(super) fn driver(facts: &GpuFacts) -> String {
+    let (major, minor) = facts.cuda;
+    let version = or("version unknown", facts.driver.as_ref());
+    format!("{version}, supports CUDA up to {major}.{minor}")
 }
 
 /// Clocks and temperature.

@@ -24,8 +24,10 @@ const GROUP: usize = 1024;
 pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     let recording = Arc::new(Recording::load(file)?);
     let store = Store::open(db).await?;
-    let start = start(&recording, file)?;
-    if imported_before(&store, &start).await? {
+    let (path, hash) = provenance::recording(file)
+        .map_err(|error| usage(format!("{}: cannot be read: {error}", file.display())))?;
+    let source = RecordingSource { path, hash };
+    if imported_before(&store, &source).await? {
         say!(
             "{}: was imported into {} before",
             file.display(),
@@ -34,6 +36,7 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
         store.close().await?;
         return Ok(exit::DONE);
     }
+    let start = start(&recording, source);
     let (rows, passed) = fill(&store, &recording, start).await?;
     store.close().await?;
     say!(
@@ -56,43 +59,36 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     })
 }
 
-fn start(recording: &Recording, file: &Path) -> Result<RunStart, CliError> {
-    let (path, hash) = provenance::recording(file)
-        .map_err(|error| usage(format!("{}: cannot be read: {error}", file.display())))?;
-    Ok(RunStart {
+fn start(recording: &Recording, source: RecordingSource) -> RunStart {
+    RunStart {
         device: DeviceStart {
             name: recording.device().to_owned(),
             kind: DeviceKind::Replay,
             arch: String::new(),
             selector: NAME.to_owned(),
-            recording: Some(RecordingSource { path, hash }),
+            recording: Some(source),
             environment: Vec::new(),
         },
         seed: Seed(0),
         strategy: NAME.to_owned(),
         settings: serde_json::json!({}),
         tasks: vec![ReplayEvaluator::task(recording)],
-    })
+    }
 }
 
 /// Whether a finished run holds all of this very file.
-async fn imported_before(store: &Store, start: &RunStart) -> Result<bool, CliError> {
-    let Some(source) = start.device.recording.clone() else {
-        return Ok(false);
-    };
-    let hash = source.hash.clone();
+async fn imported_before(store: &Store, source: &RecordingSource) -> Result<bool, CliError> {
     let query = LeaderboardQuery {
-        device: Some(DeviceFilter::Recording(source)),
+        device: Some(DeviceFilter::Recording(source.clone())),
         top: Some(1),
         ..LeaderboardQuery::default()
     };
     for board in store.boards(&query).await? {
         let lines = store.time_lines(&board).await?;
-        let whole = lines.iter().any(|line| {
-            let run = &line.run;
+        let whole = lines.iter().map(|line| &line.run).any(|run| {
             run.strategy == NAME
                 && run.state == "finished"
-                && run.recording_hash.as_deref() == Some(hash.as_str())
+                && run.recording_hash.as_deref() == Some(source.hash.as_str())
         });
         if whole {
             return Ok(true);

@@ -20,26 +20,23 @@ pub(super) fn yaml(
 ) -> (String, Option<String>) {
     let json: Json = serde_json::from_str(source).unwrap_or_default();
     let rest = sections(bare, &json);
-    let mut text = String::new();
-    if json["KernelSpecification"].is_null() {
-        heading(&mut text, bare, &json);
+    let (version, name) = (env!("CARGO_PKG_VERSION"), &bare.name);
+    let mut text = comment(&format!("{name}: imported by tuner {version}."));
+    let kernel = &json["KernelSpecification"];
+    if kernel.is_null() {
         return (text + &rest, None);
     }
     match super::t1::whole(&json, file, output, &rest) {
-        Ok(whole) => {
-            let version = env!("CARGO_PKG_VERSION");
-            let _ = writeln!(
-                text,
-                "# {}: imported by tuner {version}.",
-                bare.name.replace(['\n', '\r'], " ")
-            );
-            (text + &whole, None)
-        }
+        Ok(whole) => (text + &whole, None),
         Err(why) => {
-            heading(&mut text, bare, &json);
+            described(&mut text, kernel);
             (text + &rest, Some(why))
         }
     }
+}
+
+fn comment(line: &str) -> String {
+    format!("# {}\n", line.replace(['\n', '\r'], " "))
 }
 
 /// Parameters and constraints.
@@ -74,30 +71,11 @@ fn sections(bare: &BareSpace, json: &Json) -> String {
     text
 }
 
-fn heading(text: &mut String, bare: &BareSpace, json: &Json) {
-    let comment = |text: &mut String, line: &str| {
-        let line = line.replace(['\n', '\r'], " ");
-        let _ = writeln!(text, "# {line}");
-    };
-    comment(
-        text,
-        &format!(
-            "{}: imported by tuner {}.",
-            bare.name,
-            env!("CARGO_PKG_VERSION")
-        ),
-    );
-    let kernel = &json["KernelSpecification"];
-    if kernel.is_null() {
-        return;
-    }
-    comment(
-        text,
-        "A T1 problem says how the kernel is launched, and not what it computes. To tune it here,",
-    );
-    comment(
-        text,
-        "add version, kernel, source, problems, arguments, launches and reference; the file said:",
+/// What a T1 problem says of its kernel.
+fn described(text: &mut String, kernel: &Json) {
+    text.push_str(
+        "# A T1 problem says how the kernel is launched, and not what it computes. To tune it here,\n\
+         # add version, kernel, source, problems, arguments, launches and reference; the file said:\n",
     );
     for key in [
         "Language",
@@ -114,7 +92,7 @@ fn heading(text: &mut String, bare: &BareSpace, json: &Json) {
     ] {
         let value = &kernel[key];
         if !value.is_null() {
-            comment(text, &format!("  {key}: {value}"));
+            text.push_str(&comment(&format!("  {key}: {value}")));
         }
     }
 }

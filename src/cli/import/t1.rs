@@ -44,14 +44,17 @@ pub(super) fn whole(json: &Json, file: &Path, output: &Path, rest: &str) -> Resu
     }
     launch(&mut text, kernel, name, &sizes)?;
     text.push_str("reference: none   # a T1 problem does not say what is computed: hazards only\n");
-    let options: Vec<String> = strings(&kernel["CompilerOptions"])
-        .map(|one| quoted(&one))
-        .collect();
+    let options = quoted_list(strings(&kernel["CompilerOptions"]));
     if !options.is_empty() {
-        let _ = writeln!(text, "compile: {{ options: [{}] }}", options.join(", "));
+        let _ = writeln!(text, "compile: {{ options: [{options}] }}");
     }
     KernelSpec::parse(&text, output).map_err(|error| error.to_string())?;
     Ok(text)
+}
+
+fn quoted_list(all: impl IntoIterator<Item = String>) -> String {
+    let all: Vec<String> = all.into_iter().map(|one| quoted(&one)).collect();
+    all.join(", ")
 }
 
 fn strings(json: &Json) -> impl Iterator<Item = String> {
@@ -198,22 +201,13 @@ fn launch(
     if kernel["GlobalSize"].is_null() && kernel["GridDivX"].is_null() {
         return Err("it has no GlobalSize".to_owned());
     }
-    let list = |all: Vec<String>| {
-        all.iter()
-            .map(|one| quoted(one))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let block = local
-        .into_iter()
-        .map(|one| one.unwrap_or_else(|| "1".to_owned()))
-        .collect();
+    let block = local.map(|one| one.unwrap_or_else(|| "1".to_owned()));
     let _ = write!(
         text,
         "launches:\n  - {{ entry: {}, grid: [{}], block: [{}]",
         quoted(name),
-        list(grid),
-        list(block)
+        quoted_list(grid),
+        quoted_list(block)
     );
     if let Some(shared) = expression(&kernel["SharedMemory"], sizes) {
         let _ = write!(text, ", shared: {}", quoted(&shared));

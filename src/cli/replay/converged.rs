@@ -1,21 +1,21 @@
 //! `tuner replay --until-converged`: when runs would have ended, and whether they were right to.
 
 use super::{Args, Format, output};
+use crate::cli::output::{Column, number};
 use crate::cli::{CliError, usage};
 use serde::Serialize;
 use tuner_engine::quality::Series;
 use tuner_search as evolve;
 
-/// Keys of the JSON, and headings of the table.
-const HEADINGS: [&str; 8] = [
-    "file",
-    "strategy",
-    "left",
-    "seeds",
-    "ended",
-    "right",
-    "mean_evals",
-    "mean",
+const COLUMNS: [Column<Row>; 8] = [
+    ("file", |row| row.file.clone()),
+    ("strategy", |row| row.strategy.clone()),
+    ("left", |row| format!("{:.3}", row.left)),
+    ("seeds", |row| row.seeds.to_string()),
+    ("ended", |row| format!("{:.2}", row.ended)),
+    ("right", |row| number("-", row.right, 3)),
+    ("mean_evals", |row| format!("{:.0}", row.mean_evals)),
+    ("mean", |row| format!("{:.3}", row.mean)),
 ];
 
 /// The strategies asked for that can tell when they are done.
@@ -32,9 +32,9 @@ pub(super) fn strategies(asked: &[String]) -> Result<Vec<String>, CliError> {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
-    file: &'a str,
-    strategy: &'a str,
+struct Row {
+    file: String,
+    strategy: String,
     /// The share of the best time that may be left.
     left: f64,
     seeds: u64,
@@ -81,11 +81,11 @@ impl Sums {
         self.score += other.score;
     }
 
-    fn row<'a>(&self, file: &'a str, strategy: &'a str, share: f64, seeds: u64) -> Row<'a> {
+    fn row(&self, file: &str, strategy: &str, share: f64, seeds: u64) -> Row {
         let runs = self.runs.max(1.0);
         Row {
-            file,
-            strategy,
+            file: file.to_owned(),
+            strategy: strategy.to_owned(),
             left: share,
             seeds,
             ended: self.ended / runs,
@@ -110,26 +110,9 @@ pub(super) fn text(
         rows.push(sums.row(name, &series.strategy, share, args.seeds));
         all.add(&sums);
     }
-    if args.format == Format::Json {
-        let json = serde_json::to_string_pretty(&rows)?;
-        return Ok(json);
-    }
-    if args.format != Format::Csv && names.len() > 1 {
+    let for_people = matches!(args.format, Format::Table | Format::Md);
+    if for_people && names.len() > 1 {
         rows.push(all.row("all files", evolve::STRATEGIES[0], share, args.seeds));
     }
-    let cells = rows.iter().map(|row| {
-        vec![
-            row.file.to_owned(),
-            row.strategy.to_owned(),
-            format!("{:.3}", row.left),
-            row.seeds.to_string(),
-            format!("{:.2}", row.ended),
-            row.right
-                .map_or("-".to_owned(), |right| format!("{right:.3}")),
-            format!("{:.0}", row.mean_evals),
-            format!("{:.3}", row.mean),
-        ]
-    });
-    let cells: Vec<Vec<String>> = cells.collect();
-    Ok(output::rows(args.format, &HEADINGS, &cells))
+    Ok(output::values(args.format, &COLUMNS, &rows)?)
 }

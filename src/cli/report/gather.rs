@@ -5,7 +5,7 @@ use crate::cli::CliError;
 use crate::cli::profile::virtual_gpu::predictor;
 use crate::cli::stale::Present;
 use serde_json::{Map, Value as Json};
-use tuner_core::record::{ConfigValues, DeviceKind, TimingKind};
+use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, value_of};
 use tuner_core::units::Micros;
 use tuner_device::limits;
 use tuner_engine::Judged;
@@ -131,8 +131,8 @@ async fn stored_profile(
 /// Limits of a board's device: those of the virtual GPU of that name, or of that model.
 fn device_limits(board: &Board) -> Option<DeviceLimits> {
     let number = |name: &str| {
-        let found = board.environment.iter().find(|(known, _)| known == name)?;
-        u32::try_from(found.1.as_i64()?).ok()
+        let found = value_of(&board.environment, name)?;
+        u32::try_from(found.as_i64()?).ok()
     };
     let stored = || {
         Some(DeviceLimits {

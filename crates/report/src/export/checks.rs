@@ -5,10 +5,11 @@
 )]
 
 use super::cexpr::{HELPERS, Rule};
-use super::header::{Family, Plan, c_value, constants, value_of};
+use super::header::{Family, Plan, c_value, constants};
 use super::names::string;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
+use tuner_core::record::value_of;
 use tuner_core::value::Value;
 
 /// Longest list of values that is written out; a longer one is checked as a range where it is one.

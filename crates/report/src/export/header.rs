@@ -14,7 +14,7 @@ use super::{ExportError, devices, launches, lookup, shipped};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
-use tuner_core::record::{ConfigValues, Definition, TimingKind};
+use tuner_core::record::{ConfigValues, Definition, TimingKind, value_of};
 use tuner_core::units::counted;
 use tuner_core::value::Value;
 
@@ -451,13 +451,6 @@ pub(super) fn constants(entry: &Entry) -> ConfigValues {
         .chain(&entry.environment)
         .cloned()
         .collect()
-}
-
-pub(super) fn value_of<'v>(values: &'v ConfigValues, name: &str) -> Option<&'v Value> {
-    values
-        .iter()
-        .find(|(known, _)| known == name)
-        .map(|(_, value)| value)
 }
 
 /// Sizes that must match: booleans, text, and 0 (of which there is no ratio).

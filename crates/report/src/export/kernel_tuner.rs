@@ -3,7 +3,7 @@
 //! Its reader works on text, so three things are fixed: `cache` is the last key, every entry stands
 //! on a line of its own, and the file ends in `}`, newline, `}` with nothing behind.
 
-use super::{ExportError, object, python};
+use super::{ExportError, costs_ms, object, python, samples_ms};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::{TrialRecord, Verdict};
@@ -86,10 +86,9 @@ fn line(candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
     let mut line = object(&trial.config);
     match &trial.measurement {
-        Some(time) => {
+        Some(_) => {
             line.insert("time".to_owned(), json!(mean_ms(trial)));
-            let times: Vec<f64> = time.samples.iter().map(|us| us / 1e3).collect();
-            line.insert("times".to_owned(), json!(times));
+            line.insert("times".to_owned(), json!(samples_ms(trial)));
         }
         None => {
             line.insert(
@@ -99,14 +98,10 @@ fn line(candidate: &StoredTrial) -> Json {
             line.insert("verdict".to_owned(), json!(trial.judgement.verdict));
         }
     }
-    let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);
-    let benchmark_us = trial.charged_us.saturating_sub(compile_us);
-    line.insert("compile_time".to_owned(), json!(compile_us as f64 / 1e3));
+    let [compile_ms, benchmark_ms] = costs_ms(trial);
+    line.insert("compile_time".to_owned(), json!(compile_ms));
     line.insert("verification_time".to_owned(), json!(0.0));
-    line.insert(
-        "benchmark_time".to_owned(),
-        json!(benchmark_us as f64 / 1e3),
-    );
+    line.insert("benchmark_time".to_owned(), json!(benchmark_ms));
     line.insert("strategy_time".to_owned(), json!(0.0));
     line.insert("framework_time".to_owned(), json!(0.0));
     let timestamp = candidate.judged_at.replace('T', " ").replace('Z', "+00:00");

@@ -4,7 +4,7 @@
 //! `runtime` is the mean, -1 where there is none. Problems go by `kernel/problem/device`, samples by
 //! number in the order of judging.
 
-use super::{ExportError, object};
+use super::{ExportError, object, samples_ms};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::Verdict;
@@ -41,10 +41,10 @@ fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
         .best
         .speedup_vs_default
         .map(|ratio| ratio * entry.best.time_us_p50 / 1e3);
-    let stats = trial.measurement.as_ref().map(|time| {
-        let ms: Vec<f64> = time.samples.iter().map(|us| us / 1e3).collect();
-        stats(&ms, time.p50.as_millis(), &entry.best.device)
-    });
+    let stats = trial
+        .measurement
+        .as_ref()
+        .map(|time| stats(&samples_ms(trial), time.p50.as_millis(), &entry.best.device));
     json!({
         "sample_id": number,
         "compiled": compiled,

@@ -1,11 +1,12 @@
 //! The table and the lookup of the header.
 
 use super::devices;
-use super::header::{Column, Plan, c_value, value_of};
+use super::header::{Column, Plan, c_value};
 use super::names::{comment, string};
 use super::number;
 use super::rules::SizeRule;
 use std::fmt::Write as _;
+use tuner_core::record::value_of;
 
 /// Types and the table.
 pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
@@ -25,7 +26,7 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
     );
     let _ = writeln!(text, "\ntypedef struct {lower}_config {{");
     for column in &plan.parameters {
-        let (declaration, name) = (declaration(column), &column.name);
+        let (declaration, name) = (spaced(column.c_type, &column.member), &column.name);
         let _ = writeln!(text, "  {declaration}; /* {name} */");
     }
     let _ = writeln!(text, "}} {lower}_config;");
@@ -84,10 +85,6 @@ fn instances(plan: &Plan<'_>, text: &mut String) {
         let _ = write!(text, " \\\n  {upper}EXPAND(X, {instance}, {upper}{index})");
     }
     text.push('\n');
-}
-
-fn declaration(column: &Column) -> String {
-    spaced(column.c_type, &column.member)
 }
 
 fn size_declaration(column: &Column) -> String {

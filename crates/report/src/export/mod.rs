@@ -28,7 +28,7 @@ pub use others::{triton, wisdom};
 use serde_json::{Map, Value as Json, json};
 pub use shipped::{Shipped, read as read_shipped};
 pub use t4::t4;
-use tuner_core::record::ConfigValues;
+use tuner_core::record::{ConfigValues, TrialRecord};
 
 /// Why there is no export.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +47,19 @@ pub enum ExportError {
     /// A parameter is no macro name.
     #[error("the parameter {0:?} is no name in C (letters, digits and `_`): export with --to json")]
     NotAName(String),
+}
+
+/// What compiling and benchmarking cost, ms.
+fn costs_ms(trial: &TrialRecord) -> [f64; 2] {
+    let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);
+    let benchmark_us = trial.charged_us.saturating_sub(compile_us);
+    [compile_us, benchmark_us].map(|us| us as f64 / 1e3)
+}
+
+/// Raw samples, ms; none without a time.
+fn samples_ms(trial: &TrialRecord) -> Vec<f64> {
+    let samples = trial.measurement.iter().flat_map(|time| &time.samples);
+    samples.map(|us| us / 1e3).collect()
 }
 
 /// A configuration as an object, in the order of the space.

@@ -4,22 +4,24 @@
     reason = "indexing JSON gives null where a key is missing"
 )]
 
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use tuner_core::entry::Entry;
-use tuner_core::record::ConfigValues;
-use tuner_core::value::Value;
+use tuner_core::record::{ConfigValues, config_as_object};
 use tuner_space::{Diagnostic, Diagnostics};
 
 /// One shipped configuration.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Shipped {
     /// Device name.
     pub device: String,
     /// Problem name.
     pub problem: String,
     /// The configuration.
+    #[serde(with = "config_as_object")]
     pub config: ConfigValues,
     /// Its median as shipped, µs.
+    #[serde(rename = "time_us_p50")]
     pub p50_us: f64,
 }
 
@@ -51,7 +53,7 @@ fn record(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
         .iter()
         .enumerate()
         .map(|(at, entry)| {
-            shipped(entry).ok_or_else(|| {
+            Shipped::deserialize(entry).map_err(|_| {
                 foreign(format!(
                     "entry {} has no device, problem, config and time_us_p50",
                     at + 1
@@ -59,20 +61,6 @@ fn record(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
             })
         })
         .collect()
-}
-
-fn shipped(entry: &Json) -> Option<Shipped> {
-    let config = entry["config"].as_object()?;
-    let config = config.iter().map(|(name, value)| {
-        let value: Value = serde_json::from_value(value.clone()).ok()?;
-        Some((name.clone(), value))
-    });
-    Some(Shipped {
-        device: entry["device"].as_str()?.to_owned(),
-        problem: entry["problem"].as_str()?.to_owned(),
-        config: config.collect::<Option<_>>()?,
-        p50_us: entry["time_us_p50"].as_f64()?,
-    })
 }
 
 /// Before each entry that a header carries as a comment.
@@ -101,9 +89,8 @@ fn header(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
     for line in text.split_inclusive('\n') {
         if let Some(json) = line.strip_prefix(MARK) {
             let json = json.trim_end().strip_suffix("*/").unwrap_or_default();
-            let entry = serde_json::from_str(json).ok();
-            let entry = entry.as_ref().and_then(shipped);
-            entries.push(entry.ok_or_else(|| wrong(offset, "this entry cannot be read"))?);
+            let entry = serde_json::from_str(json);
+            entries.push(entry.map_err(|_| wrong(offset, "this entry cannot be read"))?);
         }
         offset += line.len();
     }

@@ -1,7 +1,7 @@
 //! T4 results, schema 1.0.0 (Kernel Tuner's `file_utils.py`, `get_t4_results`).
 
 use super::kernel_tuner::mean_ms;
-use super::{ExportError, object};
+use super::{ExportError, costs_ms, object, samples_ms};
 use serde_json::{Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::Verdict;
@@ -32,17 +32,7 @@ pub fn t4(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> 
 
 fn result(candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
-    let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);
-    let benchmark_us = trial.charged_us.saturating_sub(compile_us);
-    let samples = trial
-        .measurement
-        .as_ref()
-        .map(|time| time.samples.as_slice());
-    let runtimes: Vec<f64> = samples
-        .unwrap_or_default()
-        .iter()
-        .map(|us| us / 1e3)
-        .collect();
+    let [compile_ms, benchmark_ms] = costs_ms(trial);
     let measurements: Vec<Json> = mean_ms(trial)
         .map(|ms| json!({"name": "time", "value": ms, "unit": "ms"}))
         .into_iter()
@@ -53,12 +43,12 @@ fn result(candidate: &StoredTrial) -> Json {
         "configuration": object(&trial.config),
         "times": {
             // Names as the writer has them; the schema's own differ and allow more.
-            "compilation": compile_us as f64 / 1e3,
-            "benchmark": benchmark_us as f64 / 1e3,
+            "compilation": compile_ms,
+            "benchmark": benchmark_ms,
             "framework": 0.0,
             "search_algorithm": 0.0,
             "validation": 0.0,
-            "runtimes": runtimes,
+            "runtimes": samples_ms(trial),
         },
         "invalidity": invalidity,
         "correctness": u8::from(invalidity == "correct"),
