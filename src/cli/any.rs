@@ -56,10 +56,9 @@ pub(super) fn run(
         }
         let runs = all.into_iter().map(async |(device, prepared)| {
             let mut sink = |event: &Event| tell(&device, event);
-            let report = prepared.execute(&store, shutdown.clone(), &mut sink).await;
-            (device.clone(), report)
+            prepared.execute(&store, shutdown.clone(), &mut sink).await
         });
-        let reports: Vec<(String, Result<Report, JobError>)> = join_all(runs).await;
+        let reports = join_all(runs).await;
         store.close().await?;
         Ok::<_, CliError>(reports)
     })?;
@@ -82,11 +81,11 @@ fn tell(device: &str, event: &Event) {
 }
 
 /// The first failure, else what holds for all of them together.
-fn conclude(reports: Vec<(String, Result<Report, JobError>)>) -> CommandResult {
+fn conclude(reports: Vec<Result<Report, JobError>>) -> CommandResult {
     let mut passed = false;
     let mut interrupted = false;
     let mut text = String::new();
-    for (_, report) in reports {
+    for report in reports {
         let report = report?;
         passed |= report.passed();
         interrupted |= report.reason == StopReason::Interrupted;

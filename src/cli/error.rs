@@ -44,11 +44,10 @@ fn failed(error: impl Into<anyhow::Error>) -> CliError {
 }
 
 /// The user's mistake or the tuner's own failure, as the error itself says.
-fn either<E: Display + Into<anyhow::Error>>(error: E, is_usage: bool) -> CliError {
-    if is_usage {
-        usage(error)
-    } else {
-        failed(error)
+fn either<E: Display + Into<anyhow::Error>>(error: E, is_usage: fn(&E) -> bool) -> CliError {
+    match is_usage(&error) {
+        true => usage(error),
+        false => failed(error),
     }
 }
 
@@ -86,21 +85,11 @@ becomes! {
         JobError::Store(error) => failed(error),
         JobError::Failed(error) => Self::Failed(error),
     },
-    StoreError => |error| {
-        let is_usage = error.is_bad_input();
-        either(error, is_usage)
-    },
-    FleetError => |error| {
-        let is_usage = error.is_usage();
-        either(error, is_usage)
-    },
-    ServeError => |error| {
-        let is_usage = error.is_usage();
-        either(error, is_usage)
-    },
+    StoreError => |error| either(error, StoreError::is_bad_input),
+    FleetError => |error| either(error, FleetError::is_usage),
+    ServeError => |error| either(error, ServeError::is_usage),
     // A daemon's refusal is of what was asked.
-    ClientError => |error| {
-        let refusal = matches!(error, ClientError::Refused { .. } | ClientError::Token { .. });
-        either(error, refusal)
-    },
+    ClientError => |error| either(error, |error| {
+        matches!(error, ClientError::Refused { .. } | ClientError::Token { .. })
+    }),
 }

@@ -130,10 +130,9 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
         let known: Result<RunList, _> = client.get("/api/v1/runs?limit=1").await;
         known?;
         say!("the daemon at http://{} carries this out", client.address());
-        let taken_up = if args.resume {
-            submit::take_up(&args.db, &request).await?
-        } else {
-            None
+        let taken_up = match args.resume {
+            true => submit::take_up(&args.db, &request).await?,
+            false => None,
         };
         let id = match taken_up {
             Some(id) => id,

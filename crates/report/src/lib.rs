@@ -8,7 +8,6 @@ mod analysis;
 mod bottleneck;
 mod content;
 mod costs;
-mod diff;
 mod document;
 mod html;
 mod knowledge;

@@ -4,7 +4,6 @@
     reason = "indexing JSON gives null where a key is missing"
 )]
 
-use super::diff;
 use super::document::{Block, code, plain};
 use super::model::{Input, Subject};
 use std::collections::BTreeSet;
@@ -60,7 +59,7 @@ pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block
     }
     match subject.kernel.as_ref().map(|kernel| &kernel.sources) {
         Some(Ok([default, winner])) => {
-            let text = diff::unified("default", "winner", default, winner);
+            let text = unified("default", "winner", default, winner);
             if !text.is_empty() {
                 blocks.push(Block::Folded {
                     summary: "The generated source against the default's".to_owned(),
@@ -78,6 +77,15 @@ pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block
         )),
     }
     blocks
+}
+
+/// The difference of two texts as `diff -u` writes it; empty for equal texts.
+fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
+    similar::TextDiff::from_lines(old, new)
+        .unified_diff()
+        .header(old_name, new_name)
+        .missing_newline_hint(false)
+        .to_string()
 }
 
 /// The tree that the winner was measured on.
@@ -236,3 +244,6 @@ pub(super) fn provenance(input: &Input) -> Vec<Block> {
         Block::table(&head, 9, rows.into_iter().collect()),
     ]
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,22 +115,13 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
         ignored: names.filter(|name| !known(name)).collect(),
         ..Found::default()
     };
+    let (file, name, ours) = (path.display(), space.name(), names_of(space).join(", "));
     if found.ignored.len() == theirs.parameters().len() && !space.parameters().is_empty() {
-        refuse!(
-            "{}: none of its parameters ({}) is one of `{}`: {}",
-            path.display(),
-            found.ignored.join(", "),
-            space.name(),
-            names_of(space).join(", ")
-        );
+        let ignored = found.ignored.join(", ");
+        refuse!("{file}: none of its parameters ({ignored}) is one of `{name}`: {ours}");
     }
     if let (true, Some(first)) = (strict, found.ignored.first()) {
-        refuse!(
-            "{}: `{first}` is no parameter of `{}`: {}",
-            path.display(),
-            space.name(),
-            names_of(space).join(", ")
-        );
+        refuse!("{file}: `{first}` is no parameter of `{name}`: {ours}");
     }
     for (row, config) in (1..).zip(recording.configs()) {
         let values: ConfigValues = theirs.values(config);
@@ -147,7 +138,7 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
             Err(error) => error.to_string(),
         };
         if strict {
-            refuse!("{}: row {row} is not in the space: {why}", path.display());
+            refuse!("{file}: row {row} is not in the space: {why}");
         }
         // A row of such a file has no line of its own.
         let (line, column) = (0, 0);

@@ -80,12 +80,13 @@ fn number_name(name: &str, values: &[Value]) -> Option<Form> {
     let numbers: Option<Vec<i64>> = values.iter().map(Value::as_i64).collect();
     let numbers = numbers?;
     let bounds = numbers.iter().map(|value| value.unsigned_abs() as f64);
-    Some(Form::Int(Int {
-        text: format!("(long long)({name})"),
-        literal: None,
-        nonnegative: numbers.iter().all(|value| *value >= 0),
-        bound: bounds.fold(0.0, f64::max),
-    }))
+    let nonnegative = numbers.iter().all(|value| *value >= 0);
+    let text = format!("(long long)({name})");
+    Some(Form::Int(Int::new(
+        text,
+        nonnegative,
+        bounds.fold(0.0, f64::max),
+    )))
 }
 
 struct Translator<'d> {
@@ -157,12 +158,13 @@ impl Translator<'_> {
             (Op::Bool, [operand]) => Some(Form::Truth(operand.truth())),
             (Op::If, [condition, yes, no]) => {
                 let (yes, no) = (yes.int()?, no.int()?);
-                Some(Form::Int(Int {
-                    text: format!("({} ? {} : {})", condition.truth(), yes.text, no.text),
-                    literal: None,
-                    nonnegative: yes.nonnegative && no.nonnegative,
-                    bound: yes.bound.max(no.bound),
-                }))
+                let text = format!("({} ? {} : {})", condition.truth(), yes.text, no.text);
+                let nonnegative = yes.nonnegative && no.nonnegative;
+                Some(Form::Int(Int::new(
+                    text,
+                    nonnegative,
+                    yes.bound.max(no.bound),
+                )))
             }
             (Op::List, _) => Some(Form::List(operands.to_vec())),
             (Op::In | Op::NotIn, [item, Form::List(items)]) => member(item, items, op == Op::In),
@@ -184,12 +186,8 @@ impl Translator<'_> {
         let bounds = operands.iter().map(|int| int.bound + 1.0);
         let bound = bounds.fold(0.0, f64::max);
         let operands: Vec<&str> = operands.iter().map(|int| int.text.as_str()).collect();
-        Int {
-            text: format!("{}{name}({})", self.prefix, operands.join(", ")),
-            literal: None,
-            nonnegative,
-            bound,
-        }
+        let text = format!("{}{name}({})", self.prefix, operands.join(", "));
+        Int::new(text, nonnegative, bound)
     }
 
     fn extreme(&mut self, op: Op, operands: &[Form]) -> Option<Form> {
@@ -237,12 +235,10 @@ impl Translator<'_> {
             Op::Pos | Op::Int | Op::Floor | Op::Ceil => Some(Form::Int(int)),
             Op::Abs if int.nonnegative => Some(Form::Int(int)),
             Op::Abs => Some(Form::Int(self.helper("ABS", &[&int], true))),
-            Op::Invert => Some(Form::Int(Int {
-                text: format!("(~{})", int.text),
-                literal: None,
-                nonnegative: false,
-                bound: int.bound + 1.0,
-            })),
+            Op::Invert => {
+                let text = format!("(~{})", int.text);
+                Some(Form::Int(Int::new(text, false, int.bound + 1.0)))
+            }
             _ => None,
         }
     }

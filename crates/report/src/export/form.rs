@@ -12,6 +12,16 @@ pub(super) struct Int {
 }
 
 impl Int {
+    /// One whose value is not known here.
+    pub(super) fn new(text: String, nonnegative: bool, bound: f64) -> Self {
+        Self {
+            text,
+            literal: None,
+            nonnegative,
+            bound,
+        }
+    }
+
     /// Whether no part of it can leave 64 bits, which no constant expression may.
     pub(super) fn fits(&self) -> bool {
         self.bound < 9.2e18
@@ -52,12 +62,7 @@ impl Form {
     pub(super) fn int(&self) -> Option<Int> {
         match self {
             Self::Int(int) => Some(int.clone()),
-            Self::Truth(text) => Some(Int {
-                text: format!("(long long){text}"),
-                literal: None,
-                nonnegative: true,
-                bound: 1.0,
-            }),
+            Self::Truth(text) => Some(Int::new(format!("(long long){text}"), true, 1.0)),
             Self::Ratio(..) | Self::List(_) => None,
         }
     }
@@ -91,12 +96,8 @@ pub(super) fn binary(left: &Int, sign: &str, right: &Int, nonnegative: bool) -> 
         "&" | "|" | "^" => 2.0 * left.bound.max(right.bound) + 1.0,
         _ => 0.0,
     };
-    Int {
-        text: format!("({} {sign} {})", left.text, right.text),
-        literal: None,
-        nonnegative,
-        bound: result.max(left.bound).max(right.bound),
-    }
+    let text = format!("({} {sign} {})", left.text, right.text);
+    Int::new(text, nonnegative, result.max(left.bound).max(right.bound))
 }
 
 pub(super) fn times(left: &Int, right: &Int) -> Int {

@@ -15,8 +15,7 @@ use tuner_core::entry::Entry;
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 use tuner_space::{
-    Environment, Expr, ExprError, Kind, Op, Parameter, Program, Resolved, Term, TermId, Terms, Val,
-    resolve,
+    Environment, Expr, Kind, Op, Parameter, Program, Resolved, Term, TermId, Terms, Val, resolve,
 };
 
 /// A rule that some sizes break.
@@ -283,10 +282,6 @@ fn never(source: String) -> SizeRule {
     }
 }
 
-fn summary(error: &ExprError) -> String {
-    error.message.clone()
-}
-
 /// Sizes are variables, all else of the entry is constant; of the derived values those that rules
 /// use, so that a strange one elsewhere is in nobody's way.
 fn meanings<'e>(
@@ -307,7 +302,7 @@ fn meanings<'e>(
             if let Some((known, text)) = found
                 && !derived.contains_key(known.as_str())
             {
-                let expr = Expr::parse(text).map_err(|error| summary(&error))?;
+                let expr = Expr::parse(text).map_err(|error| error.message)?;
                 derived.insert(known, expr);
                 open.push(text);
             }
@@ -325,12 +320,8 @@ fn meanings<'e>(
         constants,
     };
     resolve(&parameters, &environment).map_err(|error| {
-        error
-            .to_string()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
+        let text = error.to_string();
+        text.lines().next().unwrap_or_default().to_owned()
     })
 }
 
@@ -455,6 +446,6 @@ fn lowered<'n>(
     let names = names.as_mut().map_err(|why| why.clone())?;
     let root = Expr::parse(text)
         .and_then(|expr| names.terms.lower(&expr, &names.scope))
-        .map_err(|error| summary(&error))?;
+        .map_err(|error| error.message)?;
     Ok((root, &mut names.terms))
 }

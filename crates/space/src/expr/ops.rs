@@ -9,8 +9,20 @@ use super::val::{Fault, Val, compare_int_float};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// One operation. Arity is fixed but for `Add Mul And Or List Min Max`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// One operation. Arity is fixed but for `Add Mul And Or List Min Max`. Its name as a text is in lower
+/// case, such as `floordiv`.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    strum::IntoStaticStr
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Op {
     /// `-a`
     Neg,
