@@ -72,9 +72,9 @@ pub(super) struct HubOptions {
 }
 
 impl FleetOptions {
-    /// The server.
-    pub(super) fn access(&self, url: &str) -> Access {
-        Access {
+    /// The server of that address, and the fleet on it.
+    pub(super) fn named(&self, url: &str) -> Result<(Access, Names), CliError> {
+        let access = Access {
             url: url.to_owned(),
             credentials: self.fleet_creds.clone(),
             nkey: self.fleet_nkey.clone(),
@@ -82,12 +82,8 @@ impl FleetOptions {
             user: self.fleet_user.clone().zip(self.fleet_password.clone()),
             authorities: self.fleet_ca.clone(),
             certificate: self.fleet_cert.clone().zip(self.fleet_key.clone()),
-        }
-    }
-
-    /// The fleet.
-    pub(super) fn names(&self) -> Result<Names, CliError> {
-        Names::new(&self.fleet_name).map_err(usage)
+        };
+        Ok((access, Names::new(&self.fleet_name).map_err(usage)?))
     }
 }
 
@@ -97,9 +93,10 @@ impl HubOptions {
         let Some(url) = &self.fleet.fleet else {
             return Ok(None);
         };
+        let (access, names) = self.fleet.named(url)?;
         let settings = HubSettings {
-            access: self.fleet.access(url),
-            names: self.fleet.names()?,
+            access,
+            names,
             ack_wait: self.fleet_patience.max(Duration::from_millis(500)),
             presence: (self.fleet_patience / 2)
                 .clamp(Duration::from_secs(1), tuner_fleet::PRESENCE),

@@ -122,7 +122,12 @@ fn build(args: &Args) -> Result<Built, CliError> {
         return bare(args, &name, &text);
     }
     let spec = KernelSpec::parse(&text, &name)?;
-    let (device, limits) = limits_of(&selector)?;
+    let Some((device, limits)) = limits_of(&selector)? else {
+        refuse!(
+            "the limits of {selector} are not known here; type --device vgpu:NAME (one of: {}) or cuda:N",
+            limits::names()
+        );
+    };
     let problem = match (&args.problem, spec.problems.first()) {
         (Some(name), _) => name.clone(),
         (None, Some(problem)) => problem.name.clone(),
@@ -166,25 +171,22 @@ fn timed<T>(build: impl FnOnce() -> T) -> (T, f64) {
     (built, start.elapsed().as_secs_f64() * 1e3)
 }
 
-/// The name and the limits of a device.
-fn limits_of(selector: &DeviceSelector) -> Result<(String, DeviceLimits), CliError> {
+/// The name and the limits of a GPU, virtual or real; `None` where the selector names no single one.
+pub(super) fn limits_of(
+    selector: &DeviceSelector,
+) -> Result<Option<(String, DeviceLimits)>, CliError> {
     let name = match selector {
         DeviceSelector::Vgpu(name) => name,
         DeviceSelector::Auto => limits::DEFAULT,
         DeviceSelector::Cuda(ordinal) => {
             let gpu = gpu::find(*ordinal).map_err(|error| job::absent(selector, &error))?;
-            return Ok((gpu.name.clone(), gpu.limits()));
+            return Ok(Some((gpu.name.clone(), gpu.limits())));
         }
-        other => {
-            refuse!(
-                "the limits of {other} are not known here; type --device vgpu:NAME (one of: {}) or cuda:N",
-                limits::names()
-            );
-        }
+        DeviceSelector::CudaSeveral(_) | DeviceSelector::Replay(_) => return Ok(None),
     };
     // The selector names one that there is.
     let limits = limits::by_name(name).context("no such virtual GPU")?;
-    Ok((format!("vgpu:{name}"), limits))
+    Ok(Some((format!("vgpu:{name}"), limits)))
 }
 
 /// The file itself, else the file of the kernel of that name.

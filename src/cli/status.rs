@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 /// The fleet's workers, runs and queues.
 fn fleet(args: &Args, url: &str) -> CommandResult {
-    let (access, names) = (args.fleet.access(url), args.fleet.names()?);
+    let (access, names) = args.fleet.named(url)?;
     let view = block_on(async { Ok(tuner_fleet::look(&access, &names).await?) })?;
     let text = match args.format {
         Format::Json => serde_json::to_string_pretty(&view)?,

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use tuner_core::units::counted;
 use tuner_store as store;
-use tuner_store::Synced;
 
 /// Exchange results with another database
 ///
@@ -43,26 +42,20 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 }
 
 async fn both(args: &Args) -> Result<String, CliError> {
+    let (here, there) = (&args.db, &args.other);
+    let ways = [(!args.push, there, here), (!args.pull, here, there)];
     let mut text = String::new();
-    if !args.push {
-        let synced = store::pull(&args.db, &args.other).await?;
-        line(&mut text, &args.other, &args.db, synced);
-    }
-    if !args.pull {
-        let synced = store::pull(&args.other, &args.db).await?;
-        line(&mut text, &args.db, &args.other, synced);
+    for (_, from, into) in ways.into_iter().filter(|(wanted, ..)| *wanted) {
+        let synced = store::pull(into, from).await?;
+        let _ = writeln!(
+            text,
+            "{} -> {}: {} and {} taken over, {} known",
+            from.display(),
+            into.display(),
+            counted(synced.runs, "run"),
+            counted(synced.results, "result"),
+            synced.known
+        );
     }
     Ok(text)
-}
-
-fn line(text: &mut String, from: &std::path::Path, into: &std::path::Path, synced: Synced) {
-    let _ = writeln!(
-        text,
-        "{} -> {}: {} and {} taken over, {} known",
-        from.display(),
-        into.display(),
-        counted(synced.runs, "run"),
-        counted(synced.results, "result"),
-        synced.known
-    );
 }

@@ -108,20 +108,10 @@ fn encoded(text: &str) -> String {
 pub(crate) fn tell(text: &str) {
     let text = encoded(&escape::lines(text));
     let text = if colours() { message(&text) } else { text };
-    let mut display = display();
-    let write = || {
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
-    };
-    match &mut *display {
-        Some(shown) => {
-            shown.told = Instant::now();
-            match &shown.bar {
-                Some(bar) => bar.suspend(write),
-                None => write(),
-            }
-        }
-        None => write(),
+    if let Some(shown) = &mut *display() {
+        shown.told = Instant::now();
     }
+    let _ = aside(|| std::io::stderr().lock().write_all(text.as_bytes()));
 }
 
 /// A result as standard output takes it: escaped by the caller, in colour where that is wanted.
@@ -134,7 +124,7 @@ pub(super) fn result(text: &str) -> String {
     if *COLOUR_OUT { painted(&text) } else { text }
 }
 
-/// Clears the display while something is written to standard output.
+/// Clears the display while something is written.
 pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
     let display = display();
     match display.as_ref().and_then(|shown| shown.bar.as_ref()) {

@@ -57,9 +57,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         _ => cores.saturating_sub(1).max(1),
     };
     let cache = DiskCache::default_folder().unwrap_or_else(std::env::temp_dir);
+    let (access, names) = args.fleet.named(url)?;
     let settings = WorkerSettings {
-        access: args.fleet.access(url),
-        names: args.fleet.names()?,
+        access,
+        names,
         compilers: args.jobs.map_or(free, usize::from),
         // Where the files of runs are laid out.
         folder: cache.join("fleet"),

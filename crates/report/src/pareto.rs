@@ -2,6 +2,7 @@
 
 use super::document::Block;
 use super::model::Subject;
+use super::plots::stairs;
 use super::svg::{Canvas, Scale, short};
 use tuner_core::objective::{Objectives, front};
 
@@ -76,15 +77,11 @@ fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Opti
     for point @ [time, other] in points.iter().step_by(step) {
         canvas.dot("dot", (x.at(*time), y.at(*other)), 2.0, &title(point));
     }
-    // From one to the next by the corner between them: what lies beyond the line is beaten.
-    let mut corners: Vec<(f64, f64)> = Vec::new();
-    for [time, other] in ahead {
-        if let Some((_, before)) = corners.last().copied() {
-            corners.push((x.at(*time), before));
-        }
-        corners.push((x.at(*time), y.at(*other)));
-    }
-    canvas.polyline("curve l1", &corners);
+    // What lies beyond the line is beaten.
+    let corners = ahead
+        .iter()
+        .map(|[time, other]| (x.at(*time), y.at(*other)));
+    canvas.polyline("curve l1", &stairs(corners));
     for point @ [time, other] in ahead {
         canvas.dot("best", (x.at(*time), y.at(*other)), 4.0, &title(point));
     }

@@ -94,13 +94,7 @@ pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<
         canvas.text("soft", (width - 20.0, y.at(us) - 5.0), "end", "default");
     }
     for (at, (steps, curve)) in curves.iter().enumerate() {
-        let mut points: Vec<(f64, f64)> = Vec::new();
-        for (evals, us) in curve {
-            if let Some((_, before)) = points.last().copied() {
-                points.push((x.at(*evals), before));
-            }
-            points.push((x.at(*evals), y.at(*us)));
-        }
+        let mut points = stairs(curve.iter().map(|(evals, us)| (x.at(*evals), y.at(*us))));
         if let Some((_, last)) = points.last().copied() {
             points.push((x.at(*steps), last));
         }
@@ -114,6 +108,16 @@ pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<
     );
     canvas.upright((14.0, height / 2.0 - 20.0), "best so far, µs");
     Some(canvas.finish("Best time so far over candidates judged"))
+}
+
+/// From each point to the next by the corner between them.
+pub(super) fn stairs(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut stairs: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        stairs.extend(stairs.last().map(|(_, before)| (x, *before)));
+        stairs.push((x, y));
+    }
+    stairs
 }
 
 /// The steps of the best-so-far curve: candidates judged, best time.

@@ -53,12 +53,9 @@ pub(super) fn tell(rows: &[CheckRow]) {
             count => say!("warning: {text} ({count} configurations)"),
         }
     }
-    match told.len().saturating_sub(TOLD) {
-        0 => {}
-        more => say!(
-            "and {}; --format json has all",
-            counted(more, "more warning")
-        ),
+    if told.len() > TOLD {
+        let more = counted(told.len() - TOLD, "more warning");
+        say!("and {more}; --format json has all");
     }
 }
 

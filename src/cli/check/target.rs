@@ -1,9 +1,7 @@
 //! What is checked for: a GPU, virtual or real, or a compile target alone.
 
-use crate::cli::{CliError, usage};
-use anyhow::Context as _;
-use tuner_device::{DeviceSelector, gpu, limits};
-use tuner_engine::job;
+use crate::cli::{CliError, space, usage};
+use tuner_device::{DeviceSelector, limits};
 use tuner_space::DeviceLimits;
 
 /// The limits that constraints see, the target of the compile, and whether the result is run.
@@ -25,7 +23,7 @@ impl Target {
         device: Option<&DeviceSelector>,
         arch: Option<&str>,
     ) -> Result<Self, CliError> {
-        let name = match (device, arch) {
+        let runner = match (device, arch) {
             (None, Some(arch)) => {
                 return Ok(Self {
                     device: arch.to_owned(),
@@ -34,42 +32,26 @@ impl Target {
                     runner: None,
                 });
             }
-            (None | Some(DeviceSelector::Auto), _) => limits::DEFAULT,
-            (Some(DeviceSelector::Vgpu(name)), _) => name,
-            (Some(selector @ DeviceSelector::Cuda(ordinal)), arch) => {
-                return Self::cuda(selector, *ordinal, arch);
+            (None | Some(DeviceSelector::Auto), _) => {
+                DeviceSelector::Vgpu(limits::DEFAULT.to_owned())
             }
-            (Some(other), _) => {
-                refuse!(
-                    "`check` runs on a virtual GPU or a real one, not on {other}; type \
-                     --device vgpu:NAME (one of: {}) or --device cuda:N",
-                    limits::names()
-                );
-            }
+            (Some(selector), _) => selector.clone(),
         };
-        // The selector names one that there is.
-        let limits = limits::by_name(name).context("no such virtual GPU")?;
+        let Some((device, limits)) = space::limits_of(&runner)? else {
+            refuse!(
+                "`check` runs on a virtual GPU or a real one, not on {runner}; type \
+                 --device vgpu:NAME (one of: {}) or --device cuda:N",
+                limits::names()
+            );
+        };
         if let Some(arch) = arch {
             limits_of(arch)?;
         }
         Ok(Self {
-            device: format!("vgpu:{name}"),
+            device,
             arch: arch.map_or_else(|| format!("sm_{}", limits.cc), str::to_owned),
             limits,
-            runner: Some(DeviceSelector::Vgpu(name.to_owned())),
-        })
-    }
-
-    fn cuda(selector: &DeviceSelector, ordinal: u32, arch: Option<&str>) -> Result<Self, CliError> {
-        let gpu = gpu::find(ordinal).map_err(|error| job::absent(selector, &error))?;
-        if let Some(arch) = arch {
-            limits_of(arch)?;
-        }
-        Ok(Self {
-            device: gpu.name.clone(),
-            arch: arch.map_or_else(|| gpu.arch(), str::to_owned),
-            limits: gpu.limits(),
-            runner: Some(selector.clone()),
+            runner: Some(runner),
         })
     }
 

@@ -36,16 +36,16 @@ pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliErr
             return Ok(vec![Finding::fail("driver", why.to_string(), fix)]);
         }
     };
+    let health = Monitor::open(&facts.uuid).health();
     let mut findings = vec![
         driver(&facts),
         Finding::ok("gpu", super::gpu::describe(&facts)),
+        nvml(health.as_ref()),
+        mig(&facts, health.as_ref()),
+        ecc(&facts, health.as_ref()),
+        users(health.as_ref()),
+        watchdog(&facts),
     ];
-    let health = Monitor::open(&facts.uuid).health();
-    findings.push(nvml(health.as_ref()));
-    findings.push(mig(&facts, health.as_ref()));
-    findings.push(ecc(&facts, health.as_ref()));
-    findings.push(users(health.as_ref()));
-    findings.push(watchdog(&facts));
     match examined(&facts) {
         Ok(found) => findings.extend(behaviour(&facts, &found)),
         Err(why) => findings.push(Finding::fail(

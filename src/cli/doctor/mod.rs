@@ -114,18 +114,12 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     let mut findings = nvrtc();
     findings.extend(gpu::findings());
-    findings.push(program(
-        "git",
-        "commits are recorded with results",
-        "apt-get install git",
-    ));
-    findings.push(program(
-        "python3",
-        "baseline commands may need it",
-        "apt-get install python3",
-    ));
-    findings.push(database(&args.db)?);
-    findings.push(cache());
+    findings.extend([
+        program("git", "commits are recorded with results"),
+        program("python3", "baseline commands may need it"),
+        database(&args.db)?,
+        cache(),
+    ]);
     print(&findings, args.format)?;
     Ok(exit::DONE)
 }
@@ -169,7 +163,7 @@ fn nvrtc() -> Vec<Finding> {
         (Some(first), Some(last)) => format!("{first} to {last}"),
         _ => "targets unknown".to_owned(),
     };
-    let mut findings = vec![
+    vec![
         Finding::ok(
             "nvrtc",
             format!(
@@ -188,9 +182,8 @@ fn nvrtc() -> Vec<Finding> {
             ),
         },
         headers(&nvrtc),
-    ];
-    findings.push(trial_compile());
-    findings
+        trial_compile(),
+    ]
 }
 
 fn headers(nvrtc: &Nvrtc) -> Finding {
@@ -265,7 +258,7 @@ fn trial_compile() -> Finding {
 }
 
 /// Whether a program runs, and its version.
-fn program(name: &'static str, purpose: &str, fix: &str) -> Finding {
+fn program(name: &'static str, purpose: &str) -> Finding {
     let output = Command::new(name)
         .arg("--version")
         .stdin(Stdio::null())
@@ -275,7 +268,10 @@ fn program(name: &'static str, purpose: &str, fix: &str) -> Finding {
             let version = String::from_utf8_lossy(&output.stdout);
             Finding::ok(name, version.lines().next().unwrap_or_default().trim())
         }
-        _ => Finding::absent(name, format!("does not run; {purpose}"), fix),
+        _ => {
+            let fix = format!("apt-get install {name}");
+            Finding::absent(name, format!("does not run; {purpose}"), fix)
+        }
     }
 }
 

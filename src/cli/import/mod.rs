@@ -9,6 +9,7 @@ use super::output;
 use super::results::{block_on, db_parser, write_file};
 use super::{CliError, CommandResult, usage};
 use crate::exit;
+use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
 use tuner_core::units::counted;
@@ -95,21 +96,17 @@ fn read(path: &Path) -> Result<String, CliError> {
 }
 
 /// The number of configurations of a space that was written.
-fn again(yaml: &str, name: &Path) -> Result<String, String> {
-    if BareSpace::recognises(yaml) {
-        let bare = BareSpace::parse(yaml, name).map_err(|error| error.to_string())?;
-        let space = bare.space().map_err(|error| error.to_string())?;
-        return Ok(space.count().to_string());
-    }
-    let spec = KernelSpec::parse(yaml, name).map_err(|error| error.to_string())?;
-    let limits = limits::by_name(limits::DEFAULT).ok_or("no limits of a device are known")?;
-    let problem = spec.problems.first();
-    let problem = problem.map(|problem| &*problem.name).unwrap_or_default();
-    let space = spec.space(problem, &limits);
-    Ok(space
-        .map_err(|error| error.to_string())?
-        .count()
-        .to_string())
+fn again(yaml: &str, name: &Path) -> anyhow::Result<String> {
+    let space = if BareSpace::recognises(yaml) {
+        BareSpace::parse(yaml, name)?.space()?
+    } else {
+        let spec = KernelSpec::parse(yaml, name)?;
+        let limits = limits::by_name(limits::DEFAULT).context("no limits of a device are known")?;
+        let problem = spec.problems.first();
+        let problem = problem.map(|problem| &*problem.name).unwrap_or_default();
+        spec.space(problem, &limits)?
+    };
+    Ok(space.count().to_string())
 }
 
 fn space(args: &Args, text: &str) -> CommandResult {

@@ -187,14 +187,12 @@ fn sources(
     binder: &Binder,
 ) -> Result<[String; 2], String> {
     let default = space.values(&space.default_config());
-    let render = |values: &ConfigValues| {
-        let config = space
-            .config_from_values(values)
-            .map_err(|error| error.to_string())?;
-        let bound = binder.bind(&config).map_err(|error| error.to_string())?;
-        Ok::<String, String>(render_bound(&kernel.template, &bound, &board.arch).text)
+    let render = |values: &ConfigValues| -> anyhow::Result<String> {
+        let bound = binder.bind(&space.config_from_values(values)?)?;
+        Ok(render_bound(&kernel.template, &bound, &board.arch).text)
     };
-    Ok([render(&default)?, render(best)?])
+    let both = render(&default).and_then(|default| Ok([default, render(best)?]));
+    both.map_err(|error| error.to_string())
 }
 
 /// Runs the winner, and on request its neighbours, on the virtual GPU of the board's device or of
