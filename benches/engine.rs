@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "{}: load {:.1} ms, {} configurations",
             file.display(),
             load.as_secs_f64() * 1e3,
-            recording.space().count()
+            recording.space.count()
         );
         for strategy in tuner_search::STRATEGIES {
             let (evals, elapsed) = run(&recording, strategy)?;
@@ -53,9 +53,9 @@ fn run(
 ) -> Result<(u64, Duration), Box<dyn std::error::Error>> {
     let evaluator = Arc::new(ReplayEvaluator::new(Arc::clone(recording)));
     let key = TaskKey {
-        kernel: recording.kernel().to_owned(),
-        problem: recording.problem().to_owned(),
-        device: recording.device().to_owned(),
+        kernel: recording.kernel.clone(),
+        problem: recording.problem.clone(),
+        device: recording.device.clone(),
     };
     let facts = evaluator.facts();
     let start = RunStart {
@@ -87,7 +87,7 @@ fn run(
         tasks: vec![Task {
             knowledge: tuner_search::Knowledge::default(),
             key,
-            space: recording.space().clone(),
+            space: recording.space.clone(),
             start: Vec::new(),
         }],
         start,

@@ -216,7 +216,7 @@ fn survey(file: &Path, folder: &Path) -> Result<(), Box<dyn Error>> {
         return Ok(());
     };
     let recording = Recording::load(file).map_err(|error| error.to_string())?;
-    let space = recording.space();
+    let space = &recording.space;
     let names: Vec<String> = space.parameters().iter().map(|p| p.name.clone()).collect();
     let text = |values: &ConfigValues| -> Vec<String> {
         let each = values.iter().map(|(_, value)| value.to_string());

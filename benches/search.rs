@@ -339,7 +339,7 @@ fn ablation(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         let settings = found
             .map(|(_, settings)| settings.clone())
             .unwrap_or_default();
-        Ok::<_, Infallible>(evolve_with(files[file].space(), seed, &[], settings))
+        Ok::<_, Infallible>(evolve_with(&files[file].space, seed, &[], settings))
     };
     let series = measure(&files, &study, make, |_| ())?;
     println!("| part | @25 | @50 | @100 | @200 | @400 |\n|---|--:|--:|--:|--:|--:|");

@@ -13,11 +13,11 @@ use tuner_space::{Config, Space};
 fn problem(recording: &Recording) -> Problem<'_> {
     Problem {
         name: recording
-            .path()
+            .path
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or("?"),
-        space: recording.space(),
+        space: &recording.space,
         time: Box::new(|config| recording.lookup(config).time()),
         best: recording.optimum().map_or(f64::NAN, Micros::get),
     }
@@ -35,23 +35,23 @@ fn source(name: &str, recording: &Recording, change: impl Fn(&Config, f64) -> f6
     let rows = recording.configs().into_iter().map(|config| {
         let time = recording.lookup(config).time();
         let changed = time.and_then(|time| Micros::new(change(config, time.get())));
-        (recording.space().values(config), changed)
+        (recording.space.values(config), changed)
     });
     let told = Experience {
         name: name.to_owned(),
         rows: rows.collect(),
     };
-    Knowledge::new(recording.space(), &[told])
+    Knowledge::new(&recording.space, &[told])
 }
 
 /// One source for each other kernel: its first file's times, laid over this one's configurations in their
 /// order, as regular as times are and about something else. (A single one may order them by chance.)
 fn unrelated(recording: &Recording, files: &[Recording]) -> Vec<Knowledge> {
-    let mut kernels = vec![recording.kernel()];
+    let mut kernels = vec![&recording.kernel];
     let mut others: Vec<&Recording> = Vec::new();
     for file in files {
-        if !kernels.contains(&file.kernel()) {
-            kernels.push(file.kernel());
+        if !kernels.contains(&&file.kernel) {
+            kernels.push(&file.kernel);
             others.push(file);
         }
     }
@@ -108,11 +108,11 @@ pub(super) fn misled(files: &[Recording], seeds: u64) {
 /// Which seven in ten configurations fail beside those recorded: a resource that four parameters use
 /// up, with weights drawn from the file's name.
 fn spared<'a>(recording: &'a Recording) -> impl Fn(&Config) -> bool + 'a {
-    let parameters = recording.space().parameters();
+    let parameters = recording.space.parameters();
     let free: Vec<usize> = (0..parameters.len())
         .filter(|at| parameters[*at].values.len() > 1)
         .collect();
-    let name = recording.path().file_name().map(std::ffi::OsStr::to_owned);
+    let name = recording.path.file_name().map(std::ffi::OsStr::to_owned);
     let mut order = free;
     order.sort_by(|a, b| chance((&name, *a)).total_cmp(&chance((&name, *b))));
     order.truncate(4);
@@ -145,8 +145,8 @@ pub(super) fn failing(files: &[Recording], seeds: u64) -> Result<(), Box<dyn Err
             .cloned()
             .collect();
         let told = Space::from_rows(
-            recording.kernel(),
-            recording.space().parameters().to_vec(),
+            &recording.kernel,
+            recording.space.parameters().to_vec(),
             &working,
         )?;
         let best = working

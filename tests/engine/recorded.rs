@@ -47,7 +47,7 @@ fn look(recording: &Recording, values: &[(&str, Value)]) -> Recorded {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), value.clone()))
         .collect();
-    recording.lookup(&recording.space().config_from_values(&values).unwrap())
+    recording.lookup(&recording.space.config_from_values(&values).unwrap())
 }
 
 fn verdict(recorded: &Recorded) -> Verdict {
@@ -73,13 +73,13 @@ fn failure(path: &Path) -> String {
 fn a_kernel_tuner_cache_is_read_whole() {
     let dir = TempDir::new().unwrap();
     let recording = Recording::load(&write(&dir, "x.json", closed().as_bytes())).unwrap();
-    assert_eq!(recording.kernel(), "toy");
-    assert_eq!(recording.device(), "Some GPU");
-    assert_eq!(recording.problem(), "64x32");
-    assert_eq!(recording.space().count(), 6);
+    assert_eq!(&recording.kernel, "toy");
+    assert_eq!(&recording.device, "Some GPU");
+    assert_eq!(&recording.problem, "64x32");
+    assert_eq!(recording.space.count(), 6);
     assert_eq!(recording.optimum().map(|time| time.get()), Some(1000.0));
     let names: Vec<&str> = recording
-        .space()
+        .space
         .parameters()
         .iter()
         .map(|parameter| parameter.name.as_str())
@@ -134,9 +134,9 @@ fn open_closed_and_gzipped_files_say_the_same() {
     ];
     for (name, bytes) in forms {
         let recording = Recording::load(&write(&dir, name, &bytes)).unwrap();
-        assert_eq!(recording.space().hash(), reference.space().hash(), "{name}");
+        assert_eq!(recording.space.hash(), reference.space.hash(), "{name}");
         for index in 0..6 {
-            let config = reference.space().config_at(index).unwrap();
+            let config = reference.space.config_at(index).unwrap();
             assert_eq!(
                 recording.lookup(&config),
                 reference.lookup(&config),
@@ -155,8 +155,8 @@ fn constraints_define_the_space_and_a_missing_row_is_a_failure_of_its_own() {
     );
     let text = format!("{head}\n{},\n{}}}}}", ROWS[0], ROWS[2]);
     let recording = Recording::load(&write(&dir, "x.json", text.as_bytes())).unwrap();
-    assert_eq!(recording.space().count(), 4);
-    assert_eq!(recording.excluded_rows(), 1, "B = 4 is outside");
+    assert_eq!(recording.space.count(), 4);
+    assert_eq!(recording.excluded_rows, 1, "B = 4 is outside");
     let missing = row(&recording, 2, "b");
     assert_eq!(
         (verdict(&missing), missing.charged_us()),
@@ -170,7 +170,7 @@ fn without_constraints_the_rows_define_the_space() {
     let dir = TempDir::new().unwrap();
     let text = format!("{HEAD}\n{},\n{}}}}}", ROWS[0], ROWS[2]);
     let recording = Recording::load(&write(&dir, "x.json", text.as_bytes())).unwrap();
-    assert_eq!(recording.space().count(), 2);
+    assert_eq!(recording.space.count(), 2);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn every_cut_of_a_file_is_whole_rows_or_a_message() {
     for end in 0..text.len() {
         let path = write(&dir, "cut.json", &text.as_bytes()[..end]);
         match Recording::load(&path) {
-            Ok(recording) => assert!(recording.space().count() >= 1),
+            Ok(recording) => assert!(recording.space.count() >= 1),
             Err(error) => {
                 let message = error.to_string();
                 assert!(message.contains("cut.json"), "cut at {end}: {message}");
@@ -257,7 +257,7 @@ fn t4_results_are_read_with_their_units_and_invalidities() {
     let path = write(&dir, "results.json", text.as_bytes());
     let recording = Recording::load(&path).unwrap();
     assert_eq!(
-        (recording.kernel(), recording.space().count()),
+        (recording.kernel.as_str(), recording.space.count()),
         ("results", 5)
     );
     for (t, expected) in [
@@ -281,7 +281,7 @@ fn the_projects_own_file_has_the_published_figures() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/convbat_RTX3090.json.gz");
     let recording = Recording::load(&path).unwrap();
-    assert_eq!(recording.space().count(), 6768);
+    assert_eq!(recording.space.count(), 6768);
     assert_eq!(
         recording.optimum().map(|time| (time.get() * 10.0).round()),
         Some(5229.0)
@@ -302,9 +302,9 @@ fn every_valid_configuration_of_the_shared_files_is_recorded() {
             continue;
         }
         let recording = Recording::load(&path).unwrap();
-        assert_eq!(recording.excluded_rows(), 0, "{}", path.display());
-        for index in 0..recording.space().count() {
-            let config = recording.space().config_at(index).unwrap();
+        assert_eq!(recording.excluded_rows, 0, "{}", path.display());
+        for index in 0..recording.space.count() {
+            let config = recording.space.config_at(index).unwrap();
             let recorded = recording.lookup(&config);
             assert!(
                 !format!("{recorded:?}").contains("not recorded"),

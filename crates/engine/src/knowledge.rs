@@ -82,7 +82,7 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
         file.experiences.push(Experience { name, rows });
     } else {
         let recording = Recording::load(path).map_err(|error| wrong(error.to_string()))?;
-        file.kernel = Some(recording.kernel().to_owned());
+        file.kernel = Some(recording.kernel.clone());
         file.experiences.push(recorded(&recording));
     }
     Ok(file)
@@ -92,11 +92,11 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
 #[must_use]
 pub fn recorded(recording: &Recording) -> Experience {
     let rows = recording.configs().into_iter().map(|config| {
-        let values = recording.space().values(config);
+        let values = recording.space.values(config);
         (values, recording.lookup(config).time())
     });
     Experience {
-        name: format!("{} on {}", recording.problem(), recording.device()),
+        name: format!("{} on {}", recording.problem, recording.device),
         rows: rows.collect(),
     }
 }

@@ -35,9 +35,9 @@ impl ReplayEvaluator {
     #[must_use]
     pub fn task(recording: &Recording) -> TaskStart {
         TaskStart {
-            kernel: recording.kernel().to_owned(),
-            problem: recording.problem().to_owned(),
-            sizes: recording.sizes().clone(),
+            kernel: recording.kernel.clone(),
+            problem: recording.problem.clone(),
+            sizes: recording.sizes.clone(),
             template_hash: None,
             reference_hash: None,
             definition: recording.definition(),
@@ -51,11 +51,11 @@ impl ReplayEvaluator {
     pub(super) fn searched(recording: &Recording) -> Task {
         Task {
             key: TaskKey {
-                kernel: recording.kernel().to_owned(),
-                problem: recording.problem().to_owned(),
-                device: recording.device().to_owned(),
+                kernel: recording.kernel.clone(),
+                problem: recording.problem.clone(),
+                device: recording.device.clone(),
             },
-            space: recording.space().clone(),
+            space: recording.space.clone(),
             start: Vec::new(),
             knowledge: Knowledge::default(),
         }
@@ -64,7 +64,7 @@ impl ReplayEvaluator {
     /// A recording as a device.
     pub(super) fn facts_of(recording: &Recording) -> DeviceFacts {
         DeviceFacts {
-            name: recording.device().to_owned(),
+            name: recording.device.clone(),
             kind: DeviceKind::Replay,
             limits: None,
             arch: String::new(),
@@ -79,7 +79,7 @@ impl ReplayEvaluator {
             .iter()
             .flat_map(|choice| choice.to_le_bytes())
             .collect();
-        ContentHash::of([recording.content().as_str().as_bytes(), &choices])
+        ContentHash::of([recording.content.as_str().as_bytes(), &choices])
     }
 
     /// What a recorded result amounts to.

@@ -42,14 +42,14 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     say!(
         "{}: {rows} recorded rows of {} on {} into {}, {passed} with a time",
         file.display(),
-        recording.kernel(),
-        recording.device(),
+        &recording.kernel,
+        &recording.device,
         db.display()
     );
-    if recording.excluded_rows() > 0 {
+    if recording.excluded_rows > 0 {
         say!(
             "note: left out: {} that the file's own constraints forbid",
-            counted(recording.excluded_rows(), "row")
+            counted(recording.excluded_rows, "row")
         );
     }
     Ok(if passed == 0 {
@@ -62,7 +62,7 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
 fn start(recording: &Recording, source: RecordingSource) -> RunStart {
     RunStart {
         device: DeviceStart {
-            name: recording.device().to_owned(),
+            name: recording.device.clone(),
             kind: DeviceKind::Replay,
             arch: String::new(),
             selector: NAME.to_owned(),
@@ -104,9 +104,9 @@ async fn fill(
     start: RunStart,
 ) -> Result<(usize, usize), CliError> {
     let task = TaskKey {
-        kernel: recording.kernel().to_owned(),
-        problem: recording.problem().to_owned(),
-        device: recording.device().to_owned(),
+        kernel: recording.kernel.clone(),
+        problem: recording.problem.clone(),
+        device: recording.device.clone(),
     };
     let evaluator = ReplayEvaluator::new(Arc::clone(recording));
     let run = store.begin_run(start).await?;
@@ -121,7 +121,7 @@ async fn fill(
             }
         };
         passed += usize::from(judged.verdict() == Verdict::Ok);
-        let values = recording.space().values(config);
+        let values = recording.space.values(config);
         let trial = engine::record(judged, rows as u64, values, NAME);
         acks.push(store.submit(&run, &task, trial).await?);
         rows += 1;

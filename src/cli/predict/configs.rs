@@ -108,7 +108,7 @@ impl Found {
 /// The configurations of a recording, its parameters matched by name.
 fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError> {
     let recording = Recording::load(path)?;
-    let theirs = recording.space();
+    let theirs = &recording.space;
     let known = |name: &str| space.parameters().iter().any(|p| p.name == name);
     let names = theirs.parameters().iter().map(|p| p.name.clone());
     let mut found = Found {

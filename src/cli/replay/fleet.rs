@@ -55,7 +55,7 @@ pub(super) fn simulated(args: &Args, recordings: &[Recording]) -> Result<String,
         refuse!(
             "{} does not record what compiling and benchmarking cost: a fleet on a virtual \
              clock needs that; leave out --gpus",
-            bare.path().display()
+            bare.path.display()
         );
     }
     let mut rows = Vec::new();
@@ -88,7 +88,7 @@ fn row(args: &Args, recording: &Recording, strategy: &str, gpus: u16) -> Result<
     times.sort_by(f64::total_cmp);
     let mean_s = times.iter().sum::<f64>() / times.len().max(1) as f64;
     Ok(Row {
-        file: recording.path().display().to_string(),
+        file: recording.path.display().to_string(),
         strategy: strategy.to_owned(),
         gpus,
         seeds: args.seeds,

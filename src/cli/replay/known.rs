@@ -20,7 +20,7 @@ pub(super) fn by_file(
         } else {
             files(given, recording)?
         };
-        let knowledge = Knowledge::new(recording.space(), &experiences);
+        let knowledge = Knowledge::new(&recording.space, &experiences);
         if knowledge.is_empty() && (leave_one_out || !given.is_empty()) {
             let what = if leave_one_out {
                 "no other file is of its kernel"
@@ -29,7 +29,7 @@ pub(super) fn by_file(
             };
             say!(
                 "note: {}: {what}; it starts from nothing",
-                recording.path().display()
+                recording.path.display()
             );
         }
         Ok(knowledge)
@@ -45,7 +45,7 @@ fn siblings(at: usize, recordings: &[Recording]) -> Vec<Experience> {
     let own = &recordings[at];
     recordings
         .iter()
-        .filter(|other| other.kernel() == own.kernel() && other.content() != own.content())
+        .filter(|other| other.kernel == own.kernel && other.content != own.content)
         .map(knowledge::recorded)
         .collect()
 }
@@ -53,9 +53,9 @@ fn siblings(at: usize, recordings: &[Recording]) -> Vec<Experience> {
 fn files(given: &[PathBuf], own: &Recording) -> Result<Vec<Experience>, CliError> {
     let mut all = Vec::new();
     for path in given {
-        let reading = async { knowledge::read(path, own.kernel()).await.map_err(usage) };
+        let reading = async { knowledge::read(path, &own.kernel).await.map_err(usage) };
         let read = block_on(reading)?;
-        if read.content != *own.content() {
+        if read.content != own.content {
             all.extend(read.experiences);
         }
     }

@@ -155,7 +155,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     {
         refuse!(
             "{} does not record what compiling and benchmarking cost: leave out --time",
-            bare.path().display()
+            bare.path.display()
         );
     }
     if !args.gpus.is_empty() {
@@ -201,7 +201,7 @@ fn study(
     let runs = recordings.len() * study.strategies.len() * study.seeds as usize;
     let bar = terminal::bar(runs, "runs");
     let make = |name: &str, file: usize, seed| {
-        evolve::knowing(name, recordings[file].space(), seed, &[], &known[file])
+        evolve::knowing(name, &recordings[file].space, seed, &[], &known[file])
     };
     let series = measure(recordings, &study, make, |done| {
         bar.set_position(done as u64);

@@ -68,7 +68,7 @@ pub(super) fn draw(
     for (file, recording) in recordings.iter().enumerate() {
         let of: Vec<&Series> = series.iter().filter(|series| series.file == file).collect();
         let top = TOP + file as f64 * height;
-        let title = format!("{}, {}", recording.kernel(), recording.device());
+        let title = format!("{}, {}", recording.kernel, recording.device);
         let counted = Axis {
             title: "unique evaluations",
             low: 1.0,

@@ -39,16 +39,24 @@ use tuner_space::{Diagnostic, Diagnostics};
 /// One recorded file: a kernel, a device, a space, and what was measured.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    path: PathBuf,
-    kernel: String,
-    device: String,
-    problem: String,
-    sizes: ConfigValues,
+    /// The file.
+    pub path: PathBuf,
+    /// The kernel's name; the file's stem where it names none.
+    pub kernel: String,
+    /// The device's name; the file's stem where it names none.
+    pub device: String,
+    /// The problem's name: its sizes joined by `x`.
+    pub problem: String,
+    /// The problem's sizes by name; empty when the file does not say.
+    pub sizes: ConfigValues,
     constraints: Vec<String>,
-    space: Space,
+    /// The configurations that may be asked for.
+    pub space: Space,
     rows: HashMap<Config, Recorded>,
-    excluded: usize,
-    content: ContentHash,
+    /// Rows that the file's own constraints exclude.
+    pub excluded_rows: usize,
+    /// Hash of the file as it lies on disk.
+    pub content: ContentHash,
     missing: Arc<str>,
 }
 
@@ -82,7 +90,7 @@ impl Recording {
         let content = ContentHash::of([bytes.as_slice()]);
         let text = Text::decode(path, bytes)?;
         let table = Table::read(&text)?;
-        let built = table.build(&text)?;
+        let (space, rows, excluded_rows) = table.build(&text)?;
         Ok(Self {
             path: path.to_owned(),
             kernel: table.kernel,
@@ -94,42 +102,12 @@ impl Recording {
                 .into_iter()
                 .map(|(rule, _)| rule)
                 .collect(),
-            space: built.space,
-            rows: built.rows,
-            excluded: built.excluded,
+            space,
+            rows,
+            excluded_rows,
             content,
             missing: "not recorded: the file has no row for this configuration".into(),
         })
-    }
-
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The kernel's name; the file's stem where it names none.
-    #[must_use]
-    pub fn kernel(&self) -> &str {
-        &self.kernel
-    }
-
-    /// The device's name; the file's stem where it names none.
-    #[must_use]
-    pub fn device(&self) -> &str {
-        &self.device
-    }
-
-    /// The problem's name: its sizes joined by `x`.
-    #[must_use]
-    pub fn problem(&self) -> &str {
-        &self.problem
-    }
-
-    /// The problem's sizes by name; empty when the file does not say.
-    #[must_use]
-    pub fn sizes(&self) -> &ConfigValues {
-        &self.sizes
     }
 
     /// Parameters and constraints, as the store keeps them. A recorded file has no defaults.
@@ -155,24 +133,6 @@ impl Recording {
                 .collect(),
             launches: Vec::new(),
         }
-    }
-
-    /// The configurations that may be asked for.
-    #[must_use]
-    pub fn space(&self) -> &Space {
-        &self.space
-    }
-
-    /// Rows that the file's own constraints exclude.
-    #[must_use]
-    pub fn excluded_rows(&self) -> usize {
-        self.excluded
-    }
-
-    /// Hash of the file as it lies on disk.
-    #[must_use]
-    pub fn content(&self) -> &ContentHash {
-        &self.content
     }
 
     /// The recorded configurations, in the order of the space.

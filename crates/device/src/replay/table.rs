@@ -88,14 +88,6 @@ pub(super) struct Row {
     pub(super) recorded: Recorded,
 }
 
-/// The space and what is known of it.
-#[derive(Debug)]
-pub(super) struct Built {
-    pub(super) space: Space,
-    pub(super) rows: HashMap<Config, Recorded>,
-    pub(super) excluded: usize,
-}
-
 impl Table {
     /// Reads either format.
     pub(super) fn read(text: &Text) -> Result<Self, Diagnostics> {
@@ -134,8 +126,12 @@ impl Table {
     }
 
     /// Makes the space and files the rows under their configurations; of two rows for one
-    /// configuration the later counts, as it does when Kernel Tuner reads the file.
-    pub(super) fn build(&self, text: &Text) -> Result<Built, Diagnostics> {
+    /// configuration the later counts, as it does when Kernel Tuner reads the file. Also how many rows
+    /// do not belong to the space.
+    pub(super) fn build(
+        &self,
+        text: &Text,
+    ) -> Result<(Space, HashMap<Config, Recorded>, usize), Diagnostics> {
         let domains = self.domains();
         let configs = self
             .rows
@@ -159,11 +155,7 @@ impl Table {
                 "the file needs at least one row, and its `constraints` must allow it",
             ));
         }
-        Ok(Built {
-            space,
-            rows,
-            excluded,
-        })
+        Ok((space, rows, excluded))
     }
 
     /// The declared values, or those that occur, sorted where all of them are numbers.

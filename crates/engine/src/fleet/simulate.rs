@@ -121,7 +121,7 @@ pub fn simulate(
     gpus: usize,
 ) -> Result<Search, UnknownStrategy> {
     let seed = tuner_core::units::Seed(seed);
-    let search = tuner_search::strategy(strategy, recording.space(), seed, &[])?;
+    let search = tuner_search::strategy(strategy, &recording.space, seed, &[])?;
     Ok(run(recording, search, gpus.max(1)))
 }
 

@@ -85,16 +85,16 @@ impl Bench {
         recording: &Arc<Recording>,
         assignment: &Assignment,
     ) -> Result<Self, LendError> {
-        if assignment.recording.as_ref() != Some(recording.content()) {
+        if assignment.recording.as_ref() != Some(&recording.content) {
             return Err(LendError::Here(
                 "the recording of this worker is another one".to_owned(),
             ));
         }
         let request = Request {
-            device: format!("replay:{}", recording.path().display()),
+            device: format!("replay:{}", recording.path.display()),
             ..Request::default()
         };
-        let mut prepared = super::setup::replay(&request, recording.path(), None)?;
+        let mut prepared = super::setup::replay(&request, &recording.path, None)?;
         prepared.device = Device::Replay(Arc::new(ReplayEvaluator::new(Arc::clone(recording))));
         Ok(Self {
             device: Some(prepared),

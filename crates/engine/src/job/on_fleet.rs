@@ -156,7 +156,7 @@ pub(super) fn recorded(
     let assignment = Assignment {
         device: ReplayEvaluator::facts_of(recording),
         nvrtc: None,
-        recording: Some(recording.content().clone()),
+        recording: Some(recording.content.clone()),
         kernels: Vec::new(),
         tasks: vec![assigned(task)],
         prior: None,

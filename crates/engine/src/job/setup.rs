@@ -248,16 +248,16 @@ pub(super) fn replay(
     let device = DeviceStart {
         recording: Some(RecordingSource {
             path: real(path),
-            hash: recording.content().clone(),
+            hash: recording.content.clone(),
         }),
         ..device_start(evaluator.facts(), &DeviceSelector::Replay(path.to_owned()))
     };
     let task = ReplayEvaluator::task(&recording);
     let mut notes = Vec::new();
-    if recording.excluded_rows() > 0 {
+    if recording.excluded_rows > 0 {
         notes.push(format!(
             "note: left out: {} that the file's own constraints forbid",
-            counted(recording.excluded_rows(), "recorded row")
+            counted(recording.excluded_rows, "recorded row")
         ));
     }
     if request.budget.is_some() && !recording.has_costs() {
@@ -281,15 +281,15 @@ fn named_as_recorded(request: &Request, recording: &Recording) -> Result<(), Job
         usage(format!(
             "{}: the recorded {what} is `{known}`, not `{given}`; leave the name out: with \
              replay:FILE the file is the kernel",
-            recording.path().display()
+            recording.path.display()
         ))
     };
     let other = |names: &[String], known: &str| names.iter().find(|name| *name != known).cloned();
-    if let Some(name) = other(&request.kernels, recording.kernel()) {
-        return Err(unknown("kernel", &name, recording.kernel()));
+    if let Some(name) = other(&request.kernels, &recording.kernel) {
+        return Err(unknown("kernel", &name, &recording.kernel));
     }
-    if let Some(name) = other(&request.problems, recording.problem()) {
-        return Err(unknown("problem", &name, recording.problem()));
+    if let Some(name) = other(&request.problems, &recording.problem) {
+        return Err(unknown("problem", &name, &recording.problem));
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ impl Machine {
     pub(super) fn class(&self) -> Option<String> {
         match (&self.lent, &self.facts) {
             (Lent::Recording(recording), _) => {
-                Some(format!("replay-{}", recording.content().short()))
+                Some(format!("replay-{}", recording.content.short()))
             }
             (Lent::Device(_), Some(facts)) => {
                 let nvrtc = self.nvrtc().unwrap_or_default();
@@ -91,12 +91,12 @@ impl Machine {
     pub(super) fn record(&self) -> WorkerView {
         let facts = self.facts.as_ref();
         let selector = match &self.lent {
-            Lent::Recording(recording) => format!("replay:{}", recording.path().display()),
+            Lent::Recording(recording) => format!("replay:{}", recording.path.display()),
             Lent::Device(selector) => selector.clone(),
             Lent::Compiler => String::new(),
         };
         let device = match &self.lent {
-            Lent::Recording(recording) => recording.device().to_owned(),
+            Lent::Recording(recording) => recording.device.clone(),
             _ => facts.map(|facts| facts.name.clone()).unwrap_or_default(),
         };
         WorkerView {
