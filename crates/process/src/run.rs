@@ -52,11 +52,10 @@ pub fn run(
             break;
         }
         if wait.is_zero() {
-            let ending = pipes.end();
             return Ok(Finished {
                 status: None,
                 output,
-                said: ending.said,
+                said: pipes.end().said,
             });
         }
     }

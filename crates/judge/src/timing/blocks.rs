@@ -97,14 +97,15 @@ const UNIT_SAMPLES: usize = 15;
 const RECOVERY: Duration = Duration::from_millis(50);
 
 impl Blocks {
-    /// Blocks of `inner_count` samples between two of `outer`.
+    /// Blocks of `inner_count` samples between two of `outer`; `expected`: time and clock of the outer
+    /// subject, where it is the reference.
     #[must_use]
     pub fn new(
         settings: Settings,
         outer: Runner,
         inner: Runner,
         inner_count: usize,
-        expected: Option<f64>,
+        (expected, expected_mhz): (Option<f64>, Option<f64>),
     ) -> Self {
         Self {
             settings,
@@ -112,7 +113,7 @@ impl Blocks {
             inner,
             inner_count,
             expected,
-            expected_mhz: None,
+            expected_mhz,
             taken: Vec::new(),
             redone: 0,
             pauses: 0,
@@ -121,15 +122,6 @@ impl Blocks {
             warming: Vec::new(),
             gpu_us: 0.0,
             trouble: Trouble::default(),
-        }
-    }
-
-    /// The same, with the clock that the reference has run at.
-    #[must_use]
-    pub(crate) fn at_clock(self, expected_mhz: Option<f64>) -> Self {
-        Self {
-            expected_mhz,
-            ..self
         }
     }
 

@@ -62,7 +62,7 @@ impl Duel {
             settings,
             challenger,
             incumbent,
-            blocks: Blocks::new(settings, incumbent, challenger, 2, None),
+            blocks: Blocks::new(settings, incumbent, challenger, 2, (None, None)),
             inside: true,
             times: Vec::new(),
             cycles: Vec::new(),

@@ -176,16 +176,10 @@ impl Race {
     fn begin(&mut self, micros: f64) {
         self.launches = self.settings.launches(micros);
         // Three samples of the candidate decide whether it goes on.
-        self.stage = Stage::Blocks(Box::new(
-            Blocks::new(
-                self.settings,
-                self.reference.runner,
-                self.runner(),
-                3,
-                Some(self.reference.session_us),
-            )
-            .at_clock(self.reference.clock_mhz),
-        ));
+        let expected = (Some(self.reference.session_us), self.reference.clock_mhz);
+        let (outer, inner) = (self.reference.runner, self.runner());
+        let blocks = Blocks::new(self.settings, outer, inner, 3, expected);
+        self.stage = Stage::Blocks(Box::new(blocks));
     }
 
     fn keep(&mut self, block: Block) {

@@ -1,11 +1,12 @@
 use super::*;
 use crate::stopwatch::Subject;
 
-fn blocks(expected: Option<f64>) -> Blocks {
+fn blocks(expected: Option<f64>, expected_mhz: Option<f64>) -> Blocks {
     let runner = |number| Runner {
         subject: Subject(number),
         launches: 10,
     };
+    let expected = (expected, expected_mhz);
     Blocks::new(Settings::default(), runner(2), runner(0), 2, expected)
 }
 
@@ -31,7 +32,7 @@ fn first_block(blocks: &mut Blocks, mut time: impl FnMut(usize) -> Sample) -> (B
 
 #[test]
 fn an_even_drift_falls_out_of_the_ratio() {
-    let (block, _) = first_block(&mut blocks(None), |number| {
+    let (block, _) = first_block(&mut blocks(None, None), |number| {
         let time = if number == 0 || number == 3 {
             20.0
         } else {
@@ -44,7 +45,7 @@ fn an_even_drift_falls_out_of_the_ratio() {
 
 #[test]
 fn a_block_whose_ends_differ_is_done_again() {
-    let mut blocks = blocks(None);
+    let mut blocks = blocks(None, None);
     let (block, _) = first_block(&mut blocks, |number| {
         Sample::of_micros(if number < 3 { 10.0 } else { 11.0 })
     });
@@ -54,7 +55,7 @@ fn a_block_whose_ends_differ_is_done_again() {
 
 #[test]
 fn a_reference_off_its_running_median_warms_up_again_without_a_pause() {
-    let mut blocks = blocks(Some(10.0));
+    let mut blocks = blocks(Some(10.0), None);
     let (block, pauses) = first_block(&mut blocks, |number| {
         Sample::of_micros(if number < 40 { 11.0 } else { 10.1 })
     });
@@ -63,7 +64,7 @@ fn a_reference_off_its_running_median_warms_up_again_without_a_pause() {
 
 #[test]
 fn a_reference_that_stays_off_its_median_is_followed_after_one_warm_up() {
-    let mut blocks = blocks(Some(10.0));
+    let mut blocks = blocks(Some(10.0), None);
     let (block, pauses) = first_block(&mut blocks, |_| Sample::of_micros(12.0));
     assert_eq!((block.outer[0].micros, pauses), (12.0, 0));
     let trouble = blocks.trouble();
@@ -73,7 +74,7 @@ fn a_reference_that_stays_off_its_median_is_followed_after_one_warm_up() {
 /// A card at its power limit for good: the clock wanders between 70 and 100 % of the highest.
 #[test]
 fn a_clock_that_a_power_limit_holds_down_is_no_fault() {
-    let mut blocks = blocks(Some(10.0)).at_clock(Some(1500.0));
+    let mut blocks = blocks(Some(10.0), Some(1500.0));
     for _ in 0..20 {
         let (_, pauses) = first_block(&mut blocks, |number| Sample {
             clock_mhz: Some(1500.0 * (0.8 + 0.1 * (number % 3) as f64)),
@@ -86,7 +87,7 @@ fn a_clock_that_a_power_limit_holds_down_is_no_fault() {
 
 #[test]
 fn a_clock_below_three_quarters_of_the_usual_one_is_discarded() {
-    let mut blocks = blocks(Some(10.0)).at_clock(Some(1500.0));
+    let mut blocks = blocks(Some(10.0), Some(1500.0));
     let (_, pauses) = first_block(&mut blocks, |number| Sample {
         clock_mhz: Some(if number < 3 { 1100.0 } else { 1480.0 }),
         ..Sample::of_micros(10.0)
@@ -96,7 +97,7 @@ fn a_clock_below_three_quarters_of_the_usual_one_is_discarded() {
 
 #[test]
 fn a_sample_that_the_host_was_late_for_is_told() {
-    let mut blocks = blocks(None);
+    let mut blocks = blocks(None, None);
     let (_, _) = first_block(&mut blocks, |_| Sample {
         late: true,
         ..Sample::of_micros(10.0)
@@ -110,17 +111,17 @@ fn throttled_samples_are_waited_out_but_not_for_ever() {
         throttled,
         ..Sample::of_micros(12.0)
     };
-    let mut short = blocks(None);
+    let mut short = blocks(None, None);
     let (_, pauses) = first_block(&mut short, |number| slow(number < 2));
     assert_eq!((pauses, short.trouble().slowed), (2, false));
-    let mut endless = blocks(None);
+    let mut endless = blocks(None, None);
     let (_, pauses) = first_block(&mut endless, |_| slow(true));
     assert_eq!((pauses, endless.trouble().slowed), (6, true));
 }
 
 #[test]
 fn a_device_that_never_settles_still_ends() {
-    let mut blocks = blocks(Some(5.0));
+    let mut blocks = blocks(Some(5.0), None);
     let (_, pauses) = first_block(&mut blocks, |number| {
         Sample::of_micros(10.0 + (number % 7) as f64)
     });
