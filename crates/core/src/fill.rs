@@ -189,14 +189,6 @@ impl Fill {
         }
     }
 
-    /// Whether its values are random numbers that come again after [`PERIOD`].
-    fn is_periodic(&self) -> bool {
-        matches!(
-            self,
-            Self::Normal { .. } | Self::Uniform { .. } | Self::Sparse { .. }
-        )
-    }
-
     /// The value of element `index` of `count` of a type in buffer number `buffer`.
     fn structured(&self, element: Element, at: (u64, u64), (index, count): (u64, u64)) -> f64 {
         let (seed, buffer) = at;
@@ -265,10 +257,9 @@ impl Fill {
         if matches!(self, Self::Zeros | Self::File(_) | Self::Kernel(_)) {
             return vec![0; total];
         }
-        let fresh = if self.is_periodic() {
-            count.min(PERIOD)
-        } else {
-            count
+        let fresh = match self {
+            Self::Normal { .. } | Self::Uniform { .. } | Self::Sparse { .. } => count.min(PERIOD),
+            _ => count,
         };
         let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
             for index in range {

@@ -7,7 +7,6 @@ use tuner_core::units::counted;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_report::low_parallelism::{TimedProblem, few_blocks};
-use tuner_space::Config;
 use vgpu::Arch;
 
 /// Warnings told below a table; JSON and CSV have them all.
@@ -66,8 +65,7 @@ pub(super) fn defaults(kernel: &Kernel, tasks: &[Task], target: &Target) {
         return;
     }
     let spec = &kernel.spec;
-    let choices: Vec<u32> = spec.parameters.iter().map(|each| each.default).collect();
-    let config = Config::new(choices);
+    let config = spec.default_config();
     for problem in &spec.problems {
         if tasks.iter().any(|task| task.problem == problem.name) {
             continue;

@@ -27,7 +27,7 @@ use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::{declarations, defaults};
-use tuner_space::{Config, Problem, suggest};
+use tuner_space::{Problem, suggest};
 
 /// Timed problems of at most this many floating-point operations are small enough to run whole.
 const FLOPS_WHOLE: f64 = 2e7;
@@ -286,8 +286,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
 /// Whether a timed problem can be run whole within a moment, judged by its default configuration.
 fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let spec = &kernel.spec;
-    let choices: Vec<u32> = spec.parameters.iter().map(|each| each.default).collect();
-    let Ok(bound) = spec.bind(problem, &target.limits, &Config::new(choices)) else {
+    let Ok(bound) = spec.bind(problem, &target.limits, &spec.default_config()) else {
         return false;
     };
     let elements = bound

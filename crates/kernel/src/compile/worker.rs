@@ -6,7 +6,7 @@
 use super::discover::Surroundings;
 use super::host_headers;
 use super::image::{RawResult, RawStatus, restore_paths};
-use super::nvrtc::{Nvrtc, NvrtcMissing};
+use super::nvrtc::Nvrtc;
 use super::resources::shortened;
 use super::template::Header;
 use rustix::process::{Resource, Rlimit};
@@ -76,7 +76,10 @@ pub fn serve() -> io::Result<()> {
     let closed = || io::Error::other("the parent closed the pipe before the first message");
     let hello: Hello = from_json(&parent.request().ok_or_else(closed)?)?;
     limit_address_space(hello.address_space_bytes);
-    let nvrtc = load(&hello.library);
+    let nvrtc = Nvrtc::find(&Surroundings {
+        explicit: Some(hello.library),
+        ..Surroundings::default()
+    });
     while let Some(request) = parent.request() {
         let result = match &nvrtc {
             Ok(nvrtc) => {
@@ -102,11 +105,4 @@ fn limit_address_space(bytes: u64) {
     if let Err(error) = rustix::process::setrlimit(Resource::As, limit) {
         tracing::debug!("no limit on the worker's address space: {error}");
     }
-}
-
-fn load(library: &Path) -> Result<Nvrtc, NvrtcMissing> {
-    Nvrtc::find(&Surroundings {
-        explicit: Some(library.to_owned()),
-        ..Surroundings::default()
-    })
 }
