@@ -1,6 +1,6 @@
 //! Messages and how they are read: whatever comes, reading it is an error at worst.
 
-use super::link::{FleetError, Link};
+use super::link::{AGAIN, FleetError, Link};
 use super::objects::ObjectError;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -133,7 +133,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
 }
 
 /// A message as it is sent: one that the server would not take becomes an object.
-pub(crate) async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Bytes, FleetError> {
+async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Bytes, FleetError> {
     let bytes = encode(message)?;
     let most = link.client.server_info().max_payload;
     if bytes.len() + MESSAGE_MARGIN <= most {
@@ -145,6 +145,17 @@ pub(crate) async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Byte
         object,
     };
     Ok(encode(&spilled)?.into())
+}
+
+/// The same, tried until it succeeds; `what` it is, for the log.
+pub(crate) async fn write_or_wait<T: Serialize>(link: &Link, message: &T, what: &str) -> Bytes {
+    loop {
+        match write(link, message).await {
+            Ok(payload) => return payload,
+            Err(error) => tracing::warn!(%error, "{what} cannot be sent; trying again"),
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
 }
 
 /// MessagePack with names of fields: numbers stay the same to the last bit, and a version that knows

@@ -1,8 +1,8 @@
 //! Orders on their way out: look-ups in a recording that are asked for together go in one message.
 
 use super::run::Run;
-use crate::link::{AGAIN, turned};
-use crate::message::{OrderMessage, name_of, write};
+use crate::link::turned;
+use crate::message::{OrderMessage, name_of, write_or_wait};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -79,13 +79,7 @@ fn send(run: &Arc<Run>, orders: Vec<WorkOrder>, attempt: u32) {
     let run = Arc::clone(run);
     tokio::spawn(async move {
         let sending = async {
-            let payload = loop {
-                match write(&run.link, &message).await {
-                    Ok(payload) => break payload,
-                    Err(error) => tracing::warn!(%error, "an order cannot be sent; trying again"),
-                }
-                tokio::time::sleep(AGAIN).await;
-            };
+            let payload = write_or_wait(&run.link, &message, "an order").await;
             run.link.publish(&subject, &id, payload).await;
         };
         let mut ended = run.ended.subscribe();

@@ -5,7 +5,8 @@ use super::bench::Use;
 use crate::DELIVERIES_MAX;
 use crate::link::{AGAIN, turned};
 use crate::message::{
-    AnswerMessage, Malformed, OrderMessage, OrderOutcome, Outcome, encode, name_of, read, write,
+    AnswerMessage, Malformed, OrderMessage, OrderOutcome, Outcome, encode, name_of, read,
+    write_or_wait,
 };
 use crate::names::is_run;
 use async_nats::jetstream::{AckKind, Message};
@@ -100,13 +101,7 @@ impl Worker {
         let subject = self.link.names.result(&orders.run, &id);
         // A second answer to the same sending is dropped by the server where it comes soon.
         let name = format!("{}.{id}.{attempt}.a", orders.run);
-        let payload = loop {
-            match write(&self.link, &answer).await {
-                Ok(payload) => break payload,
-                Err(error) => tracing::warn!(%error, "an answer cannot be sent; trying again"),
-            }
-            tokio::time::sleep(AGAIN).await;
-        };
+        let payload = write_or_wait(&self.link, &answer, "an answer").await;
         self.link.publish(&subject, &name, payload).await;
         let _ = message.ack().await;
     }

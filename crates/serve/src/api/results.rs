@@ -43,13 +43,12 @@ pub(super) struct BoardQuery {
 impl BoardQuery {
     fn query(&self) -> Result<LeaderboardQuery, Problem> {
         Ok(LeaderboardQuery {
-            code_sizes: false,
             kernel: self.kernel.clone(),
             device: self.device.clone().map(DeviceFilter::Name),
             problem: self.problem.clone(),
             top: Some(within("top", self.top, 20, MAX_ROWS)? as usize),
             timings: self.timing.into_iter().collect(),
-            commits: None,
+            ..LeaderboardQuery::default()
         })
     }
 }
@@ -224,13 +223,11 @@ pub(super) async fn header(
     Query(query): Query<HeaderQuery>,
 ) -> Result<impl IntoResponse, Problem> {
     let board = LeaderboardQuery {
-        code_sizes: false,
         kernel: Some(query.kernel.clone()),
         device: query.device.clone().map(DeviceFilter::Name),
         problem: query.problem.clone(),
         top: Some(1),
-        timings: Vec::new(),
-        commits: None,
+        ..LeaderboardQuery::default()
     };
     let wanted =
         move |board: &Board| query.allow_predicted || board.timing != TimingKind::Predicted;
