@@ -24,6 +24,8 @@ use tuner_store::{DeviceStart, RunStart, Store, StoredRun, TaskStart};
 pub(super) struct Toy {
     pub(super) facts: DeviceFacts,
     pub(super) order: Order,
+    /// What each step takes at least.
+    pub(super) delay: Duration,
     pub(super) instant: bool,
     pub(super) may_hang: bool,
     /// Candidates may be judged before their turn.
@@ -59,6 +61,7 @@ impl Toy {
             may_hang: false,
             early: false,
             jitter: true,
+            delay: Duration::ZERO,
             fault: Fault::None,
             puts_off: false,
             evaluated: AtomicU64::new(0),
@@ -67,6 +70,7 @@ impl Toy {
     }
 
     pub(super) fn pause(&self, config: &Config, salt: u32) {
+        std::thread::sleep(self.delay);
         if self.jitter && !self.instant {
             let sum: u32 = config.choices().iter().sum::<u32>() * 31 + salt;
             std::thread::sleep(Duration::from_micros(u64::from(sum * 97 % 1500)));
