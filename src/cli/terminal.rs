@@ -7,10 +7,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tuner_core::activity::{self, Activity};
 use tuner_core::escape;
+use tuner_core::panics::lock;
 use tuner_core::record::Verdict;
 use tuner_engine::format_duration;
 
@@ -231,7 +232,7 @@ struct Shown {
 static DISPLAY: Mutex<Option<Shown>> = Mutex::new(None);
 
 fn display() -> MutexGuard<'static, Option<Shown>> {
-    DISPLAY.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&DISPLAY)
 }
 
 /// Shows what the process does, from a moment after the beginning until this is dropped: a line that

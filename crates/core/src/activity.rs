@@ -1,9 +1,10 @@
 //! What this process is doing at the moment, for progress displays: what is compiled, judged or
 //! waited for. Process-wide, because a display belongs to a process.
 
+use crate::panics::lock;
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -33,14 +34,14 @@ pub fn begin(verb: &'static str, object: impl Into<String>) -> Doing {
         object: object.into(),
         since: Instant::now(),
     };
-    let mut now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut now = lock(&NOW);
     now.insert(number, activity);
     Doing(number)
 }
 
 impl Drop for Doing {
     fn drop(&mut self) {
-        let mut now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = lock(&NOW);
         now.remove(&self.0);
     }
 }
@@ -67,7 +68,7 @@ pub fn counts() -> (u64, u64) {
 /// What is done now, the oldest first.
 #[must_use]
 pub fn now() -> Vec<Activity> {
-    let now = NOW.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = lock(&NOW);
     now.values().cloned().collect()
 }
 

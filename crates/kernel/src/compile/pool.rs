@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use tuner_core::judgement::Judgement;
+use tuner_core::panics::lock;
 use tuner_core::record::Verdict;
 use tuner_process::{ATTEMPTS, Failure, Limits, Process, Program, pause, start_error, to_json};
 
@@ -71,16 +72,15 @@ impl Pool {
     /// Compiles one request; blocks until a worker has answered or was given up.
     pub(super) fn compile(&self, request: &Request) -> PoolReply {
         let request = to_json(request).map_err(|error| CompileError::new(error.to_string()))?;
-        let lock = || self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let mut places = self
             .freed
-            .wait_while(lock(), |places| places.free == 0)
+            .wait_while(lock(&self.places), |places| places.free == 0)
             .unwrap_or_else(PoisonError::into_inner);
         places.free -= 1;
         let mut slot = places.idle.pop();
         drop(places);
         let reply = self.serve(&mut slot, &request);
-        let mut places = lock();
+        let mut places = lock(&self.places);
         places.free += 1;
         places.idle.extend(slot);
         self.freed.notify_one();

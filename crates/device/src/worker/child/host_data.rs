@@ -3,8 +3,9 @@
 use super::reply;
 use crate::step::Step;
 use crate::worker::protocol::Response;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tuner_core::panics::lock;
 use tuner_judge::gate::references::{Folder, References};
 use tuner_kernel::compile::DiskCache;
 use tuner_process::{Replies, free_memory};
@@ -25,7 +26,7 @@ pub(super) fn references(replies: &Replies) -> References {
     let bytes = free_memory().map_or(least, |free| (free / HOST_SHARE).clamp(least, most));
     let (replies, told) = (replies.clone(), Mutex::new(Instant::now()));
     let references = References::bounded(bytes).watched(Arc::new(move || {
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&told);
         if told.elapsed() >= TELL_EVERY {
             *told = Instant::now();
             // A pipe that is gone shows at the next answer.

@@ -2,8 +2,9 @@
 
 use super::panels::Panels;
 use super::{Expected, Oracle, OracleError, Problem, Tensor, by_rows};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tuner_core::element::Element;
+use tuner_core::panics::lock;
 
 /// Inputs q [B, H, S, D], k and v [B, H, T, D] (in this order), output o [B, H, S, D]. The scalar
 /// `scale` is used where there is one, else 1/√D. The size `CAUSAL` masks keys after the query,
@@ -142,8 +143,7 @@ impl Attention {
 
     /// K and V of a head, decoded once for all rows that follow each other.
     fn head(&self, number: u64) -> Arc<Head> {
-        let heads = || self.heads.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(head) = heads().iter().find(|head| head.number == number) {
+        if let Some(head) = lock(&self.heads).iter().find(|head| head.number == number) {
             return Arc::clone(head);
         }
         // Two threads may do the same; neither holds up those that work on another head.
@@ -154,7 +154,7 @@ impl Attention {
             k: Panels::new(depth, keys, |key, place| k[key * depth + place]),
             v: self.v.matrix(number),
         });
-        let mut kept = heads();
+        let mut kept = lock(&self.heads);
         if kept.len() >= HEADS_KEPT {
             kept.remove(0);
         }
@@ -276,7 +276,7 @@ impl Oracle for Attention {
     }
 
     fn bytes(&self) -> u64 {
-        let heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        let heads = lock(&self.heads);
         heads.len() as u64 * 16 * self.keys * self.depth
     }
 

@@ -6,6 +6,7 @@ use crate::folder::Folder;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 
 /// Told now and then while something takes long.
@@ -43,7 +44,7 @@ const DISK_WORK: u64 = 1 << 28;
 
 impl Kept {
     fn tiles(&self) -> std::sync::MutexGuard<'_, Tiles> {
-        self.tiles.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tiles)
     }
 
     /// The parts of a range by whole tiles, which is how they are kept.
@@ -110,7 +111,7 @@ impl Kept {
                 let part = self
                     .oracle
                     .span(output, start + from, piece.min(count - from));
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut done = lock(&done);
                 if let Some(place) = done.get_mut(number) {
                     *place = Some(part);
                 }
