@@ -4,9 +4,11 @@
     reason = "slots are numbered by the session that made them"
 )]
 
+mod trace;
+
 use ::vgpu::{
     Arch, Arg, BlockOrder, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module,
-    Schedule,
+    Roots, Schedule,
 };
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,7 +18,9 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_core::units::ContentHash;
-use tuner_judge::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
+use tuner_judge::session::{
+    Blocks, Order, Run, RunReport, Session, Slot, TraceRequest, Traced, Work,
+};
 use tuner_judge::timing::predict::{Forecaster, resident_blocks};
 use tuner_kernel::compile::DiskCache;
 
@@ -91,13 +95,23 @@ impl VirtualGpu {
         self.buffers[slot.0]
     }
 
-    /// Parses each distinct PTX once: a plan's launches and seeds share the text.
-    fn module(&mut self, code: &Code) -> Result<Arc<Module>, Judgement> {
-        let key = ContentHash::of([code.ptx.as_bytes()]);
+    /// Parses each distinct PTX once: a plan's launches and seeds share the text. `slice`: only what
+    /// decides which memory is accessed.
+    fn module(&mut self, code: &Code, slice: Option<Roots>) -> Result<Arc<Module>, Judgement> {
+        let kind: &[u8] = match slice {
+            None => b"",
+            Some(Roots::Stores) => b"stores",
+            Some(Roots::Accesses) => b"accesses",
+        };
+        let key = ContentHash::of([code.ptx.as_bytes(), kind]);
         if let Some(module) = self.modules.get(&key) {
             return module.clone();
         }
-        let module = match Module::load(&code.ptx) {
+        let loaded = match slice {
+            None => Module::load(&code.ptx),
+            Some(roots) => Module::load_slice(&code.ptx, roots),
+        };
+        let module = match loaded {
             Ok(module) => Ok(Arc::new(module)),
             Err(vgpu::LoadError::Unsupported(what)) => {
                 Err(Judgement::new(Verdict::Unsupported, what.to_string()))
@@ -144,6 +158,43 @@ impl VirtualGpu {
         };
         run.launch.arguments.iter().filter_map(resolve).collect()
     }
+
+    /// The launch as the virtual GPU takes it, and whether the run has a budget of its own that is
+    /// smaller than the device's.
+    fn launch(&self, run: &Run<'_>) -> (Launch, bool) {
+        let most = self.limits.instructions_per_block;
+        let own = run.budget.filter(|budget| *budget < most);
+        let launch = Launch {
+            dynamic_shared_bytes: run.launch.shared_bytes,
+            blocks: match &run.blocks {
+                Blocks::All => BlockSet::All,
+                Blocks::Some(list) => BlockSet::List(list.clone()),
+            },
+            schedule: match run.order {
+                Order::Natural => Schedule::RoundRobin,
+                Order::Other { seed, .. } => Schedule::Random { seed },
+            },
+            block_order: match run.order {
+                Order::Natural => BlockOrder::Ascending,
+                Order::Other { number, seed } => BlockOrder::nth(number, seed),
+            },
+            instruction_budget: own.unwrap_or(most),
+            wall_deadline: Some(Instant::now() + self.limits.wall),
+            threads: self.limits.threads,
+            checks: Checks {
+                same_value_writes_allowed: run.plan.gate.same_value_writes,
+                ..Checks::default()
+            },
+            cooperative: run.launch.cooperative,
+            ..Launch::new(
+                &run.launch.entry,
+                run.launch.grid,
+                run.launch.block,
+                self.arguments(run),
+            )
+        };
+        (launch, own.is_some())
+    }
 }
 
 /// A variable of the code has another size than the space says.
@@ -187,7 +238,7 @@ impl Session for VirtualGpu {
             return Ok(false);
         };
         let found = found.to_vec();
-        let module = self.module(code)?;
+        let module = self.module(code, None)?;
         let now = module.variables(&mut self.memory);
         let now = now.map_err(|error| no_room(&error))?;
         let differs = now != found;
@@ -240,7 +291,7 @@ impl Session for VirtualGpu {
     }
 
     fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
-        let module = self.module(code)?;
+        let module = self.module(code, None)?;
         self.place_variables(code, &module)?;
         let set = module.set_variable(&mut self.memory, name, bytes);
         let size = set.map_err(|error| no_room(&error))?;
@@ -257,41 +308,15 @@ impl Session for VirtualGpu {
         Ok(true)
     }
 
+    fn trace(&mut self, run: &Run<'_>, request: TraceRequest<'_>) -> Result<Traced, Judgement> {
+        trace::trace(self, run, request)
+    }
+
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
-        let module = self.module(run.code)?;
+        let module = self.module(run.code, None)?;
         launchable(self.arch, &module, run)?;
         self.place_variables(run.code, &module)?;
-        let most = self.limits.instructions_per_block;
-        let own = run.budget.filter(|budget| *budget < most);
-        let launch = Launch {
-            dynamic_shared_bytes: run.launch.shared_bytes,
-            blocks: match &run.blocks {
-                Blocks::All => BlockSet::All,
-                Blocks::Some(list) => BlockSet::List(list.clone()),
-            },
-            schedule: match run.order {
-                Order::Natural => Schedule::RoundRobin,
-                Order::Other { seed, .. } => Schedule::Random { seed },
-            },
-            block_order: match run.order {
-                Order::Natural => BlockOrder::Ascending,
-                Order::Other { number, seed } => BlockOrder::nth(number, seed),
-            },
-            instruction_budget: own.unwrap_or(most),
-            wall_deadline: Some(Instant::now() + self.limits.wall),
-            threads: self.limits.threads,
-            checks: Checks {
-                same_value_writes_allowed: run.plan.gate.same_value_writes,
-                ..Checks::default()
-            },
-            cooperative: run.launch.cooperative,
-            ..Launch::new(
-                &run.launch.entry,
-                run.launch.grid,
-                run.launch.block,
-                self.arguments(run),
-            )
-        };
+        let (launch, own) = self.launch(run);
         let report =
             vgpu::launch(&module, &mut self.memory, self.arch, &launch).map_err(|error| {
                 let all = &run.plan.arguments;
@@ -300,7 +325,7 @@ impl Session for VirtualGpu {
                 refused(error.describe(&names.collect::<Vec<_>>()))
             })?;
         // What a block has not done within the run's budget it might still do.
-        let late = |found: &vgpu::Hazard| own.is_some() && found.kind == HazardKind::Timeout;
+        let late = |found: &vgpu::Hazard| own && found.kind == HazardKind::Timeout;
         let exhausted = report.hazards.iter().any(late);
         let kept = report.hazards.iter().filter(|found| !late(found));
         let mut hazards: Vec<Hazard> = kept.map(hazard).collect();

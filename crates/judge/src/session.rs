@@ -141,6 +141,59 @@ pub struct Tally {
     pub first_wrong: Option<u64>,
 }
 
+/// Bytes of a buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotRange {
+    /// The buffer.
+    pub slot: Slot,
+    /// Its bytes.
+    pub bytes: Range<u64>,
+}
+
+/// Accesses that a trace reports: stores to the watched bytes and, where asked for, all loads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TraceRequest<'a> {
+    /// Watched bytes.
+    pub watched: &'a [SlotRange],
+    /// Loads are reported too.
+    pub reads: bool,
+}
+
+/// Traced accesses of one block.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BlockTrace {
+    /// The block, by linear index.
+    pub block: u64,
+    /// Stores that hit watched bytes, sorted and merged.
+    pub writes: Vec<SlotRange>,
+    /// Loads, sorted and merged.
+    pub reads: Vec<SlotRange>,
+}
+
+/// The accesses of a launch of which only addresses and control flow were executed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AccessTrace {
+    /// Blocks with a reported access.
+    pub blocks: Vec<BlockTrace>,
+    /// Out-of-bounds and misaligned accesses.
+    pub hazards: Vec<Hazard>,
+    /// Lane instructions executed.
+    pub lane_instructions: u64,
+    /// Buffers whose contents decide addresses or control flow.
+    pub deciding: Vec<Slot>,
+    /// Buffers written.
+    pub written: Vec<Slot>,
+}
+
+/// Result of tracing the accesses of a launch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Traced {
+    /// The accesses.
+    Done(AccessTrace),
+    /// There is no trace, with the reason.
+    Refused(String),
+}
+
 fn nothing_kept() -> Judgement {
     Judgement::new(Verdict::Crashed, "the device keeps no contents")
 }
@@ -259,6 +312,15 @@ pub trait Session {
 
     /// Whether blocks can be left out of a launch.
     fn can_sample(&self) -> bool;
+
+    /// Traces the accesses of a launch without computing what it stores: buffers that it writes
+    /// hold meaningless values afterwards, and their written bytes count as written.
+    ///
+    /// # Errors
+    /// The launch was refused, or the device failed.
+    fn trace(&mut self, _run: &Run<'_>, _request: TraceRequest<'_>) -> Result<Traced, Judgement> {
+        Ok(Traced::Refused("the device runs everything".to_owned()))
+    }
 
     /// Variables of modules (`__device__`) are again as their code gives them, for all runs that
     /// follow: a candidate finds what one that was just loaded finds.

@@ -8,9 +8,11 @@ pub mod lexer;
 mod parser;
 mod body;
 pub mod contract;
+pub mod flow;
 pub mod intent;
 pub mod sharing;
 pub mod skeleton;
+pub mod stores;
 pub mod structs;
 
 pub use parser::parse;

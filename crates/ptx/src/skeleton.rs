@@ -59,17 +59,17 @@ pub fn skeleton(body: &Body<'_>) -> Skeleton {
     }
 }
 
-fn has(i: &Instruction<'_>, word: &str) -> bool {
+pub(super) fn has(i: &Instruction<'_>, word: &str) -> bool {
     i.modifiers.iter().any(|m| m.starts_with(word))
 }
 
 /// Whether an access is to shared or local memory.
-fn near(i: &Instruction<'_>) -> bool {
+pub(super) fn near(i: &Instruction<'_>) -> bool {
     has(i, "shared") || has(i, "local")
 }
 
 /// Whether an access may be to shared or local memory: by name, or by a generic address.
-fn maybe_near(i: &Instruction<'_>) -> bool {
+pub(super) fn maybe_near(i: &Instruction<'_>) -> bool {
     !(has(i, "global") || has(i, "param") || has(i, "const"))
 }
 

@@ -16,6 +16,7 @@ use crate::lower::program::Program;
 use crate::lower::{self, Globals};
 use crate::memory::{BufferId, GlobalMemory, MemoryError};
 use ptx::ast::Function;
+use ptx::stores::Roots;
 use ptx::{self, PtxError};
 
 /// One kernel parameter.
@@ -150,7 +151,17 @@ impl Module {
     /// Reads PTX text. An instruction that is not supported is an error only for the entries that
     /// contain it: see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
-        Module::lowered(ptx, ptx::parse(ptx)?)
+        Module::lowered(ptx, ptx::parse(ptx)?, None)
+    }
+
+    /// Reads the slice of each entry that decides which bytes of global memory it accesses: see
+    /// [`ptx::stores`]. What a launch of it stores is not what the kernel stores. An entry without a
+    /// slice is reported by [`Module::supported`].
+    ///
+    /// # Errors
+    /// Those of [`Module::load`].
+    pub fn load_slice(ptx: &str, roots: Roots) -> Result<Module, LoadError> {
+        Module::lowered(ptx, ptx::parse(ptx)?, Some(roots))
     }
 
     /// The same, where products are rounded as the assembler rounds them: together with the sum that
@@ -161,16 +172,20 @@ impl Module {
     pub fn load_contracted(ptx: &str) -> Result<Module, LoadError> {
         let mut ast = ptx::parse(ptx)?;
         ptx::contract::contract(&mut ast);
-        Module::lowered(ptx, ast)
+        Module::lowered(ptx, ast, None)
     }
 
-    fn lowered(ptx: &str, ast: ptx::ast::Ast<'_>) -> Result<Module, LoadError> {
+    fn lowered(
+        ptx: &str,
+        ast: ptx::ast::Ast<'_>,
+        roots: Option<Roots>,
+    ) -> Result<Module, LoadError> {
         check_sizes(&ast)?;
         let (globals, index) = globals(&ast)?;
         let mut entries = Vec::new();
         let mut programs = Vec::new();
         for f in ast.functions.iter().filter(|f| f.entry && f.body.is_some()) {
-            let lowered = lower::lower(&ast, Globals { index: &index }, f);
+            let lowered = lower::lower(&ast, Globals { index: &index }, f, roots);
             let shared = lowered
                 .as_ref()
                 .map_or(0, |p| lower::shared_bytes(&p.shared));

@@ -14,16 +14,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::layout::Layout;
-use tuner_core::plan::{PlanArgument, PlanReference, Role};
+use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
 use tuner_core::record::Verdict;
 
 /// Said of results that nothing could be compared with.
 const UNCOMPARED: &str = "the reference kernel would take too long on the virtual GPU, so the \
     results of this problem were not compared (an oracle, or `proven_by`, compares them)";
-
-/// Said of the results of a sample whose elements depend on blocks that did not run.
-const PARTIAL: &str = "the problem is too large to run whole on the virtual GPU, and what a sample \
-    of its blocks writes depends on the others, so the results of this problem were not compared";
 
 /// An oracle, the rule by which it judges, and the parts of an output that it judges.
 type Standard = (Arc<dyn Oracle>, Rule, Vec<Range<u64>>);
@@ -37,18 +33,21 @@ impl Gate<'_> {
         let mut written = Vec::with_capacity(pass.outputs.len());
         for (index, contents) in &pass.outputs {
             let argument = &self.plan.arguments[*index];
-            written.push(match &initial[*index] {
+            written.push(match (&initial[*index], &pass.elements) {
+                (_, Some(elements)) => elements[written.len()].clone(),
                 // What a sample of the blocks left alone is not known to be right.
-                Some(before) if pass.sampled => {
+                (Some(before), None) if pass.sampled => {
                     let bytes = self.bytes_of(contents)?;
                     changed(before, &bytes, argument.element.size())
                 }
-                Some(_) => all_of(argument),
-                None => self.written(*index, contents, pass)?,
+                (Some(_), None) => all_of(argument),
+                (None, None) => self.written(*index, contents, pass)?,
             });
         }
-        if !pass.comparable {
-            self.note.get_or_insert_with(|| PARTIAL.to_owned());
+        if let Some(why) = &pass.uncomparable {
+            self.note.get_or_insert_with(|| {
+                format!("the results of problem {} were not compared: {why}", self.plan.problem)
+            });
             return Ok(());
         }
         let mut total = Comparison::default();
@@ -116,16 +115,7 @@ impl Gate<'_> {
             return Ok(all_of(argument));
         };
         let holes = without_padding(argument, holes);
-        let first = holes.first().map(|hole| hole.start / size);
-        if let (Some(first), false) = (first, pass.sampled) {
-            let missing: u64 = holes
-                .iter()
-                .map(|hole| (hole.end - hole.start).div_ceil(size))
-                .sum();
-            let detail = format!(
-                "{missing} of {count} elements of `{}` were written by nobody; the first is element {first} (problem {})",
-                argument.name, self.plan.problem
-            );
+        if let (Some(detail), false) = (hole_detail(self.plan, argument, &holes), pass.sampled) {
             if self.plan.reference == PlanReference::None {
                 // Results are not judged; it is worth knowing all the same.
                 self.note.get_or_insert(detail);
@@ -162,7 +152,7 @@ impl Gate<'_> {
         };
         let argument = &self.plan.arguments[index];
         let detail = format!(
-            "elements of `{}` were written by nobody; the first is element {first} (problem {})",
+            "elements of `{}` are never written; the first is element {first} (problem {})",
             argument.name, self.plan.problem
         );
         Err(self.reject(Verdict::Incorrect, detail))
@@ -322,6 +312,29 @@ impl Gate<'_> {
         let oracle = self.references.oracle(name, &self.keyed, data);
         oracle.map_err(Stop::Oracle)
     }
+}
+
+/// Reports the elements of an output that no block writes; `None` where there are none.
+pub(super) fn hole_detail(
+    plan: &Plan,
+    argument: &PlanArgument,
+    holes: &[Range<u64>],
+) -> Option<String> {
+    let size = argument.element.size() as u64;
+    let count = argument.bytes() / size;
+    let first = holes.first()?.start / size;
+    let missing: u64 = holes
+        .iter()
+        .map(|hole| (hole.end - hole.start).div_ceil(size))
+        .sum();
+    let grids = plan.launches.iter().map(|launch| launch.blocks().to_string());
+    Some(format!(
+        "{missing} of {count} elements of `{}` are never written; the first is element {first}; blocks \
+         launched: {} (problem {})",
+        argument.name,
+        grids.collect::<Vec<_>>().join(", "),
+        plan.problem
+    ))
 }
 
 /// All elements of a buffer.

@@ -7,6 +7,7 @@
 
 pub mod adversarial;
 pub mod compare;
+mod coverage;
 mod demands;
 pub mod generate;
 mod held;
@@ -17,6 +18,7 @@ mod naive;
 mod on_device;
 pub mod oracle;
 mod pattern;
+mod points;
 mod ranges;
 mod recheck;
 pub mod references;

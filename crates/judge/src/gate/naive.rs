@@ -3,6 +3,7 @@
 
 use super::adversarial::Data;
 use super::compare;
+use super::coverage::PointWriters;
 use super::oracle::OracleError;
 use super::ranges::{changed, outside, overlap, union};
 use super::sampling::{self, COMPARED_MAX, thin};
@@ -10,7 +11,7 @@ use super::tiling::{Tiling, spread};
 use super::verify::{Gate, Pass, Stop};
 use super::wanted::Rule;
 use crate::session::{Blocks, Order, Run, RunReport, Slot};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
@@ -19,6 +20,10 @@ use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role
 /// Where a candidate ran whole, so does its reference up to so many times its limit: it does so
 /// once for all of them.
 const REFERENCE_LIMIT_FACTOR: u64 = 3;
+
+/// Warp instructions that a block of the reference may execute at least: it runs once for all
+/// candidates, and one block may compute a whole row.
+const REFERENCE_BLOCK_LIMIT: u64 = 1 << 27;
 
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
 const PROVEN_ELEMENTS: u64 = 2048;
@@ -36,11 +41,25 @@ pub(super) struct Naive {
     cost: Option<u64>,
     /// How the blocks share each output; `None` where their results cannot be told apart.
     tilings: Vec<Option<Tiling>>,
+    /// Blocks that write the points of an output, where its tiling is not known.
+    writers: BTreeMap<usize, Vec<PointWriters>>,
     /// It was compared with float64.
     proven: bool,
 }
 
 impl Naive {
+    /// Up to `most` blocks that write points among these elements of an output.
+    fn writing(&self, number: usize, elements: &[Range<u64>], most: u64) -> BTreeSet<u64> {
+        let mut blocks = BTreeSet::new();
+        for point in self.writers.get(&number).into_iter().flatten() {
+            let wanted = !overlap(std::slice::from_ref(&point.elements), elements).is_empty();
+            if wanted && (blocks.len() + point.blocks.len()) as u64 <= most {
+                blocks.extend(&point.blocks);
+            }
+        }
+        blocks
+    }
+
     /// Memory of the outputs.
     pub(super) fn bytes(&self) -> u64 {
         self.outputs.iter().map(|output| output.len() as u64).sum()
@@ -112,16 +131,28 @@ impl Gate<'_> {
         if whole.is_some_and(|whole| whole <= limit) {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
-        let (Some(cost), Some(Some(tiling))) = (naive.cost, naive.tilings.get(number).copied())
-        else {
+        let Some(cost) = naive.cost else {
             self.references.keep_part(&self.keyed, data, naive);
             return Ok(None);
         };
         let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
-        let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
-        if let (Some(_), false) = (kernel.oracle, naive.proven) {
-            blocks.extend(tiling.blocks(&places(tiling.count)));
-        }
+        let mut naive = naive;
+        let blocks = match naive.tilings.get(number).copied().flatten() {
+            Some(tiling) => {
+                let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
+                if let (Some(_), false) = (kernel.oracle, naive.proven) {
+                    blocks.extend(tiling.blocks(&places(tiling.count)));
+                }
+                blocks
+            }
+            None => {
+                if !naive.writers.contains_key(&number) {
+                    let found = self.trace_reference(data, &kernel, number)?;
+                    naive.writers.insert(number, found);
+                }
+                naive.writing(number, written, most)
+            }
+        };
         let naive = self.further_blocks(data, &kernel, naive, blocks)?;
         let known = overlap(&naive.known[number], written);
         let outputs = Arc::clone(&naive.outputs);
@@ -202,7 +233,7 @@ impl Gate<'_> {
     /// Runs one block to see what it costs and how the blocks share the outputs.
     fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Naive, Stop> {
         let block = sampling::first(kernel.launch.blocks());
-        let budget = Some(self.demands.block_limit);
+        let budget = Some(self.demands.block_limit.max(REFERENCE_BLOCK_LIMIT));
         let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
         let counters = report.work.counters;
         let mut naive = Naive {

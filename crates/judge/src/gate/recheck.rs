@@ -29,7 +29,8 @@ pub fn recheck(
             outputs: outputs.clone(),
             slots: vec![None; plan.arguments.len()],
             sampled: false,
-            comparable: true,
+            elements: None,
+            uncomparable: None,
             budget_exhausted: None,
         };
         match gate.judge(Data::seeded(seed), &pass) {

@@ -9,31 +9,22 @@ pub(super) fn first(total: u64) -> u64 {
     total / 2
 }
 
-/// Which blocks follow the first of each launch, which has cost `costs` lane instructions: as many
-/// as the demands allow. `None` when the whole problem, whose cost `is_cheap` is asked of, is run.
-pub(super) fn more(
-    plan: &Plan,
-    demands: &Demands,
-    seed: u64,
-    costs: &[u64],
-    is_cheap: impl Fn(u64) -> bool,
-) -> Option<Vec<Vec<u64>>> {
-    let launches = || plan.launches.iter().zip(costs);
-    let whole = launches()
-        .map(|(launch, cost)| cost.saturating_mul(launch.blocks()))
-        .fold(0, u64::saturating_add);
-    if is_cheap(whole) {
-        return None;
-    }
-    let more = launches().map(|(launch, cost)| {
+/// Blocks of each launch that run where the outputs do not tell which: as many as the demands allow
+/// of blocks that cost `costs` lane instructions each.
+pub(super) fn blocks(plan: &Plan, demands: &Demands, seed: u64, costs: &[u64]) -> Vec<Vec<u64>> {
+    let launches = plan.launches.iter().zip(costs);
+    let blocks = launches.map(|(launch, cost)| {
         let wanted = (demands.sample_limit / (*cost).max(1)).clamp(1, BLOCKS_MAX);
-        others(seed, launch.blocks(), wanted - 1)
+        let mut blocks = others(seed, launch.blocks(), wanted - 1);
+        let first = first(launch.blocks());
+        blocks.insert(blocks.partition_point(|block| *block < first), first);
+        blocks
     });
-    Some(more.collect())
+    blocks.collect()
 }
 
 /// Blocks of one launch that are sampled at most.
-const BLOCKS_MAX: u64 = 64;
+pub(super) const BLOCKS_MAX: u64 = 64;
 
 /// Up to `wanted` blocks beside the [`first`], ascending: the two ends of the grid, then random
 /// ones.

@@ -155,7 +155,7 @@ impl Gate<'_> {
         two: Data,
         now: &Pass,
     ) -> Result<(), Stop> {
-        let whole = before.comparable && now.comparable && !before.sampled && !now.sampled;
+        let whole = !before.sampled && !now.sampled;
         if !whole || !self.all_same(before, now)? || !self.should_differ(one, two)? {
             return Ok(());
         }

@@ -9,6 +9,7 @@
 use super::Verified;
 use super::adversarial::Data;
 use super::compare::Comparison;
+use super::coverage::{Costs, Sample};
 pub use super::demands::Demands;
 use super::generate;
 use super::keys::KeyedPlan;
@@ -18,6 +19,7 @@ use super::sampling;
 use crate::session::{Blocks, Order, Run, RunReport, Session, Slot, Work};
 use crate::stopwatch::OutputSet;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
@@ -83,8 +85,10 @@ pub(super) struct Pass {
     pub(super) outputs: OutputSet,
     pub(super) slots: Vec<Option<Slot>>,
     pub(super) sampled: bool,
-    /// Sampled outputs can be compared: no other block contributes to what these blocks wrote.
-    pub(super) comparable: bool,
+    /// Elements of each output that can be compared; `None` where that is all that was written.
+    pub(super) elements: Option<Vec<Vec<Range<u64>>>>,
+    /// Reason why nothing of it can be compared.
+    pub(super) uncomparable: Option<String>,
     /// Why a block was left before its end, if one was.
     pub(super) budget_exhausted: Option<String>,
 }
@@ -105,6 +109,8 @@ pub(super) struct Gate<'a> {
     pub(super) compared: BTreeSet<usize>,
     /// A run left the variables of its module otherwise than it found them.
     pub(super) remembers: bool,
+    /// The blocks that stand for the problem, once they are chosen.
+    pub(super) sample: Option<Sample>,
 }
 
 impl<'a> Gate<'a> {
@@ -127,6 +133,7 @@ impl<'a> Gate<'a> {
             note: None,
             compared: BTreeSet::new(),
             remembers: false,
+            sample: None,
         }
     }
 }
@@ -232,7 +239,7 @@ impl Gate<'_> {
     pub(super) fn pass(&mut self, data: Data, order: Order) -> Result<Pass, Stop> {
         let plan = self.plan;
         let mut slots = self.prepare(data, &plan.code)?;
-        let reports = match self.sample(data.seed, order, &slots)? {
+        let reports = match self.sample(data, order, &slots)? {
             Some(reports) => reports,
             None => {
                 slots = self.prepare(data, &plan.code)?;
@@ -249,29 +256,37 @@ impl Gate<'_> {
             work.push(report.work);
             self.collect(report, sampled);
         }
-        if let Some(worst) = self.hazards.iter().min_by_key(|hazard| hazard.kind) {
-            let place = match (&worst.file, worst.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}: "),
-                _ => String::new(),
-            };
-            let detail = format!("{place}{}", worst.detail);
-            return Err(self.reject(worst.kind, detail));
-        }
+        self.fail_on_hazards()?;
         // Blocks that were left out would have changed the variables too.
         if !sampled {
             self.remembers |= self.session.keep_variables(&self.plan.code)?;
         }
         let outputs = self.contents(&slots)?;
-        let atomics = work.iter().any(uses_atomics);
+        let sample = self.sample.as_ref().filter(|_| sampled);
+        let linked = sample.filter(|sample| sample.linked);
+        let uncomparable = sample.and_then(|sample| sample.uncomparable.clone());
         Ok(Pass {
             work,
             outputs,
             slots,
             sampled,
-            comparable: !sampled
-                || (exhausted.is_none() && !atomics && self.plan.launches.len() == 1),
+            elements: linked.map(|sample| sample.elements.clone()),
+            uncomparable: exhausted.clone().or(uncomparable),
             budget_exhausted: exhausted,
         })
+    }
+
+    /// Rejects the candidate by the worst of its hazards.
+    pub(super) fn fail_on_hazards(&self) -> Result<(), Stop> {
+        let Some(worst) = self.hazards.iter().min_by_key(|hazard| hazard.kind) else {
+            return Ok(());
+        };
+        let place = match (&worst.file, worst.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}: "),
+            _ => String::new(),
+        };
+        let detail = format!("{place}{}", worst.detail);
+        Err(self.reject(worst.kind, detail))
     }
 
     fn launch(
@@ -311,14 +326,11 @@ impl Gate<'_> {
         Ok(reports)
     }
 
-    /// Some blocks of each launch, when all would take too long: one tells what a block costs, and
-    /// others follow as far as the budget goes. `None`: run everything, in fresh buffers.
-    ///
-    /// A sample of several launches shows hazards and counts work, but its result cannot be
-    /// compared: a later launch reads what all blocks of an earlier one would have written.
+    /// Some blocks of each launch, where all would take too long. `None`: run everything, in fresh
+    /// buffers.
     fn sample(
         &mut self,
-        seed: u64,
+        data: Data,
         order: Order,
         slots: &[Option<Slot>],
     ) -> Result<Option<Vec<RunReport>>, Stop> {
@@ -328,6 +340,35 @@ impl Gate<'_> {
         if together || !self.session.can_sample() || self.demands.surely_whole(plan) {
             return Ok(None);
         }
+        if self.sample.is_none() {
+            self.sample = self.choose_sample(data, order, slots)?;
+            self.refresh(data, slots)?;
+        }
+        let Some(sample) = self.sample.clone() else {
+            return Ok(None);
+        };
+        let budget = Some(self.demands.block_limit);
+        let mut reports = Vec::with_capacity(plan.launches.len());
+        for (index, blocks) in sample.blocks.into_iter().enumerate() {
+            let report = self.launch(index, slots, Blocks::Some(blocks), order, budget)?;
+            let stopped = report.stopped;
+            reports.push(report);
+            if stopped && !reports.iter().any(|report| report.budget_exhausted) {
+                break;
+            }
+        }
+        Ok(Some(reports))
+    }
+
+    /// The sample of the problem: one block of each launch tells what a block costs, the coverage of
+    /// the outputs which blocks are compared. `None` where the problem is run whole.
+    fn choose_sample(
+        &mut self,
+        data: Data,
+        order: Order,
+        slots: &[Option<Slot>],
+    ) -> Result<Option<Sample>, Stop> {
+        let plan = self.plan;
         let budget = Some(self.demands.block_limit);
         let mut reports = Vec::with_capacity(plan.launches.len());
         for (index, launch) in plan.launches.iter().enumerate() {
@@ -338,24 +379,30 @@ impl Gate<'_> {
             .iter()
             .map(|report| report.work.counters.lane_instructions)
             .collect();
+        let each = plan.launches.iter().zip(&costs);
+        let whole = each.map(|(launch, cost)| cost.saturating_mul(launch.blocks()));
+        let whole = whole.fold(0, u64::saturating_add);
         let exhausted = reports.iter().any(|report| report.budget_exhausted);
-        let linked = plan.launches.len() > 1 || reports.iter().any(|r| uses_atomics(&r.work));
-        let limit = if linked {
-            self.demands.uncomparable_limit
-        } else {
-            self.demands.whole_limit
-        };
-        let whole = |costs: u64| !exhausted && costs <= limit;
-        let Some(more) = sampling::more(plan, self.demands, seed, &costs, whole) else {
+        if !exhausted && whole <= self.demands.whole_limit {
             return Ok(None);
+        }
+        let costs = Costs {
+            blocks: &costs,
+            atomics: reports.iter().any(|report| uses_atomics(&report.work)),
         };
-        for (index, blocks) in more.into_iter().enumerate() {
-            if !blocks.is_empty() && !reports[index].stopped {
-                let report = self.launch(index, slots, Blocks::Some(blocks), order, budget)?;
-                reports[index].merge(report);
+        let mut sample = self.draw_sample(data, slots, &costs)?;
+        if sample.uncomparable.is_some() {
+            if !exhausted && whole <= self.demands.uncomparable_limit {
+                return Ok(None);
+            }
+            sample.blocks = sampling::blocks(plan, self.demands, data.seed, costs.blocks);
+        }
+        for (blocks, launch) in sample.blocks.iter_mut().zip(&plan.launches) {
+            if blocks.is_empty() {
+                blocks.push(sampling::first(launch.blocks()));
             }
         }
-        Ok(Some(reports))
+        Ok(Some(sample))
     }
 
     /// Why a block was left before its end, if one was. One that did far more than the whole
@@ -389,14 +436,17 @@ impl Gate<'_> {
         )))
     }
 
-    /// Keeps what a run found. In a sample, a block that waits for one that was left out is no
-    /// fault of the kernel.
+    /// Keeps what a run found. Where blocks that a sample depends on may have been left out, waiting
+    /// for them or reading their results is no fault of the kernel.
     fn collect(&mut self, report: RunReport, sampled: bool) {
         let launches = self.plan.launches.len();
+        let linked = uses_atomics(&report.work) || launches > 1;
+        let sample = self.sample.as_ref();
+        let open = sample.is_none_or(|sample| sample.uncomparable.is_some());
         let foreign = |kind: Verdict| {
-            let linked = uses_atomics(&report.work) || launches > 1;
             sampled
                 && linked
+                && open
                 && matches!(
                     kind,
                     Verdict::Deadlock | Verdict::Timeout | Verdict::Uninitialized

@@ -125,6 +125,7 @@ impl Work<'_> {
                 Schedule::RoundRobin => None,
                 Schedule::Random { seed } => Some(seed),
             },
+            watch: launch.watch.as_deref(),
         };
         let report = run_blocks(&context, launch);
         Outcome {

@@ -12,6 +12,7 @@ use super::mbarrier::Mbarriers;
 use super::order::Thread;
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
+use super::watch::{BlockAccesses, Watch};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::clock::Clocks;
@@ -72,6 +73,7 @@ pub(super) struct Context<'a> {
     pub(super) skip_unless: u8,
     pub(super) deadline: Option<Instant>,
     pub(super) seed: Option<u64>,
+    pub(super) watch: Option<&'a Watch>,
 }
 
 /// Which blocks of a launch wait in loops. Blocks report in rounds: what one saw before another
@@ -234,6 +236,8 @@ pub(super) struct Cta<'a> {
     pub(super) polled: bool,
     /// Times that its threads looked at a clock.
     pub(super) clock: u64,
+    /// Watched accesses of the block.
+    pub(super) accesses: BlockAccesses,
 }
 
 impl<'a> Cta<'a> {
@@ -273,6 +277,7 @@ impl<'a> Cta<'a> {
             running: 0,
             polled: false,
             clock: context.clock,
+            accesses: BlockAccesses::new(block),
         }
     }
 

@@ -3,11 +3,13 @@
 use super::access::{Place, Touch, word_mask};
 use super::cta::Cta;
 use super::warp::Warp;
+use super::watch::Access as Watched;
 use crate::hazard::global::{GlobalView, OpenChunk};
 use crate::hazard::shadow::{Access, Conflict};
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::NONE;
+use crate::lower::program::{NONE, Op};
 use crate::memory::{Allocation, Lookup};
+use ptx::skeleton::UNUSED;
 
 impl Cta<'_> {
     pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
@@ -36,6 +38,11 @@ impl Cta<'_> {
                 self.written_askew(&allocations[found.index], found.offset, t.bytes);
             }
             return None;
+        }
+        self.watch(found.index, [found.offset], t.bytes, t.write);
+        if t.write && t.needs_written {
+            // An atomic update reads what it changes, which other blocks may have put there.
+            self.watch(found.index, [found.offset], t.bytes, false);
         }
         let allocation = &allocations[found.index];
         let mask = word_mask(found.offset, t.bytes);
@@ -71,6 +78,32 @@ impl Cta<'_> {
             }
         }
         Some(Place::Global(found))
+    }
+
+    /// Notes accesses at these offsets of an allocation, where the launch is watched.
+    #[inline]
+    pub(super) fn watch(
+        &mut self,
+        allocation: usize,
+        offsets: impl IntoIterator<Item = u64>,
+        bytes: u32,
+        write: bool,
+    ) {
+        let Some(watch) = self.context.watch else {
+            return;
+        };
+        let inst = &self.context.program.code[self.pc as usize];
+        // The result of an atomic update decides nothing in a slice.
+        let decides = inst.keep & UNUSED == 0 && !matches!(inst.op, Op::Atom(_));
+        for at in offsets {
+            let access = Watched {
+                allocation,
+                bytes: at..at + u64::from(bytes),
+                write,
+                decides,
+            };
+            self.accesses.record(watch, access);
+        }
     }
 
     /// Marks the bytes of a misaligned store as written, so that a later load of them is not a second

@@ -2,12 +2,14 @@
 
 mod limits;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use limits::{check_dimensions, check_local, check_shared};
 
 use super::attempts::Work;
 use super::trace::BlockTrace;
+use super::watch::{BlockAccesses, Watch};
 use crate::arch::{Arch, LOCAL_BYTES};
 use crate::counters::Counters;
 use crate::hazard::Hazard;
@@ -142,6 +144,8 @@ pub struct Launch {
     pub clock: u64,
     /// All blocks are there at once and may wait for each other (`grid.sync()`).
     pub cooperative: bool,
+    /// Accesses to global memory that are reported block by block.
+    pub watch: Option<Arc<Watch>>,
 }
 
 /// How much of a kernel is executed: what it computes need not be known to know its way.
@@ -176,6 +180,7 @@ impl Launch {
             shared_fill: 0,
             clock: 0,
             cooperative: false,
+            watch: None,
         }
     }
 }
@@ -202,6 +207,8 @@ pub struct LaunchReport {
     pub counters: Counters,
     /// Traces of the blocks, by index, where the launch asked for them.
     pub traces: Vec<BlockTrace>,
+    /// Watched accesses of the blocks that had any, by block.
+    pub accesses: Vec<BlockAccesses>,
 }
 
 /// A launch that was refused before it ran.

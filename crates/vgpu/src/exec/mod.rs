@@ -25,6 +25,7 @@ mod transfer;
 mod rows;
 pub mod traffic;
 pub mod trace;
+pub mod watch;
 mod partial;
 mod atomics;
 mod copies;

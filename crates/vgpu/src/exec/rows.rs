@@ -377,9 +377,12 @@ impl Cta<'_> {
         words: &mut Words,
     ) -> u32 {
         let context = self.context;
-        let Some(allocation) = row.allocation.map(|i| &*context.memory.allocations[i]) else {
+        let Some(index) = row.allocation else {
             return 0;
         };
+        let allocation = &*context.memory.allocations[index];
+        let offsets = lanes(mask).map(|lane| row.at[lane]);
+        self.watch(index, offsets, kind.bytes, kind.write);
         let epoch = Epoch::of(&self.clocks);
         let checks = context.checks;
         let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);

@@ -8,6 +8,7 @@ use super::block::{Block, Progress};
 use super::cta::{Context, Spare};
 use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
 use super::trace::BlockTrace;
+use super::watch::BlockAccesses;
 use crate::counters::Counters;
 use crate::hazard::report::Collector;
 use crate::hazard::{Hazard, SourceLine};
@@ -30,6 +31,7 @@ struct Total {
     /// Lowest block that stopped, and why.
     stopped: Option<(u32, &'static str)>,
     traces: Vec<BlockTrace>,
+    accesses: Vec<BlockAccesses>,
 }
 
 /// Runs the chosen blocks.
@@ -241,6 +243,7 @@ impl Total {
             warned: std::mem::take(&mut team.warned),
             stopped: team.halted.map(|why| (team.block, why)),
             traces: team.trace.take().map(|trace| *trace).into_iter().collect(),
+            accesses: team.accesses.take().into_iter().collect(),
         });
     }
 
@@ -249,6 +252,7 @@ impl Total {
         self.found.merge(other.found);
         self.warned.merge(other.warned);
         self.traces.append(&mut other.traces);
+        self.accesses.append(&mut other.accesses);
         if let Some(this) = other.stopped {
             self.stopped = Some(self.stopped.map_or(this, |s| s.min(this)));
         }
@@ -293,6 +297,8 @@ fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport 
     warnings.truncate(launch.checks.max_hazards);
     let mut traces = total.traces;
     traces.sort_unstable_by_key(|trace| trace.block);
+    let mut accesses = total.accesses;
+    accesses.sort_unstable_by_key(|of_block| of_block.block);
     let end = match total.stopped {
         None => End::Completed,
         Some((_, why)) => End::Stopped(why.to_owned()),
@@ -303,5 +309,6 @@ fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport 
         end,
         counters: total.counters,
         traces,
+        accesses,
     }
 }

@@ -10,7 +10,8 @@ use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::module::Unsupported;
 use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
-use ptx::skeleton::{ADDRESSES, CONTROL, skeleton};
+use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
+use ptx::stores::{self, Step};
 
 /// Where a variable of a function lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +77,24 @@ impl<'a> Lower<'a> {
         let slices = skeleton(body);
         self.program.by_block |= slices.by_block;
         self.program.by_others |= slices.by_others;
-        for (i, keep) in body.instructions.iter().zip(&slices.keep) {
+        let steps = self.steps(f)?;
+        for (at, (i, keep)) in body.instructions.iter().zip(&slices.keep).enumerate() {
             starts.push(self.program.code.len() as u32);
-            self.now.keep = *keep;
-            self.instruction(i)?;
+            let step = steps.get(at).copied();
+            self.now.keep = match step {
+                None => *keep,
+                Some(Step::Touch) => UNUSED,
+                Some(_) => 0,
+            };
+            match step.unwrap_or(Step::Keep) {
+                Step::Keep | Step::Touch => self.instruction(i)?,
+                Step::Skip => {}
+                Step::Goto(to) => {
+                    self.now.guard = NONE;
+                    let (target, join) = (to as u32, NONE);
+                    self.push(Op::Branch { target, join }, Class::Control);
+                }
+            }
         }
         starts.push(self.program.code.len() as u32);
         self.now.guard = NONE;
@@ -100,6 +115,21 @@ impl<'a> Lower<'a> {
             frame.start = first;
         }
         Ok(())
+    }
+
+    /// The slice of the function that is wanted; empty where all of it is.
+    fn steps(&self, f: &'a Function<'a>) -> Result<Vec<Step>, Unsupported> {
+        let Some(roots) = self.roots else {
+            return Ok(Vec::new());
+        };
+        stores::slice(self.ast, f, roots).map_err(|refusal| {
+            let source = self.source_at(refusal.location);
+            Unsupported {
+                instruction: refusal.instruction,
+                line: refusal.line,
+                source_line: source,
+            }
+        })
     }
 
     /// The rows of a function's registers. Those that are never needed at the same time share one, so that

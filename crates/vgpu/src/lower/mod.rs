@@ -28,6 +28,7 @@ use crate::module::Unsupported;
 use program::{Constant, Extent, Inst, NONE, Op, Program};
 use ptx::ast::{Ast, Function, Instruction, Type};
 use ptx::skeleton::{ADDRESSES, CONTROL};
+use ptx::stores::Roots;
 
 /// A register-only operation chosen for an instruction.
 #[derive(Clone, Copy)]
@@ -86,6 +87,8 @@ struct Frame {
 pub(crate) struct Lower<'a> {
     ast: &'a Ast<'a>,
     globals: Globals<'a>,
+    /// The slice to lower; `None` for everything.
+    roots: Option<Roots>,
     program: Program,
     constants: HashMap<(bool, Constant), u32>,
     frames: HashMap<&'a str, Frame>,
@@ -114,15 +117,17 @@ const TRUE: u32 = 1;
 const FALSE: u32 = 2;
 const FIRST_PRED: u32 = 3;
 
-/// Lowers one entry with every function it calls.
+/// Lowers one entry with every function it calls, or the slice of it that has these roots.
 pub(crate) fn lower(
     ast: &Ast<'_>,
     globals: Globals<'_>,
     entry: &Function<'_>,
+    roots: Option<Roots>,
 ) -> Result<Program, Unsupported> {
     let mut l = Lower {
         ast,
         globals,
+        roots,
         program: Program {
             preds: FIRST_PRED,
             ..Program::default()
@@ -240,9 +245,9 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// Index plus 1 of the CUDA line of a `.loc`: the innermost frame that is not in a header of
-    /// the toolkit, because that is the line the kernel's author wrote.
-    fn source_of(&mut self, location: u32) -> u32 {
+    /// The CUDA line of a `.loc`: the innermost frame that is not in a header of the toolkit,
+    /// because that is the line the kernel's author wrote.
+    fn source_at(&self, location: u32) -> Option<SourceLine> {
         let mut at = location;
         let mut chosen = None;
         for _ in 0..64 {
@@ -268,7 +273,14 @@ impl<'a> Lower<'a> {
             }
             at = loc.inlined_at;
         }
-        let Some(line) = chosen else { return 0 };
+        chosen
+    }
+
+    /// Index plus 1 of that line among the program's; 0 where there is none.
+    fn source_of(&mut self, location: u32) -> u32 {
+        let Some(line) = self.source_at(location) else {
+            return 0;
+        };
         if let Some(index) = self.sources.get(&line) {
             return *index;
         }

@@ -248,6 +248,11 @@ impl GlobalMemory {
         self.allocations[buffer.0].init.unwritten().into_iter()
     }
 
+    /// All buffers, those of modules included, in the order of their allocation.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> + use<> {
+        (0..self.allocations.len()).map(BufferId)
+    }
+
     /// Address of the first byte.
     pub fn address(&self, buffer: BufferId) -> u64 {
         self.allocations[buffer.0].base

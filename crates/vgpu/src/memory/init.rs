@@ -127,13 +127,24 @@ impl InitMap {
         if self.all.load(Relaxed) {
             return ranges;
         }
-        for byte in 0..self.bytes {
-            if self.bits[(byte / 32) as usize].load(Relaxed) >> (byte % 32) & 1 == 1 {
+        for (cell, bits) in (0u64..).zip(&self.bits) {
+            let bits = bits.load(Relaxed);
+            let end = (cell * 32 + 32).min(self.bytes);
+            if bits == u32::MAX {
                 continue;
             }
-            match ranges.last_mut() {
-                Some(last) if last.end == byte => last.end = byte + 1,
-                _ => ranges.push(byte..byte + 1),
+            let mut byte = cell * 32;
+            while byte < end {
+                if bits >> (byte % 32) & 1 == 0 {
+                    let free = ((!(bits >> (byte % 32))).trailing_ones() as u64).min(end - byte);
+                    match ranges.last_mut() {
+                        Some(last) if last.end == byte => last.end = byte + free,
+                        _ => ranges.push(byte..byte + free),
+                    }
+                    byte += free;
+                } else {
+                    byte += 1;
+                }
             }
         }
         ranges

@@ -1,0 +1,99 @@
+//! Traces which blocks access which bytes, by executing only what decides that.
+
+use super::{VirtualGpu, hazard, launchable, no_room, refused};
+use std::sync::Arc;
+use tuner_judge::session::{AccessTrace, BlockTrace, Run, Slot, SlotRange, TraceRequest, Traced};
+use tuner_core::judgement::Judgement;
+use vgpu::{BufferId, BufferRange, Checks, HazardKind, LoadError, Module, Roots, Watch};
+
+/// Implements [`tuner_judge::session::Session::trace`].
+pub(super) fn trace(
+    gpu: &mut VirtualGpu,
+    run: &Run<'_>,
+    request: TraceRequest<'_>,
+) -> Result<Traced, Judgement> {
+    let module = gpu.module(run.code, None)?;
+    launchable(gpu.arch, &module, run)?;
+    gpu.place_variables(run.code, &module)?;
+    let roots = match request.reads {
+        true => Roots::Accesses,
+        false => Roots::Stores,
+    };
+    let slice = gpu.module(run.code, Some(roots))?;
+    if let Err(refusal) = slice.supported(&run.launch.entry) {
+        let line = refusal.source_line.map(|line| format!(", {line}"));
+        return Ok(Traced::Refused(format!(
+            "`{}` at PTX line {}{}",
+            refusal.instruction,
+            refusal.line,
+            line.unwrap_or_default()
+        )));
+    }
+    // The slice is a module of its own: its variables hold what the kernel's do.
+    let values = module.variables(&mut gpu.memory);
+    let values = values.map_err(|error| no_room(&error))?;
+    let set = slice.set_variables(&mut gpu.memory, &values);
+    set.map_err(|error| no_room(&error))?;
+    let mut watch = Watch::new(&gpu.memory, request.reads);
+    for SlotRange { slot, bytes } in request.watched {
+        watch.add(&gpu.memory, gpu.buffer(*slot), bytes);
+    }
+    let watch = Arc::new(watch);
+    let (mut launch, _) = gpu.launch(run);
+    launch.checks = Checks {
+        races: false,
+        uninitialized: false,
+        ..Checks::default()
+    };
+    launch.watch = Some(Arc::clone(&watch));
+    let report = vgpu::launch(&slice, &mut gpu.memory, gpu.arch, &launch)
+        .map_err(|error| refused(error.to_string()))?;
+    if let Some(why) = unreliable(gpu, &watch, &report) {
+        return Ok(Traced::Refused(why));
+    }
+    let slots = (0..gpu.buffers.len()).map(Slot);
+    let of = |touched: fn(&Watch, BufferId) -> bool| {
+        let found = slots.clone().filter(|slot| touched(&watch, gpu.buffer(*slot)));
+        found.collect::<Vec<Slot>>()
+    };
+    let blocks = report.accesses.iter().map(|accesses| BlockTrace {
+        block: accesses.block.into(),
+        writes: slot_ranges(gpu, &accesses.writes),
+        reads: slot_ranges(gpu, &accesses.reads),
+    });
+    Ok(Traced::Done(AccessTrace {
+        blocks: blocks.collect(),
+        hazards: report.hazards.iter().map(hazard).collect(),
+        lane_instructions: report.counters.lane_instructions,
+        deciding: of(Watch::decided),
+        written: of(Watch::was_written),
+    }))
+}
+
+/// Why a trace does not show what the kernel does, if so.
+fn unreliable(gpu: &VirtualGpu, watch: &Watch, report: &vgpu::LaunchReport) -> Option<String> {
+    let access = [HazardKind::OutOfBounds, HazardKind::Misaligned];
+    if let Some(other) = report.hazards.iter().find(|h| !access.contains(&h.kind)) {
+        return Some(format!("the addresses alone: {}", other.detail));
+    }
+    if report.accesses.iter().any(|accesses| accesses.cut) {
+        return Some("its accesses are too scattered".to_owned());
+    }
+    // A variable of the module that the kernel writes may decide what later blocks do.
+    let variable = |buffer: &BufferId| !gpu.buffers.contains(buffer);
+    let mut variables = gpu.memory.buffers().filter(variable);
+    variables
+        .any(|buffer| watch.decided(buffer) && watch.was_written(buffer))
+        .then(|| "a variable of the module decides which elements are written".to_owned())
+}
+
+fn slot_ranges(gpu: &VirtualGpu, ranges: &[BufferRange]) -> Vec<SlotRange> {
+    let slot = |range: &BufferRange| {
+        let at = gpu.buffers.iter().position(|buffer| *buffer == range.buffer)?;
+        Some(SlotRange {
+            slot: Slot(at),
+            bytes: range.bytes.clone(),
+        })
+    };
+    ranges.iter().filter_map(slot).collect()
+}

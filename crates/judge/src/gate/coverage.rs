@@ -1,0 +1,474 @@
+//! Coverage of a problem that is too large to run whole: which elements the candidate writes, and
+//! which blocks have to run so that chosen elements can be compared.
+//!
+//! All blocks of a launch are traced: only what decides control flow and store addresses is
+//! executed. An element that no block writes is a hole. The blocks that write the chosen elements
+//! ([`super::points`]) form the sample, with the blocks of the same and earlier launches whose
+//! results they read.
+
+use super::adversarial::Data;
+use super::judge::hole_detail;
+use super::naive::{Kernel, compared, without_padding};
+use super::points::{Point, choose_points};
+use super::ranges::union;
+use super::sampling::BLOCKS_MAX;
+use super::verify::{Gate, Stop};
+use crate::session::{
+    AccessTrace, BlockTrace, Blocks, Order, Run, Slot, SlotRange, TraceRequest, Traced,
+};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use tuner_core::plan::{Code, Plan, PlanLaunch, PlanReference, Role};
+use tuner_core::record::Verdict;
+
+/// Lane instructions that tracing one launch may cost: a few seconds of one core.
+const TRACE_LIMIT: u64 = 1 << 32;
+
+/// Multiple of the sample limit that blocks which depend on one another may cost.
+const LINKED_FACTOR: u64 = 4;
+
+/// Blocks that stand for a problem.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sample {
+    /// Blocks of each launch, ascending.
+    pub(super) blocks: Vec<Vec<u64>>,
+    /// Elements of each output that can be compared: all blocks that write them, and all that
+    /// those depend on, are in the sample.
+    pub(super) elements: Vec<Vec<Range<u64>>>,
+    /// Blocks depend on one another, so that only `elements` can be compared, not everything that
+    /// the sample writes.
+    pub(super) linked: bool,
+    /// Reason why nothing can be compared.
+    pub(super) uncomparable: Option<String>,
+}
+
+/// Launches of a problem with what one block of each costs, lane instructions.
+pub(super) struct Costs<'a> {
+    pub(super) blocks: &'a [u64],
+    /// Some block updates global memory atomically.
+    pub(super) atomics: bool,
+}
+
+/// The traces of all launches over all blocks.
+struct Coverage {
+    points: Vec<Point>,
+    /// For each point, the blocks of each launch that write it.
+    writers: Vec<Vec<Vec<u64>>>,
+    /// Reason why some element may be written by nobody, unseen.
+    unknown: Option<String>,
+}
+
+impl Gate<'_> {
+    /// Traces the problem and chooses the blocks of its sample.
+    ///
+    /// # Errors
+    /// An element that is never written, an access outside a buffer, a store to an input.
+    pub(super) fn draw_sample(
+        &mut self,
+        data: Data,
+        slots: &[Option<Slot>],
+        costs: &Costs<'_>,
+    ) -> Result<Sample, Stop> {
+        self.refresh(data, slots)?;
+        let coverage = self.cover(slots)?;
+        if let Some(why) = coverage.unknown {
+            return Ok(Sample {
+                uncomparable: Some(why),
+                ..Sample::default()
+            });
+        }
+        let linked = self.plan.launches.len() > 1 || costs.atomics;
+        let mut most = coverage.points.len();
+        while most > 0 {
+            let chosen = self.choose_blocks(&coverage, most, costs);
+            let sample = Sample {
+                blocks: chosen.blocks.into_iter().map(Vec::from_iter).collect(),
+                elements: chosen.elements,
+                linked,
+                uncomparable: None,
+            };
+            if !linked {
+                return Ok(sample);
+            }
+            match self.close(sample, slots, costs)? {
+                Closure::Closed(sample) => return Ok(sample),
+                Closure::TooLarge => most = chosen.points / 2,
+                Closure::Unknown(why) => {
+                    return Ok(Sample {
+                        uncomparable: Some(why),
+                        ..Sample::default()
+                    });
+                }
+            }
+        }
+        Ok(Sample {
+            uncomparable: Some("each element depends on too many blocks".to_owned()),
+            ..Sample::default()
+        })
+    }
+
+    /// Outputs and scratch as before the first launch, after blocks or traces wrote to them.
+    pub(super) fn refresh(&mut self, data: Data, slots: &[Option<Slot>]) -> Result<(), Stop> {
+        let initial = self.references.inputs(&self.keyed, data);
+        for (index, slot) in slots.iter().enumerate() {
+            let Some(slot) = *slot else { continue };
+            let argument = &self.plan.arguments[index];
+            match &initial[index] {
+                None => self.session.poison(slot, argument.element.poison())?,
+                Some(bytes) if argument.role == Role::Inout || self.session.is_overwritten(slot) => {
+                    self.session.upload_input(slot, bytes)?;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Traces every launch over all of its blocks.
+    fn cover(&mut self, slots: &[Option<Slot>]) -> Result<Coverage, Stop> {
+        let plan = self.plan;
+        let points = choose_points(plan);
+        let watched = watched_points(plan, &points, slots);
+        let mut writers = vec![vec![Vec::new(); plan.launches.len()]; points.len()];
+        let mut unknown = None;
+        let mut written: BTreeSet<Slot> = BTreeSet::new();
+        for number in 0..plan.launches.len() {
+            let request = TraceRequest {
+                watched: &watched,
+                reads: false,
+            };
+            match self.trace_all(number, slots, request)? {
+                Traced::Done(trace) => {
+                    if let Some(name) = self.undecided(&trace, slots, &written) {
+                        unknown.get_or_insert(format!(
+                            "what the kernel computes in `{name}` decides which elements it writes"
+                        ));
+                        continue;
+                    }
+                    written.extend(&trace.written);
+                    self.check_trace(&trace, slots)?;
+                    for block in &trace.blocks {
+                        for (point, range) in watched.iter().enumerate() {
+                            let hit = |write: &SlotRange| overlaps(write, range);
+                            if block.writes.iter().any(hit) {
+                                writers[point][number].push(block.block);
+                            }
+                        }
+                    }
+                }
+                Traced::Refused(why) => {
+                    unknown.get_or_insert(format!(
+                        "which elements the kernel writes cannot be traced: {why}"
+                    ));
+                }
+            }
+        }
+        self.check_holes(slots, unknown.as_ref())?;
+        Ok(Coverage {
+            points,
+            writers,
+            unknown,
+        })
+    }
+
+    /// Traces a launch over all blocks, where that is affordable.
+    fn trace_all(
+        &mut self,
+        number: usize,
+        slots: &[Option<Slot>],
+        request: TraceRequest<'_>,
+    ) -> Result<Traced, Stop> {
+        let blocks = self.plan.launches[number].blocks();
+        let one = Blocks::Some(vec![super::sampling::first(blocks)]);
+        let first = self.trace_some(number, slots, one, request)?;
+        if let Traced::Done(trace) = &first
+            && trace.lane_instructions.saturating_mul(blocks) > TRACE_LIMIT
+        {
+            let each = trace.lane_instructions;
+            return Ok(Traced::Refused(format!(
+                "its addresses alone take {blocks} blocks of {each} lane instructions"
+            )));
+        }
+        match first {
+            Traced::Done(_) => self.trace_some(number, slots, Blocks::All, request),
+            refused => Ok(refused),
+        }
+    }
+
+    fn trace_some(
+        &mut self,
+        number: usize,
+        slots: &[Option<Slot>],
+        blocks: Blocks,
+        request: TraceRequest<'_>,
+    ) -> Result<Traced, Stop> {
+        let plan = self.plan;
+        self.trace_launch(&plan.code, &plan.launches[number], slots, blocks, request)
+    }
+
+    fn trace_launch(
+        &mut self,
+        code: &Code,
+        launch: &PlanLaunch,
+        slots: &[Option<Slot>],
+        blocks: Blocks,
+        request: TraceRequest<'_>,
+    ) -> Result<Traced, Stop> {
+        Ok(self.session.trace(
+            &Run {
+                code,
+                launch,
+                plan: self.plan,
+                slots,
+                blocks,
+                order: Order::Natural,
+                budget: Some(self.demands.block_limit),
+            },
+            request,
+        )?)
+    }
+
+    /// The blocks of a reference kernel that write each point of one output, found by tracing it;
+    /// empty where it has no trace.
+    pub(super) fn trace_reference(
+        &mut self,
+        data: Data,
+        kernel: &Kernel<'_>,
+        output: usize,
+    ) -> Result<Vec<PointWriters>, Stop> {
+        let plan = self.plan;
+        let slots = self.prepare(data, kernel.code)?;
+        let points: Vec<Point> = choose_points(plan);
+        let points: Vec<Point> = points.into_iter().filter(|p| p.output == output).collect();
+        let watched = watched_points(plan, &points, &slots);
+        let request = TraceRequest {
+            watched: &watched,
+            reads: false,
+        };
+        let traced = self.trace_launch(kernel.code, kernel.launch, &slots, Blocks::All, request)?;
+        let Traced::Done(trace) = traced else {
+            return Ok(Vec::new());
+        };
+        let reliable = |slot: &Slot| {
+            let index = slots.iter().position(|own| own.as_ref() == Some(slot));
+            index.is_some_and(|index| plan.arguments[index].role == Role::Input)
+        };
+        if !trace.deciding.iter().all(reliable) {
+            return Ok(Vec::new());
+        }
+        let writers = |range: &SlotRange| {
+            let hit = |block: &&BlockTrace| block.writes.iter().any(|write| overlaps(write, range));
+            let hits = trace.blocks.iter().filter(hit);
+            hits.map(|block| block.block).collect()
+        };
+        let found = points.iter().zip(&watched).map(|(point, range)| PointWriters {
+            elements: point.elements.clone(),
+            blocks: writers(range),
+        });
+        Ok(found.collect())
+    }
+
+    /// The buffer, if any, whose contents decide a trace although they are not those of the run:
+    /// the kernel computes them, and a trace computes no data.
+    fn undecided(
+        &self,
+        trace: &AccessTrace,
+        slots: &[Option<Slot>],
+        written: &BTreeSet<Slot>,
+    ) -> Option<String> {
+        let mut deciding = trace.deciding.iter();
+        let slot = deciding.find(|slot| {
+            let index = slots.iter().position(|own| own.as_ref() == Some(*slot));
+            let role = index.map(|index| self.plan.arguments[index].role);
+            let given = matches!(role, Some(Role::Input | Role::Inout));
+            !given || trace.written.contains(slot) || written.contains(slot)
+        })?;
+        let index = slots.iter().position(|own| own.as_ref() == Some(slot))?;
+        Some(self.plan.arguments[index].name.clone())
+    }
+
+    /// Rejects a candidate that leaves its buffers or writes to its inputs, in whichever block.
+    fn check_trace(&mut self, trace: &AccessTrace, slots: &[Option<Slot>]) -> Result<(), Stop> {
+        self.hazards.extend(trace.hazards.iter().cloned());
+        self.fail_on_hazards()?;
+        for (index, argument) in self.plan.arguments.iter().enumerate() {
+            let wrote = slots[index].is_some_and(|slot| trace.written.contains(&slot));
+            if argument.role == Role::Input && wrote {
+                let detail = format!("the kernel writes to its input `{}`", argument.name);
+                return Err(self.reject(Verdict::Incorrect, detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects a candidate that leaves elements unwritten. A launch without a trace may fill holes.
+    fn check_holes(
+        &mut self,
+        slots: &[Option<Slot>],
+        unknown: Option<&String>,
+    ) -> Result<(), Stop> {
+        if unknown.is_some() {
+            return Ok(());
+        }
+        let plan = self.plan;
+        for (index, argument) in compared(plan).filter(|(_, a)| a.role == Role::Output) {
+            let holes = slots[index].and_then(|slot| self.session.unwritten(slot));
+            let holes = without_padding(argument, holes.unwrap_or_default());
+            let Some(detail) = hole_detail(plan, argument, &holes) else {
+                continue;
+            };
+            if plan.reference == PlanReference::None {
+                self.note.get_or_insert(detail);
+            } else {
+                return Err(self.reject(Verdict::Incorrect, detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks that write the first `most` points, as far as the demands allow.
+    fn choose_blocks(&self, coverage: &Coverage, most: usize, costs: &Costs<'_>) -> Chosen {
+        let launches = self.plan.launches.len();
+        let mut chosen = Chosen {
+            blocks: vec![BTreeSet::new(); launches],
+            elements: vec![Vec::new(); self.plan.compared().count()],
+            points: 0,
+        };
+        let limit = self.demands.sample_limit;
+        let mut spent = 0u64;
+        for (point, writers) in coverage.points.iter().zip(&coverage.writers) {
+            if chosen.points == most {
+                break;
+            }
+            let new: Vec<Vec<u64>> = (writers.iter().zip(&chosen.blocks))
+                .map(|(all, old)| all.iter().copied().filter(|b| !old.contains(b)).collect())
+                .collect();
+            let cost = new.iter().zip(costs.blocks);
+            let cost = cost.map(|(blocks, each)| each.saturating_mul(blocks.len() as u64));
+            let cost = cost.fold(0, u64::saturating_add);
+            let full = (new.iter().zip(&chosen.blocks))
+                .any(|(new, old)| !new.is_empty() && (old.len() + new.len()) as u64 > BLOCKS_MAX);
+            let over = spent.saturating_add(cost) > limit || full;
+            if over && chosen.points > 0 {
+                continue;
+            }
+            spent = spent.saturating_add(cost);
+            for (blocks, new) in chosen.blocks.iter_mut().zip(new) {
+                blocks.extend(new);
+            }
+            let elements = &mut chosen.elements[point.output];
+            *elements = union(elements, std::slice::from_ref(&point.elements));
+            chosen.points += 1;
+        }
+        chosen
+    }
+
+    /// Adds the blocks whose results the sample reads.
+    fn close(
+        &mut self,
+        mut sample: Sample,
+        slots: &[Option<Slot>],
+        costs: &Costs<'_>,
+    ) -> Result<Closure, Stop> {
+        let mut blocks: Vec<BTreeSet<u64>> =
+            sample.blocks.iter().map(|list| list.iter().copied().collect()).collect();
+        for reader in (0..blocks.len()).rev() {
+            if blocks[reader].is_empty() {
+                continue;
+            }
+            let list = Blocks::Some(blocks[reader].iter().copied().collect());
+            let request = TraceRequest {
+                watched: &[],
+                reads: true,
+            };
+            let trace = match self.trace_some(reader, slots, list, request)? {
+                Traced::Done(trace) => trace,
+                Traced::Refused(why) => return Ok(Closure::Unknown(why)),
+            };
+            let read = self.results_read(&trace, slots);
+            if read.is_empty() {
+                continue;
+            }
+            for writer in 0..=reader {
+                let request = TraceRequest {
+                    watched: &read,
+                    reads: false,
+                };
+                let trace = match self.trace_all(writer, slots, request)? {
+                    Traced::Done(trace) => trace,
+                    Traced::Refused(why) => return Ok(Closure::Unknown(why)),
+                };
+                let writing = trace.blocks.iter().filter(|block| !block.writes.is_empty());
+                let mut writing = writing.map(|block| block.block);
+                if writer < reader {
+                    blocks[writer].extend(writing);
+                } else if writing.any(|block| !blocks[reader].contains(&block)) {
+                    return Ok(Closure::Unknown(
+                        "blocks of one launch read one another's results".to_owned(),
+                    ));
+                }
+            }
+            let cost = blocks.iter().zip(costs.blocks);
+            let cost = cost.map(|(list, each)| each.saturating_mul(list.len() as u64));
+            let limit = self.demands.sample_limit.saturating_mul(LINKED_FACTOR);
+            if cost.fold(0, u64::saturating_add) > limit {
+                return Ok(Closure::TooLarge);
+            }
+        }
+        sample.blocks = blocks.into_iter().map(Vec::from_iter).collect();
+        Ok(Closure::Closed(sample))
+    }
+
+    /// The loads of a trace from buffers that the kernel writes.
+    fn results_read(&self, trace: &AccessTrace, slots: &[Option<Slot>]) -> Vec<SlotRange> {
+        let computed = |range: &&SlotRange| {
+            let index = slots.iter().position(|slot| *slot == Some(range.slot));
+            index.is_some_and(|index| self.plan.arguments[index].role != Role::Input)
+        };
+        let all = trace.blocks.iter().flat_map(|block| &block.reads);
+        all.filter(computed).cloned().collect()
+    }
+}
+
+/// The blocks that write a point.
+#[derive(Debug, Clone)]
+pub(super) struct PointWriters {
+    pub(super) elements: Range<u64>,
+    pub(super) blocks: Vec<u64>,
+}
+
+struct Chosen {
+    blocks: Vec<BTreeSet<u64>>,
+    elements: Vec<Vec<Range<u64>>>,
+    /// Number of points.
+    points: usize,
+}
+
+enum Closure {
+    Closed(Sample),
+    TooLarge,
+    Unknown(String),
+}
+
+/// The bytes of the points.
+pub(super) fn watched_points(
+    plan: &Plan,
+    points: &[Point],
+    slots: &[Option<Slot>],
+) -> Vec<SlotRange> {
+    let outputs: Vec<(Option<Slot>, u64)> = compared(plan)
+        .map(|(index, argument)| (slots[index], argument.element.size() as u64))
+        .collect();
+    let bytes = |point: &Point| {
+        let (slot, size) = outputs[point.output];
+        Some(SlotRange {
+            slot: slot?,
+            bytes: point.elements.start * size..point.elements.end * size,
+        })
+    };
+    points.iter().filter_map(bytes).collect()
+}
+
+pub(super) fn overlaps(one: &SlotRange, two: &SlotRange) -> bool {
+    one.slot == two.slot && one.bytes.start < two.bytes.end && two.bytes.start < one.bytes.end
+}

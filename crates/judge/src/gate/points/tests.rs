@@ -1,0 +1,42 @@
+use super::*;
+use tuner_core::element::Element;
+use tuner_core::plan::{Code, PlanReference, Role};
+
+fn plan(shape: &[u64]) -> Plan {
+    let output = PlanArgument::new("y", Element::F32, Role::Output, shape);
+    Plan::new(vec![output], Vec::new(), Code::default(), PlanReference::None)
+}
+
+fn starts(shape: &[u64]) -> Vec<u64> {
+    let points = choose_points(&plan(shape));
+    points.iter().map(|point| point.elements.start).collect()
+}
+
+#[test]
+fn both_ends_every_part_and_the_corners_of_tiles_are_among_them() {
+    let found = starts(&[1000, 1024]);
+    assert!(found.contains(&0) && found.contains(&(1000 * 1024 - 32)));
+    // The last row, and the first row and column of the last tile of 64.
+    for corner in [999 * 1024, 960 * 1024, 999 * 1024 + 960] {
+        assert!(found.contains(&corner), "{corner}");
+    }
+    let part = 1000 * 1024 / 256;
+    for stratum in 0..256u64 {
+        let range = stratum * part..(stratum + 1) * part;
+        assert!(found.iter().any(|start| range.contains(start)), "{stratum}");
+    }
+}
+
+#[test]
+fn elements_where_32_bit_offsets_overflow_come_first() {
+    let found = starts(&[3 << 30]);
+    for element in [1u64 << 29, 1 << 30, 1 << 31] {
+        let at = found.iter().position(|start| *start == element);
+        assert!(at.is_some_and(|at| at < 8), "{element} at {at:?}");
+    }
+}
+
+#[test]
+fn an_output_without_elements_has_no_points() {
+    assert!(starts(&[0, 16]).is_empty());
+}

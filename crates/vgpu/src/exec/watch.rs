@@ -1,0 +1,181 @@
+//! Which blocks write which bytes of global memory, and what they read from it.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use crate::memory::{BufferId, GlobalMemory};
+
+const DECIDED: u8 = 1;
+const WRITTEN: u8 = 2;
+
+/// Ranges that one block reports at most; a block with more says that its list is cut.
+const RANGES_MAX: usize = 1 << 16;
+
+/// Accesses that a launch reports: stores to the watched bytes and, where asked for, all loads.
+#[derive(Debug)]
+pub struct Watch {
+    /// By allocation: one bit for each watched word of 4 bytes, empty where none is.
+    words: Vec<Vec<u64>>,
+    /// By allocation: whether the launch was decided by its contents, and whether it wrote it.
+    touched: Vec<AtomicU8>,
+    reads: bool,
+}
+
+impl Watch {
+    /// Nothing is watched yet. `reads`: loads are reported too.
+    #[must_use]
+    pub fn new(memory: &GlobalMemory, reads: bool) -> Watch {
+        let count = memory.allocations.len();
+        Watch {
+            words: vec![Vec::new(); count],
+            touched: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            reads,
+        }
+    }
+
+    /// Watches bytes of a buffer.
+    pub fn add(&mut self, memory: &GlobalMemory, buffer: BufferId, bytes: &Range<u64>) {
+        let words = &mut self.words[buffer.0];
+        if words.is_empty() {
+            words.resize(memory.len(buffer).div_ceil(256) as usize, 0);
+        }
+        for word in bytes.start / 4..bytes.end.div_ceil(4) {
+            if let Some(bits) = words.get_mut((word / 64) as usize) {
+                *bits |= 1 << (word % 64);
+            }
+        }
+    }
+
+    /// Whether the launch loaded from a buffer what decides addresses or control flow.
+    #[must_use]
+    pub fn decided(&self, buffer: BufferId) -> bool {
+        self.touched[buffer.0].load(Relaxed) & DECIDED != 0
+    }
+
+    /// Whether the launch stored to a buffer.
+    #[must_use]
+    pub fn was_written(&self, buffer: BufferId) -> bool {
+        self.touched[buffer.0].load(Relaxed) & WRITTEN != 0
+    }
+
+    fn holds(&self, allocation: usize, bytes: &Range<u64>) -> bool {
+        let words = &self.words[allocation];
+        !words.is_empty()
+            && (bytes.start / 4..bytes.end.div_ceil(4)).any(|word| {
+                let bits = words.get((word / 64) as usize);
+                bits.is_some_and(|bits| bits >> (word % 64) & 1 == 1)
+            })
+    }
+}
+
+/// One lane's access.
+pub(super) struct Access {
+    pub(super) allocation: usize,
+    pub(super) bytes: Range<u64>,
+    pub(super) write: bool,
+    /// What it loads decides addresses or control flow.
+    pub(super) decides: bool,
+}
+
+/// Bytes of a buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BufferRange {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Its bytes.
+    pub bytes: Range<u64>,
+}
+
+/// Watched accesses of one block.
+#[derive(Debug, Clone, Default)]
+pub struct BlockAccesses {
+    /// The block, by linear index.
+    pub block: u32,
+    /// Stores that hit watched bytes.
+    pub writes: Vec<BufferRange>,
+    /// Loads.
+    pub reads: Vec<BufferRange>,
+    /// There were more than the lists hold.
+    pub cut: bool,
+}
+
+impl BlockAccesses {
+    pub(super) fn new(block: u32) -> BlockAccesses {
+        BlockAccesses {
+            block,
+            ..BlockAccesses::default()
+        }
+    }
+
+    /// Notes an access to an allocation.
+    pub(super) fn record(&mut self, watch: &Watch, access: Access) {
+        let Access {
+            allocation,
+            bytes,
+            write,
+            decides,
+        } = access;
+        let Some(touched) = watch.touched.get(allocation) else {
+            return;
+        };
+        let bit = match (write, decides) {
+            (true, _) => WRITTEN,
+            (false, true) => DECIDED,
+            (false, false) => 0,
+        };
+        // Reading first keeps the line shared among the threads of the host.
+        if touched.load(Relaxed) & bit != bit {
+            touched.fetch_or(bit, Relaxed);
+        }
+        let list = match write {
+            true if watch.holds(allocation, &bytes) => &mut self.writes,
+            false if watch.reads => &mut self.reads,
+            _ => return,
+        };
+        let buffer = BufferId(allocation);
+        if let Some(last) = list.last_mut()
+            && last.buffer == buffer
+            && bytes.start <= last.bytes.end
+            && last.bytes.start <= bytes.end
+        {
+            last.bytes.start = last.bytes.start.min(bytes.start);
+            last.bytes.end = last.bytes.end.max(bytes.end);
+            return;
+        }
+        if list.len() >= RANGES_MAX {
+            *list = merged(std::mem::take(list));
+            if list.len() > RANGES_MAX / 2 {
+                self.cut = true;
+                return;
+            }
+        }
+        list.push(BufferRange { buffer, bytes });
+    }
+
+    /// The accesses, sorted and merged, where there were any.
+    pub(super) fn take(&mut self) -> Option<BlockAccesses> {
+        if self.writes.is_empty() && self.reads.is_empty() {
+            return None;
+        }
+        Some(BlockAccesses {
+            block: self.block,
+            writes: merged(std::mem::take(&mut self.writes)),
+            reads: merged(std::mem::take(&mut self.reads)),
+            cut: self.cut,
+        })
+    }
+}
+
+fn merged(mut ranges: Vec<BufferRange>) -> Vec<BufferRange> {
+    ranges.sort_unstable_by_key(|range| (range.buffer, range.bytes.start));
+    let mut out: Vec<BufferRange> = Vec::new();
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if last.buffer == range.buffer && range.bytes.start <= last.bytes.end => {
+                last.bytes.end = last.bytes.end.max(range.bytes.end);
+            }
+            _ => out.push(range),
+        }
+    }
+    out
+}
