@@ -295,7 +295,7 @@ fn no_lie_gets_through() {
 fn an_output_that_nobody_wrote_is_named() {
     let detail = judge(Lie::LastRowMissing, true).unwrap_err().detail;
     assert!(
-        detail.contains("1 of 4 elements of `y` were written by nobody"),
+        detail.contains("1 of 4 elements of `y` are never written"),
         "{detail}"
     );
     assert!(detail.contains("the first is element 3"), "{detail}");

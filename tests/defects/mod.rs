@@ -48,14 +48,14 @@ fn defects_of_an_attention_kernel_are_caught() {
          3 | plain  | out_of_bounds |                       | rows beyond the end are stored
          4 | causal | incorrect     | o[                    | the causal flag is ignored
          5 | plain  | incorrect     | o[                    | the last key is dropped
-         6 | plain  | incorrect     | written by nobody     | a head is skipped
+         6 | plain  | incorrect     | never written         | a head is skipped
          7 | plain  | incorrect     | `o`                   | sums are kept in 16 bits
          8 | plain  | incorrect     | changed its input `q` | an input is changed
          9 | plain  | incorrect     | adversarial input     | no maximum is subtracted
         10 | plain  | incorrect     | NaN elsewhere         | a neighbour's key counts nothing but NaN
         11 | plain  | incorrect     | `o`                   | the scale is one per cent off
         12 | short  | uninitialized |                       | the tile's tail is read and never written
-        13 | ragged | incorrect     | written by nobody     | the grid leaves out the ragged end
+        13 | ragged | incorrect     | never written         | the grid leaves out the ragged end
         ",
     );
 }

@@ -12,7 +12,7 @@
 //! why = "a comment, where the name does not say it"
 //! edit = [["kernel", "i < N", "i < N - 1"]]     # [part, text, what stands there instead]
 //! verdict = "incorrect"                         # or a list of verdicts
-//! says = "written by nobody"                    # part of the detail of one refused row
+//! says = "never written"                    # part of the detail of one refused row
 //! where = { BLOCK = 256 }                       # only these configurations are wrong
 //! ```
 //!

@@ -40,7 +40,9 @@ pub fn post_dominators(successors: &[Vec<usize>]) -> Vec<Option<usize>> {
         }
     }
     let found = dominator.into_iter().take(end);
-    found.map(|block| Some(block).filter(|b| *b < end)).collect()
+    found
+        .map(|block| Some(block).filter(|b| *b < end))
+        .collect()
 }
 
 /// Blocks that reach the end, in reverse post-order of the reversed graph.
@@ -101,7 +103,11 @@ impl Flow {
         }
         let mut leaders: HashSet<usize> = targets.iter().flatten().copied().collect();
         leaders.insert(0);
-        leaders.extend((0..code.len()).filter(|at| ends_block(&code[*at])).map(|at| at + 1));
+        leaders.extend(
+            (0..code.len())
+                .filter(|at| ends_block(&code[*at]))
+                .map(|at| at + 1),
+        );
         let mut starts: Vec<usize> = leaders.into_iter().filter(|at| *at < code.len()).collect();
         starts.sort_unstable();
         starts.push(code.len());
@@ -182,7 +188,11 @@ fn deciders(
 ) -> Vec<Vec<usize>> {
     let end = successors.len();
     let mut found = vec![Vec::new(); end];
-    for (block, next) in successors.iter().enumerate().filter(|(_, next)| next.len() > 1) {
+    for (block, next) in successors
+        .iter()
+        .enumerate()
+        .filter(|(_, next)| next.len() > 1)
+    {
         let stop = post[block].unwrap_or(end);
         let terminator = starts[block + 1] - 1;
         for to in next {

@@ -107,7 +107,9 @@ fn stores(i: &Instruction<'_>) -> bool {
         // The destination is named first.
         "cp" => {
             let space = i.modifiers.iter().find(|m| {
-                ["global", "shared"].iter().any(|space| m.starts_with(space))
+                ["global", "shared"]
+                    .iter()
+                    .any(|space| m.starts_with(space))
             });
             has(i, "bulk") && space.is_some_and(|space| *space == "global") && !has(i, "prefetch")
         }
@@ -246,10 +248,7 @@ impl<'a> Slicer<'a> {
         self.shared |= shared;
         self.local |= local;
         for (at, i) in self.body.instructions.iter().enumerate() {
-            let writes = matches!(
-                i.opcode,
-                "st" | "stmatrix" | "cp" | "red" | "atom" | "wmma"
-            );
+            let writes = matches!(i.opcode, "st" | "stmatrix" | "cp" | "red" | "atom" | "wmma");
             let to_shared = shared && (has(i, "shared") || i.opcode == "stmatrix");
             let to_local = local && has(i, "local");
             let generic = (shared || local) && maybe_near(i) && !near(i);
@@ -277,11 +276,17 @@ fn reads_a_call(body: &Body<'_>, i: &Instruction<'_>) -> bool {
 /// Registers of an instruction's addresses and of its guard.
 fn address_registers(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
-    let addresses = i.operands.iter().filter(|o| matches!(o, Operand::Address(..)));
+    let addresses = i
+        .operands
+        .iter()
+        .filter(|o| matches!(o, Operand::Address(..)));
     addresses.for_each(|operand| super::intent::registers(operand, &mut all));
     // The stride of a matrix follows its fragment.
     if i.opcode == "wmma" {
-        i.operands.iter().skip(2).for_each(|o| super::intent::registers(o, &mut all));
+        i.operands
+            .iter()
+            .skip(2)
+            .for_each(|o| super::intent::registers(o, &mut all));
     }
     all.extend(i.guard.map(|(p, _)| p));
     all

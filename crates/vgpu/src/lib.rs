@@ -26,5 +26,5 @@ pub use exec::launch::{
 pub use exec::watch::{BlockAccesses, BufferRange, Watch};
 pub use hazard::{Hazard, HazardKind, SourceLine, Space};
 pub use memory::{BufferId, GlobalMemory, MemoryError};
-pub use ptx::stores::Roots;
 pub use module::{Entry, LoadError, Module, Parameter, Unsupported, Way};
+pub use ptx::stores::Roots;

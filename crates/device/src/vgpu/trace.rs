@@ -2,9 +2,9 @@
 
 use super::{VirtualGpu, hazard, launchable, no_room, refused};
 use std::sync::Arc;
-use tuner_judge::session::{AccessTrace, BlockTrace, Run, Slot, SlotRange, TraceRequest, Traced};
 use tuner_core::judgement::Judgement;
-use vgpu::{BufferId, BufferRange, Checks, HazardKind, LoadError, Module, Roots, Watch};
+use tuner_judge::session::{AccessTrace, BlockTrace, Run, Slot, SlotRange, TraceRequest, Traced};
+use vgpu::{BufferId, BufferRange, Checks, HazardKind, Roots, Watch};
 
 /// Implements [`tuner_judge::session::Session::trace`].
 pub(super) fn trace(
@@ -53,7 +53,9 @@ pub(super) fn trace(
     }
     let slots = (0..gpu.buffers.len()).map(Slot);
     let of = |touched: fn(&Watch, BufferId) -> bool| {
-        let found = slots.clone().filter(|slot| touched(&watch, gpu.buffer(*slot)));
+        let found = slots
+            .clone()
+            .filter(|slot| touched(&watch, gpu.buffer(*slot)));
         found.collect::<Vec<Slot>>()
     };
     let blocks = report.accesses.iter().map(|accesses| BlockTrace {
@@ -89,7 +91,10 @@ fn unreliable(gpu: &VirtualGpu, watch: &Watch, report: &vgpu::LaunchReport) -> O
 
 fn slot_ranges(gpu: &VirtualGpu, ranges: &[BufferRange]) -> Vec<SlotRange> {
     let slot = |range: &BufferRange| {
-        let at = gpu.buffers.iter().position(|buffer| *buffer == range.buffer)?;
+        let at = gpu
+            .buffers
+            .iter()
+            .position(|buffer| *buffer == range.buffer)?;
         Some(SlotRange {
             slot: Slot(at),
             bytes: range.bytes.clone(),

@@ -8,17 +8,16 @@
 
 use super::adversarial::Data;
 use super::judge::hole_detail;
-use super::naive::{Kernel, compared, without_padding};
+use super::naive::{compared, without_padding};
 use super::points::{Point, choose_points};
 use super::ranges::union;
 use super::sampling::BLOCKS_MAX;
 use super::verify::{Gate, Stop};
-use crate::session::{
-    AccessTrace, BlockTrace, Blocks, Order, Run, Slot, SlotRange, TraceRequest, Traced,
-};
+use super::writers::{watched_points, with_writers};
+use crate::session::{AccessTrace, Blocks, Order, Run, Slot, SlotRange, TraceRequest, Traced};
 use std::collections::BTreeSet;
 use std::ops::Range;
-use tuner_core::plan::{Code, Plan, PlanLaunch, PlanReference, Role};
+use tuner_core::plan::{Code, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 
 /// Lane instructions that tracing one launch may cost: a few seconds of one core.
@@ -115,7 +114,9 @@ impl Gate<'_> {
             let argument = &self.plan.arguments[index];
             match &initial[index] {
                 None => self.session.poison(slot, argument.element.poison())?,
-                Some(bytes) if argument.role == Role::Inout || self.session.is_overwritten(slot) => {
+                Some(bytes)
+                    if argument.role == Role::Inout || self.session.is_overwritten(slot) =>
+                {
                     self.session.upload_input(slot, bytes)?;
                 }
                 Some(_) => {}
@@ -129,7 +130,7 @@ impl Gate<'_> {
         let plan = self.plan;
         let points = choose_points(plan);
         let watched = watched_points(plan, &points, slots);
-        let mut writers = vec![vec![Vec::new(); plan.launches.len()]; points.len()];
+        let mut traces = vec![AccessTrace::default(); plan.launches.len()];
         let mut unknown = None;
         let mut written: BTreeSet<Slot> = BTreeSet::new();
         for number in 0..plan.launches.len() {
@@ -147,14 +148,7 @@ impl Gate<'_> {
                     }
                     written.extend(&trace.written);
                     self.check_trace(&trace, slots)?;
-                    for block in &trace.blocks {
-                        for (point, range) in watched.iter().enumerate() {
-                            let hit = |write: &SlotRange| overlaps(write, range);
-                            if block.writes.iter().any(hit) {
-                                writers[point][number].push(block.block);
-                            }
-                        }
-                    }
+                    traces[number] = trace;
                 }
                 Traced::Refused(why) => {
                     unknown.get_or_insert(format!(
@@ -164,6 +158,10 @@ impl Gate<'_> {
             }
         }
         self.check_holes(slots, unknown.as_ref())?;
+        let points = points.iter().zip(&watched);
+        let (points, writers) = points
+            .map(|(point, range)| with_writers(plan, point, range, &traces))
+            .unzip();
         Ok(Coverage {
             points,
             writers,
@@ -206,7 +204,7 @@ impl Gate<'_> {
         self.trace_launch(&plan.code, &plan.launches[number], slots, blocks, request)
     }
 
-    fn trace_launch(
+    pub(super) fn trace_launch(
         &mut self,
         code: &Code,
         launch: &PlanLaunch,
@@ -226,46 +224,6 @@ impl Gate<'_> {
             },
             request,
         )?)
-    }
-
-    /// The blocks of a reference kernel that write each point of one output, found by tracing it;
-    /// empty where it has no trace.
-    pub(super) fn trace_reference(
-        &mut self,
-        data: Data,
-        kernel: &Kernel<'_>,
-        output: usize,
-    ) -> Result<Vec<PointWriters>, Stop> {
-        let plan = self.plan;
-        let slots = self.prepare(data, kernel.code)?;
-        let points: Vec<Point> = choose_points(plan);
-        let points: Vec<Point> = points.into_iter().filter(|p| p.output == output).collect();
-        let watched = watched_points(plan, &points, &slots);
-        let request = TraceRequest {
-            watched: &watched,
-            reads: false,
-        };
-        let traced = self.trace_launch(kernel.code, kernel.launch, &slots, Blocks::All, request)?;
-        let Traced::Done(trace) = traced else {
-            return Ok(Vec::new());
-        };
-        let reliable = |slot: &Slot| {
-            let index = slots.iter().position(|own| own.as_ref() == Some(slot));
-            index.is_some_and(|index| plan.arguments[index].role == Role::Input)
-        };
-        if !trace.deciding.iter().all(reliable) {
-            return Ok(Vec::new());
-        }
-        let writers = |range: &SlotRange| {
-            let hit = |block: &&BlockTrace| block.writes.iter().any(|write| overlaps(write, range));
-            let hits = trace.blocks.iter().filter(hit);
-            hits.map(|block| block.block).collect()
-        };
-        let found = points.iter().zip(&watched).map(|(point, range)| PointWriters {
-            elements: point.elements.clone(),
-            blocks: writers(range),
-        });
-        Ok(found.collect())
     }
 
     /// The buffer, if any, whose contents decide a trace although they are not those of the run:
@@ -335,6 +293,8 @@ impl Gate<'_> {
             points: 0,
         };
         let limit = self.demands.sample_limit;
+        // An element that several blocks work on needs all of them.
+        let most_blocks = BLOCKS_MAX * if launches > 1 || costs.atomics { 8 } else { 1 };
         let mut spent = 0u64;
         for (point, writers) in coverage.points.iter().zip(&coverage.writers) {
             if chosen.points == most {
@@ -347,7 +307,7 @@ impl Gate<'_> {
             let cost = cost.map(|(blocks, each)| each.saturating_mul(blocks.len() as u64));
             let cost = cost.fold(0, u64::saturating_add);
             let full = (new.iter().zip(&chosen.blocks))
-                .any(|(new, old)| !new.is_empty() && (old.len() + new.len()) as u64 > BLOCKS_MAX);
+                .any(|(new, old)| !new.is_empty() && (old.len() + new.len()) as u64 > most_blocks);
             let over = spent.saturating_add(cost) > limit || full;
             if over && chosen.points > 0 {
                 continue;
@@ -370,8 +330,11 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         costs: &Costs<'_>,
     ) -> Result<Closure, Stop> {
-        let mut blocks: Vec<BTreeSet<u64>> =
-            sample.blocks.iter().map(|list| list.iter().copied().collect()).collect();
+        let mut blocks: Vec<BTreeSet<u64>> = sample
+            .blocks
+            .iter()
+            .map(|list| list.iter().copied().collect())
+            .collect();
         for reader in (0..blocks.len()).rev() {
             if blocks[reader].is_empty() {
                 continue;
@@ -430,13 +393,6 @@ impl Gate<'_> {
     }
 }
 
-/// The blocks that write a point.
-#[derive(Debug, Clone)]
-pub(super) struct PointWriters {
-    pub(super) elements: Range<u64>,
-    pub(super) blocks: Vec<u64>,
-}
-
 struct Chosen {
     blocks: Vec<BTreeSet<u64>>,
     elements: Vec<Vec<Range<u64>>>,
@@ -448,27 +404,4 @@ enum Closure {
     Closed(Sample),
     TooLarge,
     Unknown(String),
-}
-
-/// The bytes of the points.
-pub(super) fn watched_points(
-    plan: &Plan,
-    points: &[Point],
-    slots: &[Option<Slot>],
-) -> Vec<SlotRange> {
-    let outputs: Vec<(Option<Slot>, u64)> = compared(plan)
-        .map(|(index, argument)| (slots[index], argument.element.size() as u64))
-        .collect();
-    let bytes = |point: &Point| {
-        let (slot, size) = outputs[point.output];
-        Some(SlotRange {
-            slot: slot?,
-            bytes: point.elements.start * size..point.elements.end * size,
-        })
-    };
-    points.iter().filter_map(bytes).collect()
-}
-
-pub(super) fn overlaps(one: &SlotRange, two: &SlotRange) -> bool {
-    one.slot == two.slot && one.bytes.start < two.bytes.end && two.bytes.start < one.bytes.end
 }

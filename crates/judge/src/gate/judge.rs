@@ -46,7 +46,10 @@ impl Gate<'_> {
         }
         if let Some(why) = &pass.uncomparable {
             self.note.get_or_insert_with(|| {
-                format!("the results of problem {} were not compared: {why}", self.plan.problem)
+                format!(
+                    "the results of problem {} were not compared: {why}",
+                    self.plan.problem
+                )
             });
             return Ok(());
         }
@@ -327,7 +330,10 @@ pub(super) fn hole_detail(
         .iter()
         .map(|hole| (hole.end - hole.start).div_ceil(size))
         .sum();
-    let grids = plan.launches.iter().map(|launch| launch.blocks().to_string());
+    let grids = plan
+        .launches
+        .iter()
+        .map(|launch| launch.blocks().to_string());
     Some(format!(
         "{missing} of {count} elements of `{}` are never written; the first is element {first}; blocks \
          launched: {} (problem {})",

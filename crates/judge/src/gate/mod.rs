@@ -28,6 +28,7 @@ pub mod tolerance;
 mod trials;
 pub mod verify;
 mod verified;
+mod writers;
 pub mod wanted;
 
 pub use keys::expectation;

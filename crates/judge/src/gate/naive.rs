@@ -3,13 +3,13 @@
 
 use super::adversarial::Data;
 use super::compare;
-use super::coverage::PointWriters;
 use super::oracle::OracleError;
 use super::ranges::{changed, outside, overlap, union};
 use super::sampling::{self, COMPARED_MAX, thin};
 use super::tiling::{Tiling, spread};
 use super::verify::{Gate, Pass, Stop};
 use super::wanted::Rule;
+use super::writers::PointWriters;
 use crate::session::{Blocks, Order, Run, RunReport, Slot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

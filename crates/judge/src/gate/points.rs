@@ -68,7 +68,11 @@ fn points_of_output(argument: &PlanArgument) -> Vec<Range<u64>> {
     rng.shuffle(&mut starts[fixed..]);
     let mut seen = std::collections::HashSet::new();
     starts.retain(|start| seen.insert(*start));
-    let end = |start: u64| (start + RUN).min(count).min((start / columns + 1) * columns);
+    let end = |start: u64| {
+        (start + RUN)
+            .min(count)
+            .min((start / columns + 1) * columns)
+    };
     starts.into_iter().map(|start| start..end(start)).collect()
 }
 

@@ -59,7 +59,10 @@ fn a_work_queue_has_no_slice() {
     let body = "ld.param.u64 %rd1, [p];\natom.global.add.u32 %r1, [%rd1], 1;\n\
         mul.wide.u32 %rd2, %r1, 4;\nst.global.f32 [%rd2], %f1;";
     let refused = slice_of(body, Roots::Stores).expect_err("a queue");
-    assert!(refused.instruction.starts_with("atom.global.add.u32 ("), "{refused:?}");
+    assert!(
+        refused.instruction.starts_with("atom.global.add.u32 ("),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -11,12 +11,10 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
         let block = blocks.of_pc[pc] as usize;
         // Lanes that would only meet to exit together exit at once, so that a barrier that the
         // others wait at need not wait for them.
-        let join = post[block]
-            .map(|b| blocks.starts[b])
-            .filter(|join| {
-                let first = &code[*join as usize];
-                !(matches!(first.op, Op::Exit) && first.guard == NONE)
-            });
+        let join = post[block].map(|b| blocks.starts[b]).filter(|join| {
+            let first = &code[*join as usize];
+            !(matches!(first.op, Op::Exit) && first.guard == NONE)
+        });
         let join = join.unwrap_or(NONE);
         match &mut code[pc].op {
             Op::Branch { join: j, .. } | Op::BranchTable { join: j, .. } => *j = join,

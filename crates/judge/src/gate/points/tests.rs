@@ -4,7 +4,12 @@ use tuner_core::plan::{Code, PlanReference, Role};
 
 fn plan(shape: &[u64]) -> Plan {
     let output = PlanArgument::new("y", Element::F32, Role::Output, shape);
-    Plan::new(vec![output], Vec::new(), Code::default(), PlanReference::None)
+    Plan::new(
+        vec![output],
+        Vec::new(),
+        Code::default(),
+        PlanReference::None,
+    )
 }
 
 fn starts(shape: &[u64]) -> Vec<u64> {

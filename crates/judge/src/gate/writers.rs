@@ -1,0 +1,110 @@
+//! The blocks of a launch that write the points of a sample.
+
+use super::adversarial::Data;
+use super::naive::{Kernel, compared};
+use super::points::{Point, choose_points};
+use super::verify::{Gate, Stop};
+use crate::session::{AccessTrace, Blocks, Slot, SlotRange, TraceRequest, Traced};
+use std::ops::Range;
+use tuner_core::plan::{Plan, Role};
+
+/// The blocks that write a point.
+#[derive(Debug, Clone)]
+pub(super) struct PointWriters {
+    pub(super) elements: Range<u64>,
+    pub(super) blocks: Vec<u64>,
+}
+
+impl Gate<'_> {
+    /// The blocks of a reference kernel that write each point of one output, found by tracing it;
+    /// empty where it has no trace.
+    pub(super) fn trace_reference(
+        &mut self,
+        data: Data,
+        kernel: &Kernel<'_>,
+        output: usize,
+    ) -> Result<Vec<PointWriters>, Stop> {
+        let plan = self.plan;
+        let slots = self.prepare(data, kernel.code)?;
+        let points: Vec<Point> = choose_points(plan);
+        let points: Vec<Point> = points.into_iter().filter(|p| p.output == output).collect();
+        let watched = watched_points(plan, &points, &slots);
+        let request = TraceRequest {
+            watched: &watched,
+            reads: false,
+        };
+        let traced = self.trace_launch(kernel.code, kernel.launch, &slots, Blocks::All, request)?;
+        let Traced::Done(trace) = traced else {
+            return Ok(Vec::new());
+        };
+        let reliable = |slot: &Slot| {
+            let index = slots.iter().position(|own| own.as_ref() == Some(slot));
+            index.is_some_and(|index| plan.arguments[index].role == Role::Input)
+        };
+        if !trace.deciding.iter().all(reliable) {
+            return Ok(Vec::new());
+        }
+        let traces = [trace];
+        let found = points.iter().zip(&watched).map(|(point, range)| {
+            let (point, mut writers) = with_writers(plan, point, range, &traces);
+            PointWriters {
+                elements: point.elements,
+                blocks: writers.swap_remove(0),
+            }
+        });
+        Ok(found.collect())
+    }
+}
+
+/// The bytes of the points.
+pub(super) fn watched_points(
+    plan: &Plan,
+    points: &[Point],
+    slots: &[Option<Slot>],
+) -> Vec<SlotRange> {
+    let outputs: Vec<(Option<Slot>, u64)> = compared(plan)
+        .map(|(index, argument)| (slots[index], argument.element.size() as u64))
+        .collect();
+    let bytes = |point: &Point| {
+        let (slot, size) = outputs[point.output];
+        Some(SlotRange {
+            slot: slot?,
+            bytes: point.elements.start * size..point.elements.end * size,
+        })
+    };
+    points.iter().filter_map(bytes).collect()
+}
+
+/// The blocks of each launch that write the first element of a point, and the part of the point
+/// that the same blocks write: each of its elements may be another block's.
+pub(super) fn with_writers(
+    plan: &Plan,
+    point: &Point,
+    watched: &SlotRange,
+    traces: &[AccessTrace],
+) -> (Point, Vec<Vec<u64>>) {
+    let size = plan.compared().nth(point.output);
+    let size = size.map_or(1, |argument| argument.element.size() as u64);
+    let first = watched.bytes.start..watched.bytes.start + size;
+    let mut end = watched.bytes.end;
+    let mut writers = vec![Vec::new(); traces.len()];
+    for (writers, trace) in writers.iter_mut().zip(traces) {
+        for block in &trace.blocks {
+            let here =
+                |write: &&SlotRange| write.slot == watched.slot && write.bytes.end > first.start;
+            let Some(write) = block.writes.iter().find(here) else {
+                continue;
+            };
+            if write.bytes.start < first.end {
+                end = end.min(write.bytes.end);
+                writers.push(block.block);
+            } else {
+                end = end.min(write.bytes.start);
+            }
+        }
+    }
+    let length = (end - watched.bytes.start) / size;
+    let elements = point.elements.start..point.elements.start + length.max(1);
+    let output = point.output;
+    (Point { output, elements }, writers)
+}
