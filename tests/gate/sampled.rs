@@ -12,7 +12,7 @@ use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::{Demands, Evidence, verify};
 use tuner_judge::judgement::TimedJudgement;
-use tuner_judge::session::{Run, RunReport, Session, Slot};
+use tuner_judge::session::{Run, RunReport, Session, Slot, TraceRequest, Traced};
 
 /// `y[i] = factor * x[i]` after so many rounds of a loop, factors as PTX writes them.
 fn code(entry: &str, loops: u32, factor: &str) -> Code {
@@ -94,6 +94,13 @@ impl Session for Counting {
     fn can_sample(&self) -> bool {
         self.gpu.can_sample()
     }
+    fn trace(&mut self, run: &Run<'_>, request: TraceRequest<'_>) -> Result<Traced, Judgement> {
+        let traced = self.gpu.trace(run, request)?;
+        if let Traced::Done(trace) = &traced {
+            self.lane_instructions += trace.lane_instructions;
+        }
+        Ok(traced)
+    }
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let report = self.gpu.run(run)?;
         self.lane_instructions += report.work.counters.lane_instructions;
@@ -149,6 +156,7 @@ fn a_reference_that_cannot_be_afforded_is_said_to_be_missing() {
         whole_limit: 20_000_000,
         sample_limit: 1_000_000,
         block_limit: 10_000,
+        reference_block_limit: 10_000,
         ..Demands::default()
     };
     let (found, work) = verified(&plan(1 << 20, [100, 1_000_000], TWO), &demands);

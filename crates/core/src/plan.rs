@@ -184,6 +184,10 @@ pub struct Plan {
     /// Code of the kernels that fill arguments (`Fill::Kernel`), where there are some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generators: Option<Code>,
+    /// Whole numbers above 1 among the values of the space's parameters, ascending: tiles of these
+    /// sizes may have faults at their edges.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tile_sizes: Vec<u64>,
 }
 
 impl Plan {
@@ -211,6 +215,7 @@ impl Plan {
             bytes: None,
             variables: Vec::new(),
             generators: None,
+            tile_sizes: Vec::new(),
         }
     }
 }

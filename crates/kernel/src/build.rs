@@ -26,6 +26,9 @@ pub struct PlanBuilder {
     scaled: ScaledCheck,
 }
 
+/// Tile sizes that a plan carries at most: a parameter may have thousands of values.
+const TILE_SIZES_MAX: usize = 64;
+
 /// A candidate that can be handed to a device.
 #[derive(Debug, Clone)]
 pub struct Built {
@@ -351,6 +354,18 @@ impl PlanBuilder {
         Ok(reference.map(|_| ()).map_err(|failed| failed.detail))
     }
 
+    /// Whole numbers above 1 among the values of the parameters, ascending; of many, an even choice.
+    fn tile_sizes(&self) -> Vec<u64> {
+        let values = self.kernel.spec.parameters.iter().flat_map(|p| p.values.iter());
+        let whole = values.filter_map(|value| match value {
+            Value::Int(value) => u64::try_from(*value).ok().filter(|size| *size > 1),
+            _ => None,
+        });
+        let all: std::collections::BTreeSet<u64> = whole.collect();
+        let step = all.len().div_ceil(TILE_SIZES_MAX).max(1);
+        all.into_iter().step_by(step).collect()
+    }
+
     fn plan(&self, bound: Bound, image: &Image, reference: PlanReference) -> Plan {
         let gate = &self.kernel.spec.gate;
         let mut launches = bound.launches;
@@ -366,6 +381,7 @@ impl PlanBuilder {
             arguments: bound.arguments,
             variables: bound.variables,
             generators: None,
+            tile_sizes: self.tile_sizes(),
             launches,
             code: code(image),
             reference,

@@ -29,6 +29,9 @@ tuner_core::with_defaults! {
         /// Warp instructions that one block of a sample may execute: what takes longer is left where it
         /// is, for one block may hold the work of a whole problem.
         pub block_limit: u64 = 1 << 24,
+        /// Warp instructions that one block of the reference may execute at least: it runs once for
+        /// all candidates, and one block may compute a whole row.
+        pub reference_block_limit: u64 = 1 << 25,
     }
 }
 

@@ -21,10 +21,6 @@ use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role
 /// once for all of them.
 const REFERENCE_LIMIT_FACTOR: u64 = 3;
 
-/// Warp instructions that a block of the reference may execute at least: it runs once for all
-/// candidates, and one block may compute a whole row.
-const REFERENCE_BLOCK_LIMIT: u64 = 1 << 27;
-
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
 const PROVEN_ELEMENTS: u64 = 2048;
 
@@ -233,7 +229,7 @@ impl Gate<'_> {
     /// Runs one block to see what it costs and how the blocks share the outputs.
     fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Naive, Stop> {
         let block = sampling::first(kernel.launch.blocks());
-        let budget = Some(self.demands.block_limit.max(REFERENCE_BLOCK_LIMIT));
+        let budget = Some(self.demands.block_limit.max(self.demands.reference_block_limit));
         let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
         let counters = report.work.counters;
         let mut naive = Naive {

@@ -22,7 +22,10 @@ pub(super) struct Point {
 
 /// The points of a plan, the most telling first.
 pub(super) fn choose_points(plan: &Plan) -> Vec<Point> {
-    let outputs: Vec<Vec<Range<u64>>> = plan.compared().map(points_of_output).collect();
+    let outputs: Vec<Vec<Range<u64>>> = plan
+        .compared()
+        .map(|argument| points_of_output(argument, &plan.tile_sizes))
+        .collect();
     let longest = outputs.iter().map(Vec::len).max().unwrap_or(0);
     let mut points = Vec::new();
     // Outputs take turns: each gets its first points before any gets its last.
@@ -36,7 +39,7 @@ pub(super) fn choose_points(plan: &Plan) -> Vec<Point> {
     points
 }
 
-fn points_of_output(argument: &PlanArgument) -> Vec<Range<u64>> {
+fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u64>> {
     let size = argument.element.size() as u64;
     let count = argument.bytes() / size;
     if count == 0 {
@@ -53,7 +56,7 @@ fn points_of_output(argument: &PlanArgument) -> Vec<Range<u64>> {
         let part = (count / DRAWN).max(1);
         (stratum * part + rng.next() % part).min(count - 1)
     });
-    let mut corners = corners(rows, columns).into_iter();
+    let mut corners = corners(rows, columns, tile_sizes).into_iter();
     // Corners of tiles find faults at edges, drawn elements all others.
     loop {
         let (corner, element) = (corners.next(), drawn.next());
@@ -77,11 +80,12 @@ fn points_of_output(argument: &PlanArgument) -> Vec<Range<u64>> {
 }
 
 /// First elements of the tiles beside the near and the far corner, for tiles of 2^k and 3 * 2^k
-/// rows and columns.
-fn corners(rows: u64, columns: u64) -> Vec<u64> {
+/// rows and columns and of the given sizes.
+fn corners(rows: u64, columns: u64, tile_sizes: &[u64]) -> Vec<u64> {
     let mut found = vec![(rows - 1) * columns, columns - 1];
     let sizes = (3..40).flat_map(|k| [1u64 << k, 3u64 << (k - 1)]);
-    for tile in sizes.take_while(|tile| *tile < rows.max(columns)) {
+    let sizes = sizes.chain(tile_sizes.iter().copied());
+    for tile in sizes.filter(|tile| *tile < rows.max(columns)) {
         let last_row = rows / tile * tile;
         let last_column = columns / tile * tile;
         let row_edges = [tile - 1, tile, last_row.saturating_sub(1), last_row];

@@ -45,3 +45,14 @@ fn elements_where_32_bit_offsets_overflow_come_first() {
 fn an_output_without_elements_has_no_points() {
     assert!(starts(&[0, 16]).is_empty());
 }
+
+#[test]
+fn the_edges_of_tiles_of_the_space_are_among_them() {
+    let mut plan = plan(&[1000, 1024]);
+    plan.tile_sizes = vec![80];
+    let points = choose_points(&plan);
+    for edge in [79 * 1024, 80 * 1024, 960 * 1024, 960] {
+        let held = points.iter().any(|point| point.elements.start == edge);
+        assert!(held, "{edge}");
+    }
+}

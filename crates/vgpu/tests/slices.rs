@@ -1,0 +1,58 @@
+//! Slices of kernels: which blocks write watched bytes, without what they compute.
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a failure is a panic")]
+
+use std::sync::Arc;
+use vgpu::{Arch, Arg, End, GlobalMemory, Launch, LaunchReport, Module, Roots, Watch, launch};
+
+const PTX: &str = include_str!("ptx/basic.ptx");
+
+fn saxpy(roots: Roots, watched: u64) -> (LaunchReport, u64) {
+    let mut memory = GlobalMemory::new(1 << 20);
+    let x = memory.alloc(4000, "x").unwrap();
+    let y = memory.alloc(4000, "y").unwrap();
+    for buffer in [x, y] {
+        memory.write(buffer, 0, &[0; 4000]);
+    }
+    let module = Module::load_slice(PTX, roots).unwrap();
+    let mut watch = Watch::new(&memory, roots == Roots::Accesses);
+    watch.add(&memory, y, &(watched * 4..watched * 4 + 4));
+    let args = vec![
+        Arg::Buffer(x),
+        Arg::Buffer(y),
+        Arg::Bytes(2.0f32.to_le_bytes().to_vec()),
+        Arg::Bytes(1000i32.to_le_bytes().to_vec()),
+    ];
+    let mut l = Launch::new("saxpy", [8, 1, 1], [128, 1, 1], args);
+    l.checks.races = false;
+    l.checks.uninitialized = false;
+    l.watch = Some(Arc::new(watch));
+    let report = launch(&module, &mut memory, Arch::by_name("h100").unwrap(), &l).unwrap();
+    let reads = report.accesses.iter().flat_map(|block| &block.reads);
+    let bytes = reads.map(|read| read.bytes.end - read.bytes.start).sum();
+    (report, bytes)
+}
+
+#[test]
+fn a_slice_tells_which_block_writes_an_element() {
+    let (report, _) = saxpy(Roots::Stores, 700);
+    assert_eq!(report.end, End::Completed);
+    assert!(report.hazards.is_empty());
+    let blocks: Vec<u32> = report.accesses.iter().map(|block| block.block).collect();
+    assert_eq!(blocks, [5]);
+    assert!(report.accesses[0].writes[0].bytes.contains(&2800));
+}
+
+#[test]
+fn a_slice_of_all_accesses_reports_loads_too() {
+    let (report, bytes) = saxpy(Roots::Accesses, 0);
+    assert_eq!(report.accesses.len(), 8);
+    // Both buffers are loaded once.
+    assert_eq!(bytes, 8000);
+}
+
+#[test]
+fn a_slice_executes_less_than_the_kernel() {
+    let (whole, _) = saxpy(Roots::Accesses, 0);
+    let (stores, _) = saxpy(Roots::Stores, 0);
+    assert!(stores.counters.lane_instructions < whole.counters.lane_instructions);
+}
