@@ -9,6 +9,7 @@ mod parser;
 mod body;
 pub mod contract;
 pub mod intent;
+pub mod pointers;
 pub mod sharing;
 pub mod skeleton;
 pub mod structs;

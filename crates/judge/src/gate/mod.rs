@@ -8,6 +8,7 @@
 pub mod adversarial;
 pub mod compare;
 mod demands;
+mod expected;
 pub mod generate;
 mod held;
 mod judge;

@@ -42,6 +42,29 @@ impl Image {
         let known = self.symbols.get(entry);
         known.map_or_else(|| entry.to_owned(), Clone::clone)
     }
+
+    /// Hash of the PTX without comments, line information and debug sections: equal for programs
+    /// that execute the same instructions.
+    #[must_use]
+    pub fn ptx_hash(&self) -> ContentHash {
+        ContentHash::of(executed_lines(&self.ptx).map(str::as_bytes))
+    }
+}
+
+/// The lines of a PTX text without comment lines, `.loc`, `.file` and `.section { … }`.
+fn executed_lines(ptx: &str) -> impl Iterator<Item = &str> {
+    let mut in_section = false;
+    ptx.lines().map(str::trim).filter(move |line| {
+        let begins = line.starts_with(".section");
+        let left_out = in_section || begins || line.is_empty();
+        if in_section || begins {
+            in_section = !line.contains('}');
+        }
+        !left_out
+            && !["//", ".loc", ".file"]
+                .iter()
+                .any(|word| line.starts_with(word))
+    })
 }
 
 /// The source was refused; `log` has the template's own path and lines.

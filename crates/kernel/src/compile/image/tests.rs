@@ -1,4 +1,4 @@
-use super::{RawResult, RawStatus, restore_paths};
+use super::{RawResult, RawStatus, executed_lines, restore_paths};
 use std::path::Path;
 
 #[test]
@@ -21,4 +21,14 @@ fn parts_that_are_no_result_are_refused() {
     let head = serde_json::to_vec(&result.head).unwrap();
     let parts = vec![head, result.ptx.clone(), result.cubin.clone()];
     assert_eq!(RawResult::from_parts(parts), Some(result));
+}
+
+#[test]
+fn line_information_comments_and_debug_sections_are_not_executed() {
+    let bare = ".version 8.0\nadd.s32 %r1, %r2, 1;\nret;\n";
+    let ptx = "//\n.version 8.0\n\t.file\t1 \"a.cu\"\n\t.loc\t1 2 3, function_name $L1, inlined_at 1 5 7\n\
+               \tadd.s32 \t%r1, %r2, 1;\n\tret;\n\t.section\t.debug_str\n\t{\n$L1:\n.b8 1,2\n\t}\n";
+    let ptx = ptx.replace("\tadd.s32 \t", "add.s32 ");
+    let lines: Vec<_> = executed_lines(&ptx).collect();
+    assert_eq!(lines, bare.lines().collect::<Vec<_>>());
 }
