@@ -471,6 +471,9 @@ pub(crate) struct Program {
     pub(crate) shared: Vec<Extent>,
     pub(crate) dynamic_at: u32,
     pub(crate) uses_dynamic: bool,
+    /// Bytes from `dynamic_at` on that there are whatever the launch gives: those of an `.extern` array
+    /// that has a size.
+    pub(crate) dynamic_least: u32,
     /// Local bytes a thread, then the bytes of call parameters behind them.
     pub(crate) local_bytes: u32,
     pub(crate) param_bytes: u32,

@@ -1,4 +1,4 @@
-use super::{RawResult, RawStatus, executed_lines, restore_paths};
+use super::{RawResult, RawStatus, executed_lines, restore_paths, with_external_arrays};
 use std::path::Path;
 
 #[test]
@@ -31,4 +31,21 @@ fn line_information_comments_and_debug_sections_are_not_executed() {
     let ptx = ptx.replace("\tadd.s32 \t", "add.s32 ");
     let lines: Vec<_> = executed_lines(&ptx).collect();
     assert_eq!(lines, bare.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_shared_array_that_the_source_declares_extern_is_extern_in_ptx_too() {
+    let log = "k.cu(3): warning #20044-D: extern declaration of the entity s is treated as a static \
+               definition\n";
+    let ptx =
+        "\t// demoted variable\n\t.shared .align 4 .b8 s[4096];\n\t.shared .align 4 .b8 ss[8];\n";
+    let marked = with_external_arrays(ptx, log);
+    assert_eq!(
+        marked,
+        ptx.replace(
+            "\t.shared .align 4 .b8 s[",
+            ".extern .shared .align 4 .b8 s["
+        )
+    );
+    assert_eq!(with_external_arrays(ptx, ""), ptx);
 }
