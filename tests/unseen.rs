@@ -117,9 +117,9 @@ fn counters_of_loops_zeroed_buffers_and_real_divisions_are_read_from_the_host() 
 #include <cuda_runtime.h>
 #define N 1024
 #define STEPS 100
-__global__ void step(const float* source, float* field, int* done, int t, float scale, float inverse) {
+__global__ void step(const float* source, float* field, int* done, int t, float scale, float inverse, int n) {
   int i = blockIdx.x * 256 + threadIdx.x;
-  if (i < N) field[i] += source[t] * scale * inverse;
+  if (i < N && i < n) field[i] += source[t] * scale * inverse;
   if (atomicAdd(done, 1) == N - 1) *done = 0;
 }
 void go(int n) {
@@ -131,7 +131,7 @@ void go(int n) {
   float height = 0.016f;
   float scale = height / n;
   float inverse = 1.0f / scale;
-  for (int t = 0; t < STEPS; t++) step<<<N / 256, 256>>>(source, field, done, t, scale, inverse);
+  for (int t = 0; t < STEPS; t++) step<<<N / 256, 256>>>(source, field, done, t, scale, inverse, n);
 }
 ";
     let (_, space) = adopted(kernel, "step", &[]);

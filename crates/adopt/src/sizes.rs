@@ -69,7 +69,10 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
         .collect();
     // What the file says of the grid has no value with these sizes.
     let names = all_names(plan, &of_file(plan));
-    let fails = |extent: &Expr| extent.value(&names).is_none_or(|value| value < 1);
+    let fails = |extent: &Expr| {
+        let value = extent.value(&names);
+        value.map_or(!extent.is_real(), |value| value < 1)
+    };
     if plan.grid.iter().any(fails) {
         plan.grid = guessed_grid(plan, all.as_ref());
         plan.guessed_launch.push("grid");
@@ -79,6 +82,11 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
         let extents = plan.grid.iter().chain(&plan.block).cloned();
         extents.reduce(|whole, extent| Expr::binary("*", whole, extent))
     };
+    // Data do not shrink where fewer threads do more each.
+    let threads = threads.map(|threads| match (threads.number(), threads.value(&names)) {
+        (None, Some(value)) => Expr::call("max", vec![threads, Expr::Number(value)]),
+        _ => threads,
+    });
     plan.shared = plan.shared.take().map(plain);
     for argument in &mut plan.arguments {
         argument.value = argument.value.take().map(plain);

@@ -4,7 +4,7 @@ use super::{Known, MAX_PARAMETERS, Plan, Proposed};
 use crate::cut::{self, neighbours};
 use crate::expr::Expr;
 use crate::host::{Branch, Host, Launch};
-use crate::unit::Unit;
+use crate::unit::{Kind, Unit};
 use std::collections::BTreeSet;
 
 /// Threads that a block has at most.
@@ -125,7 +125,9 @@ impl Plan {
             self.block = Vec::new();
         }
         let kept = cut::reach(known.unit, item, &BTreeSet::new());
-        let code = kept.into_iter().map(|at| {
+        // Other branches may have a kernel of the same name.
+        let others = |at: &usize| *at == item || known.unit.item(*at).kind != Kind::Kernel;
+        let code = kept.into_iter().filter(others).map(|at| {
             let item = known.unit.item(at);
             known.unit.file(item.file).code(&item.at)
         });

@@ -1,7 +1,9 @@
 //! The tuner's side: starts the worker, sends requests, keeps deadlines, restarts it.
 
+mod patience;
 mod settings;
 
+use patience::Patience;
 pub use settings::{Settings, WorkerError};
 
 use super::protocol::{
@@ -337,7 +339,7 @@ impl Worker {
             .send(&slices)
             .map_err(|error| WorkerError::Failed(error.to_string()))?;
         let mut corrupted = false;
-        let mut patience = Patience::new(running);
+        let mut patience = Patience::new(running.processor_time());
         let answer = loop {
             let limits = Limits {
                 within: self.settings.deadline(step),
@@ -345,7 +347,9 @@ impl Worker {
             };
             let parts = match running.receive(limits) {
                 Ok(parts) => parts,
-                Err(Failure::Late) if patience.goes_on(running, limits.within) => continue,
+                Err(Failure::Late) if patience.goes_on(running.processor_time(), limits.within) => {
+                    continue;
+                }
                 Err(Failure::Late) => {
                     let limit = limits.within.as_secs_f64();
                     let why = format!("no answer within {limit} s ({step:?}); worker killed");
@@ -359,7 +363,7 @@ impl Worker {
             match from_json(&parts) {
                 Ok(Response::Begins(next)) => {
                     step = next;
-                    patience = Patience::new(running);
+                    patience = Patience::new(running.processor_time());
                 }
                 Ok(Response::Corrupted(_)) => corrupted = true,
                 Ok(Response::Lost(why)) => break Answer::Lost(why),
@@ -368,46 +372,6 @@ impl Worker {
             }
         };
         Ok((answer, corrupted))
-    }
-}
-
-/// How often a step's time is granted anew to a worker that a busy machine keeps from working.
-const EXTENSIONS: u32 = 9;
-/// A worker that had at least this share of a step's time on a processor used it.
-const BUSY_SHARE: f64 = 0.8;
-/// One that had less than this share does nothing.
-const IDLE_SHARE: f64 = 0.01;
-
-/// Time that a step is granted: what it has of a processor counts, so that a busy machine makes no
-/// hang of a slow step.
-struct Patience {
-    /// Processor time at the step's beginning, and when it was looked at last.
-    begun: Option<Duration>,
-    seen: Option<Duration>,
-    extensions: u32,
-}
-
-impl Patience {
-    fn new(worker: &Process) -> Self {
-        let begun = worker.processor_time();
-        Self {
-            begun,
-            seen: begun,
-            extensions: 0,
-        }
-    }
-
-    /// Whether a worker that is late is waited for once more: it works, and had less than the step's
-    /// time.
-    fn goes_on(&mut self, worker: &Process, within: Duration) -> bool {
-        let now = worker.processor_time();
-        let since = |then: Option<Duration>| Some(now?.saturating_sub(then?));
-        let (used, lately) = (since(self.begun), since(self.seen));
-        self.seen = now;
-        self.extensions += 1;
-        let busy = used.is_none_or(|used| used >= within.mul_f64(BUSY_SHARE));
-        let idle = lately.is_none_or(|lately| lately < within.mul_f64(IDLE_SHARE));
-        !busy && !idle && self.extensions <= EXTENSIONS
     }
 }
 

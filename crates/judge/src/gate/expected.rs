@@ -25,6 +25,14 @@ enum Constant {
 }
 
 impl ExpectedValues {
+    /// Of values that nobody looked at: they are taken to prove something.
+    pub(super) fn unknown() -> Self {
+        Self {
+            finite: 1,
+            constant: Constant::Varied,
+        }
+    }
+
     /// Adds one value.
     pub(super) fn add(&mut self, value: f64) {
         self.finite += u64::from(value.is_finite());

@@ -216,7 +216,10 @@ impl References {
     ) -> ExpectedValues {
         match made {
             Some(made) => *self.expected.entry(key).insert_entry(made).get(),
-            None => self.expected.get(&key).copied().unwrap_or_default(),
+            None => {
+                let known = self.expected.get(&key).copied();
+                known.unwrap_or_else(ExpectedValues::unknown)
+            }
         }
     }
 

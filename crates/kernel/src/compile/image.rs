@@ -68,7 +68,13 @@ fn with_external_arrays(ptx: &str, log: &str) -> String {
     }
     let is_one = |line: &str| {
         let symbol = line.split('[').next()?.rsplit(char::is_whitespace).next()?;
-        let spelled = shown(symbol);
+        // A plain name may be the mangled one of a type.
+        let mangled = symbol.starts_with("_Z");
+        let spelled = if mangled {
+            shown(symbol)
+        } else {
+            symbol.to_owned()
+        };
         let own = |name: &&str| spelled == **name || spelled.ends_with(&format!("::{name}"));
         line.trim_start()
             .starts_with(".shared")

@@ -12,7 +12,6 @@ use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
 use sass_machine::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Instant;
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
