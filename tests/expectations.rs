@@ -140,6 +140,83 @@ fn set_state(folder: &Path, state: &str) -> bool {
     })
 }
 
+/// One line of `tuner check` on a space of [`scale`], as JSON.
+fn checked(folder: &Path) -> serde_json::Value {
+    json(folder, "check space.yaml --config default").1[0].clone()
+}
+
+#[test]
+fn where_every_expected_value_is_nan_nothing_is_proven() {
+    let folder = scale("__int_as_float(0x7fc00000)", "logf(-x[i] * x[i])");
+    let row = checked(folder.path());
+    assert_eq!(row["verdict"], "unchecked", "{row:#}");
+    let detail = row["detail"].as_str().expect("a text");
+    assert!(
+        detail.contains("every expected value of `y` is NaN"),
+        "{detail}"
+    );
+    run(folder.path(), &format!("{RUN} 2")).says(3, &[]);
+    assert_eq!(json(folder.path(), BOARD).1.len(), 0);
+}
+
+#[test]
+fn a_result_that_is_one_constant_for_every_seed_is_told() {
+    let folder = scale("1.0f", "x[i] < 100.0f ? 1.0f : 0.0f");
+    let row = checked(folder.path());
+    assert_eq!(row["verdict"], "ok", "{row:#}");
+    assert!(
+        row["warnings"].to_string().contains("`y` is 1 everywhere"),
+        "{row:#}"
+    );
+    let folder = scale("2.0f * x[i]", "2.0f * x[i]");
+    let row = checked(folder.path());
+    assert!(
+        !row["warnings"].to_string().contains("everywhere"),
+        "{row:#}"
+    );
+}
+
+#[test]
+fn a_zero_of_either_sign_is_the_same_result() {
+    // The right results of two seeds differ in the signs of their zeros alone.
+    let folder = scale("0.0f", "0.0f * x[i]");
+    assert_eq!(checked(folder.path())["verdict"], "ok");
+}
+
+#[test]
+fn a_kernel_that_ignores_a_boolean_input_is_found() {
+    let folder = scale("2.0f * x[i]", "x[i] ? 2.0f : 0.0f");
+    for (from, to) in [("type: f32, role: input", "type: bool, role: input")] {
+        crate::program::replace(&folder.path().join("space.yaml"), from, to);
+    }
+    for file in ["f.cu", "reference.cu"] {
+        crate::program::replace(&folder.path().join(file), "const float* x", "const bool* x");
+    }
+    assert_eq!(checked(folder.path())["verdict"], "ok", "it is used");
+    crate::program::replace(&folder.path().join("f.cu"), "2.0f * x[i]", "2.0f");
+    assert_eq!(checked(folder.path())["verdict"], "incorrect");
+}
+
+#[test]
+fn equal_machine_code_of_different_ptx_has_the_verdict_of_its_own_ptx() {
+    // The assembler drops the loop, which PTX still has: a hang of the virtual GPU.
+    let hangs = "2.0f * x[i]; volatile int f = 0; while (f == 0 && SPIN == 1) {}";
+    for values in ["[0, 1]", "[1, 0]"] {
+        let folder = scale(hangs, "2.0f * x[i]");
+        crate::program::replace(
+            &folder.path().join("space.yaml"),
+            "parameters:\n",
+            &format!("parameters:\n  SPIN: {{ values: {values} }}\n"),
+        );
+        let ran = run(folder.path(), &format!("{RUN} 4"));
+        assert!(
+            ran.stdout.contains("verdicts ok 2, deadlock 2"),
+            "{values}: {}",
+            ran.stdout
+        );
+    }
+}
+
 /// A histogram whose reference is one thread: too slow for the large problem.
 const HISTOGRAM: &str = "\
 extern \"C\" __global__ void f(const unsigned* x, unsigned* count) {

@@ -56,5 +56,6 @@ mod sync;
 mod test_targets;
 mod timing;
 mod user_kernels;
+mod unseen;
 mod virtual_run;
 mod worker;

@@ -25,6 +25,7 @@ Examples:
   tuner adopt src/softmax.cu && tuner check adopted/softmax_kernel.yaml --config default
   tuner adopt src/gemm.cu --kernel gemm_tiled -o tuning -I third_party/include
   tuner adopt src/gemm.cu --entry 'ns::gemm<float, 128, 8>'
+  tuner adopt src/stencil.cu --define TILE=16,32 --define RADIUS=3
 
 Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
 you can know, and what to type.")]
@@ -44,6 +45,10 @@ pub(crate) struct Args {
     /// The instance of a kernel template, as C++ names it, where the file does not say
     #[arg(long, value_name = "NAME<…>")]
     entry: Option<String>,
+    /// A macro that your build gives: its value, or several of which the first is the default. May be
+    /// given several times
+    #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition)]
+    define: Vec<(String, Vec<i64>)>,
     /// Replace files that are there
     #[arg(long)]
     force: bool,
@@ -60,6 +65,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         folder: &args.output,
         arch: ARCH,
         entry: args.entry.as_deref(),
+        define: &args.define,
     };
     let names = match (&args.entry, args.kernel.as_slice()) {
         (Some(entry), given) => vec![named(entry, given)?],
@@ -91,6 +97,26 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     say!("next: tuner check {} --config default", written.join(" "));
     Ok(exit::DONE)
+}
+
+/// Reads `NAME=V1,V2`.
+fn definition(text: &str) -> Result<(String, Vec<i64>), String> {
+    let wanted = || format!("write a name and whole numbers, such as TILE=16,32; found `{text}`");
+    let (name, values) = text.split_once('=').ok_or_else(wanted)?;
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_name = name.chars().all(word) && !name.starts_with(|c: char| c.is_ascii_digit());
+    let values: Option<Vec<i64>> = values
+        .split(',')
+        .map(|value| value.trim().parse().ok())
+        .collect();
+    match values.filter(|_| is_name && !name.is_empty()) {
+        Some(mut values) => {
+            let mut seen = std::collections::BTreeSet::new();
+            values.retain(|value| seen.insert(*value));
+            Ok((name.to_owned(), values))
+        }
+        None => Err(wanted()),
+    }
 }
 
 /// The kernel that an instance is of.

@@ -1,7 +1,7 @@
 //! What of a unit a kernel reaches, and the template that this makes.
 
 use super::tree::words;
-use super::unit::{Around, Item, Kind, Unit};
+use super::unit::{Around, Branch, Item, Kind, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -194,7 +194,7 @@ pub(crate) fn write(
         template.words.extend(unit.item(*at).words.iter().cloned());
     }
 
-    let mut body = String::new();
+    let mut pieces: Vec<(&Item, Vec<&Around>, String)> = Vec::new();
     for (at, item) in unit.items.iter().enumerate() {
         let emitted = match item.kind {
             Kind::Include => include(item, &mut template, available),
@@ -214,9 +214,11 @@ pub(crate) fn write(
             _ => None,
         };
         if let Some(text) = emitted {
-            wrap(&mut body, unit, item, &text);
+            let text = own_default(item, tunables, text);
+            pieces.push((item, around(item, tunables), text));
         }
     }
+    let body = wrapped(unit, &pieces);
     let mut head = PRELUDE.to_owned();
     for (header, names) in IMPLIED {
         let line = format!("#include <{header}>\n");
@@ -332,35 +334,68 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
     Some(text)
 }
 
-/// Puts what stands around an item around its text, and its place before it.
-fn wrap(body: &mut String, unit: &Unit, item: &Item, text: &str) {
-    let file = unit.file(item.file);
-    let mut closing = Vec::new();
-    for around in &item.around {
-        match around {
-            Around::Namespace(name) => {
-                let _ = writeln!(body, "namespace {name} {{");
-                closing.push("}");
-            }
-            Around::Linkage => {
-                let _ = writeln!(body, "extern \"C\" {{");
-                closing.push("}");
-            }
-            Around::Condition(opening) => {
-                let _ = writeln!(body, "{opening}");
-                closing.push("#endif");
-            }
-        }
-    }
-    let shown = file.shown.replace('\\', "\\\\").replace('"', "\\\"");
-    let _ = write!(
-        body,
-        "#line {} \"{shown}\"\n{text}",
-        file.line(item.at.start)
+/// What stands around an item in the template. `#ifndef NAME` of a name that became a parameter does
+/// not: the search space defines the name, and the other definitions of the group must stay.
+fn around<'u>(item: &'u Item, tunables: &[Tunable]) -> Vec<&'u Around> {
+    let kept = |around: &&Around| match around {
+        Around::Condition(branch) => !is_default_of(branch, tunables),
+        _ => true,
+    };
+    item.around.iter().filter(kept).collect()
+}
+
+fn is_default_of(branch: &Branch, tunables: &[Tunable]) -> bool {
+    let name = branch.undefined();
+    name.is_some_and(|name| tunables.iter().any(|tunable| tunable.name == name))
+}
+
+/// A macro's text as a default of its own, where its group is that of a parameter's.
+fn own_default(item: &Item, tunables: &[Tunable], text: String) -> String {
+    let name = item.names.first().filter(|_| item.kind == Kind::Macro);
+    let grouped = item.around.iter().any(
+        |around| matches!(around, Around::Condition(branch) if is_default_of(branch, tunables)),
     );
-    for close in closing.into_iter().rev() {
-        let _ = writeln!(body, "{close}");
+    match name {
+        Some(name) if grouped && tunables.iter().all(|tunable| tunable.name != *name) => {
+            format!("#ifndef {name}\n{text}#endif\n")
+        }
+        _ => text,
     }
+}
+
+/// The pieces with what stands around them, and each with its place in the original before it. What
+/// stands around several is written once: the first definition in `#ifndef A` would end the branch of
+/// the others.
+fn wrapped(unit: &Unit, pieces: &[(&Item, Vec<&Around>, String)]) -> String {
+    let mut body = String::new();
+    let mut open: Vec<&Around> = Vec::new();
+    let close = |body: &mut String, open: &mut Vec<&Around>, left: usize| {
+        while open.len() > left {
+            body.push_str(match open.pop() {
+                Some(Around::Condition(_)) => "#endif\n",
+                _ => "}\n",
+            });
+        }
+    };
+    for (item, around, text) in pieces {
+        let same = open.iter().zip(around).take_while(|(a, b)| a == b).count();
+        close(&mut body, &mut open, same);
+        for each in around.iter().skip(same) {
+            // Writing to a String cannot fail.
+            let _ = match each {
+                Around::Namespace(name) => writeln!(body, "namespace {name} {{"),
+                Around::Linkage => writeln!(body, "extern \"C\" {{"),
+                Around::Condition(branch) => writeln!(body, "{}", branch.opening),
+            };
+            open.push(each);
+        }
+        let file = unit.file(item.file);
+        let shown = file.shown.replace('\\', "\\\\").replace('"', "\\\"");
+        let line = file.line(item.at.start);
+        let _ = write!(body, "#line {line} \"{shown}\"\n{text}");
+    }
+    close(&mut body, &mut open, 0);
+    body
 }
 
 /// Words that name a tile, a block or an amount of unrolling, in capitals.

@@ -49,6 +49,32 @@ impl Expr {
         }
     }
 
+    /// Whether it is a number with a fraction, whatever its names are.
+    pub(crate) fn is_real(&self) -> bool {
+        match self {
+            Self::Real(_) => true,
+            Self::Number(_) | Self::Name(_) => false,
+            Self::Binary(operator, left, right) => {
+                *operator == "/" || left.is_real() || right.is_real()
+            }
+            Self::Call(_, arguments) => arguments.iter().any(Self::is_real),
+        }
+    }
+
+    /// The same where only whole numbers count: divisions round down.
+    pub(crate) fn floored(&self) -> Self {
+        match self {
+            Self::Binary(operator, left, right) => {
+                let operator = if *operator == "/" { "//" } else { operator };
+                Self::binary(operator, left.floored(), right.floored())
+            }
+            Self::Call(name, arguments) => {
+                Self::call(name, arguments.iter().map(Self::floored).collect())
+            }
+            Self::Number(_) | Self::Real(_) | Self::Name(_) => self.clone(),
+        }
+    }
+
     /// Every name in it.
     pub(crate) fn names(&self, found: &mut Vec<String>) {
         match self {

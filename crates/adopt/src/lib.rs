@@ -62,6 +62,19 @@ pub enum AdoptError {
         /// What to do.
         help: String,
     },
+    /// The compiler skips it.
+    #[error(
+        "error: {place}: `{kernel}` is not compiled: it stands in a branch whose condition does not hold:\n\
+         {condition}\nhelp: give the macros that your build defines: --define NAME=VALUE"
+    )]
+    NotCompiled {
+        /// The kernel.
+        kernel: String,
+        /// File and line.
+        place: String,
+        /// The directives that lead to it.
+        condition: String,
+    },
     /// The compiler refuses what was cut out.
     #[error("error: {kernel} was cut out and does not compile:\n{log}\nhelp: {help}")]
     Refused {
@@ -95,6 +108,8 @@ pub struct Settings<'s> {
     pub arch: &'s str,
     /// The instance of a template, as C++ names it, where the file does not say.
     pub entry: Option<&'s str>,
+    /// Macros that the project's build gives, with the values that are proposed, the default first.
+    pub define: &'s [(String, Vec<i64>)],
 }
 
 /// A kernel that was adopted.
@@ -199,8 +214,32 @@ pub fn adopt(
     name: &str,
     compiler: &Compiler,
 ) -> Result<Adopted, AdoptError> {
+    let mut skipped = None;
+    for number in 0.. {
+        match adopt_one(settings, (name, number), compiler) {
+            Err(failed @ AdoptError::NotCompiled { .. }) => {
+                skipped.get_or_insert(failed);
+            }
+            // There are no more of the name.
+            Err(AdoptError::NoKernel { .. }) if number > 0 => break,
+            other => return other,
+        }
+    }
+    Err(skipped.unwrap_or_else(|| AdoptError::NoKernel {
+        path: settings.file.display().to_string(),
+        wanted: format!("`{name}`"),
+        known: "its declaration cannot be read as a function".to_owned(),
+    }))
+}
+
+/// Adopts the kernel of that name and number: branches of conditional compilation may each have one.
+fn adopt_one(
+    settings: &Settings<'_>,
+    (name, number): (&str, usize),
+    compiler: &Compiler,
+) -> Result<Adopted, AdoptError> {
     let unit = Unit::read(settings.file, settings.include)?;
-    let Some(item) = position(&unit, name) else {
+    let Some(item) = position(&unit, name, number) else {
         let known = kernels(settings)?;
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),
@@ -208,8 +247,8 @@ pub fn adopt(
             known: format!("it has {}: --kernel NAME", known.join(", ")),
         });
     };
-    let (unit, item) = launching(settings, unit, item, name);
-    let Some(mut plan) = plan::Plan::of(&unit, item, settings.entry) else {
+    let (unit, item) = launching(settings, unit, item, (name, number));
+    let Some(mut plan) = plan::Plan::of(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),
             wanted: format!("`{name}`"),
@@ -229,24 +268,30 @@ pub fn adopt(
     })
 }
 
-fn position(unit: &Unit, name: &str) -> Option<usize> {
+/// The item of a kernel that has a body, by its number among those of the name.
+fn position(unit: &Unit, name: &str, number: usize) -> Option<usize> {
     let of_name = |item: &unit::Item| {
         item.kind == Kind::Kernel && item.names.last().is_some_and(|known| known == name)
     };
-    unit.items
-        .iter()
-        .position(|item| of_name(item) && has_body(unit, item))
+    let items = unit.items.iter().enumerate();
+    let mut all = items.filter(|(_, item)| of_name(item) && has_body(unit, item));
+    Some(all.nth(number)?.0)
 }
 
 /// The unit of a file nearby that launches the kernel and includes its file, where the file itself
 /// does not launch it.
-fn launching(settings: &Settings<'_>, unit: Unit, item: usize, name: &str) -> (Unit, usize) {
+fn launching(
+    settings: &Settings<'_>,
+    unit: Unit,
+    item: usize,
+    (name, number): (&str, usize),
+) -> (Unit, usize) {
     if !host::Host::new(&unit).launches(name).is_empty() {
         return (unit, item);
     }
     for file in nearby(settings.file, name) {
         if let Ok(other) = Unit::read(&file, settings.include)
-            && let Some(at) = position(&other, name)
+            && let Some(at) = position(&other, name, number)
             && !host::Host::new(&other).launches(name).is_empty()
         {
             return (other, at);

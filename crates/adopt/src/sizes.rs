@@ -25,7 +25,9 @@ const GUESSES: [i64; 4] = [1 << 16, 512, 128, 64];
 
 /// Makes element counts of allocations, and shapes where there is none.
 pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
-    let sizes = plan.sizes.iter().map(|(name, _)| name);
+    // The counter of a loop that begins at zero says nothing of extents.
+    let sizes = plan.sizes.iter().filter(|(_, value)| *value != Some(0));
+    let sizes = sizes.map(|(name, _)| name);
     let of_data = plan.parameters.iter().filter(|each| each.of_data);
     let sizes: Vec<Expr> = sizes
         .chain(of_data.map(|each| &each.name))
@@ -47,17 +49,44 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
     if plan.grid.is_empty() {
         plan.grid = guessed_grid(plan, all.as_ref());
     }
-    let threads = {
-        let extents = plan.grid.iter().chain(&plan.block).cloned();
-        extents.reduce(|whole, extent| Expr::binary("*", whole, extent))
-    };
     // What is left of `sizeof` is of another type than the buffer's.
     let plain = |expr: Expr| {
         expr.with(&|name| {
             let ty = sizeof(name)?;
-            Some(Expr::Number(types::bytes(unit, ty).unwrap_or(4)))
+            let bytes = local_alias(unit, ty).and_then(|ty| types::bytes_of(&ty));
+            Some(Expr::Number(
+                bytes.or_else(|| types::bytes(unit, ty)).unwrap_or(4),
+            ))
         })
     };
+    plan.grid = std::mem::take(&mut plan.grid)
+        .into_iter()
+        .map(plain)
+        .collect();
+    plan.block = std::mem::take(&mut plan.block)
+        .into_iter()
+        .map(plain)
+        .collect();
+    // What the file says of the grid has no value with these sizes.
+    let names = all_names(plan, &of_file(plan));
+    let fails = |extent: &Expr| {
+        let value = extent.value(&names);
+        value.map_or(!extent.is_real(), |value| value < 1)
+    };
+    if plan.grid.iter().any(fails) {
+        plan.grid = guessed_grid(plan, all.as_ref());
+        plan.guessed_launch.push("grid");
+        plan.guessed_launch.dedup();
+    }
+    let threads = {
+        let extents = plan.grid.iter().chain(&plan.block).cloned();
+        extents.reduce(|whole, extent| Expr::binary("*", whole, extent))
+    };
+    // Data do not shrink where fewer threads do more each.
+    let threads = threads.map(|threads| match (threads.number(), threads.value(&names)) {
+        (None, Some(value)) => Expr::call("max", vec![threads, Expr::Number(value)]),
+        _ => threads,
+    });
     plan.shared = plan.shared.take().map(plain);
     for argument in &mut plan.arguments {
         argument.value = argument.value.take().map(plain);
@@ -99,6 +128,10 @@ fn guessed_grid(plan: &Plan, all: Option<&Expr>) -> Vec<Expr> {
         .map(|(name, _)| Expr::Name(name.clone()))
         .collect();
     match (plan.block.as_slice(), sizes.as_slice()) {
+        _ if plan.block_axes == 0 => vec![Expr::Number(1)],
+        ([x, _, ..], [.., last]) if plan.block_axes == 1 => {
+            vec![Expr::call("ceil_div", vec![last.clone(), x.clone()])]
+        }
         ([x, y, ..], [a, b, ..]) => vec![
             Expr::call("ceil_div", vec![b.clone(), x.clone()]),
             Expr::call("ceil_div", vec![a.clone(), y.clone()]),
@@ -150,6 +183,7 @@ pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
     let parameters = defaults(plan);
     let value = |name: &String, value: Option<i64>| match value.filter(|value| *value > 0) {
         Some(value) => value,
+        None if value == Some(0) && only_passed(plan, name) => 0,
         None if blocks.contains(name) => LEAST_BLOCKS,
         None => guess.max(tile(plan, name, &parameters)),
     };
@@ -165,6 +199,36 @@ pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
         }
     }
     sizes
+}
+
+/// Whether a size is passed to the kernel and makes no extent.
+fn only_passed(plan: &Plan, name: &str) -> bool {
+    let shapes = plan.arguments.iter().filter_map(|each| each.shape.as_ref());
+    let extents = plan.grid.iter().chain(&plan.block).chain(&plan.shared);
+    let mut names = Vec::new();
+    extents
+        .chain(shapes)
+        .for_each(|each| each.names(&mut names));
+    names.iter().all(|known| known != name)
+}
+
+/// The type that a `typedef` or `using` in a function says a name is.
+fn local_alias(unit: &Unit, name: &str) -> Option<String> {
+    let statement = |text: &str| text.split(';').next().unwrap_or_default().trim().to_owned();
+    unit.files.iter().find_map(|file| {
+        let code = file.code(&(0..file.len()));
+        let defined = code.split("typedef").skip(1).find_map(|rest| {
+            let ty = statement(rest);
+            Some(ty.strip_suffix(name)?.trim().to_owned())
+        });
+        defined.or_else(|| {
+            code.split("using").skip(1).find_map(|rest| {
+                let whole = statement(rest);
+                let (alias, ty) = whole.split_once('=')?;
+                (alias.trim() == name).then(|| ty.trim().to_owned())
+            })
+        })
+    })
 }
 
 /// Whether a size is nothing but what the grid divides others by.
@@ -340,7 +404,11 @@ pub(crate) fn least_index(plan: &Plan) -> i64 {
     let small = small(plan);
     let ragged = ragged(plan, &small).unwrap_or_default();
     let all = small.values().chain(ragged.values());
-    all.copied().min().unwrap_or(2).clamp(2, 100)
+    all.copied()
+        .filter(|size| *size > 0)
+        .min()
+        .unwrap_or(2)
+        .clamp(2, 100)
 }
 
 fn all_names(plan: &Plan, sizes: &BTreeMap<String, i64>) -> BTreeMap<String, i64> {
@@ -375,6 +443,19 @@ fn possible(plan: &Plan, sizes: &BTreeMap<String, i64>, smaller: &BTreeMap<Strin
         .arguments
         .iter()
         .filter_map(|argument| argument.shape.as_ref());
+    // A buffer with an element for each thread keeps one.
+    let threads = |names: &BTreeMap<String, i64>| {
+        let each = extents.clone().map(|each| each.value(names).unwrap_or(1));
+        each.fold(1_i64, i64::saturating_mul)
+    };
+    let threads = [threads(&before), threads(&after)];
+    let covers = |shape: &Expr| match (shape.value(&before), shape.value(&after)) {
+        (Some(all), Some(left)) => all < threads[0] || left >= threads[1],
+        _ => true,
+    };
+    if !shapes.clone().all(covers) {
+        return false;
+    }
     let whole = |expr: &Expr, names: &BTreeMap<String, i64>| match expr {
         Expr::Call("ceil_div", both) => match both.as_slice() {
             [a, b] => a.value(names) >= b.value(names),

@@ -2,7 +2,7 @@
 
 use super::cut::{self, Template};
 use super::plan::Plan;
-use super::unit::{Kind, Unit};
+use super::unit::{Around, Kind, Unit};
 use super::{AdoptError, Settings};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -10,7 +10,7 @@ use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 use tuner_kernel::catalog;
 use tuner_kernel::compile;
-use tuner_kernel::compile::{Compiler, Source, is_host_header, render};
+use tuner_kernel::compile::{Compiler, Probe, Source, is_host_header, render};
 use tuner_kernel::declarations::{Parameter, signature};
 
 /// Compiles until what the source lacks is all there.
@@ -55,6 +55,9 @@ pub(crate) fn make(
         cut = cut::write(unit, &kept, &plan.tunables, &available);
         let source = source(settings, plan, &cut.text, Vec::new());
         match signature(compiler, &source, &plan.filled_entry())? {
+            Ok(None) if !is_compiled(compiler, &source, plan)? => {
+                return Err(not_compiled(unit, kernel, plan));
+            }
             Ok(parameters) => return referred(settings, unit, plan, compiler, cut, parameters),
             Err(why) => log = why,
         }
@@ -90,11 +93,51 @@ pub(crate) fn make(
             .take(LINES_SHOWN)
             .map(|line| format!("  {line}\n"))
             .collect(),
-        help: help(plan, &cut.missing),
+        help: help(plan, &cut.missing, &unknown_names(unit, &log)),
     })
 }
 
-fn help(plan: &Plan, missing: &[String]) -> String {
+/// Whether the compiler makes code of the kernel. A template without an instance has none.
+fn is_compiled(compiler: &Compiler, source: &Source, plan: &Plan) -> Result<bool, AdoptError> {
+    if plan.entry.contains('<') {
+        return Ok(true);
+    }
+    Ok(match compiler.probe(source, "")? {
+        Probe::Kernels(all) => all.iter().any(|each| each.name.contains(&plan.kernel)),
+        Probe::Refused { .. } | Probe::GaveUp { .. } => true,
+    })
+}
+
+fn not_compiled(unit: &Unit, kernel: usize, plan: &Plan) -> AdoptError {
+    let around = unit.item(kernel).around.iter();
+    let conditions = around.filter_map(|around| match around {
+        Around::Condition(branch) => Some(branch.opening.as_str()),
+        _ => None,
+    });
+    AdoptError::NotCompiled {
+        kernel: plan.kernel.clone(),
+        place: super::plan::place(unit, kernel),
+        condition: conditions.collect::<Vec<_>>().join("\n"),
+    }
+}
+
+/// Names that the compiler misses and nothing in the unit declares.
+fn unknown_names(unit: &Unit, log: &str) -> Vec<String> {
+    let missed = log.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("error: identifier \"")?;
+        let (name, rest) = rest.split_once('"')?;
+        rest.starts_with(" is undefined").then(|| name.to_owned())
+    });
+    let mut names: Vec<String> = Vec::new();
+    for name in missed {
+        if !names.contains(&name) && unit.declaring(&name).next().is_none() {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn help(plan: &Plan, missing: &[String], unknown: &[String]) -> String {
     if !plan.guessed_entry.is_empty() {
         return format!(
             "{} of the template was guessed, as the file gives it no value; name the instance that \
@@ -102,6 +145,20 @@ fn help(plan: &Plan, missing: &[String]) -> String {
             plan.guessed_entry.join(", "),
             plan.kernel,
             plan.filled_entry()
+        );
+    }
+    if missing.is_empty() && !unknown.is_empty() {
+        let given: Vec<String> = unknown
+            .iter()
+            .map(|name| format!("--define {name}=VALUE"))
+            .collect();
+        return format!(
+            "nothing in the file or its includes defines {}; where the project's build gives a number, \
+             type it: {} (several values, the default first, become a parameter: --define \
+             {}=128,256); where a header has it, name the header's folder: -I FOLDER",
+            unknown.join(", "),
+            given.join(" "),
+            unknown.first().map_or("NAME", String::as_str)
         );
     }
     if missing.is_empty() {

@@ -41,7 +41,7 @@ impl Source {
         parser
             .set_language(&tree_sitter_cuda::LANGUAGE.into())
             .ok()?;
-        let tree = parser.parse(&text, None)?;
+        let tree = parser.parse(&parsable(&text), None)?;
         let mut source = Self {
             path: path.to_owned(),
             shown,
@@ -52,7 +52,7 @@ impl Source {
         // `BIND(f32, 4)` without a semicolon would swallow the declaration behind it.
         let uses = Launching::of(std::slice::from_ref(&source)).uses(&source);
         if !uses.is_empty() {
-            let mut bytes = source.text.as_bytes().to_vec();
+            let mut bytes = parsable(&source.text);
             for at in uses {
                 blank(bytes.get_mut(at).unwrap_or_default());
             }
@@ -87,6 +87,66 @@ impl Source {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
+}
+
+/// Attributes of CUDA that the grammar knows in no place, or not in all.
+const ATTRIBUTES: [&str; 3] = ["__cluster_dims__", "__maxnreg__", "__block_size__"];
+
+/// The text as the parser gets it, of the same length: without attributes that it does not know, and
+/// without directives among the names of an enumeration.
+fn parsable(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    for attribute in ATTRIBUTES {
+        for (at, _) in text.match_indices(attribute) {
+            let rest = text.get(at + attribute.len()..).unwrap_or_default();
+            let open = rest.len() - rest.trim_start().len();
+            if rest.get(open..).is_some_and(|rest| rest.starts_with('('))
+                && let Some(end) = closing(rest, open, ('(', ')'))
+            {
+                let whole = at..at + attribute.len() + end;
+                blank(bytes.get_mut(whole).unwrap_or_default());
+            }
+        }
+    }
+    for (at, _) in text.match_indices("enum") {
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(open) = rest.find(['{', ';', '(', ')']) else {
+            continue;
+        };
+        if rest.get(open..).is_some_and(|rest| rest.starts_with('{'))
+            && let Some(end) = closing(rest, open, ('{', '}'))
+        {
+            let mut start = at + open;
+            for line in rest
+                .get(open..end)
+                .unwrap_or_default()
+                .split_inclusive('\n')
+            {
+                if line.trim_start().starts_with('#') {
+                    let whole = start..start + line.len();
+                    blank(bytes.get_mut(whole).unwrap_or_default());
+                }
+                start += line.len();
+            }
+        }
+    }
+    bytes
+}
+
+/// The byte behind the bracket that closes the one at `open`.
+fn closing(text: &str, open: usize, (opens, closes): (char, char)) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text.get(open..)?.char_indices() {
+        if c == opens {
+            depth += 1;
+        } else if c == closes {
+            depth = depth.checked_sub(1)?;
+            if depth == 0 {
+                return Some(open + at + c.len_utf8());
+            }
+        }
+    }
+    None
 }
 
 /// The text with comments and literals of text replaced by blanks, of the same length.

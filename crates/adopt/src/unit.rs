@@ -22,8 +22,24 @@ pub(crate) enum Around {
     Namespace(String),
     /// `extern "C"`.
     Linkage,
-    /// The directives that lead to a branch of conditional compilation.
-    Condition(String),
+    /// A branch of conditional compilation.
+    Condition(Branch),
+}
+
+/// A branch of conditional compilation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Branch {
+    /// The directives that lead to it.
+    pub(crate) opening: String,
+    /// Number of its file, and the byte at which it begins: two branches may have one condition.
+    pub(crate) at: (usize, usize),
+}
+
+impl Branch {
+    /// The name in `#ifndef NAME` and `#if !defined(NAME)`.
+    pub(crate) fn undefined(&self) -> Option<&str> {
+        guarded(&self.opening)
+    }
 }
 
 /// What an item is, as far as it decides whether it is kept.
@@ -278,7 +294,7 @@ impl Reader<'_> {
                     .is_some_and(|name| guarded(&opening) == Some(&self.text(file, name)))
         });
         let plain = around.to_vec();
-        let inner = [around, &[Around::Condition(opening.clone())]].concat();
+        let inner = inside(around, &opening, (file, node.start_byte()));
         let inner = if guard { &plain } else { &inner };
         for child in all.iter().skip(if guard { 2 } else { 1 }) {
             match child.kind() {
@@ -300,7 +316,7 @@ impl Reader<'_> {
             let text = self.unit.file(file).text(&(node.start_byte()..end));
             (format!("{before}\n{}", text.trim_end()), 1)
         };
-        let inner = [around, &[Around::Condition(opening.clone())]].concat();
+        let inner = inside(around, &opening, (file, node.start_byte()));
         for child in all.iter().skip(skip) {
             match child.kind() {
                 "preproc_else" | "preproc_elif" | "preproc_elifdef" => {
@@ -396,8 +412,8 @@ impl Reader<'_> {
                 .map(str::to_owned),
         );
         for each in around {
-            if let Around::Condition(text) = each {
-                all.extend(words(text).into_iter().map(str::to_owned));
+            if let Around::Condition(branch) = each {
+                all.extend(words(&branch.opening).into_iter().map(str::to_owned));
             }
         }
         self.unit.items.push(Item {
@@ -409,6 +425,15 @@ impl Reader<'_> {
             around: around.to_vec(),
         });
     }
+}
+
+/// What stands around the items of a branch.
+fn inside(around: &[Around], opening: &str, at: (usize, usize)) -> Vec<Around> {
+    let branch = Branch {
+        opening: opening.to_owned(),
+        at,
+    };
+    [around, &[Around::Condition(branch)]].concat()
 }
 
 /// The name in `#ifndef NAME` and `#if !defined(NAME)`.

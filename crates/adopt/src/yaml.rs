@@ -196,7 +196,9 @@ fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
         let _ = write!(text, ", shape: [{}]", quoted(&shape.to_string()));
     }
     let mut note = argument.guessed.map(str::to_owned);
-    if argument.role.is_filled() && is_whole(&argument.ty) {
+    if argument.role.is_filled() && argument.zeroed {
+        text.push_str(", fill: zeros");
+    } else if argument.role.is_filled() && is_whole(&argument.ty) {
         let _ = write!(text, ", {}", indices(least));
         let values = "the values: indices of the smallest size";
         note = Some(note.map_or(values.to_owned(), |note| format!("{note}, and {values}")));

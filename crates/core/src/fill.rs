@@ -172,8 +172,8 @@ fn permuted(seed: u64, buffer: u64, count: u64, index: u64) -> u64 {
 }
 
 impl Fill {
-    /// What an argument is filled with whose space does not say: a standard normal, or, for whole
-    /// numbers, 0 to 100.
+    /// What an argument is filled with whose space does not say: a standard normal, for whole
+    /// numbers 0 to 100, for booleans either value in like shares.
     #[must_use]
     pub fn default_for(element: Element) -> Self {
         if element.is_float() {
@@ -182,10 +182,9 @@ impl Fill {
                 std: 1.0,
             }
         } else {
-            Self::Uniform {
-                min: 0.0,
-                max: 100.0,
-            }
+            // Rounded to the type, half of the numbers from 0 to 1 are `true`.
+            let max = if element == Element::Bool { 1.0 } else { 100.0 };
+            Self::Uniform { min: 0.0, max }
         }
     }
 

@@ -13,7 +13,6 @@ use ::vgpu::{
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
@@ -33,8 +32,6 @@ tuner_core::with_defaults! {
         pub memory_bytes: u64 = 6 << 30,
         /// Warp instructions one block may execute before it counts as endless.
         pub instructions_per_block: u64 = 400_000_000,
-        /// Wall time of one launch.
-        pub wall: Duration = Duration::from_secs(60),
         /// Host threads that execute blocks.
         pub threads: usize = std::thread::available_parallelism().map_or(1, usize::from),
     }
@@ -179,7 +176,6 @@ impl VirtualGpu {
                 Order::Other { number, seed } => BlockOrder::nth(number, seed),
             },
             instruction_budget: own.unwrap_or(most),
-            wall_deadline: Some(Instant::now() + self.limits.wall),
             threads: self.limits.threads,
             checks: Checks {
                 same_value_writes_allowed: run.plan.gate.same_value_writes,

@@ -55,6 +55,8 @@ pub struct KernelTask {
     pub(crate) prior: Option<Arc<Prior>>,
     /// What waits until a candidate may win.
     pub(crate) puts_off: PutOff,
+    /// The device executes PTX: the verdict depends on it as well as on the machine code.
+    pub(crate) executes_ptx: bool,
 }
 
 /// What is not looked at before a candidate may win: most never do.
@@ -90,6 +92,7 @@ impl KernelTask {
             checks: checks.collect::<Result<_, _>>()?,
             prior: None,
             puts_off: PutOff::Nothing,
+            executes_ptx: false,
         })
     }
 
@@ -101,6 +104,7 @@ impl KernelTask {
             checks: Vec::new(),
             prior: None,
             puts_off: PutOff::Nothing,
+            executes_ptx: false,
         }
     }
 
@@ -173,7 +177,7 @@ impl KernelTask {
             }
         };
         let all: Vec<&Built> = checks.iter().chain([&timed]).collect();
-        let same = same(&all);
+        let same = same(&all, self.executes_ptx);
         let prior = self.prior.as_ref();
         let predicted = prior.and_then(|prior| prior.predicted(&timed.plan));
         let work = Work {
@@ -378,13 +382,18 @@ fn nameless(problem: &str, config: &Config) -> ContentHash {
     ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
 }
 
-/// What decides a judgement: equal machine code with equal launches on equal data, compared with
-/// the same reference, is one candidate, whatever its parameters are called.
-fn same(parts: &[&Built]) -> ContentHash {
-    let both = |built: &&Built| {
+/// Identity of what decides a judgement: equal executed code with equal launches on equal data,
+/// compared with the same reference, is one candidate, whatever its parameters are called. Executed
+/// code is the machine code and, where the device executes PTX, the PTX without line information: the
+/// assembler removes loops and accesses that the PTX still has.
+fn same(parts: &[&Built], executes_ptx: bool) -> ContentHash {
+    let mut hashes: Vec<ContentHash> = Vec::new();
+    for built in parts {
         let code = built.image.facts.cubin_hash.as_str().as_bytes();
-        [built.plan.work(code), gate::expectation(&built.plan)]
-    };
-    let hashes: Vec<ContentHash> = parts.iter().flat_map(both).collect();
+        hashes.extend([built.plan.work(code), gate::expectation(&built.plan)]);
+        if executes_ptx {
+            hashes.push(built.image.ptx_hash());
+        }
+    }
     ContentHash::of(hashes.iter().map(|hash| hash.as_str().as_bytes()))
 }

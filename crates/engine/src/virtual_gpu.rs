@@ -43,9 +43,12 @@ impl VirtualEvaluator {
     pub(crate) fn new(
         facts: DeviceFacts,
         compiler: Arc<Compiler>,
-        tasks: Vec<KernelTask>,
+        mut tasks: Vec<KernelTask>,
         worker: &Settings,
     ) -> Self {
+        for task in &mut tasks {
+            task.executes_ptx = true;
+        }
         let worker = || Mutex::new(Worker::new(worker.clone()));
         Self {
             facts,
@@ -105,7 +108,7 @@ impl Evaluator for VirtualEvaluator {
         true
     }
 
-    /// Marks a result that equal machine code had before.
+    /// Marks a result that equal executed code had before.
     fn told(&self, judged: &mut Judged) {
         let same = lock(&self.same).get(&judged.candidate).cloned();
         if judged.found.is_lasting() && same.is_some_and(|same| !lock(&self.told).insert(same)) {

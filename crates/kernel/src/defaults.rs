@@ -5,7 +5,7 @@
     reason = "the default is a place among the values, which the reader of the space has checked"
 )]
 
-use crate::compile::{MacroDefault, Template};
+use crate::compile::{MacroDefault, Template, blanked, conditions, is_word};
 use tuner_core::value::Value;
 use tuner_space::Parameter;
 
@@ -66,6 +66,75 @@ pub fn examine(
         findings.extend(compare(name, value, own));
     }
     findings
+}
+
+/// A sentence on each parameter of which several values are words that `#if` takes as 0, because no
+/// macro has their names: the condition is the same for all of them.
+#[must_use]
+pub fn words_in_conditions(template: &Template, parameters: &[Parameter]) -> Vec<String> {
+    let headers = template
+        .headers
+        .iter()
+        .map(|header| (&*header.path, &*header.text));
+    let texts: Vec<_> = std::iter::once((&*template.name, &*template.text))
+        .chain(headers)
+        .collect();
+    let stripped: String = texts
+        .iter()
+        .map(|(_, text)| blanked(text, false) + "\n")
+        .collect();
+    let words_of = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let defined = |name: &str| {
+        let directives = stripped
+            .lines()
+            .map(|line| words_of(line.trim_start_matches([' ', '\t', '#'])));
+        let mut names =
+            directives.filter(|words| words.first().is_some_and(|word| word == "define"));
+        names.any(|words| words.get(1).is_some_and(|word| word == name))
+    };
+    let is_zero = |value: &&Value| match value {
+        Value::Text(text) => {
+            let digit = text.starts_with(|c: char| c.is_ascii_digit());
+            let known = matches!(&**text, "true" | "false") || defined(text);
+            !text.is_empty() && !digit && text.bytes().all(is_word) && !known
+        }
+        _ => false,
+    };
+    let mut told = Vec::new();
+    for parameter in parameters {
+        let words: Vec<String> = parameter
+            .values
+            .iter()
+            .filter(is_zero)
+            .map(Value::to_string)
+            .collect();
+        let place = texts.iter().find_map(|(file, text)| {
+            let tests = |words: Vec<String>| {
+                let at = words.iter().position(|word| *word == parameter.name);
+                at.is_some_and(|at| {
+                    at == 0 || words.get(at - 1).is_none_or(|word| word != "defined")
+                })
+            };
+            let mut all = conditions(text).into_iter();
+            let (line, condition) = all.find(|(_, condition)| tests(words_of(condition)))?;
+            Some((file, line, condition))
+        });
+        if let (Some((file, line, condition)), [_, _, ..]) = (place, words.as_slice()) {
+            told.push(format!(
+                "{file}:{line}: the values {} of {} are text, and `#if {condition}` takes each of them \
+                 as 0, so that all are the same code; write true and false, or numbers",
+                words.join(", "),
+                parameter.name
+            ));
+        }
+    }
+    told
 }
 
 fn compare(name: &str, value: &Value, own: &MacroDefault) -> Option<Finding> {

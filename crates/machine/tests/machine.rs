@@ -121,6 +121,22 @@ fn proven(gpu: &str, module: &Module, cubin: &[u8], entry: &str) -> Proof {
 }
 
 #[test]
+fn a_load_of_constants_may_write_the_register_of_its_address() {
+    let ptx = include_str!("machine/constants.90.ptx");
+    let cubin = include_bytes!("machine/constants.90.cubin");
+    let machine = Machine::load(cubin, "corners_of").unwrap();
+    let overlaps = machine.code().iter().flatten().any(|i| {
+        let text = i.to_string();
+        let registers = text.trim().strip_prefix("LDC.64 R");
+        let to = registers.and_then(|rest| rest.split_once(", c[0x3][R"));
+        to.is_some_and(|(to, address)| address.starts_with(to))
+    });
+    assert!(overlaps, "the compiler gave no such load");
+    let proof = both("h100", ptx, cubin, "corners_of");
+    assert!(matches!(proof, Proof::Same(_)), "{proof:?}");
+}
+
+#[test]
 fn integers_floats_exchanges_and_memory_end_with_the_same_bits_on_both_levels() {
     let mut wrong = Vec::new();
     for (gpu, ptx, cubin) in FORMS {

@@ -72,6 +72,19 @@ impl Process {
         self.pipes.id().map(|id| id.as_raw_nonzero().get())
     }
 
+    /// Processor time that it has had, on all its threads; `None` where the system does not tell.
+    #[must_use]
+    pub fn processor_time(&self) -> Option<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id()?)).ok()?;
+        // The name, in brackets, may hold blanks. Behind it, fields 14 and 15 are user and system time
+        // in clock ticks (proc_pid_stat(5)).
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<u64>().ok();
+        let ticks = ticks()?.saturating_add(ticks()?);
+        let each = rustix::param::clock_ticks_per_second().max(1);
+        Some(Duration::from_millis(ticks.saturating_mul(1000) / each))
+    }
+
     /// Queues a request; it is written while the answer is waited for.
     ///
     /// # Errors

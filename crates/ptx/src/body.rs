@@ -187,8 +187,12 @@ impl<'a> BodyParser<'_, 'a> {
     fn directive(&mut self, word: &'a str) -> Result<()> {
         match word {
             "reg" => self.registers(),
-            "local" | "shared" | "param" | "global" | "const" => {
-                let variables = self.p.variables(false)?;
+            "local" | "shared" | "param" | "global" | "const" | "extern" => {
+                let external = word == "extern";
+                if external {
+                    self.p.next();
+                }
+                let variables = self.p.variables(external)?;
                 for variable in variables {
                     self.declare_variable(variable)?;
                 }

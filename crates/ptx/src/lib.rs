@@ -10,6 +10,7 @@ mod body;
 pub mod contract;
 pub mod flow;
 pub mod intent;
+pub mod pointers;
 pub mod sharing;
 pub mod skeleton;
 pub mod stores;

@@ -71,6 +71,15 @@ fn recorded_instructions_have_the_recorded_text() {
 }
 
 #[test]
+fn moves_between_uniform_predicates_and_registers_are_known_since_the_first_uniform_datapath() {
+    // Word of a cubin that NVRTC 13.0 made for sm_80; the list of 7.5 ("CUDA Binary Utilities") has both.
+    let word = 0x000f_e400_0800_0000_0000_0001_3f07_7883;
+    for sm in [75, 80, 86, 89, 90] {
+        assert_eq!(text(word, 0, sm), "UP2UR UR7, UPR, URZ, 0x1");
+    }
+}
+
+#[test]
 fn every_architecture_and_most_operations_are_recorded() {
     let mut names: BTreeMap<u32, Vec<&'static str>> = BTreeMap::new();
     for (sm, word, _) in recorded() {

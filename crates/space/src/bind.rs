@@ -297,7 +297,7 @@ fn assemble(
         Reference::Oracle(_) | Reference::None => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
-        Some(_) => number(rest).map(|value| value.as_f64()),
+        Some(_) => number(rest).map(|value| Some(value.as_f64())),
         None => Ok(None),
     };
     let (flops, bytes) = (amount(&spec.flops)?, amount(&spec.bytes)?);
@@ -385,11 +385,35 @@ fn scalar(what: &dyn Fn() -> String, expr: &Expr, value: &Val) -> Result<Value, 
         .ok_or_else(|| unusable(&what(), expr, value, wanted))
 }
 
-pub(super) fn number(rest: Rest<'_, '_>) -> Result<Value, BindError> {
+/// A number that a kernel is passed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Number {
+    /// A whole number that fits in 64 bits, with a sign or without.
+    Whole(i128),
+    /// A finite number.
+    Float(f64),
+}
+
+impl Number {
+    pub(super) fn as_f64(self) -> f64 {
+        match self {
+            Self::Whole(whole) => whole as f64,
+            Self::Float(value) => value,
+        }
+    }
+}
+
+pub(super) fn number(rest: Rest<'_, '_>) -> Result<Number, BindError> {
     let ((what, expr), value) = taken(rest)?;
-    match value.to_value() {
-        Some(Value::Text(_)) | None => Err(unusable(what, expr, value, "a finite number")),
-        Some(value) => Ok(value),
+    let wide = i128::from(i64::MIN)..=i128::from(u64::MAX);
+    match value {
+        Val::Float(float) if float.is_finite() => Ok(Number::Float(*float)),
+        Val::Bool(_) | Val::Int(_) => value
+            .int()
+            .filter(|whole| wide.contains(whole))
+            .map(Number::Whole)
+            .ok_or_else(|| unusable(what, expr, value, "a number within 64 bits")),
+        _ => Err(unusable(what, expr, value, "a finite number")),
     }
 }
 

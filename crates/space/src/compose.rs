@@ -1,11 +1,10 @@
 //! Arguments and variables with one configuration put in.
 
-use super::bind::{BindError, Rest, extent, number};
+use super::bind::{BindError, Number, Rest, extent, number};
 use super::{Argument, Expr, PieceValue, Record, RecordField};
 use tuner_core::fill::Fill;
 use tuner_core::layout::{Field, Layout};
 use tuner_core::plan::{Passed, PlanArgument, Role};
-use tuner_core::value::Value;
 
 /// An argument or a variable.
 pub(super) fn argument(argument: &Argument, rest: Rest<'_, '_>) -> Result<PlanArgument, BindError> {
@@ -41,9 +40,9 @@ pub(super) fn argument(argument: &Argument, rest: Rest<'_, '_>) -> Result<PlanAr
         role: argument.role,
         shape,
         fill,
-        value: value.as_ref().and_then(Value::as_f64).unwrap_or(0.0),
+        value: value.map_or(0.0, Number::as_f64),
         layout: layout.map(layout_of),
-        passed: passed(argument, value.as_ref(), rest)?,
+        passed: passed(argument, value, rest)?,
     })
 }
 
@@ -62,19 +61,19 @@ fn layout_of(record: &Record) -> Layout {
 }
 
 /// Whole numbers up to here are exact in float64.
-const EXACT: i64 = 1 << 53;
+const EXACT: i128 = 1 << 53;
 
 /// What a scalar is passed as, where one float64 does not say.
 fn passed(
     argument: &Argument,
-    value: Option<&Value>,
+    value: Option<Number>,
     rest: Rest<'_, '_>,
 ) -> Result<Option<Passed>, BindError> {
-    if let Some(Value::Int(whole)) = value
-        && !(-EXACT..=EXACT).contains(whole)
+    if let Some(Number::Whole(whole)) = value
+        && !(-EXACT..=EXACT).contains(&whole)
     {
         let mut bytes = Vec::new();
-        argument.ty.encode_whole((*whole).into(), &mut bytes);
+        argument.ty.encode_whole(whole, &mut bytes);
         return Ok(Some(Passed {
             bytes,
             addresses: Vec::new(),
@@ -99,8 +98,8 @@ fn passed(
                 continue;
             }
             PieceValue::Number(_) => match number(rest)? {
-                Value::Int(whole) => piece.ty.encode_whole(whole.into(), &mut bytes),
-                other => piece.ty.encode(other.as_f64().unwrap_or(0.0), &mut bytes),
+                Number::Whole(whole) => piece.ty.encode_whole(whole, &mut bytes),
+                Number::Float(value) => piece.ty.encode(value, &mut bytes),
             },
         }
         let at = usize::try_from(piece.offset).unwrap_or(usize::MAX);

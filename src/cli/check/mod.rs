@@ -180,6 +180,9 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let mut errors = Vec::new();
     let entries: Vec<&str> = spec.launches.iter().map(|each| &*each.entry).collect();
     let (template, parameters) = (&kernel.template, &spec.parameters);
+    for told in defaults::words_in_conditions(template, parameters) {
+        say!("warning: {told}");
+    }
     for finding in defaults::examine(template, parameters, &spec.options, &entries) {
         match finding {
             defaults::Finding::DefaultsDiffer {

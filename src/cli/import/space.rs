@@ -4,29 +4,30 @@
     reason = "indexing JSON gives null where a key is missing"
 )]
 
+use rand::SeedableRng as _;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::path::Path;
 use tuner_core::value::Value;
-use tuner_space::BareSpace;
+use tuner_space::{BareSpace, Space};
 
 /// The space as YAML, with why a T1 problem is not a whole search space. What such a problem says of
 /// the kernel stands above its parameters then.
 pub(super) fn yaml(
-    bare: &BareSpace,
+    (bare, space): (&BareSpace, &Space),
     source: &str,
     file: &Path,
     output: &Path,
 ) -> (String, Option<String>) {
     let json: Json = serde_json::from_str(source).unwrap_or_default();
-    let rest = sections(bare, &json);
+    let rest = sections(bare, &defaults(bare, space, &json));
     let (version, name) = (env!("CARGO_PKG_VERSION"), &bare.name);
     let mut text = comment(&format!("{name}: imported by tuner {version}."));
     let kernel = &json["KernelSpecification"];
     if kernel.is_null() {
         return (text + &rest, None);
     }
-    match super::t1::whole(&json, file, output, &rest) {
+    match super::t1::whole((&json, bare), file, output, &rest) {
         Ok(whole) => (text + &whole, None),
         Err(why) => {
             described(&mut text, kernel);
@@ -39,17 +40,41 @@ fn comment(line: &str) -> String {
     format!("# {}\n", line.replace(['\n', '\r'], " "))
 }
 
+/// The default of each parameter that is not its first value: the file's, or where that is no valid
+/// configuration, a valid one that keeps as many of the file's as it can.
+fn defaults(bare: &BareSpace, space: &Space, json: &Json) -> Vec<Option<Value>> {
+    let given = |name: &str, values: &[Value]| {
+        let default = default_of(json, name)?;
+        values.iter().position(|value| *value == default)
+    };
+    let parameters = bare.parameters.iter();
+    let wanted: Vec<u32> = parameters
+        .clone()
+        .map(|one| given(&one.name, &one.values).unwrap_or(0) as u32)
+        .collect();
+    let order: Vec<usize> = (0..wanted.len()).collect();
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+    let valid = space.nearest(&wanted, &order, &mut rng);
+    let choices = valid.map_or(wanted, |config| config.choices().to_vec());
+    parameters
+        .zip(choices)
+        .map(|(one, choice)| {
+            let is_first = choice == 0 && given(&one.name, &one.values).is_none();
+            let value = one.values.get(choice as usize);
+            value.filter(|_| !is_first).cloned()
+        })
+        .collect()
+}
+
 /// Parameters and constraints.
-fn sections(bare: &BareSpace, json: &Json) -> String {
+fn sections(bare: &BareSpace, defaults: &[Option<Value>]) -> String {
     let mut text = String::new();
     text.push_str("parameters:\n");
-    for parameter in &bare.parameters {
+    for (parameter, default) in bare.parameters.iter().zip(defaults) {
         let values: Vec<String> = parameter.values.iter().map(scalar).collect();
-        let default = default_of(json, &parameter.name)
-            .filter(|default| parameter.values.contains(default))
-            .map_or(String::new(), |default| {
-                format!(", default: {}", scalar(&default))
-            });
+        let default = default.as_ref().map_or(String::new(), |default| {
+            format!(", default: {}", scalar(default))
+        });
         let _ = writeln!(
             text,
             "  {}: {{ values: [{}]{default} }}",
@@ -62,11 +87,9 @@ fn sections(bare: &BareSpace, json: &Json) -> String {
     }
     for constraint in &bare.constraints {
         let rule = quoted(constraint.rule.text());
-        let why = constraint
-            .why
-            .as_deref()
-            .unwrap_or("as in the imported file");
-        let _ = writeln!(text, "  - {{ rule: {rule}, why: {} }}", quoted(why));
+        let said = || format!("the imported file says `{}`", constraint.rule.text());
+        let why = constraint.why.clone().unwrap_or_else(said);
+        let _ = writeln!(text, "  - {{ rule: {rule}, why: {} }}", quoted(&why));
     }
     text
 }

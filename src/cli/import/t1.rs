@@ -3,12 +3,26 @@
 use super::space::quoted;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
-use tuner_space::KernelSpec;
+use tuner_core::value::Value;
+use tuner_space::{BareSpace, KernelSpec, Parameter};
+
+/// Names of the problem's expressions.
+struct Names<'a> {
+    /// The problem's sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
+    sizes: Vec<(String, String)>,
+    parameters: &'a [Parameter],
+}
 
 /// What a search space says besides its parameters and constraints, where the problem says all of
 /// it; else why it does not. `rest` is the part with parameters and constraints.
-pub(super) fn whole(json: &Json, file: &Path, output: &Path, rest: &str) -> Result<String, String> {
+pub(super) fn whole(
+    (json, bare): (&Json, &BareSpace),
+    file: &Path,
+    output: &Path,
+    rest: &str,
+) -> Result<String, String> {
     let kernel = &json["KernelSpecification"];
     let name = kernel["KernelName"]
         .as_str()
@@ -23,7 +37,10 @@ pub(super) fn whole(json: &Json, file: &Path, output: &Path, rest: &str) -> Resu
     let beside = output.parent().unwrap_or(Path::new(""));
     let source = tuner_adopt::relative(beside, &folder.join(source))
         .ok_or_else(|| format!("KernelFile {source} has no path from here"))?;
-    let sizes = sizes(kernel);
+    let names = Names {
+        sizes: sizes(kernel),
+        parameters: &bare.parameters,
+    };
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -32,7 +49,8 @@ pub(super) fn whole(json: &Json, file: &Path, output: &Path, rest: &str) -> Resu
         quoted(name),
         quoted(&source)
     );
-    let list: Vec<String> = sizes
+    let list: Vec<String> = names
+        .sizes
         .iter()
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
@@ -40,11 +58,12 @@ pub(super) fn whole(json: &Json, file: &Path, output: &Path, rest: &str) -> Resu
     text.push_str(rest);
     text.push_str("arguments:\n");
     for (at, argument) in arguments.iter().enumerate() {
-        text.push_str(&self::argument(argument, at, &sizes)?);
+        text.push_str(&self::argument(argument, at, &names)?);
     }
-    launch(&mut text, kernel, name, &sizes)?;
+    launch(&mut text, kernel, name, &names)?;
     text.push_str("reference: none   # a T1 problem does not say what is computed: hazards only\n");
-    let options = quoted_list(strings(&kernel["CompilerOptions"]));
+    let options = strings(&kernel["CompilerOptions"]);
+    let options = quoted_list(options.filter(|option| !option.trim().is_empty()));
     if !options.is_empty() {
         let _ = writeln!(text, "compile: {{ options: [{options}] }}");
     }
@@ -86,25 +105,59 @@ fn sizes(kernel: &Json) -> Vec<(String, String)> {
 }
 
 /// An expression of the problem in the search space's names.
-fn expression(json: &Json, sizes: &[(String, String)]) -> Option<String> {
+fn expression(json: &Json, names: &Names<'_>) -> Option<String> {
     let text = match json {
         Json::Number(number) => return Some(number.to_string()),
         Json::String(text) => text,
         _ => return None,
     };
     let spelled = text.replace("&&", " and ").replace("||", " or ");
-    let known = sizes
-        .iter()
-        .enumerate()
-        .fold(spelled, |text, (at, (name, _))| {
-            let axis = ["X", "Y", "Z"].get(at).copied().unwrap_or("X");
-            text.replace(&format!("ProblemSize[{at}]"), name)
-                .replace(&format!("ProblemSize.{axis}"), name)
-        });
-    Some(known)
+    let sizes = names.sizes.iter().enumerate();
+    let known = sizes.fold(spelled, |text, (at, (name, _))| {
+        let axis = ["X", "Y", "Z"].get(at).copied().unwrap_or("X");
+        text.replace(&format!("ProblemSize[{at}]"), name)
+            .replace(&format!("ProblemSize.{axis}"), name)
+    });
+    Some(with_extremes(&known, names.parameters))
 }
 
-fn argument(json: &Json, at: usize, sizes: &[(String, String)]) -> Result<String, String> {
+/// The text with the largest value in the place of `max(PARAMETER)`, and the smallest in that of `min`: of
+/// one parameter, these are about its values.
+fn with_extremes(text: &str, parameters: &[Parameter]) -> String {
+    let mut text = text.to_owned();
+    for parameter in parameters {
+        let numbers = parameter.values.iter().filter_map(Value::as_f64);
+        let extremes = [
+            ("max", numbers.clone().fold(f64::NEG_INFINITY, f64::max)),
+            ("min", numbers.fold(f64::INFINITY, f64::min)),
+        ];
+        for (function, number) in extremes {
+            let mut from = 0;
+            while let Some(call) = call_of(&text, function, &parameter.name, from) {
+                from = call.start;
+                text.replace_range(call, &number.to_string());
+            }
+        }
+    }
+    text
+}
+
+/// The first call of a function on that name alone, from a byte on.
+fn call_of(text: &str, function: &str, name: &str, from: usize) -> Option<Range<usize>> {
+    let begins = |at: usize| {
+        let before = text.get(..at).unwrap_or_default().chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    };
+    let calls = text.match_indices(function);
+    let mut calls = calls.filter(|(at, _)| *at >= from && begins(*at));
+    calls.find_map(|(at, _)| {
+        let inside = text.get(at + function.len()..)?.trim_start();
+        let (argument, rest) = inside.strip_prefix('(')?.split_once(')')?;
+        (argument.trim() == name).then(|| at..text.len() - rest.len())
+    })
+}
+
+fn argument(json: &Json, at: usize, names: &Names<'_>) -> Result<String, String> {
     let name = json["Name"]
         .as_str()
         .map_or_else(|| format!("argument_{at}"), str::to_owned);
@@ -114,19 +167,21 @@ fn argument(json: &Json, at: usize, sizes: &[(String, String)]) -> Result<String
     let mut text = format!("  - {{ name: {}, type: {ty}", quoted(&name));
     let is_scalar = json["MemoryType"].as_str() == Some("Scalar");
     if is_scalar {
-        let value = expression(&json["FillValue"], sizes)
-            .or_else(|| expression(&json["Value"], sizes))
+        let value = expression(&json["FillValue"], names)
+            .or_else(|| expression(&json["Value"], names))
             .ok_or_else(|| format!("the scalar `{name}` has no FillValue"))?;
         let _ = writeln!(text, ", role: scalar, value: {} }}", quoted(&value));
         return Ok(text);
     }
     let role = match json["AccessType"].as_str() {
-        Some("WriteOnly") => "output",
+        // A buffer that the problem fills holds that before the launch.
+        Some("WriteOnly") if json["FillType"].is_null() => "output",
+        Some("WriteOnly") => "inout",
         Some("ReadWrite") => "inout",
         _ => "input",
     };
-    let every: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
-    let shape = expression(&json["Size"], sizes)
+    let every: Vec<&str> = names.sizes.iter().map(|(name, _)| name.as_str()).collect();
+    let shape = expression(&json["Size"], names)
         .or_else(|| (!every.is_empty()).then(|| every.join(" * ")))
         .ok_or_else(|| format!("the vector `{name}` has no Size"))?;
     let _ = write!(text, ", role: {role}, shape: [{}]", quoted(&shape));
@@ -169,15 +224,10 @@ fn element(spelled: &str) -> Option<String> {
     Some(known.to_owned())
 }
 
-fn launch(
-    text: &mut String,
-    kernel: &Json,
-    name: &str,
-    sizes: &[(String, String)],
-) -> Result<(), String> {
+fn launch(text: &mut String, kernel: &Json, name: &str, names: &Names<'_>) -> Result<(), String> {
     let axes = ["X", "Y", "Z"];
     let local =
-        axes.map(|axis| expression(kernel["LocalSize"].get(axis).unwrap_or(&Json::Null), sizes));
+        axes.map(|axis| expression(kernel["LocalSize"].get(axis).unwrap_or(&Json::Null), names));
     let [Some(_), ..] = &local else {
         return Err("it has no LocalSize".to_owned());
     };
@@ -186,9 +236,9 @@ fn launch(
     let mut grid = Vec::new();
     for (at, (axis, block)) in axes.into_iter().zip(&local).enumerate() {
         let divisor = strings(&kernel[format!("GridDiv{axis}")].clone()).collect::<Vec<_>>();
-        let global = expression(kernel["GlobalSize"].get(axis).unwrap_or(&Json::Null), sizes);
+        let global = expression(kernel["GlobalSize"].get(axis).unwrap_or(&Json::Null), names);
         let block = block.as_deref().unwrap_or("1");
-        let size = sizes.get(at).map(|(name, _)| name.clone());
+        let size = names.sizes.get(at).map(|(name, _)| name.clone());
         grid.push(match (global, size) {
             (Some(global), _) if threads => format!("ceil_div({global}, {block})"),
             (Some(global), _) => global,
@@ -209,7 +259,7 @@ fn launch(
         quoted_list(grid),
         quoted_list(block)
     );
-    if let Some(shared) = expression(&kernel["SharedMemory"], sizes) {
+    if let Some(shared) = expression(&kernel["SharedMemory"], names) {
         let _ = write!(text, ", shared: {}", quoted(&shared));
     }
     text.push_str(" }\n");

@@ -1,7 +1,7 @@
 //! Expressions of the host in words of the search space.
 
 use super::launches::{base_name, enclosing};
-use super::values::{number, operation, size_of};
+use super::values::{is_real, number, operation, size_of};
 use super::{Host, MAX_DEPTH, Scope, allocated, find_initialiser, is_dim3};
 use crate::expr::Expr;
 use crate::kernel;
@@ -83,13 +83,15 @@ impl<'u> Host<'u> {
             "binary_expression" => {
                 let left = node.child_by_field_name("left")?;
                 let right = node.child_by_field_name("right")?;
+                let texts = [left, right].map(|side| place.source.of(side));
                 let left = self.evaluate(place, left, depth + 1)?;
                 let right = self.evaluate(place, right, depth + 1)?;
-                operation(
-                    place.source.of(node.child_by_field_name("operator")?),
-                    left,
-                    right,
-                )
+                let operator = place.source.of(node.child_by_field_name("operator")?);
+                let real = left.is_real() || right.is_real() || texts.into_iter().any(is_real);
+                if operator == "/" && real {
+                    return Some(Expr::binary("/", left, right));
+                }
+                operation(operator, left, right)
             }
             "conditional_expression" => self.choice(place, node, depth),
             "call_expression" => {
@@ -297,10 +299,13 @@ impl<'u> Host<'u> {
         match (lower.as_str(), arguments.as_slice()) {
             ("min" | "imin" | "fmin", _) => return Some(Expr::call("min", arguments)),
             ("max" | "imax" | "fmax", _) => return Some(Expr::call("max", arguments)),
-            ("ceil" | "ceilf", [Expr::Binary("//", a, b)]) => {
+            ("ceil" | "ceilf", [Expr::Binary("//" | "/", a, b)]) => {
                 return Some(Expr::call("ceil_div", vec![(**a).clone(), (**b).clone()]));
             }
-            ("ceil" | "ceilf" | "floor", [other]) => return Some(other.clone()),
+            ("floor" | "floorf", [Expr::Binary("/", a, b)]) => {
+                return Some(Expr::binary("//", (**a).clone(), (**b).clone()));
+            }
+            ("ceil" | "ceilf" | "floor" | "floorf", [other]) => return Some(other.clone()),
             _ => {}
         }
         let (parameters, text) = self.definition(name)?;
@@ -389,6 +394,29 @@ impl<'u> Host<'u> {
             }
             _ => Some(vec![self.express(scope, node, depth + 1)?]),
         }
+    }
+
+    /// Whether the host sets the buffer behind a pointer to zero bytes.
+    pub(crate) fn zeroes(&self, scope: Scope<'u>, node: Node<'u>) -> bool {
+        let Some(node) = tree::bare(node) else {
+            return false;
+        };
+        let name = scope.source.of(node);
+        let set = self
+            .calls
+            .iter()
+            .filter(|(callee, _)| callee.starts_with("cudaMemset"));
+        set.flat_map(|(_, calls)| calls).any(|(source, call)| {
+            let arguments = call.child_by_field_name("arguments").map(named);
+            let Some([target, value, ..]) = arguments.as_deref() else {
+                return false;
+            };
+            let target = tree::bare(*target).map(|target| source.of(target));
+            let same = source.path == scope.source.path && target == Some(name);
+            let function = enclosing(*call).map(|function| function.start_byte());
+            let here = scope.function.map(|function| function.start_byte());
+            same && function == here && source.of(*value).trim() == "0"
+        })
     }
 
     /// The bytes of the allocation behind a pointer of the host.

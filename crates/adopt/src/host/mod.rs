@@ -239,6 +239,7 @@ fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>
 fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
     let mut values = Vec::new();
     let (mut passed, mut product) = (false, false);
+    let mut counter = None;
     each(root, &mut |node| {
         match node.kind() {
             "init_declarator" => {
@@ -246,6 +247,11 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
                     && tree::declared_name(source, declarator).last() == Some(&name)
                 {
                     values.extend(node.child_by_field_name("value"));
+                    let declaration = node.parent();
+                    let around = declaration.and_then(|declaration| declaration.parent());
+                    if around.is_some_and(|around| around.kind() == "for_statement") {
+                        counter = counter.or(node.child_by_field_name("value"));
+                    }
                 }
             }
             "function_declarator" => {
@@ -280,6 +286,10 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
         true
     });
     let first = *values.first()?;
+    // The first round of a loop is a launch of the file.
+    if counter == Some(first) {
+        return counter;
+    }
     // `int n = 1; for (…) n *= …;`: how many that is, the host does not say.
     if product && source.of(first) == "1" {
         return None;

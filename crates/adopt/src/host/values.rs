@@ -17,6 +17,23 @@ pub(super) fn operation(operator: &str, left: Expr, right: Expr) -> Option<Expr>
     })
 }
 
+/// Whether an operand is written as a floating-point number: a literal, or a cast to such a type.
+pub(super) fn is_real(text: &str) -> bool {
+    let plain = text.replace([' ', '('], "");
+    let casts = [
+        "float)",
+        "double)",
+        "float",
+        "double",
+        "static_cast<float>",
+        "static_cast<double>",
+    ];
+    let cast = text.contains('(') && casts.iter().any(|cast| plain.starts_with(cast));
+    let digits = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    cast || digits && !hexadecimal && text.contains(['.', 'e', 'E', 'f', 'F'])
+}
+
 /// A literal.
 pub(super) fn number(text: &str) -> Option<Expr> {
     let plain = text.replace('\'', "");

@@ -70,6 +70,10 @@ impl Plan {
                 host.invent = false;
                 argument.multiplier = multipliers.get(&parameter.name).copied().unwrap_or(1);
                 argument.role = roles.get(&parameter.name).copied().unwrap_or(Role::Input);
+                argument.zeroed = given.is_some_and(|(node, scope)| host.zeroes(scope, node));
+                if argument.zeroed && argument.role == Role::Output {
+                    argument.role = Role::Inout;
+                }
             } else {
                 let name = self.size_name(&parameter.name);
                 if self.sizes.iter().any(|(known, _)| *known == name) {
@@ -78,6 +82,9 @@ impl Plan {
                     host.invent = is_whole(&parameter.ty);
                     argument.value = given.and_then(|(node, scope)| host.express(scope, node, 0));
                     host.invent = false;
+                    if is_whole(&parameter.ty) {
+                        argument.value = argument.value.as_ref().map(Expr::floored);
+                    }
                     if let Some((branch, proposed)) = &known.branch
                         && argument.value == Some(Expr::Number(branch.value))
                     {

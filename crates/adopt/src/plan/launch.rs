@@ -4,7 +4,7 @@ use super::{Known, MAX_PARAMETERS, Plan, Proposed};
 use crate::cut::{self, neighbours};
 use crate::expr::Expr;
 use crate::host::{Branch, Host, Launch};
-use crate::unit::Unit;
+use crate::unit::{Kind, Unit};
 use std::collections::BTreeSet;
 
 /// Threads that a block has at most.
@@ -95,6 +95,7 @@ impl Plan {
                 .and_then(|node| host.extents(scope, node, 0))
                 .unwrap_or_default();
             host.invent = false;
+            self.grid = self.grid.iter().map(Expr::floored).collect();
             let block = known
                 .config(1)
                 .and_then(|node| host.extents(scope, node, 0));
@@ -123,8 +124,18 @@ impl Plan {
         {
             self.block = Vec::new();
         }
+        let kept = cut::reach(known.unit, item, &BTreeSet::new());
+        // Other branches may have a kernel of the same name.
+        let others = |at: &usize| *at == item || known.unit.item(*at).kind != Kind::Kernel;
+        let code = kept.into_iter().filter(others).map(|at| {
+            let item = known.unit.item(at);
+            known.unit.file(item.file).code(&item.at)
+        });
+        let code: String = code.collect::<Vec<_>>().join("\n");
+        self.block_axes = block_axes(&code);
         if self.block.is_empty() {
-            self.block = guessed_block(text);
+            let named = |text: &str| self.meaning(host, text);
+            self.block = block_of_index(&code, named).unwrap_or_else(|| guessed_block(text));
             self.guessed_launch.push("block");
         }
         if self.grid.is_empty() {
@@ -160,6 +171,86 @@ pub(super) fn usable<'u>(host: &Host<'u>, launch: &Launch<'u>) -> usize {
     extents
         .filter(|node| trial.understands(launch.scope, **node))
         .count()
+}
+
+impl Plan {
+    /// The number or parameter that a name in the kernel stands for.
+    fn meaning<'u>(&self, host: &mut Host<'u>, text: &str) -> Option<Expr> {
+        if self.parameters.iter().any(|each| each.name == text) {
+            return Some(Expr::Name(text.to_owned()));
+        }
+        let meaning = host.of_text(None, text)?;
+        let parameters = super::defaults(self);
+        let value = meaning.value(&parameters)?;
+        (1..=MAX_BLOCK).contains(&value).then_some(meaning)
+    }
+}
+
+/// Directions in which the code asks which block it is: 3 where it asks in a way that is not known.
+fn block_axes(code: &str) -> usize {
+    let plain: String = code.split_whitespace().collect();
+    let axes = ["blockIdx.x", "blockIdx.y", "blockIdx.z"];
+    let highest = (1..=3)
+        .rev()
+        .zip(axes.iter().rev())
+        .find(|(_, axis)| plain.contains(*axis));
+    let other = plain.replace("blockIdx.", "");
+    let unknown = [
+        "blockIdx",
+        "ctaid",
+        "this_grid",
+        "grid_group",
+        "block_index",
+        "group_index",
+    ];
+    match highest {
+        _ if unknown.iter().any(|word| other.contains(word)) => 3,
+        Some((count, _)) => count,
+        None => 0,
+    }
+}
+
+/// Threads a block as the index says them: `blockIdx.x * TX + threadIdx.x`.
+fn block_of_index(code: &str, mut meaning: impl FnMut(&str) -> Option<Expr>) -> Option<Vec<Expr>> {
+    let plain: String = code.split_whitespace().collect();
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut extent = |axis: char| {
+        let (block, thread) = (format!("blockIdx.{axis}*"), format!("threadIdx.{axis}"));
+        let behind = plain.split(&block).skip(1).find_map(|rest| {
+            let name: String = rest.chars().take_while(|c| word(*c)).collect();
+            let rest = rest.get(name.len()..)?.trim_start_matches(')');
+            rest.starts_with(&format!("+{thread}")).then_some(name)
+        });
+        let before = || {
+            let behind = format!("*blockIdx.{axis}");
+            let mut parts = plain.split(&behind);
+            let first = parts.next()?;
+            let name: String = first.chars().rev().take_while(|c| word(*c)).collect();
+            let name = name.chars().rev().collect();
+            parts
+                .next()?
+                .trim_start_matches(')')
+                .starts_with(&format!("+{thread}"))
+                .then_some(name)
+        };
+        let reversed = || {
+            plain.split(&format!("{thread}+")).skip(1).find_map(|rest| {
+                let rest = rest
+                    .strip_prefix('(')
+                    .unwrap_or(rest)
+                    .strip_prefix(&block)?;
+                Some(rest.chars().take_while(|c| word(*c)).collect())
+            })
+        };
+        meaning(&behind.or_else(before).or_else(reversed)?)
+    };
+    let mut all = vec![extent('x')?];
+    for axis in ['y', 'z'] {
+        if plain.contains(&format!("threadIdx.{axis}")) {
+            all.push(extent(axis)?);
+        }
+    }
+    Some(all)
 }
 
 /// Threads a block where no launch says so.

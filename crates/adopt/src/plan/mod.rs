@@ -6,15 +6,15 @@ mod launch;
 mod tunables;
 mod variables;
 
-use super::AdoptError;
-use super::cut::{Tunable, neighbours};
+use super::cut::{Definition, Tunable, neighbours};
 use super::expr::Expr;
 use super::host::{Branch, Host, Launch, Scope};
 use super::kernel::{self, Parameter, node_of};
 use super::template::Made;
 use super::tree::{Node, Source};
 use super::types::{self, Described};
-use super::unit::{Item, Unit};
+use super::unit::{Item, Kind, Unit};
+use super::{AdoptError, Settings};
 use std::collections::BTreeMap;
 use tuner_core::plan::Role;
 
@@ -58,6 +58,8 @@ pub(crate) struct Argument {
     pub(crate) composed: Option<String>,
     /// What of it was guessed.
     pub(crate) guessed: Option<&'static str>,
+    /// The host fills it with zeros before the launch.
+    pub(crate) zeroed: bool,
 }
 
 impl Argument {
@@ -74,6 +76,7 @@ impl Argument {
             multiplier: 1,
             composed: None,
             guessed: None,
+            zeroed: false,
         }
     }
 }
@@ -124,6 +127,8 @@ pub(crate) struct Plan {
     pub(crate) block: Vec<Expr>,
     pub(crate) shared: Option<Expr>,
     pub(crate) cooperative: bool,
+    /// Directions in which the kernel asks which block it is.
+    pub(crate) block_axes: usize,
     /// What of the launch was guessed.
     pub(crate) guessed_launch: Vec<&'static str>,
     /// Functions that the entry's template arguments name.
@@ -135,7 +140,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Reads everything that does not need the compiler; `None` where the item is no function.
-    pub(crate) fn of(unit: &Unit, item: usize, entry: Option<&str>) -> Option<Self> {
+    pub(crate) fn of(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
         let own = unit.items.get(item)?;
         let name = own.names.last().cloned().unwrap_or_default();
         let (source, node) = node_of(unit, own)?;
@@ -173,8 +178,9 @@ impl Plan {
                 of_data: false,
             });
         }
+        plan.define(unit, settings.define, &mut host);
         plan.branch_of_host(&known, &mut host);
-        match entry {
+        match settings.entry {
             Some(entry) => plan.entry = entry.to_owned(),
             None => plan.name_entry(&known, &mut host),
         }
@@ -191,6 +197,37 @@ impl Plan {
         Some(plan)
     }
 
+    /// Makes parameters of the macros that the user gives.
+    fn define(&mut self, unit: &Unit, given: &[(String, Vec<i64>)], host: &mut Host<'_>) {
+        for (name, values) in given {
+            let Some(default) = values.first().copied() else {
+                continue;
+            };
+            let macros = unit.items.iter().enumerate();
+            let mut macros = macros.filter(|(_, item)| item.kind == Kind::Macro);
+            let own = macros.find(|(_, item)| item.names.first() == Some(name));
+            if let Some((item, _)) = own
+                && self.tunables.iter().all(|tunable| tunable.name != *name)
+            {
+                self.tunables.push(Tunable {
+                    name: name.clone(),
+                    value: default,
+                    item,
+                    definition: Definition::Macro,
+                });
+            }
+            host.tunable.insert(name.clone(), default);
+            self.parameters.retain(|known| known.name != *name);
+            self.parameters.push(Proposed {
+                name: name.clone(),
+                default,
+                values: values.clone(),
+                doc: "given by --define".to_owned(),
+                of_data: false,
+            });
+        }
+    }
+
     /// The entry with the parameters' default values.
     pub(crate) fn filled_entry(&self) -> String {
         self.parameters
@@ -201,7 +238,7 @@ impl Plan {
     }
 
     /// Sizes that nothing uses are none.
-    fn only_used_sizes(&mut self) {
+    pub(crate) fn only_used_sizes(&mut self) {
         let mut names = Vec::new();
         let extents = self.grid.iter().chain(&self.block).chain(&self.shared);
         extents.for_each(|each| each.names(&mut names));

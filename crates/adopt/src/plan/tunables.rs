@@ -13,10 +13,15 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
     let mut found: Vec<Tunable> = Vec::new();
     for at in &kept {
         let item = unit.item(*at);
-        let conditional = item
-            .around
-            .iter()
-            .any(|around| matches!(around, Around::Condition(_)));
+        let conditional = item.around.iter().any(|around| match around {
+            // `#ifndef NAME`, `#define NAME …`: a default.
+            Around::Condition(branch) => {
+                let name = branch.undefined();
+                item.kind != Kind::Macro
+                    || name.is_none_or(|name| item.names.first().is_none_or(|own| own != name))
+            }
+            _ => false,
+        });
         if conditional || found.len() >= MAX_PARAMETERS {
             continue;
         }

@@ -138,3 +138,11 @@ fn uniform_values_stay_inside_their_bounds_and_fill_them() {
     assert!(values.iter().all(|v| (-1.0..=1.0).contains(v)));
     assert!(values.iter().any(|v| *v < -0.99) && values.iter().any(|v| *v > 0.99));
 }
+
+#[test]
+fn a_boolean_input_holds_both_values_in_like_shares() {
+    let bytes = Fill::default_for(Element::Bool).bytes(Element::Bool, 1, 0, 4000);
+    let set = bytes.iter().filter(|byte| **byte == 1).count();
+    assert!((1800..2200).contains(&set), "{set} of 4000 are true");
+    assert!(bytes.iter().all(|byte| *byte < 2));
+}

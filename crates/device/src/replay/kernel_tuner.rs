@@ -232,7 +232,10 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
             }
             match &*key {
                 "time" => time = map.next_value()?,
-                "times" => times = map.next_value::<Option<Vec<f64>>>()?.unwrap_or_default(),
+                "times" => {
+                    let given = map.next_value::<Option<Vec<Option<f64>>>>()?;
+                    times = given.into_iter().flatten().flatten().collect();
+                }
                 "__error__" => error = map.next_value::<Option<String>>()?,
                 "compile_time" => compile_ms = map.next_value()?,
                 "benchmark_time" => benchmark_ms = map.next_value()?,

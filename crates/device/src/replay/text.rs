@@ -32,7 +32,7 @@ impl Text {
         };
         let decoded = Self {
             path: path.to_owned(),
-            text,
+            text: without_python_numbers(text),
         };
         if let Some(error) = damage {
             return Err(decoded.error(
@@ -98,24 +98,12 @@ impl Text {
                 "the file ends in the middle of a value",
                 format!("{AGAIN} (delete everything after the last `}},`)"),
             ),
-            Category::Syntax => {
-                self.error(offset, format!("not JSON: {message}"), self.remedy(offset))
-            }
+            Category::Syntax => self.error(offset, format!("not JSON: {message}"), AGAIN),
             Category::Data | Category::Io => self.error(
                 offset,
                 message,
                 "Kernel Tuner cache files and T4 results have fixed types here",
             ),
-        }
-    }
-
-    /// What to do about a syntax error: Python writes figures that JSON does not have.
-    fn remedy(&self, offset: usize) -> &'static str {
-        let rest = self.text.get(offset..).unwrap_or_default();
-        if rest.starts_with("NaN") || rest.starts_with("Infinity") || rest.starts_with("-Inf") {
-            "write null instead: a row without a time counts as failed"
-        } else {
-            AGAIN
         }
     }
 
@@ -141,6 +129,38 @@ impl Text {
         let file = self.path.display().to_string();
         Diagnostics::new(file, &self.text, vec![diagnostic])
     }
+}
+
+/// The text with `null` in the place of `NaN`, `Infinity` and `-Infinity`, which Python's `json` writes
+/// and JSON does not have. Places stay the same where a blank stands before a `NaN`, as it does in what
+/// Python writes.
+fn without_python_numbers(text: String) -> String {
+    const NUMBERS: [(&str, &str); 4] = [
+        (" NaN", "null"),
+        ("NaN", "null"),
+        ("-Infinity", "null     "),
+        ("Infinity", "null    "),
+    ];
+    if !text.contains("NaN") && !text.contains("Infinity") {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let (mut rest, mut in_string) = (&*text, false);
+    while let Some(first) = rest.chars().next() {
+        let number = NUMBERS.iter().find(|(number, _)| rest.starts_with(number));
+        if let Some((number, null)) = number.filter(|_| !in_string) {
+            out.push_str(null);
+            rest = rest.get(number.len()..).unwrap_or_default();
+            continue;
+        }
+        in_string ^= first == '"';
+        let count = if first == '\\' { 2 } else { 1 };
+        let bytes = rest.chars().take(count).map(char::len_utf8).sum();
+        let (taken, left) = rest.split_at(bytes);
+        out.push_str(taken);
+        rest = left;
+    }
+    out
 }
 
 /// A diagnostic about a file that could not even be read.

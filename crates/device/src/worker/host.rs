@@ -1,7 +1,9 @@
 //! The tuner's side: starts the worker, sends requests, keeps deadlines, restarts it.
 
+mod patience;
 mod settings;
 
+use patience::Patience;
 pub use settings::{Settings, WorkerError};
 
 use super::protocol::{
@@ -337,6 +339,7 @@ impl Worker {
             .send(&slices)
             .map_err(|error| WorkerError::Failed(error.to_string()))?;
         let mut corrupted = false;
+        let mut patience = Patience::new(running.processor_time());
         let answer = loop {
             let limits = Limits {
                 within: self.settings.deadline(step),
@@ -344,6 +347,9 @@ impl Worker {
             };
             let parts = match running.receive(limits) {
                 Ok(parts) => parts,
+                Err(Failure::Late) if patience.goes_on(running.processor_time(), limits.within) => {
+                    continue;
+                }
                 Err(Failure::Late) => {
                     let limit = limits.within.as_secs_f64();
                     let why = format!("no answer within {limit} s ({step:?}); worker killed");
@@ -355,7 +361,10 @@ impl Worker {
                 Err(failure) => break Answer::Died(format!("the device worker died: {failure}")),
             };
             match from_json(&parts) {
-                Ok(Response::Begins(next)) => step = next,
+                Ok(Response::Begins(next)) => {
+                    step = next;
+                    patience = Patience::new(running.processor_time());
+                }
                 Ok(Response::Corrupted(_)) => corrupted = true,
                 Ok(Response::Lost(why)) => break Answer::Lost(why),
                 Ok(response) => break Answer::Response(with_said(running, response, corrupted)),

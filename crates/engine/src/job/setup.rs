@@ -18,7 +18,7 @@ use tuner_device::worker::host;
 use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
-use tuner_kernel::declarations;
+use tuner_kernel::{declarations, defaults};
 use tuner_space::{DeviceLimits, Sizes};
 use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
 
@@ -156,7 +156,11 @@ impl Planned {
             driver: facts.driver.clone(),
             nvrtc: Some(compiler.nvrtc().version()),
         };
-        let (planned, notes) = tasks::plan(&kernels, &request.problems, &target)?;
+        let (planned, mut notes) = tasks::plan(&kernels, &request.problems, &target)?;
+        for kernel in &kernels {
+            let told = defaults::words_in_conditions(&kernel.template, &kernel.spec.parameters);
+            notes.extend(told.iter().map(|told| format!("warning: {told}")));
+        }
         for (index, kernel) in kernels.iter().enumerate() {
             let tasks = planned.iter().filter(|one| one.kernel == index);
             let tasks = tasks.map(|one| (&*one.task.key.problem, &one.task.space));

@@ -1,5 +1,6 @@
 //! Comparing what a kernel wrote with what it should have written.
 
+use super::expected::ExpectedValues;
 use super::oracle::Oracle;
 use super::pattern::WrongElements;
 use super::wanted::{Rule, slabs, wanted};
@@ -23,6 +24,8 @@ pub struct Comparison {
     /// Both values of the first wrong element where they are whole numbers, which float64 may not
     /// tell apart.
     pub first_whole: Option<(i128, i128)>,
+    /// What the expected values have in common.
+    pub expected: ExpectedValues,
 }
 
 impl Comparison {
@@ -35,6 +38,7 @@ impl Comparison {
     /// Joins the comparisons of two parts.
     pub fn merge(&mut self, other: &Self) {
         self.compared += other.compared;
+        self.expected.merge(other.expected);
         self.wrong += other.wrong;
         self.max_error = self.max_error.max(other.max_error);
         let earlier = match (self.first_wrong, other.first_wrong) {
@@ -80,6 +84,7 @@ impl Comparison {
         whole: Option<(i128, i128)>,
     ) {
         self.compared += 1;
+        self.expected.add(want);
         let ratio = if difference == 0.0 || difference == f64::INFINITY {
             difference
         } else {

@@ -9,6 +9,7 @@ pub mod adversarial;
 pub mod compare;
 mod coverage;
 mod demands;
+mod expected;
 pub mod generate;
 mod held;
 mod judge;

@@ -3,6 +3,7 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::Comparison;
+use super::expected::ExpectedValues;
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
 use super::wanted::wanted;
@@ -80,13 +81,22 @@ impl Gate<'_> {
             .collect();
         let expected = self.keyed.reference().as_str().as_bytes();
         let key = ContentHash::of([expected, rules.as_bytes(), &places]);
+        let mut made = None;
+        let mut make = || {
+            let wanted = make();
+            made = Some(wanted.values.iter().map(|[value, _]| *value).collect());
+            wanted
+        };
         let Some(tally) = self.session.tally(kept, element, &key, &mut make)? else {
             return Ok(None);
         };
+        // The session keeps what is wanted for the next candidates, and does not ask again.
+        let expected: ExpectedValues = self.references.expected_values(key, made);
         let result = Comparison {
             compared: parts.iter().map(|part| part.end - part.start).sum(),
             wrong: tally.wrong,
             max_error: tally.max_error,
+            expected,
             ..Comparison::default()
         };
         Ok(result.passed().then_some(result))

@@ -1,6 +1,7 @@
 //! Reference data: inputs, oracles and reference outputs of problems.
 
 use super::adversarial::{self, Data, Made};
+use super::expected::ExpectedValues;
 use super::held::Held;
 use super::keys::{DataKey, KeyedPlan};
 use super::naive::Naive;
@@ -8,7 +9,7 @@ pub use super::oracle::kept::Progress;
 use super::oracle::kept::{Means, keeping};
 use super::oracle::{self, Oracle, OracleError, Tensor};
 pub use crate::folder::Folder;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, Role};
@@ -28,6 +29,8 @@ pub struct References {
     parts: Held<DataKey, Naive>,
     /// Reference kernels, each on one problem, that were compared with float64.
     proven: HashSet<ContentHash>,
+    /// Summaries of expected values that a device keeps.
+    expected: HashMap<ContentHash, ExpectedValues>,
     means: Means,
 }
 
@@ -60,6 +63,7 @@ impl References {
             hard: Held::new(bytes / 8),
             parts: Held::new(bytes / 8),
             proven: HashSet::new(),
+            expected: HashMap::new(),
             means: Means {
                 memory_bytes: bytes / 4,
                 ..Means::default()
@@ -201,6 +205,22 @@ impl References {
     pub(super) fn keep_part(&mut self, plan: &KeyedPlan<'_>, data: Data, part: Naive) {
         let bytes = part.bytes();
         self.parts.insert(plan.outputs(data), part, bytes);
+    }
+
+    /// The summary of the expected values that a device keeps under a key: `made` where they were
+    /// made just now.
+    pub(super) fn expected_values(
+        &mut self,
+        key: ContentHash,
+        made: Option<ExpectedValues>,
+    ) -> ExpectedValues {
+        match made {
+            Some(made) => *self.expected.entry(key).insert_entry(made).get(),
+            None => {
+                let known = self.expected.get(&key).copied();
+                known.unwrap_or_else(ExpectedValues::unknown)
+            }
+        }
     }
 
     /// Whether this reference kernel was not yet compared with float64 on this problem.

@@ -8,6 +8,7 @@ use crate::session::{Contents, Order, Slot};
 use crate::stopwatch::OutputSet;
 use std::borrow::Cow;
 use std::ops::Range;
+use tuner_core::element::Element;
 use tuner_core::layout::Layout;
 use tuner_core::plan::{PlanArgument, Role};
 use tuner_core::record::Verdict;
@@ -78,7 +79,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// The first element of the outputs that differs in its bits; `excused` are elements of the
+    /// The first element of the outputs that differs in its bits, 0 and −0 aside; `excused` are elements of the
     /// first output that may.
     fn first_difference(
         &mut self,
@@ -93,12 +94,16 @@ impl Gate<'_> {
             }
             let (one, two) = (self.bytes_of(one)?, self.bytes_of(two)?);
             let argument = &self.plan.arguments[*index];
+            if !differ(argument, &one, &two) {
+                continue;
+            }
             let size = argument.element.size();
             let elements = one.chunks(size).zip(two.chunks(size));
             let mut differing = (0u64..).zip(elements).filter(|(at, (a, b))| {
                 let free = number == 0 && excused.iter().any(|range| range.contains(at));
                 let padding = |layout: &Layout| layout.is_padding(*at);
-                !free && a != b && !argument.layout.as_ref().is_some_and(padding)
+                let differ = a != b && !both_zero(argument.element, a, b);
+                !free && differ && !argument.layout.as_ref().is_some_and(padding)
             });
             if let Some((element, _)) = differing.next() {
                 return Ok(Some((argument.name.clone(), element)));
@@ -179,7 +184,13 @@ impl Gate<'_> {
         let Some(name) = oracle_of(self.plan).map(str::to_owned) else {
             let one = self.references.outputs(&self.keyed, one);
             let two = self.references.outputs(&self.keyed, two);
-            return Ok(one.is_some() && two.is_some() && one != two);
+            let (Some(one), Some(two)) = (one, two) else {
+                return Ok(false);
+            };
+            let outputs = self.plan.compared().zip(one.iter().zip(two.iter()));
+            return Ok(outputs
+                .into_iter()
+                .any(|(argument, (one, two))| differ(argument, one, two)));
         };
         let Some(output) = self.plan.of_role(Role::Output).next() else {
             return Ok(false);
@@ -195,9 +206,10 @@ impl Gate<'_> {
         Ok(looked.any(|at| {
             let value = |oracle: &dyn super::oracle::Oracle| {
                 let expected = oracle.span(0, at, 1);
-                expected.first().map(|e| element.round(e.value).to_bits())
+                expected.first().map(|e| element.round(e.value))
             };
-            value(one.as_ref()) != value(two.as_ref())
+            let (one, two) = (value(one.as_ref()), value(two.as_ref()));
+            one != two && !one.zip(two).is_some_and(|(a, b)| a.is_nan() && b.is_nan())
         }))
     }
 
@@ -265,6 +277,27 @@ impl Gate<'_> {
             }
         }
     }
+}
+
+/// Whether two buffers of an argument differ in a value: 0 equals −0, and padding of structs is none.
+fn differ(argument: &PlanArgument, one: &[u8], two: &[u8]) -> bool {
+    let elements_differ = |element: Element, one: &[u8], two: &[u8]| {
+        let size = element.size();
+        let mut elements = one.chunks(size).zip(two.chunks(size));
+        elements.any(|(a, b)| a != b && !both_zero(element, a, b))
+    };
+    match &argument.layout {
+        None => elements_differ(argument.element, one, two),
+        Some(layout) => layout.fields.iter().any(|field| {
+            let (one, two) = (layout.column(field, one), layout.column(field, two));
+            elements_differ(field.element, &one, &two)
+        }),
+    }
+}
+
+/// Whether both are a zero of a floating-point type, of whichever sign.
+fn both_zero(element: Element, one: &[u8], two: &[u8]) -> bool {
+    element.is_float() && element.decode(one) == 0.0 && element.decode(two) == 0.0
 }
 
 /// Lane instructions of a run; 0 where the device does not count.

@@ -11,6 +11,7 @@ use super::adversarial::Data;
 use super::compare::Comparison;
 use super::coverage::{Costs, Sample};
 pub use super::demands::Demands;
+use super::expected::Expectations;
 use super::generate;
 use super::keys::KeyedPlan;
 use super::oracle::OracleError;
@@ -43,8 +44,11 @@ pub struct Evidence {
     /// What works and yet should not stay so.
     pub warnings: Vec<Hazard>,
     /// Outputs, by their number among the plan's outputs, of which elements were compared with what
-    /// is right.
+    /// is right, finite ones among them.
     pub compared: BTreeSet<usize>,
+    /// Why the comparison of the other outputs proves nothing, where every expected value is NaN or
+    /// infinite.
+    pub not_finite: Option<String>,
 }
 
 /// Judges one candidate on one problem.
@@ -107,6 +111,8 @@ pub(super) struct Gate<'a> {
     pub(super) note: Option<String>,
     /// Outputs of which elements were compared.
     pub(super) compared: BTreeSet<usize>,
+    /// Summaries of what outputs were compared with.
+    pub(super) expected: Expectations,
     /// A run left the variables of its module otherwise than it found them.
     pub(super) remembers: bool,
     /// The blocks that stand for the problem, once they are chosen.
@@ -132,6 +138,7 @@ impl<'a> Gate<'a> {
             warnings: Vec::new(),
             note: None,
             compared: BTreeSet::new(),
+            expected: Expectations::default(),
             remembers: false,
             sample: None,
         }
@@ -167,6 +174,8 @@ impl Gate<'_> {
         let (sampled, budget_exhausted) = first.map_or((false, None), |(_, pass)| {
             (pass.sampled, pass.budget_exhausted)
         });
+        let constant = self.expected.warnings(self.plan);
+        add_new(&mut self.warnings, constant);
         Ok(Evidence {
             max_error: self.comparison.as_ref().map(|c| c.max_error),
             sampled,
@@ -174,6 +183,7 @@ impl Gate<'_> {
             note: self.note.take(),
             warnings: std::mem::take(&mut self.warnings),
             compared: std::mem::take(&mut self.compared),
+            not_finite: self.expected.not_finite(self.plan),
         })
     }
 

@@ -1,25 +1,31 @@
 //! Reading templates: the file, what it includes, and the name that diagnostics give them.
 
 use super::CatalogError;
-use crate::compile::{Header, Template, included_names};
+use crate::compile::{Header, Template, definitions, included_macros, included_names};
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use tuner_core::files;
 
 /// Reads a template and, transitively, the files that it includes and that are found: beside the
 /// including file for `#include "…"`, in `include_dirs` for both forms. What is not found there is
-/// the compiler's business (`<cuda_fp16.h>`).
+/// the compiler's business (`<cuda_fp16.h>`). Of `#include NAME` every file that a value of the macro
+/// names is read.
 ///
 /// # Errors
 /// A file that cannot be read, or two files that are included by the same name.
 pub(crate) fn load_template(
     path: &Path,
     include_dirs: &[PathBuf],
+    macros: &Macros,
 ) -> Result<Template, CatalogError> {
     let text = read_text(path, "template")?;
-    let headers = included(&text, path, include_dirs)?;
+    let headers = headers_of(&text, path, include_dirs, macros)?;
     let folders = include_dirs.iter().map(|folder| absolute(folder)).collect();
     Ok(Template::new(&shown(path), &text, headers, folders))
 }
+
+/// Texts that a macro stands for, by its name: those of a parameter are its values.
+pub(crate) type Macros = BTreeMap<String, Vec<String>>;
 
 /// The files that a text includes, as `load_template` finds them; `path` is where it would lie.
 ///
@@ -30,8 +36,18 @@ pub fn included(
     path: &Path,
     include_dirs: &[PathBuf],
 ) -> Result<Vec<Header>, CatalogError> {
+    headers_of(text, path, include_dirs, &Macros::new())
+}
+
+fn headers_of(
+    text: &str,
+    path: &Path,
+    include_dirs: &[PathBuf],
+    macros: &Macros,
+) -> Result<Vec<Header>, CatalogError> {
     let mut loader = Loader {
         include_dirs,
+        macros,
         headers: Vec::new(),
     };
     loader.add_includes(text, path)?;
@@ -55,23 +71,36 @@ pub(super) fn read_text(path: &Path, what: &'static str) -> Result<String, Catal
             _ => error.to_string(),
         })
     })?;
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         unreadable(format!(
             "it is not UTF-8 text (byte {place}); save it as UTF-8"
         ))
+    })?;
+    // A byte order mark is no part of the text.
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(text) => text.to_owned(),
+        None => text,
     })
 }
 
 struct Loader<'a> {
     include_dirs: &'a [PathBuf],
+    macros: &'a Macros,
     /// What has been read, with its real path.
     headers: Vec<(Header, PathBuf)>,
 }
 
 impl Loader<'_> {
     fn add_includes(&mut self, text: &str, including: &Path) -> Result<(), CatalogError> {
-        for (spelled, quoted) in included_names(text) {
+        let mut names = included_names(text);
+        for name in included_macros(text) {
+            let values = self.macros.get(&name).into_iter().flatten().cloned();
+            for value in values.chain(definitions(text, &name)) {
+                names.extend(included_names(&format!("#include {value}")));
+            }
+        }
+        for (spelled, quoted) in names {
             let Some(found) = self.resolve(&spelled, quoted, including) else {
                 continue;
             };

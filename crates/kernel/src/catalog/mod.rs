@@ -2,7 +2,7 @@
 
 mod files;
 
-use files::load_template;
+use files::{Macros, load_template};
 pub use files::{included, shown};
 
 use crate::compile::Template;
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tuner_core::fill::Fill;
+use tuner_core::value::Value;
 use tuner_space::{Diagnostic, Diagnostics, KernelSpec, Reference, suggest};
 
 /// Name of the folder of search spaces.
@@ -143,12 +144,13 @@ impl Kernel {
             }
         }
         let places = spec.places();
-        let template = load_template(&spec.source, &spec.include)
+        let macros = text_values(&spec);
+        let template = load_template(&spec.source, &spec.include, &macros)
             .map_err(|error| at_name(error, &spec, &spec.source, places.source.clone()))?;
         let reference = match &spec.reference {
             Reference::Oracle(_) | Reference::None => None,
             Reference::Kernel { source, .. } => {
-                let read = load_template(source, &spec.include);
+                let read = load_template(source, &spec.include, &macros);
                 let at = places.reference_source.clone();
                 Some(read.map_err(|error| at_name(error, &spec, source, at))?)
             }
@@ -164,6 +166,23 @@ impl Kernel {
             reference,
         })
     }
+}
+
+/// The texts that each parameter may stand for in the template.
+fn text_values(spec: &KernelSpec) -> Macros {
+    let texts = |value: &Value| match value {
+        Value::Text(text) => Some(text.to_string()),
+        _ => None,
+    };
+    let parameters = spec.parameters.iter();
+    parameters
+        .map(|one| {
+            (
+                one.name.clone(),
+                one.values.iter().filter_map(texts).collect(),
+            )
+        })
+        .collect()
 }
 
 /// A template that cannot be read, shown where the search space names it.

@@ -20,7 +20,7 @@ use tuner_process::{Decoder, encode as frame, to_json};
 /// Size of the cache unless told otherwise: about 20 000 candidates.
 pub(crate) const CACHE_BYTES_MAX: u64 = 2 << 30;
 /// First bytes of an entry; the digit is the format's version.
-const MAGIC: &[u8] = b"tuner-image-3\n";
+const MAGIC: &[u8] = b"tuner-image-4\n";
 /// Largest entry that is read: a cubin of some megabytes, its PTX, and a log.
 const MAX_ENTRY_BYTES: u64 = 256 << 20;
 /// Length of the checksum that ends an entry.

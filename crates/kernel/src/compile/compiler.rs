@@ -3,7 +3,7 @@
 use super::cache::{CACHE_BYTES_MAX, DiskCache};
 use super::discover::Surroundings;
 use super::host_headers;
-use super::image::{CompileOutcome, RawResult};
+use super::image::{CompileOutcome, RawResult, RawStatus};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::pool::{Pool, PoolReply, PoolSettings};
 use super::render::{Source, quoted};
@@ -161,8 +161,22 @@ impl Compiler {
         result.interpret(source, &self.nvrtc.version(), self.memory_bytes)
     }
 
-    /// The cached result, or a new one, of which `keep` says what is kept of the PTX.
-    pub(super) fn raw(&self, source: &Source, keep: impl FnOnce(Vec<u8>) -> Vec<u8>) -> PoolReply {
+    /// The cached result, or a new one, of which `keep` says what is kept of the PTX. Where macros of
+    /// the source break a library that it includes, the library is read before them.
+    pub(super) fn raw(&self, source: &Source, keep: impl Fn(Vec<u8>) -> Vec<u8>) -> PoolReply {
+        let result = self.raw_as_written(source, &keep)?;
+        if let Ok(refused) = &result
+            && refused.head.status == RawStatus::Refused
+            && let Some(other) = source.libraries_first(&refused.head.log)
+            && let Ok(compiled) = self.raw_as_written(&other, &keep)?
+            && compiled.head.status == RawStatus::Compiled
+        {
+            return Ok(Ok(compiled));
+        }
+        Ok(result)
+    }
+
+    fn raw_as_written(&self, source: &Source, keep: impl Fn(Vec<u8>) -> Vec<u8>) -> PoolReply {
         let request = self.request(source);
         let key = self.cache_key(source, &request);
         if let Some(result) = self.cache.as_ref().and_then(|cache| cache.load(&key)) {

@@ -4,7 +4,7 @@ use super::compiler::CompileError;
 use super::cubin;
 use super::host_headers;
 use super::render::{Source, quoted};
-use super::resources::{KernelResources, messages_of, parse_log};
+use super::resources::{KernelResources, errors_first, messages_of, parse_log, target_advice};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,6 +42,66 @@ impl Image {
         let known = self.symbols.get(entry);
         known.map_or_else(|| entry.to_owned(), Clone::clone)
     }
+
+    /// Hash of the PTX without comments, line information and debug sections: equal for programs
+    /// that execute the same instructions.
+    #[must_use]
+    pub fn ptx_hash(&self) -> ContentHash {
+        ContentHash::of(executed_lines(&self.ptx).map(str::as_bytes))
+    }
+}
+
+/// The PTX with `.extern` before shared arrays that the source declares so and with an extent: the
+/// compiler makes static ones of them, which a launch with dynamic shared memory goes beyond.
+fn with_external_arrays(ptx: &str, log: &str) -> String {
+    const TREATED: &str = " is treated as a static definition";
+    let names: Vec<&str> = log
+        .lines()
+        .filter_map(|line| {
+            line.split_once("extern declaration of the entity ")?
+                .1
+                .strip_suffix(TREATED)
+        })
+        .collect();
+    if names.is_empty() {
+        return ptx.to_owned();
+    }
+    let is_one = |line: &str| {
+        let symbol = line.split('[').next()?.rsplit(char::is_whitespace).next()?;
+        // A plain name may be the mangled one of a type.
+        let mangled = symbol.starts_with("_Z");
+        let spelled = if mangled {
+            shown(symbol)
+        } else {
+            symbol.to_owned()
+        };
+        let own = |name: &&str| spelled == **name || spelled.ends_with(&format!("::{name}"));
+        line.trim_start()
+            .starts_with(".shared")
+            .then(|| names.iter().any(own))
+    };
+    ptx.split_inclusive('\n')
+        .map(|line| match is_one(line) {
+            Some(true) => format!(".extern {}", line.trim_start()),
+            _ => line.to_owned(),
+        })
+        .collect()
+}
+
+/// The lines of a PTX text without comment lines, `.loc`, `.file` and `.section { … }`.
+fn executed_lines(ptx: &str) -> impl Iterator<Item = &str> {
+    let mut in_section = false;
+    ptx.lines().map(str::trim).filter(move |line| {
+        let begins = line.starts_with(".section");
+        let left_out = in_section || begins || line.is_empty();
+        if in_section || begins {
+            in_section = !line.contains('}');
+        }
+        !left_out
+            && !["//", ".loc", ".file"]
+                .iter()
+                .any(|word| line.starts_with(word))
+    })
 }
 
 /// The source was refused; `log` has the template's own path and lines.
@@ -124,8 +184,8 @@ impl RawResult {
             RawStatus::Broken => return Err(CompileError::new(self.head.log)),
             RawStatus::OutOfMemory => return Ok(Err(over_memory(memory_limit))),
             RawStatus::Refused => {
-                let log = messages_of(&self.head.log);
-                let advice = host_headers::advice(&log);
+                let log = errors_first(&messages_of(&self.head.log));
+                let advice = [host_headers::advice(&log), target_advice(&log)].concat();
                 return Ok(Err(refused(&format!("{log}{advice}"))));
             }
             RawStatus::Compiled => {}
@@ -170,7 +230,7 @@ impl RawResult {
         };
         add_figures(&mut facts, source, &symbols, &kernels)?;
         Ok(Image {
-            ptx: (&*String::from_utf8_lossy(&self.ptx)).into(),
+            ptx: with_external_arrays(&String::from_utf8_lossy(&self.ptx), &self.head.log).into(),
             cubin: self.cubin.into(),
             facts,
             kernels,
@@ -316,7 +376,11 @@ fn add_figures(
 pub(super) fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> String {
     let pairs: Vec<(String, String)> = names
         .iter()
-        .map(|name| (quoted(&folder.join(name).to_string_lossy()), quoted(name)))
+        .flat_map(|name| {
+            let absolute = quoted(&folder.join(name).to_string_lossy());
+            // NVRTC writes bytes that are not ASCII as octal escapes.
+            [octal(&absolute), absolute].map(|absolute| (absolute, quoted(name)))
+        })
         .collect();
     let mut restored = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {
@@ -329,6 +393,16 @@ pub(super) fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> Strin
         }
     }
     restored
+}
+
+/// A text with an octal escape for each byte that is not ASCII.
+fn octal(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            0x80.. => format!("\\{byte:o}"),
+            _ => char::from(byte).to_string(),
+        })
+        .collect()
 }
 
 #[cfg(test)]

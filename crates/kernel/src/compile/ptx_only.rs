@@ -37,7 +37,8 @@ impl Compiler {
         if launches.iter().any(|launch| launch.cooperative) {
             return Ok(None);
         }
-        if let Some(remembered) = self.remembered(source) {
+        let remembered = self.remembered(source);
+        if let Some(remembered) = remembered.filter(|it| it.head.status == RawStatus::Compiled) {
             return self.interpreted(remembered, source).map(Some);
         }
         let mut asked = source.clone();

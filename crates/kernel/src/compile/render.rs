@@ -1,7 +1,7 @@
 //! A configuration and a template become one source: a block of `#define`s, then the template.
 
 use super::options;
-use super::template::{Header, Template};
+use super::template::{Header, Template, included_names};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -48,6 +48,33 @@ impl Source {
         // Which instances of templates there are is decided by the launches alone.
         parts.extend(self.expressions().map(str::as_bytes));
         ContentHash::of(parts)
+    }
+
+    /// The source with its library headers before its macros: a macro such as `N` must not change what
+    /// a library declares. `None` where no message of `log` is an error in a file of a library. Such a
+    /// source is for when the other does not compile: a macro may be meant for a library.
+    pub(super) fn libraries_first(&self, log: &str) -> Option<Self> {
+        let own =
+            |file: &str| file == self.name || self.headers.iter().any(|header| header.path == file);
+        let blames_library = |line: &str| {
+            let place = line.split_once("): error").map(|(place, _)| place);
+            let file = place.and_then(|place| Some(place.rsplit_once('(')?.0));
+            file.is_some_and(|file| file.starts_with('/') && !own(file))
+        };
+        if !log.lines().any(blames_library) {
+            return None;
+        }
+        let mut includes = String::new();
+        for (spelled, quoted) in included_names(&self.text) {
+            if !quoted && !self.headers.iter().any(|header| header.spelled == spelled) {
+                // Writing to a String cannot fail.
+                let _ = writeln!(includes, "#include <{spelled}>");
+            }
+        }
+        (!includes.is_empty()).then(|| Self {
+            text: format!("{includes}{}", self.text),
+            ..self.clone()
+        })
     }
 
     /// The launched kernels that are named by more than an identifier, each once.

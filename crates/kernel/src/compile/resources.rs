@@ -101,6 +101,78 @@ pub(crate) fn messages_of(log: &str) -> String {
         .collect()
 }
 
+/// The messages of a refused source, errors before warnings and remarks: the first line is what a
+/// table shows.
+#[must_use]
+pub(super) fn errors_first(messages: &str) -> String {
+    let is_error = |message: &&str| {
+        let first = message.lines().find(|line| !line.trim().is_empty());
+        let words = [": error", ": catastrophic error", "; error ", "ptxas fatal"];
+        first.is_some_and(|line| words.iter().any(|word| line.contains(word)))
+    };
+    let (errors, others): (Vec<_>, Vec<_>) = messages.split("\n\n").partition(is_error);
+    let all = errors.into_iter().chain(others);
+    all.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The log with the source's line in the place of the PTX line in errors of the assembler, as far as
+/// the PTX says so.
+#[must_use]
+pub(super) fn with_source_lines(log: &str, ptx: &str) -> String {
+    let located = |line: &str| {
+        let rest = line.strip_prefix(ASSEMBLER)?;
+        let (number, message) = rest.split_once(';')?;
+        let message = message.split_once(':')?.1.trim();
+        let (file, line) = source_line(ptx, number.trim().parse().ok()?)?;
+        Some(format!("{file}:{line}: error: {message}"))
+    };
+    log.lines()
+        .map(|line| located(line).unwrap_or_else(|| line.to_owned()) + "\n")
+        .collect()
+}
+
+/// How an error of the assembler begins; the line of the PTX follows.
+pub(super) const ASSEMBLER: &str = "ptxas application ptx input, line ";
+
+/// The source line that line `number` of a PTX text, from 1, was made from.
+fn source_line(ptx: &str, number: usize) -> Option<(&str, u32)> {
+    let before: Vec<&str> = ptx.lines().take(number).collect();
+    let place = before.iter().rev().find_map(|line| {
+        let mut words = line.trim().strip_prefix(".loc")?.split_whitespace();
+        Some((words.next()?, words.next()?.parse().ok()?))
+    });
+    let (file, line) = place?;
+    let path = ptx.lines().find_map(|line| {
+        let rest = line.trim().strip_prefix(".file")?.trim();
+        let (number, name) = rest.split_once(char::is_whitespace)?;
+        (number == file).then(|| name.split('"').nth(1))?
+    })?;
+    Some((path, line))
+}
+
+/// Said where an instruction needs a target of its architecture alone; empty elsewhere.
+#[must_use]
+pub(super) fn target_advice(log: &str) -> String {
+    let needed = log.lines().find_map(|line| {
+        let (_, rest) = line.split_once("Instruction '")?;
+        let (instruction, rest) = rest.split_once('\'')?;
+        let (_, target) = rest.split_once("not supported on .target 'sm_")?;
+        let number: u32 = target.split('\'').next()?.parse().ok()?;
+        let exists = match instruction.split('.').next()? {
+            "wgmma" => number == 90,
+            "tcgen05" => (100..120).contains(&number),
+            _ => number >= 90,
+        };
+        exists.then_some(number)
+    });
+    needed.map_or_else(String::new, |number| {
+        format!(
+            "\nhelp: where the instruction belongs to this architecture alone, write `compile: {{ \
+             arch_features: a }}` in the search space: the target is sm_{number}a then\n"
+        )
+    })
+}
+
 fn between_quotes(line: &str) -> Option<String> {
     let mut pieces = line.split('\'');
     pieces.next()?;

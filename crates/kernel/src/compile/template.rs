@@ -145,6 +145,43 @@ pub fn included_names(text: &str) -> Vec<(String, bool)> {
         .collect()
 }
 
+/// The macros that `#include NAME` directives of a text name.
+#[must_use]
+pub(crate) fn included_macros(text: &str) -> Vec<String> {
+    let stripped = blanked(text, false);
+    let names = stripped
+        .lines()
+        .filter_map(|line| directive(line.trim(), "include"));
+    let is_name = |name: &&str| !name.is_empty() && name.bytes().all(is_word);
+    names.filter(is_name).map(str::to_owned).collect()
+}
+
+/// The expressions of `#if` and `#elif` directives with their lines, from 1.
+pub(crate) fn conditions(text: &str) -> Vec<(u32, String)> {
+    let stripped = blanked(text, false);
+    let condition = |line: &str| {
+        let line = line.trim();
+        directive(line, "if")
+            .or_else(|| directive(line, "elif"))
+            .map(str::to_owned)
+    };
+    let lines = (1..).zip(stripped.lines());
+    lines
+        .filter_map(|(at, line)| Some((at, condition(line)?)))
+        .collect()
+}
+
+/// The values that a text gives a macro.
+pub(crate) fn definitions(text: &str, name: &str) -> Vec<String> {
+    let stripped = blanked(text, false);
+    let definition = |line: &str| {
+        let value = directive(line.trim(), "define")?.strip_prefix(name)?;
+        let ends = value.starts_with(char::is_whitespace);
+        ends.then(|| value.trim().to_owned())
+    };
+    stripped.lines().filter_map(definition).collect()
+}
+
 /// The rest of a `# name rest` line.
 fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let rest = line.strip_prefix('#')?.trim_start().strip_prefix(name)?;

@@ -7,7 +7,8 @@ use super::discover::Surroundings;
 use super::host_headers;
 use super::image::{RawResult, RawStatus, restore_paths};
 use super::nvrtc::Nvrtc;
-use super::resources::shortened;
+use super::options;
+use super::resources::{ASSEMBLER, shortened, with_source_lines};
 use super::template::Header;
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
@@ -58,11 +59,35 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
         Ok(result) => result,
         Err(error) => return RawResult::new(RawStatus::Broken, error.to_string()),
     };
+    if result.head.status == RawStatus::Refused && result.head.log.contains(ASSEMBLER) {
+        result.head.log = located(nvrtc, request, &headers, folder, &result.head.log);
+    }
     let ptx = String::from_utf8_lossy(&result.ptx);
     result.ptx = restore_paths(&ptx, &request.names, folder).into_bytes();
     result.head.log = shortened(result.head.log);
     result.head.compile_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     result
+}
+
+/// The log of a source that the assembler refuses, with the source's lines: the front end gives the PTX
+/// that the assembler speaks of.
+fn located(
+    nvrtc: &Nvrtc,
+    request: &Request,
+    headers: &[Header],
+    folder: &Path,
+    log: &str,
+) -> String {
+    let target = options::target("", &request.options);
+    let options = options::front_end(&request.options, target);
+    let (text, expressions) = (&request.text, &request.expressions);
+    match nvrtc.compile(text, PARAMETER_BLOCK, headers, &options, expressions) {
+        Ok(result) => {
+            let ptx = String::from_utf8_lossy(&result.ptx);
+            with_source_lines(log, &restore_paths(&ptx, &request.names, folder))
+        }
+        Err(_) => log.to_owned(),
+    }
 }
 
 /// The body of `tuner compile-worker`: serves requests until its standard input closes.

@@ -1,6 +1,7 @@
-use super::{Finding, compare, literal};
-use crate::compile::MacroDefault;
+use super::{Finding, compare, literal, words_in_conditions};
+use crate::compile::{MacroDefault, Template};
 use tuner_core::value::Value;
+use tuner_space::Parameter;
 
 fn check(value: Value, text: &str) -> Option<Finding> {
     compare(
@@ -45,4 +46,34 @@ fn other_defaults_are_told_and_expressions_are_left_alone() {
         Some(Finding::NotComparable { .. })
     ));
     assert_eq!(literal("WARPS"), None);
+}
+
+#[test]
+fn words_that_a_condition_takes_as_zero_are_told() {
+    let told = |text: &str, values: &[&str]| {
+        let values: Vec<Value> = values
+            .iter()
+            .map(|value| Value::Text((*value).into()))
+            .collect();
+        let template = Template::new("k.cu", text, Vec::new(), Vec::new());
+        words_in_conditions(&template, &[Parameter::new("USE", values)])
+    };
+    let line = told("// USE\n#if USE\n#endif\n", &["on", "off"]);
+    assert!(
+        line[0].starts_with("k.cu:2: the values on, off of USE"),
+        "{line:?}"
+    );
+    assert_eq!(
+        told("#if A\n#elif USE == on\n#endif\n", &["on", "off"]).len(),
+        1
+    );
+    for (text, values) in [
+        ("#define on 1\n#if USE\n#endif\n", ["on", "off"]),
+        ("#if USE\n#endif\n", ["1", "2"]),
+        ("#if defined(USE)\n#endif\n", ["on", "off"]),
+        ("#if USED\n#endif\nUSE x;\n", ["float", "double"]),
+        ("#if USE\n#endif\n", ["true", "false"]),
+    ] {
+        assert!(told(text, &values).is_empty(), "{text}");
+    }
 }

@@ -122,17 +122,17 @@ fn constant(i: &Instruction) -> Option<Run> {
         return None;
     }
     Some(Box::new(move |r, mask| {
-        for word in 0..words {
-            let at = ahead(from, u32::from(word) * 4);
-            let mut row = r.raw(at);
-            if let Some((bits, signed)) = narrow {
-                let unused = 32 - bits;
-                row = row.map(|v| match signed {
-                    true => ((v << unused) as i32 >> unused) as u32,
-                    false => v << unused >> unused,
-                });
-            }
-            r.set(d.next(word), mask, &row);
+        // The register of the address may be one of those that are written: all is read first.
+        let mut rows: [_; 4] = std::array::from_fn(|word| r.raw(ahead(from, word as u32 * 4)));
+        if let Some((bits, signed)) = narrow {
+            let unused = 32 - bits;
+            rows[0] = rows[0].map(|v| match signed {
+                true => ((v << unused) as i32 >> unused) as u32,
+                false => v << unused >> unused,
+            });
+        }
+        for (word, row) in (0..words).zip(&rows) {
+            r.set(d.next(word), mask, row);
         }
     }))
 }

@@ -127,6 +127,7 @@ impl<'de> Reader<'de> {
             Kind::Null => visitor.visit_unit(),
             Kind::Bool(value) => visitor.visit_bool(*value),
             Kind::Int(value) => visitor.visit_i64(*value),
+            Kind::Large(value) => visitor.visit_u64(*value),
             Kind::Float(value) => visitor.visit_f64(*value),
             Kind::Text(value) => visitor.visit_borrowed_str(value),
             Kind::List(items) => visitor.visit_seq(Items {

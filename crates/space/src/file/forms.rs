@@ -49,6 +49,10 @@ impl<'de, T: Forms> Visitor<'de> for AnyForm<T> {
         T::number(value.to_string(), Unexpected::Signed(value))
     }
 
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<T, E> {
+        T::number(value.to_string(), Unexpected::Unsigned(value))
+    }
+
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
         T::number(format!("{value:?}"), Unexpected::Float(value))
     }

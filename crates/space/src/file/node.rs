@@ -22,6 +22,8 @@ pub(super) enum Kind {
     Null,
     Bool(bool),
     Int(i64),
+    /// A whole number that only an unsigned one of 64 bits holds.
+    Large(u64),
     Float(f64),
     Text(Box<str>),
     List(Vec<Node>),
@@ -35,6 +37,7 @@ impl Kind {
             Self::Null => "nothing".to_owned(),
             Self::Bool(value) => format!("the boolean {value}"),
             Self::Int(value) => format!("the integer {value}"),
+            Self::Large(value) => format!("the integer {value}"),
             Self::Float(value) => format!("the number {value}"),
             Self::Text(value) => format!("the text \"{value}\""),
             Self::List(_) => "a list".to_owned(),
@@ -59,7 +62,7 @@ impl Node {
     fn settle(&mut self, source: &str) -> Result<(), Diagnostic> {
         let span = self.span();
         match &mut self.kind {
-            Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) => {
+            Kind::Bool(_) | Kind::Int(_) | Kind::Large(_) | Kind::Float(_) => {
                 let text = source.get(span.clone()).unwrap_or_default();
                 // Behind a tag such as `!!int` the value may be in quotes.
                 if !text.starts_with(['"', '\'']) {
@@ -269,9 +272,8 @@ impl<'de> Visitor<'de> for Anything {
         Ok(Kind::Int(value))
     }
 
-    // `settle` says what does not fit.
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<Kind, E> {
-        Ok(Kind::Int(value as i64))
+        Ok(Kind::Large(value))
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Kind, E> {
@@ -318,18 +320,20 @@ fn resolve(text: &str) -> Result<Kind, String> {
     let large = || format!("{text} does not fit in 64 bits");
     let radix = |digits: &str, radix: u32| {
         let valid = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
-        valid.then(|| i64::from_str_radix(digits, radix))
+        valid.then(|| u64::from_str_radix(digits, radix))
     };
+    let positive = |number: u64| i64::try_from(number).map_or(Kind::Large(number), Kind::Int);
     let based = match text.get(..2) {
         Some("0x") => radix(&text[2..], 16),
         Some("0o") => radix(&text[2..], 8),
         _ => None,
     };
     if let Some(number) = based {
-        return number.map(Kind::Int).map_err(|_| large());
+        return number.map(positive).map_err(|_| large());
     }
     if !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.parse().map(Kind::Int).map_err(|_| large());
+        let signed = text.parse().map(Kind::Int);
+        return signed.or_else(|_| text.parse().map(positive).map_err(|_| large()));
     }
     let begins = unsigned.starts_with(|c: char| c.is_ascii_digit())
         || (unsigned.starts_with('.') && unsigned[1..].starts_with(|c: char| c.is_ascii_digit()));

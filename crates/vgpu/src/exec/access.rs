@@ -277,10 +277,15 @@ impl Cta<'_> {
             NONE,
             || {
                 let extents = p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]);
-                match extents.filter(|(s, n)| *n > 0 && u64::from(*s) <= at).max() {
+                let mut extents: Vec<_> = extents.filter(|(_, bytes)| *bytes > 0).collect();
+                extents.sort_unstable();
+                // Shared addresses have 32 bits: what lies below the first array has a sign.
+                let at = i64::from(at as u32 as i32);
+                let before = extents.iter().rfind(|(start, _)| i64::from(*start) <= at);
+                match before.or(extents.first()) {
                     Some((start, size)) => format!(
                         "a {act} of {bytes} bytes at byte {} of a shared array of {size} bytes",
-                        at - u64::from(start)
+                        at - i64::from(*start)
                     ),
                     None => {
                         format!("a {act} of {bytes} bytes at shared address {at}, where nothing is")

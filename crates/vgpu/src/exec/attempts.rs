@@ -85,6 +85,7 @@ impl Work<'_> {
         let launch = self.launch;
         // Where fences or the like order threads, two accesses a word may be too few to decide.
         let can_ask = way == Way::Together && self.program.partial_sync;
+        let dynamic_shared = launch.dynamic_shared_bytes.max(self.program.dynamic_least);
         let context = Context {
             program: self.program,
             memory,
@@ -98,8 +99,8 @@ impl Work<'_> {
             workspace: self.workspace,
             meets_alone: self.meets_alone,
             threads: launch.block.iter().product::<u32>() as usize,
-            dynamic_shared: launch.dynamic_shared_bytes,
-            fresh_state: fresh_state(self.program, launch.dynamic_shared_bytes),
+            dynamic_shared,
+            fresh_state: fresh_state(self.program, dynamic_shared),
             shared_fill: launch.shared_fill,
             clock: launch.clock,
             params: self.params.clone(),

@@ -7,11 +7,11 @@ use super::watch::Access as Watched;
 use crate::hazard::global::{GlobalView, OpenChunk};
 use crate::hazard::shadow::{Access, Conflict};
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{NONE, Op};
+use crate::lower::program::{NONE, Op, PointerPlace};
 use crate::memory::{Allocation, Lookup};
 use ptx::skeleton::UNUSED;
 
-impl Cta<'_> {
+impl<'a> Cta<'a> {
     pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
         let memory = self.context.memory;
         let allocations = &memory.allocations;
@@ -153,20 +153,36 @@ impl Cta<'_> {
         found
     }
 
+    /// The allocation at the pointer that the address of the instruction at hand is computed from.
+    fn meant(&self) -> Option<&'a Allocation> {
+        let context = self.context;
+        let inst = context.program.code.get(self.pc as usize)?;
+        let pointer = match context.program.pointers.get(&inst.line)? {
+            PointerPlace::Parameter(start) => {
+                let bytes = context.params.get(*start as usize..)?;
+                u64::from_le_bytes(*bytes.first_chunk()?)
+            }
+            PointerPlace::Variable(index) => *context.globals.get(*index as usize)?,
+        };
+        let found = context.memory.find(pointer)?;
+        context.memory.allocations.get(found.index).map(|a| &**a)
+    }
+
     #[cold]
     fn global_out_of_bounds(&mut self, w: &Warp, at: u64, t: &Touch) {
         let memory = self.context.memory;
         let act = if t.write { "write" } else { "read" };
         let bytes = t.bytes;
+        let meant = self.meant();
         self.hazard(
             HazardKind::OutOfBounds,
             Self::thread(w, t.lane),
             (Space::Global, at),
             NONE,
-            || match memory.nearest(at) {
-                Some(a) if at >= a.base => format!(
+            || match meant.or_else(|| memory.nearest(at)) {
+                Some(a) => format!(
                     "a {act} of {bytes} bytes at byte {} of `{}`, which has {} bytes",
-                    at - a.base,
+                    at.wrapping_sub(a.base) as i64,
                     a.name,
                     a.bytes
                 ),

@@ -140,10 +140,12 @@ impl Cta<'_> {
             high -= SHARED_WINDOW;
             area = Area::Shared;
         }
+        // An address just below zero has its end at zero.
+        let end = high.checked_add(u64::from(bytes))?;
         let allocation = match area {
-            Area::Shared if high + u64::from(bytes) <= self.shared.len() as u64 * 4 => None,
+            Area::Shared if end <= self.shared.len() as u64 * 4 => None,
             Area::Global | Area::Generic if high < SHARED_WINDOW => {
-                let index = self.allocation(low, high + u64::from(bytes))?;
+                let index = self.allocation(low, end)?;
                 let base = self.context.memory.allocations[index].base;
                 at.iter_mut().for_each(|at| *at = at.wrapping_sub(base));
                 Some(index)

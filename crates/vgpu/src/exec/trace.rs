@@ -206,7 +206,7 @@ impl WarpTrace {
         let first = self.sectors.len();
         for lane in lanes(mask) {
             let start = at[lane].wrapping_add(base);
-            for sector in start / 32..=(start + u64::from(bytes) - 1) / 32 {
+            for sector in start / 32..=start.saturating_add(u64::from(bytes) - 1) / 32 {
                 if !self.sectors[first..].contains(&sector) {
                     self.sectors.push(sector);
                 }
@@ -258,7 +258,7 @@ impl WarpTrace {
         let mut lines = 0u8;
         let mut last = u64::MAX;
         for lane in lanes(mask) {
-            for word in at[lane] / 4..=(at[lane] + u64::from(bytes) - 1) / 4 {
+            for word in at[lane] / 4..=at[lane].saturating_add(u64::from(bytes) - 1) / 4 {
                 let line = LOCAL | ((word & 0x3_ffff) * 4);
                 let sector = line + lane as u64 / 8;
                 if word == last && self.sectors.last() == Some(&sector) {
@@ -417,7 +417,7 @@ impl Cta<'_> {
             if write {
                 for lane in lanes(mask) {
                     let start = at[lane].wrapping_add(base);
-                    let words = start / 4..=(start + u64::from(bytes) - 1) / 4;
+                    let words = start / 4..=start.saturating_add(u64::from(bytes) - 1) / 4;
                     trace.stored.extend(words);
                 }
             }

@@ -68,7 +68,7 @@ impl Cta<'_> {
         let mut seen = [u64::MAX; 32];
         for lane in lanes(mask) {
             let at = w.address(a, lane);
-            for sector in at / 32..=(at + u64::from(bytes) - 1) / 32 {
+            for sector in at / 32..=at.saturating_add(u64::from(bytes) - 1) / 32 {
                 // Neighbours share a sector most often; else look at all seen so far.
                 if sector == last || seen[..count.min(32)].contains(&sector) {
                     continue;

@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
-use super::program::{Call, Data, Inst, NONE, Op};
+use super::program::{Call, Data, Inst, NONE, Op, PointerPlace};
 use super::{Fail, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::module::Unsupported;
 use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
+use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
 use ptx::stores::{self, Step};
 
@@ -72,6 +73,9 @@ impl<'a> Lower<'a> {
             ));
         };
         self.enter(f, body);
+        if f.entry {
+            self.note_pointers(body);
+        }
         let first = self.program.code.len() as u32;
         let mut starts = Vec::with_capacity(body.instructions.len() + 1);
         let slices = skeleton(body);
@@ -130,6 +134,25 @@ impl<'a> Lower<'a> {
                 source_line: source,
             }
         })
+    }
+
+    /// Notes the pointers that the addresses of a kernel are computed from.
+    fn note_pointers(&mut self, body: &Body<'a>) {
+        for (line, pointer) in pointers(body) {
+            let place = match pointer {
+                Pointer::Parameter(name, bytes) => {
+                    let start = self.function.param(name).map(|(start, _)| start);
+                    start.map(|start| PointerPlace::Parameter(start + bytes as u32))
+                }
+                Pointer::Variable(name) => {
+                    let index = self.globals.index.get(name).copied();
+                    index.map(PointerPlace::Variable)
+                }
+            };
+            self.program
+                .pointers
+                .extend(place.map(|place| (line, place)));
+        }
     }
 
     /// The rows of a function's registers. Those that are never needed at the same time share one, so that

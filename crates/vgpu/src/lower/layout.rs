@@ -18,7 +18,7 @@ impl<'a> Lower<'a> {
             .iter()
             .filter(|v| v.space == StateSpace::Shared)
         {
-            if !named.contains(&v.name) {
+            if !named.contains(&v.name) || self.is_open_ended(v) {
                 continue;
             }
             if v.bytes == 0 {
@@ -32,7 +32,7 @@ impl<'a> Lower<'a> {
         let dynamic = ast
             .variables
             .iter()
-            .filter(|v| v.space == StateSpace::Shared && v.bytes == 0);
+            .filter(|v| v.space == StateSpace::Shared && (v.bytes == 0 || self.is_open_ended(v)));
         let bodies: u64 = ast
             .functions
             .iter()
@@ -41,11 +41,27 @@ impl<'a> Lower<'a> {
             .filter(|v| v.space == StateSpace::Shared)
             .map(|v| v.bytes + u64::from(GAP) + u64::from(v.align))
             .sum();
+        let dynamic: Vec<_> = dynamic.collect();
         let end = self.shared_end().next_multiple_of(1024);
         self.program.dynamic_at = (end + bodies.min(1 << 24) as u32).next_multiple_of(1024);
         for v in dynamic {
-            self.shared.insert(v.name, self.program.dynamic_at);
+            let at = if named.contains(&v.name) {
+                self.place_shared(v)
+            } else {
+                self.program.dynamic_at
+            };
+            self.shared.insert(v.name, at);
         }
+    }
+
+    /// Whether a variable goes on as far as the launch says: an `.extern` array with a size, which is a
+    /// lower bound, where it is the module's only one and there is none without a size.
+    fn is_open_ended(&self, v: &Variable<'_>) -> bool {
+        let bodies = self.ast.functions.iter().filter_map(|f| f.body.as_ref());
+        let inside = bodies.flat_map(|body| &body.variables);
+        let all = self.ast.variables.iter().chain(inside);
+        let mut external = all.filter(|v| v.space == StateSpace::Shared && v.external);
+        v.external && v.bytes > 0 && external.next().is_some() && external.next().is_none()
     }
 
     fn shared_end(&self) -> u32 {
@@ -56,8 +72,10 @@ impl<'a> Lower<'a> {
     }
 
     pub(super) fn place_shared(&mut self, v: &Variable<'_>) -> u32 {
-        if v.bytes == 0 {
+        let open_ended = self.is_open_ended(v);
+        if v.bytes == 0 || open_ended {
             self.program.uses_dynamic = true;
+            self.program.dynamic_least = self.program.dynamic_least.max(v.bytes as u32);
             return self.program.dynamic_at;
         }
         let start = self.shared_end().next_multiple_of(v.align.max(16));

@@ -3,6 +3,7 @@
 
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 use ptx::structs::Unwritten;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::counters::Class;
@@ -448,6 +449,15 @@ pub(crate) struct Extent {
     pub(crate) bytes: u32,
 }
 
+/// Where a launch finds a pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PointerPlace {
+    /// Byte of the parameter block.
+    Parameter(u32),
+    /// Number among the module's variables.
+    Variable(u32),
+}
+
 /// One entry, ready to run.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
@@ -461,10 +471,15 @@ pub(crate) struct Program {
     pub(crate) shared: Vec<Extent>,
     pub(crate) dynamic_at: u32,
     pub(crate) uses_dynamic: bool,
+    /// Bytes from `dynamic_at` on that there are whatever the launch gives: those of an `.extern` array
+    /// that has a size.
+    pub(crate) dynamic_least: u32,
     /// Local bytes a thread, then the bytes of call parameters behind them.
     pub(crate) local_bytes: u32,
     pub(crate) param_bytes: u32,
     pub(crate) sources: Vec<SourceLine>,
+    /// The pointers that addresses are computed from, by PTX line.
+    pub(crate) pointers: HashMap<u32, PointerPlace>,
     /// It has fences or ordered accesses.
     pub(crate) has_fences: bool,
     /// It polls volatile flags, so that volatile stores may be flags being set.

@@ -308,10 +308,13 @@ impl GlobalMemory {
         self.allocations.get(index).map_or("", |a| &a.name)
     }
 
-    /// The allocation that `address` most likely meant: the nearest one at or below.
+    /// The allocation that `address` most likely meant: the nearest one at or below that is no
+    /// variable of a module; a variable where there is nothing else.
     pub(crate) fn nearest(&self, address: u64) -> Option<&Allocation> {
         let index = self.allocations.partition_point(|a| a.base <= address);
-        self.allocations.get(index.saturating_sub(1)).map(|a| &**a)
+        let below = self.allocations.get(..index)?;
+        let buffer = below.iter().rev().find(|a| a.module.is_none());
+        buffer.or(below.last()).map(|a| &**a)
     }
 }
 

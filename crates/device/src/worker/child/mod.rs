@@ -107,6 +107,7 @@ fn gate<'a>(
     let mut last = None;
     let mut notes: Vec<String> = Vec::new();
     let mut warnings: Vec<Hazard> = Vec::new();
+    let mut not_finite = None;
     // Whether check problems, all of them run whole, passed.
     let mut checked_whole = !job.checks.is_empty();
     for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
@@ -131,6 +132,7 @@ fn gate<'a>(
                     ));
                 }
                 notes.extend(evidence.note.clone());
+                not_finite = evidence.not_finite.clone().or(not_finite);
                 add_new(&mut warnings, evidence.warnings.clone());
                 last = Some((plan, verified, evidence));
             }
@@ -150,7 +152,7 @@ fn gate<'a>(
         if !covers(&compared, plan) {
             return Ok(Gated::Rejected(Judgement {
                 warnings,
-                ..unchecked(plan, &compared, &notes)
+                ..unchecked(plan, &compared, &notes, not_finite)
             }));
         }
         if !covers(&evidence.compared, plan) {
@@ -175,8 +177,18 @@ fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
     !compared.is_empty() && compared.len() == plan.compared().count()
 }
 
-/// It ran without a fault, and at least one output was compared with nothing.
-fn unchecked(plan: &Plan, compared: &BTreeSet<usize>, notes: &[String]) -> Judgement {
+/// It ran without a fault, and at least one output was compared with nothing, or (`not_finite`) with
+/// values that prove nothing.
+fn unchecked(
+    plan: &Plan,
+    compared: &BTreeSet<usize>,
+    notes: &[String],
+    not_finite: Option<String>,
+) -> Judgement {
+    if let Some(why) = not_finite {
+        let detail = [&[why], notes].concat();
+        return Judgement::new(Verdict::Unchecked, detail.join("; "));
+    }
     let missing: Vec<String> = plan
         .compared()
         .enumerate()

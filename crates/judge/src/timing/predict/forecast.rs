@@ -12,7 +12,6 @@ use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
 use sass_machine::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
@@ -28,8 +27,6 @@ const SEED: u64 = 0x5eed;
 const FILLED_BYTES: u64 = 1 << 20;
 /// Instructions of the sampled block.
 const INSTRUCTIONS: u64 = 60_000_000;
-/// Wall time of one launch's sampled blocks.
-const WALL: Duration = Duration::from_secs(120);
 /// Candidates after which memory is made anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
@@ -301,7 +298,7 @@ fn generated(
     let mut launch = Launch::new(entry, shape.grid, shape.block, args);
     let blocks = count.div_ceil(u64::from(shape.block[0]));
     launch.blocks = vgpu::BlockSet::List((0..blocks).collect());
-    launch.wall_deadline = Some(Instant::now() + WALL);
+    launch.instruction_budget = INSTRUCTIONS;
     vgpu::launch(&module, memory, arch, &launch).map_err(|error| told(error.to_string()))?;
     if count < all {
         let mut part = memory.read(buffer);
@@ -349,7 +346,6 @@ fn trace(
     template.dynamic_shared_bytes = launch.shared_bytes;
     template.cooperative = launch.cooperative;
     template.instruction_budget = INSTRUCTIONS;
-    template.wall_deadline = Some(Instant::now() + WALL);
     let together = room.resident * u64::from(arch.sm_count);
     let memory = &mut prepared.memory;
     gpu_model::trace(machine, module, memory, arch, &template, together).map_err(|error| {

@@ -1,4 +1,4 @@
-use super::{load_template, shown};
+use super::{Macros, load_template, shown};
 use std::path::Path;
 
 fn write(folder: &Path, name: &str, text: &str) -> std::path::PathBuf {
@@ -20,7 +20,7 @@ fn included_files_enter_the_hash_and_those_of_the_installation_do_not() {
     write(dir.path(), "t/sub/c.cuh", "// c\n");
     write(dir.path(), "include/b.cuh", "#include \"b.cuh\"\n");
     let folders = [dir.path().join("include")];
-    let before = load_template(&kernel, &folders).unwrap();
+    let before = load_template(&kernel, &folders, &Macros::new()).unwrap();
     let spelled: Vec<&str> = before
         .headers
         .iter()
@@ -28,7 +28,12 @@ fn included_files_enter_the_hash_and_those_of_the_installation_do_not() {
         .collect();
     assert_eq!(spelled, ["a.cuh", "sub/c.cuh", "b.cuh"]);
     write(dir.path(), "t/sub/c.cuh", "// changed\n");
-    assert_ne!(load_template(&kernel, &folders).unwrap().hash, before.hash);
+    assert_ne!(
+        load_template(&kernel, &folders, &Macros::new())
+            .unwrap()
+            .hash,
+        before.hash
+    );
 }
 
 #[test]
@@ -42,7 +47,9 @@ fn two_files_of_one_name_are_refused() {
     write(dir.path(), "x/a.cuh", "#include \"u.cuh\"\n");
     write(dir.path(), "x/u.cuh", "");
     write(dir.path(), "u.cuh", "");
-    let error = load_template(&kernel, &[]).unwrap_err().to_string();
+    let error = load_template(&kernel, &[], &Macros::new())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("u.cuh"), "{error}");
 }
 
@@ -50,10 +57,14 @@ fn two_files_of_one_name_are_refused() {
 fn a_missing_or_binary_template_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let missing = dir.path().join("kernel.cu");
-    let error = load_template(&missing, &[]).unwrap_err().to_string();
+    let error = load_template(&missing, &[], &Macros::new())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("kernel.cu"), "{error}");
     std::fs::write(&missing, [0x66, 0xff, 0xfe]).unwrap();
-    let error = load_template(&missing, &[]).unwrap_err().to_string();
+    let error = load_template(&missing, &[], &Macros::new())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("not UTF-8"), "{error}");
 }
 
@@ -64,4 +75,27 @@ fn paths_are_shown_without_detours() {
         "templates/t/kernel.cu"
     );
     assert_eq!(shown(Path::new("/nowhere/a/../b.cu")), "/nowhere/b.cu");
+}
+
+#[test]
+fn every_file_that_a_macro_may_name_is_read_and_a_byte_order_mark_is_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "k.cu",
+        "\u{feff}#ifndef HEADER\n#define HEADER \"c.h\"\n#endif\n#include HEADER\n",
+    );
+    for name in ["a.h", "b.h", "c.h", "d.h"] {
+        write(name, name);
+    }
+    let values = ["\"a.h\"", "\"b.h\"", "<d.h>"].map(str::to_owned).to_vec();
+    let macros = Macros::from([("HEADER".to_owned(), values)]);
+    let read = load_template(&folder.path().join("k.cu"), &[], &macros).unwrap();
+    let spelled: Vec<&str> = read.headers.iter().map(|header| &*header.spelled).collect();
+    assert_eq!(
+        spelled,
+        ["a.h", "b.h", "c.h"],
+        "`<d.h>` does not lie beside"
+    );
+    assert!(read.text.starts_with("#ifndef"), "{:?}", read.text);
 }

@@ -5,6 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+/* Spellings that the host's compilers have and NVRTC lacks. */
+#ifndef __asm__
+#define __asm__ asm
+#endif
+#ifndef __volatile__
+#define __volatile__ volatile
+#endif
 /* Of the device runtime, which NVRTC lacks: a kernel that is launched alone depends on no other. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 static __device__ __forceinline__ void cudaGridDependencySynchronize() {

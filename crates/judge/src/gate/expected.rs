@@ -1,0 +1,141 @@
+//! What the right results of a problem can prove: nothing where they are NaN or infinite everywhere,
+//! little where they are one constant whatever the inputs are.
+
+use super::adversarial::Data;
+use super::compare::Comparison;
+use std::collections::{BTreeMap, BTreeSet};
+use tuner_core::plan::Plan;
+use tuner_core::record::{Hazard, Verdict};
+
+/// Summary of expected values.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ExpectedValues {
+    /// Values that are neither NaN nor infinite.
+    pub finite: u64,
+    /// The one value that all of them have; 0 and −0 are one value.
+    constant: Constant,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+enum Constant {
+    #[default]
+    NoValue,
+    Value(f64),
+    Varied,
+}
+
+impl ExpectedValues {
+    /// Of values that nobody looked at: they are taken to prove something.
+    pub(super) fn unknown() -> Self {
+        Self {
+            finite: 1,
+            constant: Constant::Varied,
+        }
+    }
+
+    /// Adds one value.
+    pub(super) fn add(&mut self, value: f64) {
+        self.finite += u64::from(value.is_finite());
+        self.constant = self.constant.joined(Constant::Value(value));
+    }
+
+    /// Joins the summaries of two parts.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.finite += other.finite;
+        self.constant = self.constant.joined(other.constant);
+    }
+
+    /// The finite value that all have.
+    fn constant(&self) -> Option<f64> {
+        match self.constant {
+            Constant::Value(value) if value.is_finite() => Some(value),
+            _ => None,
+        }
+    }
+}
+
+impl Constant {
+    fn joined(self, other: Self) -> Self {
+        match (self, other) {
+            (one, Self::NoValue) | (Self::NoValue, one) => one,
+            (Self::Value(one), Self::Value(two)) if one == two => self,
+            _ => Self::Varied,
+        }
+    }
+}
+
+impl FromIterator<f64> for ExpectedValues {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut all = Self::default();
+        values.into_iter().for_each(|value| all.add(value));
+        all
+    }
+}
+
+/// Summaries of the expected values of each output, over all inputs that a candidate meets.
+#[derive(Debug, Default)]
+pub(super) struct Expectations {
+    outputs: BTreeMap<usize, ExpectedValues>,
+    seeds: BTreeSet<u64>,
+}
+
+impl Expectations {
+    /// Notes the comparison of an output with what is right for these inputs.
+    pub(super) fn note(&mut self, data: Data, number: usize, compared: &Comparison) {
+        if compared.compared > 0 {
+            self.seeds.insert(data.seed);
+            let output = self.outputs.entry(number).or_default();
+            output.merge(compared.expected);
+        }
+    }
+
+    /// A sentence on the outputs of which every expected value is NaN or infinite; `None` where
+    /// there are none.
+    pub(super) fn not_finite(&self, plan: &Plan) -> Option<String> {
+        let vacuous = |number: &usize| self.outputs.get(number).is_some_and(|o| o.finite == 0);
+        let arguments = plan.compared().enumerate();
+        let names: Vec<String> = arguments
+            .filter(|(number, _)| vacuous(number))
+            .map(|(_, argument)| format!("`{}`", argument.name))
+            .collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "every expected value of {} is NaN or infinite (problem {}), so a comparison proves \
+                 nothing: correct the reference, or the `fill` of its inputs",
+                names.join(" and "),
+                plan.problem
+            )
+        })
+    }
+
+    /// A warning for each output whose expected values are one constant for several seeds.
+    pub(super) fn warnings(&self, plan: &Plan) -> Vec<Hazard> {
+        if self.seeds.len() < 2 {
+            return Vec::new();
+        }
+        let constant = |number: usize| self.outputs.get(&number)?.constant();
+        let arguments = plan.compared().enumerate();
+        arguments
+            .filter_map(|(number, argument)| {
+                let value = constant(number)?;
+                let detail = format!(
+                    "the expected result of `{}` is {value} everywhere for every seed (problem {}): \
+                     a kernel that ignores its inputs passes; change the `fill` of the inputs",
+                    argument.name, plan.problem
+                );
+                Some(Hazard {
+                    kind: Verdict::Unchecked,
+                    detail,
+                    file: None,
+                    line: None,
+                    block: None,
+                    thread: None,
+                    address: None,
+                })
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

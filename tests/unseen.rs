@@ -1,0 +1,519 @@
+//! Sources as nobody had them in mind: what `adopt`, `check` and `import` make of each.
+
+use crate::program::{ended, folder, json, replace, run, tuner};
+use std::path::Path;
+
+/// Adopts `kernel.cu` with this text; the search space of the kernel of that name.
+fn adopted(text: &str, kernel: &str, more: &[&str]) -> (tempfile::TempDir, String) {
+    let dir = folder(&[("kernel.cu", text)]);
+    let said = ended(tuner(dir.path()).args(["adopt", "kernel.cu"]).args(more));
+    said.says(0, &[]);
+    let space = dir.path().join(format!("adopted/{kernel}.yaml"));
+    let space = std::fs::read_to_string(space).expect("the space");
+    (dir, space)
+}
+
+/// What `adopt` says of a file that it refuses.
+fn refused(text: &str, more: &[&str]) -> String {
+    let dir = folder(&[("kernel.cu", text)]);
+    let said = ended(tuner(dir.path()).args(["adopt", "kernel.cu"]).args(more));
+    said.says(2, &[]);
+    said.stderr
+}
+
+/// The verdicts of all rows of a check, each once.
+fn verdicts(folder: &Path, line: &str) -> Vec<String> {
+    let (_, rows) = json(folder, line);
+    let mut all: Vec<String> = rows
+        .iter()
+        .map(|row| row["verdict"].as_str().unwrap_or("").to_owned())
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn every_definition_of_a_group_of_defaults_is_there_and_those_of_tiles_are_parameters() {
+    let kernel = "\
+#ifndef TILE_W
+#define TILE_W 128
+#define COLS 2048
+#endif
+#ifndef per_thread
+#define per_thread 2
+#endif
+#ifndef ROWS
+#define ROWS 8
+#define LAST 3
+#endif
+__global__ void shift(float* out, const float* in) {
+  int i = (blockIdx.x * TILE_W + threadIdx.x) * per_thread;
+  for (int k = 0; k < per_thread; ++k)
+    if (i + k < COLS) out[i + k] = in[i + k] + ROWS + LAST;
+}
+void go(float* out, const float* in) {
+  shift<<<(COLS + TILE_W * per_thread - 1) / (TILE_W * per_thread), TILE_W>>>(out, in);
+}
+";
+    let (dir, space) = adopted(kernel, "shift", &[]);
+    has(
+        &space,
+        &["TILE_W: { values: [32, 64", "per_thread: { values: ["],
+    );
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/shift.yaml"),
+        ["unchecked"]
+    );
+}
+
+#[test]
+fn a_guessed_launch_follows_what_the_kernel_asks_for() {
+    let tile = "\
+#define TX 32
+#define TY 4
+__global__ void tile(float* out, const float* in, int w, int h) {
+  __shared__ float s[TY][TX];
+  int x = blockIdx.x * TX + threadIdx.x, y = blockIdx.y * TY + threadIdx.y;
+  s[threadIdx.y][threadIdx.x] = (x < w && y < h) ? in[y * w + x] : 0.0f;
+  __syncthreads();
+  if (x < w && y < h) out[y * w + x] = s[threadIdx.y][threadIdx.x];
+}
+";
+    let (dir, space) = adopted(tile, "tile", &[]);
+    has(&space, &["block: [32, 4, 1]"]);
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/tile.yaml"),
+        ["unchecked"]
+    );
+    let columns = "\
+__global__ void centre(float* a, int h, int w) {
+  int c = blockIdx.x * blockDim.x + threadIdx.x;
+  if (c >= w || threadIdx.y != 0) return;
+  float sum = 0;
+  for (int r = 0; r < h; ++r) sum += a[r * w + c];
+  for (int r = 0; r < h; ++r) a[r * w + c] -= sum / h;
+}
+";
+    let (dir, space) = adopted(columns, "centre", &[]);
+    has(&space, &["grid: [\"ceil_div(w, 16)\", 1, 1]"]);
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/centre.yaml"),
+        ["unchecked"]
+    );
+    let single = "__global__ void one(float* a) { a[threadIdx.x] += 1; }\n";
+    has(&adopted(single, "one", &[]).1, &["grid: [1, 1, 1]"]);
+}
+
+#[test]
+fn counters_of_loops_zeroed_buffers_and_real_divisions_are_read_from_the_host() {
+    let kernel = "\
+#include <cuda_runtime.h>
+#define N 1024
+#define STEPS 100
+__global__ void step(const float* source, float* field, int* done, int t, float scale, float inverse, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N && i < n) field[i] += source[t] * scale * inverse;
+  if (atomicAdd(done, 1) == N - 1) *done = 0;
+}
+void go(int n) {
+  float *source, *field; int* done;
+  cudaMalloc((void**)&source, STEPS * sizeof(float));
+  cudaMalloc((void**)&field, N * sizeof(float));
+  cudaMalloc((void**)&done, sizeof(int));
+  cudaMemset(done, 0, sizeof(int));
+  float height = 0.016f;
+  float scale = height / n;
+  float inverse = 1.0f / scale;
+  for (int t = 0; t < STEPS; t++) step<<<N / 256, 256>>>(source, field, done, t, scale, inverse, n);
+}
+";
+    let (_, space) = adopted(kernel, "step", &[]);
+    has(
+        &space,
+        &[
+            "t: 0",
+            "name: done, type: i32, role: inout, shape: [\"1\"], fill: zeros }",
+            "value: \"0.016 / n\"",
+            "value: \"1 / (0.016 / n)\"",
+        ],
+    );
+}
+
+#[test]
+fn small_sizes_keep_an_element_for_each_thread() {
+    let kernel = "\
+#include <cuda_runtime.h>
+__global__ void copy(const float* data, float* output, int size) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  output[i] = data[(i * 17) & (size - 1)];
+}
+void go() {
+  size_t work = 32768, bytes = 64 * 1024 * 1024;
+  size_t words = bytes / sizeof(float);
+  float *a, *b;
+  cudaMalloc((void**)&a, sizeof(float) * words);
+  cudaMalloc((void**)&b, sizeof(float) * words);
+  copy<<<work / 256, 256>>>(a, b, words);
+}
+";
+    let (dir, _) = adopted(kernel, "copy", &[]);
+    let line = "check adopted/copy.yaml --problem small --config default";
+    let (_, rows) = json(dir.path(), line);
+    assert_ne!(rows[0]["verdict"], "out_of_bounds", "{rows:#?}");
+}
+
+#[test]
+fn a_grid_without_a_value_is_guessed_and_says_so() {
+    let kernel = "\
+template <int N>
+__global__ void twice(const float* in, float* out, int n) {
+  int i = (blockIdx.x * blockDim.x + threadIdx.x) * N;
+  for (int k = 0; k < N; ++k) if (i + k < n) out[i + k] = 2 * in[i + k];
+}
+struct Tensor { int element_size() const; };
+void go(const float* in, float* out, int n, const Tensor& t) {
+  typedef uint4 vector_t;
+  const int N = sizeof(vector_t) / t.element_size();
+  dim3 block(128);
+  dim3 grid((n + block.x * N - 1) / (block.x * N));
+  twice<4><<<grid, block>>>(in, out, n);
+}
+";
+    let (dir, space) = adopted(kernel, "twice", &[]);
+    assert!(!space.contains("sizeof"), "{space}");
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/twice.yaml"),
+        ["unchecked"]
+    );
+}
+
+#[test]
+fn a_kernel_in_a_branch_is_adopted_where_the_branch_is_compiled() {
+    let kernel = "\
+#if STAGED == 1
+__global__ void copy(float* out, const float* in, int n) {
+  __shared__ float s[256];
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) { s[threadIdx.x] = in[i]; out[i] = s[threadIdx.x]; }
+}
+#else
+__global__ void copy(float* out, const float* in, int n) {
+  int i = blockIdx.x * per_block + threadIdx.x;
+  if (i < n) out[i] = in[i];
+}
+#endif
+";
+    has(
+        &refused(kernel, &[]),
+        &["defines per_block", "--define per_block=VALUE"],
+    );
+    let (dir, _) = adopted(kernel, "copy", &["--define", "STAGED=1"]);
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/copy.yaml"),
+        ["unchecked"]
+    );
+    let (dir, space) = adopted(kernel, "copy", &["--define", "per_block=64,128"]);
+    has(
+        &space,
+        &[
+            "per_block: { values: [64, 128], default: 64",
+            "block: [\"per_block\", 1, 1]",
+        ],
+    );
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/copy.yaml"),
+        ["unchecked"]
+    );
+    let only = "#if STAGED == 1\n__global__ void k(float* a) { a[0] = 1; }\n#endif\n";
+    has(
+        &refused(only, &[]),
+        &["kernel.cu:2: `k` is not compiled", "#if STAGED == 1"],
+    );
+    let wrong = refused(only, &["--define", "STAGED"]);
+    has(&wrong, &["such as TILE=16,32"]);
+}
+
+#[test]
+fn attributes_between_type_and_name_and_spellings_of_other_compilers_are_read() {
+    let kernel = "\
+template <int CM, int T>
+__global__ __launch_bounds__(T) void __cluster_dims__(CM, 1, 1) twice(float* out, const float* in, int n) {
+  int i = blockIdx.x * T + threadIdx.x, l;
+  __asm__ __volatile__(\"mov.u32 %0, %%laneid;\" : \"=r\"(l));
+  if (i < n) out[i] = 2.0f * in[i] + l;
+}
+void go(float* out, const float* in, int n) { twice<1, 128><<<n / 128, 128>>>(out, in, n); }
+__global__ void __maxnreg__(64) once(float* out) { out[threadIdx.x] = 1; }
+void go2(float* out) { once<<<1, 64>>>(out); }
+";
+    let (dir, space) = adopted(kernel, "once", &[]);
+    has(&space, &["block: [64, 1, 1]"]);
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/once.yaml"),
+        ["unchecked"]
+    );
+    assert!(dir.path().join("adopted/twice.yaml").exists());
+}
+
+#[test]
+fn an_enumeration_with_directives_inside_is_cut_whole() {
+    let kernel = "\
+#include <nosuch_host_library.h>
+namespace lib {
+enum {
+  KIND_NAN =
+#define KIND_NAN 0
+      KIND_NAN,
+  KIND_ZERO =
+#define KIND_ZERO 1
+      KIND_ZERO
+};
+__device__ inline int kind(float v) { return v == 0 ? KIND_ZERO : KIND_NAN; }
+}
+__global__ void put(const float* in, int* out) { out[blockIdx.x * 64 + threadIdx.x] = lib::kind(in[threadIdx.x]); }
+void go(const float* in, int* out, nosuch::Stream s) { put<<<4, 64>>>(in, out); }
+";
+    let (dir, _) = adopted(kernel, "put", &[]);
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/put.yaml"),
+        ["unchecked"]
+    );
+}
+
+#[test]
+fn an_access_is_put_down_to_the_buffer_whose_pointer_it_comes_from() {
+    let kernel = "\
+#include <cuda_runtime.h>
+#include <cuda/std/type_traits>
+#define N 128
+__global__ void slab(float* sum, const float* a, int r) {
+  int p = blockIdx.x * 64 + threadIdx.x;
+  if (p < N) sum[r * N * N + p] = a[p - 4];
+}
+void go() {
+  float *sum, *a;
+  cudaMalloc((void**)&sum, N * N * N * sizeof(float));
+  cudaMalloc((void**)&a, N * sizeof(float));
+  slab<<<2, 64>>>(sum, a, 65536);
+}
+";
+    let (dir, _) = adopted(kernel, "slab", &[]);
+    let (_, rows) = json(dir.path(), "check adopted/slab.yaml");
+    let hazards = rows[0]["hazards"].to_string();
+    has(&hazards, &["of `sum`, which has", "at byte -16 of `a`"]);
+}
+
+/// An elementwise kernel with a reference.
+const SPACE: &str = "\
+version: 1
+kernel: scale
+source: k.cu
+problems: { p: { N: 1000 } }
+parameters:
+  BLOCK: { values: [64, 128], default: 128 }
+arguments:
+  - { name: x, type: f32, role: input, shape: [N] }
+  - { name: y, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: k, grid: [\"ceil_div(N, BLOCK)\", 1, 1], block: [BLOCK, 1, 1] }
+reference: { source: ref.cu, entry: r, grid: [\"ceil_div(N, 64)\", 1, 1], block: [64, 1, 1] }
+";
+
+const REFERENCE: &str = "\
+extern \"C\" __global__ void r(const float* x, float* y) {
+  int i = blockIdx.x * 64 + threadIdx.x;
+  if (i < N) y[i] = 2.0f * x[i];
+}
+";
+
+fn project(kernel: &str) -> tempfile::TempDir {
+    folder(&[
+        ("space.yaml", SPACE),
+        ("ref.cu", REFERENCE),
+        ("k.cu", kernel),
+    ])
+}
+
+/// The only row of a check of the default configuration.
+fn row(folder: &Path) -> serde_json::Value {
+    json(folder, "check space.yaml --config default").1[0].clone()
+}
+
+#[test]
+fn an_error_of_the_assembler_names_the_source_and_stands_before_warnings() {
+    let kernel = "\
+extern \"C\" __global__ void k(const float* x, float* y) {
+  int i = blockIdx.x * BLOCK + threadIdx.x, spare = 0;
+  float r = 0;
+  asm volatile(\"addd.f32 %0, %1, %1;\" : \"=f\"(r) : \"f\"(x[i]));
+  if (i < N) y[i] = r;
+}
+";
+    let dir = project(kernel);
+    let told = row(dir.path());
+    assert_eq!(told["verdict"], "compile_failed");
+    let detail = told["detail"].as_str().unwrap_or("");
+    assert!(
+        detail.starts_with("k.cu:4: error: Not a name of any known instruction"),
+        "{detail}"
+    );
+    replace(
+        &dir.path().join("k.cu"),
+        "addd.f32 %0, %1, %1;",
+        "setmaxnreg.inc.sync.aligned.u32 128;",
+    );
+    replace(&dir.path().join("k.cu"), " : \"=f\"(r) : \"f\"(x[i])", "");
+    let told = row(dir.path());
+    let detail = told["detail"].as_str().unwrap_or("");
+    assert!(
+        detail.starts_with("k.cu:4: error: Instruction 'setmaxnreg"),
+        "{detail}"
+    );
+    has(detail, &["arch_features: a", "variable \"spare\""]);
+}
+
+#[test]
+fn names_of_a_library_may_be_sizes_and_parameters_too() {
+    let kernel = "\
+#include <cub/block/block_reduce.cuh>
+extern \"C\" __global__ void k(const float* x, float* y) {
+  using Reduce = cub::BlockReduce<float, BLOCK>;
+  __shared__ typename Reduce::TempStorage memory;
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  float sum = Reduce(memory).Sum(i < N ? x[i] : 0.0f);
+  if (i < N) y[i] = 2.0f * x[i] + 0.0f * sum;
+}
+";
+    assert_eq!(row(project(kernel).path())["verdict"], "ok");
+}
+
+#[test]
+fn a_header_may_be_named_by_a_parameter_and_files_may_begin_with_a_mark() {
+    let kernel = "\u{feff}#include HEADER\nextern \"C\" __global__ void k(const float* x, float* y) {\n\
+         int i = blockIdx.x * BLOCK + threadIdx.x;\n  if (i < N) y[i] = FACTOR * x[i];\n}\n";
+    let dir = project(kernel);
+    for (name, factor) in [("a.h", "2.0f"), ("b.h", "1.0f + 1.0f")] {
+        let text = format!("constexpr float FACTOR = {factor};\n");
+        std::fs::write(dir.path().join(name), text).expect("written");
+    }
+    replace(
+        &dir.path().join("space.yaml"),
+        "parameters:\n",
+        "parameters:\n  HEADER: { values: ['\"a.h\"', '\"b.h\"'] }\n",
+    );
+    assert_eq!(verdicts(dir.path(), "check space.yaml"), ["ok"]);
+}
+
+#[test]
+fn a_hazard_names_a_path_that_is_not_ascii_as_it_is() {
+    let kernel = "\
+extern \"C\" __global__ void k(const float* x, float* y) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < N) y[i + 5000] = 2.0f * x[i];
+}
+";
+    let dir = tempfile::tempdir().expect("a folder");
+    let inner = dir.path().join("größe");
+    std::fs::create_dir(&inner).expect("made");
+    for (name, text) in [
+        ("space.yaml", SPACE),
+        ("ref.cu", REFERENCE),
+        ("k.cu", kernel),
+    ] {
+        std::fs::write(inner.join(name), text).expect("written");
+    }
+    let (_, rows) = json(dir.path(), "check größe/space.yaml --config default");
+    assert_eq!(rows[0]["hazards"][0]["file"], "größe/k.cu");
+}
+
+#[test]
+fn unsigned_scalars_of_64_bits_are_passed_exactly() {
+    let kernel = "\
+extern \"C\" __global__ void k(const float* x, float* y, unsigned long long e) {
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < N) y[i] = e == EXPECTED ? 2.0f * x[i] : 0.0f;
+}
+";
+    for (value, expected) in [
+        ("0x9E3779B97F4A7C15", "0x9E3779B97F4A7C15ull"),
+        ("18446744073709551615", "~0ull"),
+        ("\"2 ** 64 - 1\"", "~0ull"),
+        ("\"2 ** 63\"", "(1ull << 63)"),
+    ] {
+        let dir = project(&kernel.replace("EXPECTED", expected));
+        let text = REFERENCE.replace("float* y)", "float* y, unsigned long long)");
+        std::fs::write(dir.path().join("ref.cu"), text).expect("written");
+        let argument =
+            format!("launches:\n  - {{ name: e, type: u64, role: scalar, value: {value} }}\n");
+        let text = SPACE.replace("launches:\n", "");
+        let (head, launch) = text.split_once("  - { entry").expect("a launch");
+        let argument = argument.replace("launches:\n", "");
+        let text = format!("{head}{argument}launches:\n  - {{ entry{launch}");
+        std::fs::write(dir.path().join("space.yaml"), text).expect("written");
+        assert_eq!(row(dir.path())["verdict"], "ok", "{value}");
+    }
+}
+
+#[test]
+fn a_shared_array_with_an_extent_goes_as_far_as_the_launch_says() {
+    let kernel = "\
+__global__ void turn(const float* in, float* out) {
+  extern __shared__ float s[32][32];
+  float* flat = &s[0][0];
+  for (int k = threadIdx.x; k < 2048; k += 128) flat[k] = in[k];
+  __syncthreads();
+  for (int k = threadIdx.x; k < 2048; k += 128) out[k] = flat[2047 - k];
+}
+void go(const float* in, float* out) { turn<<<1, 128, BYTES>>>(in, out); }
+";
+    for (bytes, verdict) in [("8192", "unchecked"), ("6144", "out_of_bounds")] {
+        let (dir, _) = adopted(&kernel.replace("BYTES", bytes), "turn", &[]);
+        assert_eq!(verdicts(dir.path(), "check adopted/turn.yaml"), [verdict]);
+    }
+}
+
+/// A T1 problem whose argument `acc`, compiler options and conditions are these.
+fn problem(acc: &str, options: &str, conditions: &str) -> String {
+    format!(
+        r#"{{ "ConfigurationSpace": {{ "TuningParameters": [ {{ "Name": "BLOCK", "Type": "int", "Values": "[64, 128]" }} ]{conditions} }},
+  "KernelSpecification": {{ "Language": "CUDA", "KernelName": "add_to", {options} "KernelFile": "kernel.cu", "GlobalSizeType": "CUDA",
+    "GlobalSize": {{ "X": "4096 // BLOCK", "Y": "1", "Z": "1" }}, "LocalSize": {{ "X": "BLOCK", "Y": "1", "Z": "1" }},
+    "Arguments": [
+      {{ "Name": "a", "Type": "float", "MemoryType": "Vector", "AccessType": "ReadOnly", "FillType": "Random", "Size": "4096 + max(BLOCK) - min( BLOCK )", "FillValue": 1.0 }},
+      {{ "Name": "acc", "Type": "float", "MemoryType": "Vector", {acc} "Size": 4096 }},
+      {{ "Name": "n", "Type": "int32", "MemoryType": "Scalar", "FillType": "Constant", "FillValue": 4096 }} ] }} }}"#
+    )
+}
+
+#[test]
+fn a_t1_problem_becomes_a_space_that_checks() {
+    let kernel = "extern \"C\" __global__ void add_to(const float* a, float* acc, int n) {\n  \
+         int i = blockIdx.x * BLOCK + threadIdx.x;\n  if (i < n) acc[i] += a[i];\n}\n";
+    let acc = r#""AccessType": "WriteOnly", "FillType": "Constant", "FillValue": 0.0,"#;
+    let conditions =
+        r#", "Conditions": [ { "Parameters": ["BLOCK"], "Expression": "BLOCK >= 128" } ]"#;
+    let text = problem(acc, r#""CompilerOptions": ["", "-lineinfo"],"#, conditions);
+    let dir = folder(&[("kernel.cu", kernel), ("problem.json", &text)]);
+    run(dir.path(), "import problem.json -o space.yaml").says(0, &[]);
+    let space = std::fs::read_to_string(dir.path().join("space.yaml")).expect("the space");
+    has(
+        &space,
+        &[
+            "default: 128",
+            "4096 + 128 - 64",
+            "role: inout, shape: [\"4096\"], fill: { constant: 0.0 }",
+            "options: [\"-lineinfo\"]",
+        ],
+    );
+    assert_eq!(row(dir.path())["verdict"], "unchecked");
+    let (_, rows) = json(dir.path(), "check space.yaml --config BLOCK=64");
+    assert_eq!(rows[0]["verdict"], "rejected");
+    has(&rows[0].to_string(), &["BLOCK >= 128"]);
+}
