@@ -7,6 +7,8 @@
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::path::Path;
+use tuner_core::escape;
+use tuner_core::escape::yaml as quoted;
 use tuner_core::value::Value;
 use tuner_space::BareSpace;
 
@@ -36,7 +38,7 @@ pub(super) fn yaml(
 }
 
 fn comment(line: &str) -> String {
-    format!("# {}\n", line.replace(['\n', '\r'], " "))
+    format!("# {}\n", escape::line(line))
 }
 
 /// Parameters and constraints.
@@ -121,9 +123,4 @@ fn scalar(value: &Value) -> String {
         Value::Float(number) => format!("{number:?}"),
         other => other.to_string(),
     }
-}
-
-/// A double-quoted YAML scalar: JSON's form is one.
-pub(super) fn quoted(text: &str) -> String {
-    Json::from(text).to_string()
 }

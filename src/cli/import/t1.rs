@@ -1,9 +1,9 @@
 //! A T1 problem as a whole search space: source, grid and arguments besides the parameters.
 
-use super::space::quoted;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::path::Path;
+use tuner_core::escape::yaml as quoted;
 use tuner_space::KernelSpec;
 
 /// What a search space says besides its parameters and constraints, where the problem says all of
