@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use std::collections::BTreeMap;
-use tuner_core::record::{ConfigValues, DeviceKind, Verdict, config_as_object};
+use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
 use tuner_core::units::ContentHash;
 use utoipa::ToSchema;
 
@@ -87,6 +87,9 @@ pub struct RunTask {
     pub evals: u64,
     /// The fastest verified time, µs.
     pub best_us: Option<f64>,
+    /// How that time came to be; null where it has none.
+    #[serde(default)]
+    pub timing: Option<TimingKind>,
     /// The configuration with that time.
     #[serde(with = "optional_config")]
     #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
@@ -363,6 +366,13 @@ async fn run_task(
         .bind(falls.last().map(|(_, _, candidate)| candidate))
         .fetch_optional(&mut *connection)
         .await?;
+    let timing: Option<Text<TimingKind>> = sqlx::query_scalar(
+        "SELECT m.kind FROM verdicts v JOIN measurements m ON m.verdict = v.id WHERE v.task = ?
+         LIMIT 1",
+    )
+    .bind(task)
+    .fetch_optional(&mut *connection)
+    .await?;
     let default_us = sqlx::query_scalar(
         "SELECT m.p50_us FROM verdicts v JOIN measurements m ON m.verdict = v.id
          JOIN candidates c ON c.id = v.candidate WHERE v.task = ? AND c.config = ? LIMIT 1",
@@ -380,6 +390,7 @@ async fn run_task(
             .map(|(verdict, count, _)| (verdict.0, count))
             .collect(),
         best_us: falls.last().map(|(_, us, _)| *us),
+        timing: timing.map(|timing| timing.0),
         curve: falls
             .into_iter()
             .map(|(evals, us, _)| CurvePoint { evals, us })
