@@ -145,6 +145,8 @@ pub struct RunTrial {
     pub code_bytes: Option<u64>,
     /// Energy of a launch sequence, millijoules, where it was measured.
     pub energy_mj: Option<f64>,
+    /// The gate's level before the time, where it is noted; after `first` the result may be wrong.
+    pub gate: Option<String>,
 }
 
 /// An optional configuration as an object or null.
@@ -325,7 +327,7 @@ pub(super) const RUN_TRIALS: &str =
     "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
             substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config,
             coalesce(f.p50_us, m.p50_us) AS time_us, coalesce(f.p90_us, m.p90_us) AS time_us_p90,
-            x.registers, nullif(x.sass_bytes, 0) AS code_bytes, w.energy_mj
+            x.registers, nullif(x.sass_bytes, 0) AS code_bytes, w.energy_mj, w.gate
          FROM (SELECT v.id FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
              WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3) latest
          JOIN verdicts v ON v.id = latest.id JOIN tasks t ON t.id = v.task

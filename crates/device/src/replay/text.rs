@@ -32,7 +32,7 @@ impl Text {
         };
         let decoded = Self {
             path: path.to_owned(),
-            text,
+            text: with_null_constants(text),
         };
         if let Some(error) = damage {
             return Err(decoded.error(
@@ -98,24 +98,12 @@ impl Text {
                 "the file ends in the middle of a value",
                 format!("{AGAIN} (delete everything after the last `}},`)"),
             ),
-            Category::Syntax => {
-                self.error(offset, format!("not JSON: {message}"), self.remedy(offset))
-            }
+            Category::Syntax => self.error(offset, format!("not JSON: {message}"), AGAIN),
             Category::Data | Category::Io => self.error(
                 offset,
                 message,
                 "Kernel Tuner cache files and T4 results have fixed types here",
             ),
-        }
-    }
-
-    /// What to do about a syntax error: Python writes figures that JSON does not have.
-    fn remedy(&self, offset: usize) -> &'static str {
-        let rest = self.text.get(offset..).unwrap_or_default();
-        if rest.starts_with("NaN") || rest.starts_with("Infinity") || rest.starts_with("-Inf") {
-            "write null instead: a row without a time counts as failed"
-        } else {
-            AGAIN
         }
     }
 
@@ -141,6 +129,34 @@ impl Text {
         let file = self.path.display().to_string();
         Diagnostics::new(file, &self.text, vec![diagnostic])
     }
+}
+
+/// Replaces the constants that Python's `json` writes and JSON lacks by `null`: a row whose time is one
+/// has no time, and other fields do not matter. Columns after one are off by its length.
+fn with_null_constants(text: String) -> String {
+    const CONSTANTS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+    if !text.contains("NaN") && !text.contains("Infinity") {
+        return text;
+    }
+    let mut replaced = String::with_capacity(text.len());
+    let (mut quoted, mut escaped, mut from) = (false, false, 0);
+    for (at, character) in text.char_indices() {
+        let rest = text.get(at..).unwrap_or_default();
+        let constant = CONSTANTS.iter().find(|word| rest.starts_with(**word));
+        match constant.filter(|_| !quoted && at >= from) {
+            Some(word) => {
+                replaced.push_str(text.get(from..at).unwrap_or_default());
+                replaced.push_str("null");
+                from = at + word.len();
+            }
+            None if escaped => escaped = false,
+            None if character == '\\' => escaped = quoted,
+            None if character == '"' => quoted = !quoted,
+            None => {}
+        }
+    }
+    replaced.push_str(text.get(from..).unwrap_or_default());
+    replaced
 }
 
 /// A diagnostic about a file that could not even be read.
