@@ -12,7 +12,7 @@
 /// disk is full, is no reason to end a run: `eprintln!` would panic.
 macro_rules! say {
     ($($text:tt)*) => {
-        $crate::cli::terminal::tell(&format!("{}\n", format_args!($($text)*)))
+        $crate::cli::terminal::say(&format!($($text)*))
     };
 }
 
@@ -26,7 +26,7 @@ macro_rules! say_part {
 /// Ends a command by the user's mistake: what is wrong, and the fix.
 macro_rules! refuse {
     ($($text:tt)*) => {
-        return Err($crate::cli::usage(format_args!($($text)*)))
+        return Err($crate::cli::usage(tuner_core::escape::line(&format!($($text)*))))
     };
 }
 

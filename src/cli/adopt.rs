@@ -142,10 +142,10 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
     let space = folder.join(format!("{}.yaml", adopted.kernel));
     for path in [&template, &space] {
         if path.exists() && !args.force {
-            refuse!(
+            return Err(usage(format!(
                 "{} is there already\nhelp: --force replaces it, -o DIR writes elsewhere",
                 catalog::shown(path)
-            );
+            )));
         }
     }
     put(&template, &adopted.template)?;

@@ -71,7 +71,8 @@ fn tell(device: &str, event: &Event) {
     match event {
         Event::RunStarted { run_id, .. } => say!("{device}: run {run_id}"),
         Event::Trial(trial) if trial.new_best && !trial.resumed => {
-            let time = trial.time_us.map(progress::time).unwrap_or_default();
+            let time = trial.time_us.map(|us| progress::labelled(us, trial.timing));
+            let time = time.unwrap_or_default();
             let (kernel, problem) = (&trial.kernel, &trial.problem);
             say!("{device}: {kernel} {problem}: {time} after {}", trial.evals);
         }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use tokio::sync::watch;
 use tuner_core::activity;
+use tuner_core::escape;
 use tuner_engine::Event;
 
 /// Where `--events` goes. A failure to write is told once and ends the log, not the run.
@@ -36,7 +37,7 @@ impl EventLog {
         // One write a line, so that a reader never sees a part of one.
         let written = serde_json::to_string(event)
             .map_err(std::io::Error::from)
-            .and_then(|line| out.write_all(format!("{line}\n").as_bytes()))
+            .and_then(|line| out.write_all(format!("{}\n", escape::json(&line)).as_bytes()))
             .and_then(|()| out.flush());
         if let Err(error) = written {
             if error.kind() != std::io::ErrorKind::BrokenPipe {

@@ -1,13 +1,15 @@
 //! `tuner export`: the best configurations in the formats that others read.
 
-use super::results::{Selection, block_on, board_name, kernel_named, write_file};
+use super::results::{
+    Selection, block_on, board_name, kernel_named, note_unproven, proven_first, write_file,
+};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, output, usage};
 use crate::exit;
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use tuner_core::entry::StoredTrial;
-use tuner_core::record::{TimingKind, Verdict};
+use tuner_core::record::{Measurement, TimingKind, Verdict};
 use tuner_report::export;
 use tuner_report::export::ExportError;
 use tuner_store::{Board, Store};
@@ -89,7 +91,7 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
     let kernel = &kernel_named(&args.kernel)?;
     let store = args.selection.open().await?;
     let query = args.selection.query(Some(kernel), Some(1));
-    let mut found = store.boards(&query).await?;
+    let mut found = proven_first(&store, &query).await?;
     Present::default().mark(&mut found);
     let (boards, refused): (Vec<Board>, Vec<Board>) = found
         .into_iter()
@@ -158,9 +160,19 @@ async fn convert(
     text.map_err(usage)
 }
 
-/// Every candidate of a board of which something is known.
+/// Every candidate of a board of which something is known. One that passed only a first look of the
+/// gate is left out: the formats would call it correct.
 async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
     let mut judged = store.candidates(board).await?;
     judged.retain(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);
+    let all = judged.len();
+    judged.retain(|candidate| {
+        candidate
+            .trial
+            .measurement
+            .as_ref()
+            .is_none_or(Measurement::is_proven)
+    });
+    note_unproven(all - judged.len(), &board_name(board));
     Ok(judged)
 }

@@ -43,6 +43,8 @@ const EXPENDABLE: [&str; 34] = [
     "reliability",
     "run",
 ];
+/// The two ends of an interval: both are shown, or neither.
+const INTERVAL: [&str; 2] = ["low_us", "high_us"];
 /// The least room for a cell that is broken into lines.
 const LEAST: usize = 16;
 
@@ -72,8 +74,8 @@ pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitt
     if rows.len() > 1 && total(&columns) > width {
         columns.retain(|column| {
             let first = column.cells[0];
-            let same =
-                column.cells.iter().all(|cell| *cell == first) && column.heading != "verdict";
+            let stays = column.heading == "verdict" || INTERVAL.contains(&column.heading);
+            let same = column.cells.iter().all(|cell| *cell == first) && !stays;
             if same && first.chars().count() <= LEAST {
                 let gap = if common.is_empty() { "" } else { ", " };
                 let _ = write!(common, "{gap}{} {first}", column.heading);
@@ -88,7 +90,10 @@ pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitt
             found.filter(|_| columns.len() > 1)
         });
         // Then from the right, but for what a row is about.
-        columns.remove(by_name.unwrap_or(columns.len() - 1));
+        let removed = columns.remove(by_name.unwrap_or(columns.len() - 1));
+        if INTERVAL.contains(&removed.heading) {
+            columns.retain(|column| !INTERVAL.contains(&column.heading));
+        }
     }
     let room = rooms(&columns, width);
     let cells = |row: usize| {

@@ -5,12 +5,13 @@
 )]
 
 use super::output::{self, Column, Format, number, or};
-use super::results::{Selection, block_on, kernels_named};
+use super::results::{Selection, block_on, board_name, kernels_named, note_unproven};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, history};
 use crate::exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use tuner_core::escape;
 use tuner_core::objective::{Objectives, front};
 use tuner_core::record::{LeaderboardRow, TaskKey};
 use tuner_report::us as digits;
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let text = match args.format {
         Format::Json => {
             let rows: Vec<&LeaderboardRow> = boards.iter().flat_map(|board| &board.rows).collect();
-            serde_json::to_string_pretty(&rows)?
+            output::json(&rows)?
         }
         Format::Table => tables(&boards),
         format => flat(format, &boards),
@@ -152,6 +153,9 @@ async fn front_boards(
     };
     let mut boards = store.boards(&query).await?;
     for board in &mut boards {
+        let all = board.rows.len();
+        board.rows.retain(LeaderboardRow::is_proven);
+        note_unproven(all - board.rows.len(), &board_name(board));
         let point = |row: &LeaderboardRow| {
             let [first, second] = objectives.both().map(|each| each.of_row(row));
             Some([first?, second?])
@@ -181,7 +185,7 @@ fn tables(boards: &[Board]) -> String {
         }
         let (key, timing) = (&board.key, board.timing);
         let name = format!("{}  {}  on {}", key.kernel, key.problem, key.device);
-        let _ = writeln!(text, "{name}, {timing}\n");
+        let _ = writeln!(text, "{}, {timing}\n", escape::line(&name));
         text.push_str(&table(board));
     }
     if text.is_empty() {
@@ -221,8 +225,9 @@ const CELLS: [Column<LeaderboardRow>; 12] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
     ("95 % interval", |row| {
-        let [low, high] = row.ci95_us;
-        several(row, format!("{} .. {}", digits(low), digits(high)))
+        let interval = row.ci95_us.filter(|_| row.samples > 1);
+        let text = interval.map(|[low, high]| format!("{} .. {}", digits(low), digits(high)));
+        or("-", text)
     }),
     ("x default", |row| number("-", row.speedup_vs_default, 2)),
     ("gate", |row| or("-", row.gate.as_ref())),

@@ -160,7 +160,7 @@ pub fn main() -> ExitCode {
     match ended {
         Ok(code) => ExitCode::from(code),
         Err(CliError::Usage(text)) => {
-            say!("{}", text.trim_end());
+            say_part!("{}\n", text.trim_end());
             ExitCode::from(exit::USAGE)
         }
         Err(CliError::Failed(error)) => {

@@ -77,6 +77,14 @@ pub(crate) fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> S
 /// A column of a table: its heading, and a value's cell.
 pub(crate) type Column<R> = (&'static str, fn(&R) -> String);
 
+/// A value as a JSON document that commands no terminal.
+///
+/// # Errors
+/// A value that JSON cannot hold.
+pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(value).map(|document| escape::json(&document))
+}
+
 /// Values in the asked-for format: as JSON, or in columns.
 ///
 /// # Errors
@@ -87,7 +95,7 @@ pub(crate) fn values<R: Serialize>(
     values: &[R],
 ) -> Result<String, serde_json::Error> {
     match format {
-        Format::Json => serde_json::to_string_pretty(values),
+        Format::Json => json(values),
         _ => Ok(in_columns(format, columns, values)),
     }
 }

@@ -8,7 +8,8 @@ use super::failures::Failures;
 use super::terminal;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tuner_core::record::Verdict;
+use tuner_core::escape;
+use tuner_core::record::{TimingKind, Verdict};
 use tuner_core::units::counted;
 use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
 use tuner_serve::view::RunView;
@@ -37,6 +38,7 @@ pub(super) struct Progress {
 struct TaskLine {
     name: String,
     best_us: Option<f64>,
+    timing: Option<TimingKind>,
     default_us: Option<f64>,
 }
 
@@ -77,19 +79,17 @@ impl Progress {
                 self.tasks = tasks
                     .iter()
                     .map(|task| TaskLine {
-                        name: format!("{} {}", task.kernel, task.problem),
+                        name: escape::line(&format!("{} {}", task.kernel, task.problem)),
                         best_us: None,
+                        timing: None,
                         default_us: None,
                     })
                     .collect();
+                let device = escape::line(device);
                 say!("run {run_id}: {strategy}, seed {seed}, on {device}");
-                for task in tasks {
-                    say!(
-                        "  {} {}: {}",
-                        task.kernel,
-                        task.problem,
-                        counted(&task.valid, "valid configuration")
-                    );
+                for (task, line) in tasks.iter().zip(&self.tasks) {
+                    let valid = counted(&task.valid, "valid configuration");
+                    say!("  {}: {valid}", line.name);
                 }
                 let limit = evals.map(|limit| format!("{resumed}/{limit}"));
                 // A bar at its beginning, where the end is known.
@@ -124,6 +124,7 @@ impl Progress {
         }
         for (line, task) in self.tasks.iter_mut().zip(&view.tasks) {
             line.best_us = task.best_us;
+            line.timing = task.timing;
             line.default_us = task.default_us;
         }
     }
@@ -133,7 +134,7 @@ impl Progress {
         self.fresh += u64::from(!trial.resumed);
         *self.verdicts.entry(trial.verdict).or_insert(0) += 1;
         self.failures.take(trial);
-        let name = format!("{} {}", trial.kernel, trial.problem);
+        let name = escape::line(&format!("{} {}", trial.kernel, trial.problem));
         if trial.origin == "default" && trial.verdict != Verdict::Ok && !trial.resumed {
             let (verdict, detail) = (trial.verdict, &trial.detail);
             say!("warning: {name}: the default configuration fails: {verdict}: {detail}");
@@ -144,6 +145,7 @@ impl Progress {
         };
         let task = &mut self.tasks[place];
         task.best_us = trial.best_us;
+        task.timing = task.timing.or(trial.timing);
         if trial.origin == "default" {
             task.default_us = trial.time_us;
         }
@@ -197,7 +199,7 @@ impl Progress {
 
     /// The best of a task, which is named where there are several.
     fn best(&self, task: &TaskLine) -> String {
-        let best = best(task.best_us, task.default_us);
+        let best = best(task.best_us, task.timing, task.default_us);
         match self.tasks.len() {
             1 => best,
             _ => format!("{} {best}", task.name),
@@ -252,13 +254,27 @@ impl Progress {
 }
 
 /// The best time of a task, and how much faster it is than the default.
-pub(super) fn best(best_us: Option<f64>, default_us: Option<f64>) -> String {
-    match (best_us, default_us) {
-        (None, _) => "none passed yet".to_owned(),
-        (Some(best), None) => format!("best {}", time(best)),
-        (Some(best), Some(default)) => {
-            format!("best {} ({:.2}x the default)", time(best), default / best)
-        }
+pub(super) fn best(
+    best_us: Option<f64>,
+    timing: Option<TimingKind>,
+    default_us: Option<f64>,
+) -> String {
+    let Some(best) = best_us else {
+        return "none passed yet".to_owned();
+    };
+    let speedup = default_us.map(|default| format!(" ({:.2}x the default)", default / best));
+    format!(
+        "best {}{}",
+        labelled(best, timing),
+        speedup.unwrap_or_default()
+    )
+}
+
+/// A time, and that it is predicted where it is.
+pub(super) fn labelled(us: f64, timing: Option<TimingKind>) -> String {
+    match timing {
+        Some(TimingKind::Predicted) => format!("{} predicted", time(us)),
+        _ => time(us),
     }
 }
 

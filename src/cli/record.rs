@@ -1,13 +1,13 @@
 //! `tuner record`: the best measured results as files to commit.
 
-use super::results::{Selection, block_on, default_database};
+use super::results::{Selection, block_on, board_name, default_database, note_unproven};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tuner_core::entry::Entry;
 use tuner_core::escape::shell as quoted;
-use tuner_core::record::TimingKind;
+use tuner_core::record::{LeaderboardRow, TimingKind};
 use tuner_report::export;
 use tuner_store::Board;
 
@@ -69,11 +69,15 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
         .selection
         .boards(&store, &args.kernels, Some(1))
         .await?;
-    let measured: Vec<Board> = boards
+    let measured = boards
         .iter()
-        .filter(|board| board.timing == TimingKind::Measured)
+        .filter(|board| board.timing == TimingKind::Measured);
+    let (measured, unproven): (Vec<Board>, Vec<Board>) = measured
         .cloned()
-        .collect();
+        .partition(|board| board.rows.first().is_none_or(LeaderboardRow::is_proven));
+    for board in unproven {
+        note_unproven(1, &board_name(&board));
+    }
     let entries = store.entries(&measured).await?;
     store.close().await?;
     Ok((boards, entries))

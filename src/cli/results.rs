@@ -5,8 +5,9 @@ use crate::atomic;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use tuner_core::record::{DeviceKind, TaskKey};
-use tuner_core::units::ContentHash;
+use tuner_core::escape;
+use tuner_core::record::{DeviceKind, LeaderboardRow, TaskKey};
+use tuner_core::units::{ContentHash, counted};
 use tuner_kernel::catalog::{self, Catalog};
 use tuner_store as store;
 use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store};
@@ -182,9 +183,56 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
+/// The boards of a query, each with its fastest row that the gate has proven. Of a run that was
+/// interrupted, faster rows may have had a first look only.
+pub(super) async fn proven_first(
+    store: &Store,
+    query: &LeaderboardQuery,
+) -> Result<Vec<Board>, CliError> {
+    let mut boards = store.boards(query).await?;
+    for board in &mut boards {
+        if board.rows.first().is_none_or(LeaderboardRow::is_proven) {
+            continue;
+        }
+        let all = LeaderboardQuery {
+            kernel: Some(board.key.kernel.clone()),
+            device: Some(DeviceFilter::Name(board.key.device.clone())),
+            problem: Some(board.key.problem.clone()),
+            timings: vec![board.timing],
+            top: None,
+            ..query.clone()
+        };
+        let found = store.boards(&all).await?;
+        let whole = found
+            .into_iter()
+            .find(|one| one.key == board.key && one.device_kind == board.device_kind);
+        board.rows = whole.map_or_else(Vec::new, |whole| whole.rows);
+        let unproven = board.rows.iter().take_while(|row| !row.is_proven()).count();
+        note_unproven(unproven, &board_name(board));
+        board.rows.drain(..unproven);
+        board.rows.truncate(1);
+    }
+    boards.retain(|board| !board.rows.is_empty());
+    Ok(boards)
+}
+
+/// Reports candidates that are left out because the gate had only a first look at them.
+pub(super) fn note_unproven(count: usize, board: &str) {
+    if count > 0 {
+        say!(
+            "left out: {} of {board} that passed only the gate's first look (gate `first`); \
+             `tuner check` judges them",
+            counted(count, "candidate")
+        );
+    }
+}
+
 /// How a board is called in messages.
 pub(super) fn board_name(board: &Board) -> String {
-    format!("`{}` on `{}`", board.key.problem, board.key.device)
+    escape::line(&format!(
+        "`{}` on `{}`",
+        board.key.problem, board.key.device
+    ))
 }
 
 /// Writes a file that the user named.

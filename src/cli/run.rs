@@ -13,8 +13,9 @@ use crate::exit;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tuner_core::escape;
 use tuner_core::escape::shell as quoted;
-use tuner_core::record::{DeviceKind, assignments};
+use tuner_core::record::{DeviceKind, TimingKind, assignments};
 use tuner_core::units::counted;
 use tuner_engine::job;
 use tuner_engine::job::{Prepared, Request};
@@ -208,15 +209,18 @@ fn summary(report: &Report, failures: &Failures, args: &Args, kind: Option<Devic
 
 pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     let key = &task.key;
-    let _ = writeln!(text, "{} | {} | {}", key.kernel, key.problem, key.device);
+    let name = format!("{} | {} | {}", key.kernel, key.problem, key.device);
+    let _ = writeln!(text, "{}", escape::line(&name));
     match &task.best {
         Some(best) => {
-            let _ = writeln!(text, "  best     {}", progress::time(best.time_us));
+            let time = |us| progress::labelled(us, best.timing);
+            let _ = writeln!(text, "  best     {}", time(best.time_us));
             if let Some(default) = task.default_us {
-                let _ = writeln!(text, "  default  {}", progress::time(default));
+                let _ = writeln!(text, "  default  {}", time(default));
                 let _ = writeln!(text, "  speed-up {:.2}x", default / best.time_us);
             }
-            let _ = writeln!(text, "  config   {}", assignments(&best.config, " "));
+            let config = escape::line(&assignments(&best.config, " "));
+            let _ = writeln!(text, "  config   {config}");
             if let Some(left) = task.left {
                 let _ = writeln!(
                     text,
@@ -247,7 +251,8 @@ fn next_commands(
     let best = report.tasks.iter().find(|task| task.best.is_some());
     if let Some(task) = best {
         let kernel = quoted(&task.key.kernel);
-        let allow = if kind == Some(DeviceKind::Vgpu) {
+        let timing = task.best.as_ref().and_then(|best| best.timing);
+        let allow = if timing == Some(TimingKind::Predicted) {
             " --allow-predicted"
         } else {
             ""

@@ -277,7 +277,7 @@ fn print(format: Format, space: &Space, report: &Report) -> Result<(), CliError>
     ];
     let titles = ["name", "cartesian", "valid", "share", "build_ms", "bytes"];
     let text = match format {
-        Format::Json => serde_json::to_string_pretty(report).context("writing JSON")?,
+        Format::Json => output::json(report).context("writing JSON")?,
         Format::Csv | Format::Md if !samples.is_empty() => {
             output::rows(format, &headings, &samples)
         }

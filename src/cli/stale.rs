@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use tuner_core::record::TimingKind;
+use tuner_core::record::DeviceKind;
 use tuner_engine::job::reference_hash;
 use tuner_kernel::catalog::{Catalog, Kernel};
 use tuner_store::Board;
@@ -18,7 +18,7 @@ impl Present {
     /// The kernel of a board as it is now: where it was tuned, else in the project around the
     /// working directory. `None` for recordings, and where there is none or it cannot be read.
     pub(super) fn kernel(&mut self, board: &Board) -> Option<&Kernel> {
-        if board.timing == TimingKind::Recorded {
+        if board.device_kind == DeviceKind::Replay {
             return None;
         }
         let path = match board.space_path.clone().filter(|path| path.is_file()) {

@@ -7,6 +7,7 @@ use super::progress::{best, counts};
 use super::results::block_on;
 use super::{CliError, CommandResult, usage};
 use std::fmt::Write as _;
+use tuner_core::escape;
 use tuner_serve::client::Client;
 use tuner_serve::view::{RunList, RunView};
 use tuner_serve::{stored_run, stored_runs};
@@ -66,7 +67,7 @@ fn fleet(args: &Args, url: &str) -> CommandResult {
     let (access, names) = args.fleet.named(url)?;
     let view = block_on(async { Ok(tuner_fleet::look(&access, &names).await?) })?;
     let text = match args.format {
-        Format::Json => serde_json::to_string_pretty(&view)?,
+        Format::Json => output::json(&view)?,
         _ => fleet::show(&view),
     };
     output::result(&text)
@@ -82,7 +83,7 @@ async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, Cl
         }
     };
     if args.format == Format::Json {
-        return Ok(serde_json::to_string_pretty(&view)?);
+        return Ok(output::json(&view)?);
     }
     Ok(described(&view))
 }
@@ -133,7 +134,7 @@ fn described(view: &RunView) -> String {
         view.id,
         view.state,
         done(view),
-        view.device
+        escape::line(&view.device)
     );
     if let Some(rate) = view.rate {
         let _ = write!(text, ", {rate:.1}/s");
@@ -146,8 +147,9 @@ fn described(view: &RunView) -> String {
         let _ = writeln!(text, "  {note}");
     }
     for task in &view.tasks {
-        let best = best(task.best_us, task.default_us);
-        let _ = writeln!(text, "{} | {}: {best}", task.kernel, task.problem);
+        let best = best(task.best_us, task.timing, task.default_us);
+        let name = escape::line(&format!("{} | {}", task.kernel, task.problem));
+        let _ = writeln!(text, "{name}: {best}");
         let _ = writeln!(text, "  {}", counts(&task.verdicts));
     }
     text

@@ -104,6 +104,12 @@ fn encoded(text: &str) -> String {
     out
 }
 
+/// Writes a message of one line to standard error. Further lines of a text from outside are indented,
+/// so that they pass for no message of their own.
+pub(crate) fn say(text: &str) {
+    tell(&format!("{}\n", text.replace('\n', "\n  ")));
+}
+
 /// Writes a message to standard error, above the display where there is one. One that nobody can
 /// read any more is no reason to end a run.
 pub(crate) fn tell(text: &str) {

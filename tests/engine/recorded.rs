@@ -115,6 +115,20 @@ fn recorded_failures_become_verdicts() {
 }
 
 #[test]
+fn constants_that_python_writes_are_no_times() {
+    let dir = TempDir::new().unwrap();
+    let text = closed()
+        .replacen(r#""time": 2.0"#, r#""time": NaN, "power": -Infinity"#, 1)
+        .replacen(r#""compile_time": 1.0"#, r#""compile_time": Infinity"#, 1)
+        .replacen("\"Some GPU\"", "\"NaN \\\" Infinity\"", 1);
+    let recording = Recording::load(&write(&dir, "x.json", text.as_bytes())).unwrap();
+    assert_eq!(&recording.device, "NaN \" Infinity");
+    assert_eq!(verdict(&row(&recording, 1, "a")), Verdict::Crashed);
+    let second = row(&recording, 2, "a");
+    assert_eq!((verdict(&second), second.compile_us), (Verdict::Ok, 0));
+}
+
+#[test]
 fn open_closed_and_gzipped_files_say_the_same() {
     let dir = TempDir::new().unwrap();
     let reference = Recording::load(&write(&dir, "x.json", closed().as_bytes())).unwrap();

@@ -24,7 +24,8 @@ pub(super) fn shape(line: &str) -> String {
         for c in word.chars() {
             match c {
                 '0'..='9' if shape.ends_with('#') => {}
-                '.' if shape.ends_with('#') => {}
+                // A tie is marked behind the rank.
+                '.' | '=' if shape.ends_with('#') => {}
                 '0'..='9' => shape.push('#'),
                 other => shape.push(other),
             }

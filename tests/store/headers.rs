@@ -68,7 +68,12 @@ fn dated(mut entries: Vec<Entry>) -> Vec<Entry> {
     entries
 }
 
-fn compile(directory: &Path, compiler: &[&str], name: &str, source: &str) -> Result<(), String> {
+pub(crate) fn compile(
+    directory: &Path,
+    compiler: &[&str],
+    name: &str,
+    source: &str,
+) -> Result<(), String> {
     let file = directory.join(name);
     std::fs::write(&file, source).unwrap();
     let output = Command::new(compiler[0])
@@ -343,4 +348,84 @@ async fn nvrtc_takes_the_header_and_refuses_a_wrong_value() {
     assert_eq!(failed.verdict, tuner_core::record::Verdict::CompileFailed);
     let detail = "TILE is not one of its values";
     assert!(failed.detail.contains(detail), "{failed}");
+}
+
+#[tokio::test]
+async fn keywords_of_any_language_are_renamed_or_refused() {
+    let words = "xor and_eq typeof static_assert constexpr concept co_await char8_t lambda is None \
+                 linux errno final";
+    for word in words.split_whitespace() {
+        let mut start = start(DeviceKind::Cuda);
+        start.tasks[0].kernel = word.to_owned();
+        start.tasks[0].definition.parameters[1].name = word.to_ascii_uppercase();
+        start.tasks[0].definition.constraints.clear();
+        start.tasks[0].definition.derived.clear();
+        let mut entries = entries_of(&[(start, &[(32, 1.0)])]).await;
+        entries[0].best.config[1].0 = word.to_ascii_uppercase();
+        entries[0].sizes[0].0 = format!("{}_", word.to_ascii_uppercase());
+        let header = export::header(word, &entries).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let source = format!("#include <errno.h>\n{header}int main(void) {{ return 0; }}\n");
+        for (compiler, name) in [
+            (&["gcc", "-std=gnu11"][..], "word.c"),
+            (&["g++", "-std=c++20"][..], "word.cpp"),
+        ] {
+            if let Err(message) = compile(directory.path(), compiler, name, &source) {
+                panic!("{word}: {message}\n{source}");
+            }
+        }
+        // As the macro itself, a keyword of C or C++ is refused.
+        entries[0].best.config[1].0 = word.to_owned();
+        let header = export::header(word, &entries);
+        let allowed = ["lambda", "is", "None", "linux", "errno", "final"].contains(&word);
+        assert_eq!(header.is_ok(), allowed, "{word}");
+    }
+}
+
+const LIMITED: &str = r#"
+#include "gemm_tuned.h"
+static int runs(long long x, long long y, long long z, long long threads) {
+  const gemm_tuned_launch launch = gemm_tuned_launch_gemm(&gemm_tuned_table[0], x, y, z, threads);
+  return launch.runs;
+}
+int main(void) {
+  if (!runs(2147483647, 65535, 65535, 1024)) return 1;
+  if (runs(2147483648LL, 1, 1, 32)) return 2;
+  if (runs(1, 65536, 1, 32)) return 3;
+  if (runs(1, 1, 65536, 32)) return 4;
+  if (runs(1, 1, 1, 1025)) return 5;
+  if (runs(0, 1, 1, 32)) return 6;
+  /* 8 bytes a thread, of 4096. */
+  return runs(1, 1, 1, 513) ? 7 : 0;
+}
+"#;
+
+#[tokio::test]
+async fn a_launch_that_cuda_refuses_does_not_run() {
+    let mut start = start(DeviceKind::Cuda);
+    let sizes = ["X", "Y", "Z", "THREADS"].map(|name| (name.to_owned(), Value::Int(16)));
+    start.tasks[0].sizes = sizes.to_vec();
+    start.device.environment = vec![("DEVICE_SHARED_BYTES".to_owned(), Value::Int(8192))];
+    start.tasks[0].definition.constraints.clear();
+    start.tasks[0].definition.launches = vec![LaunchDefinition {
+        entry: "gemm".to_owned(),
+        when: None,
+        grid: ["X", "Y", "Z"].map(str::to_owned),
+        block: ["THREADS", "1", "1"].map(str::to_owned),
+        shared: "8 * THREADS".to_owned(),
+    }];
+    let mut entries = entries_of(&[(start, &[(32, 1.0)])]).await;
+    let directory = tempfile::tempdir().unwrap();
+    for (most, expected) in [(8192, 7), (4096, 1)] {
+        entries[0].environment[0].1 = Value::Int(most);
+        let header = export::header("gemm", &entries).unwrap();
+        std::fs::write(directory.path().join("gemm_tuned.h"), &header).unwrap();
+        for (compiler, name) in [(C11, "limited.c"), (CPP17, "limited.cpp")] {
+            if let Err(message) = compile(directory.path(), compiler, name, LIMITED) {
+                panic!("{message}\n{header}");
+            }
+            let status = Command::new(directory.path().join("program")).status();
+            assert_eq!(status.unwrap().code(), Some(expected), "{name}\n{header}");
+        }
+    }
 }

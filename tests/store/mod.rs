@@ -4,7 +4,7 @@ mod basics;
 mod child;
 mod commands;
 mod faults;
-mod headers;
+pub(crate) mod headers;
 mod lookups;
 mod measured;
 mod origins;

@@ -8,16 +8,8 @@ use super::template::{DEVICE_DEFAULT, relative};
 use super::unit::Unit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use tuner_core::escape::yaml as quoted;
 use tuner_core::plan::Role;
-
-fn quoted(text: &str) -> String {
-    format!(
-        "\"{}\"",
-        text.replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('\n', " ")
-    )
-}
 
 /// Writes the search space of a plan.
 pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Plan) -> String {
@@ -28,7 +20,7 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     };
     line(&format!(
         "# Adopted from {} by `tuner adopt`; what was guessed says so.",
-        place(unit, item)
+        tuner_core::escape::line(&place(unit, item))
     ));
     line("version: 1");
     line(&format!("kernel: {}", plan.kernel));

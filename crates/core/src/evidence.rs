@@ -57,6 +57,14 @@ impl Measured {
         Some(Self { record })
     }
 
+    /// A time that a recorded file calls predicted: it needs the same consent as a prediction of ours.
+    /// `None` when there is no sample.
+    #[must_use]
+    pub fn recorded_prediction(samples: Vec<Micros>) -> Option<Self> {
+        let record = summarise(TimingKind::Predicted, "recorded", &samples)?;
+        Some(Self { record })
+    }
+
     /// A time computed by a model of a device. Its interval is the point itself: a model's error
     /// is no noise, and no number of samples would show it.
     #[must_use]

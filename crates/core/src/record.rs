@@ -2,6 +2,7 @@
 //! leaderboard and exports read.
 
 mod definition;
+mod proof;
 
 pub use definition::{ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition};
 
@@ -310,7 +311,8 @@ pub struct TaskKey {
 
 impl std::fmt::Display for TaskKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} on {}", self.kernel, self.problem, self.device)
+        let text = format!("{} {} on {}", self.kernel, self.problem, self.device);
+        f.write_str(&crate::escape::line(&text))
     }
 }
 
@@ -358,8 +360,9 @@ pub struct LeaderboardRow {
     pub time_us_p50: f64,
     /// 90th percentile, µs.
     pub time_us_p90: f64,
-    /// 95 % interval of the median, µs.
-    pub ci95_us: [f64; 2],
+    /// 95 % interval of the median, µs. Of a predicted time the interval that its model states, which
+    /// is meant to hold nine of ten times; null where it states none.
+    pub ci95_us: Option<[f64; 2]>,
     /// Number of raw samples.
     pub samples: u64,
     /// The best row's interval and this one's cannot be told apart.

@@ -163,6 +163,13 @@ pub fn ratio_of_medians(own: MedianInterval, other: MedianInterval) -> [f64; 3] 
     [ratio, ratio * (-down).exp(), ratio * up.exp()]
 }
 
+/// Ratio of two predicted times of one kernel below which the model cannot tell them apart.
+///
+/// The median error of the ratio of two predictions: 0.6745 √2 σ, where σ = 0.14 is the median over
+/// the five recorded spaces of the standard deviation of ln(predicted / recorded)
+/// (docs/prediction.md, table of version 11).
+pub const PREDICTION_RESOLUTION: f64 = 1.14;
+
 /// Whether the interval of [`ratio_of_medians`] of a slower median with its lower end over a faster
 /// one with its upper end reaches 1.
 #[must_use]

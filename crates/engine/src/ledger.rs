@@ -8,7 +8,7 @@ use super::event::{StopReason, TrialEvent};
 use super::schedule::Task;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tuner_core::record::{ConfigValues, TaskKey, Verdict};
+use tuner_core::record::{ConfigValues, TaskKey, TimingKind, Verdict};
 
 /// The fastest verified configuration of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Best {
     pub config: ConfigValues,
     /// Its median time, microseconds.
     pub time_us: f64,
+    /// How that came to be.
+    pub timing: Option<TimingKind>,
 }
 
 /// One task's share of a [`Report`].
@@ -117,6 +119,7 @@ impl Ledger {
                 task.best = Some(Best {
                     config: trial.config.clone(),
                     time_us,
+                    timing: trial.timing,
                 });
             }
         }

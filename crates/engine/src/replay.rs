@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::provenance;
-use tuner_core::record::{DeviceKind, TaskKey};
+use tuner_core::record::{DeviceKind, TaskKey, TimingKind};
 use tuner_core::recorded::{Outcome, Recorded};
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
@@ -83,7 +83,7 @@ impl ReplayEvaluator {
     }
 
     /// What a recorded result amounts to.
-    pub(super) fn judge(candidate: ContentHash, recorded: &Recorded) -> Judged {
+    pub(super) fn judge(candidate: ContentHash, recorded: &Recorded, timing: TimingKind) -> Judged {
         let found = match &recorded.outcome {
             Outcome::Timed { time, samples } => {
                 let one = [*time];
@@ -92,8 +92,14 @@ impl ReplayEvaluator {
                 } else {
                     &samples[..]
                 };
+                let measured = match timing {
+                    TimingKind::Predicted => Measured::recorded_prediction(samples.to_vec()),
+                    TimingKind::Measured | TimingKind::Recorded => {
+                        Measured::recorded(samples.to_vec())
+                    }
+                };
                 TimedJudgement {
-                    measured: Measured::recorded(samples.to_vec()),
+                    measured,
                     ..Judgement::ok(None).into()
                 }
             }
@@ -135,6 +141,6 @@ impl Evaluator for ReplayEvaluator {
         _config: &Config,
         (candidate, recorded): Self::Work,
     ) -> Result<Judged, BoxError> {
-        Ok(Self::judge(candidate, &recorded))
+        Ok(Self::judge(candidate, &recorded, self.recording.timing))
     }
 }

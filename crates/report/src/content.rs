@@ -10,7 +10,7 @@ use super::overview::{self, shape, speedup, us, versus};
 use super::pareto;
 use super::winners::{config_text, top_rows};
 use super::{costs, plots, roofline};
-use tuner_core::record::{LeaderboardRow, TimingKind, value_of};
+use tuner_core::record::{DeviceKind, LeaderboardRow, value_of};
 use tuner_core::units::counted;
 
 /// Subjects that are shown unfolded.
@@ -258,7 +258,7 @@ fn parameter_effects(subject: &Subject, best: &LeaderboardRow, plot: &str) -> Ve
 fn ablation_blocks(subject: &Subject, plot: &str) -> Vec<Block> {
     let changes = ablation(subject);
     if changes.is_empty() {
-        let advice = if subject.board.timing == TimingKind::Recorded {
+        let advice = if subject.board.device_kind == DeviceKind::Replay {
             ""
         } else {
             "; `tuner report --ablate` or `tuner ablate` predicts them"
@@ -367,7 +367,7 @@ fn bottleneck_blocks(subject: &Subject) -> Vec<Block> {
                 strongest.join(", ")
             )
         };
-        let how = if subject.board.timing == TimingKind::Recorded {
+        let how = if subject.board.device_kind == DeviceKind::Replay {
             "recorded results carry no counters"
         } else {
             "no counters of the winner are stored; `tuner profile` takes them"

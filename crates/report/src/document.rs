@@ -1,6 +1,8 @@
 //! A document as a tree of blocks, written twice: as Markdown and as HTML. What a report says is
 //! decided once.
 
+use super::svg::Drawing;
+
 /// One block.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Block {
@@ -19,7 +21,7 @@ pub(super) enum Block {
     /// A drawing, its file name without extension, and what it shows for those who do not see it.
     Plot {
         name: String,
-        svg: String,
+        svg: Drawing,
         caption: String,
     },
     /// Text as it stands, in a language (`diff`, `sh`).

@@ -26,11 +26,11 @@ fn add(text: &mut String, blocks: &[Block]) {
                 );
             }
             Block::Text(line) => {
-                let _ = writeln!(text, "{}", inline(line));
+                let _ = writeln!(text, "{}", opening(&inline(line)));
             }
             Block::List(items) => {
                 for item in items {
-                    let _ = writeln!(text, "- {}", inline(item));
+                    let _ = writeln!(text, "- {}", opening(&inline(item)));
                 }
             }
             Block::Table {
@@ -46,8 +46,9 @@ fn add(text: &mut String, blocks: &[Block]) {
                 );
             }
             Block::Code(language, code) => {
+                let code = escape::lines(code);
                 // A fence longer than any in the text.
-                let fence = "`".repeat(longest_fence(code).max(2) + 1);
+                let fence = "`".repeat(longest_fence(&code).max(2) + 1);
                 let _ = writeln!(text, "{fence}{language}\n{}\n{fence}", code.trim_end());
             }
             Block::Warning(warning) => {
@@ -83,7 +84,7 @@ fn table(text: &mut String, head: &[String], rows: &[Vec<String>], numbers_from:
         let cells: Vec<String> = cells.collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    let cell = |cell: &String| inline(cell).replace('|', "\\|").replace('\n', " ");
+    let cell = |cell: &String| inline(cell).replace('|', "\\|");
     text.push_str(&line(&mut head.iter().map(cell)));
     let rule = |at: usize| if at >= numbers_from { "---:" } else { "---" }.to_owned();
     text.push_str(&line(&mut (0..head.len()).map(rule)));
@@ -96,13 +97,25 @@ fn table(text: &mut String, head: &[String], rows: &[Vec<String>], numbers_from:
 fn inline(text: &str) -> String {
     let mut line = String::new();
     for (code, part) in parts(text) {
-        if code {
-            let _ = write!(line, "`{part}`");
-            continue;
+        match code {
+            true if part.is_empty() => {}
+            true => line.push_str(&format!("`{}`", escape::line(part))),
+            false => line.push_str(&escape::markdown(part)),
         }
-        line.push_str(&escape::markdown(part));
     }
     line
+}
+
+/// A line that begins no heading, list or code block.
+fn opening(line: &str) -> String {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = rest.len() < line.len() && rest.starts_with(['.', ')']);
+    match line.strip_suffix(rest) {
+        Some(digits) if number => format!("{digits}\\{rest}"),
+        _ if line.starts_with(['#', '-', '+', '=']) => format!("\\{line}"),
+        _ => line.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use super::document::{Block, code, plain};
 use super::model::{Input, Subject};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use tuner_core::escape::shell as quoted;
-use tuner_core::record::{LeaderboardRow, TimingKind, assignments};
+use tuner_core::escape::{line, shell as quoted};
+use tuner_core::record::{DeviceKind, LeaderboardRow, TimingKind, assignments};
 
 /// What the winner changes, in its configuration and in the source.
 pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
@@ -69,7 +69,7 @@ pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block
             }
         }
         Some(Err(why)) => blocks.push(Block::text(format!("No source to show: {}.", plain(why)))),
-        None if subject.board.timing == TimingKind::Recorded => {
+        None if subject.board.device_kind == DeviceKind::Replay => {
             blocks.push(Block::text("No source to show: a recorded file has none."));
         }
         None => blocks.push(Block::text(
@@ -96,7 +96,8 @@ fn checkout(best: &LeaderboardRow) -> String {
         if let Some(hash) = &best.diff_hash {
             let _ = writeln!(
                 script,
-                "# then apply the changes whose `git diff --binary HEAD` has the SHA-256 {hash}"
+                "# then apply the changes whose `git diff --binary HEAD` has the SHA-256 {}",
+                line(hash)
             );
         }
     }
@@ -147,7 +148,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     };
     let run = &line.run;
     let mut script = checkout(best);
-    let replay = subject.board.timing == TimingKind::Recorded;
+    let replay = subject.board.device_kind == DeviceKind::Replay;
     let list = |flag: &str, names: &[String]| -> String {
         let names = names.iter().filter(|_| !replay);
         names
@@ -200,7 +201,7 @@ pub(super) fn provenance(input: &Input) -> Vec<Block> {
     for subject in &input.subjects {
         for line in &subject.runs {
             let run = &line.run;
-            let ours = subject.board.timing != TimingKind::Recorded;
+            let ours = subject.board.device_kind != DeviceKind::Replay;
             let none = || "-".to_owned();
             let tree = match (&run.commit, run.dirty) {
                 (Some(commit), false) => code(commit),

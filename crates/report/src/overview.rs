@@ -20,7 +20,8 @@ pub(super) fn versus(subject: &Subject) -> Option<Peer> {
         return subject.baseline.clone();
     }
     let best = subject.best()?;
-    let ours = (best.time_us_p50, best.ci95_us[0], best.ci95_us[1]);
+    let [our_low, our_high] = best.sampled_interval_us();
+    let ours = (best.time_us_p50, our_low, our_high);
     let default = subject.candidate(subject.board.default_config.as_ref()?)?;
     time(&default.trial)?;
     let taken = default.trial.measurement.as_ref()?;
@@ -118,7 +119,7 @@ fn kinds(input: &Input) -> String {
         ),
         (
             TimingKind::Predicted,
-            "Predicted times are the virtual GPU's model: they order candidates and have no interval, and nothing was measured. ",
+            "Predicted times are the virtual GPU's model: they order candidates, those within 14 % of the best are ties, and nothing was measured. ",
         ),
         (
             TimingKind::Recorded,

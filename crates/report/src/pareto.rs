@@ -3,7 +3,7 @@
 use super::document::Block;
 use super::model::Subject;
 use super::plots::stairs;
-use super::svg::{Canvas, Scale, short};
+use super::svg::{Canvas, Drawing, Scale, short};
 use tuner_core::objective::{Objectives, front};
 
 /// Candidates drawn at most.
@@ -21,6 +21,10 @@ pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
     };
     let known = subject.candidates.iter().filter_map(|judged| {
         let measured = judged.trial.measurement.as_ref()?;
+        // One that passed a first look of the gate alone may be wrong.
+        if !measured.is_proven() {
+            return None;
+        }
         let compiled = judged.trial.compilation.as_ref();
         let [time, other] = objectives.both().map(|each| each.of(measured, compiled));
         Some(([time?, other?], &judged.trial.config))
@@ -50,7 +54,7 @@ pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
     ]
 }
 
-fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Option<String> {
+fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Option<Drawing> {
     let (width, height) = (760.0, 340.0);
     let ends = |at: usize| -> Option<(f64, f64)> {
         let all = || {

@@ -3,14 +3,14 @@
 
 use super::analysis::Effect;
 use super::model::Change;
-use super::svg::{Canvas, Scale, short};
+use super::svg::{Canvas, Drawing, Scale, short};
 use tuner_store::TimeLine;
 
 /// Curves drawn at most: the newest runs.
 const RUNS_DRAWN: usize = 12;
 
 /// Bars of speed-ups with their intervals; the line is 1.
-pub(super) fn speedups(rows: &[(String, [f64; 3])]) -> String {
+pub(super) fn speedups(rows: &[(String, [f64; 3])]) -> Drawing {
     let (width, left, step) = (760.0, 300.0, 26.0);
     let height = 34.0 + step * rows.len() as f64 + 8.0;
     let most = rows.iter().map(|(_, ratio)| ratio[2]).fold(1.2, f64::max);
@@ -60,7 +60,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// Best time so far over candidates judged, a curve a run. `None` where nothing passed.
-pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<String> {
+pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<Drawing> {
     let curves: Vec<(f64, Vec<(f64, f64)>)> = runs
         .iter()
         .map(|line| (line.steps.len() as f64, best_so_far(line)))
@@ -134,7 +134,7 @@ fn best_so_far(line: &TimeLine) -> Vec<(f64, f64)> {
 }
 
 /// For each parameter, the best time with each of its values over the best of all.
-pub(super) fn effects(effects: &[Effect], best_us: f64) -> String {
+pub(super) fn effects(effects: &[Effect], best_us: f64) -> Drawing {
     const COLUMNS: usize = 4;
     let (cell_width, cell_height) = (190.0, 150.0);
     let lines = effects.len().div_ceil(COLUMNS);
@@ -199,7 +199,7 @@ pub(super) fn effects(effects: &[Effect], best_us: f64) -> String {
 }
 
 /// What each choice of the winner saves: the cheapest other value of each parameter.
-pub(super) fn ablation(changes: &[Change]) -> Option<String> {
+pub(super) fn ablation(changes: &[Change]) -> Option<Drawing> {
     let mut cheapest: Vec<&Change> = Vec::new();
     for change in changes.iter().filter(|change| change.cost.is_some()) {
         match cheapest

@@ -3,7 +3,7 @@
 use super::analysis::{counter, time};
 use super::document::Block;
 use super::model::Subject;
-use super::svg::{Canvas, Scale, short};
+use super::svg::{Canvas, Drawing, Scale, short};
 use vgpu::Arch;
 
 /// Candidates drawn; more are thinned out evenly, the best are always drawn.
@@ -160,7 +160,7 @@ fn points(subject: &Subject, flops: f64, bytes: f64) -> Vec<Point> {
     points
 }
 
-fn draw(points: &[Point], arch: &Arch, peak: f64, own: f64, across: &str) -> String {
+fn draw(points: &[Point], arch: &Arch, peak: f64, own: f64, across: &str) -> Drawing {
     let (width, height) = (760.0, 400.0);
     let bandwidth = arch.dram_gb_s * 1e9;
     let ridge = peak / bandwidth;

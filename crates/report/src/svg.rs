@@ -3,6 +3,16 @@
 use std::fmt::Write as _;
 use tuner_core::escape::markup;
 
+/// A finished drawing: an `svg` element whose texts are escaped. Only [`Canvas::finish`] makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drawing(String);
+
+impl std::fmt::Display for Drawing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// A drawing that grows.
 #[derive(Debug)]
 pub struct Canvas {
@@ -100,8 +110,8 @@ impl Canvas {
 
     /// The element, named for those who do not see it.
     #[must_use]
-    pub fn finish(self, label: &str) -> String {
-        format!(
+    pub fn finish(self, label: &str) -> Drawing {
+        Drawing(format!(
             "<svg class=\"plot\" role=\"img\" aria-label=\"{}\" \
              viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\">\n{}</svg>",
             markup(label),
@@ -110,18 +120,18 @@ impl Canvas {
             self.width,
             self.height,
             self.body
-        )
+        ))
     }
 }
 
 /// A drawing as a file of its own, with its name space and style inside; HTML needs neither.
 #[must_use]
-pub fn standalone(svg: &str, style: &str) -> String {
+pub fn standalone(Drawing(svg): &Drawing, style: &str) -> String {
     match svg.split_once(">\n") {
         Some((head, body)) => format!(
             "{head} xmlns=\"http://www.w3.org/2000/svg\">\n<style>\n{style}</style>\n{body}\n"
         ),
-        None => svg.to_owned(),
+        None => svg.clone(),
     }
 }
 

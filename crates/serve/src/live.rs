@@ -206,6 +206,7 @@ impl LiveState {
         }
         if let Some(us) = trial.time_us.filter(|_| trial.new_best) {
             task.best_us = Some(us);
+            task.timing = trial.timing;
             task.best_config = Some(trial.config.clone());
             if task.curve.len() < CURVE {
                 let evals = task.evals;

@@ -1,6 +1,7 @@
 //! How a run ended, in a line.
 
 use std::fmt::Write as _;
+use tuner_core::record::TimingKind;
 use tuner_engine::{Report, StopReason};
 
 /// `all evaluations done: 12.300 us (2.10x the default)`; of several tasks, each with its name.
@@ -22,6 +23,9 @@ pub(super) fn of(report: &Report) -> String {
         match &task.best {
             Some(best) => {
                 let _ = write!(text, " {:.3} us", best.time_us);
+                if best.timing == Some(TimingKind::Predicted) {
+                    text.push_str(" predicted");
+                }
                 if let Some(default) = task.default_us {
                     let _ = write!(text, " ({:.2}x the default)", default / best.time_us);
                 }

@@ -8,7 +8,7 @@ use super::baselines::peer;
 use super::rank::{Timed, places};
 use super::rows::{Config, TRIAL_COLUMNS, config_from_text, hash_from_bytes, trial_from_row};
 use super::run::RecordingSource;
-use super::times::{TimeRow, best_times, default_time};
+use super::times::{TimeRow, best_times, default_time, predicted_interval};
 use sqlx::query::QueryAs;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::types::Text;
@@ -286,7 +286,7 @@ async fn add_rows(
     query: &LeaderboardQuery,
 ) -> Result<(), sqlx::Error> {
     let top = query.top.unwrap_or(usize::MAX);
-    let timed: Vec<Timed> = times.iter().map(TimeRow::timed).collect();
+    let timed: Vec<Timed> = times.iter().map(|time| time.timed(board.timing)).collect();
     let place = (board.problem_id, board.device_id);
     let peer = peer(connection, place, board.timing).await?;
     for (time, place) in times.iter().zip(places(&timed)).take(top) {
@@ -354,12 +354,12 @@ async fn full_row(
          WHERE v.id = ?",
     )
     .bind(verdict)
-    .fetch_one(connection)
+    .fetch_one(&mut *connection)
     .await?;
     // Others made recorded times from sources unknown to us: no commit or hash of ours applies.
     let ours = |column: &str| -> Result<Option<String>, sqlx::Error> {
         let text: Option<String> = row.try_get(column)?;
-        Ok(text.filter(|_| board.timing != TimingKind::Recorded))
+        Ok(text.filter(|_| board.device_kind != DeviceKind::Replay))
     };
     let commit = ours("git_commit")?;
     let dirty = row.try_get("dirty")?;
@@ -375,7 +375,12 @@ async fn full_row(
         config: row.try_get::<Config, _>("config")?.into(),
         time_us_p50: row.try_get("p50_us")?,
         time_us_p90: row.try_get("p90_us")?,
-        ci95_us: [row.try_get("ci_low_us")?, row.try_get("ci_high_us")?],
+        ci95_us: match board.timing {
+            TimingKind::Predicted => predicted_interval(connection, verdict).await?,
+            TimingKind::Measured | TimingKind::Recorded => {
+                Some([row.try_get("ci_low_us")?, row.try_get("ci_high_us")?])
+            }
+        },
         samples: row.try_get("sample_count")?,
         tied_with_best: false,
         speedup_vs_default: None,

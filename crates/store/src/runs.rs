@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use std::collections::BTreeMap;
-use tuner_core::record::{ConfigValues, DeviceKind, Verdict, config_as_object};
+use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
 use tuner_core::units::ContentHash;
 use utoipa::ToSchema;
 
@@ -87,6 +87,9 @@ pub struct RunTask {
     pub evals: u64,
     /// The fastest verified time, µs.
     pub best_us: Option<f64>,
+    /// How that time came to be; null where it has none.
+    #[serde(default)]
+    pub timing: Option<TimingKind>,
     /// The configuration with that time.
     #[serde(with = "optional_config")]
     #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
@@ -142,6 +145,8 @@ pub struct RunTrial {
     pub code_bytes: Option<u64>,
     /// Energy of a launch sequence, millijoules, where it was measured.
     pub energy_mj: Option<f64>,
+    /// The gate's level before the time, where it is noted; after `first` the result may be wrong.
+    pub gate: Option<String>,
 }
 
 /// An optional configuration as an object or null.
@@ -322,7 +327,7 @@ pub(super) const RUN_TRIALS: &str =
     "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
             substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config,
             coalesce(f.p50_us, m.p50_us) AS time_us, coalesce(f.p90_us, m.p90_us) AS time_us_p90,
-            x.registers, nullif(x.sass_bytes, 0) AS code_bytes, w.energy_mj
+            x.registers, nullif(x.sass_bytes, 0) AS code_bytes, w.energy_mj, w.gate
          FROM (SELECT v.id FROM runs r JOIN tasks t ON t.run = r.id JOIN verdicts v ON v.task = t.id
              WHERE r.name = ?1 AND (NOT ?2 OR v.verdict <> 'ok') ORDER BY v.id DESC LIMIT ?3) latest
          JOIN verdicts v ON v.id = latest.id JOIN tasks t ON t.id = v.task
@@ -363,6 +368,13 @@ async fn run_task(
         .bind(falls.last().map(|(_, _, candidate)| candidate))
         .fetch_optional(&mut *connection)
         .await?;
+    let timing: Option<Text<TimingKind>> = sqlx::query_scalar(
+        "SELECT m.kind FROM verdicts v JOIN measurements m ON m.verdict = v.id WHERE v.task = ?
+         LIMIT 1",
+    )
+    .bind(task)
+    .fetch_optional(&mut *connection)
+    .await?;
     let default_us = sqlx::query_scalar(
         "SELECT m.p50_us FROM verdicts v JOIN measurements m ON m.verdict = v.id
          JOIN candidates c ON c.id = v.candidate WHERE v.task = ? AND c.config = ? LIMIT 1",
@@ -380,6 +392,7 @@ async fn run_task(
             .map(|(verdict, count, _)| (verdict.0, count))
             .collect(),
         best_us: falls.last().map(|(_, us, _)| *us),
+        timing: timing.map(|timing| timing.0),
         curve: falls
             .into_iter()
             .map(|(evals, us, _)| CurvePoint { evals, us })

@@ -5,6 +5,7 @@ use super::rank::{Relative, Timed};
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, SqliteConnection};
 use tuner_core::record::TimingKind;
+use tuner_core::statistics::PREDICTION_RESOLUTION;
 
 /// Narrow rows: all of them decide places and ties, few are shown.
 #[derive(sqlx::FromRow)]
@@ -23,8 +24,16 @@ pub(super) struct TimeRow {
 }
 
 impl TimeRow {
-    /// As places and ties are decided by it.
-    pub(super) fn timed(&self) -> Timed {
+    /// As places and ties are decided by it. Predictions tie where the model cannot tell them apart.
+    pub(super) fn timed(&self, timing: TimingKind) -> Timed {
+        if timing == TimingKind::Predicted {
+            return Timed {
+                p50: self.p50_us,
+                low: self.p50_us / PREDICTION_RESOLUTION,
+                high: self.p50_us,
+                relative: None,
+            };
+        }
         let ratio = (self.ratio, self.ratio_low, self.ratio_high);
         let relative = match (&self.reference, ratio) {
             (Some(reference), (Some(p50), Some(low), Some(high))) => Some(Relative {
@@ -139,4 +148,26 @@ pub(super) async fn default_time(
     .bind(Text(board.timing))
     .fetch_optional(connection)
     .await
+}
+
+/// The interval that the model states for a predicted time, µs.
+pub(super) async fn predicted_interval(
+    connection: &mut SqliteConnection,
+    verdict: i64,
+) -> Result<Option<[f64; 2]>, sqlx::Error> {
+    let counters: Option<String> =
+        sqlx::query_scalar("SELECT body FROM counters WHERE verdict = ?")
+            .bind(verdict)
+            .fetch_optional(connection)
+            .await?;
+    let counters = counters.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(counters.as_ref().and_then(stated_interval))
+}
+
+/// The interval of a prediction in what explains it, µs.
+pub(super) fn stated_interval(counters: &serde_json::Value) -> Option<[f64; 2]> {
+    let interval = counters.get("interval_us")?;
+    let end = |at: usize| interval.get(at)?.as_f64();
+    let [low, high] = [end(0)?, end(1)?];
+    (low < high).then_some([low, high])
 }

@@ -5,6 +5,7 @@ use super::Store;
 use super::error::{At as _, StoreError};
 use super::leaderboard::{LeaderboardQuery, described, newest};
 use super::rows::{Config, TRIAL_COLUMNS, hash_bytes, trial_from_row};
+use super::times::stated_interval;
 use serde::Serialize;
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
@@ -13,7 +14,7 @@ use tuner_core::record::{
     Compilation, ConfigValues, DeviceKind, Hazard, Measurement, TimingKind, Verdict,
     config_as_object,
 };
-use tuner_core::units::ContentHash;
+use tuner_core::units::{ContentHash, Micros};
 use tuner_core::value::Value;
 use utoipa::ToSchema;
 
@@ -240,7 +241,14 @@ async fn candidate(
             .bind(row.try_get::<i64, _>("id")?)
             .fetch_one(&mut *connection)
             .await?;
-        let (_, trial) = trial_from_row(&stored)?;
+        let (_, mut trial) = trial_from_row(&stored)?;
+        if let Some(time) = &mut trial.measurement
+            && time.kind == TimingKind::Predicted
+            && let Some([low, high]) = trial.counters.as_ref().and_then(stated_interval)
+            && let (Some(low), Some(high)) = (Micros::new(low), Micros::new(high))
+        {
+            time.ci95 = [low, high];
+        }
         if page.attempts.is_empty() {
             (page.config, page.compilation) = (trial.config, trial.compilation);
         }

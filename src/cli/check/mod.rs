@@ -401,8 +401,8 @@ fn show_details(rows: &[CheckRow]) {
         news
     });
     for row in failed.take(DETAILS_SHOWN) {
-        say!(
-            "\n{} {} {}: --config {}\n{}",
+        say_part!(
+            "\n{} {} {}: --config {}\n{}\n",
             row.kernel,
             row.problem,
             row.judgement.verdict,

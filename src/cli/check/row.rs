@@ -93,7 +93,7 @@ const COLUMNS: [Column<CheckRow>; 10] = [
 /// The rows in the asked-for format.
 pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, serde_json::Error> {
     if format == Format::Json {
-        return serde_json::to_string_pretty(rows);
+        return output::json(rows);
     }
     let cells: Vec<Vec<String>> = match format {
         Format::Table => folded(rows),

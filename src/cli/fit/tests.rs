@@ -50,3 +50,14 @@ fn no_line_is_wider_than_the_terminal() {
         assert!(all <= width, "{width}: {fitted:?}");
     }
 }
+
+#[test]
+fn both_ends_of_an_interval_are_shown_or_neither() {
+    let rows = table(&[&["1", "0.5", "2.0", "alone"], &["2", "0.5", "3.0", "alone"]]);
+    for width in 1..60 {
+        let fitted = fit(&["time_us", "low_us", "high_us", "detail"], &rows, width);
+        let shown = |name: &str| fitted.headings.iter().any(|heading| heading == name);
+        assert_eq!(shown("low_us"), shown("high_us"), "{width}: {fitted:?}");
+        assert!(!fitted.common.contains("_us"), "{width}: {fitted:?}");
+    }
+}

@@ -176,7 +176,8 @@ impl Gate<'_> {
         if let Some(row) = best.filter(|row| row.timing == own.kind) {
             let edited = row.template_hash.is_some() && row.template_hash != self.template;
             if edited || now.is_none() {
-                let stored = (row.time_us_p50, row.ci95_us[0], row.ci95_us[1]);
+                let [low, high] = row.sampled_interval_us();
+                let stored = (row.time_us_p50, low, high);
                 comparisons.push(stored_comparison(
                     "the leaderboard's best as stored, before the template was edited",
                     own,
@@ -184,7 +185,9 @@ impl Gate<'_> {
                 ));
             }
         }
-        if let (true, Some(us)) = (comparisons.is_empty(), found.shipped_us) {
+        // A measured time is never compared with a predicted one.
+        let same_kind = found.shipped_timing.is_none_or(|timing| timing == own.kind);
+        if let (true, Some(us)) = (comparisons.is_empty() && same_kind, found.shipped_us) {
             comparisons.push(stored_comparison(
                 "the time it was shipped with",
                 own,

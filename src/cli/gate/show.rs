@@ -39,7 +39,7 @@ const COLUMNS: [Column<Line>; 10] = [
 
 pub(super) fn text(format: Format, answer: &Answer) -> Result<String, serde_json::Error> {
     match format {
-        Format::Json => serde_json::to_string_pretty(answer),
+        Format::Json => output::json(answer),
         _ => Ok(output::in_columns(format, &COLUMNS, &answer.problems)),
     }
 }

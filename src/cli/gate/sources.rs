@@ -7,7 +7,7 @@ use crate::cli::results::default_database;
 use crate::cli::{CliError, usage};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tuner_core::record::{ConfigValues, LeaderboardRow};
+use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
 use tuner_engine::job::Prepared;
 use tuner_report::export;
 use tuner_report::export::Shipped;
@@ -33,6 +33,8 @@ pub(super) struct Found {
     pub(super) config: ConfigValues,
     pub(super) from: String,
     pub(super) shipped_us: Option<f64>,
+    /// How that time came to be, where the file says it.
+    pub(super) shipped_timing: Option<TimingKind>,
 }
 
 impl Found {
@@ -41,6 +43,7 @@ impl Found {
             config,
             from: from.to_owned(),
             shipped_us: None,
+            shipped_timing: None,
         }
     }
 }
@@ -166,6 +169,7 @@ impl Known {
                     config: entry.config.clone(),
                     from: path.display().to_string(),
                     shipped_us: Some(entry.p50_us),
+                    shipped_timing: entry.timing,
                 }));
             }
         }

@@ -4,6 +4,7 @@ use crate::cli::{CliError, CommandResult, usage};
 use crate::exit;
 use std::path::Path;
 use std::sync::Arc;
+use tuner_core::escape;
 use tuner_core::provenance;
 use tuner_core::record::{DeviceKind, TaskKey, Verdict};
 use tuner_core::units::Seed;
@@ -40,10 +41,11 @@ pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     let (rows, passed) = fill(&store, &recording, start).await?;
     store.close().await?;
     say!(
-        "{}: {rows} recorded rows of {} on {} into {}, {passed} with a time",
+        "{}: {rows} {} rows of {} on {} into {}, {passed} with a time",
         file.display(),
-        &recording.kernel,
-        &recording.device,
+        recording.timing,
+        escape::line(&recording.kernel),
+        escape::line(&recording.device),
         db.display()
     );
     if recording.excluded_rows > 0 {

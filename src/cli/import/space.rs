@@ -8,6 +8,8 @@ use rand::SeedableRng as _;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::path::Path;
+use tuner_core::escape;
+use tuner_core::escape::yaml as quoted;
 use tuner_core::value::Value;
 use tuner_space::{BareSpace, Space};
 
@@ -37,7 +39,7 @@ pub(super) fn yaml(
 }
 
 fn comment(line: &str) -> String {
-    format!("# {}\n", line.replace(['\n', '\r'], " "))
+    format!("# {}\n", escape::line(line))
 }
 
 /// The default of each parameter that is not its first value: the file's, or where that is no valid
@@ -144,9 +146,4 @@ fn scalar(value: &Value) -> String {
         Value::Float(number) => format!("{number:?}"),
         other => other.to_string(),
     }
-}
-
-/// A double-quoted YAML scalar: JSON's form is one.
-pub(super) fn quoted(text: &str) -> String {
-    Json::from(text).to_string()
 }

@@ -1,10 +1,10 @@
 //! A T1 problem as a whole search space: source, grid and arguments besides the parameters.
 
-use super::space::quoted;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
+use tuner_core::escape::yaml as quoted;
 use tuner_core::value::Value;
 use tuner_space::{BareSpace, KernelSpec, Parameter};
 

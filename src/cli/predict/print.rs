@@ -159,7 +159,7 @@ impl Printer {
         for (number, row) in rows.iter().enumerate() {
             let first = self.printed + number == 0;
             text.push_str(if first { "[" } else { "," });
-            for line in serde_json::to_string_pretty(row)?.lines() {
+            for line in output::json(row)?.lines() {
                 text.push_str("\n  ");
                 text.push_str(line);
             }

@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
-use tuner_core::record::{ConfigValues, TimingKind, config_as_object};
+use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, config_as_object};
 use tuner_store::{Board, ProfileSource, Store};
 
 /// Profile the best configuration
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         return Ok(exit::NOTHING_PASSED);
     }
     let text = if args.format == Format::Json {
-        serde_json::to_string_pretty(&answers)?
+        output::json(&answers)?
     } else {
         table(args.format, &answers)
     };
@@ -143,7 +143,7 @@ async fn one(
         return Ok(None);
     };
     let skip = |why: &str| say!("left out: {}: {why}", board.key);
-    if board.timing == TimingKind::Recorded {
+    if board.device_kind == DeviceKind::Replay {
         skip("a recorded file has no kernel to run");
         return Ok(None);
     }

@@ -237,7 +237,7 @@ fn text(args: &Args, series: &[Series], names: &[String]) -> Result<String, CliE
         .flat_map(|series| rows_of(args, series, &names[series.file]))
         .collect();
     if args.format == Format::Json {
-        let json = serde_json::to_string_pretty(&rows)?;
+        let json = output::json(&rows)?;
         return Ok(json);
     }
     let mut cells: Vec<Vec<String>> = rows.iter().map(cells).collect();

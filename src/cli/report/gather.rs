@@ -70,7 +70,8 @@ async fn subject(
     }
     subject.profile = stored_profile(store, &subject, &best).await?;
     let wanted = args.ablate || (!args.no_profile && subject.profile.is_none());
-    if let Some(kernel) = kernel.filter(|_| !stale && wanted && timing != TimingKind::Recorded)
+    let replay = subject.board.device_kind == DeviceKind::Replay;
+    if let Some(kernel) = kernel.filter(|_| !stale && wanted && !replay)
         && let Err(error) = predict(&mut subject, kernel, &best, args)
     {
         let key = &subject.board.key;

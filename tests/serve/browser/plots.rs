@@ -146,7 +146,7 @@ fn scatter_and_table(browser: &Browser, daemon: &Daemon, id: &str) {
     let csv = csv.as_str().unwrap();
     assert_eq!(csv.trim_end().lines().count(), 401, "{csv}");
     assert!(
-        csv.starts_with("result,verdict,time_us,block_size_x"),
+        csv.starts_with("result,verdict,time_us,timing,block_size_x"),
         "{csv}"
     );
     let header = browser.run(

@@ -9,7 +9,7 @@
 )]
 
 use super::outcome;
-use super::table::{Row, Source, Table, Top};
+use super::table::{Row, Source, Table, Top, timing_of};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -39,7 +39,10 @@ pub(super) fn read<'a>(
         .map(|(key, raw)| row(source, &names, key, raw))
         .collect::<Result<Vec<_>, _>>()?;
     let (problem, sizes) = problem(source.optional(top.problem_size)?);
+    // Kernel Tuner keeps keys that it does not know, so ours survives its own writer.
+    let tuner: Option<serde_json::Value> = source.optional(top.tuner)?;
     Ok(Table {
+        timing: timing_of(tuner.as_ref().and_then(|tuner| tuner.get("timing"))),
         kernel: source.optional(top.kernel_name)?.unwrap_or_else(stem),
         device: source.optional(top.device_name)?.unwrap_or_else(stem),
         problem,

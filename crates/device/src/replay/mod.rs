@@ -4,7 +4,7 @@
 //!
 //! | recorded | outcome |
 //! |---|---|
-//! | a time (`time`, `times`; T4 `correct`) | `ok` |
+//! | a time (`time`, `times`; T4 `correct`) | `ok`; predicted where the file's `timing` says so |
 //! | `CompilationFailedConfig`, T4 `compile` | `compile_failed` |
 //! | `RuntimeFailedConfig`, T4 `runtime`, any other error text | `crashed` |
 //! | `InvalidConfig` (over a device limit when it was launched) | `launch_failed` |
@@ -29,7 +29,7 @@ use table::Table;
 use text::Text;
 use tuner_core::files;
 use tuner_core::record::{
-    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, Verdict,
+    ConfigValues, ConstraintDefinition, Definition, ParameterDefinition, TimingKind, Verdict,
 };
 use tuner_core::recorded::{Outcome, Recorded};
 use tuner_core::units::{ContentHash, Micros};
@@ -49,6 +49,8 @@ pub struct Recording {
     pub problem: String,
     /// The problem's sizes by name; empty when the file does not say.
     pub sizes: ConfigValues,
+    /// `Predicted` where the file says that a model computed its times, else `Recorded`.
+    pub timing: TimingKind,
     constraints: Vec<String>,
     /// The configurations that may be asked for.
     pub space: Space,
@@ -97,6 +99,7 @@ impl Recording {
             device: table.device,
             problem: table.problem,
             sizes: table.sizes,
+            timing: table.timing,
             constraints: table
                 .constraints
                 .into_iter()

@@ -5,7 +5,7 @@
 //! for a failed compile.
 
 use super::outcome;
-use super::table::{Row, Source, Table, Top};
+use super::table::{Row, Source, Table, Top, timing_of};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tuner_core::record::{ConfigValues, Verdict, config_as_object};
@@ -19,6 +19,7 @@ struct TopMetadata {
     kernel_name: Option<String>,
     device_name: Option<String>,
     problem_size: Option<serde_json::Value>,
+    timing: Option<serde_json::Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -84,11 +85,14 @@ pub(super) fn read<'a>(
         }
     }
     let stem = || source.text.stem();
+    let timing = metadata.as_ref().and_then(|meta| meta.timing.as_ref());
+    let timing = timing_of(timing);
     let (kernel, device, size) = metadata.map_or((None, None, None), |meta| {
         (meta.kernel_name, meta.device_name, meta.problem_size)
     });
     let (problem, sizes) = super::kernel_tuner::problem(size);
     Ok(Table {
+        timing,
         kernel: kernel.unwrap_or_else(stem),
         device: device.unwrap_or_else(stem),
         problem,

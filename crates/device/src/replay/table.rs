@@ -9,7 +9,7 @@ use super::{kernel_tuner, t4};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
-use tuner_core::record::ConfigValues;
+use tuner_core::record::{ConfigValues, TimingKind};
 use tuner_core::recorded::Recorded;
 use tuner_core::value::Value;
 use tuner_space::Diagnostics;
@@ -28,6 +28,7 @@ pub(super) struct Top<'a> {
     pub(super) tune_params: Option<&'a RawValue>,
     pub(super) cache: Option<&'a RawValue>,
     pub(super) results: Option<&'a RawValue>,
+    pub(super) tuner: Option<&'a RawValue>,
     pub(super) metadata: Option<&'a RawValue>,
 }
 
@@ -63,9 +64,19 @@ impl<'a> Source<'a> {
     }
 }
 
+/// The kind of a file's times: predicted where its own field `timing` says so. What others measured
+/// is recorded here, whatever the field says.
+pub(super) fn timing_of(field: Option<&serde_json::Value>) -> TimingKind {
+    match field.and_then(serde_json::Value::as_str) {
+        Some(name) if name == TimingKind::Predicted.name() => TimingKind::Predicted,
+        _ => TimingKind::Recorded,
+    }
+}
+
 /// A parsed file.
 #[derive(Debug)]
 pub(super) struct Table {
+    pub(super) timing: TimingKind,
     pub(super) kernel: String,
     pub(super) device: String,
     pub(super) problem: String,

@@ -181,7 +181,10 @@ impl FleetEvaluator {
         let expected = match self.facts.kind {
             DeviceKind::Cuda => TimingKind::Measured,
             DeviceKind::Vgpu => TimingKind::Predicted,
-            DeviceKind::Replay => TimingKind::Recorded,
+            DeviceKind::Replay => match &self.tasks[task].source {
+                FleetSource::Recorded(recording) => recording.timing,
+                FleetSource::Kernel(_) => TimingKind::Recorded,
+            },
         };
         let right = judged.found.judgement.is_ok();
         if judged

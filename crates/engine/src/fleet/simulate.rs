@@ -167,7 +167,7 @@ fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search 
                 let recorded = recording.lookup(&flight.config);
                 let found = recorded.time().map(Micros::get);
                 let candidate = ReplayEvaluator::identity(recording, &flight.config);
-                let judged = ReplayEvaluator::judge(candidate, &recorded);
+                let judged = ReplayEvaluator::judge(candidate, &recorded, recording.timing);
                 flight.state = State::Judged(Finished::New(Box::new(judged)));
                 while let Some((flight, finished)) = schedule.next_judged() {
                     schedule.tell(flight, finished);

@@ -5,15 +5,18 @@
 )]
 
 use super::cexpr::{HELPERS, Rule};
-use super::header::{Family, Plan, c_value, constants};
-use super::names::string;
+use super::header::{Family, Plan, constants};
+use super::values::c_value;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
+use tuner_core::escape::CLiteral;
 use tuner_core::record::value_of;
 use tuner_core::value::Value;
 
 /// Longest list of values that is written out; a longer one is checked as a range where it is one.
 const LISTED_VALUES: usize = 64;
+/// Longest message of an assertion, in characters.
+const LONGEST_REASON: usize = 500;
 
 impl Plan<'_> {
     /// Helper macros, and every entry checked.
@@ -71,7 +74,9 @@ impl Plan<'_> {
         let last = parts.len() - 1;
         for (at, (condition, why)) in parts.iter().enumerate() {
             let end = if at == last { "" } else { ";" };
-            let why = string(why);
+            // C11 promises string literals of 4095 bytes.
+            let why: String = why.chars().take(LONGEST_REASON).collect();
+            let why = CLiteral::new(&why);
             let _ = write!(text, " \\\n  {}ASSERT({condition}, {why}){end}", self.upper);
         }
         text.push('\n');
@@ -81,7 +86,7 @@ impl Plan<'_> {
         let names: Vec<&str> = self
             .parameters
             .iter()
-            .map(|parameter| parameter.name.as_str())
+            .map(|parameter| &*parameter.name)
             .chain(family.constants.iter().map(String::as_str))
             .collect();
         names.join(", ")
@@ -95,7 +100,7 @@ impl Plan<'_> {
         if open.is_empty() {
             return;
         }
-        let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        let names: Vec<&str> = self.parameters.iter().map(|p| &*p.name).collect();
         let mut conditions: Vec<String> = Vec::new();
         for (name, value) in &entry.best.config {
             if let Some(number) = value.as_i64()

@@ -8,19 +8,21 @@
 )]
 
 use super::cexpr::{self, Rule};
-use super::names::{check_macro, comment, identifier, members, string, target};
+use super::names::{MacroName, check_macro, identifier, members, target};
 use super::rules::{SizeRule, size_rules};
+use super::values::{c_type, c_value, check_entry, is_flag};
 use super::{ExportError, devices, launches, lookup, shipped};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
+use tuner_core::escape::{CComment, CMacroBody};
 use tuner_core::record::{ConfigValues, Definition, TimingKind, value_of};
 use tuner_core::units::counted;
 use tuner_core::value::Value;
 
 /// What the parts of the header share.
 pub(super) struct Plan<'e> {
-    pub(super) kernel: &'e str,
+    pub(super) kernel: CComment,
     /// `gemm_tuned`, `GEMM_TUNED_`.
     pub(super) lower: String,
     pub(super) upper: String,
@@ -41,7 +43,7 @@ pub(super) struct Plan<'e> {
 
 /// A column of the table.
 pub(super) struct Column {
-    pub(super) name: String,
+    pub(super) name: MacroName,
     pub(super) member: String,
     pub(super) c_type: &'static str,
     /// A size that must match, rather than be near.
@@ -134,30 +136,36 @@ fn trust(kind: TimingKind) -> u8 {
 impl<'e> Plan<'e> {
     fn new(kernel: &'e str, entries: &'e [Entry]) -> Result<Self, ExportError> {
         let first = entries.first().ok_or(ExportError::Empty)?;
-        for (name, _) in entries.iter().flat_map(|entry| &entry.best.config) {
-            check_macro(name)?;
+        for entry in entries {
+            check_entry(entry)?;
         }
-        let mut size_names: Vec<&str> = Vec::new();
-        for (name, _) in entries.iter().flat_map(|entry| &entry.sizes) {
-            check_macro(name)?;
-            if !size_names.contains(&name.as_str()) {
+        let macros = |values: &ConfigValues| -> Result<Vec<MacroName>, ExportError> {
+            values.iter().map(|(name, _)| check_macro(name)).collect()
+        };
+        let names = macros(&first.best.config)?;
+        let mut size_names: Vec<MacroName> = Vec::new();
+        for name in macros(&entries.iter().flat_map(|e| e.sizes.clone()).collect())? {
+            if !size_names.contains(&name) {
                 size_names.push(name);
             }
         }
-        let names: Vec<&str> = first.best.config.iter().map(|(n, _)| n.as_str()).collect();
         let taken = [
             "device", "problem", "p50_us", "config", "entry", "best", "nearest", "instance",
             "model", "cc", "how",
         ];
-        let all: Vec<&str> = names.iter().chain(&size_names).copied().collect();
+        let all: Vec<&str> = names
+            .iter()
+            .chain(&size_names)
+            .map(|name| &**name)
+            .collect();
         let mut found = members(&all, &taken).into_iter();
-        let mut column = |name: &str, of: fn(&Entry) -> &ConfigValues| {
+        let mut column = |name: &MacroName, of: fn(&Entry) -> &ConfigValues| {
             let values: Vec<Option<&Value>> = entries
                 .iter()
                 .map(|entry| value_of(of(entry), name))
                 .collect();
             Column {
-                name: name.to_owned(),
+                name: name.clone(),
                 member: found.next().unwrap_or_default(),
                 c_type: c_type(&values),
                 exact: values.iter().any(|value| is_flag(*value)),
@@ -171,7 +179,7 @@ impl<'e> Plan<'e> {
         let lower = format!("{}_tuned", identifier(kernel).to_ascii_lowercase());
         let upper = format!("{}_", lower.to_ascii_uppercase());
         let mut plan = Self {
-            kernel,
+            kernel: CComment::new(kernel),
             lower,
             upper,
             entries,
@@ -208,7 +216,7 @@ impl<'e> Plan<'e> {
     pub(super) fn unused(&self, wanted: &str) -> String {
         let columns = self.parameters.iter().chain(&self.sizes);
         let taken: Vec<&str> = columns
-            .flat_map(|column| [column.name.as_str(), column.member.as_str()])
+            .flat_map(|column| [&*column.name, &column.member])
             .collect();
         let mut name = wanted.to_owned();
         let meets = |name: &str| {
@@ -262,7 +270,7 @@ impl<'e> Plan<'e> {
             .iter()
             .filter(|entry| entry.best.timing == TimingKind::Predicted)
             .count();
-        let kernel = comment(self.kernel);
+        let kernel = &self.kernel;
         let _ = match (predicted, self.entries.len()) {
             (0, _) => writeln!(text, "/* {kernel}: tuned configurations."),
             (some, all) if some < all => writeln!(
@@ -305,8 +313,8 @@ impl<'e> Plan<'e> {
             let _ = writeln!(
                 text,
                 "\n/* [{index}] {} on {}, {kind}",
-                comment(&assignments(&row.problem, &entry.sizes)),
-                comment(&row.device)
+                CComment::new(&assignments(&row.problem, &entry.sizes)),
+                CComment::new(&row.device)
             );
             let speedup = row
                 .speedup_vs_default
@@ -319,7 +327,7 @@ impl<'e> Plan<'e> {
                 row.time_us_p90,
                 counted(row.samples, "sample"),
             );
-            let or_none = |value: Option<&str>| comment(value.unwrap_or("none"));
+            let or_none = |value: Option<&str>| CComment::new(value.unwrap_or("none"));
             let dirty = if row.dirty == Some(true) {
                 " (dirty)"
             } else {
@@ -330,10 +338,10 @@ impl<'e> Plan<'e> {
                 " *     driver {}, commit {}{dirty}, {}",
                 or_none(entry.driver.as_deref()),
                 or_none(row.commit.as_deref()),
-                row.measured_at.get(..10).unwrap_or("no date")
+                CComment::new(row.measured_at.get(..10).unwrap_or("no date"))
             );
             if let Some(hash) = &row.diff_hash {
-                let _ = writeln!(text, " *     diff {} (SHA-256)", comment(hash));
+                let _ = writeln!(text, " *     diff {} (SHA-256)", CComment::new(hash));
             }
             let template = or_none(row.template_hash.as_deref());
             let _ = writeln!(text, " *     template {template}");
@@ -344,7 +352,7 @@ impl<'e> Plan<'e> {
                 );
             }
             let values = assignments("", &row.config);
-            let _ = writeln!(text, " *    {} */", comment(&values));
+            let _ = writeln!(text, " *    {} */", CComment::new(&values));
         }
     }
 
@@ -406,12 +414,14 @@ impl<'e> Plan<'e> {
         for parameter in &self.parameters {
             let value = value_of(&entry.best.config, &parameter.name);
             let body = match value {
-                Some(Value::Text(text)) => text.to_string(),
-                other => c_value(other, parameter.c_type),
+                Some(Value::Text(text)) => CMacroBody::new(text).map(|body| body.to_string()),
+                other => Ok(c_value(other, parameter.c_type)),
             };
+            // `check_entry` has refused what is not a body.
+            let body = body.unwrap_or_default();
             let _ = writeln!(text, "#define {} {body}", parameter.name);
         }
-        let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        let names: Vec<&str> = self.parameters.iter().map(|p| &*p.name).collect();
         self.check_call(text, index, entry, &names.join(", "));
     }
 
@@ -451,42 +461,6 @@ pub(super) fn constants(entry: &Entry) -> ConfigValues {
         .chain(&entry.environment)
         .cloned()
         .collect()
-}
-
-/// Sizes that must match: booleans, text, and 0 (of which there is no ratio).
-fn is_flag(value: Option<&Value>) -> bool {
-    match value {
-        Some(Value::Int(value)) => *value <= 0,
-        Some(Value::Float(value)) => *value <= 0.0,
-        Some(Value::Bool(_) | Value::Text(_)) | None => true,
-    }
-}
-
-fn c_type(values: &[Option<&Value>]) -> &'static str {
-    let any = |test: fn(&Value) -> bool| values.iter().flatten().any(|value| test(value));
-    if any(|value| matches!(value, Value::Text(_))) {
-        "const char *"
-    } else if any(|value| matches!(value, Value::Float(_))) {
-        "double"
-    } else if any(|value| value.as_i64().is_some_and(|v| i32::try_from(v).is_err())) {
-        "long long"
-    } else {
-        "int"
-    }
-}
-
-/// A value as a C constant; booleans are 0 and 1, which C11 knows without an include.
-pub(super) fn c_value(value: Option<&Value>, c_type: &str) -> String {
-    match value {
-        None if c_type == "const char *" => "\"\"".to_owned(),
-        None => "0".to_owned(),
-        Some(Value::Bool(value)) => u8::from(*value).to_string(),
-        Some(Value::Int(value)) if c_type == "const char *" => string(&value.to_string()),
-        Some(Value::Int(value)) if i32::try_from(*value).is_err() => format!("{value}LL"),
-        Some(Value::Text(text)) => string(text),
-        Some(other) if c_type == "const char *" => string(&other.to_string()),
-        Some(other) => other.to_string(),
-    }
 }
 
 fn assignments(head: &str, values: &ConfigValues) -> String {

@@ -3,6 +3,7 @@
 use super::ExportError;
 use serde::Serialize;
 use tuner_core::entry::Entry;
+use tuner_core::escape;
 use tuner_core::record::LeaderboardRow;
 use tuner_core::record::{ConfigValues, config_as_object};
 
@@ -47,5 +48,5 @@ pub fn json(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     // Every field is a number, text, or an object under text keys: this cannot fail.
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
-    Ok(text)
+    Ok(escape::json(&text))
 }

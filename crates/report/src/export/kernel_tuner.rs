@@ -6,6 +6,7 @@
 use super::{ExportError, costs_ms, object, python, samples_ms};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
+use tuner_core::escape;
 use tuner_core::record::{TrialRecord, Verdict};
 
 /// A closed Kernel Tuner cache file, which Kernel Tuner simulates from and resumes.
@@ -55,7 +56,7 @@ pub fn kernel_tuner(entry: &Entry, judged: &[StoredTrial]) -> Result<String, Exp
         .collect();
     text.push_str(&lines.join(","));
     text.push_str("}\n}");
-    Ok(text)
+    Ok(escape::json(&text))
 }
 
 /// One size as a number, several as a list; text (never `callable`) where the sizes are unknown.

@@ -7,6 +7,7 @@
 use super::{ExportError, object, samples_ms};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
+use tuner_core::escape;
 use tuner_core::record::Verdict;
 
 /// KernelBench's evaluation results (`eval_results.json`): a problem each, its candidates as samples.
@@ -28,7 +29,7 @@ pub fn kernelbench(problems: &[(Entry, Vec<StoredTrial>)]) -> Result<String, Exp
             .collect();
         document.insert(key, Json::Array(samples));
     }
-    Ok(format!("{:#}\n", Json::Object(document)))
+    Ok(escape::json(&format!("{:#}\n", Json::Object(document))))
 }
 
 fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {

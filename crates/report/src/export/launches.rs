@@ -3,12 +3,14 @@
 
 use super::header::Plan;
 use super::lookup::parameters;
-use super::names::comment;
+use super::names::suffix;
 use super::rules::{SizeValue, Writer};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
-use tuner_core::record::LaunchDefinition;
+use tuner_core::escape::CComment;
+use tuner_core::record::{LaunchDefinition, value_of};
+use tuner_core::value::Value;
 
 /// The functions, one for each launch; nothing where the search space's launches are not known.
 pub(super) fn functions(plan: &Plan<'_>) -> String {
@@ -19,10 +21,11 @@ pub(super) fn functions(plan: &Plan<'_>) -> String {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let mut text = format!(
         "\n/* A launch for the sizes asked: blocks, threads a block, and dynamic shared memory in \
-         bytes.\n * `runs` is 0 where it is left out, and where an extent has no usable value. */\n\
+         bytes.\n * `runs` is 0 where it is left out, and where CUDA refuses an extent. */\n\
          typedef struct {lower}_launch {{\n  int runs;\n  long long grid[3];\n  long long block[3];\n\
          \x20 long long shared_bytes;\n}} {lower}_launch;\n"
     );
+    limits(plan, &mut text);
     let sizes = parameters(plan.sizes.iter());
     let launch = plan.unused("launch");
     // Compilers warn of what no expression uses.
@@ -56,37 +59,52 @@ pub(super) fn functions(plan: &Plan<'_>) -> String {
             }
             let _ = writeln!(text, "  {{\n{body}    break;\n  }}");
         }
-        let _ = write!(text, "  default:\n    break;\n  }}\n");
-        for part in ["grid", "block"] {
-            for axis in 0..3 {
-                let _ = writeln!(
-                    text,
-                    "  if ({launch}.{part}[{axis}] < 1) {launch}.runs = 0;"
-                );
-            }
-        }
         let _ = write!(
             text,
-            "  if ({launch}.shared_bytes < 0) {launch}.runs = 0;\n  return {launch};\n}}\n"
+            "  default:\n    break;\n  }}\n\
+             \x20 if (!{lower}_fits({launch})) {launch}.runs = 0;\n  return {launch};\n}}\n"
         );
     }
     text
+}
+
+/// The function that compares a launch with CUDA's limits (CUDA C++ Programming Guide, table
+/// "Technical Specifications per Compute Capability": the same for all).
+fn limits(plan: &Plan<'_>, text: &mut String) {
+    let within = |(part, axis, most): (&str, usize, i64)| {
+        format!("l.{part}[{axis}] >= 1 && l.{part}[{axis}] <= {most}")
+    };
+    let grid = [
+        ("grid", 0, 2_147_483_647),
+        ("grid", 1, 65_535),
+        ("grid", 2, 65_535),
+    ];
+    let block = [("block", 0, 1024), ("block", 1, 1024), ("block", 2, 64)];
+    let _ = write!(
+        text,
+        "\n{upper}FUNCTION int {lower}_fits({lower}_launch l) {{\n  return {}\n    && {}\n    \
+         && l.block[0] * l.block[1] * l.block[2] <= 1024 && l.shared_bytes >= 0;\n}}\n",
+        grid.map(within).join(" && "),
+        block.map(within).join(" && "),
+        lower = plan.lower,
+        upper = plan.upper,
+    );
 }
 
 /// A name for each launch: its kernel function, numbered where it is launched again.
 fn names(plan: &Plan<'_>) -> Vec<String> {
     let all = plan.entries.iter().map(|entry| &entry.definition.launches);
     let most = all.max_by_key(|launches| launches.len());
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let name = |launch: &'_ LaunchDefinition| launch.entry.replace('$', "_");
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     most.into_iter()
         .flatten()
         .map(|launch| {
-            let count = seen.entry(launch.entry.as_str()).or_default();
+            let name = suffix(&launch.entry);
+            let count = seen.entry(name.clone()).or_default();
             *count += 1;
             match *count {
-                1 => name(launch),
-                again => format!("{}_{again}", name(launch)),
+                1 => name,
+                again => format!("{name}_{again}"),
             }
         })
         .collect()
@@ -107,9 +125,9 @@ fn body(plan: &Plan<'_>, entry: &Entry, definition: &LaunchDefinition, launch: &
     let lower = &plan.lower;
     let mut text = String::new();
     let mut put = |place: String, source: &str, value: SizeValue, wrapped: &str| {
-        let _ = writeln!(text, "    /* {place}: {} */", comment(source));
+        let _ = writeln!(text, "    /* {place}: {} */", CComment::new(source));
         if let Some(why) = &value.limit {
-            let _ = writeln!(text, "    /* C cannot state it: {}. */", comment(why));
+            let _ = writeln!(text, "    /* C cannot state it: {why}. */");
         }
         for statement in &value.statements {
             let _ = writeln!(text, "    {statement}");
@@ -137,6 +155,13 @@ fn body(plan: &Plan<'_>, entry: &Entry, definition: &LaunchDefinition, launch: &
         writer.value(shared),
         &extent,
     );
+    let most = value_of(&entry.environment, "DEVICE_SHARED_BYTES");
+    if let Some(most) = most.and_then(Value::as_i64) {
+        let _ = writeln!(
+            text,
+            "    if ({launch}.shared_bytes > {most}) {launch}.runs = 0;"
+        );
+    }
     text
 }
 

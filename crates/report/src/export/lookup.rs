@@ -1,11 +1,12 @@
 //! The table and the lookup of the header.
 
 use super::devices;
-use super::header::{Column, Plan, c_value};
-use super::names::{comment, string};
+use super::header::{Column, Plan};
 use super::number;
 use super::rules::SizeRule;
+use super::values::c_value;
 use std::fmt::Write as _;
+use tuner_core::escape::CLiteral;
 use tuner_core::record::value_of;
 
 /// Types and the table.
@@ -49,7 +50,8 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
          {upper}CONST {lower}_entry {lower}_table[] = {{\n"
     );
     for (index, entry) in plan.entries.iter().enumerate() {
-        let mut cells = vec![string(&entry.best.device), string(&entry.best.problem)];
+        let names = [&entry.best.device, &entry.best.problem];
+        let mut cells = names.map(|name| CLiteral::new(name).to_string()).to_vec();
         for column in &plan.sizes {
             cells.push(c_value(
                 value_of(&entry.sizes, &column.name),
@@ -59,7 +61,7 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
         cells.push(format!("{:?}", entry.best.time_us_p50));
         let cells = cells.join(", ");
         let instance = plan.instance(index);
-        let model = string(&devices::model(&entry.best.device));
+        let model = CLiteral::new(&devices::model(&entry.best.device));
         let cc = entry.cc.unwrap_or(0);
         let _ = writeln!(
             text,
@@ -74,7 +76,7 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
 /// The configurations as a list for the preprocessor, each once.
 fn instances(plan: &Plan<'_>, text: &mut String) {
     let upper = &plan.upper;
-    let names: Vec<&str> = plan.parameters.iter().map(|p| p.name.as_str()).collect();
+    let names: Vec<&str> = plan.parameters.iter().map(|p| &*p.name).collect();
     let _ = write!(
         text,
         "\n/* The configurations to instantiate, each once: X(instance, {}). */\n\
@@ -169,9 +171,8 @@ fn set(plan: &Plan<'_>, at: usize, rules: &[SizeRule], text: &mut String) {
         "\n{upper}FUNCTION int {lower}_rules_{at}({parameters}) {{"
     );
     for rule in rules {
-        let _ = writeln!(text, "  /* {} */", comment(&rule.source));
+        let _ = writeln!(text, "  /* {} */", rule.source);
         if let Some(why) = &rule.limit {
-            let why = comment(why);
             let _ = writeln!(
                 text,
                 "  /* For the tuned sizes only, C cannot state it: {why}. */"

@@ -18,16 +18,18 @@ mod python;
 mod rules;
 mod shipped;
 mod t4;
+mod values;
 
 pub use header::{header, own_sizes_only};
 pub use json::json;
 pub use kernel_tuner::kernel_tuner;
 pub use kernelbench::kernelbench;
-pub use names::target as target_name;
+pub use names::target_name;
 pub use others::{triton, wisdom};
 use serde_json::{Map, Value as Json, json};
 pub use shipped::{Shipped, read as read_shipped};
 pub use t4::t4;
+use tuner_core::escape::MacroBodyError;
 use tuner_core::record::{ConfigValues, TrialRecord};
 
 /// Why there is no export.
@@ -44,9 +46,24 @@ pub enum ExportError {
         .0.join(", ")
     )]
     Several(Vec<String>),
-    /// A parameter is no macro name.
-    #[error("the parameter {0:?} is no name in C (letters, digits and `_`): export with --to json")]
+    /// A parameter's name is not a macro's name.
+    #[error(
+        "the parameter {0:?} is not a name in C and C++ (letters, digits and `_`, no keyword): export \
+         with --to json"
+    )]
     NotAName(String),
+    /// A text value cannot be a macro's body.
+    #[error(
+        "the value {value:?} of {name} is not the body of a macro ({why}): export with --to json"
+    )]
+    NotABody {
+        /// The parameter.
+        name: String,
+        /// Its value.
+        value: String,
+        /// The reason.
+        why: MacroBodyError,
+    },
 }
 
 /// What compiling and benchmarking cost, ms.

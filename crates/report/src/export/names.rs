@@ -2,73 +2,54 @@
 
 use super::ExportError;
 use std::collections::BTreeSet;
+use tuner_core::units::ContentHash;
 
-/// Reserved in C or C++, and short enough to be a parameter's name in lower case.
-const KEYWORDS: [&str; 58] = [
-    "alignas",
-    "alignof",
-    "and",
-    "asm",
-    "auto",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "const",
-    "continue",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "not",
-    "operator",
-    "or",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-];
+/// Keywords of C23 (ISO/IEC 9899:2024, 6.4.1).
+const C23: &str = "alignas alignof auto bool break case char const constexpr continue default do \
+    double else enum extern false float for goto if inline int long nullptr register restrict return \
+    short signed sizeof static static_assert struct switch thread_local true typedef typeof \
+    typeof_unqual union unsigned void volatile while _Alignas _Alignof _Atomic _BitInt _Bool _Complex \
+    _Decimal128 _Decimal32 _Decimal64 _Generic _Imaginary _Noreturn _Pragma _Static_assert \
+    _Thread_local";
+
+/// Keywords and alternative tokens of C++20 (ISO/IEC 14882:2020, 5.5 and 5.11) that C23 lacks.
+const CPP20: &str = "and and_eq asm bitand bitor catch char16_t char32_t char8_t class co_await \
+    co_return co_yield compl concept const_cast consteval constinit decltype delete dynamic_cast \
+    explicit export friend mutable namespace new noexcept not not_eq operator or or_eq private \
+    protected public reinterpret_cast requires static_cast template this throw try typeid typename \
+    using virtual wchar_t xor xor_eq";
+
+/// Keywords of Python 3 (Language Reference, 2.3.1) that neither C nor C++ has, for bindings.
+const PYTHON: &str = "False None True as assert async await def del elif except finally from global \
+    import in is lambda nonlocal pass raise with yield";
+
+/// Lower-case macros of compilers and of the C library.
+const MACROS: &str = "complex defined errno i386 imaginary linux noreturn stderr stdin stdout unix";
+
+/// Returns true for a word of one of these lists.
+fn is_among(name: &str, lists: &[&str]) -> bool {
+    let mut words = lists.iter().flat_map(|list| list.split_whitespace());
+    words.any(|word| word == name)
+}
+
+/// Longest file name made of a name, in bytes; file systems allow 255 with the extension.
+const FILE_NAME_BYTES: usize = 120;
+
+/// A device's or kernel's name as a file name. A long one is cut and ends in its hash.
+#[must_use]
+pub fn target_name(name: &str) -> String {
+    let whole = target(name);
+    if whole.len() <= FILE_NAME_BYTES {
+        return whole;
+    }
+    let hash = ContentHash::of([name.as_bytes()]);
+    let (head, hash) = (whole.get(..FILE_NAME_BYTES - 17), hash.as_str().get(..16));
+    format!("{}_{}", head.unwrap_or_default(), hash.unwrap_or_default())
+}
 
 /// A device's or kernel's name as a macro or a file name, in Kernel Tuner's way: every run of other
 /// characters than letters and digits is one `_`.
-#[must_use]
-pub fn target(device: &str) -> String {
+pub(super) fn target(device: &str) -> String {
     let mut name = String::new();
     for c in device.trim().chars() {
         if c.is_ascii_alphanumeric() {
@@ -84,24 +65,46 @@ pub fn target(device: &str) -> String {
 pub(super) fn identifier(kernel: &str) -> String {
     // Two underscores in a row belong to the compiler.
     let name = target(kernel);
-    let name = name.trim_matches('_');
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("k{name}")
-    } else {
-        name.to_owned()
+    match name.trim_matches('_') {
+        "" => "kernel".to_owned(),
+        name if name.starts_with(|c: char| c.is_ascii_digit()) => format!("k{name}"),
+        name => name.to_owned(),
     }
 }
 
-/// Refuses what the preprocessor does not take as a macro's name.
-pub(super) fn check_macro(name: &str) -> Result<(), ExportError> {
+/// The end of an identifier: every other character is a `_`.
+pub(super) fn suffix(name: &str) -> String {
+    name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+}
+
+/// A name that the preprocessor takes for a macro.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MacroName(String);
+
+impl std::ops::Deref for MacroName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for MacroName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Refuses what the preprocessor does not take as a macro's name, and reserved words.
+pub(super) fn check_macro(name: &str) -> Result<MacroName, ExportError> {
     let mut characters = name.chars();
     let first = characters.next();
     let good = first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !KEYWORDS.contains(&name)
-        && name != "defined";
+        && !name.starts_with("__")
+        && !is_among(name, &[C23, CPP20, "defined"]);
     if good {
-        Ok(())
+        Ok(MacroName(name.to_owned()))
     } else {
         Err(ExportError::NotAName(name.to_owned()))
     }
@@ -119,39 +122,13 @@ pub(super) fn members(macros: &[&str], taken: &[&str]) -> Vec<String> {
             if member.starts_with('_') {
                 member.insert(0, 'p');
             }
-            while used.contains(&member) || KEYWORDS.contains(&member.as_str()) {
+            while used.contains(&member) || is_among(&member, &[C23, CPP20, PYTHON, MACROS]) {
                 member.push('_');
             }
             used.insert(member.clone());
             member
         })
         .collect()
-}
-
-/// Text as a C string literal.
-pub(super) fn string(text: &str) -> String {
-    let mut literal = String::from("\"");
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => {
-                literal.push('\\');
-                literal.push(char::from(byte));
-            }
-            // `??` may begin a trigraph.
-            b'?' => literal.push_str("\\?"),
-            0x20..=0x7e => literal.push(char::from(byte)),
-            _ => literal.push_str(&format!("\\{byte:03o}")),
-        }
-    }
-    literal.push('"');
-    literal
-}
-
-/// Text inside a comment: cannot end it, nor open another.
-pub(super) fn comment(text: &str) -> String {
-    text.replace("*/", "* /")
-        .replace("/*", "/ *")
-        .replace(['\n', '\r'], " ")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::ExportError;
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
+use tuner_core::escape;
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 
@@ -39,7 +40,7 @@ pub fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
         });
         text.push_str(&format!("{line}\n"));
     }
-    Ok(text)
+    Ok(escape::json(&text))
 }
 
 /// `<fn>.autotune.json` (Triton, `autotuner.py`, `check_disk_cache`): each configuration with its
@@ -73,10 +74,10 @@ pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportErr
         .map(|(config, timings)| json!([triton_config(config), timings]))
         .collect();
     let key: Vec<&Value> = entry.sizes.iter().map(|(_, value)| value).collect();
-    Ok(format!(
-        "{}\n",
-        json!({"key": key, "configs_timings": configs})
-    ))
+    // Triton reads `configs_timings` alone.
+    let timing = entry.best.timing;
+    let document = json!({"key": key, "configs_timings": configs, "timing": timing});
+    Ok(escape::json(&format!("{document}\n")))
 }
 
 /// Warps and stages are Triton's own settings and leave the keyword arguments.

@@ -8,10 +8,12 @@
     reason = "terms and free values are numbered by the lists that the rules were made from"
 )]
 
-use super::header::{Plan, c_value};
+use super::header::Plan;
 use super::number::{Printer, is_number};
+use super::values::c_value;
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::entry::Entry;
+use tuner_core::escape::CComment;
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 use tuner_space::{
@@ -22,7 +24,7 @@ use tuner_space::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SizeRule {
     /// The rule as it was written, with its reason.
-    pub(super) source: String,
+    pub(super) source: CComment,
     /// Temporaries that the condition uses.
     pub(super) statements: Vec<String>,
     /// The condition in C, over the members of the sizes.
@@ -30,7 +32,7 @@ pub(super) struct SizeRule {
     /// The members that it uses.
     pub(super) members: BTreeSet<String>,
     /// Why it holds only where these are the entry's own sizes.
-    pub(super) limit: Option<String>,
+    pub(super) limit: Option<CComment>,
 }
 
 /// A size that need not match.
@@ -54,7 +56,7 @@ pub(super) fn size_rules(plan: &Plan<'_>, entry: &Entry) -> Vec<SizeRule> {
             } else {
                 format!("{}: {}", rule.rule, rule.why)
             };
-            writer.rule(&rule.rule, source)
+            writer.rule(&rule.rule, CComment::new(&source))
         })
         .collect()
 }
@@ -66,7 +68,7 @@ pub(super) struct SizeValue {
     /// The value in C, of the header's type of numbers.
     pub(super) text: String,
     /// Why it holds only where the sizes are the entry's own.
-    pub(super) limit: Option<String>,
+    pub(super) limit: Option<CComment>,
 }
 
 pub(super) struct Writer<'p> {
@@ -86,7 +88,7 @@ impl<'p> Writer<'p> {
         let mut constants: ConfigValues = entry.best.config.clone();
         constants.extend(entry.environment.iter().cloned());
         for (name, value) in &entry.sizes {
-            match plan.sizes.iter().find(|column| column.name == *name) {
+            match plan.sizes.iter().find(|column| *column.name == **name) {
                 Some(column) if !column.exact => free.push(Free {
                     name: name.clone(),
                     member: column.member.clone(),
@@ -106,7 +108,7 @@ impl<'p> Writer<'p> {
     }
 
     /// The rule in C; `None` where it holds whatever the sizes.
-    fn rule(&mut self, text: &str, source: String) -> Option<SizeRule> {
+    fn rule(&mut self, text: &str, source: CComment) -> Option<SizeRule> {
         let (root, terms) = match lowered(&mut self.names, text) {
             Ok(lowered) => lowered,
             Err(why) => {
@@ -136,7 +138,7 @@ impl<'p> Writer<'p> {
         let none = |lower: &str, why: String| SizeValue {
             statements: Vec::new(),
             text: format!("{lower}_none()"),
-            limit: Some(why),
+            limit: Some(CComment::new(&why)),
         };
         let lower = self.lower;
         let (root, terms) = match lowered(&mut self.names, text) {
@@ -168,7 +170,7 @@ impl<'p> Writer<'p> {
                             self.own(&used)
                         }
                     ),
-                    limit: Some(why),
+                    limit: Some(CComment::new(&why)),
                 },
                 None => none(lower, why),
             },
@@ -198,11 +200,11 @@ impl<'p> Writer<'p> {
     }
 
     /// A rule of which all that is known is that the entry's own sizes keep it.
-    fn own_only(&self, used: &[usize], why: String, source: String) -> Option<SizeRule> {
+    fn own_only(&self, used: &[usize], why: String, source: CComment) -> Option<SizeRule> {
         (!used.is_empty()).then(|| SizeRule {
             condition: self.own(used),
             members: self.members(used),
-            limit: Some(why),
+            limit: Some(CComment::new(&why)),
             ..never(source)
         })
     }
@@ -213,7 +215,7 @@ impl<'p> Writer<'p> {
         order: &[TermId],
         used: &[usize],
         holds: bool,
-        source: String,
+        source: CComment,
     ) -> SizeRule {
         let (statements, text) = self.expression(root, order);
         let Ok(names) = &self.names else {
@@ -272,7 +274,7 @@ impl<'p> Writer<'p> {
     }
 }
 
-fn never(source: String) -> SizeRule {
+fn never(source: CComment) -> SizeRule {
     SizeRule {
         source,
         statements: Vec::new(),

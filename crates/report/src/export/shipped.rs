@@ -7,7 +7,8 @@
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use tuner_core::entry::Entry;
-use tuner_core::record::{ConfigValues, config_as_object};
+use tuner_core::escape;
+use tuner_core::record::{ConfigValues, TimingKind, config_as_object};
 use tuner_space::{Diagnostic, Diagnostics};
 
 /// One shipped configuration.
@@ -23,6 +24,9 @@ pub struct Shipped {
     /// Its median as shipped, µs.
     #[serde(rename = "time_us_p50")]
     pub p50_us: f64,
+    /// How that time came to be; `None` in headers of earlier versions.
+    #[serde(default)]
+    pub timing: Option<TimingKind>,
 }
 
 /// Reads a header or a record, told apart by their first character; `path` names it in messages.
@@ -74,8 +78,10 @@ pub(super) fn as_comment(entry: &Entry) -> String {
         "problem": entry.best.problem,
         "config": super::object(&entry.best.config),
         "time_us_p50": entry.best.time_us_p50,
+        "timing": entry.best.timing,
     });
-    format!("{MARK}{} */\n", json.to_string().replace('*', "\\u002a"))
+    let json = escape::json(&json.to_string()).replace('*', "\\u002a");
+    format!("{MARK}{json} */\n")
 }
 
 fn header(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {

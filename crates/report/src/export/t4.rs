@@ -4,6 +4,7 @@ use super::kernel_tuner::mean_ms;
 use super::{ExportError, costs_ms, object, samples_ms};
 use serde_json::{Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
+use tuner_core::escape;
 use tuner_core::record::Verdict;
 
 /// T4 results, version 1.0.0.
@@ -27,7 +28,7 @@ pub fn t4(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> 
             "tuner_version": env!("CARGO_PKG_VERSION"),
         },
     });
-    Ok(format!("{document:#}\n"))
+    Ok(escape::json(&format!("{document:#}\n")))
 }
 
 fn result(candidate: &StoredTrial) -> Json {

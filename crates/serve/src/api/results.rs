@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_core::files;
-use tuner_core::record::{Hazard, TimingKind};
+use tuner_core::record::{Hazard, LeaderboardRow, TimingKind};
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, LeaderboardQuery};
@@ -229,8 +229,10 @@ pub(super) async fn header(
         top: Some(1),
         ..LeaderboardQuery::default()
     };
-    let wanted =
-        move |board: &Board| query.allow_predicted || board.timing != TimingKind::Predicted;
+    let wanted = move |board: &Board| {
+        let proven = board.rows.first().is_none_or(LeaderboardRow::is_proven);
+        proven && (query.allow_predicted || board.timing != TimingKind::Predicted)
+    };
     let found = app.read(async move |store| {
         let mut boards = store.boards(&board).await?;
         let any = !boards.is_empty();
@@ -242,7 +244,8 @@ pub(super) async fn header(
         let why = if !any {
             "no result matches; /api/v1/leaderboard names kernels, problems and devices"
         } else {
-            "there are only predicted times; measure on a GPU, or add allow_predicted=true"
+            "there are only predicted times, or ones that passed only the gate's first look; measure \
+             on a GPU, or add allow_predicted=true"
         };
         return Err(Problem::new(StatusCode::NOT_FOUND, why));
     }

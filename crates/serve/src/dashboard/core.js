@@ -42,6 +42,11 @@ function time(us) {
   return digits(us) + ' µs';
 }
 
+/** A time, and that it is predicted where it is. */
+function timed(us, timing) {
+  return time(us) + (us && timing === 'predicted' ? ' predicted' : '');
+}
+
 function seconds(value) {
   if (value === null || value === undefined) return '–';
   if (value < 10) return value.toFixed(1) + ' s';

@@ -33,16 +33,17 @@ function download(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
-/** A cell of CSV; one that a spreadsheet would compute begins with an apostrophe. */
+/** A cell of CSV, on one line; one that a spreadsheet would compute begins with an apostrophe. */
 function csvCell(value) {
   let text = value === null || value === undefined ? '' : String(value);
-  if (/^[=+\-@\t\r]/.test(text) && !/^-?[0-9.eE+-]+$/.test(text)) text = "'" + text;
-  return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
+  text = text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u206f\ufeff]/g, ' ');
+  if (/^\s*[=+\-@＝＋－＠]/.test(text) && !Number.isFinite(Number(text))) text = "'" + text;
+  return /[",]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
 }
 
-function csvOf(trials, parameters) {
-  const rows = [['result', 'verdict', 'time_us', ...parameters, 'candidate', 'detail'],
-    ...trials.map((trial) => [trial.sequence + 1, trial.verdict, trial.time_us, ...parameters.map((name) => trial.config[name]), trial.candidate, trial.detail])];
+function csvOf(trials, parameters, timing) {
+  const rows = [['result', 'verdict', 'time_us', 'timing', ...parameters, 'candidate', 'detail'],
+    ...trials.map((trial) => [trial.sequence + 1, trial.verdict, trial.time_us, trial.time_us === null ? null : timing, ...parameters.map((name) => trial.config[name]), trial.candidate, trial.detail])];
   return rows.map((row) => row.map(csvCell).join(',')).join('\r\n') + '\r\n';
 }
 
@@ -53,8 +54,9 @@ function variedOf(trials) {
 }
 
 /** A table of trials that sorts by any column and filters by words and verdict. */
-function trialTable(trials, varied) {
-  const columns = [['result', (trial) => trial.sequence + 1], ['verdict', (trial) => trial.verdict], ['time µs', (trial) => trial.time_us],
+function trialTable(trials, varied, timing) {
+  const columns = [['result', (trial) => trial.sequence + 1], ['verdict', (trial) => trial.verdict],
+    [timing === 'predicted' ? 'predicted µs' : 'time µs', (trial) => trial.time_us],
     ...varied.map((name) => [name, (trial) => trial.config[name]])];
   const order = { column: 2, down: false, shown: 100, words: '', verdict: '' };
   const place = h('div', { id: 'trials' }), tally = h('p', { class: 'note', role: 'status' });
@@ -114,6 +116,7 @@ function explore(run, task, trials) {
   const passed = trials.filter((trial) => trial.time_us !== null);
   const chosen = { mode: 'zero', slice: varied[0], first: varied[0], second: varied[1] };
   const filter = '?' + new URLSearchParams({ kernel: task.kernel, problem: task.problem, device: run.device });
+  const predicted = task.timing === 'predicted' || run.device_kind === 'vgpu';
   const sections = [], draws = [];
   const add = (title, note, options, height, draw) => {
     const made = figure(title, note, options, height);
@@ -122,7 +125,7 @@ function explore(run, task, trials) {
     return () => draw(made.canvas);
   };
   if (passed.length) {
-    const scatter = add('Trials', 'Time over the order of results. Wheel: zoom; shift and wheel: zoom times; drag the bar below; a click opens the candidate.',
+    const scatter = add('Trials', (predicted ? 'Predicted time over' : 'Time over') + ' the order of results. Wheel: zoom; shift and wheel: zoom times; drag the bar below; a click opens the candidate.',
       [choice('choose-mode', 'times', MODES, chosen.mode, (value) => { chosen.mode = value; scatter(); slice(); front(); })], 380,
       (canvas) => plot(canvas, scatterOption(trials, varied, chosen.mode), goTo));
     let slice = () => {}, front = () => {};
@@ -152,20 +155,20 @@ function explore(run, task, trials) {
     }
   }
   const parameters = Object.keys(trials[0]?.config || {});
-  const name = (task.kernel + '-' + task.problem).replace(/[^A-Za-z0-9._-]+/g, '_');
+  const name = (task.kernel + '-' + task.problem).replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120) + (predicted ? '-predicted' : '');
   const buttons = h('p', { class: 'filters' },
-    h('button', { type: 'button', id: 'csv', click: () => download(name + '.csv', csvOf(trials, parameters), 'text/csv') }, 'Download CSV'),
+    h('button', { type: 'button', id: 'csv', click: () => download(name + '.csv', csvOf(trials, parameters, predicted ? 'predicted' : task.timing), 'text/csv') }, 'Download CSV'),
     passed.length ? h('button', { type: 'button', id: 'header', click: async (event) => {
       const button = event.currentTarget;
+      if (predicted && !await confirmed('These times are predicted: nothing was measured. Download the header all the same?', 'Download')) return;
       try {
-        const predicted = run.device_kind === 'vgpu' ? '&allow_predicted=true' : '';
-        const response = await fetch('/api/v1/header' + filter + predicted, { headers: headers() });
+        const response = await fetch('/api/v1/header' + filter + (predicted ? '&allow_predicted=true' : ''), { headers: headers() });
         if (!response.ok) throw new Error((await response.json()).detail);
         download(name + '.h', await response.text(), 'text/plain');
       } catch (error) { button.after(h('p', { class: 'problem', role: 'alert' }, error.message)); }
     } }, 'Download header') : null);
   const page = h('div', null, buttons, sections.slice(0, 1), h('div', { class: 'grid two' }, sections.slice(1)),
-    h('h2', null, 'All trials'), trials.length ? trialTable(trials, varied) : h('p', { class: 'note' }, 'No results yet.'));
+    h('h2', null, 'All trials'), trials.length ? trialTable(trials, varied, predicted ? 'predicted' : task.timing) : h('p', { class: 'note' }, 'No results yet.'));
   return { page, draw: () => draws.forEach((draw) => Promise.resolve(draw()).catch((error) => page.prepend(h('p', { class: 'problem', role: 'alert' }, error.message)))) };
 }
 
@@ -226,7 +229,7 @@ views.compare = () => {
       made.section.append(table([{ name: 'run' }, { name: 'device' }, { name: 'strategy' }, { name: 'seed', class: 'num' }, { name: 'judged', class: 'num' }, { name: 'passed', class: 'num' },
         { name: 'best', class: 'num' }, { name: '× the slowest of these', class: 'num wide' }, { name: 'best configuration', class: 'wrap mono wide' }],
       members.map(({ run, task }) => ({ href: '#/run/' + run.id, label: 'run ' + run.id, cells: [run.id, shortDevice(run.device), run.strategy, run.seed, count(task.evals), count(task.verdicts.ok || 0),
-        time(task.best_us), ratio(Math.max(...members.map((member) => member.task.best_us || 0)), task.best_us), configText(task.best_config)] })), ''));
+        timed(task.best_us, task.timing), ratio(Math.max(...members.map((member) => member.task.best_us || 0)), task.best_us), configText(task.best_config)] })), ''));
       return { made, curves };
     });
     place.replaceChildren(...[...place.querySelectorAll('.problem')], ...sections.map(({ made }) => made.section),

@@ -177,7 +177,8 @@ function frontOption(trials, varied, objective, mode) {
   const { name, of } = OBJECTIVES[objective];
   const passed = trials.filter((trial) => trial.time_us !== null && of(trial) > 0);
   const point = (trial) => ({ value: [of(trial), trial.time_us], trial });
-  const front = frontOf(passed, of).map(point);
+  // One that passed the gate's first look alone may be wrong.
+  const front = frontOf(passed.filter((trial) => trial.gate !== 'first'), of).map(point);
   return {
     tooltip: tooltip({ trigger: 'item', formatter: (item) => trialText(item.data.trial, varied) + '\n' + name + ': ' + of(item.data.trial) }),
     legend: { top: 0, textStyle: { color: colour('--dim') } },

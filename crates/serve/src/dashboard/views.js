@@ -41,7 +41,7 @@ function liveCard(run) {
     h('p', { class: 'note mono' }, done(run) + (run.rate ? ', ' + run.rate.toFixed(1) + '/s' : '') +
       (run.elapsed_s ? ', ' + seconds(run.elapsed_s) : '')),
     best.slice(0, 3).map((task) => h('div', null,
-      h('div', { class: 'mono' }, h('span', { class: 'dim' }, task.problem + ' '), time(task.best_us),
+      h('div', { class: 'mono' }, h('span', { class: 'dim' }, task.problem + ' '), timed(task.best_us, task.timing),
         task.default_us ? ' (' + ratio(task.default_us, task.best_us) + ' the default)' : ''),
       curveChart(task, { width: 400, height: 130 }))),
     best.length > 3 ? h('p', { class: 'note' }, best.length - 3 + ' more problems') : null,
@@ -93,8 +93,8 @@ function taskSection(run, task, wide) {
     '&device=' + encodeURIComponent(run.device);
   return h('section', { class: 'card' },
     h('h3', null, task.kernel + ' ', h('span', { class: 'dim' }, task.problem)),
-    h('p', { class: 'note mono' }, time(task.best_us),
-      task.default_us ? ', default ' + time(task.default_us) + ' (' + ratio(task.default_us, task.best_us) + ')' : '',
+    h('p', { class: 'note mono' }, timed(task.best_us, task.timing),
+      task.default_us ? ', default ' + timed(task.default_us, task.timing) + ' (' + ratio(task.default_us, task.best_us) + ')' : '',
       ', ' + count(task.evals) + ' judged', task.valid ? ' of ' + count(task.valid) : ''),
     curveChart(task, wide ? { width: 820, height: 260 } : {}),
     verdictBar(task.verdicts),
@@ -256,7 +256,7 @@ function boardColumns(rows, fixed) {
     ['rank', 'num', (row) => row.rank + (tied && row.tied_with_best ? '=' : '')],
     ['p50 µs', 'num', (row) => digits(row.time_us_p50)],
     ['p90 µs', 'num wide', (row) => several(row, digits(row.time_us_p90))],
-    ['95 % interval', 'num wide', (row) => several(row, digits(row.ci95_us[0]) + ' .. ' + digits(row.ci95_us[1]))],
+    ['95 % interval', 'num wide', (row) => row.ci95_us && several(row, digits(row.ci95_us[0]) + ' .. ' + digits(row.ci95_us[1]))],
     ['× default', 'num', (row) => row.speedup_vs_default?.toFixed(2)],
     ['× baseline', 'num', (row) => row.speedup_vs_baseline?.toFixed(2)],
     ['regs', 'num wide', (row) => row.registers],
@@ -274,7 +274,7 @@ function board(name, rows) {
   const columns = boardColumns(rows, fixed);
   const lines = rows.map((row) => ({
     href: '#/candidate/' + row.candidate,
-    label: 'rank ' + row.rank + ', ' + time(row.time_us_p50),
+    label: 'rank ' + row.rank + ', ' + timed(row.time_us_p50, row.timing),
     cells: columns.map(([, , cell]) => cell(row)),
   }));
   const same = Object.entries(rows[0].config).filter(([key]) => fixed.has(key));
@@ -296,8 +296,9 @@ function attemptSection(attempt) {
   return h('section', { class: 'card' },
     h('h3', null, h('span', { class: 'state ' + (attempt.verdict === 'ok' ? 'ok' : 'bad') }, attempt.verdict),
       h('a', { href: '#/run/' + attempt.run }, attempt.run), h('span', { class: 'dim' }, attempt.device)),
-    measured ? facts([['p50', time(measured.p50)], ['p90', time(measured.p90)],
-      ['95 % interval', digits(measured.ci95[0]) + ' .. ' + digits(measured.ci95[1]) + ' µs'],
+    measured ? facts([['p50', timed(measured.p50, measured.kind)], ['p90', timed(measured.p90, measured.kind)],
+      [measured.kind === 'predicted' ? 'interval of the model' : '95 % interval',
+        measured.ci95[0] < measured.ci95[1] ? digits(measured.ci95[0]) + ' .. ' + digits(measured.ci95[1]) + ' µs' : null],
       ['samples', measured.samples.length], ['time', measured.kind + (measured.reused ? ', reused' : '')], ['protocol', measured.protocol],
       ['error / tolerance', attempt.max_error === null ? null : attempt.max_error.toPrecision(3)], ['found by', attempt.origin],
       ['result', attempt.sequence + 1], ['commit', attempt.commit ? attempt.commit.slice(0, 12) + (attempt.dirty ? ' (dirty)' : '') : null],

@@ -15,7 +15,24 @@ fn members_never_meet_a_macro_or_a_keyword() {
 }
 
 #[test]
-fn strings_and_comments_stay_closed() {
-    assert_eq!(string("a\"b\\c?é\n"), "\"a\\\"b\\\\c\\?\\303\\251\\012\"");
-    assert_eq!(comment("x */ y /* z\n"), "x * / y / * z ");
+fn keywords_of_c_cpp_and_python_are_renamed_as_members_and_refused_as_macros() {
+    for word in [C23, CPP20].iter().flat_map(|list| list.split_whitespace()) {
+        assert!(check_macro(word).is_err(), "{word}");
+        assert_ne!(members(&[&word.to_ascii_uppercase()], &[]), [word]);
+    }
+    for word in ["xor", "typeof", "lambda", "is", "linux"] {
+        assert_ne!(members(&[&word.to_ascii_uppercase()], &[]), [word]);
+    }
+    for word in ["__LINE__", "__VA_ARGS__", "defined", "a b", "", "1a", "a\n"] {
+        assert!(check_macro(word).is_err(), "{word}");
+    }
+    assert!(check_macro("XOR").is_ok());
+}
+
+#[test]
+fn a_long_name_is_a_short_file_name_of_its_own() {
+    let (one, two) = ("a".repeat(10_000), format!("{}b", "a".repeat(9_999)));
+    assert!(target_name(&one).len() <= FILE_NAME_BYTES);
+    assert_ne!(target_name(&one), target_name(&two));
+    assert_eq!(identifier("\u{65e5}"), "kernel");
 }
