@@ -1,5 +1,5 @@
 //! The words that every stage speaks: plain values with their units. What acts here is what every
-//! stage needs: reading files within limits, asking git for a commit, reporting a panic.
+//! stage needs: reading files within limits, reading the commit of a git tree, reporting a panic.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod activity;
@@ -23,6 +23,7 @@ pub mod plan;
 pub mod provenance;
 pub mod record;
 pub mod recorded;
+mod repository;
 pub mod statistics;
 pub mod units;
 pub mod value;

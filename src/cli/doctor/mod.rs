@@ -115,7 +115,6 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut findings = nvrtc();
     findings.extend(gpu::findings());
     findings.extend([
-        program("git", "commits are recorded with results"),
         program("python3", "baseline commands may need it"),
         database(&args.db)?,
         cache(),
