@@ -5,6 +5,7 @@
 pub mod activity;
 mod argument;
 pub mod baseline_record;
+pub mod cache;
 pub mod cache_mode;
 pub mod data;
 mod defaults;
@@ -20,6 +21,7 @@ pub mod layout;
 pub mod objective;
 pub mod panics;
 pub mod plan;
+pub mod private;
 pub mod provenance;
 pub mod record;
 pub mod recorded;
