@@ -59,7 +59,7 @@ pub(super) struct Wanted {
     /// Start from the results in this file as well (a recording, a database, a CSV of configurations
     /// and times), beside what the database has of other devices, problems and versions; may be repeated
     #[arg(long, value_name = "FILE")]
-    knowledge: Vec<PathBuf>,
+    knowledge: Vec<String>,
 
     /// Ignore results of other devices, problems and versions
     #[arg(long, conflicts_with = "knowledge")]

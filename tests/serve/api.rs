@@ -185,6 +185,13 @@ fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
         ),
         (json, &strategy, 422, "guess"),
         (json, r#"{"device":"gpu"}"#, 422, "vgpu:NAME"),
+        (
+            json,
+            r#"{"knowledge":["/proc/self/environ"]}"#,
+            422,
+            "--kernels DIR",
+        ),
+        (json, r#"{"objective":"time,colour"}"#, 422, "--objective"),
         (json, r#"{"evals":0}"#, 422, "at least 1"),
         (json, r#"{"budget":"soon"}"#, 422, "90s"),
     ];

@@ -229,10 +229,7 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
         })) => (JobState::Failed, detail.clone()),
         // A full disk or a lock passes; what was announced is stored, and the run goes on.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
-        Err(JobError::Usage(text) | JobError::Device(text)) => {
-            (JobState::Failed, text.trim_end().to_owned())
-        }
-        Err(JobError::Failed(error)) => (JobState::Failed, format!("{error:#}")),
+        Err(error) => (JobState::Failed, error.without_excerpts()),
     }
 }
 

@@ -116,6 +116,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut findings = nvrtc();
     findings.extend(gpu::findings());
     findings.extend([
+        program("git", "projects of kernels are kept with it"),
         program("python3", "baseline commands may need it"),
         database(&args.db)?,
         cache(),
