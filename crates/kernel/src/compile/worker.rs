@@ -8,6 +8,7 @@ use super::host_headers;
 use super::image::{RawResult, RawStatus, restore_paths};
 use super::nvrtc::Nvrtc;
 use super::resources::shortened;
+use super::sandbox::{header_folders, run_confined, writes_file};
 use super::template::Header;
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
@@ -47,16 +48,28 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
     let started = Instant::now();
     let mut headers = request.headers.clone();
     headers.extend(host_headers::beside(&request.headers));
-    let result = nvrtc.compile(
-        &request.text,
-        PARAMETER_BLOCK,
-        &headers,
-        &request.options,
-        &request.expressions,
-    );
+    if let Some(option) = writes_file(&request.options) {
+        let log = format!("error: the option `{option}` writes a file; take it out of `compile`");
+        return RawResult::new(RawStatus::Refused, log);
+    }
+    let mut readable = header_folders(&request.options);
+    readable.extend(nvrtc.library.parent().map(Path::to_owned));
+    let result = run_confined(&readable, || {
+        nvrtc.compile(
+            &request.text,
+            PARAMETER_BLOCK,
+            &headers,
+            &request.options,
+            &request.expressions,
+        )
+    });
     let mut result = match result {
-        Ok(result) => result,
-        Err(error) => return RawResult::new(RawStatus::Broken, error.to_string()),
+        Ok(Ok(result)) => result,
+        Ok(Err(error)) => return RawResult::new(RawStatus::Broken, error.to_string()),
+        Err(error) => {
+            let why = format!("the compiler cannot be confined to the folders of headers: {error}");
+            return RawResult::new(RawStatus::Broken, why);
+        }
     };
     let ptx = String::from_utf8_lossy(&result.ptx);
     result.ptx = restore_paths(&ptx, &request.names, folder).into_bytes();
