@@ -1,6 +1,5 @@
 //! What a run is asked to do: the arguments that `run` and `submit` share.
 
-use std::path::PathBuf;
 use tuner_engine::job::{Jobs, Request};
 use tuner_kernel::catalog;
 

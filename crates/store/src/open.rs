@@ -94,6 +94,7 @@ pub(super) async fn readable(path: &Path, older: Older) -> Result<SqliteConnecti
             let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
             return Err(cannot_open(path, &error));
         }
+        Ok(facts) if !facts.is_file() => return Err(cannot_open(path, &not_regular())),
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Failure::Missing.at(path));
@@ -202,6 +203,11 @@ fn has_pending_log(path: &Path) -> bool {
     std::fs::metadata(log_of(path)).is_ok_and(|facts| facts.len() > 0)
 }
 
+fn not_regular() -> std::io::Error {
+    let why = "it is no regular file but a FIFO, socket or device";
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, why)
+}
+
 fn cannot_open(path: &Path, error: &std::io::Error) -> StoreError {
     Failure::CannotOpen(error.to_string()).at(path)
 }
@@ -237,6 +243,8 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     }
     let links = match std::fs::metadata(path) {
         Ok(facts) if facts.is_file() => facts.nlink(),
+        // A folder has SQLite's own words.
+        Ok(facts) if !facts.is_dir() => return Err(cannot_open(path, &not_regular())),
         _ => 1,
     };
     if links > 1 {

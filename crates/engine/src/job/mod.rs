@@ -88,13 +88,10 @@ impl JobError {
     pub fn without_excerpts(&self) -> String {
         match self {
             Self::Input { file, .. } => format!(
-                "{file} cannot be read as what the request takes it for; the daemon's log has the \
+                "error: {file} cannot be read as what the request takes it for; the daemon's log has the \
                  reason"
             ),
-            Self::Usage(text) | Self::Device(text) => {
-                let text = text.trim_start_matches("error: ");
-                text.trim_end().to_owned()
-            }
+            Self::Usage(text) | Self::Device(text) => text.trim_end().to_owned(),
             Self::Store(error) => error.to_string(),
             Self::Failed(error) => format!("{error:#}"),
         }
