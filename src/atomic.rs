@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 /// Replaces a file's content at once: a reader, a crash or a full disk meets the old content or the
@@ -14,6 +15,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let old = std::fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|facts| !facts.is_file()) {
+        refuse_unwritable(&path)?;
         return File::options().write(true).open(&path)?.write_all(content);
     }
     let directory = match path.parent() {
@@ -34,6 +36,28 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
         let _ = std::fs::remove_file(&temporary);
     }
     result
+}
+
+/// Refuses what blocks or is damaged by a writer: a named FIFO, whose reader may never come, a socket
+/// and a disk. What the system itself offers below `/dev` and `/proc`, such as a pipe that is
+/// `/dev/stdout`, has its reader.
+///
+/// # Errors
+/// `InvalidInput` with the reason.
+pub(crate) fn refuse_unwritable(path: &Path) -> std::io::Result<()> {
+    let Ok(facts) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    let kind = facts.file_type();
+    let offered = path.starts_with("/dev") || path.starts_with("/proc");
+    let why = match () {
+        () if kind.is_fifo() && !offered => "it is a FIFO",
+        () if kind.is_socket() && !offered => "it is a socket",
+        () if kind.is_block_device() => "it is a disk",
+        () => return Ok(()),
+    };
+    let text = format!("{why}, not a file");
+    Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text))
 }
 
 #[cfg(test)]

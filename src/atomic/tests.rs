@@ -16,3 +16,13 @@ fn a_failed_write_leaves_nothing_behind_and_a_good_one_replaces_through_links() 
     assert!(super::write(Path::new("/nowhere/at/all.h"), b"").is_err());
     super::write(Path::new("/dev/null"), b"x").unwrap();
 }
+
+#[test]
+fn a_fifo_is_refused_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let error = super::write(&fifo, b"x").unwrap_err();
+    assert!(error.to_string().contains("FIFO"), "{error}");
+}

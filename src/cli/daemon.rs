@@ -7,6 +7,7 @@ use super::results::db_parser;
 use super::{CliError, usage};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tuner_core::files;
 use tuner_core::record::{DeviceKind, TaskKey};
 use tuner_engine::{Best, Event, Report, StopReason, TaskReport};
 use tuner_serve::client::{Client, ClientError};
@@ -71,8 +72,18 @@ pub(super) fn read_token(file: &TokenFile) -> Result<Option<String>, CliError> {
              work without a token"
         );
     }
+    // Anything else cannot be sent in a header, or is not the token that was meant.
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        refuse!(
+            "{place}: a token is one line of printable ASCII characters without blanks; make one with \
+             `openssl rand -hex 32`"
+        );
+    }
     Ok(Some(token.to_owned()))
 }
+
+/// Largest file of a token, bytes.
+const MAX_TOKEN_FILE_BYTES: u64 = 64 << 10;
 
 /// The text of a file that only its owner and group may read.
 fn secret(path: &Path) -> Result<String, CliError> {
@@ -90,7 +101,7 @@ fn secret(path: &Path) -> Result<String, CliError> {
             path.display()
         );
     }
-    std::fs::read_to_string(path).map_err(unreadable)
+    files::read_text(path, MAX_TOKEN_FILE_BYTES).map_err(unreadable)
 }
 
 /// The living daemon that owns the database; `None` where there is no database or no daemon.

@@ -81,7 +81,9 @@ becomes! {
         other => complete(other),
     },
     JobError => |error| match error {
-        JobError::Usage(text) | JobError::Device(text) => Self::Usage(text),
+        JobError::Usage(text) | JobError::Device(text) | JobError::Input { text, .. } => {
+            Self::Usage(text)
+        }
         JobError::Store(error) => failed(error),
         JobError::Failed(error) => Self::Failed(error),
     },

@@ -1,7 +1,7 @@
 //! What `tuner run` does beside the run: the event log, and the signals that end it.
 
 use super::{CliError, terminal, usage};
-use crate::exit;
+use crate::{atomic, exit};
 use std::io::Write;
 use std::path::Path;
 use tokio::sync::watch;
@@ -21,7 +21,7 @@ impl EventLog {
         let out: Option<Box<dyn Write + Send>> = match path {
             None => None,
             Some(_) if stdout => Some(Box::new(std::io::stdout())),
-            Some(path) => Some(Box::new(std::fs::File::create(path).map_err(|error| {
+            Some(path) => Some(Box::new(create_log(path).map_err(|error| {
                 usage(format!(
                     "{}: cannot write events: {error}; name a writable file, or - for \
                      standard output",
@@ -48,14 +48,26 @@ impl EventLog {
     }
 }
 
-/// Turns true at the first SIGINT or SIGTERM, which `tell` speaks of; the second ends the process at
-/// once. What was announced is stored by then.
+/// Opens the file of the event log, emptied.
+fn create_log(path: &Path) -> std::io::Result<std::fs::File> {
+    atomic::refuse_unwritable(path)?;
+    std::fs::File::create(path)
+}
+
+/// Turns true at the first SIGINT, SIGTERM or SIGHUP, which `tell` speaks of; the second ends the
+/// process at once. What was announced is stored by then. A SIGHUP that the process was started to
+/// ignore (`nohup`) stays ignored.
 pub(super) fn watch_signals(
     tell: impl Fn() + Send + 'static,
 ) -> std::io::Result<watch::Receiver<bool>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = if ignores_hangup() {
+        None
+    } else {
+        Some(signal(SignalKind::hangup())?)
+    };
     let (sender, receiver) = watch::channel(false);
     tokio::spawn(async move {
         #[expect(
@@ -66,6 +78,7 @@ pub(super) fn watch_signals(
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                Some(_) = async { hangup.as_mut()?.recv().await } => {}
             }
             if last {
                 std::process::exit(i32::from(exit::INTERRUPTED));
@@ -75,6 +88,15 @@ pub(super) fn watch_signals(
         }
     });
     Ok(receiver)
+}
+
+/// Whether this process ignores SIGHUP, by the mask of ignored signals (proc(5)).
+fn ignores_hangup() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & HANGUP != 0)
 }
 
 /// What a run's process says at the first signal.

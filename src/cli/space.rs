@@ -209,8 +209,16 @@ fn read(path: &Path) -> Result<String, String> {
         }
         _ => format!("cannot read the file: {error}"),
     };
-    let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(cannot)?;
-    let unpacked = files::unpack(bytes, files::MAX_RECORDING_BYTES).map_err(cannot)?;
+    let yaml = path
+        .extension()
+        .is_some_and(|end| end == "yaml" || end == "yml");
+    let max_bytes = if yaml {
+        files::MAX_TEXT_BYTES
+    } else {
+        files::MAX_RECORDING_BYTES
+    };
+    let bytes = files::read(path, max_bytes).map_err(cannot)?;
+    let unpacked = files::unpack(bytes, max_bytes).map_err(cannot)?;
     if let Some(error) = unpacked.damage {
         return Err(format!(
             "the gzip data is corrupt or cut short ({error}): fetch the file again"

@@ -1,6 +1,5 @@
 //! What a run is asked to do: the arguments that `run` and `submit` share.
 
-use std::path::PathBuf;
 use tuner_engine::job::{Jobs, Request};
 use tuner_kernel::catalog;
 
@@ -59,7 +58,7 @@ pub(super) struct Wanted {
     /// Start from the results in this file as well (a recording, a database, a CSV of configurations
     /// and times), beside what the database has of other devices, problems and versions; may be repeated
     #[arg(long, value_name = "FILE")]
-    knowledge: Vec<PathBuf>,
+    knowledge: Vec<String>,
 
     /// Ignore results of other devices, problems and versions
     #[arg(long, conflicts_with = "knowledge")]

@@ -4,6 +4,7 @@ use super::fleet::FleetOptions;
 use super::{CliError, CommandResult, usage};
 use crate::exit;
 use std::sync::Arc;
+use tuner_core::private;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
 use tuner_engine::job::Lent;
@@ -56,14 +57,23 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         Lent::Compiler => cores,
         _ => cores.saturating_sub(1).max(1),
     };
-    let cache = DiskCache::default_folder().unwrap_or_else(std::env::temp_dir);
+    let temporary;
+    let cache = match DiskCache::default_folder() {
+        Some(folder) => folder,
+        None => {
+            temporary = tempfile::tempdir()?;
+            temporary.path().to_owned()
+        }
+    };
+    // Kernels are laid out there, and their code runs: no other user may have a hand in it.
+    let folder = private::create_folder(&cache, &["fleet"])
+        .map_err(|error| usage(format!("{error}; set TUNER_CACHE to a folder of your own")))?;
     let (access, names) = args.fleet.named(url)?;
     let settings = WorkerSettings {
         access,
         names,
         compilers: args.jobs.map_or(free, usize::from),
-        // Where the files of runs are laid out.
-        folder: cache.join("fleet"),
+        folder,
         lent,
         say: Arc::new(|text| say!("{text}")),
     };

@@ -11,6 +11,20 @@ fn the_leaderboard_of_an_old_database_is_the_same() {
 }
 
 #[test]
+fn an_old_database_that_is_knowledge_stays_as_it_is() {
+    let folder = folder();
+    let old = folder.path().join("old.db");
+    let before = std::fs::read(&old).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let store = tuner_store::Store::open_unchanged(&old).await.unwrap();
+        assert!(!store.kernels().await.unwrap().is_empty());
+        store.close().await.unwrap();
+    });
+    assert_eq!(std::fs::read(&old).unwrap(), before);
+}
+
+#[test]
 fn the_history_of_an_old_database_is_the_same() {
     let folder = folder();
     let rows = json(

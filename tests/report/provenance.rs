@@ -114,7 +114,10 @@ fn the_history_tells_what_was_best_when_and_why_it_ended() {
 /// As a user checks it.
 fn sha256_of_diff(folder: &Path) -> String {
     let output = std::process::Command::new("sh")
-        .args(["-c", "git diff --binary HEAD | sha256sum"])
+        .args([
+            "-c",
+            "git diff --name-only HEAD | xargs sha256sum | sha256sum",
+        ])
         .current_dir(folder)
         .output()
         .expect("a shell runs");

@@ -283,6 +283,48 @@ fn a_fifo_among_the_kernels_blocks_nobody() {
 }
 
 #[test]
+fn a_fifo_in_place_of_a_file_is_refused_at_once() {
+    let dir = TempDir::new().unwrap();
+    let fifo = dir.path().join("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    std::fs::set_permissions(&fifo, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let fifo = fifo.to_str().unwrap();
+    let db = dir.path().join("t.db").display().to_string();
+    let device = format!("replay:{}", recorded_folder().join(RECORDED).display());
+    for arguments in [
+        vec!["serve", "--listen", "127.0.0.1:0", "--db", fifo],
+        vec![
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--db",
+            &db,
+            "--token-file",
+            fifo,
+        ],
+        vec!["leaderboard", "--db", fifo],
+        vec!["run", "--db", &db, "--device", &device, "--events", fifo],
+        vec!["space", fifo],
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tuner"));
+        let output = command.args(&arguments).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains("FIFO"), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn the_end_of_its_terminal_ends_a_daemon_in_order() {
+    let dir = TempDir::new().unwrap();
+    let mut daemon = Daemon::start(&dir.path().join("t.db"));
+    daemon.signal("HUP");
+    assert!(daemon.child.wait().unwrap().success());
+    assert!(daemon.log().contains("everything announced is stored"));
+}
+
+#[test]
 fn the_database_is_for_its_owner_alone_and_has_one_name() {
     let dir = TempDir::new().unwrap();
     let db = dir.path().join("t.db");

@@ -76,6 +76,15 @@ fn the_openapi_document_names_every_path_and_its_types() {
         assert!(paths.contains(&path), "{path} is not in {paths:?}");
     }
     every_reference_resolves(&document, &document);
+    // The layers around all paths answer on every one.
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            for status in ["400", "401", "403", "408", "421", "500", "503"] {
+                let answer = &operation["responses"][status];
+                assert!(answer.is_object(), "{method} {path} {status}");
+            }
+        }
+    }
     let schemas = &document["components"]["schemas"];
     assert!(schemas["RunView"]["properties"]["tasks"].is_object());
     assert!(schemas["Request"]["properties"]["evals"].is_object());
@@ -185,6 +194,13 @@ fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
         ),
         (json, &strategy, 422, "guess"),
         (json, r#"{"device":"gpu"}"#, 422, "vgpu:NAME"),
+        (
+            json,
+            r#"{"knowledge":["/proc/self/environ"]}"#,
+            422,
+            "--kernels DIR",
+        ),
+        (json, r#"{"objective":"time,colour"}"#, 422, "--objective"),
         (json, r#"{"evals":0}"#, 422, "at least 1"),
         (json, r#"{"budget":"soon"}"#, 422, "90s"),
     ];
@@ -224,6 +240,9 @@ fn with_a_token_only_those_who_show_it_are_answered() {
             assert!(answer.body.contains("Bearer TOKEN"));
         }
     }
+    let lower = format!("authorization: bearer {token}\r\n");
+    let answer = daemon.request("GET", "/api/v1/runs", &lower, b"");
+    assert_eq!(answer.unwrap().status, 200);
     let right = format!("authorization: Bearer {token}\r\n");
     assert_eq!(
         daemon
@@ -243,6 +262,16 @@ fn a_listener_for_others_needs_a_token_that_cannot_be_guessed() {
         ("[::]:0", None, "set a token"),
         ("0.0.0.0:0", Some("short"), "openssl rand"),
         ("127.0.0.1:0", Some("short"), "openssl rand"),
+        (
+            "127.0.0.1:0",
+            Some("a-token-of-two\nlines-of-text"),
+            "one line",
+        ),
+        (
+            "127.0.0.1:0",
+            Some("a-token-with-\u{7f}-control"),
+            "printable",
+        ),
     ] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tuner"));
         command.args(["serve", "--listen", listen, "--db"]).arg(&db);

@@ -257,6 +257,10 @@ fn adopt_one(
     };
     let made = template::make(settings, &unit, item, &plan, compiler)?;
     plan.finish(&unit, item, &made)?;
+    let settings = &Settings {
+        include: &made.include,
+        ..*settings
+    };
     let space = yaml::write(settings, &unit, item, &plan);
     let mut notes = plan.notes;
     notes.extend(made.notes);

@@ -29,6 +29,8 @@ pub(crate) struct Made {
     pub(crate) text: String,
     /// The kernel's parameters as the compiler knows them, where it tells.
     pub(crate) parameters: Option<Vec<Parameter>>,
+    /// Folders that the search space must name, so that the template may include their files.
+    pub(crate) include: Vec<PathBuf>,
     /// What was done that a user should know.
     pub(crate) notes: Vec<String>,
 }
@@ -207,13 +209,14 @@ fn referred(
             cut::PRELUDE
         );
         let place = settings.folder.join("template.cu");
-        let folders: Vec<PathBuf> = settings.include.to_vec();
+        let folders = with_origin(settings);
         if let Ok(headers) = catalog::included(&text, &place, &folders) {
             let source = source(settings, plan, &text, headers);
             if signature(compiler, &source, &plan.filled_entry())?.is_ok() {
                 return Ok(Made {
                     text,
                     parameters,
+                    include: folders,
                     notes: vec![format!(
                         "the template includes {origin}: edit the kernel there"
                     )],
@@ -229,8 +232,28 @@ fn referred(
     Ok(Made {
         text,
         parameters,
+        include: settings.include.to_vec(),
         notes: Vec::new(),
     })
+}
+
+/// The folders of headers, with that of the file where the template would else not reach it.
+fn with_origin(settings: &Settings<'_>) -> Vec<PathBuf> {
+    let mut folders = settings.include.to_vec();
+    let parent = settings
+        .file
+        .parent()
+        .filter(|path| !path.as_os_str().is_empty());
+    let origin = parent.unwrap_or(Path::new("."));
+    let real = |path: &Path| path.canonicalize().ok();
+    let inside = match (real(origin), real(settings.folder)) {
+        (Some(origin), Some(folder)) => origin.starts_with(folder),
+        _ => false,
+    };
+    if !inside {
+        folders.push(origin.to_owned());
+    }
+    folders
 }
 
 fn source(

@@ -60,6 +60,15 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     within(bytes, max)
 }
 
+/// The text of a regular file of at most `max` bytes.
+///
+/// # Errors
+/// As [`read`], and `InvalidData` for what is not UTF-8.
+pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
+    let text = String::from_utf8(read(path, max)?);
+    text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
 fn within(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > max {
         return Err(too_large(max));

@@ -1,10 +1,11 @@
 //! The words that every stage speaks: plain values with their units. What acts here is what every
-//! stage needs: reading files within limits, asking git for a commit, reporting a panic.
+//! stage needs: reading files within limits, reading the commit of a git tree, reporting a panic.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod activity;
 mod argument;
 pub mod baseline_record;
+pub mod cache;
 pub mod cache_mode;
 pub mod data;
 mod defaults;
@@ -20,9 +21,11 @@ pub mod layout;
 pub mod objective;
 pub mod panics;
 pub mod plan;
+pub mod private;
 pub mod provenance;
 pub mod record;
 pub mod recorded;
+mod repository;
 pub mod statistics;
 pub mod units;
 pub mod value;

@@ -1,5 +1,6 @@
 //! What a panic leaves behind: a file that can be sent with a report of the defect, and locks.
 
+use crate::private;
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub fn report_to(path: PathBuf) {
         let path = lock(&PLACE).clone();
         if let Some(path) = path {
             // A report that cannot be written must not hide the panic.
-            let _ = std::fs::write(path, report(panic));
+            let _ = private::write_file(&path, &[report(panic).as_bytes()]);
         }
         usual(panic);
     }));

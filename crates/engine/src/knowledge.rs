@@ -31,7 +31,7 @@ const TIMES: [(&str, f64); 5] = [
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {why}; --knowledge takes recorded files, databases of results, and CSV with a column for each parameter and one called {}", TIMES.map(|(name, _)| name).join(", "))]
 pub struct KnowledgeError {
-    path: String,
+    pub(crate) path: String,
     why: String,
 }
 
@@ -68,7 +68,7 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
     };
     if bytes.starts_with(SQLITE) {
         drop(bytes);
-        let store = Store::open_read(path).await;
+        let store = Store::open_unchanged(path).await;
         let store = store.map_err(|error| wrong(error.to_string()))?;
         let related = store.related(kernel, None, None).await;
         let related = related.map_err(|error| wrong(error.to_string()))?;
@@ -195,7 +195,7 @@ pub(crate) async fn gather(
         let key = start.key(task);
         let mut experiences = Vec::new();
         for path in &paths {
-            let file = read(path, &task.kernel).await.map_err(usage)?;
+            let file = read(path, &task.kernel).await?;
             let hash = file.content.to_string();
             let changed = before.is_some_and(|before| {
                 let known = before.files.iter().find(|(other, _)| other == path);

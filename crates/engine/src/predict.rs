@@ -238,8 +238,7 @@ pub fn named(
     folder: &Path,
     asked: Option<&str>,
 ) -> Result<(Arc<Kernel>, String), JobError> {
-    let kernels = catalog::resolve(&[kernel.to_owned()], folder)
-        .map_err(|error| JobError::Usage(error.to_string()))?;
+    let kernels = catalog::resolve(&[kernel.to_owned()], folder)?;
     let first = kernels.into_iter().next();
     let kernel = Arc::new(first.context("one name is one kernel")?);
     let spec = &kernel.spec;

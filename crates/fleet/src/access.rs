@@ -2,6 +2,7 @@
 
 use async_nats::ConnectOptions;
 use std::path::{Path, PathBuf};
+use tuner_core::files;
 
 /// A server with the ways to prove oneself that NATS has.
 #[derive(Debug, Clone, Default)]
@@ -142,7 +143,7 @@ fn unreadable(path: &Path, why: std::io::Error) -> AccessError {
 }
 
 fn readable(path: &Path) -> Result<(), AccessError> {
-    std::fs::File::open(path)
+    files::open_regular(path)
         .map(drop)
         .map_err(|why| unreadable(path, why))
 }
@@ -160,7 +161,8 @@ fn seed(path: &Path) -> Result<String, AccessError> {
 }
 
 fn secret(path: &Path) -> Result<String, AccessError> {
-    let text = std::fs::read_to_string(path).map_err(|why| unreadable(path, why))?;
+    let text =
+        files::read_text(path, files::MAX_TEXT_BYTES).map_err(|why| unreadable(path, why))?;
     Ok(text.trim().to_owned())
 }
 

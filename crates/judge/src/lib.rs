@@ -4,7 +4,6 @@
 //! the gate's proof ([`gate::Verified`]). What a device is belongs to the crates above.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-mod folder;
 pub mod session;
 pub mod stopwatch;
 pub mod judgement;

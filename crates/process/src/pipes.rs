@@ -22,6 +22,10 @@ const PIECE_BYTES: usize = 64 << 10;
 /// How long the end of a killed child is waited for. One that hangs in a driver's call ends later.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Variable with the daemon's token, which is no business of a child: what it runs may read its
+/// environment.
+const TOKEN_VARIABLE: &str = "TUNER_TOKEN";
+
 /// What to start.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
@@ -53,6 +57,26 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
         Errno::from_io_error(error),
         Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN | Errno::NOMEM | Errno::TXTBSY)
     )
+}
+
+/// The command that starts a program.
+fn command(program: &Program) -> Command {
+    let mut command = Command::new(&program.path);
+    let added = program.environment.iter();
+    command
+        .args(&program.arguments)
+        .env_remove(TOKEN_VARIABLE)
+        .envs(added.map(|(name, value)| (name, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own: Ctrl-C at the terminal is for this process, which lets what is
+        // under way end; and what the child starts ends with it.
+        .process_group(0);
+    if let Some(folder) = &program.folder {
+        command.current_dir(folder);
+    }
+    command
 }
 
 /// Killed children whose end was not seen yet.
@@ -87,26 +111,8 @@ impl Pipes {
         let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         drop(left);
-        let mut command = Command::new(&program.path);
-        command
-            .args(&program.arguments)
-            .envs(
-                program
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own: Ctrl-C at the terminal is for this process, which lets what is
-            // under way end; and what the child starts ends with it.
-            .process_group(0);
-        if let Some(folder) = &program.folder {
-            command.current_dir(folder);
-        }
         let before = OomKills::read();
-        let mut child = command.spawn()?;
+        let mut child = command(program).spawn()?;
         let pipes = Self {
             id: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
             input: child.stdin.take(),
@@ -300,3 +306,6 @@ fn is_retried(error: &io::Error) -> bool {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,45 +1,91 @@
-//! What a request over HTTP may name: kernels and recordings in the configured folders, and nothing
+//! Requests over HTTP name kernels, recordings and knowledge in the configured folders, and nothing
 //! else. A path is judged by its text before the file system is asked about it, and again after
-//! links are followed.
+//! links are followed. Nothing of a file that is not what it should be is quoted to a client.
 
 use super::problem::Problem;
 use axum::http::StatusCode;
+use serde::Deserialize;
 use std::path::{Component, Path, PathBuf};
 use tuner_device::DeviceSelector;
 use tuner_engine::job::{JobError, Request};
 use tuner_kernel::catalog::{Catalog, Kernel};
 
+/// Text of a client that may name a file. This module alone can read it.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct ClientText(String);
+
+impl From<&'static str> for ClientText {
+    fn from(text: &'static str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 /// The request with absolute paths in place of names, or why it is refused.
 ///
 /// # Errors
 /// 422 with the reason.
-pub(super) fn confine(request: &Request, folders: &[PathBuf]) -> Result<Request, Problem> {
-    let mut confined = request.clone();
-    let refused = |error: JobError| refuse(error.to_string());
-    let selector = request.selector().map_err(refused)?;
-    request.limits().map_err(refused)?;
-    request.strategy().map_err(refused)?;
-    if let DeviceSelector::Replay(file) = &selector {
-        let file = within(&file.to_string_lossy(), folders)?;
-        confined.device = format!("replay:{}", file.display());
+pub(super) fn confine(
+    request: Request<ClientText>,
+    folders: &[PathBuf],
+) -> Result<Request, Problem> {
+    let refused = |error: JobError| {
+        tracing::info!(%error, "a request is refused");
+        refuse(error.without_excerpts())
+    };
+    let device = request.device.0;
+    // Each field is named, so that a new one is not passed on by oversight.
+    let mut confined = Request {
+        device: match device.parse::<DeviceSelector>() {
+            Ok(DeviceSelector::Replay(file)) => {
+                let file = find_within(&file.to_string_lossy(), folders)?;
+                DeviceSelector::Replay(file).to_string()
+            }
+            _ => device,
+        },
+        kernels: Vec::new(),
+        problems: request.problems,
+        budget: request.budget,
+        evals: request.evals,
+        until_converged: request.until_converged,
+        objective: request.objective,
+        strategy: request.strategy,
+        prior: request.prior,
+        seed: request.seed,
+        jobs: request.jobs,
+        no_baseline: request.no_baseline,
+        knowledge: request
+            .knowledge
+            .iter()
+            .map(|file| Ok(to_text(&find_within(&file.0, folders)?)))
+            .collect::<Result<_, Problem>>()?,
+        no_knowledge: request.no_knowledge,
+    };
+    confined.check().map_err(refused)?;
+    if matches!(confined.selector(), Ok(DeviceSelector::Replay(_))) {
+        // Beside a recording they are compared with its kernel, and not looked for.
+        confined.kernels = request.kernels.into_iter().map(|name| name.0).collect();
         return Ok(confined);
     }
     let files = if request.kernels.is_empty() {
         all(folders)?
     } else {
-        let find = |name: &String| kernel(name, folders);
+        let find = |name: &ClientText| kernel(&name.0, folders);
         request.kernels.iter().map(find).collect::<Result<_, _>>()?
     };
     for file in &files {
-        let kernel = Kernel::load(file).map_err(|error| refuse(error.to_string()))?;
+        let kernel = Kernel::load(file).map_err(|error| refused(error.into()))?;
         if let Some(why) = kernel.spec.unranked() {
             return Err(refuse(why));
         }
-        problems(request, &kernel)?;
+        problems(&confined.problems, &kernel, files.len())?;
     }
-    let text = |file: &PathBuf| file.to_string_lossy().into_owned();
-    confined.kernels = files.iter().map(text).collect();
+    confined.kernels = files.iter().map(|file| to_text(file)).collect();
     Ok(confined)
+}
+
+fn to_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 fn refuse(detail: impl Into<String>) -> Problem {
@@ -49,10 +95,10 @@ fn refuse(detail: impl Into<String>) -> Problem {
 }
 
 /// A single kernel must know the problems; of several, one of them must, which the engine sees.
-fn problems(request: &Request, kernel: &Kernel) -> Result<(), Problem> {
+fn problems(asked: &[String], kernel: &Kernel, kernels: usize) -> Result<(), Problem> {
     let known = |name: &String| kernel.spec.problems.iter().any(|p| p.name == *name);
-    match request.problems.iter().find(|name| !known(name)) {
-        Some(name) if request.kernels.len() == 1 => {
+    match asked.iter().find(|name| !known(name)) {
+        Some(name) if kernels == 1 => {
             let names: Vec<&str> = kernel.spec.problems.iter().map(|p| &*p.name).collect();
             Err(refuse(format!(
                 "kernel `{}` has no timed problem `{name}`; choose from: {}",
@@ -83,13 +129,13 @@ fn all(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
 fn kernel(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
     let is_path = name.contains('/') || name.ends_with(".yaml") || name.ends_with(".yml");
     if is_path {
-        return within(name, folders);
+        return find_within(name, folders);
     }
     let mut last = None;
     for folder in folders {
         let catalog = Catalog::of_folder(folder).map_err(|error| refuse(error.to_string()))?;
         match catalog.file_of(name) {
-            Ok(file) => return within(&file.to_string_lossy(), folders),
+            Ok(file) => return find_within(&file.to_string_lossy(), folders),
             Err(error) => last = Some(error.to_string()),
         }
     }
@@ -99,7 +145,7 @@ fn kernel(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
 }
 
 /// The file, if it lies in one of the folders.
-fn within(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
+fn find_within(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
     let outside = || {
         let shown: String = name.chars().take(200).collect();
         refuse(format!(

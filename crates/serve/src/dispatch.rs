@@ -3,6 +3,7 @@
 use super::app::{App, run_view};
 use super::live::LiveRun;
 use super::summary;
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -181,7 +182,7 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     }
     match &result {
         Err(error) if state == JobState::Queued => {
-            tracing::error!(run = %queued.id, %error, "its results cannot be stored; trying again");
+            tracing::error!(run = %queued.id, %error, "it cannot go on now; trying again");
             let wait = tokio::time::sleep(RETRY);
             tokio::select! {
                 () = wait => {}
@@ -229,11 +230,20 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
         })) => (JobState::Failed, detail.clone()),
         // A full disk or a lock passes; what was announced is stored, and the run goes on.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
-        Err(JobError::Usage(text) | JobError::Device(text)) => {
-            (JobState::Failed, text.trim_end().to_owned())
-        }
-        Err(JobError::Failed(error)) => (JobState::Failed, format!("{error:#}")),
+        Err(error) if is_shortage(&format!("{error:#}")) => (JobState::Queued, String::new()),
+        Err(error) => (JobState::Failed, error.without_excerpts()),
     }
+}
+
+/// Whether a failure is for want of descriptors or processes, which others may give back. The
+/// reasons of the system come from `dlopen`, threads and processes as texts.
+fn is_shortage(reason: &str) -> bool {
+    let codes = [Errno::MFILE, Errno::NFILE, Errno::AGAIN];
+    codes.iter().any(|code| {
+        let text = std::io::Error::from(*code).to_string();
+        let words = text.split(" (os error").next().unwrap_or_default();
+        reason.contains(words)
+    })
 }
 
 /// Why the device or its driver ended a run, where they did.

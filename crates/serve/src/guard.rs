@@ -140,7 +140,7 @@ fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
     }
     let shown = headers
         .get(header::AUTHORIZATION)
-        .and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        .and_then(|value| bearer_token(value.as_bytes()));
     // The comparison takes the same time wherever the two first differ.
     let right = shown.is_some_and(|shown| bool::from(shown.ct_eq(token.as_bytes())));
     (!right).then(|| {
@@ -149,6 +149,14 @@ fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
             "send the header `Authorization: Bearer TOKEN` with the daemon's token",
         )
     })
+}
+
+/// The token of a header's value; the name of the scheme may be in any case (RFC 9110, section 11.1).
+fn bearer_token(value: &[u8]) -> Option<&[u8]> {
+    const SCHEME: &[u8] = b"Bearer ";
+    let (scheme, token) = value.split_at_checked(SCHEME.len())?;
+    let token = token.trim_ascii_start();
+    scheme.eq_ignore_ascii_case(SCHEME).then_some(token)
 }
 
 #[cfg(test)]

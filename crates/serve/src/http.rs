@@ -5,6 +5,7 @@ use super::{api, guard};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, getrlimit};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -14,8 +15,11 @@ use tower::ServiceExt as _;
 /// Bytes of a request's body, at most.
 pub(super) const MAX_BODY: usize = 64 * 1024;
 
-/// Connections at once; more wait in the system's queue.
+/// Connections at once where the process may open enough files; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 8192;
+/// Share of the files that the process may open which connections take: one in so many. The others
+/// are for the database, the pipes of workers and what runs read.
+const CONNECTION_SHARE: u64 = 2;
 
 /// Time a client has to send a request's head.
 const HEAD: Duration = Duration::from_secs(15);
@@ -36,7 +40,8 @@ pub(super) fn router(app: &Arc<App>) -> Router {
 /// Serves until the daemon ends, then lets open requests finish.
 pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     let router = router(&app);
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let max_connections = max_connections(getrlimit(Resource::Nofile).current);
+    let room = Arc::new(Semaphore::new(max_connections));
     let mut ending = app.ending.clone();
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
@@ -63,11 +68,18 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     }
     drop(listener);
     // All permits are back when all connections are closed.
-    let most = u32::try_from(MAX_CONNECTIONS - 1).unwrap_or(u32::MAX);
+    let most = u32::try_from(max_connections - 1).unwrap_or(u32::MAX);
     let closed = tokio::time::timeout(SHUTDOWN_GRACE, room.acquire_many(most));
     if closed.await.is_err() {
         tracing::debug!("connections are cut");
     }
+}
+
+/// Connections at once for a limit on open files; `None`: there is no limit.
+fn max_connections(open_files: Option<u64>) -> usize {
+    let share = open_files.map(|limit| limit / CONNECTION_SHARE);
+    let share = share.and_then(|share| usize::try_from(share).ok());
+    share.map_or(MAX_CONNECTIONS, |share| share.clamp(1, MAX_CONNECTIONS))
 }
 
 /// Serves one connection.
@@ -95,5 +107,16 @@ async fn converse(stream: TcpStream, router: Router, app: &App) {
     };
     if let Err(error) = result {
         tracing::debug!(%error, "a connection broke");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::max_connections;
+
+    #[test]
+    fn connections_leave_descriptors_for_work() {
+        let limits = [None, Some(1 << 20), Some(1024), Some(64), Some(1)];
+        assert_eq!(limits.map(max_connections), [8192, 8192, 512, 32, 1]);
     }
 }

@@ -45,6 +45,7 @@ pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectVal
 
 use ack::closed;
 use error::At as _;
+use open::Older;
 use sqlx::{Connection as _, SqliteConnection};
 use std::path::Path;
 use std::sync::Arc;
@@ -117,12 +118,30 @@ impl Store {
     /// # Errors
     /// See [`StoreError`]: missing, not a database, newer, damaged.
     pub async fn open_read(path: &Path) -> Result<Self, StoreError> {
-        let connection = open::readable(path).await?;
-        Ok(Self {
+        Ok(Self::reading(
+            path,
+            open::readable(path, Older::Migrate).await?,
+        ))
+    }
+
+    /// Opens an existing database to read, and changes nothing of it: of one with an older schema a
+    /// copy is read.
+    ///
+    /// # Errors
+    /// As [`Store::open_read`].
+    pub async fn open_unchanged(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self::reading(
+            path,
+            open::readable(path, Older::Copy).await?,
+        ))
+    }
+
+    fn reading(path: &Path, connection: SqliteConnection) -> Self {
+        Self {
             path: path.into(),
             commands: None,
             reader: Arc::new(Mutex::new(Some(connection))),
-        })
+        }
     }
 
     /// Size of the file and its log, bytes.
@@ -427,7 +446,7 @@ impl Store {
     async fn reader(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, StoreError> {
         let mut reader = self.reader.lock().await;
         if reader.is_none() {
-            *reader = Some(open::readable(&self.path).await?);
+            *reader = Some(open::readable(&self.path, Older::Migrate).await?);
         }
         MutexGuard::try_map(reader, Option::as_mut).map_err(|_| closed(&self.path))
     }

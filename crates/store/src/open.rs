@@ -74,9 +74,18 @@ pub(super) fn file_identity(path: &Path) -> std::io::Result<(u64, u64)> {
     Ok((facts.dev(), facts.ino()))
 }
 
+/// Treatment of a database to be read whose schema is older than this program's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Older {
+    /// Migrates the file.
+    Migrate,
+    /// Reads a migrated copy and leaves the file as it is.
+    Copy,
+}
+
 /// Opens for reading, also where nothing may be written: a database without pending log in a
 /// directory that cannot be written is read as immutable.
-pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError> {
+pub(super) async fn readable(path: &Path, older: Older) -> Result<SqliteConnection, StoreError> {
     match std::fs::metadata(path) {
         Ok(facts) if facts.is_file() && facts.len() == 0 => {
             return Err(Failure::Missing.at(path));
@@ -85,6 +94,7 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
             let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
             return Err(cannot_open(path, &error));
         }
+        Ok(facts) if !facts.is_file() => return Err(cannot_open(path, &not_regular())),
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(Failure::Missing.at(path));
@@ -94,7 +104,7 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
     let mut connection = match open_read_only(path, false).await {
         Err(error) if cannot_write(&error) => {
             if has_pending_log(path) {
-                return read_copy(path, "its log cannot be read in").await;
+                return read_copy(path, Some("its log cannot be read in")).await;
             }
             open_read_only(path, true).await?
         }
@@ -103,12 +113,20 @@ pub(super) async fn readable(path: &Path) -> Result<SqliteConnection, StoreError
     match check_history(path, &mut connection).await? {
         History::Current => Ok(connection),
         History::None => Err(Failure::Foreign.at(path)),
+        History::Older if older == Older::Copy => {
+            drop(connection);
+            read_copy(path, None).await
+        }
         History::Older => {
             // Migrate through a writing connection, then read.
             drop(connection);
             match writable(path).await {
                 Err(error) if cannot_write(&error) => {
-                    read_copy(path, "its older schema cannot be brought up to date in").await
+                    read_copy(
+                        path,
+                        Some("its older schema cannot be brought up to date in"),
+                    )
+                    .await
                 }
                 migrated => {
                     migrated?.close().await.at(path)?;
@@ -126,9 +144,9 @@ fn cannot_write(error: &StoreError) -> bool {
     )
 }
 
-/// Reads a copy in a temporary folder, which is gone when it is open: for a database whose folder
-/// cannot be written, and that has to be before it can be read.
-async fn read_copy(path: &Path, why: &str) -> Result<SqliteConnection, StoreError> {
+/// Reads a copy in a temporary folder, which is gone when it is open: for a database that has to be
+/// written before it can be read, and must not be, or cannot be for the reason `why`.
+async fn read_copy(path: &Path, why: Option<&str>) -> Result<SqliteConnection, StoreError> {
     let folder = tempfile::tempdir().map_err(|error| cannot_open(path, &error))?;
     let copy = folder.path().join("copy.db");
     let copy_writable = |from: &Path, to: &Path| {
@@ -144,10 +162,12 @@ async fn read_copy(path: &Path, why: &str) -> Result<SqliteConnection, StoreErro
     });
     copied.map_err(|error| cannot_open(path, &error))?;
     let mut connection = writable(&copy).await?;
-    tracing::warn!(
-        "{}: {why} a folder that cannot be written: a copy is read, and the file stays as it is",
-        path.display()
-    );
+    if let Some(why) = why {
+        tracing::warn!(
+            "{}: {why} a folder that cannot be written: a copy is read, and the file stays as it is",
+            path.display()
+        );
+    }
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
         .execute(&mut connection)
         .await
@@ -181,6 +201,11 @@ pub(super) fn log_of(path: &Path) -> PathBuf {
 
 fn has_pending_log(path: &Path) -> bool {
     std::fs::metadata(log_of(path)).is_ok_and(|facts| facts.len() > 0)
+}
+
+fn not_regular() -> std::io::Error {
+    let why = "it is no regular file but a FIFO, socket or device";
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, why)
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> StoreError {
@@ -218,6 +243,8 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     }
     let links = match std::fs::metadata(path) {
         Ok(facts) if facts.is_file() => facts.nlink(),
+        // A folder has SQLite's own words.
+        Ok(facts) if !facts.is_dir() => return Err(cannot_open(path, &not_regular())),
         _ => 1,
     };
     if links > 1 {

@@ -54,7 +54,7 @@ const BASELINES: &str = "command, name, version, p50_us, p90_us, visits, referen
 /// One of them is no database of ours, newer, damaged, or cannot be written. Then nothing was taken over.
 pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
     // Brings it to our schema, where it is older.
-    let mut other = open::readable(from).await?;
+    let mut other = open::readable(from, open::Older::Migrate).await?;
     let fail = |error: sqlx::Error| StoreError::from_sqlx(into, &error);
     let copies = tempfile::tempdir().map_err(|error| fail(sqlx::Error::Io(error)))?;
     let copy = copies.path().join("other.db");

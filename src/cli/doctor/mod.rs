@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tuner_core::plan::PlanLaunch;
+use tuner_core::private;
 use tuner_core::units::counted;
 use tuner_device::DeviceSelector;
 use tuner_kernel::compile::{
@@ -115,7 +116,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut findings = nvrtc();
     findings.extend(gpu::findings());
     findings.extend([
-        program("git", "commits are recorded with results"),
+        program("git", "projects of kernels are kept with it"),
         program("python3", "baseline commands may need it"),
         database(&args.db)?,
         cache(),
@@ -316,14 +317,15 @@ fn cache() -> Finding {
         );
     };
     let probe = folder.join(format!(".doctor-{}", std::process::id()));
-    let writable = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&probe, "probe"));
+    let created = private::create_folder(&folder, &[]);
+    let writable = created.and_then(|_| private::write_file(&probe, &[b"probe"]));
     let _ = std::fs::remove_file(&probe);
     match writable {
         Ok(()) => Finding::ok("compile cache", folder.display().to_string()),
         Err(error) => Finding::missing(
             "compile cache",
             format!("{}: {error}", folder.display()),
-            "set TUNER_CACHE to a writable folder",
+            "set TUNER_CACHE to a writable folder of your own",
         ),
     }
 }

@@ -11,7 +11,8 @@ use super::terminal::Ticker;
 use super::{CliError, CommandResult, usage};
 use crate::exit;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use tuner_core::files;
 use tuner_core::record::{ConfigValues, TimingKind, Verdict, config_as_object};
 use tuner_engine::job::{Prepared, Request};
 use tuner_report::accept::{Finding, Rules};
@@ -249,7 +250,7 @@ fn rules(text: &str) -> Result<Rules, CliError> {
     let Some(path) = text.strip_prefix('@') else {
         return Ok(Rules::parse(text, "--accept")?);
     };
-    let content = std::fs::read_to_string(path)
+    let content = files::read_text(Path::new(path), files::MAX_TEXT_BYTES)
         .map_err(|error| usage(format!("--accept: {path}: cannot be read: {error}")))?;
     Ok(Rules::parse(&content, path)?)
 }

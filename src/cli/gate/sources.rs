@@ -7,6 +7,7 @@ use crate::cli::results::default_database;
 use crate::cli::{CliError, usage};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tuner_core::files;
 use tuner_core::record::{ConfigValues, LeaderboardRow, TimingKind};
 use tuner_engine::job::Prepared;
 use tuner_report::export;
@@ -127,7 +128,7 @@ fn shipped_file(
         }
     };
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(&path)
+    let text = files::read_text(&path, files::MAX_TEXT_BYTES)
         .map_err(|error| usage(format!("{shown}: cannot be read: {error}")))?;
     let entries = export::read_shipped(&text, &shown)?;
     let of_device: Vec<Shipped> = entries

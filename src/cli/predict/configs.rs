@@ -4,6 +4,7 @@ use super::Args;
 use crate::cli::{CliError, usage};
 use std::io::Read as _;
 use std::path::Path;
+use tuner_core::files;
 use tuner_core::record::{ConfigValues, assignments};
 use tuner_core::value::Value;
 use tuner_device::replay::Recording;
@@ -75,11 +76,12 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
     let mut text = String::new();
     if path.as_os_str() == "-" {
         std::io::stdin()
+            .take(files::MAX_RECORDING_BYTES)
             .read_to_string(&mut text)
             .map_err(|error| bad(&error))?;
         return Ok(text);
     }
-    std::fs::read_to_string(path).map_err(|error| match error.kind() {
+    files::read_text(path, files::MAX_RECORDING_BYTES).map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => bad(&"this is no text (UTF-8) but something else"),
         _ => bad(&format!(
             "{error}; name a CSV file whose first line names parameters, or a Kernel Tuner cache"

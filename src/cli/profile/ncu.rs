@@ -111,6 +111,7 @@ pub(super) fn profile(
     let own = std::env::current_exe()?;
     let mut command = Command::new(program);
     command
+        .env_remove("TUNER_TOKEN")
         .args([
             "--csv",
             "--page",

@@ -3,6 +3,7 @@
 use super::wire::{Bundle, BundleFile};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use tuner_core::files;
 use tuner_core::fill::Fill;
 use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::Kernel;
@@ -76,10 +77,11 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
         files: Vec::with_capacity(paths.len()),
     };
     for path in paths {
-        let content = std::fs::read(&path).map_err(|why| BundleError::File {
-            path: path.clone(),
-            why,
-        })?;
+        let content =
+            files::read(&path, files::MAX_RECORDING_BYTES).map_err(|why| BundleError::File {
+                path: path.clone(),
+                why,
+            })?;
         let hash = ContentHash::of([content.as_slice()]);
         bundle.files.push(BundleFile {
             path: below(&root, &path),
@@ -93,7 +95,7 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
 /// Refuses a search space that names its files or folders by their place on this machine.
 fn relative(kernel: &Kernel, paths: &[PathBuf]) -> Result<(), BundleError> {
     let space = absolute(&kernel.path);
-    let text = std::fs::read_to_string(&space).unwrap_or_default();
+    let text = files::read_text(&space, files::MAX_TEXT_BYTES).unwrap_or_default();
     let folders = kernel.spec.include.iter().map(|folder| absolute(folder));
     let others = paths.iter().filter(|path| **path != space).cloned();
     let mut named = others.chain(folders).map(|path| path.display().to_string());

@@ -45,7 +45,9 @@ pub enum LendError {
 impl From<JobError> for LendError {
     fn from(error: JobError) -> Self {
         match error {
-            JobError::Usage(text) | JobError::Device(text) => Self::Unusable(text),
+            JobError::Usage(text) | JobError::Device(text) | JobError::Input { text, .. } => {
+                Self::Unusable(text)
+            }
             other => Self::Here(other.to_string()),
         }
     }

@@ -28,7 +28,7 @@ use crate as engine;
 use crate::baseline::Baseline;
 use crate::cuda::CudaEvaluator;
 use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
-use crate::knowledge::Noted;
+use crate::knowledge::{KnowledgeError, Noted};
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
@@ -48,9 +48,10 @@ use tuner_core::record::DeviceKind;
 use tuner_device::worker::host::WorkerError;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_judge::timing::paired::DuelResult;
+use tuner_kernel::catalog::CatalogError;
 use tuner_kernel::declarations::DeclarationError;
 use tuner_search as evolve;
-use tuner_space::Config;
+use tuner_space::{Config, Diagnostics};
 use tuner_store::{RunId, Store, StoreError, StoredRun};
 
 /// Without a budget and a number of evaluations.
@@ -62,6 +63,14 @@ pub enum JobError {
     /// The asker's mistake; complete, with place and fix.
     #[error("{0}")]
     Usage(String),
+    /// A file that the request names is not what it should be.
+    #[error("{text}")]
+    Input {
+        /// The file.
+        file: String,
+        /// The reason, complete. It may quote the file, and is for users of this machine alone.
+        text: String,
+    },
     /// The GPU is not there, is held by others, or does not work; complete, with the fix.
     #[error("{0}")]
     Device(String),
@@ -71,6 +80,49 @@ pub enum JobError {
     /// The tuner itself failed.
     #[error(transparent)]
     Failed(#[from] anyhow::Error),
+}
+
+impl JobError {
+    /// The reason for clients over a network: quotes nothing of a file that is not what it should be.
+    #[must_use]
+    pub fn without_excerpts(&self) -> String {
+        match self {
+            Self::Input { file, .. } => format!(
+                "error: {file} cannot be read as what the request takes it for; the daemon's log has the \
+                 reason"
+            ),
+            Self::Usage(text) | Self::Device(text) => text.trim_end().to_owned(),
+            Self::Store(error) => error.to_string(),
+            Self::Failed(error) => format!("{error:#}"),
+        }
+    }
+}
+
+impl From<Diagnostics> for JobError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Input {
+            file: diagnostics.file().to_owned(),
+            text: diagnostics.to_string(),
+        }
+    }
+}
+
+impl From<CatalogError> for JobError {
+    fn from(error: CatalogError) -> Self {
+        match error {
+            CatalogError::Invalid(diagnostics) => (*diagnostics).into(),
+            other => Self::Usage(other.to_string()),
+        }
+    }
+}
+
+impl From<KnowledgeError> for JobError {
+    fn from(error: KnowledgeError) -> Self {
+        Self::Input {
+            file: error.path.clone(),
+            text: format!("error: {error}"),
+        }
+    }
 }
 
 impl From<DeclarationError> for JobError {

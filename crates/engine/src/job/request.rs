@@ -3,7 +3,6 @@
 use super::{JobError, Jobs, usage};
 use crate::{Limits, parse_budget, parse_share};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
 use tuner_core::objective::Objectives;
 use tuner_device::DeviceSelector;
 use tuner_search as evolve;
@@ -13,15 +12,23 @@ use tuner_search as evolve;
 const CONVERGED: std::ops::RangeInclusive<f64> = 0.01..=0.2;
 
 /// What is asked for, in the words of `tuner run`.
+///
+/// `P` is the type of every text that may name a file. It is `String` where the asker is a user of
+/// this machine. A request of a client has a type that cannot be opened, so that each such field
+/// passes the check of its paths before a run can be made of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+#[serde(bound(deserialize = "P: Deserialize<'de> + From<&'static str>"))]
+#[schema(as = Request)]
+pub struct Request<P = String> {
     /// Kernels by name, or files; empty: all in `search_spaces/`.
-    #[serde(default)]
-    pub kernels: Vec<String>,
+    #[serde(default = "Vec::new")]
+    #[schema(value_type = Vec<String>)]
+    pub kernels: Vec<P>,
     /// `auto`, `cuda`, `cuda:N`, `vgpu:NAME` or `replay:FILE`.
     #[serde(default = "auto")]
-    pub device: String,
+    #[schema(value_type = String)]
+    pub device: P,
     /// Only these problems; empty: all.
     #[serde(default)]
     pub problems: Vec<String>,
@@ -56,16 +63,16 @@ pub struct Request {
     #[serde(default)]
     pub no_baseline: bool,
     /// Files whose results the search knows beforehand, beside those of the database.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
-    pub knowledge: Vec<PathBuf>,
+    pub knowledge: Vec<P>,
     /// The search knows nothing beforehand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_knowledge: bool,
 }
 
-fn auto() -> String {
-    "auto".to_owned()
+fn auto<P: From<&'static str>>() -> P {
+    "auto".into()
 }
 
 fn one() -> u64 {
@@ -94,6 +101,35 @@ impl Default for Request {
 }
 
 impl Request {
+    /// Checks all words that need neither the device nor a file.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn check(&self) -> Result<(), JobError> {
+        let selector = self.selector()?;
+        self.limits()?;
+        self.strategy()?;
+        self.objectives()?;
+        match self.prior.as_deref() {
+            None => {}
+            Some("vgpu") if matches!(selector, DeviceSelector::Replay(_)) => {
+                return Err(usage(
+                    "--prior needs a kernel to compile, and a recorded file has none; leave it out",
+                ));
+            }
+            Some("vgpu") => {}
+            Some(other) => {
+                return Err(usage(format!(
+                    "no prior is called `{other}`; type --prior vgpu"
+                )));
+            }
+        }
+        if !self.knowledge.is_empty() {
+            self.guided("takes no knowledge", "--knowledge")?;
+        }
+        Ok(())
+    }
+
     /// The device.
     ///
     /// # Errors

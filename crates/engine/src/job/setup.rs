@@ -24,10 +24,8 @@ use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
 
 /// See [`Prepared::new`].
 pub(super) fn prepare(request: &Request, folder: &Path) -> Result<Prepared, JobError> {
-    let selector = request.selector()?;
-    request.limits()?;
-    request.strategy()?;
-    match selector {
+    request.check()?;
+    match request.selector()? {
         DeviceSelector::Replay(ref path) => replay(request, path, None),
         DeviceSelector::Cuda(ordinal) => super::cuda::prepare(request, folder, &[ordinal]),
         DeviceSelector::CudaSeveral(ref all) => super::cuda::prepare(request, folder, all),
@@ -58,20 +56,18 @@ pub(super) fn resolved(selector: DeviceSelector) -> DeviceSelector {
 /// # Errors
 /// What is wrong with the request's words, kernels or recording.
 pub fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
-    let selector = request.selector()?;
-    request.limits()?;
-    request.strategy()?;
+    request.check()?;
     let mut absolute = request.clone();
-    absolute.knowledge = request.knowledge.iter().map(|file| real(file)).collect();
-    if let DeviceSelector::Replay(file) = selector {
-        let recording =
-            Recording::load(&file).map_err(|error| JobError::Usage(error.to_string()))?;
+    let knowledge = request.knowledge.iter();
+    let knowledge = knowledge.map(|file| real(Path::new(file)).to_string_lossy().into_owned());
+    absolute.knowledge = knowledge.collect();
+    if let DeviceSelector::Replay(file) = request.selector()? {
+        let recording = Recording::load(&file)?;
         named_as_recorded(request, &recording)?;
         absolute.device = DeviceSelector::Replay(real(&file)).to_string();
         return Ok(absolute);
     }
-    let kernels = catalog::resolve(&request.kernels, folder)
-        .map_err(|error| JobError::Usage(error.to_string()))?;
+    let kernels = catalog::resolve(&request.kernels, folder)?;
     tasks::known(&kernels, &request.problems)?;
     let files = kernels.iter().map(|kernel| real(&kernel.path));
     let texts = files.map(|path| path.to_string_lossy().into_owned());
@@ -145,8 +141,7 @@ impl Planned {
         facts: &DeviceFacts,
         compiler: &Compiler,
     ) -> Result<Self, JobError> {
-        let kernels = catalog::resolve(&request.kernels, folder)
-            .map_err(|error| JobError::Usage(error.to_string()))?;
+        let kernels = catalog::resolve(&request.kernels, folder)?;
         let limits = facts
             .limits
             .ok_or_else(|| usage(format!("{} has no known limits", facts.name)))?;
@@ -199,14 +194,8 @@ fn prior(
     facts: &DeviceFacts,
     limits: &DeviceLimits,
 ) -> Result<Option<Arc<Prior>>, JobError> {
-    match request.prior.as_deref() {
-        None => return Ok(None),
-        Some("vgpu") => {}
-        Some(other) => {
-            return Err(usage(format!(
-                "no prior is called `{other}`; type --prior vgpu"
-            )));
-        }
+    if request.prior.is_none() {
+        return Ok(None);
     }
     let arch = like(&facts.name, limits).ok_or_else(|| {
         usage(format!(
@@ -240,13 +229,7 @@ pub(super) fn replay(
     path: &Path,
     fleet: Option<Arc<dyn Fleet>>,
 ) -> Result<Prepared, JobError> {
-    if request.prior.is_some() {
-        return Err(usage(
-            "--prior needs a kernel to compile, and a recorded file has none; leave it out",
-        ));
-    }
-    let recording =
-        Arc::new(Recording::load(path).map_err(|error| JobError::Usage(error.to_string()))?);
+    let recording = Arc::new(Recording::load(path)?);
     named_as_recorded(request, &recording)?;
     let evaluator = Arc::new(ReplayEvaluator::new(Arc::clone(&recording)));
     let device = DeviceStart {
@@ -321,9 +304,6 @@ pub(super) fn assemble(
     notes: Vec<String>,
 ) -> Result<Prepared, JobError> {
     let limits = request.limits()?;
-    if !request.knowledge.is_empty() {
-        request.guided("takes no knowledge", "--knowledge")?;
-    }
     let plan = Plan {
         id: None,
         tasks,
@@ -347,7 +327,8 @@ pub(super) fn assemble(
         strategy_given: request.strategy.is_some(),
         jobs: request.jobs,
         baselines: Vec::new(),
-        knowledge: (!request.no_knowledge).then(|| request.knowledge.clone()),
+        knowledge: (!request.no_knowledge)
+            .then(|| request.knowledge.iter().map(PathBuf::from).collect()),
         noted: None,
         foreseen: Vec::new(),
         notes,

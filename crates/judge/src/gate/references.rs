@@ -8,9 +8,9 @@ use super::naive::Naive;
 pub use super::oracle::kept::Progress;
 use super::oracle::kept::{Means, keeping};
 use super::oracle::{self, Oracle, OracleError, Tensor};
-pub use crate::folder::Folder;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use tuner_core::cache::CacheFolder;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, Role};
 use tuner_core::units::ContentHash;
@@ -73,7 +73,7 @@ impl References {
 
     /// The same, with float64 results that took long kept in a folder.
     #[must_use]
-    pub fn on_disk(mut self, folder: Folder) -> Self {
+    pub fn on_disk(mut self, folder: Arc<CacheFolder>) -> Self {
         self.means.folder = Some(folder);
         self
     }

@@ -12,7 +12,8 @@ use tuner_core::files;
 /// names is read.
 ///
 /// # Errors
-/// A file that cannot be read, or two files that are included by the same name.
+/// A file that cannot be read, one outside [`include_roots`], or two files that are included by the
+/// same name.
 pub(crate) fn load_template(
     path: &Path,
     include_dirs: &[PathBuf],
@@ -48,11 +49,27 @@ fn headers_of(
     let mut loader = Loader {
         include_dirs,
         macros,
+        roots: include_roots(path, include_dirs),
         headers: Vec::new(),
     };
     loader.add_includes(text, path)?;
     let headers = loader.headers.into_iter();
     Ok(headers.map(|(header, _)| header).collect())
+}
+
+/// The folders, links followed, whose files a template may include: its own, those that the search
+/// space names, and the folder `templates` of the project, which is that beside `search_spaces`.
+/// A template may come from a stranger, and messages quote what does not compile.
+fn include_roots(template: &Path, include_dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let template = std::path::absolute(template).unwrap_or_else(|_| template.to_owned());
+    let shared = template.ancestors().find(|folder| {
+        folder.ends_with(TEMPLATES) && folder.with_file_name(super::SPACES).is_dir()
+    });
+    let folders = template.parent().into_iter().chain(shared);
+    let folders = folders.chain(include_dirs.iter().map(PathBuf::as_path));
+    // A folder that is yet to be made is known by its path alone.
+    let real = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| absolute(folder));
+    folders.map(real).collect()
 }
 
 /// Reads a text file.
@@ -84,9 +101,14 @@ pub(super) fn read_text(path: &Path, what: &'static str) -> Result<String, Catal
     })
 }
 
+/// Name of the folder of a project's templates.
+const TEMPLATES: &str = "templates";
+
 struct Loader<'a> {
     include_dirs: &'a [PathBuf],
     macros: &'a Macros,
+    /// See [`include_roots`].
+    roots: Vec<PathBuf>,
     /// What has been read, with its real path.
     headers: Vec<(Header, PathBuf)>,
 }
@@ -105,6 +127,13 @@ impl Loader<'_> {
                 continue;
             };
             let real = found.canonicalize().unwrap_or_else(|_| found.clone());
+            if !self.roots.iter().any(|root| real.starts_with(root)) {
+                return Err(CatalogError::OutsideInclude {
+                    including: shown(including),
+                    spelled,
+                    found: shown(&real),
+                });
+            }
             if let Some((_, other)) = self
                 .headers
                 .iter()

@@ -51,6 +51,21 @@ pub enum CatalogError {
         /// The other.
         second: String,
     },
+    /// A file outside the folders whose headers a template may include.
+    #[error(
+        "error: {including} includes \"{spelled}\", which is {found}: outside the template's folder and \
+         the folders of the search space's `compile`\n\
+         help: write `compile: {{ include: [FOLDER] }}` with the folder of that file, or copy it beside \
+         the template"
+    )]
+    OutsideInclude {
+        /// The file with the directive.
+        including: String,
+        /// The name in the directive.
+        spelled: String,
+        /// The file, links followed.
+        found: String,
+    },
     /// A search space is wrong, or its template overrides it.
     #[error("{0}")]
     Invalid(Box<Diagnostics>),

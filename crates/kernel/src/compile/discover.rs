@@ -41,14 +41,18 @@ pub(super) fn variable(name: &str) -> Option<PathBuf> {
     value.map(PathBuf::from)
 }
 
+/// The same where the path is absolute: the XDG Base Directory Specification has others ignored.
+pub(super) fn absolute_variable(name: &str) -> Option<PathBuf> {
+    variable(name).filter(|path| path.is_absolute())
+}
+
 /// Where `make nvrtc` puts NVRTC, and where a program finds it that was installed away from the
 /// project: `tuner/cuda` in the user's data folder (XDG Base Directory Specification). `None` where
 /// neither `XDG_DATA_HOME` nor `HOME` says where that is.
 #[must_use]
 fn user_folder() -> Option<PathBuf> {
-    // The specification has relative paths ignored.
-    let set = |name: &str| variable(name).filter(|path| path.is_absolute());
-    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
+    let home = || Some(absolute_variable("HOME")?.join(".local/share"));
+    let data = absolute_variable("XDG_DATA_HOME").or_else(home);
     data.map(|data| data.join("tuner/cuda"))
 }
 

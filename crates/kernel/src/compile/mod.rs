@@ -21,6 +21,7 @@ mod probe;
 mod ptx_only;
 mod render;
 mod resources;
+mod sandbox;
 mod template;
 mod worker;
 

@@ -9,6 +9,7 @@ use super::image::{RawResult, RawStatus, restore_paths};
 use super::nvrtc::Nvrtc;
 use super::options;
 use super::resources::{ASSEMBLER, shortened, with_source_lines};
+use super::sandbox::{header_folders, run_confined, writes_file};
 use super::template::Header;
 use rustix::process::{Resource, Rlimit};
 use serde::{Deserialize, Serialize};
@@ -48,46 +49,49 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
     let started = Instant::now();
     let mut headers = request.headers.clone();
     headers.extend(host_headers::beside(&request.headers));
-    let result = nvrtc.compile(
-        &request.text,
-        PARAMETER_BLOCK,
-        &headers,
-        &request.options,
-        &request.expressions,
-    );
+    if let Some(option) = writes_file(&request.options) {
+        let log = format!("error: the option `{option}` writes a file; take it out of `compile`");
+        return RawResult::new(RawStatus::Refused, log);
+    }
+    let mut readable = header_folders(&request.options);
+    readable.extend(nvrtc.library.parent().map(Path::to_owned));
+    let result = run_confined(&readable, || {
+        nvrtc.compile(
+            &request.text,
+            PARAMETER_BLOCK,
+            &headers,
+            &request.options,
+            &request.expressions,
+        )
+    });
     let mut result = match result {
-        Ok(result) => result,
-        Err(error) => return RawResult::new(RawStatus::Broken, error.to_string()),
+        Ok(Ok(result)) => result,
+        Ok(Err(error)) => return RawResult::new(RawStatus::Broken, error.to_string()),
+        Err(error) => {
+            let why = format!("the compiler cannot be confined to the folders of headers: {error}");
+            return RawResult::new(RawStatus::Broken, why);
+        }
     };
     if result.head.status == RawStatus::Refused && result.head.log.contains(ASSEMBLER) {
-        result.head.log = located(nvrtc, request, &headers, folder, &result.head.log);
+        let again = |options: &[String]| {
+            let (text, expressions) = (&request.text, &request.expressions);
+            run_confined(&readable, || {
+                nvrtc.compile(text, PARAMETER_BLOCK, &headers, options, expressions)
+            })
+        };
+        let target = options::target("", &request.options);
+        if let Ok(Ok(front)) = again(&options::front_end(&request.options, target)) {
+            let ptx = String::from_utf8_lossy(&front.ptx);
+            let ptx = restore_paths(&ptx, &request.names, folder);
+            // The front end gives the PTX that the assembler speaks of.
+            result.head.log = with_source_lines(&result.head.log, &ptx);
+        }
     }
     let ptx = String::from_utf8_lossy(&result.ptx);
     result.ptx = restore_paths(&ptx, &request.names, folder).into_bytes();
     result.head.log = shortened(result.head.log);
     result.head.compile_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     result
-}
-
-/// The log of a source that the assembler refuses, with the source's lines: the front end gives the PTX
-/// that the assembler speaks of.
-fn located(
-    nvrtc: &Nvrtc,
-    request: &Request,
-    headers: &[Header],
-    folder: &Path,
-    log: &str,
-) -> String {
-    let target = options::target("", &request.options);
-    let options = options::front_end(&request.options, target);
-    let (text, expressions) = (&request.text, &request.expressions);
-    match nvrtc.compile(text, PARAMETER_BLOCK, headers, &options, expressions) {
-        Ok(result) => {
-            let ptx = String::from_utf8_lossy(&result.ptx);
-            with_source_lines(log, &restore_paths(&ptx, &request.names, folder))
-        }
-        Err(_) => log.to_owned(),
-    }
 }
 
 /// The body of `tuner compile-worker`: serves requests until its standard input closes.

@@ -8,19 +8,27 @@ use utoipa::openapi::{
 };
 
 /// What the layers around all paths answer: a status and when.
-const COMMON: [(&str, &str); 6] = [
+const COMMON: [(&str, &str); 7] = [
     ("400", "A parameter or header is wrong"),
     ("401", "The daemon has a token, and it was not shown"),
     ("403", "A page of another origin asks"),
     ("408", "No answer within a minute"),
     ("421", "`Host` is not this machine"),
+    ("500", "A defect of the daemon; its log says more"),
     ("503", "The database does not answer"),
 ];
 
 /// Adds the common answers, and gives each problem its media type.
 pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     for item in document.paths.paths.values_mut() {
-        for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+        let operations = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.delete,
+            &mut item.patch,
+        ];
+        for operation in operations.into_iter().flatten() {
             complete_operation(operation);
         }
     }

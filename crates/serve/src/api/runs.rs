@@ -1,6 +1,7 @@
 //! Runs: list, submit, follow, stop.
 
 use super::super::app::{App, run_view};
+use super::super::confine::ClientText;
 use super::super::problem::{Body, Path, Problem, Query};
 use super::super::view::{NoteView, RunList, RunView, Stopping, Submitted};
 use super::super::{confine, stream};
@@ -107,14 +108,15 @@ fn without_curves(mut view: RunView) -> RunView {
               (status = 429, body = Problem, description = "The queue is full")))]
 pub(super) async fn submit(
     State(app): State<Arc<App>>,
-    Body(request): Body<Request>,
+    Body(request): Body<Request<ClientText>>,
 ) -> Result<Response, Problem> {
     let folders = app.settings.folders.clone();
     let confined =
-        tokio::task::spawn_blocking(move || confine::confine(&request, &folders)).await??;
+        tokio::task::spawn_blocking(move || confine::confine(request, &folders)).await??;
     let job = NewJob {
-        device: tuner_engine::job::device_key(&confined)
-            .map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string()))?,
+        device: tuner_engine::job::device_key(&confined).map_err(|error| {
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.without_excerpts())
+        })?,
         request: serde_json::to_string(&confined).unwrap_or_default(),
         folder: None,
     };

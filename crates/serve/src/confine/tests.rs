@@ -17,7 +17,7 @@ fn only_files_in_the_folders_are_found_whatever_the_spelling() {
         "../kernels/in.json",
         inside.to_str().unwrap(),
     ] {
-        assert_eq!(within(name, &folders).unwrap(), inside, "{name}");
+        assert_eq!(find_within(name, &folders).unwrap(), inside, "{name}");
     }
     let secret = root.join("secret.json");
     for name in [
@@ -31,7 +31,92 @@ fn only_files_in_the_folders_are_found_whatever_the_spelling() {
         "in.json/../../secret.json",
         "in\0.json",
     ] {
-        let error = within(name, &folders).unwrap_err();
+        let error = find_within(name, &folders).unwrap_err();
         assert!(error.detail.contains("--kernels DIR"), "{name}: {error:?}");
+    }
+}
+
+/// A folder `kernels` with a recording and a search space that are none, and a file beside it.
+fn offered() -> (tempfile::TempDir, [PathBuf; 1]) {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().canonicalize().unwrap().join("kernels");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("data.csv"), "tile,time\n1,2\n").unwrap();
+    std::fs::write(folder.join("keys.yaml"), "password: hunter2\n").unwrap();
+    std::fs::write(root.path().join("secret.csv"), "TUNER_TOKEN=hunter2\n").unwrap();
+    (root, [folder])
+}
+
+fn refusal(body: &str, folders: &[PathBuf]) -> String {
+    let request = serde_json::from_str(body).unwrap();
+    confine(request, folders).unwrap_err().detail
+}
+
+#[test]
+fn knowledge_is_a_file_of_the_folders() {
+    let (root, folders) = offered();
+    let secret = root.path().join("secret.csv");
+    let link = folders[0].join("link.csv");
+    std::os::unix::fs::symlink(&secret, link).unwrap();
+    for name in [
+        "/proc/self/environ",
+        "/etc/shadow",
+        "../secret.csv",
+        "link.csv",
+        ".",
+        secret.to_str().unwrap(),
+    ] {
+        let body = format!(r#"{{"device":"replay:data.csv","knowledge":["{name}"]}}"#);
+        let detail = refusal(&body, &folders);
+        assert!(detail.contains("--kernels DIR"), "{name}: {detail}");
+    }
+    let body = r#"{"device":"replay:data.csv","knowledge":["data.csv"],"strategy":"evolve"}"#;
+    let confined = confine(serde_json::from_str(body).unwrap(), &folders).unwrap();
+    let data = folders[0].join("data.csv");
+    assert_eq!(confined.knowledge, [data.to_str().unwrap()]);
+    assert_eq!(confined.device, format!("replay:{}", data.display()));
+}
+
+#[test]
+fn nothing_of_a_file_that_is_no_search_space_is_quoted() {
+    let (_root, folders) = offered();
+    for body in [
+        r#"{"kernels":["keys"]}"#,
+        r#"{"kernels":["./keys.yaml"]}"#,
+        "{}",
+    ] {
+        let detail = refusal(body, &folders);
+        assert!(detail.contains("cannot be read"), "{detail}");
+        assert!(
+            !detail.contains("password") && !detail.contains("hunter2"),
+            "{detail}"
+        );
+    }
+}
+
+#[test]
+fn what_can_never_be_carried_out_is_refused() {
+    let (_root, folders) = offered();
+    for (body, why) in [
+        (
+            r#"{"device":"replay:data.csv","objective":"time,colour"}"#,
+            "--objective",
+        ),
+        (
+            r#"{"device":"replay:data.csv","objective":"time,registers"}"#,
+            "registers",
+        ),
+        (r#"{"device":"replay:data.csv","prior":"oracle"}"#, "prior"),
+        (
+            r#"{"device":"replay:data.csv","until_converged":"90%"}"#,
+            "--until-converged",
+        ),
+        (
+            r#"{"device":"replay:data.csv","knowledge":["data.csv"],"strategy":"random"}"#,
+            "knowledge",
+        ),
+    ] {
+        let detail = refusal(body, &folders);
+        assert!(detail.contains(why), "{body}: {detail}");
     }
 }

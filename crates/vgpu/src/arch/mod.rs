@@ -146,7 +146,7 @@ pub fn use_folder(folder: &Path) -> Result<(), TableError> {
     let mut all = built_in();
     for path in files {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(&path).map_err(|error| TableError {
+        let text = read_table(&path).map_err(|error| TableError {
             file: name.clone(),
             line: 0,
             column: 0,
@@ -159,6 +159,20 @@ pub fn use_folder(folder: &Path) -> Result<(), TableError> {
     // Whoever asked first has decided; a second folder changes nothing.
     _ = ALL.set(all);
     Ok(())
+}
+
+/// Largest table that is read, bytes; ours have some 5,000.
+const MAX_TABLE_BYTES: u64 = 1 << 20;
+
+/// The text of a table: a regular file of sane size.
+fn read_table(path: &Path) -> std::io::Result<String> {
+    let facts = std::fs::metadata(path)?;
+    if !facts.is_file() || facts.len() > MAX_TABLE_BYTES {
+        return Err(std::io::Error::other(
+            "it is no regular file of at most 1 MiB",
+        ));
+    }
+    std::fs::read_to_string(path)
 }
 
 impl Arch {

@@ -5,8 +5,9 @@ use crate::step::Step;
 use crate::worker::protocol::Response;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use tuner_core::cache::CacheFolder;
 use tuner_core::panics::lock;
-use tuner_judge::gate::references::{Folder, References};
+use tuner_judge::gate::references::References;
 use tuner_kernel::compile::DiskCache;
 use tuner_process::{Replies, free_memory};
 
@@ -34,7 +35,10 @@ pub(super) fn references(replies: &Replies) -> References {
         }
     }));
     match DiskCache::default_folder() {
-        Some(folder) => references.on_disk(Folder::new(folder.join("oracles"), DISK_BYTES)),
+        Some(folder) => {
+            let oracles = CacheFolder::new(folder, "oracles", DISK_BYTES);
+            references.on_disk(Arc::new(oracles))
+        }
         None => references,
     }
 }

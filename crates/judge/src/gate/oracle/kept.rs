@@ -2,10 +2,10 @@
 //! compared with the same elements over and over.
 
 use super::{Expected, Oracle};
-use crate::folder::Folder;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tuner_core::cache::CacheFolder;
 use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 
@@ -16,7 +16,7 @@ pub type Progress = Arc<dyn Fn() + Send + Sync>;
 #[derive(Clone, Default)]
 pub(crate) struct Means {
     /// Answers that cost much are kept here from one process to the next.
-    pub(crate) folder: Option<Folder>,
+    pub(crate) folder: Option<Arc<CacheFolder>>,
     /// Told while the oracle works.
     pub(crate) progress: Option<Progress>,
     /// Bytes of answers that one oracle keeps in memory.
@@ -143,13 +143,13 @@ impl Oracle for Kept {
             let name = format!("{} {output} {start} {count}", self.identity);
             ContentHash::of([name.as_bytes()])
         };
-        let stored = folder.and_then(|folder| decoded(&folder.read(&key())?, count));
+        let stored = folder.and_then(|folder| decoded(&folder.load(&key())?, count));
         let all = match stored {
             Some(stored) => stored,
             None => {
                 let all = self.work_out(output, start, count);
                 if let Some(folder) = folder {
-                    folder.write(&key(), &encoded(&all));
+                    folder.store(&key(), &encoded(&all));
                 }
                 all
             }

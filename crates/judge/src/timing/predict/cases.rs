@@ -4,16 +4,20 @@ use gpu_model::Withheld;
 use std::io;
 use std::path::{Path, PathBuf};
 use tuner_core::plan::{Plan, PlanLaunch};
+use tuner_core::private;
 use tuner_core::units::ContentHash;
 use vgpu::Arch;
 
 /// Cases kept at most: what goes wrong in one of them does in most.
 const MAX_CASES: usize = 100;
 
-/// Writes PTX, machine code and what was launched into a folder of their own in `folder`, named by
-/// their content; gives its path.
+/// Name of the folder of cases in the user's folder of caches.
+const FOLDER: &str = "cases";
+
+/// Writes PTX, machine code and what was launched into a folder of their own in `cases`, which is in
+/// the folder `caches`, named by their content; gives its path.
 pub(super) fn keep(
-    folder: &Path,
+    caches: &Path,
     arch: &Arch,
     plan: &Plan,
     launch: &PlanLaunch,
@@ -33,18 +37,18 @@ pub(super) fn keep(
     let text = format!("{case:#}\n");
     let content = [plan.code.ptx.as_bytes(), &plan.code.cubin, text.as_bytes()];
     let name = ContentHash::of(content);
-    let path = folder.join(name.as_str().get(..16).unwrap_or_default());
-    if path.join("case.json").exists() {
-        return Ok(path);
+    let name = name.as_str().get(..16).unwrap_or_default();
+    let folder = private::create_folder(caches, &[FOLDER])?;
+    if folder.join(name).join("case.json").exists() {
+        return Ok(folder.join(name));
     }
-    std::fs::create_dir_all(folder)?;
-    if std::fs::read_dir(folder)?.count() >= MAX_CASES {
+    if std::fs::read_dir(&folder)?.count() >= MAX_CASES {
         let full = format!("it holds {MAX_CASES} cases already; remove some");
         return Err(io::Error::other(full));
     }
-    std::fs::create_dir_all(&path)?;
-    std::fs::write(path.join("kernel.ptx"), plan.code.ptx.as_bytes())?;
-    std::fs::write(path.join("kernel.cubin"), &plan.code.cubin)?;
-    std::fs::write(path.join("case.json"), text)?;
+    let path = private::create_folder(caches, &[FOLDER, name])?;
+    private::write_file(&path.join("kernel.ptx"), &[plan.code.ptx.as_bytes()])?;
+    private::write_file(&path.join("kernel.cubin"), &[&plan.code.cubin])?;
+    private::write_file(&path.join("case.json"), &[text.as_bytes()])?;
     Ok(path)
 }

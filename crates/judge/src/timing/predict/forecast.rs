@@ -54,7 +54,8 @@ pub struct Forecaster {
     arch: &'static Arch,
     memory_bytes: u64,
     prepared: Option<Prepared>,
-    cases: Option<PathBuf>,
+    /// The folder of caches, where cases are kept too.
+    caches: Option<PathBuf>,
     kept: Option<Kept>,
 }
 
@@ -116,7 +117,7 @@ impl Forecaster {
             arch,
             memory_bytes,
             prepared: None,
-            cases: None,
+            caches: None,
             kept: None,
         }
     }
@@ -125,9 +126,8 @@ impl Forecaster {
     /// folder, which need not exist.
     #[must_use]
     pub fn keeping(mut self, folder: Option<PathBuf>) -> Self {
-        let predictions = folder.as_ref().map(|folder| folder.join("predictions"));
-        self.kept = predictions.and_then(Kept::new);
-        self.cases = folder.map(|folder| folder.join("cases"));
+        self.kept = folder.clone().and_then(Kept::new);
+        self.caches = folder;
         self
     }
 
@@ -179,7 +179,7 @@ impl Forecaster {
     /// Why there is no prediction; a case in which the two levels differ is kept.
     fn withheld(&self, plan: &Plan, launch: &PlanLaunch, why: &Withheld) -> Judgement {
         let mut detail = format!("prediction not available: {why}");
-        if let (Withheld::Differs { .. }, Some(folder)) = (why, &self.cases) {
+        if let (Withheld::Differs { .. }, Some(folder)) = (why, &self.caches) {
             detail.push_str("; ");
             detail.push_str(&match keep(folder, self.arch, plan, launch, why) {
                 Ok(case) => format!("the case is kept in {}", case.display()),

@@ -99,3 +99,45 @@ fn every_file_that_a_macro_may_name_is_read_and_a_byte_order_mark_is_no_text() {
     );
     assert!(read.text.starts_with("#ifndef"), "{:?}", read.text);
 }
+
+#[test]
+fn only_files_of_the_template_and_of_named_folders_are_included() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    std::fs::create_dir(root.join("search_spaces")).unwrap();
+    write(root, "secret.h", "hunter2\n");
+    write(root, "templates/common.cuh", "");
+    write(root, "named/named.cuh", "");
+    let secret = root.join("secret.h").display().to_string();
+    let kernel = write(root, "templates/k/kernel.cu", "");
+    std::os::unix::fs::symlink(&secret, root.join("templates/k/link.h")).unwrap();
+    write(
+        root,
+        "templates/k/nested.cuh",
+        "#include \"../../secret.h\"\n",
+    );
+    for (directive, right) in [
+        ("\"../common.cuh\"", true),
+        ("\"../../named/named.cuh\"", true),
+        ("\"../../secret.h\"", false),
+        ("\"link.h\"", false),
+        ("\"nested.cuh\"", false),
+        ("<../secret.h>", false),
+        (&format!("\"{secret}\""), false),
+        ("\"/etc/passwd\"", false),
+        ("</etc/passwd>", false),
+    ] {
+        write(
+            root,
+            "templates/k/kernel.cu",
+            &format!("#include {directive}\n"),
+        );
+        let read = load_template(&kernel, &[root.join("named")], &Macros::new());
+        assert_eq!(read.is_ok(), right, "{directive}");
+        if let Err(error) = read {
+            let text = error.to_string();
+            assert!(text.contains("compile: { include"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+}

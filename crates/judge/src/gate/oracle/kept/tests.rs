@@ -38,7 +38,7 @@ impl Oracle for Counting {
     }
 }
 
-fn means(folder: Option<Folder>, progress: Option<Progress>) -> Means {
+fn means(folder: Option<Arc<CacheFolder>>, progress: Option<Progress>) -> Means {
     Means {
         folder,
         progress,
@@ -70,7 +70,11 @@ fn tiles_are_remembered_and_shared_by_ranges_that_overlap() {
 #[test]
 fn what_costs_much_is_read_from_disk_by_the_next_process() {
     let folder = tempfile::tempdir().unwrap();
-    let folder = Some(Folder::new(folder.path().to_owned(), 1 << 20));
+    let folder = Some(Arc::new(CacheFolder::new(
+        folder.path().to_owned(),
+        "oracles",
+        1 << 20,
+    )));
     let first = Arc::new(Counting::default());
     let told = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&told);

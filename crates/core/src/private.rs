@@ -1,0 +1,119 @@
+//! Folders and files of one user. What others may have put there is not read, and nothing is written
+//! where a link of theirs may lead.
+
+use std::fs::{DirBuilder, File, Metadata};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Permission bits by which others than the owner may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Checks that a folder and each of the folders `below` it is no link, belongs to this user and can
+/// be written by no other. Returns the path of the last.
+///
+/// # Errors
+/// `NotFound` for a folder that does not exist, `PermissionDenied` with the reason for one that others
+/// control.
+pub fn check_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
+    let mut folder = root.to_owned();
+    check_owner(&folder, &std::fs::symlink_metadata(&folder)?)?;
+    for name in below {
+        folder.push(name);
+        check_owner(&folder, &std::fs::symlink_metadata(&folder)?)?;
+    }
+    Ok(folder)
+}
+
+/// Creates what is missing of a folder and of those `below` it, for this user alone, and checks all
+/// of them.
+///
+/// # Errors
+/// As [`check_folder`], and those of creating.
+pub fn create_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(root)?;
+    let mut folder = root.to_owned();
+    for depth in 0..=below.len() {
+        folder = check_folder(root, below.get(..depth).unwrap_or_default())?;
+        if let Some(name) = below.get(depth) {
+            builder.create(folder.join(name))?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Opens a regular file of this user that no other can write, without following a link.
+///
+/// # Errors
+/// Those of opening, and `PermissionDenied` with the reason for another file.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        return Err(refuse(path, "is not a regular file"));
+    }
+    check_rights(path, &facts, user())?;
+    Ok(file)
+}
+
+/// Writes a file that appears whole, for this user alone; one that exists is replaced.
+///
+/// # Errors
+/// Those of writing.
+pub fn write_file(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id());
+    let temporary = path.with_file_name(name);
+    // A dead process of the same id may have left one behind.
+    let _ = std::fs::remove_file(&temporary);
+    let mut options = File::options();
+    let written = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)
+        .and_then(|mut file| parts.iter().try_for_each(|part| file.write_all(part)))
+        .and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// First characters of the names of files that are not complete.
+pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
+
+fn check_owner(path: &Path, facts: &Metadata) -> io::Result<()> {
+    if !facts.is_dir() {
+        return Err(refuse(path, "is a link or a file, not a folder"));
+    }
+    check_rights(path, facts, user())
+}
+
+/// Id of the user with whose rights this process works.
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+fn check_rights(path: &Path, facts: &Metadata, user: u32) -> io::Result<()> {
+    if facts.uid() != user {
+        return Err(refuse(path, "belongs to another user"));
+    }
+    if facts.mode() & WRITABLE_BY_OTHERS != 0 {
+        return Err(refuse(path, "can be written by other users (chmod go-w)"));
+    }
+    Ok(())
+}
+
+fn refuse(path: &Path, why: &str) -> io::Error {
+    let text = format!("{} {why}", path.display());
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Keeps the compiler to the folders of headers.
+//!
+//! A template may come from a stranger. However it spells the name of a file (macros, pasted tokens,
+//! `#embed`, options that name files), what NVRTC cannot open can neither enter the diagnostics nor the
+//! code, and nothing can be written. Linux keeps a thread to folders since 5.13 (Landlock); on older
+//! kernels the check of the names in directives is all there is.
+
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus, path_beneath_rules,
+};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Stack of the thread that compiles, bytes: templates nest deeper than a thread's usual 2 MiB.
+const STACK_BYTES: usize = 32 << 20;
+/// Spellings of the option that names a folder of headers.
+const FOLDER_OPTIONS: [&str; 2] = ["-I", "--include-path"];
+
+/// Runs `work` in a thread that can read files of these folders and no others, and write none.
+///
+/// # Errors
+/// The thread cannot be started, or not be confined though the system can confine threads.
+pub(super) fn run_confined<T: Send>(
+    folders: &[PathBuf],
+    work: impl FnOnce() -> T + Send,
+) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("compile".to_owned())
+            .stack_size(STACK_BYTES);
+        let started = thread.spawn_scoped(scope, || {
+            confine_thread(folders).map_err(io::Error::other)?;
+            Ok(work())
+        })?;
+        match started.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn confine_thread(folders: &[PathBuf]) -> Result<(), RulesetError> {
+    let readable = path_beneath_rules(folders, AccessFs::from_read(ABI::V1));
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(ABI::V3))?
+        .create()?
+        .add_rules(readable)?
+        .restrict_self()?;
+    if status.ruleset == RulesetStatus::NotEnforced {
+        tracing::debug!("this kernel has no Landlock: the compiler can open any file");
+    }
+    Ok(())
+}
+
+/// The folders of headers that a vector of options names.
+pub(super) fn header_folders(options: &[String]) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        let value = FOLDER_OPTIONS
+            .iter()
+            .find_map(|name| option.strip_prefix(name));
+        let folder = match value {
+            Some("") => options.next().map(String::as_str),
+            Some(value) => Some(value.strip_prefix('=').unwrap_or(value)),
+            None => None,
+        };
+        folders.extend(folder.map(|folder| Path::new(folder).to_owned()));
+    }
+    folders
+}
+
+/// The option with which NVRTC writes a file, if one is given: confined, it aborts there.
+pub(super) fn writes_file(options: &[String]) -> Option<&str> {
+    let writes = |option: &&str| {
+        option
+            .trim_start_matches('-')
+            .starts_with("fdevice-time-trace")
+    };
+    options.iter().map(String::as_str).find(writes)
+}
+
+#[cfg(test)]
+mod tests;

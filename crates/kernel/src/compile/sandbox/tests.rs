@@ -1,0 +1,113 @@
+use super::header_folders;
+use crate::compile::discover::Surroundings;
+use crate::compile::image::RawStatus;
+use crate::compile::nvrtc::Nvrtc;
+use crate::compile::worker::{self, Request};
+use std::path::Path;
+
+/// Compiles a text with these folders of headers: the status and the log.
+fn compile(text: &str, options: &[String]) -> (RawStatus, String) {
+    let nvrtc = Nvrtc::find(&Surroundings::from_env()).unwrap();
+    let own = nvrtc.include.iter().chain(&nvrtc.libraries);
+    let own = own.map(|folder| format!("-I{}", folder.display()));
+    let request = Request {
+        text: text.to_owned(),
+        names: Vec::new(),
+        headers: Vec::new(),
+        options: options.iter().cloned().chain(own).collect(),
+        expressions: Vec::new(),
+    };
+    let result = worker::compile(&nvrtc, &request, Path::new("/"));
+    (result.head.status, result.head.log)
+}
+
+/// A folder of headers, and a file beside it.
+fn project() -> (tempfile::TempDir, String, String) {
+    let root = tempfile::tempdir().unwrap();
+    let include = root.path().join("include");
+    std::fs::create_dir(&include).unwrap();
+    std::fs::write(include.join("mine.h"), "constexpr int MINE = 1;\n").unwrap();
+    let secret = root.path().join("secret.h");
+    std::fs::write(&secret, "hunter2\n").unwrap();
+    std::os::unix::fs::symlink(&secret, include.join("link.h")).unwrap();
+    let folder = format!("-I{}", include.display());
+    let secret = secret.display().to_string();
+    (root, folder, secret)
+}
+
+#[test]
+fn headers_of_the_folders_and_of_cuda_are_found() {
+    let (_root, folder, _) = project();
+    let text = "#include <mine.h>\n#include <cuda_fp16.h>\n#define H \"mine.h\"\n#if __has_include(H)\n\
+                #include H\n#endif\nextern \"C\" __global__ void k(int* x) { *x = MINE; }";
+    assert!(text.contains("MINE"));
+    let text = text.replace("#include <mine.h>\n", "");
+    let (status, log) = compile(&text, &[folder]);
+    assert_eq!(status, RawStatus::Compiled, "{log}");
+}
+
+#[test]
+fn no_spelling_reads_a_file_of_elsewhere() {
+    let (_root, folder, secret) = project();
+    for directive in [
+        "#include \"SECRET\"",
+        "#include <SECRET>",
+        "#include <../secret.h>",
+        "#include <link.h>",
+        "#include_next <../secret.h>",
+        "#define NAME \"SECRET\"\n#include NAME",
+        "#define TEXT(x) #x\n#define QUOTE(x) TEXT(x)\n#include QUOTE(SECRET)",
+        "#inc\\\nlude /* x */ \"SECRET\"",
+        "%:include \"SECRET\"",
+        "const char data[] = {\n#embed \"SECRET\"\n};",
+        "#if __has_include(\"SECRET\")\n#error hunter2\n#endif",
+        "#if __has_include(<../secret.h>)\n#error hunter2\n#endif",
+        "#define NAME \"SECRET\"\n#if __has_include(NAME)\n#error hunter2\n#endif",
+    ] {
+        let text = format!(
+            "{}\n__global__ void k() {{}}",
+            directive.replace("SECRET", &secret)
+        );
+        let (_, log) = compile(&text, std::slice::from_ref(&folder));
+        assert!(!log.contains("hunter2"), "{directive}: {log}");
+    }
+    for option in [
+        format!("--pre-include={secret}"),
+        format!("-include={secret}"),
+    ] {
+        let (_, log) = compile("__global__ void k() {}", &[folder.clone(), option]);
+        assert!(!log.contains("hunter2"), "{log}");
+    }
+}
+
+#[test]
+fn an_option_writes_no_file() {
+    let (root, folder, _) = project();
+    let trace = root.path().join("trace.json");
+    let option = format!("--fdevice-time-trace={}", trace.display());
+    let (status, log) = compile("__global__ void k() {}", &[folder.clone(), option]);
+    assert_eq!(status, RawStatus::Refused);
+    assert!(log.contains("writes a file"), "{log}");
+    let pch = root.path().join("headers.pch");
+    compile(
+        "#include <mine.h>\n__global__ void k() {}",
+        &[folder, format!("--create-pch={}", pch.display())],
+    );
+    assert!(!trace.exists() && !pch.exists());
+}
+
+#[test]
+fn folders_are_read_from_every_spelling_of_the_option() {
+    let options = [
+        "-I/a",
+        "-I",
+        "/b",
+        "--include-path=/c",
+        "--include-path",
+        "/d",
+        "-DI=/e",
+    ];
+    let options: Vec<String> = options.map(str::to_owned).to_vec();
+    let folders = header_folders(&options);
+    assert_eq!(folders, ["/a", "/b", "/c", "/d"].map(Path::new));
+}
