@@ -29,6 +29,7 @@ mod partial;
 mod atomics;
 mod copies;
 mod bulk_stores;
+mod definedness;
 mod matrices;
 mod collective;
 mod barrier;

@@ -55,6 +55,10 @@ pub(super) struct Warp {
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,
     pub(super) stride: usize,
+    /// Lanes in which each watched register is undefined.
+    pub(super) undefined: Vec<u32>,
+    /// Instruction that first read each watched register undefined, or `NONE`.
+    pub(super) origins: Vec<u32>,
     /// Turns in a row that ended by running out.
     pub(super) long_turns: u32,
     /// Instructions since then, of turns that ended because the warp only polled.
@@ -113,6 +117,8 @@ impl Warp {
             ),
             local: filled(old.local, stride * 32, 0),
             local_written: filled(old.local_written, stride * 32, false),
+            undefined: filled(old.undefined, p.watched as usize, u32::MAX),
+            origins: filled(old.origins, p.watched as usize, NONE),
             stride,
             ..Warp::default()
         };

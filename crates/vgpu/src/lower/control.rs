@@ -76,10 +76,16 @@ impl<'a> Lower<'a> {
         let slices = skeleton(body);
         self.program.by_block |= slices.by_block;
         self.program.by_others |= slices.by_others;
-        for (i, keep) in body.instructions.iter().zip(&slices.keep) {
-            starts.push(self.program.code.len() as u32);
+        let undefined = ptx::definedness::find_undefined(body);
+        let watching = self.watch_registers(&undefined, f.entry);
+        for (at, (i, keep)) in body.instructions.iter().zip(&slices.keep).enumerate() {
+            let start = self.program.code.len();
+            starts.push(start as u32);
             self.now.keep = *keep;
             self.instruction(i)?;
+            if undefined.instructions.contains(&at) {
+                self.watch(i, start, &watching);
+            }
         }
         starts.push(self.program.code.len() as u32);
         self.now.guard = NONE;

@@ -3,8 +3,10 @@
 
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 use ptx::structs::Unwritten;
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::definedness::Watch;
 use crate::counters::Class;
 use crate::exec::regs::{AluFn, Slots};
 use crate::hazard::SourceLine;
@@ -394,8 +396,8 @@ pub(crate) struct Inst {
     pub(crate) class: Class,
     /// Operations a lane, for the flop counters.
     pub(crate) flops: u8,
-    /// Paths may meet again here.
-    pub(crate) join: bool,
+    /// [`super::JOIN`], [`super::WATCHED`].
+    pub(crate) marks: u8,
     /// Which slices it is in: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
     pub(crate) keep: u8,
     /// PTX line.
@@ -471,6 +473,9 @@ pub(crate) struct Program {
     pub(crate) polls: bool,
     /// It synchronises other than by whole-block and whole-warp barriers.
     pub(crate) partial_sync: bool,
+    /// Number of registers whose definedness is tracked, and the instructions that do so.
+    pub(crate) watched: u32,
+    pub(crate) watches: HashMap<u32, Watch>,
     /// Some branch depends on the block's index.
     pub(crate) by_block: bool,
     /// The way depends on what other blocks have done.
