@@ -388,6 +388,7 @@ fn verdict(kind: HazardKind) -> Verdict {
         HazardKind::Uninitialized => Verdict::Uninitialized,
         HazardKind::Timeout => Verdict::Timeout,
         HazardKind::Crashed => Verdict::Crashed,
+        HazardKind::ModuleState => Verdict::Incorrect,
     }
 }
 

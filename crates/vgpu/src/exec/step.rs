@@ -201,6 +201,7 @@ fn execute(
         Op::Bulk(b) => team.bulk(w, b, active),
         Op::CommitBulk => team.commit_bulk(w, active),
         Op::WaitBulk(left) => team.wait_bulk(w, *left, active),
+        Op::ProxyFence => team.proxy_fence(w, active),
         Op::Nop | Op::Sleep => {}
         _ => return control(team, w, path, inst, active, mask),
     }

@@ -81,6 +81,8 @@ pub(crate) struct Mem {
     /// Scope reaches beyond the block.
     pub(crate) device_wide: bool,
     pub(crate) unwritten: Unwritten,
+    /// A load through the non-coherent cache.
+    pub(crate) read_only: bool,
     /// For loads: the bytes that somebody uses; bit 0 is the first.
     pub(crate) used: u32,
 }
@@ -213,7 +215,7 @@ pub(crate) struct CpAsync {
     pub(crate) ignore: u32,
 }
 
-/// `cp.async.bulk` between shared and global.
+/// `cp.async.bulk` and `cp.reduce.async.bulk` between shared and global.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bulk {
     pub(crate) to: Address,
@@ -221,6 +223,8 @@ pub(crate) struct Bulk {
     pub(crate) bytes: u32,
     /// The `mbarrier` that counts the bytes; none for stores, which use bulk groups.
     pub(crate) mbarrier: Option<Address>,
+    /// `cp.reduce.async.bulk`: the operation on each element of the destination, and its type.
+    pub(crate) reduce: Option<(AtomOp, AtomType)>,
 }
 
 /// What an instruction does.
@@ -256,6 +260,8 @@ pub(crate) enum Op {
     Fence {
         device_wide: bool,
     },
+    /// `fence.proxy.async` that covers shared memory.
+    ProxyFence,
     CpAsync(Box<CpAsync>),
     CommitGroup,
     WaitGroup(u32),
