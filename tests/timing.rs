@@ -326,6 +326,25 @@ fn outputs_are_poisoned_before_the_timed_launches_and_looked_at_after_them() {
 }
 
 #[test]
+fn the_launch_after_the_timed_ones_is_judged_as_well() {
+    let mut odd = Odd::new(None);
+    let mut looks = 0;
+    let refused = odd
+        .time(&mut |watch, subject| {
+            watch.outputs(subject)?;
+            looks += 1;
+            match looks {
+                1 => Ok(()),
+                _ => Err(Judgement::new(Verdict::Incorrect, "it stopped working")),
+            }
+        })
+        .unwrap_err();
+    assert_eq!(refused.verdict, Verdict::Incorrect);
+    let once = ["poison", "sample", "outputs"];
+    assert_eq!(odd.events, [once, once].concat());
+}
+
+#[test]
 fn a_clock_that_gives_no_time_is_implausible() {
     for micros in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let fault = Odd::new(Some(micros)).time(&mut |_, _| Ok(())).unwrap_err();

@@ -7,6 +7,7 @@
 //! //@ arch sm_90                       default sm_80
 //! //@ options --use_fast_math
 //! //@ allow same_value_writes
+//! //@ keep variables                  a run finds the module's variables as the run before left them
 //! //@ tolerance 1e-5                   relative and absolute, default 0
 //! //@ launch NAME grid 2,1,1 block 64 shared 256
 //! //@ arg x f32[256] input arange      inputs and `inout` have a fill; `output` and `scratch` none
@@ -76,6 +77,7 @@ pub(crate) struct Case {
     pub(crate) arch: String,
     pub(crate) options: Vec<String>,
     pub(crate) same_value_writes_allowed: bool,
+    pub(crate) keeps_variables: bool,
     pub(crate) tolerance: f64,
     pub(crate) launches: Vec<LaunchSpec>,
     pub(crate) args: Vec<ArgSpec>,
@@ -112,6 +114,7 @@ impl Case {
             arch: "sm_80".to_owned(),
             options: Vec::new(),
             same_value_writes_allowed: false,
+            keeps_variables: false,
             tolerance: 0.0,
             launches: Vec::new(),
             args: Vec::new(),
@@ -150,6 +153,7 @@ impl Case {
             "also" => self.also.extend(words.iter().map(|&w| w.to_owned())),
             "arch" => self.arch = rest.to_owned(),
             "options" => self.options = words.iter().map(|&w| w.to_owned()).collect(),
+            "keep" if rest == "variables" => self.keeps_variables = true,
             "allow" if rest == "same_value_writes" => self.same_value_writes_allowed = true,
             "tolerance" => self.tolerance = number(rest)?,
             "launch" => self.launches.push(launch(&words)?),

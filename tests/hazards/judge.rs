@@ -28,6 +28,8 @@ pub(crate) struct Judgement {
     pub(crate) counters: Counters,
     /// Bytes of every buffer afterwards.
     pub(crate) buffers: Vec<Vec<u8>>,
+    /// Bytes of the module's variables afterwards.
+    variables: Vec<Vec<u8>>,
 }
 
 impl Judgement {
@@ -43,6 +45,7 @@ impl Judgement {
             warnings: Vec::new(),
             counters: Counters::default(),
             buffers: Vec::new(),
+            variables: Vec::new(),
         }
     }
 }
@@ -195,14 +198,22 @@ pub(crate) type Turns = (Schedule, BlockOrder);
 
 /// Runs all launches of `case` under `schedule` and in this order of blocks, on so many threads (0:
 /// one a core).
-pub(crate) fn run(
+pub(crate) fn run(case: &Case, module: &Module, turns: Turns, threads: usize) -> Judgement {
+    run_after(case, module, turns, threads, &[])
+}
+
+/// The same after a run that left the module's variables so; none where there was no run before.
+fn run_after(
     case: &Case,
     module: &Module,
     (schedule, order): Turns,
     threads: usize,
+    variables: &[Vec<u8>],
 ) -> Judgement {
     let arch = arch_of(case);
     let mut stage = Stage::set(case);
+    let set = module.set_variables(&mut stage.memory, variables);
+    set.expect("memory for variables");
     let (mut hazards, mut warnings) = (Vec::new(), Vec::new());
     let mut counters = Counters::default();
     let mut detail = String::new();
@@ -245,6 +256,9 @@ pub(crate) fn run(
             .filter_map(|number| stage.buffers[number])
             .map(|id| stage.memory.read(id))
             .collect(),
+        variables: module
+            .variables(&mut stage.memory)
+            .expect("memory for variables"),
         hazards,
         warnings,
         counters,
@@ -263,7 +277,14 @@ fn results(case: &Case) -> impl Iterator<Item = usize> + '_ {
 /// Runs `case` under each schedule and order of blocks; the worst judgement is the case's, and buffers that differ
 /// between clean runs make it `nondeterministic`.
 pub(crate) fn judge(case: &Case, module: &Module, schedules: &[Turns]) -> Judgement {
-    let mut runs = schedules.iter().map(|&turns| run(case, module, turns, 0));
+    let mut left = Vec::new();
+    let mut runs = schedules.iter().map(|&turns| {
+        let run = run_after(case, module, turns, 0, &left);
+        if case.keeps_variables {
+            left.clone_from(&run.variables);
+        }
+        run
+    });
     let first = runs.next().expect("a schedule");
     let fine = |run: &Judgement| matches!(run.verdict.as_str(), "ok" | "incorrect");
     if !fine(&first) {

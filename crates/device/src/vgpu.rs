@@ -409,13 +409,18 @@ fn verdict(kind: HazardKind) -> Verdict {
         HazardKind::Uninitialized => Verdict::Uninitialized,
         HazardKind::Timeout => Verdict::Timeout,
         HazardKind::Crashed => Verdict::Crashed,
+        HazardKind::ModuleState => Verdict::Incorrect,
     }
 }
 
 fn hazard(found: &vgpu::Hazard) -> Hazard {
+    let mut detail = found.detail.clone();
+    if let (HazardKind::Uninitialized, Some(origin)) = (found.kind, &found.other) {
+        detail.push_str(&format!("; first read at {origin}"));
+    }
     Hazard {
         kind: verdict(found.kind),
-        detail: found.detail.clone(),
+        detail,
         file: found.source.as_ref().map(|source| source.file.to_string()),
         line: found.source.as_ref().map(|source| source.line),
         block: Some(found.block),

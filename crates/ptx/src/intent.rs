@@ -180,7 +180,8 @@ fn sources(i: &Instruction<'_>) -> Vec<Reg> {
     out
 }
 
-pub(crate) fn registers(operand: &Operand<'_>, out: &mut Vec<Reg>) {
+/// Adds the registers that an operand names, in their order.
+pub fn registers(operand: &Operand<'_>, out: &mut Vec<Reg>) {
     match operand {
         Operand::Reg(r) | Operand::Not(r) => out.push(*r),
         Operand::Address(base, _) => registers(base, out),

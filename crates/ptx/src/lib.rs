@@ -8,6 +8,7 @@ pub mod lexer;
 mod parser;
 mod body;
 pub mod contract;
+pub mod definedness;
 pub mod flow;
 pub mod intent;
 pub mod pointers;

@@ -30,23 +30,27 @@ const SETTING: &[&str] = &[
 
 /// A set of registers, by number.
 #[derive(Clone)]
-struct Set(Vec<u64>);
+pub(super) struct Set(Vec<u64>);
 
 impl Set {
-    fn new(registers: usize) -> Self {
+    pub(super) fn new(registers: usize) -> Self {
         Self(vec![0; registers.div_ceil(64)])
     }
 
-    fn has(&self, reg: Reg) -> bool {
+    pub(super) fn has(&self, reg: Reg) -> bool {
         self.0[reg.0 as usize / 64] >> (reg.0 % 64) & 1 == 1
     }
 
-    fn add(&mut self, reg: Reg) {
+    pub(super) fn add(&mut self, reg: Reg) {
         self.0[reg.0 as usize / 64] |= 1 << (reg.0 % 64);
     }
 
+    pub(super) fn remove(&mut self, reg: Reg) {
+        self.0[reg.0 as usize / 64] &= !(1 << (reg.0 % 64));
+    }
+
     /// Adds those of `more` that are not in `but`; whether that were any.
-    fn add_all(&mut self, more: &Set, but: Option<&Set>) -> bool {
+    pub(super) fn add_all(&mut self, more: &Set, but: Option<&Set>) -> bool {
         let mut grown = false;
         for (at, word) in self.0.iter_mut().enumerate() {
             let new = more.0[at] & !but.map_or(0, |but| but.0[at]) & !*word;
@@ -56,7 +60,7 @@ impl Set {
         grown
     }
 
-    fn all(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
         let words = self.0.iter().enumerate();
         words.flat_map(|(at, word)| {
             let set = (0..64).filter(move |bit| word >> bit & 1 == 1);
@@ -66,13 +70,22 @@ impl Set {
 }
 
 /// A straight piece of code, what it needs and sets, and where it goes on.
-struct Block {
-    range: Range<usize>,
+pub(super) struct Block {
+    pub(super) range: Range<usize>,
     needs: Set,
     sets: Set,
     /// First instructions of the blocks that may follow.
-    next: Vec<usize>,
+    pub(super) next: Vec<usize>,
     live_out: Set,
+}
+
+impl Block {
+    /// Registers needed at its beginning.
+    pub(super) fn live_in(&self) -> Set {
+        let mut live_in = self.needs.clone();
+        live_in.add_all(&self.live_out, Some(&self.sets));
+        live_in
+    }
 }
 
 /// For each register, the one whose place it takes: itself, or one that is never needed at the same time.
@@ -102,7 +115,7 @@ pub fn places<K: Copy + Eq + Hash>(body: &Body<'_>, kind: impl Fn(Reg) -> Option
 }
 
 /// The basic blocks in the order of the text; `None` where a branch leads nowhere known.
-fn blocks(body: &Body<'_>, effects: &[Effects]) -> Option<Vec<Block>> {
+pub(super) fn blocks(body: &Body<'_>, effects: &[Effects]) -> Option<Vec<Block>> {
     let code = &body.instructions;
     let label = labels(body);
     let targets: Vec<Vec<usize>> = code
@@ -175,7 +188,7 @@ fn targets(
 }
 
 /// The registers that an instruction may read, and those that it sets whatever they held.
-type Effects = (Vec<Reg>, Vec<Reg>);
+pub(super) type Effects = (Vec<Reg>, Vec<Reg>);
 
 fn effects(i: &Instruction<'_>) -> Effects {
     let (mut needs, mut sets) = (Vec::new(), Vec::new());
@@ -193,7 +206,7 @@ fn effects(i: &Instruction<'_>) -> Effects {
 }
 
 /// The blocks with what is needed behind each.
-fn live(mut blocks: Vec<Block>) -> Vec<Block> {
+pub(super) fn live(mut blocks: Vec<Block>) -> Vec<Block> {
     let numbers: HashMap<usize, usize> = blocks
         .iter()
         .enumerate()
@@ -239,8 +252,7 @@ fn intervals(body: &Body<'_>, effects: &[Effects], blocks: &[Block]) -> Vec<(Ran
     let mut unset = Set::new(body.registers.len());
     for block in blocks {
         let Range { start, end } = block.range;
-        let mut live_in = block.needs.clone();
-        live_in.add_all(&block.live_out, Some(&block.sets));
+        let live_in = block.live_in();
         live_in.all().for_each(|reg| needed(reg, start));
         block.live_out.all().for_each(|reg| needed(reg, end - 1));
         if start == 0 {

@@ -296,8 +296,9 @@ impl Module {
         Ok(placed.into_iter().map(|id| memory.read(id)).collect())
     }
 
-    /// Sets the module's variables to what [`Module::variables`] gave, in the same memory or
-    /// another: what a launch left in them outlives it.
+    /// Sets the module's variables, in a memory without launches of it, to what [`Module::variables`]
+    /// gave in another: what a launch left in them outlives it. Reading a byte that differs from its
+    /// loaded value before writing it is a hazard ([`crate::HazardKind::ModuleState`]).
     ///
     /// # Errors
     /// The memory has no room for them.
@@ -310,7 +311,7 @@ impl Module {
         let placed = self.placed(memory).unwrap_or_default();
         for (id, value) in placed.into_iter().zip(values) {
             let bytes = value.len().min(memory.len(id) as usize);
-            memory.write(id, 0, &value[..bytes]);
+            memory.write_stale(id, &value[..bytes]);
         }
         Ok(())
     }
@@ -393,6 +394,28 @@ impl Module {
         }
         Ok(ids.iter().map(|id| memory.address(*id)).collect())
     }
+}
+
+/// The C++ name of a variable of PTX (`ns::name` in a namespace), or the symbol where it is not mangled.
+pub(crate) fn plain_name(symbol: &str) -> String {
+    let parts = || {
+        let mut rest = symbol.strip_prefix("_Z")?;
+        rest = rest.strip_prefix('N').unwrap_or(rest);
+        let mut parts = Vec::new();
+        loop {
+            rest = rest.strip_prefix('L').unwrap_or(rest);
+            let digits = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
+            let (length, name) = rest.split_at_checked(digits)?;
+            let Ok(length) = length.parse() else { break };
+            let (part, more) = name.split_at_checked(length)?;
+            parts.push(part);
+            rest = more;
+        }
+        (!parts.is_empty()).then(|| parts.join("::"))
+    };
+    parts().unwrap_or_else(|| symbol.to_owned())
 }
 
 /// Whether a variable of PTX is the C++ one of that name (`ns::name` in a namespace): mangled names

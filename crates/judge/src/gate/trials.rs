@@ -45,7 +45,10 @@ impl Gate<'_> {
     pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         let mut count = self.demands.schedules;
         let repeated = self.demands.runs > 1 && !first.sampled;
-        if count == 0 && self.plan.gate.deterministic && repeated {
+        if count == 0 && repeated && !self.plan.gate.deterministic {
+            // What the ISA leaves open is drawn anew: the result must be right all the same.
+            count = 1;
+        } else if count == 0 && repeated {
             // The second run is made; the others as far as they are paid for.
             let paid = self.demands.extra_limit / cost(first).max(1);
             let carried = REPEATED_BYTES / self.bytes().max(1);

@@ -233,6 +233,7 @@ pub fn race_candidate(
     let overflowed = watch.overflowed(candidate)?;
     // What the timed launches left must be right before anything is built on their time.
     recheck(watch, candidate)?;
+    recheck_next_launch(watch, candidate, recheck)?;
     let Some(ratio) = statistics::median(&race.ratios()) else {
         return Err(Judgement::new(
             Verdict::Crashed,
@@ -246,6 +247,18 @@ pub fn race_candidate(
         settings: session.settings,
         overflowed,
     })
+}
+
+/// Judges one more launch, after the timed ones: a kernel that counts its launches may have stopped
+/// working.
+fn recheck_next_launch(
+    watch: &mut dyn Stopwatch,
+    candidate: Subject,
+    recheck: &mut Recheck<'_>,
+) -> Result<(), Judgement> {
+    watch.poison(candidate)?;
+    watch.sample(candidate, HEADLINE, 1)?;
+    recheck(watch, candidate)
 }
 
 /// Ends what [`race_candidate`] began: floors, the duel with the incumbent where the candidate may win,

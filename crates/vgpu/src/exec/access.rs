@@ -8,7 +8,8 @@ use super::warp::Warp;
 use crate::hazard::shadow::Access;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
-use crate::memory::Lookup;
+use crate::memory::{Allocation, Lookup};
+use crate::module::plain_name;
 
 /// A checked access.
 #[derive(Debug, Clone, Copy)]
@@ -145,18 +146,32 @@ impl Cta<'_> {
     }
 
     #[cold]
-    pub(super) fn unwritten(&mut self, thread: usize, space: Space, at: u64, name: &str) {
+    pub(super) fn unwritten(&mut self, thread: usize, space: Space, at: u64) {
         if space == Space::Shared && self.is_padding(at) {
             return;
         }
-        let name = name.to_owned();
         self.hazard(HazardKind::Uninitialized, thread, (space, at), NONE, || {
-            let of = if name.is_empty() {
-                String::new()
-            } else {
-                format!(" of `{name}`")
-            };
-            format!("a load of {space} memory{of} that nobody wrote")
+            format!("a load of {space} memory that nobody wrote")
+        });
+    }
+
+    /// Reports a read of bytes of global memory that nobody wrote.
+    #[cold]
+    pub(super) fn unwritten_global(&mut self, thread: usize, word: usize, from: &Allocation) {
+        let place = (Space::Global, from.base + word as u64 * 4);
+        let name = &from.name;
+        if from.module.is_none() {
+            self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
+                format!("a load of global memory of `{name}` that nobody wrote")
+            });
+            return;
+        }
+        self.hazard(HazardKind::ModuleState, thread, place, NONE, || {
+            let name = plain_name(name);
+            format!(
+                "module_state: reads the variable `{name}` of the module, in which an earlier run \
+                 left another value than it is loaded with"
+            )
         });
     }
 
@@ -236,7 +251,7 @@ impl Cta<'_> {
                 *state |= mask as u8;
             }
             if t.needs_written && !written && self.context.checks.uninitialized {
-                self.unwritten(thread, Space::Shared, word as u64 * 4, "");
+                self.unwritten(thread, Space::Shared, word as u64 * 4);
             }
             if self.context.checks.races
                 && let Some(c) = self.shadow.access(word, mask, &access, &self.clocks)
@@ -331,7 +346,7 @@ impl Cta<'_> {
             && !written.iter().all(|b| *b)
             && !excused(&p.code[self.pc as usize].op, written)
         {
-            self.unwritten(thread, Space::Local, at, "");
+            self.unwritten(thread, Space::Local, at);
         }
         Some(Place::Local(start))
     }

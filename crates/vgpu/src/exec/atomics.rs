@@ -8,32 +8,39 @@ use super::launch::ALL_MET;
 use super::order::Publishing;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
-use crate::lower::program::{Atom, Data};
+use crate::lower::program::{Area, Atom, Data};
 use gpu_arithmetic::atomic::{AtomOp, AtomType, apply};
 
-impl Atom {
-    /// A number for reductions whose order cannot be told from what they leave behind: whole-number
-    /// ones that give nothing back. 0 for others; only equal numbers go together.
-    fn commutes(&self) -> u8 {
-        let whole = matches!(
-            self.ty,
-            AtomType::U32 | AtomType::S32 | AtomType::U64 | AtomType::S64
-        );
-        if self.dest != Data::Nothing || !whole || !self.device_wide {
-            return 0;
-        }
-        let wide = self.ty.bytes() == 8;
-        let signed = matches!(self.ty, AtomType::S32 | AtomType::S64);
-        let op = match self.op {
-            AtomOp::Add => 1,
-            AtomOp::And => 2,
-            AtomOp::Or => 3,
-            AtomOp::Xor => 4,
-            AtomOp::Min => 5 + u8::from(signed),
-            AtomOp::Max => 7 + u8::from(signed),
-            _ => return 0,
-        };
+/// An element that a bulk copy adds to global memory.
+pub(super) struct Reduced {
+    pub(super) op: AtomOp,
+    pub(super) ty: AtomType,
+    pub(super) at: u64,
+    pub(super) value: u64,
+}
+
+/// A number for reductions whose order cannot be told from what they leave behind: whole-number ones that
+/// give nothing back. 0 for others; only equal numbers go together.
+fn commuting(op: AtomOp, ty: AtomType) -> u8 {
+    let whole = matches!(
+        ty,
+        AtomType::U32 | AtomType::S32 | AtomType::U64 | AtomType::S64
+    );
+    let wide = ty.bytes() == 8;
+    let signed = matches!(ty, AtomType::S32 | AtomType::S64);
+    let op = match op {
+        AtomOp::Add => 1,
+        AtomOp::And => 2,
+        AtomOp::Or => 3,
+        AtomOp::Xor => 4,
+        AtomOp::Min => 5 + u8::from(signed),
+        AtomOp::Max => 7 + u8::from(signed),
+        _ => 0,
+    };
+    if whole && op != 0 {
         op << 1 | u8::from(wide)
+    } else {
+        0
     }
 }
 
@@ -41,7 +48,12 @@ impl Cta<'_> {
     pub(super) fn atom(&mut self, w: &mut Warp, a: &Atom, mask: u32) {
         let bytes = a.ty.bytes();
         self.count(w, &a.at, mask, bytes, true);
-        let commutes = a.commutes();
+        let gives_nothing = a.dest == Data::Nothing && a.device_wide;
+        let commutes = if gives_nothing {
+            commuting(a.op, a.ty)
+        } else {
+            0
+        };
         for lane in lanes(mask) {
             let at = w.address(&a.at, lane);
             let thread = w.index * 32 + lane;
@@ -76,8 +88,29 @@ impl Cta<'_> {
         }
     }
 
+    /// One element of a reducing bulk copy: a relaxed atomic of device scope.
+    pub(super) fn reduce_element(&mut self, w: &mut Warp, lane: usize, element: Reduced) {
+        let Reduced { op, ty, at, value } = element;
+        let touch = Touch {
+            strong: true,
+            commutes: commuting(op, ty),
+            needs_written: true,
+            ..Touch::write(lane, ty.bytes())
+        };
+        if let Some(place) = self.touch(w, Area::Global, at, touch) {
+            let old = self.modify(w, place, ty.bytes(), |old| apply(op, ty, old, value, 0));
+            self.version += u64::from(apply(op, ty, old, value, 0) != old);
+        }
+    }
+
     /// Replaces a value in one step; gives the old one.
-    fn modify(&mut self, w: &mut Warp, place: Place, bytes: u32, f: impl Fn(u64) -> u64) -> u64 {
+    pub(super) fn modify(
+        &mut self,
+        w: &mut Warp,
+        place: Place,
+        bytes: u32,
+        f: impl Fn(u64) -> u64,
+    ) -> u64 {
         let Place::Global(l) = place else {
             let old = self.get(w, place, 0, bytes);
             self.put(w, place, 0, bytes, f(old));

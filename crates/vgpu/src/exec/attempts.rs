@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::cta::{Context, fresh_state};
 use super::launch::{Depth, Launch, LaunchReport, Schedule};
-use super::workers::run_blocks;
+use super::placement::Placement;
+use super::workers::{blocks_each, run_blocks};
 use crate::arch::Arch;
 use crate::lower::program::Program;
 use crate::memory::GlobalMemory;
@@ -86,6 +87,11 @@ impl Work<'_> {
         // Where fences or the like order threads, two accesses a word may be too few to decide.
         let can_ask = way == Way::Together && self.program.partial_sync;
         let dynamic_shared = launch.dynamic_shared_bytes.max(self.program.dynamic_least);
+        let seed = match launch.schedule {
+            Schedule::RoundRobin => None,
+            Schedule::Random { seed } => Some(seed),
+        };
+        let each = blocks_each(self.arch, self.program, launch);
         let context = Context {
             program: self.program,
             memory,
@@ -103,6 +109,13 @@ impl Work<'_> {
             fresh_state: fresh_state(self.program, dynamic_shared),
             shared_fill: launch.shared_fill,
             clock: launch.clock,
+            blocks_each: each,
+            placement: Placement::new(
+                seed.unwrap_or_default(),
+                self.arch.sm_count,
+                each,
+                self.arch.max_threads_per_sm / 32,
+            ),
             params: self.params.clone(),
             globals: self.globals.clone(),
             variables: Mutex::default(),
@@ -122,10 +135,7 @@ impl Work<'_> {
                 Depth::Addresses => skeleton::ADDRESSES,
             },
             deadline: launch.wall_deadline,
-            seed: match launch.schedule {
-                Schedule::RoundRobin => None,
-                Schedule::Random { seed } => Some(seed),
-            },
+            seed,
             watch: launch.watch.as_deref(),
         };
         let report = run_blocks(&context, launch);

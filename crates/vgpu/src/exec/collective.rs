@@ -4,6 +4,7 @@ use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
+use crate::lower::WATCHED;
 use crate::lower::program::{Data, NONE, Shuffle, WarpOp};
 use gpu_arithmetic::atomic::AtomOp;
 
@@ -44,6 +45,7 @@ impl Cta<'_> {
         here: u32,
     ) {
         self.refuse_absent_callers(w, mask_row, here & !group);
+        let watched = self.context.program.code[self.pc as usize].marks & WATCHED != 0;
         match op {
             WarpOp::Shfl {
                 mode,
@@ -54,8 +56,12 @@ impl Cta<'_> {
                 c,
             } => {
                 let rows = (*a, *b, *c);
-                if let Some((lane, from)) = shuffle(w, *mode, (*dest, *pred), rows, group) {
+                let (stray, from) = shuffle(w, *mode, (*dest, *pred), rows, group);
+                if let Some((lane, from)) = stray {
                     self.stray_shuffle(w, *mode, (lane, from), mask_row);
+                }
+                if watched {
+                    self.watch_group(w, group, &from);
                 }
             }
             WarpOp::Vote {
@@ -84,6 +90,9 @@ impl Cta<'_> {
                 }
             }
             WarpOp::Barrier => self.warp_barrier(w, group),
+        }
+        if watched && !matches!(op, WarpOp::Shfl { .. }) {
+            self.watch_group(w, group, &[0; 32]);
         }
     }
 
@@ -149,15 +158,17 @@ impl Cta<'_> {
 /// What a lane gets from one that does not take part: a NaN, and no plausible number.
 const STRAY: u32 = 0x7fc5_7a11;
 
-/// Returns the first lane that took its value from one that does not take part, and that one.
+/// Returns the first lane that took its value from one that does not take part, and that one; and the
+/// lane that each lane of the group took its value from.
 fn shuffle(
     w: &mut Warp,
     mode: Shuffle,
     (dest, pred): (u32, u32),
     (a, b, c): (u32, u32, u32),
     group: u32,
-) -> Option<(usize, u32)> {
+) -> (Option<(usize, u32)>, [u8; 32]) {
     let mut stray = None;
+    let mut sources = [0; 32];
     let (values, amounts, clamps) = (
         w.regs.r32[a as usize],
         w.regs.r32[b as usize],
@@ -184,6 +195,7 @@ fn shuffle(
         };
         let from = if ok { from & 31 } else { l };
         in_range |= u32::from(ok) << lane;
+        sources[lane] = from as u8;
         let takes_part = group >> from & 1 == 1;
         if !takes_part && stray.is_none() {
             stray = Some((lane, from));
@@ -198,7 +210,7 @@ fn shuffle(
         let p = &mut w.regs.preds[pred as usize];
         *p = (*p & !group) | in_range;
     }
-    stray
+    (stray, sources)
 }
 
 /// Writes what the lanes of a group voted: a truth for all, or (`ballot`) the votes themselves.

@@ -1,6 +1,7 @@
 //! `cp.async` and `cp.async.bulk`.
 
 use super::access::{Place, Touch};
+use super::atomics::Reduced;
 use super::cta::Cta;
 use super::order::Copied;
 use super::rows::Kind;
@@ -8,6 +9,16 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Bulk, CpAsync, NONE};
+use gpu_arithmetic::atomic::{AtomOp, AtomType};
+
+/// A reducing bulk copy of one lane: addresses, size in bytes, and what it does to each element.
+struct Reduction {
+    to: u64,
+    from: u64,
+    bytes: u32,
+    op: AtomOp,
+    ty: AtomType,
+}
 
 impl Cta<'_> {
     pub(super) fn copy_async(&mut self, w: &mut Warp, c: &CpAsync, mask: u32) {
@@ -49,7 +60,8 @@ impl Cta<'_> {
                 self.put(w, place, i as u32 * 4, 4, u64::from(*word));
             }
             if let Place::Shared(at) = place {
-                self.note_copy(thread, at / 4, c.bytes / 4);
+                let from = (real > 0).then(|| w.address(&c.from, lane));
+                self.note_copy(thread, at / 4, c.bytes / 4, from);
             }
         }
     }
@@ -89,20 +101,26 @@ impl Cta<'_> {
         if to.allocation.is_none() {
             for lane in lanes(done) {
                 let first = (to.at[lane] / 4) as u32;
-                self.note_copy(w.index * 32 + lane, first, c.bytes / 4);
+                let from = (whole >> lane & 1 == 1).then(|| w.address(&c.from, lane));
+                self.note_copy(w.index * 32 + lane, first, c.bytes / 4, from);
             }
         }
         true
     }
 
     /// Adds a copy to the thread's open group.
-    fn note_copy(&mut self, thread: usize, first: u32, words: u32) {
+    fn note_copy(&mut self, thread: usize, first: u32, words: u32, from: Option<u64>) {
+        let source = from.map(|address| self.source_of_copy(address, words * 4));
         let copies = &mut self.threads[thread].copies;
         if copies.is_empty() {
             copies.push(Vec::new());
         }
         if let Some(open) = copies.last_mut() {
-            open.push(Copied { first, words });
+            open.push(Copied {
+                first,
+                words,
+                source,
+            });
         }
     }
 
@@ -152,15 +170,45 @@ impl Cta<'_> {
             // The last entry is the open group, which no wait_group counts.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = copies.len().saturating_sub(keep);
-            for copied in copies.drain(..done).flatten() {
-                if !self.context.checks.races {
-                    continue;
+            let landed: Vec<Copied> = copies.drain(..done).flatten().collect();
+            if !self.context.checks.races {
+                continue;
+            }
+            for copied in landed {
+                if let Some(source) = &copied.source {
+                    self.check_source(thread, source, copied.words * 4);
                 }
                 for word in copied.first..copied.first + copied.words {
                     self.shadow.landed(word as usize, thread, segment);
                 }
             }
         }
+    }
+
+    /// `cp.reduce.async.bulk` of one lane, from shared to global memory.
+    fn bulk_reduce(&mut self, w: &mut Warp, lane: usize, copy: Reduction) {
+        let thread = w.index * 32 + lane;
+        let width = copy.ty.bytes();
+        let mut words = Vec::new();
+        for at in (0..u64::from(copy.bytes)).step_by(width as usize) {
+            let read = Touch::read(lane, width);
+            let Some(source) = self.touch(w, Area::Shared, copy.from + at, read) else {
+                break;
+            };
+            if let Place::Shared(at) = source {
+                words.extend(at / 4..=(at + width - 1) / 4);
+            }
+            let element = Reduced {
+                op: copy.op,
+                ty: copy.ty,
+                at: copy.to + at,
+                value: self.get(w, source, 0, width),
+            };
+            self.reduce_element(w, lane, element);
+        }
+        words.dedup();
+        self.check_proxy(thread, &words);
+        self.bulk_reads(thread, &words);
     }
 
     /// `cp.async.bulk`: lanes copy one after the other.
@@ -173,6 +221,17 @@ impl Cta<'_> {
                 self.hazard(HazardKind::Misaligned, thread, (Space::Global, from), NONE, || {
                     format!("cp.async.bulk needs addresses and a size that are multiples of 16 (to 0x{to:x}, from 0x{from:x}, {bytes} bytes)")
                 });
+            }
+            if let Some((op, ty)) = b.reduce {
+                let reduction = Reduction {
+                    to: to & !15,
+                    from: from & !15,
+                    bytes,
+                    op,
+                    ty,
+                };
+                self.bulk_reduce(w, lane, reduction);
+                continue;
             }
             let mut words = Vec::new();
             let flight = b.to.area == Area::Shared;
@@ -200,6 +259,7 @@ impl Cta<'_> {
             }
             self.counters.global_load_bytes += u64::from(bytes);
             if !flight {
+                self.check_proxy(thread, &words);
                 self.bulk_reads(thread, &words);
             }
             if let Some(barrier) = &b.mbarrier {

@@ -10,6 +10,7 @@ use super::barrier::{Barrier, Reduced};
 use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
 use super::order::Thread;
+use super::placement::Placement;
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
 use super::watch::{BlockAccesses, Watch};
@@ -47,8 +48,11 @@ pub(super) struct Context<'a> {
     /// State of a block's shared memory at its beginning.
     pub(super) fresh_state: Vec<u8>,
     pub(super) shared_fill: u32,
-    /// Where the clock of each block begins.
+    /// Added to where the clock of each block begins.
     pub(super) clock: u64,
+    /// Blocks that a multiprocessor holds at once.
+    pub(super) blocks_each: u64,
+    pub(super) placement: Placement,
     pub(super) params: Vec<u8>,
     /// Addresses of the module's variables.
     pub(super) globals: Vec<u64>,
@@ -234,7 +238,7 @@ pub(super) struct Cta<'a> {
     pub(super) running: usize,
     /// The last wait of the running warp was in vain for all its lanes: the others are next.
     pub(super) polled: bool,
-    /// Times that its threads looked at a clock.
+    /// What its clock shows, cycles.
     pub(super) clock: u64,
     /// Watched accesses of the block.
     pub(super) accesses: BlockAccesses,
@@ -276,7 +280,7 @@ impl<'a> Cta<'a> {
             trace: trace::begin(context.traced, block, context.threads.div_ceil(32)),
             running: 0,
             polled: false,
-            clock: context.clock,
+            clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
             accesses: BlockAccesses::new(block),
         }
     }

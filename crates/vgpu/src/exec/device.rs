@@ -52,12 +52,7 @@ impl<'a> Cta<'a> {
         for word in first..first + words {
             let written = allocation.init.has_word(word, mask);
             if t.needs_written && self.context.checks.uninitialized && !written {
-                self.unwritten(
-                    thread,
-                    Space::Global,
-                    allocation.base + word as u64 * 4,
-                    &allocation.name,
-                );
+                self.unwritten_global(thread, word, allocation);
             }
             let races = self.context.checks.races;
             if races && (t.write || !allocation.shadow.is_quiet(word, 1, self.context.launch)) {

@@ -54,9 +54,9 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
         }
         Op::Clock { dest } => {
             // A clock of the block's own: another block's instructions may not show in it.
-            team.clock = team.clock.wrapping_add(1);
             let now = team.clock;
-            lanes(mask).for_each(|l| w.set(*dest, l, now.wrapping_mul(16)));
+            team.clock = now.wrapping_add(team.context.placement.cycles(now));
+            lanes(mask).for_each(|l| w.set(*dest, l, now));
         }
         Op::IsSpace { area, dest, source } => {
             let mut hits = 0;

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 
 use super::cta::Cta;
+use super::proxy::ProxyFence;
+use super::unchanged::Source;
 use crate::hazard::clock::Clock;
 use crate::hazard::sync::{Acquired, Published, Variable};
 use crate::lower::program::{Order, SHARED_WINDOW, WINDOW};
@@ -17,6 +19,8 @@ pub(super) struct Thread {
     pending: Vec<Pending>,
     /// Asynchronous copies: places in shared memory by group; the last group is open.
     pub(super) copies: Vec<Vec<Copied>>,
+    /// Its latest proxy fences, in their order.
+    pub(super) proxy_fences: Vec<ProxyFence>,
     /// Bulk copies out of shared memory, by group; the last group is open.
     pub(super) bulk: Vec<Vec<super::bulk_stores::Reading>>,
 }
@@ -30,10 +34,12 @@ struct Pending {
 }
 
 /// Words of shared memory that a copy fills.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Copied {
     pub(super) first: u32,
     pub(super) words: u32,
+    /// What it reads in global memory; none where it only writes zeros.
+    pub(super) source: Option<Source>,
 }
 
 /// A strong access to a variable.

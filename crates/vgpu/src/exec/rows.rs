@@ -397,9 +397,7 @@ impl Cta<'_> {
             let stamp = self.stamp(w.index * 32 + lane, kind);
             for word in first..first + N {
                 if unwritten && !allocation.init.has_word(word, part) {
-                    let place = allocation.base + word as u64 * 4;
-                    let thread = usize::from(stamp.thread);
-                    self.unwritten(thread, Space::Global, place, &allocation.name);
+                    self.unwritten_global(usize::from(stamp.thread), word, allocation);
                 }
                 if kind.write {
                     mark.word(word, part);

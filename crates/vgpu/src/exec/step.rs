@@ -7,6 +7,7 @@ use super::warp::{Path, ReconvergencePoint, State, Warp};
 use super::{matrices, transfer::lanes};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Inst, NONE, Op, WarpOp};
+use crate::lower::{JOIN, WATCHED};
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
 
@@ -24,8 +25,7 @@ enum Next {
 pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
     let code: &[Inst] = &team.context.program.code;
     let skip_unless = team.context.skip_unless;
-    let mut ran = 0u64;
-    let mut lane_sum = 0u64;
+    let (mut ran, mut lane_sum) = (0u64, 0u64);
     let Path {
         mut pc,
         mask,
@@ -36,32 +36,32 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
     team.open_run(pc);
     loop {
         let inst = &code[pc as usize];
-        if inst.join && meets(w, meeting, pc) {
-            team.close_run(pc);
-            w.paths[path].state = State::Gone;
-            w.arrive(meeting, mask);
-            break;
+        if inst.marks != 0 {
+            if inst.marks & JOIN != 0 && meets(w, meeting, pc) {
+                team.close_run(pc);
+                w.paths[path].state = State::Gone;
+                w.arrive(meeting, mask);
+                break;
+            }
+            team.watch(w, inst, pc, mask);
         }
         let active = mask & guarded(w, inst);
         ran += 1;
         if active == 0 {
             pc += 1;
-            if ran >= turn {
-                team.close_run(pc);
-                w.paths[path].pc = pc;
-                break;
+            if ran < turn {
+                continue;
             }
-            continue;
+            team.close_run(pc);
+            w.paths[path].pc = pc;
+            break;
         }
         let count = u64::from(active.count_ones());
         lane_sum += count;
         let flops = count * u64::from(inst.flops);
         team.counters.count(inst.class, flops);
-        if skip_unless != 0 && (inst.keep & skip_unless == 0 || seen(team, inst, pc)) {
-            pc += 1;
-            continue;
-        }
-        if computed(w, inst, active) {
+        let skipped = skip_unless != 0 && (inst.keep & skip_unless == 0 || seen(team, inst, pc));
+        if skipped || computed(w, inst, active) {
             pc += 1;
             continue;
         }
@@ -105,7 +105,7 @@ fn meets(w: &Warp, meeting: u32, pc: u32) -> bool {
 
 /// The lanes that an instruction's guard lets execute.
 #[inline]
-fn guarded(w: &Warp, inst: &Inst) -> u32 {
+pub(super) fn guarded(w: &Warp, inst: &Inst) -> u32 {
     if inst.guard == NONE {
         return FULL;
     }
@@ -152,6 +152,7 @@ fn execute(
 ) -> Next {
     match &inst.op {
         Op::Load(m) => team.load(w, m, active),
+        Op::Store(m) if inst.marks & WATCHED != 0 => team.store_defined(w, m, active),
         Op::Store(m) => team.store(w, m, active),
         Op::Branch { target, join } => {
             return branch(team, w, path, (*target, *join), active, mask);
@@ -200,6 +201,7 @@ fn execute(
         Op::Bulk(b) => team.bulk(w, b, active),
         Op::CommitBulk => team.commit_bulk(w, active),
         Op::WaitBulk(left) => team.wait_bulk(w, *left, active),
+        Op::ProxyFence => team.proxy_fence(w, active),
         Op::Nop | Op::Sleep => {}
         _ => return control(team, w, path, inst, active, mask),
     }

@@ -104,10 +104,16 @@ impl Cta<'_> {
             && let Some(row) = self.row(w, &m.at, mask, bytes)
         {
             self.count_row(&row, mask, bytes, false);
+            if m.read_only && self.may_have_changed(&row) {
+                self.read_only_load(w, m, mask);
+            }
             let words = self.read_row(w, &row, mask, bytes);
             return deliver(w, m, mask, &words);
         }
         self.count(w, &m.at, mask, bytes, false);
+        if m.read_only {
+            self.read_only_load(w, m, mask);
+        }
         if partly {
             return self.load_partly(w, m, mask);
         }

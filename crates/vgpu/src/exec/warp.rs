@@ -1,6 +1,7 @@
 //! A warp: its registers, local memory and paths.
 
 use super::cta::Context;
+use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
 use crate::lower::program::{Constant, NONE, Special};
 
@@ -55,6 +56,10 @@ pub(super) struct Warp {
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,
     pub(super) stride: usize,
+    /// Lanes in which each watched register is undefined.
+    pub(super) undefined: Vec<u32>,
+    /// Instruction that first read each watched register undefined, or `NONE`.
+    pub(super) origins: Vec<u32>,
     /// Turns in a row that ended by running out.
     pub(super) long_turns: u32,
     /// Instructions since then, of turns that ended because the warp only polled.
@@ -113,6 +118,8 @@ impl Warp {
             ),
             local: filled(old.local, stride * 32, 0),
             local_written: filled(old.local_written, stride * 32, false),
+            undefined: filled(old.undefined, p.watched as usize, u32::MAX),
+            origins: filled(old.origins, p.watched as usize, NONE),
             stride,
             ..Warp::default()
         };
@@ -272,6 +279,13 @@ pub(super) fn filled<T: Copy>(mut old: Vec<T>, length: usize, value: T) -> Vec<T
 }
 
 impl Context<'_> {
+    /// Linear index of a block.
+    fn linear(&self, ctaid: [u32; 3]) -> u64 {
+        let [x, y, z] = ctaid.map(u64::from);
+        let [columns, rows, _] = self.grid.map(u64::from);
+        x + columns * (y + rows * z)
+    }
+
     /// Value of a launch constant in one lane.
     fn constant(&self, constant: Constant, ctaid: [u32; 3], warp: usize, lane: usize) -> u64 {
         let special = match constant {
@@ -289,15 +303,13 @@ impl Context<'_> {
             Special::Ctaid(axis) => ctaid[usize::from(axis)],
             Special::Nctaid(axis) => self.grid[usize::from(axis)],
             Special::Lane => lane,
-            Special::Warp => warp as u32,
-            Special::Nwarps => self.arch.max_threads_per_sm / 32,
-            Special::Sm => {
-                let linear = ctaid[0] as u64
-                    + u64::from(self.grid[0])
-                        * (u64::from(ctaid[1]) + u64::from(self.grid[1]) * u64::from(ctaid[2]));
-                (linear % u64::from(self.arch.sm_count)) as u32
+            Special::Warp => {
+                let warps = self.threads.div_ceil(32) as u32;
+                self.placement.warp(self.linear(ctaid), warp as u32, warps)
             }
-            Special::Nsm => self.arch.sm_count,
+            Special::Nwarps => self.arch.max_threads_per_sm / 32,
+            Special::Sm => self.placement.multiprocessor(self.linear(ctaid)),
+            Special::Nsm => multiprocessor_numbers(self.arch.sm_count),
             Special::Grid => self.grid_id,
             Special::MaskEq => 1 << lane,
             Special::MaskLt => mask((1u64 << lane) - 1) as u32,

@@ -9,6 +9,7 @@ use super::cta::{Context, Spare};
 use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
 use super::trace::BlockTrace;
 use super::watch::BlockAccesses;
+use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::report::Collector;
 use crate::hazard::{Hazard, SourceLine};
@@ -52,7 +53,7 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
     {
         let mut waits = context.waits();
         waits.unfinished = chosen;
-        waits.capacity = capacity(context);
+        waits.capacity = context.blocks_each * u64::from(context.arch.sm_count);
     }
     let place = Places::of(context.order, chosen);
     let next = AtomicUsize::new(0);
@@ -85,22 +86,22 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
     )
 }
 
-/// Blocks the GPU holds at once, by threads and shared memory: a block that waits for one beyond
-/// them waits for ever. (Registers are not counted: they are known after the assembler only.)
-fn capacity(context: &Context<'_>) -> u64 {
-    let arch = context.arch;
-    let warps = context.threads.div_ceil(32) as u32;
-    let shared = context.program.shared.iter().map(|e| e.bytes).sum::<u32>();
+/// Blocks that a multiprocessor holds at once, by threads and shared memory: a block that waits for one
+/// beyond them waits for ever. (Registers are not counted: they are known after the assembler only.)
+pub(super) fn blocks_each(arch: &Arch, program: &Program, launch: &Launch) -> u64 {
+    let warps = launch.block.iter().product::<u32>().div_ceil(32);
+    let shared = program.shared.iter().map(|e| e.bytes).sum::<u32>();
     // The driver keeps 1 KiB of each block's shared memory.
-    let shared = shared.saturating_add(context.dynamic_shared) + 1024;
-    let per_sm = (arch.max_threads_per_sm / (warps * 32))
+    let shared = shared.saturating_add(launch.dynamic_shared_bytes) + 1024;
+    let each = (arch.max_threads_per_sm / (warps * 32))
         .min(arch.max_blocks_per_sm)
         .min(arch.shared_bytes_per_sm / shared);
-    u64::from(per_sm.max(1)) * u64::from(arch.sm_count)
+    each.max(1).into()
 }
 
 /// The order of blocks: a number for each turn.
-struct Places {
+#[derive(Debug)]
+pub(super) struct Places {
     order: BlockOrder,
     count: u64,
     /// Turns are this many blocks apart (no divisor of the count), from this one on.
@@ -109,7 +110,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(order: BlockOrder, count: u64) -> Places {
+    pub(super) fn of(order: BlockOrder, count: u64) -> Places {
         let (mut step, mut start) = (1, 0);
         if let BlockOrder::Shuffled { seed } = order
             && count > 2
@@ -131,7 +132,7 @@ impl Places {
         }
     }
 
-    fn of_turn(&self, turn: u64) -> u64 {
+    pub(super) fn of_turn(&self, turn: u64) -> u64 {
         match self.order {
             BlockOrder::Ascending | BlockOrder::Interleaved => turn,
             BlockOrder::Descending => self.count - 1 - turn,

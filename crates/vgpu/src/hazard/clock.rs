@@ -30,6 +30,30 @@ pub(crate) struct Clocks {
     pub(crate) exact_readers: bool,
 }
 
+/// What a thread had done and seen at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) thread: usize,
+    /// Its last segment before the moment.
+    pub(crate) segment: u32,
+    floor: u32,
+    warp_floor: u32,
+    know: Option<Clock>,
+}
+
+impl Seen {
+    /// Whether an access of a thread of the block in a segment happened before the moment.
+    pub(crate) fn covers(&self, thread: usize, segment: u32) -> bool {
+        segment < self.floor
+            || thread == self.thread && segment <= self.segment
+            || thread / 32 == self.thread / 32 && segment < self.warp_floor
+            || self
+                .know
+                .as_ref()
+                .is_some_and(|know| segment < know[thread])
+    }
+}
+
 /// Adds what `clock` has seen to `all`.
 pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
     match all {
@@ -138,6 +162,19 @@ impl Clocks {
         for t in all {
             self.segment[t] = now;
         }
+    }
+
+    /// What `thread` has seen so far, without its own accesses; it enters a new segment.
+    pub(crate) fn mark(&mut self, thread: usize) -> Seen {
+        let seen = Seen {
+            thread,
+            segment: self.segment[thread],
+            floor: self.floor,
+            warp_floor: self.warp_floor[thread / 32],
+            know: self.know[thread].clone(),
+        };
+        self.segment[thread] = self.tick();
+        seen
     }
 
     /// What `thread` has seen and done; it enters a new segment.

@@ -188,6 +188,37 @@ impl OpenChunk<'_> {
         right
     }
 
+    /// The last write of a launch to bytes of a word (its number and their mask), and the block that did
+    /// it. `own` are the histories of the block that asks, where blocks run apart.
+    pub(crate) fn last_write(
+        &self,
+        (word, mask): (usize, u32),
+        launch: u32,
+        key: u64,
+        own: &Lists,
+    ) -> Option<(Stamp, u32)> {
+        let at = word % CHUNK;
+        let whole = self.cells.words.get(at)?;
+        if whole.launch != launch {
+            return None;
+        }
+        let of = |cell: &GlobalCell, key: u64| {
+            let mut w = cell.cell.write;
+            if w.is(LISTED) && w.is(VALID) {
+                let lists = [&self.cells.lists, own].into_iter();
+                let mut known = lists.filter_map(|lists| lists.last_write(w.segment, key));
+                w = known.next()?;
+            }
+            w.is(VALID).then_some((w, cell.write_block))
+        };
+        if !whole.cell.write.is(SPLIT) {
+            return of(whole, key);
+        }
+        let bytes = self.cells.split.get(&(at as u32))?.iter().enumerate();
+        let mut read = bytes.filter(|(byte, _)| mask >> byte & 1 == 1);
+        read.find_map(|(byte, cell)| of(cell, key + byte as u64))
+    }
+
     /// Checks the bytes `mask` of a word.
     pub(crate) fn access(
         &mut self,

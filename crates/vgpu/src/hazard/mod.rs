@@ -80,6 +80,8 @@ pub enum HazardKind {
     Timeout,
     /// Trap, failed assertion or illegal operand.
     Crashed,
+    /// A read of a module variable that holds what an earlier run left, and not its loaded value.
+    ModuleState,
 }
 
 impl HazardKind {
@@ -94,6 +96,7 @@ impl HazardKind {
             HazardKind::Uninitialized => "uninitialized",
             HazardKind::Timeout => "timeout",
             HazardKind::Crashed => "crashed",
+            HazardKind::ModuleState => "module_state",
         }
     }
 }

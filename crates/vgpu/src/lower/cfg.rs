@@ -1,5 +1,6 @@
 //! Control flow: where paths that a branch split meet again, its immediate post-dominator.
 
+use super::JOIN;
 use super::program::{Inst, NONE, Op};
 use ptx::flow::post_dominators;
 
@@ -21,7 +22,7 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
             _ => continue,
         }
         if join != NONE {
-            code[join as usize].join = true;
+            code[join as usize].marks |= JOIN;
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::module::Unsupported;
 use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
+use ptx::definedness::MaybeUndefined;
 use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
 use ptx::stores::{self, Step};
@@ -82,8 +83,15 @@ impl<'a> Lower<'a> {
         self.program.by_block |= slices.by_block;
         self.program.by_others |= slices.by_others;
         let steps = self.steps(f)?;
+        // A slice leaves registers out that the kernel writes.
+        let undefined = match self.roots {
+            None => ptx::definedness::find_undefined(body),
+            Some(_) => MaybeUndefined::default(),
+        };
+        let watching = self.watch_registers(&undefined, f.entry);
         for (at, (i, keep)) in body.instructions.iter().zip(&slices.keep).enumerate() {
-            starts.push(self.program.code.len() as u32);
+            let start = self.program.code.len();
+            starts.push(start as u32);
             let step = steps.get(at).copied();
             self.now.keep = match step {
                 None => *keep,
@@ -98,6 +106,9 @@ impl<'a> Lower<'a> {
                     let (target, join) = (to as u32, NONE);
                     self.push(Op::Branch { target, join }, Class::Control);
                 }
+            }
+            if undefined.instructions.contains(&at) {
+                self.watch(i, start, &watching);
             }
         }
         starts.push(self.program.code.len() as u32);

@@ -17,6 +17,43 @@ fn class_of(area: Area) -> Class {
     }
 }
 
+/// The operation that an atomic names.
+fn atomic_operation(m: &Mods<'_>) -> Lowered<AtomOp> {
+    [
+        ("add", AtomOp::Add),
+        ("min", AtomOp::Min),
+        ("max", AtomOp::Max),
+        ("and", AtomOp::And),
+        ("or", AtomOp::Or),
+        ("xor", AtomOp::Xor),
+        ("exch", AtomOp::Exch),
+        ("cas", AtomOp::Cas),
+        ("inc", AtomOp::Inc),
+        ("dec", AtomOp::Dec),
+    ]
+    .iter()
+    .find(|(name, _)| m.has(name))
+    .map(|(_, op)| *op)
+    .ok_or(Fail::Unsupported(""))
+}
+
+fn atomic_type(ty: Type, op: AtomOp) -> Lowered<AtomType> {
+    Ok(match ty {
+        Type::U32 | Type::B32 => AtomType::U32,
+        Type::S32 => AtomType::S32,
+        Type::U64 | Type::B64 => AtomType::U64,
+        Type::S64 => AtomType::S64,
+        Type::F32 => AtomType::F32,
+        Type::F64 => AtomType::F64,
+        Type::F16 => AtomType::F16,
+        Type::Bf16 => AtomType::Bf16,
+        Type::F16x2 => AtomType::F16x2,
+        Type::Bf16x2 => AtomType::Bf16x2,
+        Type::B16 if matches!(op, AtomOp::Cas | AtomOp::Exch) => AtomType::B16,
+        _ => return Err(Fail::Unsupported("this type")),
+    })
+}
+
 fn order_of(m: &Mods<'_>, default: Order) -> Order {
     match () {
         () if m.has("acq_rel") => Order::AcqRel,
@@ -89,6 +126,7 @@ impl<'a> Lower<'a> {
             order,
             device_wide: !m.has("cta"),
             unwritten: Unwritten::Hazard,
+            read_only: i.opcode == "ldu" || m.has("nc"),
             used: u32::MAX,
         })
     }
@@ -162,36 +200,8 @@ impl<'a> Lower<'a> {
         if m.0.iter().any(|w| matches!(*w, "v2" | "v4" | "v8")) {
             return Err(Fail::Unsupported("vectors"));
         }
-        let op = [
-            ("add", AtomOp::Add),
-            ("min", AtomOp::Min),
-            ("max", AtomOp::Max),
-            ("and", AtomOp::And),
-            ("or", AtomOp::Or),
-            ("xor", AtomOp::Xor),
-            ("exch", AtomOp::Exch),
-            ("cas", AtomOp::Cas),
-            ("inc", AtomOp::Inc),
-            ("dec", AtomOp::Dec),
-        ]
-        .iter()
-        .find(|(name, _)| m.has(name))
-        .map(|(_, op)| *op)
-        .ok_or(Fail::Unsupported(""))?;
-        let ty = match ty {
-            Type::U32 | Type::B32 => AtomType::U32,
-            Type::S32 => AtomType::S32,
-            Type::U64 | Type::B64 => AtomType::U64,
-            Type::S64 => AtomType::S64,
-            Type::F32 => AtomType::F32,
-            Type::F64 => AtomType::F64,
-            Type::F16 => AtomType::F16,
-            Type::Bf16 => AtomType::Bf16,
-            Type::F16x2 => AtomType::F16x2,
-            Type::Bf16x2 => AtomType::Bf16x2,
-            Type::B16 if matches!(op, AtomOp::Cas | AtomOp::Exch) => AtomType::B16,
-            _ => return Err(Fail::Unsupported("this type")),
-        };
+        let op = atomic_operation(m)?;
+        let ty = atomic_type(ty, op)?;
         let bytes = ty.bytes();
         let operands = &i.operands[usize::from(returns).min(i.operands.len())..];
         let (Some(address), Some(b)) = (operands.first(), operands.get(1)) else {
@@ -227,6 +237,12 @@ impl<'a> Lower<'a> {
 
     /// `cp.async` in all its forms.
     fn copy(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
+        if let ["reduce", "async", words @ ..] = m.0 {
+            let op = atomic_operation(m)?;
+            let ty = m.types().last().ok_or(Fail::Unsupported(""))?;
+            let reduce = Some((op, atomic_type(ty, op)?));
+            return self.bulk(i, words, reduce).map(|()| true);
+        }
         if m.0.first() != Some(&"async") {
             return Ok(false);
         }
@@ -243,7 +259,7 @@ impl<'a> Lower<'a> {
             }
             Some("wait_all") => self.push(Op::WaitGroup(NONE), Class::Sync),
             Some("mbarrier") => return Ok(false),
-            Some("bulk") => self.bulk(i, words)?,
+            Some("bulk") => self.bulk(i, words, None)?,
             Some("ca" | "cg") => self.copy_async(i)?,
             _ => return Err(Fail::Unsupported("")),
         }
@@ -279,7 +295,12 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn bulk(&mut self, i: &'a Instruction<'a>, words: &[&str]) -> Lowered<()> {
+    fn bulk(
+        &mut self,
+        i: &'a Instruction<'a>,
+        words: &[&str],
+        reduce: Option<(AtomOp, AtomType)>,
+    ) -> Lowered<()> {
         let second = words.get(1).copied().unwrap_or_default();
         match second {
             "commit_group" => {
@@ -309,7 +330,10 @@ impl<'a> Lower<'a> {
         else {
             return Err(Fail::Unsupported(""));
         };
-        if to == from || words.contains(&"multicast::cluster") {
+        if to == from
+            || words.contains(&"multicast::cluster")
+            || reduce.is_some() && to != Area::Global
+        {
             return Err(Fail::Unsupported("between blocks of a cluster"));
         }
         let [d, s, size, rest @ ..] = i.operands.as_slice() else {
@@ -329,6 +353,7 @@ impl<'a> Lower<'a> {
             from: self.address(s, from)?,
             bytes: self.source(size, Kind::R32)?,
             mbarrier,
+            reduce,
         };
         self.push(Op::Bulk(Box::new(bulk)), Class::Global);
         Ok(())

@@ -18,6 +18,7 @@ mod sync;
 mod matrix;
 mod control;
 mod layout;
+pub(crate) mod definedness;
 
 use std::collections::HashMap;
 
@@ -111,6 +112,11 @@ struct Now {
     keep: u8,
 }
 
+/// Mark of an instruction: paths may meet again here.
+pub(crate) const JOIN: u8 = 1;
+/// Mark of an instruction: it is in [`Program::watches`].
+pub(crate) const WATCHED: u8 = 2;
+
 /// Row of the carry flag among the predicates, then the constants true and false, and scratch.
 pub(crate) const CARRY: u32 = 0;
 const TRUE: u32 = 1;
@@ -194,7 +200,7 @@ impl<'a> Lower<'a> {
             guard_negated,
             class,
             flops,
-            join: false,
+            marks: 0,
             keep,
             line,
             source,

@@ -6,6 +6,7 @@ use ptx::structs::Unwritten;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::definedness::Watch;
 use crate::counters::Class;
 use crate::exec::regs::{AluFn, Slots};
 use crate::hazard::SourceLine;
@@ -80,6 +81,8 @@ pub(crate) struct Mem {
     /// Scope reaches beyond the block.
     pub(crate) device_wide: bool,
     pub(crate) unwritten: Unwritten,
+    /// A load through the non-coherent cache.
+    pub(crate) read_only: bool,
     /// For loads: the bytes that somebody uses; bit 0 is the first.
     pub(crate) used: u32,
 }
@@ -212,7 +215,7 @@ pub(crate) struct CpAsync {
     pub(crate) ignore: u32,
 }
 
-/// `cp.async.bulk` between shared and global.
+/// `cp.async.bulk` and `cp.reduce.async.bulk` between shared and global.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bulk {
     pub(crate) to: Address,
@@ -220,6 +223,8 @@ pub(crate) struct Bulk {
     pub(crate) bytes: u32,
     /// The `mbarrier` that counts the bytes; none for stores, which use bulk groups.
     pub(crate) mbarrier: Option<Address>,
+    /// `cp.reduce.async.bulk`: the operation on each element of the destination, and its type.
+    pub(crate) reduce: Option<(AtomOp, AtomType)>,
 }
 
 /// What an instruction does.
@@ -255,6 +260,8 @@ pub(crate) enum Op {
     Fence {
         device_wide: bool,
     },
+    /// `fence.proxy.async` that covers shared memory.
+    ProxyFence,
     CpAsync(Box<CpAsync>),
     CommitGroup,
     WaitGroup(u32),
@@ -395,8 +402,8 @@ pub(crate) struct Inst {
     pub(crate) class: Class,
     /// Operations a lane, for the flop counters.
     pub(crate) flops: u8,
-    /// Paths may meet again here.
-    pub(crate) join: bool,
+    /// [`super::JOIN`], [`super::WATCHED`].
+    pub(crate) marks: u8,
     /// Which slices it is in: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
     pub(crate) keep: u8,
     /// PTX line.
@@ -486,6 +493,9 @@ pub(crate) struct Program {
     pub(crate) polls: bool,
     /// It synchronises other than by whole-block and whole-warp barriers.
     pub(crate) partial_sync: bool,
+    /// Number of registers whose definedness is tracked, and the instructions that do so.
+    pub(crate) watched: u32,
+    pub(crate) watches: HashMap<u32, Watch>,
     /// Some branch depends on the block's index.
     pub(crate) by_block: bool,
     /// The way depends on what other blocks have done.

@@ -45,12 +45,13 @@ impl<'a> Lower<'a> {
     }
 
     fn fence(&mut self, m: &Mods<'_>) {
-        // Proxy fences order the asynchronous proxy of one thread: nothing to do here.
+        // Of the proxies only the asynchronous one is told apart, and of it only shared memory.
         if m.0
             .iter()
             .any(|w| w.starts_with("proxy") || *w == "mbarrier_init")
         {
-            self.push(Op::Nop, Class::Sync);
+            let shared = m.has("async") && !m.has("global");
+            self.push(if shared { Op::ProxyFence } else { Op::Nop }, Class::Sync);
             return;
         }
         let op = Op::Fence {

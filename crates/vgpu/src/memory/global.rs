@@ -236,6 +236,15 @@ impl GlobalMemory {
         allocation.init.clear();
     }
 
+    /// Copies `data` to the beginning and marks those of its bytes as unwritten that differ from what the
+    /// buffer holds: a kernel must write them before it may read them.
+    pub(crate) fn write_stale(&mut self, buffer: BufferId, data: &[u8]) {
+        let loaded = self.read(buffer);
+        self.write(buffer, 0, data);
+        let changed = |byte: u64| loaded.get(byte as usize) != data.get(byte as usize);
+        self.allocations[buffer.0].init.unmark(changed);
+    }
+
     /// Whether a kernel stored to the buffer after [`write`](Self::write) had filled all of it, also
     /// where the bytes are the same as before.
     #[must_use]

@@ -41,6 +41,14 @@ impl InitMap {
         }
     }
 
+    /// Marks the bytes for which this holds, of a buffer that the host wrote whole, as not written.
+    pub(crate) fn unmark(&self, unwritten: impl Fn(u64) -> bool) {
+        for byte in (0..self.bytes).filter(|byte| unwritten(*byte)) {
+            self.all.store(false, Relaxed);
+            self.bits[(byte / 32) as usize].fetch_and(!(1 << (byte % 32)), Relaxed);
+        }
+    }
+
     /// Marks every byte unwritten.
     pub(crate) fn clear(&self) {
         self.all.store(false, Relaxed);
@@ -74,6 +82,12 @@ impl InitMap {
     /// Whether a kernel stored to the buffer after the host had written all of it.
     pub(crate) fn is_overwritten(&self) -> bool {
         self.overwritten.load(Relaxed)
+    }
+
+    /// Whether the host wrote all of the buffer and no kernel stored to it since.
+    #[inline]
+    pub(crate) fn is_as_uploaded(&self) -> bool {
+        self.all.load(Relaxed) && !self.overwritten.load(Relaxed)
     }
 
     /// Marks words one after the other, neighbours together.

@@ -1,0 +1,181 @@
+//! Definite assignment: registers that a thread may read before it has written them.
+//!
+//! Backward liveness finds the registers that are live at the function's entry. A forward analysis over
+//! the same basic blocks then propagates them: a value computed from a register that may be undefined may
+//! be undefined as well. The result names the instructions that must be watched at run time, because only
+//! the control flow of a launch decides. Guarded definitions count as partial.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "registers and instructions are numbered by the parser of the same function"
+)]
+
+use std::collections::{HashMap, HashSet};
+
+use super::ast::{Body, Instruction, Operand, Reg};
+use super::intent::registers;
+use super::sharing::{Block, Effects, Set, blocks, live};
+
+/// Opcodes whose first operand is read, not set.
+const WITHOUT_DESTINATION: &[&str] = &[
+    "st",
+    "red",
+    "bra",
+    "brx",
+    "bar",
+    "barrier",
+    "call",
+    "ret",
+    "exit",
+    "cp",
+    "nanosleep",
+    "membar",
+    "fence",
+    "trap",
+    "prefetch",
+    "prefetchu",
+    "discard",
+    "applypriority",
+    "stmatrix",
+    "setmaxnreg",
+    "pmevent",
+];
+
+/// Opcodes whose result does not depend on the definedness of what they read: memory decides it.
+const FROM_MEMORY: &[&str] = &[
+    "ld",
+    "ldu",
+    "atom",
+    "ldmatrix",
+    "activemask",
+    "elect",
+    "mbarrier",
+];
+
+/// Registers of a function to watch at run time, and the instructions that read or write them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MaybeUndefined {
+    /// Number of each watched register, from 0.
+    pub registers: HashMap<Reg, u32>,
+    /// Indices of the instructions that read or write a watched register.
+    pub instructions: HashSet<usize>,
+}
+
+/// Registers that an instruction sets: those of its first operand, where that is a destination.
+pub fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
+    let mut all = Vec::new();
+    let reduces = i.opcode.starts_with("bar") && i.modifiers.contains(&"red");
+    match i.operands.first() {
+        Some(Operand::Address(..)) | None => {}
+        Some(_) if WITHOUT_DESTINATION.contains(&i.opcode) && !reduces => {}
+        Some(first) => registers(first, &mut all),
+    }
+    all
+}
+
+/// Operands that an instruction reads, its guard aside.
+pub fn sources<'i, 'a>(i: &'i Instruction<'a>) -> &'i [Operand<'a>] {
+    let skipped = usize::from(!destinations(i).is_empty() || sinks_result(i));
+    i.operands.get(skipped..).unwrap_or_default()
+}
+
+fn sinks_result(i: &Instruction<'_>) -> bool {
+    matches!(i.operands.first(), Some(Operand::Sink))
+}
+
+/// The registers that a thread may read before it has written them, and what is computed from them.
+pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
+    let effects: Vec<Effects> = body.instructions.iter().map(effects).collect();
+    let Some(blocks) = blocks(body, &effects).map(live) else {
+        return MaybeUndefined::default();
+    };
+    let Some(first) = blocks.first() else {
+        return MaybeUndefined::default();
+    };
+    let seeds = first.live_in();
+    if seeds.all().next().is_none() {
+        return MaybeUndefined::default();
+    }
+    let entering = propagate(body, &effects, &blocks, seeds);
+    collect(body, &effects, &blocks, entering)
+}
+
+/// Registers needed by an instruction, and those that it sets in every case.
+fn effects(i: &Instruction<'_>) -> Effects {
+    let mut needs = Vec::new();
+    sources(i).iter().for_each(|o| registers(o, &mut needs));
+    needs.extend(i.guard.map(|(reg, _)| reg));
+    let sets = match i.guard {
+        None => destinations(i),
+        Some(_) => Vec::new(),
+    };
+    (needs, sets)
+}
+
+/// The registers that may be undefined at the beginning of each block.
+fn propagate(body: &Body<'_>, effects: &[Effects], blocks: &[Block], seeds: Set) -> Vec<Set> {
+    let numbers: HashMap<usize, usize> = blocks
+        .iter()
+        .enumerate()
+        .map(|(number, block)| (block.range.start, number))
+        .collect();
+    let mut entering = vec![Set::new(body.registers.len()); blocks.len()];
+    entering[0] = seeds;
+    let mut open: Vec<usize> = vec![0];
+    while let Some(at) = open.pop() {
+        let mut now = entering[at].clone();
+        for index in blocks[at].range.clone() {
+            step(&body.instructions[index], &effects[index], &mut now);
+        }
+        let next = blocks[at].next.iter().filter_map(|s| numbers.get(s));
+        for next in next {
+            if entering[*next].add_all(&now, None) && !open.contains(next) {
+                open.push(*next);
+            }
+        }
+    }
+    entering
+}
+
+/// Applies one instruction to the set of registers that may be undefined.
+fn step(i: &Instruction<'_>, (needs, _): &Effects, undefined: &mut Set) {
+    let guard = i.guard.is_some_and(|(reg, _)| undefined.has(reg));
+    let computed = !FROM_MEMORY.contains(&i.opcode) && needs.iter().any(|r| undefined.has(*r));
+    for reg in destinations(i) {
+        if guard || computed {
+            undefined.add(reg);
+        } else if i.guard.is_none() {
+            undefined.remove(reg);
+        }
+    }
+}
+
+fn collect(
+    body: &Body<'_>,
+    effects: &[Effects],
+    blocks: &[Block],
+    entering: Vec<Set>,
+) -> MaybeUndefined {
+    let mut found = MaybeUndefined::default();
+    for (block, mut now) in blocks.iter().zip(entering) {
+        for at in block.range.clone() {
+            for reg in effects[at].0.iter().filter(|reg| now.has(**reg)) {
+                let next = found.registers.len() as u32;
+                found.registers.entry(*reg).or_insert(next);
+                found.instructions.insert(at);
+            }
+            step(&body.instructions[at], &effects[at], &mut now);
+        }
+    }
+    for (at, i) in body.instructions.iter().enumerate() {
+        if destinations(i)
+            .iter()
+            .any(|reg| found.registers.contains_key(reg))
+        {
+            found.instructions.insert(at);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+use super::*;
+use crate::parse;
+
+/// Numbers of the watched `%r` registers and indices of the watched instructions of a kernel body.
+fn watched(body: &str) -> (Vec<u32>, Vec<usize>) {
+    let text = format!(
+        ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+         .reg .b32 %r<8>;\n.reg .pred %p<4>;\n.reg .b64 %rd<4>;\nmov.u64 %rd1, 0;\n{body}\nret;\n}}\n"
+    );
+    let ast = parse(&text).expect("valid PTX");
+    let found = find_undefined(ast.functions[0].body.as_ref().expect("a body"));
+    let mut registers: Vec<u32> = found.registers.keys().map(|reg| reg.0).collect();
+    let mut instructions: Vec<usize> = found.instructions.into_iter().collect();
+    registers.sort_unstable();
+    instructions.sort_unstable();
+    (registers, instructions)
+}
+
+#[test]
+fn code_that_writes_before_it_reads_is_not_watched() {
+    let (registers, instructions) =
+        watched("mov.u32 %r1, 1;\nadd.s32 %r2, %r1, 1;\nst.global.u32 [%rd1], %r2;");
+    assert_eq!((registers, instructions), (vec![], vec![]));
+}
+
+#[test]
+fn a_value_computed_from_an_unwritten_register_is_watched_to_its_use() {
+    let (registers, instructions) =
+        watched("add.s32 %r2, %r1, 1;\nadd.s32 %r3, %r2, 1;\nst.global.u32 [%rd1], %r3;");
+    assert_eq!(registers, [1, 2, 3]);
+    assert_eq!(instructions, [1, 2, 3]);
+}
+
+#[test]
+fn a_definition_on_one_of_two_paths_is_partial() {
+    let (registers, _) = watched(
+        "mov.u32 %r2, %tid.x;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra L;\nmov.u32 %r1, 1;\n\
+         L:\nst.global.u32 [%rd1], %r1;",
+    );
+    assert_eq!(registers, [1]);
+    let (registers, _) = watched(
+        "mov.u32 %r2, %tid.x;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 mov.u32 %r1, 1;\n\
+         st.global.u32 [%rd1], %r1;",
+    );
+    assert_eq!(registers, [1]);
+}
+
+#[test]
+fn a_loop_carried_register_is_undefined_in_the_first_iteration_only() {
+    let (registers, _) = watched(
+        "mov.u32 %r2, 0;\nL:\nst.global.u32 [%rd1], %r1;\nmov.u32 %r1, 1;\n\
+         add.s32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, 4;\n@%p1 bra L;",
+    );
+    assert_eq!(registers, [1]);
+}
+
+#[test]
+fn a_load_defines_its_destination_whatever_its_address() {
+    let (registers, instructions) =
+        watched("ld.global.u32 %r1, [%rd2];\nst.global.u32 [%rd1], %r1;");
+    assert_eq!(registers.len(), 1, "only the address: {registers:?}");
+    assert_eq!(instructions, [1]);
+}

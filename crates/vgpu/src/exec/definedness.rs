@@ -1,0 +1,285 @@
+//! Definedness of registers at run time, for the instructions that may read one nobody wrote.
+//!
+//! One bit a lane and watched register. Computing with an undefined value is no fault: compilers leave
+//! such values where the result is not used. The value counts where it decides a branch, an address or
+//! what is stored to global memory. A store to shared or local memory leaves the bytes unwritten, so that
+//! a load of them is judged.
+
+use super::access::split;
+use super::cta::Cta;
+use super::step::guarded;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::WATCHED;
+use crate::lower::definedness::{Condition, Product, Rule, Watch, Watched};
+use crate::lower::program::{Address, Area, Inst, Mem, NONE, Op};
+
+impl Warp {
+    /// Lanes in which a register is undefined.
+    fn undefined_in(&self, register: Watched) -> u32 {
+        register.map_or(0, |n| self.undefined[n as usize])
+    }
+
+    fn any_undefined(&self, registers: &[u32]) -> u32 {
+        let masks = registers.iter().map(|n| self.undefined[*n as usize]);
+        masks.fold(0, |all, mask| all | mask)
+    }
+
+    /// Sets the definedness of a register in the lanes of a mask.
+    fn set_undefined(&mut self, register: u32, mask: u32, undefined: u32) {
+        let old = &mut self.undefined[register as usize];
+        *old = (*old & !mask) | (undefined & mask);
+    }
+
+    /// Lanes in which a predicate operand is defined and has this value.
+    fn known(&self, condition: &Condition, value: bool) -> u32 {
+        let row = self.regs.preds[condition.row as usize];
+        let wanted = if value == condition.negated {
+            !row
+        } else {
+            row
+        };
+        wanted & !self.undefined_in(condition.watched)
+    }
+}
+
+impl Cta<'_> {
+    /// Before a watched instruction: reports undefined values that decide something, and passes
+    /// definedness on to what it sets.
+    #[cold]
+    pub(super) fn watch(&mut self, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
+        let program = self.context.program;
+        // Where only control flow or addresses are followed, most values are not computed.
+        if inst.marks & WATCHED == 0 || self.context.skip_unless != 0 {
+            return;
+        }
+        let Some(watch) = program.watches.get(&pc) else {
+            return;
+        };
+        self.pc = pc;
+        let active = mask & guarded(w, inst);
+        for (register, what) in &watch.deciding {
+            let is_guard = *what == "a branch";
+            let counted = if is_guard {
+                mask
+            } else {
+                active & watch.deciding_lanes
+            };
+            let undefined = w.undefined[*register as usize] & counted;
+            if undefined != 0 {
+                let origin = w.origins[*register as usize];
+                self.undefined_value(w, undefined, origin, what);
+            }
+        }
+        if let Rule::Entered(range) = &watch.rule {
+            for register in range.clone() {
+                w.set_undefined(register, mask, mask);
+            }
+        } else if !matches!(inst.op, Op::Warp { .. }) {
+            self.pass_on(w, watch, active, mask);
+        }
+    }
+
+    /// Definedness of the results of an instruction that only concerns its own lanes.
+    fn pass_on(&self, w: &mut Warp, watch: &Watch, active: u32, mask: u32) {
+        if let Rule::Product(product) = &watch.rule {
+            let results = undefined_results(w, product);
+            for (register, undefined) in product.d.iter().zip(results) {
+                if let Some(register) = register {
+                    w.set_undefined(*register, active, undefined);
+                    self.note_origin(w, *register, undefined, watch);
+                }
+            }
+            return;
+        }
+        let undefined = result(w, &watch.rule);
+        let by_guard = w.undefined_in(watch.guard) & mask;
+        for register in &watch.destinations {
+            w.set_undefined(*register, active, undefined);
+            w.set_undefined(*register, by_guard, u32::MAX);
+            self.note_origin(w, *register, undefined | by_guard, watch);
+        }
+    }
+
+    /// Notes where a value was first computed from a register that nobody wrote.
+    fn note_origin(&self, w: &mut Warp, register: u32, undefined: u32, watch: &Watch) {
+        if undefined == 0 {
+            return;
+        }
+        let mut origins = watch.sources().map(|n| w.origins[n as usize]);
+        let known = origins.find(|origin| *origin != NONE);
+        w.origins[register as usize] = known.unwrap_or(self.pc);
+    }
+
+    /// The same for the lanes of a warp-wide operation; `from` is the lane that each reads.
+    #[cold]
+    pub(super) fn watch_group(&mut self, w: &mut Warp, group: u32, from: &[u8; 32]) {
+        let program = self.context.program;
+        let (0, Some(watch)) = (self.context.skip_unless, program.watches.get(&self.pc)) else {
+            return;
+        };
+        let undefined = match &watch.rule {
+            Rule::Shuffle(source) => {
+                let source = w.undefined[*source as usize];
+                lanes(group).fold(0, |all, lane| all | (source >> from[lane] & 1) << lane)
+            }
+            Rule::Group(sources) if w.any_undefined(sources) & group != 0 => group,
+            _ => 0,
+        };
+        for register in &watch.destinations {
+            w.set_undefined(*register, group, undefined);
+            self.note_origin(w, *register, undefined, watch);
+        }
+    }
+
+    /// A store of which some elements may be undefined. To global memory it is reported where all
+    /// elements of a lane are; other undefined elements are left as they are, written by nobody.
+    #[cold]
+    pub(super) fn store_defined(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
+        let program = self.context.program;
+        let watch = program.watches.get(&self.pc);
+        let elements = match watch.map(|watch| &watch.rule) {
+            Some(Rule::Stored(elements)) if self.context.skip_unless == 0 => elements,
+            _ => return self.store(w, m, mask),
+        };
+        let masks: Vec<u32> = elements.iter().map(|e| w.undefined_in(*e) & mask).collect();
+        let whole = masks.iter().fold(mask, |all, mask| all & mask);
+        let global = lanes(whole).filter(|lane| is_global(w, &m.at, *lane));
+        let global = global.fold(0u32, |all, lane| all | 1 << lane);
+        if global != 0 {
+            let origins = elements.iter().flatten().map(|n| w.origins[*n as usize]);
+            let origin = origins.min().unwrap_or(NONE);
+            self.undefined_value(w, global, origin, "a stored value");
+        }
+        if masks.iter().all(|undefined| undefined & !global == 0) {
+            return self.store(w, m, mask);
+        }
+        for ((n, data), undefined) in (0..).zip(&m.data).zip(masks) {
+            let element = Mem {
+                at: Address {
+                    offset: m.at.offset + n * i64::from(m.width),
+                    ..m.at
+                },
+                data: vec![*data],
+                ..m.clone()
+            };
+            let defined = mask & (!undefined | global);
+            if defined != 0 {
+                self.store(w, &element, defined);
+            }
+        }
+    }
+
+    fn undefined_value(&mut self, w: &Warp, undefined: u32, origin: u32, what: &str) {
+        let thread = w.index * 32 + undefined.trailing_zeros() as usize;
+        let other = if origin == self.pc { NONE } else { origin };
+        let place = (Space::Generic, 0);
+        self.hazard(HazardKind::Uninitialized, thread, place, other, || {
+            format!(
+                "{what} depends on a register that was never written: a variable without a value, \
+                 or an `asm` operand that is read and declared as an output only (`=` for `+`)"
+            )
+        });
+    }
+}
+
+fn is_global(w: &Warp, at: &Address, lane: usize) -> bool {
+    match at.area {
+        Area::Global => true,
+        Area::Generic => split(w.address(at, lane)).0 == Area::Global,
+        _ => false,
+    }
+}
+
+/// Lanes in which the result of a rule is undefined.
+fn result(w: &Warp, rule: &Rule) -> u32 {
+    match rule {
+        Rule::Any(sources) => w.any_undefined(sources),
+        Rule::All(sources) => {
+            let masks = sources.iter().map(|n| w.undefined[*n as usize]);
+            masks.fold(u32::MAX, |all, mask| all & mask)
+        }
+        Rule::Select { values, condition } => {
+            let [a, b] = values.map(|value| w.undefined_in(value));
+            let chosen = w.known(condition, true) & a | w.known(condition, false) & b;
+            chosen | w.undefined_in(condition.watched)
+        }
+        Rule::Logic {
+            and,
+            compared,
+            conditions,
+        } => {
+            let masks = conditions.iter().map(|c| w.undefined_in(c.watched));
+            let open = masks.fold(w.any_undefined(compared), |all, mask| all | mask);
+            // `false and x` and `true or x` do not depend on x.
+            let decided = conditions.iter().map(|c| w.known(c, !and));
+            open & !decided.fold(0, |all, mask| all | mask)
+        }
+        _ => 0,
+    }
+}
+
+impl Watch {
+    fn sources(&self) -> impl Iterator<Item = u32> {
+        let some = |list: &[Watched]| list.iter().flatten().copied().collect::<Vec<_>>();
+        let mut all = match &self.rule {
+            Rule::Any(list) | Rule::All(list) | Rule::Group(list) => list.clone(),
+            Rule::Shuffle(source) => vec![*source],
+            Rule::Select { values, condition } => some(&[values[0], values[1], condition.watched]),
+            Rule::Logic {
+                compared,
+                conditions,
+                ..
+            } => {
+                let conditions = conditions.iter().filter_map(|c| c.watched);
+                compared.iter().copied().chain(conditions).collect()
+            }
+            Rule::Product(p) => some(&[&p.a[..], &p.b[..], &p.c[..]].concat()),
+            Rule::Defined | Rule::Stored(_) | Rule::Entered(_) => Vec::new(),
+        };
+        all.extend(self.guard);
+        all.into_iter()
+    }
+}
+
+/// Lanes in which each register of the result of a matrix product is undefined. In the fragments of 8
+/// columns (PTX ISA 9.0, 9.7.14.5) lane `l` holds rows `l / 4` and `l / 4 + 8` of A and of the result in
+/// even and odd registers of A and in halves of the result's, column `l / 4` of B, and columns
+/// `2 (l % 4)` and the next of the result.
+fn undefined_results(w: &Warp, product: &Product) -> Vec<u32> {
+    let Product { a, b, c, d } = product;
+    let results = d.len();
+    let per_quad = |registers: &[Watched], step: usize, first: usize| {
+        let masks = registers.iter().skip(first).step_by(step);
+        let all = masks.fold(0, |all, r| all | w.undefined_in(*r));
+        // A bit for each group of four lanes.
+        (0..8).fold(0u32, |quads, g| {
+            quads | u32::from(all >> (4 * g) & 15 != 0) << g
+        })
+    };
+    let halves = if a.len() > 1 { 2 } else { 1 };
+    let rows = [per_quad(a, halves, 0), per_quad(a, halves, halves - 1)];
+    let columns = per_quad(b, 1, 0);
+    let element = |register: usize| {
+        let half = register * halves / results.max(1);
+        let accumulated = c
+            .get(register * c.len() / results.max(1))
+            .copied()
+            .flatten();
+        let from = |lane: u32| {
+            let column = lane % 4 * 2;
+            let both = columns >> column & 3;
+            let column = match results / halves {
+                // One register holds both columns.
+                0 | 1 => both,
+                _ => both >> (register & 1) & 1,
+            };
+            rows[half.min(1)] >> (lane / 4) & 1 | u32::from(column != 0)
+        };
+        (0..32).fold(w.undefined_in(accumulated), |all, lane| {
+            all | from(lane) << lane
+        })
+    };
+    (0..results).map(element).collect()
+}

@@ -1,0 +1,132 @@
+//! Values that the ISA leaves open, drawn from the seed of the schedule: on which multiprocessor a block
+//! runs, the numbers of multiprocessors and warps, and the clocks.
+//!
+//! PTX ISA 9.0, chapter 10: `%smid` is below `%nsmid`, not contiguous; `%warpid` is below `%nwarpid` and need
+//! not be the warp's place in its block. Blocks that are resident at the same time and do not fit on one
+//! multiprocessor together have different multiprocessors.
+
+use super::launch::BlockOrder;
+use super::workers::Places;
+
+/// Where the blocks of a launch run.
+#[derive(Debug)]
+pub(super) struct Placement {
+    seed: u64,
+    multiprocessors: u64,
+    /// Places for blocks on all multiprocessors, in a drawn order.
+    slots: Places,
+    slot_count: u64,
+    /// Numbers of the multiprocessors.
+    numbers: Places,
+    /// Warps that a multiprocessor holds.
+    warps: u32,
+}
+
+/// Numbers of multiprocessors (`%nsmid`) of a GPU that has this many.
+pub(super) fn multiprocessor_numbers(count: u32) -> u32 {
+    count + count.div_ceil(8)
+}
+
+/// Bits that differ for different inputs (SplitMix64).
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
+
+impl Placement {
+    /// A placement for a GPU of so many multiprocessors, each with room for so many blocks and warps.
+    pub(super) fn new(seed: u64, multiprocessors: u32, blocks_each: u64, warps: u32) -> Placement {
+        let shuffled = |salt, count| {
+            Places::of(
+                BlockOrder::Shuffled {
+                    seed: mix(seed ^ salt),
+                },
+                count,
+            )
+        };
+        let slot_count = u64::from(multiprocessors) * blocks_each;
+        Placement {
+            seed,
+            multiprocessors: multiprocessors.into(),
+            slots: shuffled(1, slot_count),
+            slot_count,
+            numbers: shuffled(2, multiprocessor_numbers(multiprocessors).into()),
+            warps,
+        }
+    }
+
+    /// `%smid` of a block.
+    pub(super) fn multiprocessor(&self, block: u64) -> u32 {
+        let slot = self.slots.of_turn(block % self.slot_count);
+        self.numbers.of_turn(slot % self.multiprocessors) as u32
+    }
+
+    /// `%warpid` of a warp of a block of so many warps.
+    pub(super) fn warp(&self, block: u64, warp: u32, warps_of_block: u32) -> u32 {
+        let slot = self.slots.of_turn(block % self.slot_count);
+        let start = mix(self.seed ^ (slot % self.multiprocessors) << 8) % u64::from(self.warps);
+        let before = slot / self.multiprocessors * u64::from(warps_of_block);
+        ((start + before + u64::from(warp)) % u64::from(self.warps)) as u32
+    }
+
+    /// Cycle at which the clock of a block begins.
+    pub(super) fn clock(&self, block: u32) -> u64 {
+        mix(self.seed ^ u64::from(block) << 16) & 0x3fff_ffff
+    }
+
+    /// Cycles between two reads of a clock.
+    pub(super) fn cycles(&self, now: u64) -> u64 {
+        16 + mix(self.seed ^ now) % 256
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn blocks_that_fill_the_gpu_have_a_multiprocessor_each_below_nsmid() {
+        for seed in [0, 1, 77] {
+            let placement = Placement::new(seed, 58, 1, 48);
+            let all: BTreeSet<u32> = (0..58).map(|b| placement.multiprocessor(b)).collect();
+            assert_eq!(all.len(), 58);
+            assert!(
+                all.iter()
+                    .all(|number| *number < multiprocessor_numbers(58))
+            );
+            assert_ne!(all, (0..58).collect(), "the numbers are not contiguous");
+        }
+    }
+
+    #[test]
+    fn warps_of_a_multiprocessor_have_different_numbers() {
+        let placement = Placement::new(3, 2, 4, 32);
+        let mut taken = BTreeSet::new();
+        for block in 0..8 {
+            for warp in 0..8 {
+                let number = placement.warp(block, warp, 8);
+                assert!(number < 32);
+                assert!(taken.insert((placement.multiprocessor(block), number)));
+            }
+        }
+    }
+
+    #[test]
+    fn another_seed_is_another_placement() {
+        let draw = |seed| {
+            let placement = Placement::new(seed, 108, 2, 64);
+            let blocks = (0..16).map(|b| placement.multiprocessor(b));
+            (
+                blocks.collect::<Vec<_>>(),
+                placement.clock(0),
+                placement.warp(0, 0, 4),
+            )
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1).0, draw(2).0);
+        assert_ne!(draw(1).1, draw(2).1);
+    }
+}

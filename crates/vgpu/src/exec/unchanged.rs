@@ -1,0 +1,122 @@
+//! Global memory that must not change: what `ld.global.nc` reads, and the source of a `cp.async` until its
+//! wait.
+//!
+//! A read through the non-coherent cache may return what the memory held before the launch, whatever orders
+//! it after a write (PTX ISA 9.0, 9.7.9.8: the memory is read-only for the kernel). The executor copies a
+//! `cp.async` at once; to find a store that comes too early it compares the last write of each source word
+//! at the wait with that at the copy.
+
+use super::access::{split, word_mask};
+use super::cta::Cta;
+use super::rows::Row;
+use super::transfer::lanes;
+use super::warp::Warp;
+use crate::hazard::shadow::{Conflict, Stamp};
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{Area, Mem};
+
+/// Words of the widest load.
+const WORDS: usize = 8;
+
+/// The last write to a word in this launch: its stamp and block.
+pub(super) type Written = Option<(Stamp, u32)>;
+
+/// The source of an asynchronous copy: its last writes when the copy was issued.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub(super) address: u64,
+    pub(super) pc: u32,
+    /// `None` where the launch had written to nothing of the buffer.
+    pub(super) before: Option<Box<[Written; WORDS]>>,
+}
+
+impl Cta<'_> {
+    /// The last writes of this launch to the words of an access; `None` where the buffer holds what the host
+    /// wrote.
+    fn last_writes(&mut self, address: u64, bytes: u32) -> Option<[Written; WORDS]> {
+        let memory = self.context.memory;
+        let found = memory.find(address)?;
+        let allocation = &memory.allocations[found.index];
+        if allocation.init.is_as_uploaded() {
+            return None;
+        }
+        let first = (found.offset / 4) as usize;
+        let words = bytes.div_ceil(4).min(WORDS as u32) as usize;
+        let mask = word_mask(found.offset, bytes);
+        let mut all = [None; WORDS];
+        for (word, written) in (first..first + words).zip(&mut all) {
+            let open = allocation.shadow.open(word);
+            let key = allocation.base + word as u64 * 4;
+            *written = open.last_write((word, mask), self.context.launch, key, &self.lists);
+        }
+        Some(all)
+    }
+
+    /// Whether a row lies in a buffer that a kernel may have written to.
+    #[inline]
+    pub(super) fn may_have_changed(&self, row: &Row) -> bool {
+        let memory = self.context.memory;
+        let allocation = row.allocation.and_then(|at| memory.allocations.get(at));
+        allocation.is_some_and(|a| !a.init.is_as_uploaded())
+    }
+
+    /// Reports lanes that read through the non-coherent cache what this launch has written.
+    pub(super) fn read_only_load(&mut self, w: &Warp, m: &Mem, mask: u32) {
+        if !self.context.checks.races {
+            return;
+        }
+        let bytes = m.width * m.data.len() as u32;
+        for lane in lanes(mask) {
+            let at = w.address(&m.at, lane);
+            let global = m.at.area == Area::Global || split(at).0 == Area::Global;
+            let writes = global.then(|| self.last_writes(at, bytes)).flatten();
+            if let Some((stamp, _)) = writes.iter().flatten().flatten().next() {
+                let thread = w.index * 32 + lane;
+                self.hazard(
+                    HazardKind::Race,
+                    thread,
+                    (Space::Global, at),
+                    stamp.pc,
+                    || {
+                        "a read through the non-coherent cache (`__ldg`, `const __restrict__`) of \
+                     memory that the same launch writes: it may return the old value"
+                            .to_owned()
+                    },
+                );
+            }
+        }
+    }
+
+    /// The source of a copy that is issued now.
+    pub(super) fn source_of_copy(&mut self, address: u64, bytes: u32) -> Source {
+        let checked = self.context.checks.races;
+        let before = checked.then(|| self.last_writes(address, bytes)).flatten();
+        Source {
+            address,
+            pc: self.pc,
+            before: before.map(Box::new),
+        }
+    }
+
+    /// Reports a write to the source of a copy between its issue and its wait.
+    pub(super) fn check_source(&mut self, thread: usize, source: &Source, bytes: u32) {
+        let Some(now) = self.last_writes(source.address, bytes) else {
+            return;
+        };
+        let before = source.before.as_deref().copied().unwrap_or_default();
+        let changed = now.iter().zip(&before).find(|(now, before)| now != before);
+        if let Some((Some((stamp, _)), _)) = changed {
+            let conflict = Conflict {
+                pc: source.pc,
+                thread,
+                block: None,
+                was_write: false,
+                in_flight: true,
+            };
+            let here = std::mem::replace(&mut self.pc, stamp.pc);
+            let place = (Space::Global, source.address);
+            self.race(usize::from(stamp.thread), place, true, conflict);
+            self.pc = here;
+        }
+    }
+}

@@ -1,0 +1,18 @@
+// The copying thread fences behind the barrier: the fence lies between all stores and the copy.
+//@ arch sm_90
+//@ launch kernel grid 3 block 64
+//@ arg x f32[192] input arange
+//@ arg y f32[192] output
+//@ expect y = reverse_blocks(x, 64)
+extern "C" __global__ void kernel(const float* x, float* y) {
+    __shared__ __align__(16) float s[64];
+    int t = threadIdx.x;
+    s[63 - t] = x[blockIdx.x * 64 + t];
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" ::"l"(y + blockIdx.x * 64), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
