@@ -49,8 +49,10 @@ pub struct VirtualGpu {
     memory: GlobalMemory,
     buffers: Vec<BufferId>,
     forecaster: Forecaster,
-    /// By the hash of the text.
+    /// By the hash of the text, and whether they round at random.
     modules: HashMap<ContentHash, Parsed>,
+    /// Random rounding of the runs that follow.
+    rounding: Option<::vgpu::Rounding>,
     /// What the module of this text begins with instead of its own values.
     kept: Option<(Arc<str>, Vec<Vec<u8>>)>,
     /// What it found at its first run since the last reset.
@@ -70,6 +72,7 @@ impl VirtualGpu {
             forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes))
                 .keeping(DiskCache::default_folder()),
             modules: HashMap::new(),
+            rounding: None,
             kept: None,
             found: None,
         }
@@ -93,11 +96,17 @@ impl VirtualGpu {
 
     /// Parses each distinct PTX once: a plan's launches and seeds share the text.
     fn module(&mut self, code: &Code) -> Result<Arc<Module>, Judgement> {
-        let key = ContentHash::of([code.ptx.as_bytes()]);
+        let random = self.rounding.is_some();
+        let key = ContentHash::of([code.ptx.as_bytes(), &[u8::from(random)]]);
         if let Some(module) = self.modules.get(&key) {
             return module.clone();
         }
-        let module = match Module::load(&code.ptx) {
+        let load = if random {
+            Module::load_randomly_rounded
+        } else {
+            Module::load
+        };
+        let module = match load(&code.ptx) {
             Ok(module) => Ok(Arc::new(module)),
             Err(vgpu::LoadError::Unsupported(what)) => {
                 Err(Judgement::new(Verdict::Unsupported, what.to_string()))
@@ -234,6 +243,11 @@ impl Session for VirtualGpu {
         true
     }
 
+    fn set_rounding(&mut self, rounding: Option<::vgpu::Rounding>) -> bool {
+        self.rounding = rounding;
+        true
+    }
+
     fn address(&self, slot: Slot) -> Option<u64> {
         let buffer = self.buffers.get(slot.0)?;
         Some(self.memory.address(*buffer))
@@ -285,6 +299,7 @@ impl Session for VirtualGpu {
                 ..Checks::default()
             },
             cooperative: run.launch.cooperative,
+            rounding: self.rounding,
             ..Launch::new(
                 &run.launch.entry,
                 run.launch.grid,

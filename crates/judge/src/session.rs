@@ -260,6 +260,12 @@ pub trait Session {
     /// Whether blocks can be left out of a launch.
     fn can_sample(&self) -> bool;
 
+    /// Sets the rounding of the runs that follow, variables set from now on included: at random, or
+    /// as the code says (`None`). Returns whether the device can round at random.
+    fn set_rounding(&mut self, _rounding: Option<vgpu::Rounding>) -> bool {
+        false
+    }
+
     /// Variables of modules (`__device__`) are again as their code gives them, for all runs that
     /// follow: a candidate finds what one that was just loaded finds.
     fn forget_variables(&mut self) {}

@@ -150,7 +150,7 @@ impl Module {
     /// Reads PTX text. An instruction that is not supported is an error only for the entries that
     /// contain it: see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
-        Module::lowered(ptx, ptx::parse(ptx)?)
+        Module::lowered(ptx, ptx::parse(ptx)?, false)
     }
 
     /// The same, where products are rounded as the assembler rounds them: together with the sum that
@@ -161,16 +161,26 @@ impl Module {
     pub fn load_contracted(ptx: &str) -> Result<Module, LoadError> {
         let mut ast = ptx::parse(ptx)?;
         ptx::contract::contract(&mut ast);
-        Module::lowered(ptx, ast)
+        Module::lowered(ptx, ast, false)
     }
 
-    fn lowered(ptx: &str, ast: ptx::ast::Ast<'_>) -> Result<Module, LoadError> {
+    /// Reads PTX text for launches with [`Launch::rounding`]: floating-point results are rounded up
+    /// or down at random. Instructions with a directed rounding (`.rz`, `.rm`, `.rp`) and the
+    /// addition of a constant that rounds to a whole number keep theirs, since kernels rely on it.
+    ///
+    /// # Errors
+    /// Those of [`Module::load`].
+    pub fn load_randomly_rounded(ptx: &str) -> Result<Module, LoadError> {
+        Module::lowered(ptx, ptx::parse(ptx)?, true)
+    }
+
+    fn lowered(ptx: &str, ast: ptx::ast::Ast<'_>, random: bool) -> Result<Module, LoadError> {
         check_sizes(&ast)?;
         let (globals, index) = globals(&ast)?;
         let mut entries = Vec::new();
         let mut programs = Vec::new();
         for f in ast.functions.iter().filter(|f| f.entry && f.body.is_some()) {
-            let lowered = lower::lower(&ast, Globals { index: &index }, f);
+            let lowered = lower::lower(&ast, Globals { index: &index }, f, random);
             let shared = lowered
                 .as_ref()
                 .map_or(0, |p| lower::shared_bytes(&p.shared));

@@ -125,6 +125,7 @@ impl Work<'_> {
                 Schedule::RoundRobin => None,
                 Schedule::Random { seed } => Some(seed),
             },
+            rounding: launch.rounding,
         };
         let report = run_blocks(&context, launch);
         Outcome {

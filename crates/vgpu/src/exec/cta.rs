@@ -10,6 +10,7 @@ use super::barrier::{Barrier, Reduced};
 use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
 use super::order::Thread;
+use super::rounding::Rounding;
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
 use crate::arch::Arch;
@@ -72,6 +73,7 @@ pub(super) struct Context<'a> {
     pub(super) skip_unless: u8,
     pub(super) deadline: Option<Instant>,
     pub(super) seed: Option<u64>,
+    pub(super) rounding: Option<Rounding>,
 }
 
 /// Which blocks of a launch wait in loops. Blocks report in rounds: what one saw before another

@@ -7,6 +7,7 @@ use std::time::Instant;
 use limits::{check_dimensions, check_local, check_shared};
 
 use super::attempts::Work;
+use super::rounding::Rounding;
 use super::trace::BlockTrace;
 use crate::arch::{Arch, LOCAL_BYTES};
 use crate::counters::Counters;
@@ -142,6 +143,9 @@ pub struct Launch {
     pub clock: u64,
     /// All blocks are there at once and may wait for each other (`grid.sync()`).
     pub cooperative: bool,
+    /// Random rounding, of a module that was loaded for it
+    /// ([`Module::load_randomly_rounded`]).
+    pub rounding: Option<Rounding>,
 }
 
 /// How much of a kernel is executed: what it computes need not be known to know its way.
@@ -176,6 +180,7 @@ impl Launch {
             shared_fill: 0,
             clock: 0,
             cooperative: false,
+            rounding: None,
         }
     }
 }

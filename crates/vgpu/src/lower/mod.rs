@@ -11,6 +11,7 @@ mod instruction;
 mod int;
 mod video;
 mod float;
+mod random;
 mod select;
 mod convert;
 mod memory;
@@ -86,6 +87,8 @@ struct Frame {
 pub(crate) struct Lower<'a> {
     ast: &'a Ast<'a>,
     globals: Globals<'a>,
+    /// Results are rounded at random.
+    random: bool,
     program: Program,
     constants: HashMap<(bool, Constant), u32>,
     frames: HashMap<&'a str, Frame>,
@@ -114,15 +117,17 @@ const TRUE: u32 = 1;
 const FALSE: u32 = 2;
 const FIRST_PRED: u32 = 3;
 
-/// Lowers one entry with every function it calls.
+/// Lowers one entry with every function it calls; with `random`, results are rounded at random.
 pub(crate) fn lower(
     ast: &Ast<'_>,
     globals: Globals<'_>,
     entry: &Function<'_>,
+    random: bool,
 ) -> Result<Program, Unsupported> {
     let mut l = Lower {
         ast,
         globals,
+        random,
         program: Program {
             preds: FIRST_PRED,
             ..Program::default()
