@@ -8,6 +8,7 @@ use tuner_judge::gate::compare;
 use tuner_judge::gate::compare::Comparison;
 use tuner_judge::gate::oracle;
 use tuner_judge::gate::oracle::Oracle;
+use tuner_judge::gate::spread::{RUNS, precision};
 use tuner_judge::gate::tolerance::Tolerance;
 use tuner_judge::gate::wanted::Rule;
 
@@ -21,7 +22,8 @@ pub(crate) enum By {
 
 enum Wanted {
     Oracle(Arc<dyn Oracle>),
-    Kernel(Tolerance, Vec<u8>),
+    /// The tolerance, what the reference wrote, and what it wrote with random rounding.
+    Kernel(Tolerance, Vec<u8>, Option<[Vec<u8>; RUNS]>),
 }
 
 /// A problem, its right answer, and what an honest kernel makes of it.
@@ -43,8 +45,15 @@ impl Case {
             By::Kernel => {
                 let plan = plan(&problem);
                 let output = plan.arguments.last().expect("an output");
-                let reference = problem.run(&How::honest(Order::Sequential, element));
-                Wanted::Kernel(Tolerance::of(&plan, output), nearest(element, &reference))
+                let how = How::honest(Order::Sequential, element);
+                let reference = nearest(element, &problem.run(&how));
+                let run = |precision, number| {
+                    let random = Some((number, precision));
+                    nearest(element, &problem.run(&How { random, ..how }))
+                };
+                let rounded = precision(element)
+                    .map(|precision| std::array::from_fn(|number| run(precision, number)));
+                Wanted::Kernel(Tolerance::of(&plan, output), reference, rounded)
             }
         };
         Self {
@@ -63,9 +72,11 @@ impl Case {
                 let all = std::slice::from_ref(&all);
                 compare::with_oracle(oracle.as_ref(), 0, self.element, bytes, all, Rule::Tiles)
             }
-            Wanted::Kernel(tolerance, reference) => {
+            Wanted::Kernel(tolerance, reference, rounded) => {
                 let all = std::iter::once(0..self.count).collect::<Vec<_>>();
-                tolerance.compare(bytes, reference, &all)
+                let rounded = rounded.as_ref();
+                let rounded = rounded.map(|runs| runs.each_ref().map(Vec::as_slice));
+                tolerance.compare(bytes, reference, &all, rounded)
             }
         }
     }

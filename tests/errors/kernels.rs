@@ -24,6 +24,8 @@ pub(crate) struct How {
     pub(crate) sum: Element,
     pub(crate) without_last: bool,
     pub(crate) first_twice: bool,
+    /// Random rounding of every result: number of the run and significand bits.
+    pub(crate) random: Option<(usize, u32)>,
 }
 
 /// The operations, with the sizes that are studied.
@@ -92,7 +94,31 @@ impl How {
             sum,
             without_last: false,
             first_twice: false,
+            random: None,
         }
+    }
+
+    /// A result in a type: rounded to nearest, or up or down at random. The coin depends on the
+    /// run and the value, so that a run can be repeated; the second run inverts the first.
+    fn round(&self, element: Element, value: f64) -> f64 {
+        let Some((run, precision)) = self.random else {
+            return round(element, value);
+        };
+        let precision = precision.min(-element.unit_roundoff().log2() as u32);
+        let mixed = (value.to_bits() ^ (if run == 1 { 1 } else { run as u64 + 1 }) << 32)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let away = mixed >> 63 ^ u64::from(run == 1);
+        if precision == 53 {
+            // What lies below the host's own precision is unknown.
+            return f64::from_bits(value.to_bits() + away);
+        }
+        let dropped = (1_u64 << (53 - precision)) - 1;
+        let code = value.to_bits();
+        if code & dropped == 0 {
+            return value;
+        }
+        f64::from_bits((code & !dropped) + away * (dropped + 1))
     }
 
     /// The same for plain sums.
@@ -109,7 +135,7 @@ impl How {
         let kept = terms.len() - usize::from(self.without_last);
         let again = terms.iter().take(usize::from(self.first_twice));
         let terms: Vec<f64> = terms[..kept].iter().chain(again).copied().collect();
-        let add = |sum, term: &f64| round(self.sum, sum + term);
+        let add = |sum, term: &f64| self.round(self.sum, sum + term);
         match self.order {
             Order::Sequential => terms.iter().fold(0.0, add),
             Order::Split => {
@@ -249,20 +275,23 @@ impl Problem {
     fn attend(&self, q: &[f64], k: &[f64], v: &[f64], how: &How) -> Vec<f64> {
         let (input, output) = (self.inputs[0].element, self.output.element);
         let held = if input.size() == 1 { output } else { input };
-        let exact = How::honest(how.order, Element::F32);
+        let exact = How {
+            random: how.random,
+            ..How::honest(how.order, Element::F32)
+        };
         let scale = f64::from((1.0 / 32f64.sqrt()) as f32);
         let mut scores: Vec<f64> = k
             .chunks(32)
             .map(|key| {
                 let terms: Vec<f64> = q.iter().zip(key).map(|(q, k)| q * k).collect();
-                round(Element::F32, exact.sum(&terms, 8 * input.size()) * scale)
+                how.round(Element::F32, exact.sum(&terms, 8 * input.size()) * scale)
             })
             .collect();
         scores.truncate(scores.len() - usize::from(how.without_last));
         let top = scores.iter().copied().fold(f64::MIN, f64::max);
         let weights: Vec<f64> = scores
             .iter()
-            .map(|s| round(Element::F32, (s - top).exp()))
+            .map(|s| how.round(Element::F32, (s - top).exp()))
             .collect();
         let total = exact.sum(&weights, 32);
         let part = How {
@@ -276,7 +305,7 @@ impl Problem {
                     .zip(v.chunks(32))
                     .map(|(p, v)| round(held, *p) * v[d])
                     .collect();
-                round(Element::F32, part.sum(&terms, 16) / total)
+                how.round(Element::F32, part.sum(&terms, 16) / total)
             })
             .collect()
     }
@@ -286,22 +315,27 @@ fn softmax(row: &[f64], how: &How) -> Vec<f64> {
     let top = row.iter().copied().fold(f64::MIN, f64::max);
     let powers: Vec<f64> = row
         .iter()
-        .map(|x| round(how.sum, (x - top).exp()))
+        .map(|x| how.round(how.sum, (x - top).exp()))
         .collect();
     let plain = how.without_tensor_cores();
     let total = plain.sum(&powers, 32);
-    powers.iter().map(|p| p / total).collect()
+    let stored = how.sum.accumulator();
+    let share = |p: &f64| match how.random {
+        Some(_) => how.round(stored, p / total),
+        None => p / total,
+    };
+    powers.iter().map(share).collect()
 }
 
 fn layernorm(row: &[f64], gamma: &[f64], beta: &[f64], how: &How) -> Vec<f64> {
     let plain = how.without_tensor_cores();
     let n = row.len() as f64;
-    let mean = round(how.sum, plain.sum(row, 32) / n);
+    let mean = how.round(how.sum, plain.sum(row, 32) / n);
     let squares: Vec<f64> = row.iter().map(|x| (x - mean).powi(2)).collect();
     let variance = plain.sum(&squares, 32) / n;
-    let inverse = round(how.sum, 1.0 / (variance + 1e-5).sqrt());
+    let inverse = how.round(how.sum, 1.0 / (variance + 1e-5).sqrt());
     let result = row.iter().zip(gamma.iter().zip(beta));
     result
-        .map(|(x, (g, b))| round(how.sum.accumulator(), (x - mean) * inverse * g + b))
+        .map(|(x, (g, b))| how.round(how.sum.accumulator(), (x - mean) * inverse * g + b))
         .collect()
 }

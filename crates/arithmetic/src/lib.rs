@@ -10,6 +10,7 @@
 //! - [`integer`], [`video`]: `lop3`, `prmt`, bit fields, dot products, `vabsdiff4`.
 //! - [`layout`], [`mma`], [`wmma`]: fragments of the matrix instructions and the products.
 //! - [`atomic`]: what an atomic leaves in memory.
+//! - [`random`]: random rounding, which shows how far rounding moves a result.
 //! - [`host`]: loops over lanes, with AVX2 where the CPU has it.
 //!
 //! Flushing and saturation are separate functions because PTX applies them to every operation in
@@ -32,6 +33,7 @@ pub mod layout;
 pub mod mma;
 pub mod wmma;
 pub mod atomic;
+pub mod random;
 pub mod host;
 
 /// One 32-bit register of all lanes of a warp.

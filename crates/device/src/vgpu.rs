@@ -50,8 +50,10 @@ pub struct VirtualGpu {
     memory: GlobalMemory,
     buffers: Vec<BufferId>,
     forecaster: Forecaster,
-    /// By the hash of the text.
+    /// By the hash of the text, and whether they round at random.
     modules: HashMap<ContentHash, Parsed>,
+    /// Random rounding of the runs that follow.
+    rounding: Option<::vgpu::Rounding>,
     /// What the module of this text begins with instead of its own values.
     kept: Option<(Arc<str>, Vec<Vec<u8>>)>,
     /// What it found at its first run since the last reset.
@@ -71,6 +73,7 @@ impl VirtualGpu {
             forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes))
                 .keeping(DiskCache::default_folder()),
             modules: HashMap::new(),
+            rounding: None,
             kept: None,
             found: None,
         }
@@ -95,18 +98,21 @@ impl VirtualGpu {
     /// Parses each distinct PTX once: a plan's launches and seeds share the text. `slice`: only what
     /// decides which memory is accessed.
     fn module(&mut self, code: &Code, slice: Option<Roots>) -> Result<Arc<Module>, Judgement> {
-        let kind: &[u8] = match slice {
-            None => b"",
-            Some(Roots::Stores) => b"stores",
-            Some(Roots::Accesses) => b"accesses",
+        let random = self.rounding.is_some();
+        let kind: &[u8] = match (slice, random) {
+            (Some(Roots::Stores), _) => b"stores",
+            (Some(Roots::Accesses), _) => b"accesses",
+            (None, true) => b"rounded",
+            (None, false) => b"",
         };
         let key = ContentHash::of([code.ptx.as_bytes(), kind]);
         if let Some(module) = self.modules.get(&key) {
             return module.clone();
         }
         let loaded = match slice {
-            None => Module::load(&code.ptx),
             Some(roots) => Module::load_slice(&code.ptx, roots),
+            None if random => Module::load_randomly_rounded(&code.ptx),
+            None => Module::load(&code.ptx),
         };
         let module = match loaded {
             Ok(module) => Ok(Arc::new(module)),
@@ -182,6 +188,7 @@ impl VirtualGpu {
                 ..Checks::default()
             },
             cooperative: run.launch.cooperative,
+            rounding: self.rounding,
             ..Launch::new(
                 &run.launch.entry,
                 run.launch.grid,
@@ -278,6 +285,11 @@ impl Session for VirtualGpu {
     }
 
     fn can_sample(&self) -> bool {
+        true
+    }
+
+    fn set_rounding(&mut self, rounding: Option<::vgpu::Rounding>) -> bool {
+        self.rounding = rounding;
         true
     }
 

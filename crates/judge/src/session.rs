@@ -322,6 +322,12 @@ pub trait Session {
         Ok(Traced::Refused("the device runs everything".to_owned()))
     }
 
+    /// Sets the rounding of the runs that follow, variables set from now on included: at random, or
+    /// as the code says (`None`). Returns whether the device can round at random.
+    fn set_rounding(&mut self, _rounding: Option<vgpu::Rounding>) -> bool {
+        false
+    }
+
     /// Variables of modules (`__device__`) are again as their code gives them, for all runs that
     /// follow: a candidate finds what one that was just loaded finds.
     fn forget_variables(&mut self) {}

@@ -23,6 +23,7 @@ pub use exec::launch::{
     Arg, BlockOrder, BlockSet, Checks, Depth, End, Launch, LaunchError, LaunchReport, Schedule,
     launch,
 };
+pub use exec::rounding::Rounding;
 pub use exec::watch::{BlockAccesses, BufferRange, Watch};
 pub use hazard::{Hazard, HazardKind, SourceLine, Space};
 pub use memory::{BufferId, GlobalMemory, MemoryError};

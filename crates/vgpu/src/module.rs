@@ -13,7 +13,7 @@ use globals::{Global, check_sizes, globals};
 use crate::exec::launch::{Launch, LaunchError, parameters};
 use crate::hazard::SourceLine;
 use crate::lower::program::Program;
-use crate::lower::{self, Globals};
+use crate::lower::{self, Form, Globals};
 use crate::memory::{BufferId, GlobalMemory, MemoryError};
 use ptx::ast::Function;
 use ptx::stores::Roots;
@@ -151,7 +151,7 @@ impl Module {
     /// Reads PTX text. An instruction that is not supported is an error only for the entries that
     /// contain it: see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
-        Module::lowered(ptx, ptx::parse(ptx)?, None)
+        Module::lowered(ptx, ptx::parse(ptx)?, Form::Plain)
     }
 
     /// Reads the slice of each entry that decides which bytes of global memory it accesses: see
@@ -161,7 +161,7 @@ impl Module {
     /// # Errors
     /// Those of [`Module::load`].
     pub fn load_slice(ptx: &str, roots: Roots) -> Result<Module, LoadError> {
-        Module::lowered(ptx, ptx::parse(ptx)?, Some(roots))
+        Module::lowered(ptx, ptx::parse(ptx)?, Form::Slice(roots))
     }
 
     /// The same, where products are rounded as the assembler rounds them: together with the sum that
@@ -172,20 +172,26 @@ impl Module {
     pub fn load_contracted(ptx: &str) -> Result<Module, LoadError> {
         let mut ast = ptx::parse(ptx)?;
         ptx::contract::contract(&mut ast);
-        Module::lowered(ptx, ast, None)
+        Module::lowered(ptx, ast, Form::Plain)
     }
 
-    fn lowered(
-        ptx: &str,
-        ast: ptx::ast::Ast<'_>,
-        roots: Option<Roots>,
-    ) -> Result<Module, LoadError> {
+    /// Reads PTX text for launches with [`Launch::rounding`]: floating-point results are rounded up
+    /// or down at random. Instructions with a directed rounding (`.rz`, `.rm`, `.rp`) and the
+    /// addition of a constant that rounds to a whole number keep theirs, since kernels rely on it.
+    ///
+    /// # Errors
+    /// Those of [`Module::load`].
+    pub fn load_randomly_rounded(ptx: &str) -> Result<Module, LoadError> {
+        Module::lowered(ptx, ptx::parse(ptx)?, Form::RandomlyRounded)
+    }
+
+    fn lowered(ptx: &str, ast: ptx::ast::Ast<'_>, form: Form) -> Result<Module, LoadError> {
         check_sizes(&ast)?;
         let (globals, index) = globals(&ast)?;
         let mut entries = Vec::new();
         let mut programs = Vec::new();
         for f in ast.functions.iter().filter(|f| f.entry && f.body.is_some()) {
-            let lowered = lower::lower(&ast, Globals { index: &index }, f, roots);
+            let lowered = lower::lower(&ast, Globals { index: &index }, f, form);
             let shared = lowered
                 .as_ref()
                 .map_or(0, |p| lower::shared_bytes(&p.shared));

@@ -21,6 +21,9 @@ pub struct Comparison {
     pub first_wrong: Option<(u64, f64, f64, f64)>,
     /// Where the wrong elements lie and how they differ.
     pub(super) pattern: Option<WrongElements>,
+    /// Elements at which the reference jumps where it rounds otherwise: compared with each of the
+    /// values that it takes.
+    pub discontinuous: u64,
     /// Both values of the first wrong element where they are whole numbers, which float64 may not
     /// tell apart.
     pub first_whole: Option<(i128, i128)>,
@@ -40,6 +43,7 @@ impl Comparison {
         self.compared += other.compared;
         self.expected.merge(other.expected);
         self.wrong += other.wrong;
+        self.discontinuous += other.discontinuous;
         self.max_error = self.max_error.max(other.max_error);
         let earlier = match (self.first_wrong, other.first_wrong) {
             (Some(mine), Some(theirs)) => theirs.0 < mine.0,
@@ -196,7 +200,7 @@ pub fn with_reference(
     bytes: &[u8],
     reference: &[u8],
     range: Range<u64>,
-    tolerance: impl Fn(u64, f64) -> f64,
+    mut tolerance: impl FnMut(u64, f64) -> f64,
 ) -> Comparison {
     let mut result = Comparison::default();
     for index in range {

@@ -28,11 +28,11 @@ const PROVEN_ELEMENTS: u64 = 2048;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Naive {
     /// One buffer an output; only the known elements count.
-    outputs: Arc<Vec<Vec<u8>>>,
+    pub(super) outputs: Arc<Vec<Vec<u8>>>,
     /// Elements of each output that are known, ascending.
     known: Vec<Vec<Range<u64>>>,
     /// The blocks that ran.
-    blocks: BTreeSet<u64>,
+    pub(super) blocks: BTreeSet<u64>,
     /// Lane instructions a block, as the first one took; `None` where it did not end.
     cost: Option<u64>,
     /// How the blocks share each output; `None` where their results cannot be told apart.
@@ -156,7 +156,7 @@ impl Gate<'_> {
         Ok((!known.is_empty()).then_some((outputs, known)))
     }
 
-    fn run_naive(
+    pub(super) fn run_naive(
         &mut self,
         data: Data,
         kernel: &Kernel<'_>,
@@ -278,7 +278,12 @@ impl Gate<'_> {
     }
 
     /// Adds what the last run of the reference wrote to what is known.
-    fn learn(&mut self, data: Data, naive: &mut Naive, slots: &[Option<Slot>]) -> Result<(), Stop> {
+    pub(super) fn learn(
+        &mut self,
+        data: Data,
+        naive: &mut Naive,
+        slots: &[Option<Slot>],
+    ) -> Result<(), Stop> {
         let outputs = self.outputs(slots)?;
         let initial = self.references.inputs(&self.keyed, data);
         let mut known = Vec::with_capacity(outputs.len());

@@ -8,7 +8,8 @@ use super::naive::Naive;
 pub use super::oracle::kept::Progress;
 use super::oracle::kept::{Means, keeping};
 use super::oracle::{self, Oracle, OracleError, Tensor};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use super::rounding::Rounded;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tuner_core::cache::CacheFolder;
 use tuner_core::fill::Fill;
@@ -27,6 +28,8 @@ pub struct References {
     hard: Held<DataKey, Option<Made>>,
     /// What is known of reference kernels that take too long to run whole.
     parts: Held<DataKey, Naive>,
+    /// The same under random rounding, whole or in parts, by the precision.
+    rounded: Held<(DataKey, u32), Rounded>,
     /// Reference kernels, each on one problem, that were compared with float64.
     proven: HashSet<ContentHash>,
     /// Summaries of expected values that a device keeps.
@@ -62,6 +65,7 @@ impl References {
             outputs: Held::new(bytes / 4),
             hard: Held::new(bytes / 8),
             parts: Held::new(bytes / 8),
+            rounded: Held::new(bytes / 8),
             proven: HashSet::new(),
             expected: HashMap::new(),
             means: Means {
@@ -199,6 +203,35 @@ impl References {
     /// Takes out what is known of a reference kernel that runs in parts.
     pub(super) fn take_part(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Naive> {
         self.parts.remove(&plan.outputs(data))
+    }
+
+    /// The blocks of a reference kernel that have run; `None` where it ran whole.
+    pub(super) fn blocks(&self, plan: &KeyedPlan<'_>, data: Data) -> Option<BTreeSet<u64>> {
+        let part = self.parts.peek(&plan.outputs(data));
+        part.map(|part| part.blocks.clone())
+    }
+
+    /// Takes out what a reference kernel writes with random rounding at a precision.
+    pub(super) fn take_rounded(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        precision: u32,
+    ) -> Option<Rounded> {
+        self.rounded.remove(&(plan.outputs(data), precision))
+    }
+
+    /// Keeps what a reference kernel writes with random rounding at a precision.
+    pub(super) fn keep_rounded(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        precision: u32,
+        rounded: Rounded,
+    ) {
+        let bytes = rounded.runs.iter().map(Naive::bytes).sum();
+        self.rounded
+            .insert((plan.outputs(data), precision), rounded, bytes);
     }
 
     /// Keeps what is known of a reference kernel that runs in parts.

@@ -1,13 +1,16 @@
 //! How far an output may be from what a reference kernel wrote, and why.
 //!
 //! Whole numbers must be equal. For floating-point types both sides are kernels: each rounds its
-//! result once, and each adds its terms up in an order of its own. The rule is
-//! `|got − want| ≤ relative · |want| + spread · rms`, with the root mean square of the reference's
-//! values around the element: where a sum cancels, its error is that of the terms, not of what is
-//! left of them. docs/verdicts.md derives the factors.
+//! result once, and each adds its terms up in an order of its own. Where a sum cancels, its error is
+//! that of the terms, not of what is left of them. The spread of the reference's element under
+//! random rounding shows how large they were:
+//! `|got − want| ≤ own · |want| + max(6 · spread, sums · min(size, rms))`. On a device that cannot
+//! round at random, the root mean square of the reference's values around the element stands in:
+//! `|got − want| ≤ relative · |want| + spread · rms`. docs/verdicts.md derives the factors.
 
 use super::compare::{self, Comparison, from};
 use super::oracle::eighths;
+use super::spread::{RoundedOutputs, Spread, precision};
 use super::wanted;
 use crate::session::Wanted;
 use std::collections::HashMap;
@@ -29,6 +32,14 @@ pub struct Tolerance {
     relative: f64,
     /// Allowed error over the rms of the values around.
     spread: f64,
+    /// The part of `relative` that is no sum's.
+    own: f64,
+    /// Allowed error of a sum over the size of its terms.
+    sums: f64,
+    /// The same for what a kernel holds in a 16-bit type.
+    between: f64,
+    /// Size of the inputs, as far as their fills show it.
+    inputs: f64,
     /// Sizes that a sum of random inputs of either sign may have had before it cancelled,
     /// ascending; empty where it cannot cancel.
     sizes: Vec<f64>,
@@ -51,6 +62,16 @@ const UNITS: f64 = 32.0;
 /// Terms that one accumulator of a tensor core takes at most before another one is used.
 const CHAIN_MAX: f64 = 16384.0;
 
+/// Spreads of the reference that a candidate's element may be off by. The reference and its runs
+/// with random rounding lie 2 standard deviations of such a run apart in the mean, and two kernels
+/// that round to nearest, whose roundings are half as large, differ by 0.7: 6 spreads are more than
+/// sixteen times that, and more than eight times where the spread is half of its mean.
+const SPREADS: f64 = 6.0;
+
+/// Units of the accumulator, relative to the size of the element, its neighbours and the inputs,
+/// beyond which an element may not cancel but jump.
+const JUMP_UNITS: f64 = 1024.0;
+
 /// Fewer outputs than this do not show how large the sums were that cancelled.
 const FEW: u64 = 8;
 
@@ -63,14 +84,17 @@ impl Tolerance {
     pub fn of(plan: &Plan, argument: &PlanArgument) -> Self {
         let element = argument.element;
         let terms = terms(plan);
-        let factor = sums(plan, terms.0) * element.accumulator().unit_roundoff()
+        let unit = element.accumulator().unit_roundoff();
+        let [walk, steps] = sums(plan, terms.0);
+        let steps = steps * unit
             + if eight_bits(plan) {
                 eighths(terms.0.min(CHAIN_MAX))
             } else {
                 0.0
             };
+        let factor = walk.max(UNITS) * unit + steps;
+        let between = 3.0 * between(plan, element);
         let (relative, spread) = if element.is_float() {
-            let between = 3.0 * between(plan, element);
             (2.0 * element.unit_roundoff() + factor, between + factor)
         } else {
             (0.0, 0.0)
@@ -81,22 +105,56 @@ impl Tolerance {
             terms,
             relative,
             spread,
+            own: 2.0 * element.unit_roundoff() + UNITS * unit,
+            sums: walk * unit + steps,
+            between,
+            inputs: input_size(plan),
             sizes: sizes(plan),
             columns: argument.shape.last().copied().unwrap_or(1).max(1),
         }
     }
 
-    /// Compares the known elements of an output with those of the reference.
+    /// Compares the known elements of an output with those of the reference, whose spread is that
+    /// of its outputs with random rounding, where there are any.
     #[must_use]
-    pub fn compare(&self, bytes: &[u8], reference: &[u8], known: &[Range<u64>]) -> Comparison {
+    pub fn compare(
+        &self,
+        bytes: &[u8],
+        reference: &[u8],
+        known: &[Range<u64>],
+        rounded: Option<RoundedOutputs<'_>>,
+    ) -> Comparison {
         let scales = Scales::of(self, reference, known);
+        let rounded = rounded.filter(|_| precision(self.element).is_some());
+        let spread = rounded.map(|rounded| {
+            let group = self.run();
+            Spread::new(self.element, reference, rounded, known, group)
+        });
         let mut result = Comparison::default();
+        let mut jumps = 0;
         for range in known {
-            let tolerance = |index, value: f64| self.at(value, scales.at(index));
+            let tolerance = |index, value: f64| {
+                let rms = scales.at(index);
+                let Some(spread) = &spread else {
+                    return self.at(value, rms);
+                };
+                let size = spread.size(index);
+                if size <= JUMP_UNITS * value.abs().max(rms).max(self.inputs) {
+                    return self.at_size(value, size, rms);
+                }
+                let seen = spread.all_values(index, value);
+                if !self.jumps(&seen) {
+                    return self.at_size(value, spread.own_size(&seen), rms);
+                }
+                jumps += 1;
+                let got = self.element.decode(from(self.element, bytes, index));
+                self.of_jump(got, value, &seen)
+            };
             let part =
                 compare::with_reference(self.element, bytes, reference, range.clone(), tolerance);
             result.merge(&part);
         }
+        result.discontinuous = jumps;
         result
     }
 
@@ -114,6 +172,47 @@ impl Tolerance {
         let (atol, rtol) = self.given;
         rtol.unwrap_or(self.relative) * value.abs()
             + atol.unwrap_or_else(|| self.spread * scale + self.least())
+    }
+
+    /// The tolerance of a value whose terms have this size, among values of this rms. What a kernel
+    /// may add up in another order, or hold in another type, has at most the size of the values
+    /// around.
+    fn at_size(&self, value: f64, size: f64, rms: f64) -> f64 {
+        let (atol, rtol) = self.given;
+        let unit = self.element.accumulator().unit_roundoff();
+        let same_order = SPREADS * unit * size;
+        let other_order = self.sums * size.min(rms);
+        let between = self.between * size.max(value.abs()).min(rms);
+        rtol.unwrap_or(self.own) * value.abs()
+            + atol.unwrap_or_else(|| same_order.max(other_order) + between + self.least())
+    }
+
+    /// The tolerance of a value that is no sum.
+    fn near(&self, value: f64) -> f64 {
+        self.at_size(value, 0.0, 0.0)
+    }
+
+    /// Whether an element, whose values are given in ascending order, takes one of two values as the
+    /// reference rounds. The values of a sum that cancels lie apart from one another.
+    fn jumps(&self, values: &[f64]) -> bool {
+        let apart = |pair: &&[f64]| {
+            let near = self.near(pair[0].abs().max(pair[1].abs()));
+            pair[1] - pair[0] > near
+        };
+        values.iter().any(|value| !value.is_finite())
+            || values.windows(2).filter(apart).count() == 1
+    }
+
+    /// The tolerance of an element that jumps: what was got must be near one of the values that the
+    /// reference has taken.
+    fn of_jump(&self, got: f64, want: f64, seen: &[f64]) -> f64 {
+        let near = |value: f64| self.near(value);
+        let ratios = seen.iter().map(|value| (got - value).abs() / near(*value));
+        let ratio = ratios.fold(f64::INFINITY, f64::min);
+        if ratio <= 1.0 {
+            return (got - want).abs() / ratio;
+        }
+        near(want)
     }
 
     /// Below the smallest normal number a kernel may flush to zero; a smaller type has a smallest
@@ -219,9 +318,9 @@ fn terms(plan: &Plan) -> (f64, Terms) {
 }
 
 /// Error of a sum of so many terms in units of its accumulator: a random walk of roundings, three
-/// times the size of one. Where no input is random all roundings may go one way. Tensor cores,
-/// which multiply types of up to 16 bits, lose a unit in each step of 16 terms.
-fn sums(plan: &Plan, terms: f64) -> f64 {
+/// times the size of one. Where no input is random all roundings may go one way. The second part:
+/// tensor cores, which multiply types of up to 16 bits, lose a unit in each step of 16 terms.
+fn sums(plan: &Plan, terms: f64) -> [f64; 2] {
     let inputs = || plan.filled();
     let random = |a: &PlanArgument| matches!(a.fill, Fill::Normal { .. } | Fill::Uniform { .. });
     let walk = if inputs().any(random) {
@@ -235,7 +334,19 @@ fn sums(plan: &Plan, terms: f64) -> f64 {
     } else {
         0.0
     };
-    walk.max(UNITS) + steps
+    [walk, steps]
+}
+
+/// Size of the largest input that is filled with numbers of a known size, which sums that cancel
+/// may have had as terms.
+fn input_size(plan: &Plan) -> f64 {
+    let size = |argument: &PlanArgument| match argument.fill {
+        Fill::Normal { mean, std } => mean.hypot(std),
+        Fill::Uniform { min, max } => min.abs().max(max.abs()),
+        Fill::Constant(value) => value.abs(),
+        _ => 0.0,
+    };
+    plan.filled().map(size).fold(0.0, f64::max)
 }
 
 /// Whether an input has an 8-bit floating-point type.
@@ -303,14 +414,26 @@ impl fmt::Display for Tolerance {
             Terms::Flops => "metric: flops",
             Terms::Inputs => "inputs for each output",
         };
+        let sums = self.element.accumulator().name();
         write!(
             f,
-            "{name} against a kernel, sums of {:.0} terms ({from}) in {}: {:.1e} of the value",
-            self.terms.0,
-            self.element.accumulator().name(),
-            self.relative
+            "{name} against a kernel, sums of {:.0} terms ({from}) in {sums}: ",
+            self.terms.0
         )?;
-        write!(f, " + {:.1e} of the rms around it", self.spread)
+        if precision(self.element).is_none() {
+            let (relative, spread) = (self.relative, self.spread);
+            return write!(
+                f,
+                "{relative:.1e} of the value + {spread:.1e} of the rms around it"
+            );
+        }
+        write!(
+            f,
+            "{:.1e} of the value + {SPREADS:.0} times the reference's spread under random rounding, \
+             or {:.1e} of the size of the terms",
+            self.own,
+            self.sums + self.between
+        )
     }
 }
 

@@ -6,6 +6,7 @@ use super::access::{Place, Touch};
 use super::cta::Cta;
 use super::launch::ALL_MET;
 use super::order::Publishing;
+use super::rounding::apply_randomly;
 use super::transfer::{generic, lanes};
 use super::warp::Warp;
 use crate::lower::program::{Area, Atom, Data};
@@ -79,9 +80,15 @@ impl Cta<'_> {
             if self.context.meets_alone == Some(at) && a.op == AtomOp::Add {
                 b = ALL_MET.into();
             }
-            let old = self.modify(w, place, bytes, |old| apply(a.op, a.ty, old, b, c));
+            let coins = &mut w.regs.coins;
+            let toss = coins.is_active().then(|| coins.draw().of_lane(lane));
+            let result = |old| match toss {
+                Some(toss) => apply_randomly(toss, (a.op, a.ty), old, b, c),
+                None => apply(a.op, a.ty, old, b, c),
+            };
+            let old = self.modify(w, place, bytes, result);
             self.observe(thread, name, publishing);
-            self.version += u64::from(apply(a.op, a.ty, old, b, c) != old);
+            self.version += u64::from(result(old) != old);
             if a.dest != Data::Nothing {
                 w.set(a.dest, lane, old);
             }

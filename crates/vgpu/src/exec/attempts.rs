@@ -137,6 +137,7 @@ impl Work<'_> {
             deadline: launch.wall_deadline,
             seed,
             watch: launch.watch.as_deref(),
+            rounding: launch.rounding,
         };
         let report = run_blocks(&context, launch);
         Outcome {

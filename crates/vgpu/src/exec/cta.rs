@@ -11,6 +11,7 @@ use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
 use super::order::Thread;
 use super::placement::Placement;
+use super::rounding::Rounding;
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
 use super::watch::{BlockAccesses, Watch};
@@ -78,6 +79,7 @@ pub(super) struct Context<'a> {
     pub(super) deadline: Option<Instant>,
     pub(super) seed: Option<u64>,
     pub(super) watch: Option<&'a Watch>,
+    pub(super) rounding: Option<Rounding>,
 }
 
 /// Which blocks of a launch wait in loops. Blocks report in rounds: what one saw before another

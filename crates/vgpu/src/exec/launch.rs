@@ -8,6 +8,7 @@ use std::time::Instant;
 use limits::{check_dimensions, check_local, check_shared};
 
 use super::attempts::Work;
+use super::rounding::Rounding;
 use super::trace::BlockTrace;
 use super::watch::{BlockAccesses, Watch};
 use crate::arch::{Arch, LOCAL_BYTES};
@@ -146,6 +147,9 @@ pub struct Launch {
     pub cooperative: bool,
     /// Accesses to global memory that are reported block by block.
     pub watch: Option<Arc<Watch>>,
+    /// Random rounding, of a module that was loaded for it
+    /// ([`Module::load_randomly_rounded`]).
+    pub rounding: Option<Rounding>,
 }
 
 /// How much of a kernel is executed: what it computes need not be known to know its way.
@@ -181,6 +185,7 @@ impl Launch {
             clock: 0,
             cooperative: false,
             watch: None,
+            rounding: None,
         }
     }
 }

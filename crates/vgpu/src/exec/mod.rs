@@ -10,6 +10,7 @@
 )]
 
 pub mod launch;
+pub mod rounding;
 pub(crate) mod regs;
 mod attempts;
 mod workers;

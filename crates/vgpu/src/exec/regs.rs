@@ -3,6 +3,8 @@
 //! Immediates and constant special registers are rows too, filled once a warp: an operand is
 //! always a row, and every instruction is one loop that the compiler can vectorise.
 
+use super::rounding::Coins;
+
 /// A 32-bit register of all lanes.
 pub(crate) type Row = [u32; 32];
 /// A 64-bit register of all lanes.
@@ -24,6 +26,8 @@ pub(crate) const FULL: u32 = u32::MAX;
 /// Registers of one warp. A predicate is one bit a lane.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Regs {
+    /// Coins of random rounding; instructions of other modules leave them alone.
+    pub(crate) coins: Coins,
     pub(crate) r32: Vec<Row>,
     pub(crate) r64: Vec<Row64>,
     pub(crate) preds: Vec<u32>,
@@ -205,6 +209,34 @@ macro_rules! alu {
     }};
 }
 pub(crate) use alu;
+
+/// As [`alu!`], with the rounding of each lane's result drawn at random: `$toss` is its
+/// [`Toss`](gpu_arithmetic::random::Toss).
+macro_rules! random {
+    ($toss:ident, $imm:ident; |$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {{
+        fn go(r: &mut $crate::exec::regs::Regs, o: &$crate::exec::regs::Slots, mask: u32) {
+            use $crate::exec::regs::Lane;
+            let $imm = o.imm;
+            let _ = $imm;
+            let tosses = r.coins.draw();
+            let mut _source = o.s.iter();
+            $(let $x = <$crate::exec::regs::$t as Lane>::rows(r, *_source.next().unwrap_or(&0));)*
+            let mut out = <$crate::exec::regs::$o as Lane>::empty();
+            for lane in 0..32 {
+                let $toss = tosses.of_lane(lane);
+                $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
+                <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
+            }
+            <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
+        }
+        $crate::exec::regs::Alu {
+            run: go,
+            sources: &[$(<$crate::exec::regs::$t as $crate::exec::regs::Lane>::KIND),*],
+            dest: <$crate::exec::regs::$o as $crate::exec::regs::Lane>::KIND,
+        }
+    }};
+}
+pub(crate) use random;
 
 /// Makes an [`Alu`] from a function of whole 32-bit rows.
 macro_rules! rows {

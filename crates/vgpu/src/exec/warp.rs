@@ -3,6 +3,7 @@
 use super::cta::Context;
 use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
+use super::rounding::Coins;
 use crate::lower::program::{Constant, NONE, Special};
 
 /// Full turns without a change of memory after which the states of a warp are compared: a warp that computes
@@ -100,6 +101,9 @@ impl Warp {
         let stride = (p.local_bytes + p.param_bytes).next_multiple_of(16) as usize;
         let mut warp = Warp {
             regs: Regs {
+                coins: context
+                    .rounding
+                    .map_or_else(Coins::default, |r| Coins::new(r, ctaid, index)),
                 r32: filled(old.regs.r32, p.rows32 as usize, [0; 32]),
                 r64: filled(old.regs.r64, p.rows64 as usize, [0; 32]),
                 preds: filled(old.regs.preds, p.preds as usize, 0),

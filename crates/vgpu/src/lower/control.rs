@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
 use super::program::{Call, Data, Inst, NONE, Op, PointerPlace};
-use super::{Fail, Frame, Lower, Lowered};
+use super::{Fail, Form, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::module::Unsupported;
@@ -84,9 +84,9 @@ impl<'a> Lower<'a> {
         self.program.by_others |= slices.by_others;
         let steps = self.steps(f)?;
         // A slice leaves registers out that the kernel writes.
-        let undefined = match self.roots {
-            None => ptx::definedness::find_undefined(body),
-            Some(_) => MaybeUndefined::default(),
+        let undefined = match self.form {
+            Form::Slice(_) => MaybeUndefined::default(),
+            _ => ptx::definedness::find_undefined(body),
         };
         let watching = self.watch_registers(&undefined, f.entry);
         for (at, (i, keep)) in body.instructions.iter().zip(&slices.keep).enumerate() {
@@ -134,7 +134,7 @@ impl<'a> Lower<'a> {
 
     /// The slice of the function that is wanted; empty where all of it is.
     fn steps(&self, f: &'a Function<'a>) -> Result<Vec<Step>, Unsupported> {
-        let Some(roots) = self.roots else {
+        let Form::Slice(roots) = self.form else {
             return Ok(Vec::new());
         };
         stores::slice(self.ast, f, roots).map_err(|refusal| {

@@ -9,7 +9,7 @@ use ptx::ast::Type;
 use ptx::contract::{FROM, LESS};
 
 /// Constant of an instruction: rounding in bits 0–1, then flushing and saturation.
-const FTZ: u32 = 4;
+pub(super) const FTZ: u32 = 4;
 const SAT: u32 = 8;
 /// A product or an addend is subtracted: a contracted `sub`. In the constant, so that it is not taken for
 /// the plain `fma`, which has none.
@@ -26,7 +26,7 @@ fn round(k: u32) -> Round {
     }
 }
 
-fn flags(m: &Mods<'_>) -> u32 {
+pub(super) fn flags(m: &Mods<'_>) -> u32 {
     let round = match () {
         () if m.has("rz") => 1,
         () if m.has("rm") => 2,
@@ -40,13 +40,13 @@ fn flags(m: &Mods<'_>) -> u32 {
 
 /// Flushes an operand when the instruction says so.
 #[inline(always)]
-fn fl(x: f32, k: u32) -> f32 {
+pub(super) fn fl(x: f32, k: u32) -> f32 {
     if k & FTZ != 0 { s::ftz(x) } else { x }
 }
 
 /// Finishes a result: flush, then saturate.
 #[inline(always)]
-fn fin(x: f32, k: u32) -> f32 {
+pub(super) fn fin(x: f32, k: u32) -> f32 {
     let x = fl(x, k);
     if k & SAT != 0 { s::sat(x) } else { x }
 }
@@ -195,12 +195,12 @@ fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
 }
 
 #[inline(always)]
-fn hfl<H: Half>(x: u16, k: u32) -> u16 {
+pub(super) fn hfl<H: Half>(x: u16, k: u32) -> u16 {
     if k & FTZ != 0 { H::flush(x) } else { x }
 }
 
 #[inline(always)]
-fn hfin<H: Half>(x: u16, k: u32) -> u16 {
+pub(super) fn hfin<H: Half>(x: u16, k: u32) -> u16 {
     let x = hfl::<H>(x, k);
     if k & SAT != 0 { h::sat::<H>(x) } else { x }
 }

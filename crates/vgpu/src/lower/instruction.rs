@@ -3,7 +3,7 @@
 use super::program::{
     Address, Area, CarryOp, Constant, Data, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW,
 };
-use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, select, video};
+use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, random, select, video};
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
 use ptx::ast::{Instruction, Operand, Type};
@@ -19,7 +19,7 @@ impl<'a> Lower<'a> {
             "mov" => self.mov(i, &m),
             "setp" => self.setp(i, &m),
             "set" => self.set(i, &m),
-            "cvt" => self.plain(i, convert::pick(&m)),
+            "cvt" => self.plain(i, self.rounded("cvt", &m, convert::pick(&m))),
             "lop3" => self.lop3(i),
             "cvta" => self.cvta(i, &m),
             "isspacep" => self.isspacep(i, &m),
@@ -37,9 +37,20 @@ impl<'a> Lower<'a> {
                         int::pick(opcode, &m).or_else(|| video::pick(opcode, &m))
                     }
                 });
-                self.plain(i, picked)
+                self.plain(i, self.rounded(opcode, &m, picked))
             }
         }
+    }
+
+    /// The instruction with its result rounded at random, where the module asks for that.
+    fn rounded(&self, opcode: &str, m: &Mods<'_>, picked: Option<Picked>) -> Option<Picked> {
+        let picked = picked?;
+        let random = if self.form == super::Form::RandomlyRounded {
+            random::pick(opcode, m, picked)
+        } else {
+            None
+        };
+        random.or(Some(picked))
     }
 
     fn single(&mut self, op: Op) -> Lowered<()> {

@@ -174,11 +174,13 @@ impl<'a> Lower<'a> {
             c: self.fixed(oc, counts.c)?,
             d: self.fixed(od, counts.d)?,
         };
+        let results = (form.d == Accumulator::F32).then(|| op.d.clone());
         self.push_flops(
             Op::Mma(Box::new(op)),
             Class::Tensor,
             flops(rows, columns, depth),
         );
+        self.round_singles(&results.unwrap_or_default());
         Ok(())
     }
 
@@ -350,11 +352,13 @@ impl<'a> Lower<'a> {
             c: self.fixed(oc, fc.registers)?,
             d: self.fixed(od, fd.registers)?,
         };
+        let results = (op.form.0.d == Accumulator::F32).then(|| op.d.clone());
         self.push_flops(
             Op::WmmaMma(Box::new(op)),
             Class::Tensor,
             flops(rows, columns, depth),
         );
+        self.round_singles(&results.unwrap_or_default());
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ mod instruction;
 mod int;
 mod video;
 mod float;
+mod random;
 mod select;
 mod convert;
 mod memory;
@@ -88,8 +89,8 @@ struct Frame {
 pub(crate) struct Lower<'a> {
     ast: &'a Ast<'a>,
     globals: Globals<'a>,
-    /// The slice to lower; `None` for everything.
-    roots: Option<Roots>,
+    /// How the code is lowered.
+    form: Form,
     program: Program,
     constants: HashMap<(bool, Constant), u32>,
     frames: HashMap<&'a str, Frame>,
@@ -123,17 +124,28 @@ const TRUE: u32 = 1;
 const FALSE: u32 = 2;
 const FIRST_PRED: u32 = 3;
 
-/// Lowers one entry with every function it calls, or the slice of it that has these roots.
+/// Form of a lowered program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Everything, as the PTX says.
+    Plain,
+    /// The slice that has these roots.
+    Slice(Roots),
+    /// Everything, with results rounded at random.
+    RandomlyRounded,
+}
+
+/// Lowers one entry with every function it calls.
 pub(crate) fn lower(
     ast: &Ast<'_>,
     globals: Globals<'_>,
     entry: &Function<'_>,
-    roots: Option<Roots>,
+    form: Form,
 ) -> Result<Program, Unsupported> {
     let mut l = Lower {
         ast,
         globals,
-        roots,
+        form,
         program: Program {
             preds: FIRST_PRED,
             ..Program::default()

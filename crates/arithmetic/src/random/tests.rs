@@ -1,0 +1,69 @@
+use super::{Toss, fma_error, sum_error};
+use crate::half::{Fp16, Half};
+
+fn tosses(precision: u32) -> [Toss; 2] {
+    [false, true].map(|away| Toss {
+        precision,
+        away,
+        second: away,
+    })
+}
+
+#[test]
+fn an_inexact_single_moves_to_either_neighbour_and_an_exact_one_stays() {
+    let (a, b) = (1.0_f32, 1e-9_f32);
+    let exact = f64::from(a) + f64::from(b);
+    let [low, high] = tosses(24).map(|toss| toss.single(a + b, exact));
+    assert_eq!((low, high), (1.0, 1.0 + f32::EPSILON));
+    for toss in tosses(24) {
+        assert_eq!(toss.single(3.0, 3.0), 3.0);
+        assert_eq!(toss.single(f32::INFINITY, 1e39), f32::INFINITY);
+        assert_eq!(toss.single(1e-40, 1.000_000_1e-40), 1e-40);
+    }
+    let [low, high] = tosses(24).map(|toss| toss.single(-(a + b), -exact));
+    assert_eq!((low, high), (-1.0, -1.0 - f32::EPSILON));
+}
+
+#[test]
+fn a_lower_precision_keeps_fewer_bits() {
+    let value = 1.0 + 2_f64.powi(-20);
+    let [low, high] = tosses(11).map(|toss| toss.single(value as f32, value));
+    assert_eq!((low, high), (1.0, 1.0 + 2_f32.powi(-10)));
+    let [low, high] = tosses(24).map(|toss| toss.double(1.0 + 2_f64.powi(-30), 0.0));
+    assert_eq!((low, high), (1.0, 1.0 + 2_f64.powi(-23)));
+}
+
+#[test]
+fn a_double_moves_to_the_neighbour_on_the_side_of_its_error() {
+    let (a, b) = (1.0_f64, 1e-20_f64);
+    let [low, high] = tosses(53).map(|toss| toss.double(a + b, sum_error(a, b)));
+    assert_eq!((low, high), (1.0, 1.0 + f64::EPSILON));
+    let [low, high] = tosses(53).map(|toss| toss.double(a - b, sum_error(a, -b)));
+    assert_eq!((low, high), (1.0 - f64::EPSILON / 2.0, 1.0));
+    assert!(fma_error(1.0, 1.0, 1e-20, 1.0) > 0.0);
+    assert_eq!(fma_error(2.0, 3.0, 4.0, 10.0), 0.0);
+}
+
+#[test]
+fn a_half_moves_within_its_own_format() {
+    let exact = 1.0 + 2_f64.powi(-12);
+    let [low, high] = tosses(24).map(|toss| Fp16::widen(toss.half::<Fp16>(0x3c00, exact)));
+    assert_eq!((low, high), (1.0, 1.0 + 2_f32.powi(-10)));
+}
+
+#[test]
+fn an_approximate_result_moves_by_a_last_place_at_most_unless_it_is_whole() {
+    let value = 1.3_f32;
+    for away in [false, true] {
+        for second in [false, true] {
+            let toss = Toss {
+                precision: 24,
+                away,
+                second,
+            };
+            assert!((toss.approximate(value) - value).abs() <= f32::EPSILON);
+            assert_eq!(toss.approximate(0.25), 0.25);
+            assert_eq!(toss.approximate(3.0), 3.0);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The spread of a reference's elements: how far they move where each rounding of the reference
+//! goes up or down at random. docs/verdicts.md derives what follows from it.
+
+use super::compare::from;
+use std::ops::Range;
+use tuner_core::element::Element;
+
+/// Runs of the reference with random rounding: three seeds, from which CADNA estimates an error, and
+/// the inverse of the first, so that a single rounding goes both ways.
+pub const RUNS: usize = 4;
+
+/// Factor on the spreads of a group of fewer elements than a pool, which may all be small by
+/// chance.
+const SCARCE: f64 = 4.0;
+
+/// Elements of similar size whose median spread stands in for one that is small by chance.
+const POOL: usize = 16;
+
+/// The spread of the smallest elements of a pool over their size, relative to that of the middle
+/// one.
+const SMALLEST_RATIO: f64 = 8.0;
+
+/// The outputs of the reference with random rounding, one a run.
+pub type RoundedOutputs<'a> = [&'a [u8]; RUNS];
+
+/// Significand bits that results of the reference keep in runs with random rounding: those of the
+/// output's type, since rounding to more bits would not show in it, and rounding to fewer would
+/// show more than its own. `None`: the type holds too few bits, or no floating-point numbers.
+#[must_use]
+pub fn precision(element: Element) -> Option<u32> {
+    let rounded = element.is_float() && element.size() >= 2;
+    // A unit roundoff is a power of two: 2⁻ᵖ.
+    rounded.then(|| -element.unit_roundoff().log2().round() as i32 as u32)
+}
+
+/// The spread of the known elements of an output.
+pub(super) struct Spread<'a> {
+    element: Element,
+    rounded: RoundedOutputs<'a>,
+    /// By element; 0 where it is not known.
+    sizes: Vec<f32>,
+}
+
+/// An element with its size and spread.
+#[derive(Debug, Clone, Copy)]
+struct Sized {
+    index: u64,
+    size: f64,
+    spread: f64,
+}
+
+impl<'a> Spread<'a> {
+    /// Compares a reference's elements with those of its runs with random rounding. Elements of a
+    /// group (a part of a row, or some short rows) share a pool.
+    pub(super) fn new(
+        element: Element,
+        reference: &[u8],
+        rounded: RoundedOutputs<'a>,
+        known: &[Range<u64>],
+        group: u64,
+    ) -> Self {
+        let end = known.iter().map(|range| range.end).max().unwrap_or(0);
+        let mut spread = Self {
+            element,
+            rounded,
+            sizes: vec![0.0; usize::try_from(end).unwrap_or(0)],
+        };
+        let mut members: Vec<Sized> = Vec::new();
+        for index in known.iter().cloned().flatten() {
+            if members
+                .last()
+                .is_some_and(|m| m.index / group != index / group)
+            {
+                spread.close_group(&mut members);
+            }
+            let want = element.decode(from(element, reference, index));
+            if want.is_finite() {
+                members.push(Sized {
+                    index,
+                    size: want.abs(),
+                    spread: spread.measure(index, want),
+                });
+            }
+        }
+        spread.close_group(&mut members);
+        spread
+    }
+
+    /// Largest minus smallest value of an element; infinite where a run is not finite.
+    fn measure(&self, index: u64, want: f64) -> f64 {
+        let (mut low, mut high) = (want, want);
+        for value in self.values(index) {
+            if !value.is_finite() {
+                return f64::INFINITY;
+            }
+            low = low.min(value);
+            high = high.max(value);
+        }
+        let width = high - low;
+        if self.element.size() > 2 {
+            return width;
+        }
+        // A narrow type rounds what the reference computed: one step is no sign of more.
+        let step = step(self.element, low.abs().max(high.abs()));
+        (width * width - step * step).max(0.0).sqrt()
+    }
+
+    /// Notes the spread of the elements of a group. One that is small by chance is raised to the
+    /// median of the elements next below in size: no element owes an allowance to larger ones, of
+    /// which it may not be a sum.
+    fn close_group(&mut self, members: &mut Vec<Sized>) {
+        members.sort_by(|a, b| a.size.total_cmp(&b.size).then(a.index.cmp(&b.index)));
+        let exact = members.partition_point(|member| member.size == 0.0);
+        let scarce = members.len() - exact < POOL;
+        let mut below: Option<f64> = None;
+        for (number, pool) in members[exact..].chunks(POOL).enumerate() {
+            let mut spreads: Vec<f64> = pool.iter().map(|member| member.spread).collect();
+            let middle = spreads.len() / 2;
+            let (_, median, _) = spreads.select_nth_unstable_by(middle, f64::total_cmp);
+            let median = *median;
+            for member in pool {
+                let floor = match (number, below) {
+                    (0, _) if pool.len() == POOL => {
+                        let relative = member.size / pool[middle].size;
+                        median * (SMALLEST_RATIO * relative).min(1.0)
+                    }
+                    (_, floor) => floor.unwrap_or(0.0),
+                };
+                let own = member.spread * if scarce { SCARCE } else { 1.0 };
+                self.note(member, own, floor);
+            }
+            below = (pool.len() == POOL && median.is_finite()).then_some(median);
+        }
+        for member in &members[..exact] {
+            self.note(member, member.spread, 0.0);
+        }
+        members.clear();
+    }
+
+    fn note(&mut self, member: &Sized, own: f64, floor: f64) {
+        let spread = if floor.is_finite() {
+            own.max(floor)
+        } else {
+            own
+        };
+        if let Ok(at) = usize::try_from(member.index) {
+            let size = spread / self.element.unit_roundoff();
+            self.sizes[at] = size.min(f64::from(f32::MAX)) as f32;
+        }
+    }
+
+    /// The size of the terms of an element as its spread shows it: the number of which the spread
+    /// is one unit roundoff.
+    pub(super) fn size(&self, index: u64) -> f64 {
+        let at = usize::try_from(index).unwrap_or(usize::MAX);
+        self.sizes.get(at).copied().unwrap_or(0.0).into()
+    }
+
+    /// The same for all values of one element, ascending, without its neighbours.
+    pub(super) fn own_size(&self, values: &[f64]) -> f64 {
+        let ends = values.first().zip(values.last());
+        let spread = ends.map_or(0.0, |(low, high)| high - low);
+        spread / self.element.unit_roundoff()
+    }
+
+    /// The values of an element in all runs, ascending.
+    pub(super) fn all_values(&self, index: u64, want: f64) -> Vec<f64> {
+        let mut values: Vec<f64> = self.values(index).chain([want]).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    }
+
+    /// The values of an element in the runs with random rounding.
+    fn values(&self, index: u64) -> impl Iterator<Item = f64> {
+        let element = self.element;
+        let runs = self.rounded.into_iter();
+        runs.map(move |bytes| element.decode(from(element, bytes, index)))
+    }
+}
+
+/// The distance of two neighbouring numbers of a type at a magnitude.
+fn step(element: Element, magnitude: f64) -> f64 {
+    let binade = if magnitude > 0.0 {
+        magnitude.log2().floor().exp2()
+    } else {
+        0.0
+    };
+    (2.0 * element.unit_roundoff() * binade).max(element.smallest_step())
+}
+
+#[cfg(test)]
+mod tests;

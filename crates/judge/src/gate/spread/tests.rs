@@ -1,0 +1,80 @@
+use super::*;
+use tuner_core::element::Element::{Bf16, F8e4m3, F16, F32, F64, I32};
+
+fn bytes(element: Element, values: &[f64]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for value in values {
+        element.encode(*value, &mut bytes);
+    }
+    bytes
+}
+
+/// Sizes of elements whose runs lie `spreads` apart, one half on either side.
+fn sizes(element: Element, values: &[f64], spreads: &[f64]) -> Vec<f64> {
+    let moved = |by: f64| -> Vec<u8> {
+        let both = values.iter().zip(spreads);
+        bytes(element, &both.map(|(v, s)| v + by * s).collect::<Vec<_>>())
+    };
+    let (low, high, want) = (moved(-0.5), moved(0.5), moved(0.0));
+    let all = std::iter::once(0..values.len() as u64).collect::<Vec<_>>();
+    let spread = Spread::new(element, &want, [&low, &high, &want, &want], &all, 256);
+    (0..values.len() as u64).map(|i| spread.size(i)).collect()
+}
+
+#[test]
+fn results_keep_the_bits_of_the_output() {
+    let kept = [F16, Bf16, F32, F64, F8e4m3, I32].map(precision);
+    assert_eq!(kept, [Some(11), Some(8), Some(24), Some(53), None, None]);
+}
+
+#[test]
+fn no_element_owes_an_allowance_to_larger_ones() {
+    // Elements that are no sums: their spreads are in proportion to them.
+    let values: Vec<f64> = (0..256).map(|i| (f64::from(i) - 128.0).exp2()).collect();
+    let spreads: Vec<f64> = values.iter().map(|v| v * 1e-6).collect();
+    let sizes = sizes(F64, &values, &spreads);
+    for (value, size) in values.iter().zip(sizes) {
+        let relative = size * F64.unit_roundoff() / value;
+        assert!(
+            relative <= 1e-6 * (1.0 + SMALLEST_RATIO),
+            "{value}: {relative}"
+        );
+    }
+}
+
+#[test]
+fn a_spread_that_is_small_by_chance_is_that_of_its_neighbours() {
+    // Sums that cancel: one spread, whatever is left of them.
+    let values: Vec<f64> = (1..=256).map(f64::from).collect();
+    let mut spreads = vec![1e-3; 256];
+    for lucky in [20, 100, 255] {
+        spreads[lucky] = 0.0;
+    }
+    let sizes = sizes(F64, &values, &spreads);
+    for lucky in [20, 100, 255] {
+        let spread = sizes[lucky] * F64.unit_roundoff();
+        assert!((0.9e-3..1.1e-3).contains(&spread), "{lucky}: {spread}");
+    }
+}
+
+#[test]
+fn one_step_of_a_narrow_type_is_no_sign_of_more() {
+    let step = 2f64.powi(-10);
+    let values = vec![1.5; 32];
+    assert!(
+        sizes(F16, &values, &[step; 32])
+            .iter()
+            .all(|size| *size == 0.0)
+    );
+    assert!(
+        sizes(F16, &values, &[4.0 * step; 32])
+            .iter()
+            .all(|size| *size > 0.0)
+    );
+}
+
+#[test]
+fn few_elements_may_all_be_small_by_chance() {
+    let few = sizes(F64, &[1.0, 2.0, 3.0], &[1e-6; 3]);
+    assert!(few.iter().all(|size| size * F64.unit_roundoff() > 3.9e-6));
+}
