@@ -39,10 +39,10 @@ impl<'a> Cta<'a> {
             }
             return None;
         }
-        self.watch(found.index, [found.offset], t.bytes, t.write);
+        self.note_access(found.index, [found.offset], t.bytes, t.write);
         if t.write && t.needs_written {
             // An atomic update reads what it changes, which other blocks may have put there.
-            self.watch(found.index, [found.offset], t.bytes, false);
+            self.note_access(found.index, [found.offset], t.bytes, false);
         }
         let allocation = &allocations[found.index];
         let mask = word_mask(found.offset, t.bytes);
@@ -77,7 +77,7 @@ impl<'a> Cta<'a> {
 
     /// Notes accesses at these offsets of an allocation, where the launch is watched.
     #[inline]
-    pub(super) fn watch(
+    pub(super) fn note_access(
         &mut self,
         allocation: usize,
         offsets: impl IntoIterator<Item = u64>,

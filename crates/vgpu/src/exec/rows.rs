@@ -384,7 +384,7 @@ impl Cta<'_> {
         };
         let allocation = &*context.memory.allocations[index];
         let offsets = lanes(mask).map(|lane| row.at[lane]);
-        self.watch(index, offsets, kind.bytes, kind.write);
+        self.note_access(index, offsets, kind.bytes, kind.write);
         let epoch = Epoch::of(&self.clocks);
         let checks = context.checks;
         let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);
