@@ -7,12 +7,14 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use serde_json::json;
 use std::time::Duration;
+use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
-use tuner_core::units::ContentHash;
+use tuner_core::units::{ContentHash, Micros};
 use tuner_engine::Judged;
 use tuner_engine::fleet::{Answer, Assignment, Fleet as _, PackedFiles};
 use tuner_fleet::{Access, Hub, HubSettings, Names};
+use tuner_judge::judgement::TimedJudgement;
 
 /// A message as fleets send them.
 fn packed(message: &serde_json::Value) -> Bytes {
@@ -185,6 +187,53 @@ fn a_worker_that_answers_for_another_candidate_is_not_believed() {
     assert_same(&site, "t.db", &alone, &mut run);
     assert!(
         run.log().contains("5 false answers dropped"),
+        "{}",
+        run.log()
+    );
+}
+
+#[test]
+#[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+fn an_answer_that_contradicts_itself_or_the_recording_is_not_believed() {
+    let mut site = Site::new();
+    let wanted = ["--evals", "60", "--seed", "3"];
+    let alone = site.alone(&wanted);
+    let mut run = site.run("t.db", &wanted);
+    site.server.with_client(async |context| {
+        let consumer = work_queue(&context).await;
+        for number in 0..5 {
+            let message = next_order(&consumer).await;
+            let mut lied = false;
+            answer(&context, &message, |order| {
+                if std::mem::replace(&mut lied, true) {
+                    return json!("leaving");
+                }
+                let (judgement, time_us) = match number % 3 {
+                    0 => (Judgement::new(Verdict::Incorrect, "so says the liar"), 12.0),
+                    1 => (Judgement::ok(None), 1e-300),
+                    // Possible, and not what is recorded.
+                    _ => (Judgement::ok(None), 0.5),
+                };
+                let candidate = order["candidate"].as_str().unwrap().to_owned();
+                let lie = Answer::Judged(Box::new(Judged {
+                    candidate: ContentHash::from_stored(candidate),
+                    found: TimedJudgement {
+                        measured: Measured::recorded(vec![Micros::new(time_us).unwrap()]),
+                        ..judgement.into()
+                    },
+                    compilation: None,
+                    charged_us: 0,
+                    put_off: false,
+                }));
+                json!({ "answer": serde_json::to_value(&lie).unwrap() })
+            })
+            .await;
+        }
+    });
+    let _worker = site.worker();
+    assert_same(&site, "t.db", &alone, &mut run);
+    assert!(
+        run.log().contains("4 false answers dropped"),
         "{}",
         run.log()
     );

@@ -365,3 +365,43 @@ async fn a_database_that_is_moved_away_under_a_run_is_noticed() {
     );
     assert_eq!(rows, 2);
 }
+
+#[tokio::test]
+async fn a_log_that_is_deleted_or_cut_under_a_run_is_noticed() {
+    let log = |path: &Path| path.with_extension("db-wal");
+    let aside = |path: &Path| path.with_extension("aside");
+    let deleted = async |path: &Path| std::fs::rename(log(path), aside(path)).unwrap();
+    let back = async |path: &Path| std::fs::rename(aside(path), log(path)).unwrap();
+    let (error, rows) = with_a_failing_run("a.db", deleted, back).await;
+    assert!(matches!(error.failure, Failure::LogLost(_)), "{error}");
+    assert!(!error.is_bad_input() && error.to_string().contains("integrity_check"));
+    assert_eq!(rows, 2);
+
+    for bytes in [0, 5000] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("b.db");
+        let store = open_and_filled(&path, 3).await;
+        let file = std::fs::File::options()
+            .write(true)
+            .open(log(&path))
+            .unwrap();
+        file.set_len(bytes).unwrap();
+        let start = start(DeviceKind::Cuda);
+        let error = store.begin_run(start.clone()).await;
+        let error = match error {
+            Err(error) => error,
+            Ok(run) => {
+                let trial = timed(&start, 0, config(7, 0), 1.0);
+                let submitted = store
+                    .submit(&run, &key(&start), proven(trial))
+                    .await
+                    .unwrap();
+                submitted.await.unwrap_err()
+            }
+        };
+        assert!(
+            matches!(error.failure, Failure::LogLost(_)),
+            "{bytes}: {error}"
+        );
+    }
+}

@@ -79,6 +79,14 @@ pub enum Failure {
          again with another --db"
     )]
     Replaced,
+    /// The file of its write-ahead log is not the one that is in use; what happened to it.
+    #[error(
+        "the write-ahead log of the database (the file that ends in -wal) was {0} while it was in use; \
+         results announced since its last checkpoint may be lost, and nothing more is stored: end every \
+         process that uses the database, check it with `sqlite3 FILE 'PRAGMA integrity_check'`, start \
+         again, and leave the files beside it alone"
+    )]
+    LogLost(&'static str),
     /// More names than one, and how many: SQLite keeps its log beside the name that it was given.
     #[error(
         "the file has {0} names (hard links), and SQLite would keep a log of its own for each, which \
@@ -159,6 +167,7 @@ impl StoreError {
             | Failure::QueueFull(_)
             | Failure::Busy(_)
             | Failure::Replaced
+            | Failure::LogLost(_)
             | Failure::Broken(_) => false,
         }
     }

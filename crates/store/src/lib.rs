@@ -14,6 +14,7 @@ mod error;
 mod evidence;
 mod history;
 mod leaderboard;
+mod log_watch;
 mod open;
 mod owner;
 mod profiles;

@@ -6,6 +6,7 @@
 
 use super::begin::{self, OpenTask};
 use super::error::{At as _, Failure, StoreError, broken};
+use super::log_watch::{self, LogWatch};
 use super::open;
 use super::rows::{self, PendingTrial};
 use super::run::{RunEnd, RunId, RunStart};
@@ -52,6 +53,7 @@ pub(super) struct Writer {
     busy_timeout: Duration,
     /// Device and inode of the open file.
     file: Option<(u64, u64)>,
+    log: LogWatch,
     /// The last write failed, so the connection is opened again before the next.
     suspect: bool,
     open: BTreeMap<RunId, BTreeMap<TaskKey, OpenTask>>,
@@ -67,6 +69,7 @@ impl Writer {
     pub(super) fn new(path: PathBuf, connection: SqliteConnection, busy_timeout: Duration) -> Self {
         Self {
             file: open::file_identity(&path).ok(),
+            log: LogWatch::new(open::log_of(&path)),
             path,
             connection,
             busy_timeout,
@@ -149,6 +152,7 @@ impl Writer {
         if open::file_identity(&self.path).ok() != self.file {
             return Err(Failure::Replaced.at(&self.path));
         }
+        self.check_log().await?;
         if self.suspect || self.connection.is_in_transaction() {
             let fresh = open::again(&self.path, self.busy_timeout).await?;
             let old = std::mem::replace(&mut self.connection, fresh);
@@ -157,6 +161,23 @@ impl Writer {
             self.suspect = false;
         }
         Ok(())
+    }
+
+    /// Checks that the log is the file that this process writes. What one that was deleted holds is
+    /// brought into the database first: it is there as long as it is open.
+    async fn check_log(&mut self) -> Result<(), StoreError> {
+        let Err(lost) = self.log.check() else {
+            return Ok(());
+        };
+        if !matches!(lost, Failure::LogLost(log_watch::DELETED)) {
+            // Pages of a log that was cut would damage the database.
+            return Err(lost.at(&self.path));
+        }
+        let rescue = sqlx::query("PRAGMA wal_checkpoint(FULL)");
+        if let Err(error) = rescue.execute(&mut self.connection).await {
+            tracing::warn!(%error, "the rest of the log cannot be brought into the database");
+        }
+        Err(lost.at(&self.path))
     }
 
     /// One transaction for the whole group, then the answers.
@@ -221,6 +242,9 @@ impl Writer {
         committed
             .at(&self.path)
             .map_err(|error| error.with_counts(self.stored, lost))?;
+        self.check_log().await?;
+        let written = self.log.check_written();
+        written.map_err(|lost| lost.at(&self.path))?;
         for key in replaces {
             self.announced.remove(&key);
         }

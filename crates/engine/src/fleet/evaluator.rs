@@ -68,15 +68,6 @@ struct Standard {
     best_us: f64,
 }
 
-/// An answer that contradicts itself: right, with a time of a kind that the device does not give, or a
-/// wrong one with a time.
-#[derive(Debug, thiserror::Error)]
-#[error("its verdict is `{verdict}`, and its time is none that a {device} device gives")]
-struct ContradictoryAnswer {
-    verdict: Verdict,
-    device: DeviceKind,
-}
-
 /// The run is not open on the fleet.
 #[derive(Debug, thiserror::Error)]
 #[error("the run was not opened on its fleet; please report this")]
@@ -186,15 +177,17 @@ impl FleetEvaluator {
                 FleetSource::Kernel(_) => TimingKind::Recorded,
             },
         };
-        let right = judged.found.judgement.is_ok();
-        if judged
-            .time()
-            .is_some_and(|time| time.kind != expected || !right)
-        {
-            return Err(Box::new(ContradictoryAnswer {
-                verdict: judged.verdict(),
-                device: self.facts.kind,
-            }));
+        if let FleetSource::Recorded(recording) = &self.tasks[task].source {
+            // What is recorded is known here: a worker's word is not needed for it.
+            let recorded = recording.lookup(config);
+            return Ok(ReplayEvaluator::judge(judged.candidate, &recorded));
+        }
+        if judged.time().is_some_and(|time| time.kind != expected) {
+            let why = format!(
+                "a worker answered with a time of a kind that {} does not give",
+                self.facts.kind
+            );
+            return Ok(not_judged(judged.candidate, why));
         }
         if self.facts.kind != DeviceKind::Cuda {
             return Ok(judged);

@@ -2,6 +2,7 @@
 
 use crate::Judged;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 use tuner_core::record::Compilation;
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
@@ -142,6 +143,19 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// Whether the answer does not contradict itself: what is wrong has no time, and times are of this
+    /// world. Members of a fleet do not trust each other.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        match self {
+            Self::Judged(judged) => is_consistent(&judged.found),
+            Self::Final { times, .. } => times.iter().all(is_consistent),
+            Self::Compiled(_) | Self::FalseObject(_) | Self::NotJudged(_) | Self::Unusable(_) => {
+                true
+            }
+        }
+    }
+
     /// Identity of the candidate that the answer is about, where it names one.
     #[must_use]
     pub fn candidate(&self) -> Option<&ContentHash> {
@@ -154,3 +168,21 @@ impl Answer {
         }
     }
 }
+
+/// Times that a kernel may take, microseconds: one cycle of a fast clock takes 0.3 ns, and runs have
+/// deadlines far below the three hours of the other end.
+const TIMES_US: RangeInclusive<f64> = 1e-4..=1e10;
+
+fn is_consistent(found: &TimedJudgement) -> bool {
+    let Some(measured) = &found.measured else {
+        return true;
+    };
+    let record = measured.record();
+    let times = [record.p50, record.p90, record.ci95[0], record.ci95[1]];
+    let times = times.into_iter().map(Micros::get);
+    let mut all = times.chain(record.samples.iter().copied());
+    found.judgement.is_ok() && all.all(|time| TIMES_US.contains(&time))
+}
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,13 @@ const EXPIRES: Duration = Duration::from_secs(10);
 /// How often the server says that it is there while no answer comes.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
+/// Bytes of answers that are kept for orders of a process before this one: what nobody ordered ends
+/// here too.
+const MAX_UNASKED_BYTES: usize = 64 << 20;
+
+/// Bytes that an answer takes in memory besides its share of its message, about.
+const ANSWER_BYTES: usize = 2 << 10;
+
 /// Takes in answers until the run ends.
 pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>) {
     let mut ended = run.ended.subscribe();
@@ -88,12 +95,14 @@ async fn take(run: &Arc<Run>, message: Message) {
         return;
     }
     let alone = answer.answers.len() == 1;
+    let bytes = message.payload.len() / answer.answers.len() + ANSWER_BYTES;
     let receipt = Receipt::new(message, answer.answers.len());
     for one in answer.answers {
         let from = From {
             worker: &answer.worker,
             attempt: answer.attempt,
             alone,
+            bytes,
             receipt: Arc::clone(&receipt),
         };
         take_one(run, &one.id, one.outcome, from);
@@ -106,6 +115,8 @@ struct From<'a> {
     attempt: u32,
     /// It is the only one of its message.
     alone: bool,
+    /// Bytes that it takes in memory, about.
+    bytes: usize,
     receipt: Arc<Receipt>,
 }
 
@@ -194,7 +205,14 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
             drop(state);
             count(&run.counters.refused);
             let said = answer.candidate().map_or("nothing", ContentHash::short);
-            let why = format!("{} answered for another candidate ({said})", from.worker);
+            let why = if answer.is_consistent() {
+                format!("{} answered for another candidate ({said})", from.worker)
+            } else {
+                format!(
+                    "{} contradicts itself: a wrong result with a time, or an impossible one",
+                    from.worker
+                )
+            };
             tracing::warn!("an answer is dropped: {why}");
             unable(run, id, why, from);
             return;
@@ -204,8 +222,12 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         };
         let held = is_held(&waiting.order.step) && !matches!(answer, Answer::FalseObject(_));
         if held {
-            let (answer, receipt) = (answer.clone(), from.receipt);
-            state.held.insert(id.clone(), Held { answer, receipt });
+            let held = Held {
+                answer: answer.clone(),
+                receipt: from.receipt,
+                unasked_bytes: 0,
+            };
+            state.held.insert(id.clone(), held);
         } else {
             run.settle(from.receipt);
         }
@@ -219,6 +241,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         return;
     }
     let receipt = from.receipt;
+    let full = state.unasked_bytes + from.bytes > MAX_UNASKED_BYTES;
     match state.held.get_mut(id) {
         Some(held) if same_message(&held.receipt.message, &receipt.message) => {
             held.receipt = receipt;
@@ -227,8 +250,23 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
             count(&run.counters.duplicates);
             run.settle(receipt);
         }
+        None if full => {
+            // Should it be asked for after all, it is judged again.
+            drop(state);
+            count(&run.counters.refused);
+            run.settle(receipt);
+        }
         // Of the time before this process: somebody may ask for it yet.
-        None => drop(state.held.insert(id.clone(), Held { answer, receipt })),
+        None => {
+            state.unasked_bytes += from.bytes;
+            let unasked_bytes = from.bytes;
+            let held = Held {
+                answer,
+                receipt,
+                unasked_bytes,
+            };
+            state.held.insert(id.clone(), held);
+        }
     }
 }
 

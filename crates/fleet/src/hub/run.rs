@@ -59,6 +59,8 @@ pub(super) struct State {
     pub(super) waiting: HashMap<ContentHash, Waiting>,
     /// Answers that are not stored yet, with the message to acknowledge then.
     pub(super) held: HashMap<ContentHash, Held>,
+    /// Bytes of those among them that were not asked for by this process.
+    pub(super) unasked_bytes: usize,
     /// Orders whose results are stored.
     pub(super) done: HashSet<ContentHash>,
     /// Results stored by this process.
@@ -92,6 +94,8 @@ pub(super) struct Waiting {
 pub(super) struct Held {
     pub(super) answer: Answer,
     pub(super) receipt: Arc<Receipt>,
+    /// Bytes that it takes where this process has not asked for it; else 0.
+    pub(super) unasked_bytes: usize,
 }
 
 /// A message with answers, acknowledged once all of them are settled: stored, or of no use.
@@ -359,7 +363,7 @@ pub(super) fn is_held(step: &Step) -> bool {
     }
 }
 
-/// Whether an answer is one to this order.
+/// Whether an answer is one to this order, and does not contradict itself.
 pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
     let kind = match answer {
         Answer::Compiled(_) => matches!(order.step, Step::Compile { .. }),
@@ -367,9 +371,10 @@ pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
         Answer::Final { .. } => matches!(order.step, Step::Final(_)),
         Answer::Judged(_) | Answer::NotJudged(_) | Answer::Unusable(_) => true,
     };
-    kind && answer
-        .candidate()
-        .is_none_or(|candidate| *candidate == order.candidate)
+    kind && answer.is_consistent()
+        && answer
+            .candidate()
+            .is_none_or(|candidate| *candidate == order.candidate)
 }
 
 /// The run ended while an order waited.
@@ -383,7 +388,8 @@ impl Session for Run {
         let (reply, answer) = oneshot::channel();
         {
             let mut state = self.state();
-            if let Some(held) = state.held.remove(&order.id) {
+            if let Some(mut held) = state.held.remove(&order.id) {
+                state.unasked_bytes -= std::mem::take(&mut held.unasked_bytes);
                 // An answer from before this process began.
                 if fits(&order, &held.answer) {
                     let answer = held.answer.clone();
@@ -413,7 +419,9 @@ impl Session for Run {
             let mut state = self.state();
             state.done.insert(id.clone());
             state.stored += 1;
-            state.held.remove(id)
+            let held = state.held.remove(id);
+            state.unasked_bytes -= held.as_ref().map_or(0, |held| held.unasked_bytes);
+            held
         };
         if let Some(held) = held {
             self.settle(held.receipt);

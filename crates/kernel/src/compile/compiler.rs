@@ -7,6 +7,7 @@ use super::image::{CompileOutcome, RawResult, RawStatus};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::pool::{Pool, PoolReply, PoolSettings};
 use super::render::{Source, quoted};
+use super::sandbox::linked_folders;
 use super::template::Header;
 use super::worker::{self, Request};
 use std::collections::BTreeSet;
@@ -92,6 +93,8 @@ pub struct Compiler {
     cache: Option<DiskCache>,
     pool: Option<Pool>,
     memory_bytes: u64,
+    /// Folders that links among CUDA's own headers lead to.
+    linked_folders: Vec<PathBuf>,
 }
 
 impl Compiler {
@@ -113,7 +116,9 @@ impl Compiler {
                 Some(Pool::new(settings.jobs, pool))
             }
         };
+        let own = nvrtc.include.iter().chain(&nvrtc.libraries);
         Ok(Self {
+            linked_folders: own.flat_map(|folder| linked_folders(folder)).collect(),
             nvrtc,
             cache: settings
                 .cache
@@ -218,6 +223,7 @@ impl Compiler {
             headers,
             options,
             expressions: source.expressions().map(str::to_owned).collect(),
+            linked_folders: self.linked_folders.clone(),
         }
     }
 

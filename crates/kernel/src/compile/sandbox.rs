@@ -9,11 +9,14 @@ use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
     RulesetCreatedAttr as _, RulesetError, RulesetStatus, path_beneath_rules,
 };
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Stack of the thread that compiles, bytes: templates nest deeper than a thread's usual 2 MiB.
 const STACK_BYTES: usize = 32 << 20;
+/// Entries of a toolkit's folder of headers that are looked at; CUDA 13 has some 4,000.
+const MAX_HEADERS: usize = 50_000;
 /// Spellings of the option that names a folder of headers.
 const FOLDER_OPTIONS: [&str; 2] = ["-I", "--include-path"];
 
@@ -70,6 +73,40 @@ pub(super) fn header_folders(options: &[String]) -> Vec<PathBuf> {
         folders.extend(folder.map(|folder| Path::new(folder).to_owned()));
     }
     folders
+}
+
+/// The folders that links in a folder of CUDA's own headers lead to. Some distributions put a toolkit
+/// together of links, which a confined thread could not follow. The folders of a project get none.
+pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut linked = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    let mut entries_left = MAX_HEADERS;
+    while let Some(folder) = folders.pop() {
+        let mut subfolders = Vec::new();
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            entries_left = match entries_left.checked_sub(1) {
+                Some(left) => left,
+                None => return linked,
+            };
+            match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => {
+                    let real = entry.path().canonicalize().ok();
+                    let target = real.and_then(|real| match real.is_dir() {
+                        true => Some(real),
+                        false => real.parent().map(Path::to_owned),
+                    });
+                    linked.extend(target);
+                }
+                Ok(kind) if kind.is_dir() => subfolders.push(entry.path()),
+                _ => {}
+            }
+        }
+        // A toolkit is made of links or is not: without one at the top there is none below.
+        if !linked.is_empty() {
+            folders.append(&mut subfolders);
+        }
+    }
+    linked
 }
 
 /// The option with which NVRTC writes a file, if one is given: confined, it aborts there.

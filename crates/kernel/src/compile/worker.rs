@@ -33,6 +33,9 @@ pub(super) struct Request {
     pub(super) options: Vec<String>,
     /// Kernels by the expressions that name them in C++.
     pub(super) expressions: Vec<String>,
+    /// Folders that links among CUDA's own headers lead to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) linked_folders: Vec<PathBuf>,
 }
 
 /// What a worker is told when it starts.
@@ -55,6 +58,7 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
     }
     let mut readable = header_folders(&request.options);
     readable.extend(nvrtc.library.parent().map(Path::to_owned));
+    readable.extend(request.linked_folders.iter().cloned());
     let result = run_confined(&readable, || {
         nvrtc.compile(
             &request.text,

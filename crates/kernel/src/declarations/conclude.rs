@@ -3,6 +3,7 @@
 use super::source::File;
 use super::{DeclarationError, Side, base_name, collisions, entries, overrides, types};
 use std::ops::Range;
+use std::path::PathBuf;
 use tuner_core::plan::Role;
 use tuner_space::{Diagnostic, Diagnostics};
 
@@ -75,7 +76,11 @@ impl Side<'_> {
 
     /// A variable or type of the source that has the name of a macro, where the compiler's first
     /// error is on its line: the name is replaced by the macro's value there.
-    pub(super) fn named_by_macro(&self, log: &str) -> Option<Diagnostics> {
+    pub(super) fn named_by_macro(
+        &self,
+        log: &str,
+        header_folders: &[PathBuf],
+    ) -> Option<Diagnostics> {
         let macros = overrides::macros(self.spec);
         for line in log.lines() {
             let Some((before, _)) = line.split_once("): error") else {
@@ -88,7 +93,7 @@ impl Side<'_> {
                 Some(file) => file,
                 // A header of the installation: `template <unsigned int N>`.
                 None => {
-                    read = File::of_disk(name)?;
+                    read = File::of_disk(name, header_folders)?;
                     &read
                 }
             };

@@ -319,7 +319,10 @@ impl<'a> Side<'a> {
             Probe::Refused { log } => {
                 tracing::debug!("{}: the types are not known: {log}", source.name);
                 self.silent = true;
-                if let Some(wrong) = self.named_by_macro(&log) {
+                let nvrtc = compiler.nvrtc();
+                let own = nvrtc.include.iter().chain(&nvrtc.libraries);
+                let folders: Vec<_> = own.chain(&source.include_dirs).cloned().collect();
+                if let Some(wrong) = self.named_by_macro(&log, &folders) {
                     return Err(DeclarationError::Wrong(Box::new(wrong)));
                 }
                 // Errors of the source itself are the candidates' to show.

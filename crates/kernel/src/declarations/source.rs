@@ -9,7 +9,7 @@
 
 use crate::compile::{Template, blanked, is_word};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tuner_core::files;
 
 /// One file of a template, prepared for reading.
@@ -80,10 +80,17 @@ impl File {
         files
     }
 
-    /// A file that the compiler names and the template does not bring.
-    pub(super) fn of_disk(name: &str) -> Option<Self> {
-        let bytes = files::read(Path::new(name), files::MAX_TEXT_BYTES).ok()?;
-        Some(Self::new(name, None, &String::from_utf8(bytes).ok()?))
+    /// A file that the compiler names and the template does not bring. It is read where it lies in one
+    /// of the folders of headers, links followed: a `#line` directive may name any file, and messages
+    /// quote what is read.
+    pub(super) fn of_disk(name: &str, folders: &[PathBuf]) -> Option<Self> {
+        let real = Path::new(name).canonicalize().ok()?;
+        let inside = |folder: &PathBuf| folder.canonicalize().is_ok_and(|it| real.starts_with(it));
+        if !folders.iter().any(inside) {
+            return None;
+        }
+        let text = files::read_text(&real, files::MAX_TEXT_BYTES).ok()?;
+        Some(Self::new(name, None, &text))
     }
 
     /// The text of a token.

@@ -30,7 +30,11 @@ fn only_names_of_this_machine_are_local() {
 #[test]
 fn the_scheme_of_a_token_may_be_in_any_case() {
     for value in ["Bearer abc", "bearer abc", "BEARER  abc"] {
-        assert_eq!(super::bearer_token(value.as_bytes()), Some(&b"abc"[..]), "{value}");
+        assert_eq!(
+            super::bearer_token(value.as_bytes()),
+            Some(&b"abc"[..]),
+            "{value}"
+        );
     }
     for value in ["Basic abc", "Bearerabc", "", "Bearer"] {
         assert_eq!(super::bearer_token(value.as_bytes()), None, "{value}");

@@ -1,4 +1,4 @@
-use super::header_folders;
+use super::{header_folders, linked_folders};
 use crate::compile::discover::Surroundings;
 use crate::compile::image::RawStatus;
 use crate::compile::nvrtc::Nvrtc;
@@ -16,6 +16,7 @@ fn compile(text: &str, options: &[String]) -> (RawStatus, String) {
         headers: Vec::new(),
         options: options.iter().cloned().chain(own).collect(),
         expressions: Vec::new(),
+        linked_folders: Vec::new(),
     };
     let result = worker::compile(&nvrtc, &request, Path::new("/"));
     (result.head.status, result.head.log)
@@ -110,4 +111,22 @@ fn folders_are_read_from_every_spelling_of_the_option() {
     let options: Vec<String> = options.map(str::to_owned).to_vec();
     let folders = header_folders(&options);
     assert_eq!(folders, ["/a", "/b", "/c", "/d"].map(Path::new));
+}
+
+#[test]
+fn a_toolkit_of_links_leads_to_its_folders() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let [toolkit, store] = ["toolkit", "store"].map(|name| root.join(name));
+    std::fs::create_dir_all(toolkit.join("cuda")).unwrap();
+    std::fs::create_dir_all(store.join("a/cub")).unwrap();
+    std::fs::create_dir_all(store.join("b")).unwrap();
+    std::fs::write(toolkit.join("plain.h"), "").unwrap();
+    assert!(linked_folders(&toolkit).is_empty());
+    std::fs::write(store.join("b/deep.h"), "").unwrap();
+    let link = std::os::unix::fs::symlink::<std::path::PathBuf, std::path::PathBuf>;
+    link(store.join("a/cub"), toolkit.join("cub")).unwrap();
+    link(store.join("b/deep.h"), toolkit.join("cuda/deep.h")).unwrap();
+    let found: Vec<_> = linked_folders(&toolkit).into_iter().collect();
+    assert_eq!(found, [store.join("a/cub"), store.join("b")]);
 }
