@@ -32,6 +32,7 @@ mod fuzz;
 mod gate;
 mod golden;
 mod hazards;
+mod inputs;
 mod installed;
 mod interface;
 mod kernel_tuner;

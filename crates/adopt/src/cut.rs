@@ -154,7 +154,10 @@ pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> 
         for (at, item) in unit.items.iter().enumerate() {
             let named = |words: &dyn Fn(&str) -> bool| item.names.iter().any(|name| words(name));
             let reached = match item.kind {
-                Kind::Kernel => named(&|name| own.names.iter().any(|known| known == name)),
+                Kind::Kernel => {
+                    let same = named(&|name| own.names.iter().any(|known| known == name));
+                    same && !own.excludes(item)
+                }
                 Kind::Device | Kind::Declaration | Kind::Macro => {
                     named(&|name| wanted.contains(name))
                 }

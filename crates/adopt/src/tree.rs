@@ -41,7 +41,7 @@ impl Source {
         parser
             .set_language(&tree_sitter_cuda::LANGUAGE.into())
             .ok()?;
-        let tree = parser.parse(&parsable(&text), None)?;
+        let tree = parser.parse(parsable(&text), None)?;
         let mut source = Self {
             path: path.to_owned(),
             shown,

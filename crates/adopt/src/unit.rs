@@ -1,9 +1,13 @@
 //! A CUDA file with the project's own files that it includes, as one list of items.
 
+mod branch;
+
 use super::AdoptError;
 use super::kernel::node_of;
 use super::macros::Launching;
 use super::tree::{Node, Source, words};
+pub(crate) use branch::Branch;
+use branch::{guarded, inside};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,22 +28,6 @@ pub(crate) enum Around {
     Linkage,
     /// A branch of conditional compilation.
     Condition(Branch),
-}
-
-/// A branch of conditional compilation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Branch {
-    /// The directives that lead to it.
-    pub(crate) opening: String,
-    /// Number of its file, and the byte at which it begins: two branches may have one condition.
-    pub(crate) at: (usize, usize),
-}
-
-impl Branch {
-    /// The name in `#ifndef NAME` and `#if !defined(NAME)`.
-    pub(crate) fn undefined(&self) -> Option<&str> {
-        guarded(&self.opening)
-    }
 }
 
 /// What an item is, as far as it decides whether it is kept.
@@ -425,35 +413,6 @@ impl Reader<'_> {
             around: around.to_vec(),
         });
     }
-}
-
-/// What stands around the items of a branch.
-fn inside(around: &[Around], opening: &str, at: (usize, usize)) -> Vec<Around> {
-    let branch = Branch {
-        opening: opening.to_owned(),
-        at,
-    };
-    [around, &[Around::Condition(branch)]].concat()
-}
-
-/// The name in `#ifndef NAME` and `#if !defined(NAME)`.
-fn guarded(opening: &str) -> Option<&str> {
-    let rest = opening.trim_start_matches('#').trim_start();
-    let name = match rest.strip_prefix("ifndef") {
-        Some(name) => name,
-        None => rest
-            .strip_prefix("if")?
-            .trim()
-            .strip_prefix('!')?
-            .trim_start()
-            .strip_prefix("defined")?,
-    };
-    let name = name
-        .trim()
-        .trim_start_matches('(')
-        .trim_end_matches(')')
-        .trim();
-    (words(name) == [name]).then_some(name)
 }
 
 /// A file in some folder beside those above a folder, as far as the project's root.

@@ -77,10 +77,8 @@ impl<'a> Search<'_, 'a> {
                 };
                 for source in sources {
                     match source {
-                        Operand::Reg(reg) if self.is_address(*reg) => {
-                            if seen.insert(*reg) {
-                                next.push(*reg);
-                            }
+                        Operand::Reg(reg) if self.is_address(*reg) && seen.insert(*reg) => {
+                            next.push(*reg);
                         }
                         Operand::Name(name, _) => {
                             found.insert(Pointer::Variable(name));

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use super::{Pointer, pointers};
 
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.global .b32 table[4];\n";

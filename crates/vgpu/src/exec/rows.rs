@@ -140,7 +140,6 @@ impl Cta<'_> {
             high -= SHARED_WINDOW;
             area = Area::Shared;
         }
-        // An address just below zero has its end at zero.
         let end = high.checked_add(u64::from(bytes))?;
         let allocation = match area {
             Area::Shared if end <= self.shared.len() as u64 * 4 => None,
