@@ -12,6 +12,7 @@ pub mod definedness;
 pub mod intent;
 pub mod sharing;
 pub mod skeleton;
+pub mod stored;
 pub mod structs;
 
 pub use parser::parse;

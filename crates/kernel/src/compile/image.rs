@@ -1,6 +1,7 @@
 //! The compiler's product, and the outcomes of a compile.
 
 use super::compiler::CompileError;
+use super::constants::with_zero_initializers;
 use super::cubin;
 use super::host_headers;
 use super::render::{Source, quoted};
@@ -170,7 +171,7 @@ impl RawResult {
         };
         add_figures(&mut facts, source, &symbols, &kernels)?;
         Ok(Image {
-            ptx: (&*String::from_utf8_lossy(&self.ptx)).into(),
+            ptx: (&*with_zero_initializers(&String::from_utf8_lossy(&self.ptx), source)).into(),
             cubin: self.cubin.into(),
             facts,
             kernels,
