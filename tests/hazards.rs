@@ -127,8 +127,15 @@ fn the_machine_code_of_right_kernels_leaves_what_their_ptx_leaves() {
         let Ok(Code { ptx, cubin, .. }) = code else {
             continue;
         };
-        if case.name == "generic_pointers" {
-            // Generic addresses of constant memory are not known there: there is no prediction.
+        // There is no prediction of generic addresses of constant memory, of `%nsmid` and of reducing bulk
+        // copies; what an element holds that nobody set is open.
+        const LEFT_OUT: [&str; 4] = [
+            "generic_pointers",
+            "bulk_reduction_of_blocks",
+            "persistent_rows_by_multiprocessor",
+            "unused_elements_of_a_vector_unset",
+        ];
+        if LEFT_OUT.contains(&case.name.as_str()) {
             continue;
         }
         if let Err(why) = judge::prove(case, ptx, cubin) {

@@ -54,8 +54,11 @@ const FROM_MEMORY: &[&str] = &[
 /// Registers of a function to watch at run time, and the instructions that read or write them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MaybeUndefined {
-    /// Number of each watched register, from 0.
+    /// Number of each watched register, from 0; those that are undefined at the function's entry come
+    /// first.
     pub registers: HashMap<Reg, u32>,
+    /// How many come first.
+    pub at_entry: u32,
     /// Indices of the instructions that read or write a watched register.
     pub instructions: HashSet<usize>,
 }
@@ -95,8 +98,13 @@ pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
     if seeds.all().next().is_none() {
         return MaybeUndefined::default();
     }
+    let mut found = MaybeUndefined::default();
+    for (number, register) in (0u32..).zip(seeds.all()) {
+        found.registers.insert(Reg(register as u32), number);
+        found.at_entry = number + 1;
+    }
     let entering = propagate(body, &effects, &blocks, seeds);
-    collect(body, &effects, &blocks, entering)
+    collect(body, &effects, &blocks, entering, found)
 }
 
 /// Registers needed by an instruction, and those that it sets in every case.
@@ -154,8 +162,8 @@ fn collect(
     effects: &[Effects],
     blocks: &[Block],
     entering: Vec<Set>,
+    mut found: MaybeUndefined,
 ) -> MaybeUndefined {
-    let mut found = MaybeUndefined::default();
     for (block, mut now) in blocks.iter().zip(entering) {
         for at in block.range.clone() {
             for reg in effects[at].0.iter().filter(|reg| now.has(**reg)) {

@@ -14,6 +14,7 @@ pub mod intent;
 pub mod pointers;
 pub mod sharing;
 pub mod skeleton;
+pub mod stored;
 pub mod stores;
 pub mod structs;
 

@@ -385,7 +385,7 @@ impl Module {
         }
         let mut ids = Vec::new();
         for g in &self.globals {
-            ids.push(memory.alloc_module(self.id, g.bytes.len() as u64, &g.name)?);
+            ids.push(memory.alloc_module(self.id, g.bytes.len() as u64, &g.name, g.unset)?);
         }
         for (g, id) in self.globals.iter().zip(&ids) {
             // Variables without an initialiser are zero, as the ISA says.
@@ -397,6 +397,9 @@ impl Module {
                 }
             }
             memory.write(*id, 0, &bytes);
+            if g.unset {
+                memory.fill_uninitialised(*id, &[]);
+            }
         }
         Ok(ids.iter().map(|id| memory.address(*id)).collect())
     }

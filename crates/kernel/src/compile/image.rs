@@ -1,6 +1,7 @@
 //! The compiler's product, and the outcomes of a compile.
 
 use super::compiler::CompileError;
+use super::constants::with_zero_initializers;
 use super::cubin;
 use super::host_headers;
 use super::render::{Source, quoted};
@@ -230,7 +231,11 @@ impl RawResult {
         };
         add_figures(&mut facts, source, &symbols, &kernels)?;
         Ok(Image {
-            ptx: with_external_arrays(&String::from_utf8_lossy(&self.ptx), &self.head.log).into(),
+            ptx: with_external_arrays(
+                &with_zero_initializers(&String::from_utf8_lossy(&self.ptx), source),
+                &self.head.log,
+            )
+            .into(),
             cubin: self.cubin.into(),
             facts,
             kernels,

@@ -10,6 +10,7 @@
 
 mod cache;
 mod compiler;
+mod constants;
 mod cubin;
 mod discover;
 mod host_headers;

@@ -160,6 +160,16 @@ impl Cta<'_> {
     pub(super) fn unwritten_global(&mut self, thread: usize, word: usize, from: &Allocation) {
         let place = (Space::Global, from.base + word as u64 * 4);
         let name = &from.name;
+        if from.unset {
+            self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
+                format!(
+                    "reads the variable `{}` of the module, which has no initializer and was never \
+                     set: give its value under `variables`",
+                    plain_name(name)
+                )
+            });
+            return;
+        }
         if from.module.is_none() {
             self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
                 format!("a load of global memory of `{name}` that nobody wrote")

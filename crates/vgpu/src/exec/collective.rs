@@ -45,7 +45,8 @@ impl Cta<'_> {
         here: u32,
     ) {
         self.refuse_absent_callers(w, mask_row, here & !group);
-        let watched = self.context.program.code[self.pc as usize].marks & WATCHED != 0;
+        let marks = self.context.program.code[self.pc as usize].marks;
+        let watched = marks & WATCHED != 0 && w.undefined_registers != 0;
         match op {
             WarpOp::Shfl {
                 mode,

@@ -9,6 +9,7 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Bulk, CpAsync, NONE};
+use crate::memory::Lookup;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
 /// A reducing bulk copy of one lane: addresses, size in bytes, and what it does to each element.
@@ -60,7 +61,8 @@ impl Cta<'_> {
                 self.put(w, place, i as u32 * 4, 4, u64::from(*word));
             }
             if let Place::Shared(at) = place {
-                let from = (real > 0).then(|| w.address(&c.from, lane));
+                let from = self.context.memory.find(w.address(&c.from, lane));
+                let from = from.filter(|_| real > 0);
                 self.note_copy(thread, at / 4, c.bytes / 4, from);
             }
         }
@@ -85,12 +87,14 @@ impl Cta<'_> {
             return false;
         };
         let mut words = [[0; 32]; 4];
+        let mut source = None;
         if whole != 0 {
             let Some(from) = self.row(w, &c.from, whole, c.bytes) else {
                 return false;
             };
             self.count_row(&from, whole, c.bytes, false);
             words = self.read_row(w, &from, whole, c.bytes);
+            source = from.allocation.map(|index| (index, from.at));
         }
         self.count_row(&to, mask, c.bytes, true);
         let kind = Kind {
@@ -101,7 +105,11 @@ impl Cta<'_> {
         if to.allocation.is_none() {
             for lane in lanes(done) {
                 let first = (to.at[lane] / 4) as u32;
-                let from = (whole >> lane & 1 == 1).then(|| w.address(&c.from, lane));
+                let read = source.filter(|_| whole >> lane & 1 == 1);
+                let from = read.map(|(index, at)| Lookup {
+                    index,
+                    offset: at[lane],
+                });
                 self.note_copy(w.index * 32 + lane, first, c.bytes / 4, from);
             }
         }
@@ -109,8 +117,8 @@ impl Cta<'_> {
     }
 
     /// Adds a copy to the thread's open group.
-    fn note_copy(&mut self, thread: usize, first: u32, words: u32, from: Option<u64>) {
-        let source = from.map(|address| self.source_of_copy(address, words * 4));
+    fn note_copy(&mut self, thread: usize, first: u32, words: u32, from: Option<Lookup>) {
+        let source = from.map(|place| self.source_of_copy(place, words * 4));
         let copies = &mut self.threads[thread].copies;
         if copies.is_empty() {
             copies.push(Vec::new());
@@ -166,15 +174,14 @@ impl Cta<'_> {
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
             let segment = self.clocks.segment[thread];
-            let copies = &mut self.threads[thread].copies;
+            let mut copies = std::mem::take(&mut self.threads[thread].copies);
             // The last entry is the open group, which no wait_group counts.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = copies.len().saturating_sub(keep);
-            let landed: Vec<Copied> = copies.drain(..done).flatten().collect();
-            if !self.context.checks.races {
-                continue;
-            }
-            for copied in landed {
+            for copied in copies.drain(..done).flatten() {
+                if !self.context.checks.races {
+                    continue;
+                }
                 if let Some(source) = &copied.source {
                     self.check_source(thread, source, copied.words * 4);
                 }
@@ -182,6 +189,7 @@ impl Cta<'_> {
                     self.shadow.landed(word as usize, thread, segment);
                 }
             }
+            self.threads[thread].copies = copies;
         }
     }
 

@@ -11,11 +11,17 @@ use super::step::guarded;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::WATCHED;
 use crate::lower::definedness::{Condition, Product, Rule, Watch, Watched};
 use crate::lower::program::{Address, Area, Inst, Mem, NONE, Op};
 
 impl Warp {
+    /// Whether a watched instruction may concern undefined values: some register is undefined, or will be
+    /// in the function that begins here.
+    #[inline]
+    pub(super) fn is_watching(&self, inst: &Inst) -> bool {
+        self.undefined_registers != 0 || matches!(inst.op, Op::Nop)
+    }
+
     /// Lanes in which a register is undefined.
     fn undefined_in(&self, register: Watched) -> u32 {
         register.map_or(0, |n| self.undefined[n as usize])
@@ -28,8 +34,11 @@ impl Warp {
 
     /// Sets the definedness of a register in the lanes of a mask.
     fn set_undefined(&mut self, register: u32, mask: u32, undefined: u32) {
-        let old = &mut self.undefined[register as usize];
-        *old = (*old & !mask) | (undefined & mask);
+        let old = self.undefined[register as usize];
+        let new = (old & !mask) | (undefined & mask & self.alive);
+        self.undefined[register as usize] = new;
+        self.undefined_registers += u32::from(new != 0);
+        self.undefined_registers -= u32::from(old != 0);
     }
 
     /// Lanes in which a predicate operand is defined and has this value.
@@ -51,7 +60,7 @@ impl Cta<'_> {
     pub(super) fn watch(&mut self, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
         let program = self.context.program;
         // Where only control flow or addresses are followed, most values are not computed.
-        if inst.marks & WATCHED == 0 || self.context.skip_unless != 0 {
+        if self.context.skip_unless != 0 {
             return;
         }
         let Some(watch) = program.watches.get(&pc) else {

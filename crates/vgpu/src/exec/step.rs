@@ -26,12 +26,8 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
     let code: &[Inst] = &team.context.program.code;
     let skip_unless = team.context.skip_unless;
     let (mut ran, mut lane_sum) = (0u64, 0u64);
-    let Path {
-        mut pc,
-        mask,
-        meeting,
-        ..
-    } = w.paths[path];
+    let (mut pc, mask) = (w.paths[path].pc, w.paths[path].mask);
+    let meeting = w.paths[path].meeting;
     team.running = w.index;
     team.open_run(pc);
     loop {
@@ -43,7 +39,9 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
                 w.arrive(meeting, mask);
                 break;
             }
-            team.watch(w, inst, pc, mask);
+            if inst.marks & WATCHED != 0 && w.is_watching(inst) {
+                team.watch(w, inst, pc, mask);
+            }
         }
         let active = mask & guarded(w, inst);
         ran += 1;
@@ -152,7 +150,9 @@ fn execute(
 ) -> Next {
     match &inst.op {
         Op::Load(m) => team.load(w, m, active),
-        Op::Store(m) if inst.marks & WATCHED != 0 => team.store_defined(w, m, active),
+        Op::Store(m) if inst.marks & WATCHED != 0 && w.undefined_registers != 0 => {
+            team.store_defined(w, m, active)
+        }
         Op::Store(m) => team.store(w, m, active),
         Op::Branch { target, join } => {
             return branch(team, w, path, (*target, *join), active, mask);

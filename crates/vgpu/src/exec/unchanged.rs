@@ -14,6 +14,7 @@ use super::warp::Warp;
 use crate::hazard::shadow::{Conflict, Stamp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Mem};
+use crate::memory::Lookup;
 
 /// Words of the widest load.
 const WORDS: usize = 8;
@@ -24,19 +25,17 @@ pub(super) type Written = Option<(Stamp, u32)>;
 /// The source of an asynchronous copy: its last writes when the copy was issued.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    pub(super) address: u64,
-    pub(super) pc: u32,
+    place: Lookup,
+    pc: u32,
     /// `None` where the launch had written to nothing of the buffer.
-    pub(super) before: Option<Box<[Written; WORDS]>>,
+    before: Option<Box<[Written; WORDS]>>,
 }
 
 impl Cta<'_> {
     /// The last writes of this launch to the words of an access; `None` where the buffer holds what the host
     /// wrote.
-    fn last_writes(&mut self, address: u64, bytes: u32) -> Option<[Written; WORDS]> {
-        let memory = self.context.memory;
-        let found = memory.find(address)?;
-        let allocation = &memory.allocations[found.index];
+    fn last_writes(&self, found: Lookup, bytes: u32) -> Option<[Written; WORDS]> {
+        let allocation = &self.context.memory.allocations[found.index];
         if allocation.init.is_as_uploaded() {
             return None;
         }
@@ -69,7 +68,8 @@ impl Cta<'_> {
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             let global = m.at.area == Area::Global || split(at).0 == Area::Global;
-            let writes = global.then(|| self.last_writes(at, bytes)).flatten();
+            let found = self.context.memory.find(at).filter(|_| global);
+            let writes = found.and_then(|found| self.last_writes(found, bytes));
             if let Some((stamp, _)) = writes.iter().flatten().flatten().next() {
                 let thread = w.index * 32 + lane;
                 self.hazard(
@@ -88,11 +88,11 @@ impl Cta<'_> {
     }
 
     /// The source of a copy that is issued now.
-    pub(super) fn source_of_copy(&mut self, address: u64, bytes: u32) -> Source {
+    pub(super) fn source_of_copy(&self, place: Lookup, bytes: u32) -> Source {
         let checked = self.context.checks.races;
-        let before = checked.then(|| self.last_writes(address, bytes)).flatten();
+        let before = checked.then(|| self.last_writes(place, bytes)).flatten();
         Source {
-            address,
+            place,
             pc: self.pc,
             before: before.map(Box::new),
         }
@@ -100,7 +100,7 @@ impl Cta<'_> {
 
     /// Reports a write to the source of a copy between its issue and its wait.
     pub(super) fn check_source(&mut self, thread: usize, source: &Source, bytes: u32) {
-        let Some(now) = self.last_writes(source.address, bytes) else {
+        let Some(now) = self.last_writes(source.place, bytes) else {
             return;
         };
         let before = source.before.as_deref().copied().unwrap_or_default();
@@ -114,7 +114,8 @@ impl Cta<'_> {
                 in_flight: true,
             };
             let here = std::mem::replace(&mut self.pc, stamp.pc);
-            let place = (Space::Global, source.address);
+            let base = self.context.memory.allocations[source.place.index].base;
+            let place = (Space::Global, base + source.place.offset);
             self.race(usize::from(stamp.thread), place, true, conflict);
             self.pc = here;
         }

@@ -59,6 +59,8 @@ pub(super) struct Warp {
     pub(super) stride: usize,
     /// Lanes in which each watched register is undefined.
     pub(super) undefined: Vec<u32>,
+    /// Watched registers that are undefined in some lane.
+    pub(super) undefined_registers: u32,
     /// Instruction that first read each watched register undefined, or `NONE`.
     pub(super) origins: Vec<u32>,
     /// Turns in a row that ended by running out.
@@ -122,11 +124,13 @@ impl Warp {
             ),
             local: filled(old.local, stride * 32, 0),
             local_written: filled(old.local_written, stride * 32, false),
-            undefined: filled(old.undefined, p.watched as usize, u32::MAX),
+            undefined: filled(old.undefined, p.watched as usize, 0),
+            undefined_registers: p.undefined_at_entry,
             origins: filled(old.origins, p.watched as usize, NONE),
             stride,
             ..Warp::default()
         };
+        warp.undefined[..p.undefined_at_entry as usize].fill(alive);
         // The predicates true and false are rows too.
         warp.regs.preds[1] = u32::MAX;
         for (row, constant) in &p.constants32 {

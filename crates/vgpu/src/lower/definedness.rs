@@ -57,7 +57,7 @@ pub(crate) enum Rule {
     Product(Product),
     /// The elements of a store.
     Stored(Vec<Watched>),
-    /// The entry of a function: its registers are undefined again.
+    /// The entry of a function: these of its registers are undefined again.
     Entered(std::ops::Range<u32>),
 }
 
@@ -129,10 +129,13 @@ impl<'a> Lower<'a> {
         let first = self.program.watched;
         let count = found.registers.len() as u32;
         self.program.watched += count;
+        if entry {
+            self.program.undefined_at_entry = found.at_entry;
+        }
         if !entry && count > 0 {
             self.now.guard = NONE;
             self.push(Op::Nop, Class::Control);
-            let watch = Watch::new(Rule::Entered(first..first + count));
+            let watch = Watch::new(Rule::Entered(first..first + found.at_entry));
             self.program.watch(self.program.code.len() - 1, watch);
         }
         let numbers = found.registers.iter().map(|(reg, n)| (*reg, first + n));

@@ -495,6 +495,8 @@ pub(crate) struct Program {
     pub(crate) partial_sync: bool,
     /// Number of registers whose definedness is tracked, and the instructions that do so.
     pub(crate) watched: u32,
+    /// The first of them are undefined when a thread begins.
+    pub(crate) undefined_at_entry: u32,
     pub(crate) watches: HashMap<u32, Watch>,
     /// Some branch depends on the block's index.
     pub(crate) by_block: bool,

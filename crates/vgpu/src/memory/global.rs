@@ -56,8 +56,10 @@ pub(crate) struct Allocation {
     pub(crate) words: Vec<AtomicU32>,
     pub(crate) init: InitMap,
     pub(crate) shadow: GlobalShadow,
-    /// Constants of a module: reading them cannot race.
+    /// The module of which this is a variable.
     pub(crate) module: Option<u64>,
+    /// A variable of a module that only the host can set.
+    pub(crate) unset: bool,
 }
 
 /// The memory of one device context. Addresses are never used again, so a stale pointer of an
@@ -130,6 +132,7 @@ impl GlobalMemory {
             init: InitMap::new(bytes),
             shadow: GlobalShadow::new(words as usize),
             module: None,
+            unset: false,
         }));
         Ok(BufferId(self.allocations.len() - 1))
     }
@@ -140,10 +143,11 @@ impl GlobalMemory {
         module: u64,
         bytes: u64,
         name: &str,
+        unset: bool,
     ) -> Result<BufferId, MemoryError> {
         let id = self.alloc(bytes, name)?;
         if let Some(allocation) = Arc::get_mut(&mut self.allocations[id.0]) {
-            allocation.module = Some(module);
+            (allocation.module, allocation.unset) = (Some(module), unset);
         }
         Ok(id)
     }
@@ -208,6 +212,7 @@ impl GlobalMemory {
             init: InitMap::new(0),
             shadow: GlobalShadow::new(0),
             module: None,
+            unset: false,
         });
     }
 
@@ -240,6 +245,9 @@ impl GlobalMemory {
     /// buffer holds: a kernel must write them before it may read them.
     pub(crate) fn write_stale(&mut self, buffer: BufferId, data: &[u8]) {
         let loaded = self.read(buffer);
+        if loaded == data {
+            return;
+        }
         self.write(buffer, 0, data);
         let changed = |byte: u64| loaded.get(byte as usize) != data.get(byte as usize);
         self.allocations[buffer.0].init.unmark(changed);

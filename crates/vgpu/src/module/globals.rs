@@ -1,9 +1,10 @@
 //! The variables of a module, and the sizes that no module has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::LoadError;
 use ptx::ast::{Ast, Init, StateSpace, Variable};
+use ptx::stored::never_written;
 use ptx::{PtxError, PtxErrorKind};
 
 /// A `.global` or `.const` variable.
@@ -11,6 +12,8 @@ use ptx::{PtxError, PtxErrorKind};
 pub(super) struct Global {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
+    /// A variable without an initializer that no kernel writes: the host must set it.
+    pub(super) unset: bool,
     /// Addresses to fill in: byte offset, variable, offset added.
     pub(super) pointers: Vec<(usize, usize, u64)>,
 }
@@ -75,14 +78,20 @@ pub(super) fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32
         .enumerate()
         .map(|(i, (name, _))| (name.clone(), i as u32))
         .collect();
+    let unwritten = never_written(ast);
     let globals = named
         .iter()
-        .map(|(name, v)| global_of(name, v, &index))
+        .map(|(name, v)| global_of(name, v, &index, &unwritten))
         .collect();
     Ok((globals, index))
 }
 
-fn global_of(name: &str, v: &Variable<'_>, index: &HashMap<String, u32>) -> Global {
+fn global_of(
+    name: &str,
+    v: &Variable<'_>,
+    index: &HashMap<String, u32>,
+    unwritten: &HashSet<String>,
+) -> Global {
     let mut bytes = vec![0; v.bytes as usize];
     let mut pointers = Vec::new();
     let width = v.ty.bytes().max(1) as usize;
@@ -109,6 +118,7 @@ fn global_of(name: &str, v: &Variable<'_>, index: &HashMap<String, u32>) -> Glob
     Global {
         name: name.to_owned(),
         bytes,
+        unset: v.init.is_empty() && (v.space == StateSpace::Const || unwritten.contains(name)),
         pointers,
     }
 }

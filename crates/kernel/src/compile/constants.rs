@@ -1,0 +1,72 @@
+//! Initializers of zero, which NVRTC leaves out of its PTX: a `__constant__` or `__device__` variable that the
+//! source sets to zero looks there like one that nobody sets.
+
+use super::render::Source;
+use super::template::{blanked, is_word};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// PTX with an initializer at each `.const` and `.global` variable of zeros, but for those that the source declares
+/// without one. What the source does not visibly declare (macros, the toolkit's headers) counts as
+/// initialized.
+pub(super) fn with_zero_initializers<'a>(ptx: &'a str, source: &Source) -> Cow<'a, str> {
+    if !ptx.lines().any(is_bare_variable) {
+        return Cow::Borrowed(ptx);
+    }
+    let texts = source.headers.iter().map(|header| header.text.as_str());
+    let texts = texts.chain([source.text.as_str()]);
+    let unset: BTreeSet<String> = texts.flat_map(declared_without_value).collect();
+    let mut out = String::with_capacity(ptx.len() + 64);
+    for line in ptx.split_inclusive('\n') {
+        let declaration = line.trim_end();
+        match declaration.strip_suffix(';') {
+            Some(bare) if is_bare_variable(declaration) && !is_one_of(bare, &unset) => {
+                let value = if bare.ends_with(']') { "{0}" } else { "0" };
+                out.push_str(&format!("{bare} = {value};\n"));
+            }
+            _ => out.push_str(line),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Whether a line of PTX declares a variable of the module without an initializer.
+fn is_bare_variable(line: &str) -> bool {
+    let line = line.trim();
+    let mut words = line.split_whitespace();
+    let linkage = |word: &&str| matches!(*word, ".visible" | ".weak" | ".common");
+    let space = words.by_ref().find(|word| !linkage(word));
+    matches!(space, Some(".const" | ".global"))
+        && line.ends_with(';')
+        && !line.contains('=')
+        && !line.contains("extern")
+}
+
+/// Whether the variable that a line of PTX declares has one of these names, mangled or not.
+fn is_one_of(declaration: &str, names: &BTreeSet<String>) -> bool {
+    let symbol = declaration.rsplit(char::is_whitespace).next();
+    let symbol = symbol.and_then(|word| word.split('[').next());
+    let symbol = symbol.unwrap_or_default();
+    let same = |name: &String| symbol == name || symbol.contains(&format!("{}{name}", name.len()));
+    names.iter().any(same)
+}
+
+/// Words of the declarations of `__constant__` and `__device__` variables that have no initializer.
+fn declared_without_value(text: &str) -> Vec<String> {
+    let text = blanked(text, true);
+    let mut words = Vec::new();
+    let marks = ["__constant__", "__device__"];
+    let marks = marks.iter().flat_map(|mark| text.match_indices(mark));
+    for (at, mark) in marks {
+        let rest = &text[at + mark.len()..];
+        let statement = rest.split(';').next().unwrap_or_default();
+        if !statement.contains(['=', '{', '(']) {
+            let parts = statement.split(|c: char| !c.is_ascii() || !is_word(c as u8));
+            words.extend(parts.filter(|w| !w.is_empty()).map(str::to_owned));
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests;
