@@ -4,13 +4,13 @@
 //! result once, and each adds its terms up in an order of its own. Where a sum cancels, its error is
 //! that of the terms, not of what is left of them. The spread of the reference's element under
 //! random rounding shows how large they were:
-//! `|got − want| ≤ own · |want| + max(6 · spread, sums · min(size, rms))`. On a device that cannot
+//! `|got − want| ≤ own · |want| + max(k · spread, sums · min(size, rms))`. On a device that cannot
 //! round at random, the root mean square of the reference's values around the element stands in:
 //! `|got − want| ≤ relative · |want| + spread · rms`. docs/verdicts.md derives the factors.
 
 use super::compare::{self, Comparison, from};
 use super::oracle::eighths;
-use super::spread::{RoundedOutputs, Spread, precision};
+use super::spread::{Spread, precision};
 use super::wanted;
 use crate::session::Wanted;
 use std::collections::HashMap;
@@ -62,11 +62,18 @@ const UNITS: f64 = 32.0;
 /// Terms that one accumulator of a tensor core takes at most before another one is used.
 const CHAIN_MAX: f64 = 16384.0;
 
-/// Spreads of the reference that a candidate's element may be off by. The reference and its runs
-/// with random rounding lie 2 standard deviations of such a run apart in the mean, and two kernels
-/// that round to nearest, whose roundings are half as large, differ by 0.7: 6 spreads are more than
-/// sixteen times that, and more than eight times where the spread is half of its mean.
-const SPREADS: f64 = 6.0;
+/// Spreads of the reference that a candidate's element may be off by. A rounding up or down by
+/// chance errs twice as much (rms) as one to nearest, and two kernels that round to nearest differ
+/// by √2 of the error of one: 4 standard deviations are 5.7 times the rms of their difference. The
+/// reference's own error counts twice.
+const SPREADS: f64 = 4.0;
+
+/// The same for sums of fewer terms than [`SHORT_SUM`], as far as the plan shows: the spread alone
+/// must cover another order of the terms.
+const SHORT_SUM_SPREADS: f64 = 8.0;
+
+/// Terms from which the length of a sum covers another order of its terms.
+const SHORT_SUM: f64 = 16.0;
 
 /// Units of the accumulator, relative to the size of the element, its neighbours and the inputs,
 /// beyond which an element may not cancel but jump.
@@ -122,11 +129,11 @@ impl Tolerance {
         bytes: &[u8],
         reference: &[u8],
         known: &[Range<u64>],
-        rounded: Option<RoundedOutputs<'_>>,
+        rounded: &[&[u8]],
     ) -> Comparison {
         let scales = Scales::of(self, reference, known);
-        let rounded = rounded.filter(|_| precision(self.element).is_some());
-        let spread = rounded.map(|rounded| {
+        let spreads = !rounded.is_empty() && precision(self.element).is_some();
+        let spread = spreads.then(|| {
             let group = self.run();
             Spread::new(self.element, reference, rounded, known, group)
         });
@@ -144,7 +151,7 @@ impl Tolerance {
                 }
                 let seen = spread.all_values(index, value);
                 if !self.jumps(&seen) {
-                    return self.at_size(value, spread.own_size(&seen), rms);
+                    return self.at_size(value, spread.own_size(index, value), rms);
                 }
                 jumps += 1;
                 let got = self.element.decode(from(self.element, bytes, index));
@@ -180,11 +187,20 @@ impl Tolerance {
     fn at_size(&self, value: f64, size: f64, rms: f64) -> f64 {
         let (atol, rtol) = self.given;
         let unit = self.element.accumulator().unit_roundoff();
-        let same_order = SPREADS * unit * size;
+        let same_order = self.spreads() * unit * size;
         let other_order = self.sums * size.min(rms);
         let between = self.between * size.max(value.abs()).min(rms);
         rtol.unwrap_or(self.own) * value.abs()
             + atol.unwrap_or_else(|| same_order.max(other_order) + between + self.least())
+    }
+
+    /// Spreads of the reference that are allowed.
+    fn spreads(&self) -> f64 {
+        if self.terms.0 < SHORT_SUM {
+            SHORT_SUM_SPREADS
+        } else {
+            SPREADS
+        }
     }
 
     /// The tolerance of a value that is no sum.
@@ -429,9 +445,10 @@ impl fmt::Display for Tolerance {
         }
         write!(
             f,
-            "{:.1e} of the value + {SPREADS:.0} times the reference's spread under random rounding, \
+            "{:.1e} of the value + {:.0} times the reference's spread under random rounding, \
              or {:.1e} of the size of the terms",
             self.own,
+            self.spreads(),
             self.sums + self.between
         )
     }
