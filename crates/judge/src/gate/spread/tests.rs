@@ -60,16 +60,13 @@ fn a_spread_that_is_small_by_chance_is_that_of_its_neighbours() {
 
 #[test]
 fn one_step_of_a_narrow_type_is_no_sign_of_more() {
-    let step = 2f64.powi(-10);
-    let values = vec![1.5; 32];
-    assert!(
-        sizes(F16, &values, &[step; 32])
-            .iter()
-            .all(|size| *size < 1e-3)
-    );
-    assert!(
-        sizes(F16, &values, &[2.0 * step; 32])
-            .iter()
-            .all(|size| *size > 0.0)
-    );
+    let all = std::iter::once(0..32).collect::<Vec<_>>();
+    let rounded = |steps: f64| bytes(F16, &[1.5 + steps * 2f64.powi(-10); 32]);
+    let (want, one, four) = (rounded(0.0), rounded(1.0), rounded(4.0));
+    let size = |run: &[u8]| {
+        let runs = [want.as_slice(), run];
+        Spread::new(F16, &want, &runs, &all, 256).size(7)
+    };
+    assert_eq!(size(&one), 0.0);
+    assert!(size(&four) > 1.0);
 }
