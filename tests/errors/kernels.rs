@@ -110,8 +110,12 @@ impl How {
         let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let away = mixed >> 63 ^ u64::from(run == 1);
         if precision == 53 {
-            // What lies below the host's own precision is unknown.
-            return f64::from_bits(value.to_bits() + away);
+            // What lies below the host's own precision is unknown: half of the results move.
+            return match (mixed >> 62 & 1, away) {
+                (0, _) => value,
+                (_, 0) => f64::from_bits(value.to_bits() - 1),
+                _ => f64::from_bits(value.to_bits() + 1),
+            };
         }
         let dropped = (1_u64 << (53 - precision)) - 1;
         let code = value.to_bits();

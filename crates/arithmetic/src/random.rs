@@ -19,11 +19,21 @@ pub struct Toss {
     pub precision: u32,
     /// Away from zero, else towards it.
     pub away: bool,
-    /// A second coin, for functions whose exact value is unknown.
+    /// A second coin, for instructions that round twice.
     pub second: bool,
 }
 
 impl Toss {
+    /// The second coin as the first.
+    #[must_use]
+    pub fn other(self) -> Self {
+        Self {
+            away: self.second,
+            second: self.away,
+            ..self
+        }
+    }
+
     /// Keeps `bits` significand bits of a finite normal number.
     fn round(self, exact: f64, bits: u32) -> f64 {
         let dropped = (1_u64 << (DOUBLE_BITS - bits.clamp(1, DOUBLE_BITS))) - 1;
@@ -116,15 +126,6 @@ pub fn sum_error(a: f64, b: f64) -> f64 {
 #[must_use]
 pub fn product_error(a: f64, b: f64) -> f64 {
     a.mul_add(b, -(a * b))
-}
-
-/// What `a · b + c`, rounded once to `nearest`, leaves out, to first order: its sign is that of the
-/// error unless the error is far below the last place.
-#[must_use]
-pub fn fma_error(a: f64, b: f64, c: f64, nearest: f64) -> f64 {
-    let product = a * b;
-    let sum = product + c;
-    (sum - nearest) + (sum_error(product, c) + product_error(a, b))
 }
 
 #[cfg(test)]

@@ -5,14 +5,13 @@ use super::compare::{self, Comparison};
 use super::naive::{POISON_RUN, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::ranges::{changed, outside};
-use super::rounding::output_of;
+use super::rounding::{RoundedRuns, output_of};
 use super::sampling::{HARD_WORK_MAX, affordable, compared_max, thin, work_max};
 use super::spread::precision;
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
 use super::wanted::Rule;
 use crate::session::Contents;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
@@ -208,30 +207,25 @@ impl Gate<'_> {
         };
         let bytes = &*self.bytes_of(contents)?;
         let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
-        let (mut total, mut told) = (Comparison::default(), None);
-        // Each precision once, before what it is compared with is borrowed.
-        let mut rounded = BTreeMap::new();
-        for field in &layout.fields {
-            if let Some(precision) = precision(field.element) {
-                rounded.insert(precision, self.rounded(data, precision)?);
+        let precisions = layout.fields.iter().filter_map(|f| precision(f.element));
+        self.under_spread(data, &precisions.collect(), |runs| {
+            let (mut total, mut told) = (Comparison::default(), None);
+            for (field, column) in layout.fields.iter().zip(plan.arguments[index].columns()) {
+                let known = layout.known(field, &known);
+                let (got, want) = (layout.column(field, bytes), layout.column(field, wanted));
+                let wide = precision(field.element);
+                let runs = runs.iter().find(|(bits, _)| Some(*bits) == wide);
+                let runs = runs.map_or_else(Vec::new, |(_, runs)| output_of(runs, number));
+                let runs: Vec<_> = runs.iter().map(|run| layout.column(field, run)).collect();
+                let runs: Vec<_> = runs.iter().map(Vec::as_slice).collect();
+                let result = Tolerance::of(plan, &column).compare(&got, &want, &known, &runs);
+                if !result.passed() && told.is_none() {
+                    told = Some(result.describe(&column.name, &column.shape));
+                }
+                total.merge(&result);
             }
-        }
-        for (field, column) in layout.fields.iter().zip(plan.arguments[index].columns()) {
-            let known = layout.known(field, &known);
-            let (got, want) = (layout.column(field, bytes), layout.column(field, wanted));
-            let rounded = precision(field.element).and_then(|p| rounded.get(&p)?.as_ref());
-            let rounded = rounded
-                .map(|runs| output_of(runs, number).map(|output| layout.column(field, output)));
-            let rounded = rounded
-                .as_ref()
-                .map(|runs| runs.each_ref().map(|run| &**run));
-            let result = Tolerance::of(plan, &column).compare(&got, &want, &known, rounded);
-            if !result.passed() && told.is_none() {
-                told = Some(result.describe(&column.name, &column.shape));
-            }
-            total.merge(&result);
-        }
-        Ok((total, told))
+            (total, told)
+        })
     }
 
     fn compare_elements(
@@ -258,13 +252,14 @@ impl Gate<'_> {
             (None, PlanReference::Kernel { oracle, .. }) => {
                 if let Some((outputs, known)) = self.naive(data, number, written, pass)? {
                     let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
-                    let rounded = match precision(element) {
-                        Some(precision) => self.rounded(data, precision)?,
-                        None => None,
-                    };
-                    let rounded = rounded.as_ref().map(|runs| output_of(runs, number));
                     let tolerance = Tolerance::of(plan, &plan.arguments[index]);
-                    return Ok(tolerance.compare(bytes, wanted, &known, rounded));
+                    let precisions = precision(element).into_iter().collect();
+                    let compare = |runs: &[(u32, RoundedRuns)]| {
+                        let runs = runs.first();
+                        let runs = runs.map_or_else(Vec::new, |(_, runs)| output_of(runs, number));
+                        (tolerance.compare(bytes, wanted, &known, &runs), ())
+                    };
+                    return Ok(self.under_spread(data, &precisions, compare)?.0);
                 }
                 let Some(name) = oracle else {
                     self.note = Some(UNCOMPARED.to_owned());

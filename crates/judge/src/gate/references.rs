@@ -221,6 +221,23 @@ impl References {
         self.rounded.remove(&(plan.outputs(data), precision))
     }
 
+    /// What a reference kernel writes with random rounding at a precision, as far as it is known.
+    pub(super) fn peek_rounded(
+        &self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        precision: u32,
+    ) -> Option<&Rounded> {
+        self.rounded.peek(&(plan.outputs(data), precision))
+    }
+
+    /// Tells the watcher that work goes on.
+    pub(super) fn report_progress(&self) {
+        if let Some(progress) = &self.means.progress {
+            progress();
+        }
+    }
+
     /// Keeps what a reference kernel writes with random rounding at a precision.
     pub(super) fn keep_rounded(
         &mut self,
@@ -229,7 +246,7 @@ impl References {
         precision: u32,
         rounded: Rounded,
     ) {
-        let bytes = rounded.runs.iter().map(Naive::bytes).sum();
+        let bytes = rounded.bytes();
         self.rounded
             .insert((plan.outputs(data), precision), rounded, bytes);
     }

@@ -7,11 +7,10 @@ use tuner_core::element::Element;
 
 /// Runs of the reference with random rounding: three seeds, from which CADNA estimates an error, and
 /// the inverse of the first, so that a single rounding goes both ways.
-pub const RUNS: usize = 4;
+pub(super) const RUNS: usize = 4;
 
-/// Factor on the spreads of a group of fewer elements than a pool, which may all be small by
-/// chance.
-const SCARCE: f64 = 4.0;
+/// Runs where a candidate is narrowly refused: four spreads may all be small by chance.
+pub const MORE_RUNS: usize = 16;
 
 /// Elements of similar size whose median spread stands in for one that is small by chance.
 const POOL: usize = 16;
@@ -19,9 +18,6 @@ const POOL: usize = 16;
 /// The spread of the smallest elements of a pool over their size, relative to that of the middle
 /// one.
 const SMALLEST_RATIO: f64 = 8.0;
-
-/// The outputs of the reference with random rounding, one a run.
-pub type RoundedOutputs<'a> = [&'a [u8]; RUNS];
 
 /// Significand bits that results of the reference keep in runs with random rounding: those of the
 /// output's type, since rounding to more bits would not show in it, and rounding to fewer would
@@ -36,7 +32,7 @@ pub fn precision(element: Element) -> Option<u32> {
 /// The spread of the known elements of an output.
 pub(super) struct Spread<'a> {
     element: Element,
-    rounded: RoundedOutputs<'a>,
+    rounded: &'a [&'a [u8]],
     /// By element; 0 where it is not known.
     sizes: Vec<f32>,
 }
@@ -55,7 +51,7 @@ impl<'a> Spread<'a> {
     pub(super) fn new(
         element: Element,
         reference: &[u8],
-        rounded: RoundedOutputs<'a>,
+        rounded: &'a [&'a [u8]],
         known: &[Range<u64>],
         group: u64,
     ) -> Self {
@@ -86,23 +82,33 @@ impl<'a> Spread<'a> {
         spread
     }
 
-    /// Largest minus smallest value of an element; infinite where a run is not finite.
+    /// Standard deviation of an element's values, and half the distance of their mean from what was
+    /// written without random rounding: the reference's own error. Infinite where a run is not
+    /// finite.
     fn measure(&self, index: u64, want: f64) -> f64 {
-        let (mut low, mut high) = (want, want);
+        let runs = self.rounded.len().max(2) as f64;
+        let (mut sum, mut squares, mut largest) = (0.0, 0.0, want.abs());
         for value in self.values(index) {
-            if !value.is_finite() {
-                return f64::INFINITY;
-            }
-            low = low.min(value);
-            high = high.max(value);
+            sum += value - want;
+            squares += (value - want) * (value - want);
+            largest = if value.is_nan() {
+                f64::INFINITY
+            } else {
+                largest.max(value.abs())
+            };
         }
-        let width = high - low;
+        if !largest.is_finite() || !squares.is_finite() {
+            return f64::INFINITY;
+        }
+        let mean = sum / runs;
+        let variance = (squares - runs * mean * mean).max(0.0) / (runs - 1.0);
+        let spread = variance.sqrt() + mean.abs() / 2.0;
         if self.element.size() > 2 {
-            return width;
+            return spread;
         }
         // A narrow type rounds what the reference computed: one step is no sign of more.
-        let step = step(self.element, low.abs().max(high.abs()));
-        (width * width - step * step).max(0.0).sqrt()
+        let step = step(self.element, largest);
+        (spread * spread - step * step).max(0.0).sqrt()
     }
 
     /// Notes the spread of the elements of a group. One that is small by chance is raised to the
@@ -111,7 +117,6 @@ impl<'a> Spread<'a> {
     fn close_group(&mut self, members: &mut Vec<Sized>) {
         members.sort_by(|a, b| a.size.total_cmp(&b.size).then(a.index.cmp(&b.index)));
         let exact = members.partition_point(|member| member.size == 0.0);
-        let scarce = members.len() - exact < POOL;
         let mut below: Option<f64> = None;
         for (number, pool) in members[exact..].chunks(POOL).enumerate() {
             let mut spreads: Vec<f64> = pool.iter().map(|member| member.spread).collect();
@@ -126,18 +131,18 @@ impl<'a> Spread<'a> {
                     }
                     (_, floor) => floor.unwrap_or(0.0),
                 };
-                let own = member.spread * if scarce { SCARCE } else { 1.0 };
-                self.note(member, own, floor);
+                self.note(member, floor);
             }
             below = (pool.len() == POOL && median.is_finite()).then_some(median);
         }
         for member in &members[..exact] {
-            self.note(member, member.spread, 0.0);
+            self.note(member, 0.0);
         }
         members.clear();
     }
 
-    fn note(&mut self, member: &Sized, own: f64, floor: f64) {
+    fn note(&mut self, member: &Sized, floor: f64) {
+        let own = member.spread;
         let spread = if floor.is_finite() {
             own.max(floor)
         } else {
@@ -156,11 +161,9 @@ impl<'a> Spread<'a> {
         self.sizes.get(at).copied().unwrap_or(0.0).into()
     }
 
-    /// The same for all values of one element, ascending, without its neighbours.
-    pub(super) fn own_size(&self, values: &[f64]) -> f64 {
-        let ends = values.first().zip(values.last());
-        let spread = ends.map_or(0.0, |(low, high)| high - low);
-        spread / self.element.unit_roundoff()
+    /// The same without its neighbours.
+    pub(super) fn own_size(&self, index: u64, want: f64) -> f64 {
+        self.measure(index, want) / self.element.unit_roundoff()
     }
 
     /// The values of an element in all runs, ascending.
@@ -173,7 +176,7 @@ impl<'a> Spread<'a> {
     /// The values of an element in the runs with random rounding.
     fn values(&self, index: u64) -> impl Iterator<Item = f64> {
         let element = self.element;
-        let runs = self.rounded.into_iter();
+        let runs = self.rounded.iter();
         runs.map(move |bytes| element.decode(from(element, bytes, index)))
     }
 }

@@ -4,21 +4,24 @@
 //! result once, and each adds its terms up in an order of its own. Where a sum cancels, its error is
 //! that of the terms, not of what is left of them. The spread of the reference's element under
 //! random rounding shows how large they were:
-//! `|got − want| ≤ own · |want| + max(6 · spread, sums · min(size, rms))`. On a device that cannot
+//! `|got − want| ≤ own · |want| + max(k · spread, sums · min(size, rms))`. On a device that cannot
 //! round at random, the root mean square of the reference's values around the element stands in:
 //! `|got − want| ≤ relative · |want| + spread · rms`. docs/verdicts.md derives the factors.
 
+mod text;
+
+pub use text::describe;
+
 use super::compare::{self, Comparison, from};
 use super::oracle::eighths;
-use super::spread::{RoundedOutputs, Spread, precision};
+use super::spread::{Spread, precision};
 use super::wanted;
 use crate::session::Wanted;
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
-use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
+use tuner_core::plan::{Plan, PlanArgument};
 
 /// What an output of a plan is compared under.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,11 +65,18 @@ const UNITS: f64 = 32.0;
 /// Terms that one accumulator of a tensor core takes at most before another one is used.
 const CHAIN_MAX: f64 = 16384.0;
 
-/// Spreads of the reference that a candidate's element may be off by. The reference and its runs
-/// with random rounding lie 2 standard deviations of such a run apart in the mean, and two kernels
-/// that round to nearest, whose roundings are half as large, differ by 0.7: 6 spreads are more than
-/// sixteen times that, and more than eight times where the spread is half of its mean.
-const SPREADS: f64 = 6.0;
+/// Spreads of the reference that a candidate's element may be off by. A rounding up or down by
+/// chance errs twice as much (rms) as one to nearest, and two kernels that round to nearest differ
+/// by √2 of the error of one: 4 standard deviations are 5.7 times the rms of their difference. The
+/// reference's own error counts twice.
+const SPREADS: f64 = 4.0;
+
+/// The same for sums of fewer terms than [`SHORT_SUM`], as far as the plan shows: the spread alone
+/// must cover another order of the terms.
+const SHORT_SUM_SPREADS: f64 = 8.0;
+
+/// Terms from which the length of a sum covers another order of its terms.
+const SHORT_SUM: f64 = 16.0;
 
 /// Units of the accumulator, relative to the size of the element, its neighbours and the inputs,
 /// beyond which an element may not cancel but jump.
@@ -122,11 +132,11 @@ impl Tolerance {
         bytes: &[u8],
         reference: &[u8],
         known: &[Range<u64>],
-        rounded: Option<RoundedOutputs<'_>>,
+        rounded: &[&[u8]],
     ) -> Comparison {
         let scales = Scales::of(self, reference, known);
-        let rounded = rounded.filter(|_| precision(self.element).is_some());
-        let spread = rounded.map(|rounded| {
+        let spreads = !rounded.is_empty() && precision(self.element).is_some();
+        let spread = spreads.then(|| {
             let group = self.run();
             Spread::new(self.element, reference, rounded, known, group)
         });
@@ -144,7 +154,7 @@ impl Tolerance {
                 }
                 let seen = spread.all_values(index, value);
                 if !self.jumps(&seen) {
-                    return self.at_size(value, spread.own_size(&seen), rms);
+                    return self.at_size(value, spread.own_size(index, value), rms);
                 }
                 jumps += 1;
                 let got = self.element.decode(from(self.element, bytes, index));
@@ -180,11 +190,20 @@ impl Tolerance {
     fn at_size(&self, value: f64, size: f64, rms: f64) -> f64 {
         let (atol, rtol) = self.given;
         let unit = self.element.accumulator().unit_roundoff();
-        let same_order = SPREADS * unit * size;
+        let same_order = self.spreads() * unit * size;
         let other_order = self.sums * size.min(rms);
         let between = self.between * size.max(value.abs()).min(rms);
         rtol.unwrap_or(self.own) * value.abs()
             + atol.unwrap_or_else(|| same_order.max(other_order) + between + self.least())
+    }
+
+    /// Spreads of the reference that are allowed.
+    fn spreads(&self) -> f64 {
+        if self.terms.0 < SHORT_SUM {
+            SHORT_SUM_SPREADS
+        } else {
+            SPREADS
+        }
     }
 
     /// The tolerance of a value that is no sum.
@@ -386,113 +405,4 @@ fn sizes(plan: &Plan) -> Vec<f64> {
     let share = largest.numbers() as f64 / count(plan.compared()).max(1.0);
     let root = share.max(1.0).sqrt();
     vec![rms / root, rms, rms * root]
-}
-
-impl fmt::Display for Tolerance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.element.name();
-        let (atol, rtol) = self.given;
-        if !self.element.is_float() && atol.or(rtol).is_none() {
-            return write!(f, "{name}, exact: whole numbers have no tolerance");
-        }
-        let told = |given: Option<f64>, key: &str| {
-            given.map_or(String::new(), |given| format!("{key} {given:e}"))
-        };
-        let told = [told(atol, "atol"), told(rtol, "rtol")];
-        let told: Vec<String> = told.into_iter().filter(|text| !text.is_empty()).collect();
-        if !told.is_empty() {
-            write!(f, "{name}, {} from the space", told.join(" and "))?;
-        }
-        if !self.element.is_float() || told.len() == 2 {
-            return Ok(());
-        }
-        if !told.is_empty() {
-            f.write_str("; for the rest ")?;
-        }
-        let from = match self.terms.1 {
-            Terms::Given => "gate: terms",
-            Terms::Flops => "metric: flops",
-            Terms::Inputs => "inputs for each output",
-        };
-        let sums = self.element.accumulator().name();
-        write!(
-            f,
-            "{name} against a kernel, sums of {:.0} terms ({from}) in {sums}: ",
-            self.terms.0
-        )?;
-        if precision(self.element).is_none() {
-            let (relative, spread) = (self.relative, self.spread);
-            return write!(
-                f,
-                "{relative:.1e} of the value + {spread:.1e} of the rms around it"
-            );
-        }
-        write!(
-            f,
-            "{:.1e} of the value + {SPREADS:.0} times the reference's spread under random rounding, \
-             or {:.1e} of the size of the terms",
-            self.own,
-            self.sums + self.between
-        )
-    }
-}
-
-/// What the outputs of a plan are compared under, and why, for people.
-#[must_use]
-pub fn describe(plan: &Plan) -> String {
-    let outputs = plan.compared();
-    let each: Vec<String> = outputs
-        .map(|argument| {
-            let text = match &plan.reference {
-                PlanReference::Oracle(name) => against_oracle(plan, argument, name),
-                PlanReference::Kernel { .. } if argument.layout.is_some() => {
-                    let columns = argument.columns();
-                    let fields = columns.iter().map(|column| {
-                        let name = column.name.rsplit('.').next().unwrap_or_default();
-                        format!("{name} {}", Tolerance::of(plan, column))
-                    });
-                    fields.collect::<Vec<_>>().join(", ")
-                }
-                PlanReference::Kernel { .. } => Tolerance::of(plan, argument).to_string(),
-                PlanReference::None => "not compared".to_owned(),
-            };
-            format!("{}: {text}", argument.name)
-        })
-        .collect();
-    each.join("; ")
-}
-
-/// The same for a built-in reference.
-fn against_oracle(plan: &Plan, argument: &PlanArgument, name: &str) -> String {
-    let element = argument.element;
-    let ty = element.name();
-    let (atol, rtol) = (plan.gate.atol, plan.gate.rtol);
-    if atol.or(rtol).is_some() {
-        let (atol, rtol) = (atol.unwrap_or(0.0), rtol.unwrap_or(0.0));
-        return format!("{ty}, atol {atol:e} and rtol {rtol:e} from the space");
-    }
-    if !element.is_float() {
-        return format!("{ty}, exact: whole numbers have no tolerance");
-    }
-    let inputs: Vec<&PlanArgument> = plan.of_role(Role::Input).collect();
-    let shape = |input: usize| inputs.get(input).map_or(&[][..], |a| &a.shape);
-    let terms = match name {
-        "attention" | "attention_f8" => shape(1).get(2).copied(),
-        "conv2d" => Some(shape(1).iter().product()),
-        "reduce_sum" => {
-            let all: u64 = shape(0).iter().product();
-            all.checked_div(argument.count())
-        }
-        _ => shape(0).last().copied(),
-    };
-    format!(
-        "{ty} against float64, error model of `{name}`: {:.1e} of the value, the error of sums of {} \
-         terms in {}, and the norm of each tile",
-        match name {
-            "attention" | "attention_f8" => 3.0,
-            _ => 1.05,
-        } * element.unit_roundoff(),
-        terms.unwrap_or(1),
-        element.accumulator().name(),
-    )
 }

@@ -10,7 +10,7 @@ use crate::counters::Class;
 use crate::exec::regs::{Alu, Slots, random};
 use crate::lower::program::Op;
 use gpu_arithmetic::half::{self as h, Bfloat16, Fp16, Half};
-use gpu_arithmetic::random::{SINGLE_BITS, Toss, fma_error, product_error, sum_error};
+use gpu_arithmetic::random::{SINGLE_BITS, Toss, product_error, sum_error};
 use gpu_arithmetic::{Round, approx, double as d, single as s};
 use ptx::ast::Type;
 
@@ -61,12 +61,18 @@ fn sum(toss: Toss, a: f32, b: f32) -> f32 {
     toss.single(nearest, f64::from(a) + f64::from(b))
 }
 
+/// A fused product is rounded too: whether a kernel fuses it is its compiler's choice.
 fn fused(toss: Toss, a: f32, b: f32, c: f32) -> f32 {
-    let nearest = s::fma_rn(a, b, c);
     if rounds_to_whole(c) {
-        return nearest;
+        return s::fma_rn(a, b, c);
     }
-    toss.single(nearest, f64::from(a) * f64::from(b) + f64::from(c))
+    let product = f64::from(a) * f64::from(b);
+    let rounded = toss.other().single(product as f32, product);
+    if !rounded.is_normal() {
+        return s::fma_rn(a, b, c);
+    }
+    let exact = f64::from(rounded) + f64::from(c);
+    toss.single(exact as f32, exact)
 }
 
 fn single(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
@@ -118,11 +124,11 @@ fn wide_sum(toss: Toss, a: f64, b: f64) -> f64 {
 }
 
 fn wide_fused(toss: Toss, a: f64, b: f64, c: f64) -> f64 {
-    let nearest = d::fma(a, b, c, Round::Rn);
     if c.abs() >= WHOLE_DOUBLES {
-        return nearest;
+        return d::fma(a, b, c, Round::Rn);
     }
-    toss.double(nearest, fma_error(a, b, c, nearest))
+    let product = toss.other().double(a * b, product_error(a, b));
+    wide_sum(toss, product, c)
 }
 
 fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
@@ -174,10 +180,7 @@ enum HalfOp {
 /// The two halves of a pair, each with a coin.
 fn pair<H: Half>(toss: Toss, k: u32, operands: [u32; 3], op: HalfOp) -> u32 {
     let [a, b, c] = operands.map(h::unpack);
-    let upper = Toss {
-        away: toss.second,
-        ..toss
-    };
+    let upper = toss.other();
     h::pack(
         half::<H>(toss, k, [a.0, b.0, c.0], op),
         half::<H>(upper, k, [a.1, b.1, c.1], op),
@@ -243,7 +246,7 @@ macro_rules! random_half {
                         toss.half::<H>(H::narrow(a as f32), a)),
                     (Type::F32, true) => random!(toss, k; |a: F32, b: F32| -> U32 {
                         let (a, b) = (fl(a, k), fl(b, k));
-                        let upper = Toss { away: toss.second, ..toss };
+                        let upper = toss.other();
                         h::pack(
                             toss.half::<H>(H::narrow(b), b.into()),
                             upper.half::<H>(H::narrow(a), a.into()),

@@ -9,15 +9,16 @@ fn bytes(element: Element, values: &[f64]) -> Vec<u8> {
     bytes
 }
 
-/// Sizes of elements whose runs lie `spreads` apart, one half on either side.
+/// Sizes of elements whose runs have this standard deviation about what was written.
 fn sizes(element: Element, values: &[f64], spreads: &[f64]) -> Vec<f64> {
     let moved = |by: f64| -> Vec<u8> {
         let both = values.iter().zip(spreads);
         bytes(element, &both.map(|(v, s)| v + by * s).collect::<Vec<_>>())
     };
-    let (low, high, want) = (moved(-0.5), moved(0.5), moved(0.0));
+    let (low, high, want) = (moved(-0.5f64.sqrt()), moved(0.5f64.sqrt()), moved(0.0));
     let all = std::iter::once(0..values.len() as u64).collect::<Vec<_>>();
-    let spread = Spread::new(element, &want, [&low, &high, &want, &want], &all, 256);
+    let runs = [low.as_slice(), high.as_slice()];
+    let spread = Spread::new(element, &want, &runs, &all, 256);
     (0..values.len() as u64).map(|i| spread.size(i)).collect()
 }
 
@@ -59,22 +60,13 @@ fn a_spread_that_is_small_by_chance_is_that_of_its_neighbours() {
 
 #[test]
 fn one_step_of_a_narrow_type_is_no_sign_of_more() {
-    let step = 2f64.powi(-10);
-    let values = vec![1.5; 32];
-    assert!(
-        sizes(F16, &values, &[step; 32])
-            .iter()
-            .all(|size| *size == 0.0)
-    );
-    assert!(
-        sizes(F16, &values, &[4.0 * step; 32])
-            .iter()
-            .all(|size| *size > 0.0)
-    );
-}
-
-#[test]
-fn few_elements_may_all_be_small_by_chance() {
-    let few = sizes(F64, &[1.0, 2.0, 3.0], &[1e-6; 3]);
-    assert!(few.iter().all(|size| size * F64.unit_roundoff() > 3.9e-6));
+    let all = std::iter::once(0..32).collect::<Vec<_>>();
+    let rounded = |steps: f64| bytes(F16, &[1.5 + steps * 2f64.powi(-10); 32]);
+    let (want, one, four) = (rounded(0.0), rounded(1.0), rounded(4.0));
+    let size = |run: &[u8]| {
+        let runs = [want.as_slice(), run];
+        Spread::new(F16, &want, &runs, &all, 256).size(7)
+    };
+    assert_eq!(size(&one), 0.0);
+    assert!(size(&four) > 1.0);
 }
