@@ -248,7 +248,11 @@ pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
         best: task
             .best_us
             .zip(task.best_config.clone())
-            .map(|(time_us, config)| Best { config, time_us }),
+            .map(|(time_us, config)| Best {
+                config,
+                time_us,
+                compared: task.best_compared,
+            }),
         default_us: task.default_us,
         verdicts: task.verdicts.clone(),
         left: task.left,

@@ -12,7 +12,9 @@ use crate::exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::objective::{Objectives, front};
-use tuner_core::record::{LeaderboardRow, TaskKey};
+use tuner_core::record::{DeviceKind, LeaderboardRow, TaskKey, rank_class};
+use tuner_core::units::counted;
+use tuner_judge::gate::level::Level;
 use tuner_report::us as digits;
 use tuner_store::{BestPeriod, Board, LeaderboardQuery, Store, VerdictCount};
 
@@ -32,6 +34,10 @@ Examples:
   tuner leaderboard gemm_f32 --at v1.2               as it stood at that commit
   tuner leaderboard gemm_f32 --history               what was best when, and what ended it
   tuner leaderboard gemm_f32 --pareto=time,registers  what nothing beats in both
+
+compared: how results were compared with the reference at the size of the problem. `whole`: all blocks
+ran and every output was compared; `sampled`: a sample of the blocks; `smaller_problems`: on smaller
+problems only; `unknown`: stored by an older version. The last two rank after all others.
 
 A `+` behind a commit: the template or the search space differed from it (the JSON has the SHA-256
 of the difference). `stale`: the template was edited since.")]
@@ -152,6 +158,7 @@ async fn front_boards(
     };
     let mut boards = store.boards(&query).await?;
     for board in &mut boards {
+        keep_front_candidates(board);
         let point = |row: &LeaderboardRow| {
             let [first, second] = objectives.both().map(|each| each.of_row(row));
             Some([first?, second?])
@@ -170,6 +177,27 @@ async fn front_boards(
         board.rows = kept.map(|at| board.rows[known[at].0].clone()).collect();
     }
     Ok(boards)
+}
+
+/// Leaves rows out that cannot be on a front: those that were not compared at their size where others
+/// were, and on a virtual GPU those whose check problems were put off because they were slow.
+fn keep_front_candidates(board: &mut Board) {
+    let best = board.rows.iter().map(|row| rank_class(row.compared)).min();
+    let all = board.rows.len();
+    board.rows.retain(|row| {
+        let put_off =
+            row.device_kind == DeviceKind::Vgpu && row.gate.as_deref() == Some(Level::First.name());
+        !put_off && Some(rank_class(row.compared)) == best
+    });
+    let left_out = all - board.rows.len();
+    if left_out > 0 {
+        say!(
+            "{}: left out of the front: {} that were not checked in full; `tuner run --objective` checks \
+             them",
+            board.key,
+            counted(left_out, "result")
+        );
+    }
 }
 
 /// One table a group, under its name.
@@ -217,7 +245,7 @@ fn table(board: &Board) -> String {
 }
 
 /// The columns of the table; a cell is `-` where there is nothing to say.
-const CELLS: [Column<LeaderboardRow>; 12] = [
+const CELLS: [Column<LeaderboardRow>; 13] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
     ("95 % interval", |row| {
@@ -225,6 +253,7 @@ const CELLS: [Column<LeaderboardRow>; 12] = [
         several(row, format!("{} .. {}", digits(low), digits(high)))
     }),
     ("x default", |row| number("-", row.speedup_vs_default, 2)),
+    ("compared", |row| or("-", row.compared)),
     ("gate", |row| or("-", row.gate.as_ref())),
     ("regs", |row| or("-", row.registers)),
     ("spill", |row| or("-", row.spill_bytes)),
@@ -254,7 +283,7 @@ fn several(row: &LeaderboardRow, cell: String) -> String {
 }
 
 /// The JSON's keys as columns, the interval as two.
-const COLUMNS: [&str; 33] = [
+const COLUMNS: [&str; 34] = [
     "rank",
     "kernel",
     "problem",
@@ -270,6 +299,7 @@ const COLUMNS: [&str; 33] = [
     "tied_with_best",
     "speedup_vs_default",
     "speedup_vs_baseline",
+    "compared",
     "commit",
     "dirty",
     "template_hash",

@@ -4,6 +4,7 @@
     reason = "slots are numbered by the session that made them"
 )]
 
+use crate::step::proof_deadline;
 use ::vgpu::{
     Arch, Arg, BlockOrder, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module,
     Schedule,
@@ -46,6 +47,8 @@ type Parsed = Result<Arc<Module>, Judgement>;
 pub struct VirtualGpu {
     arch: &'static Arch,
     limits: Limits,
+    /// Wall time of one launch.
+    wall: Duration,
     memory: GlobalMemory,
     buffers: Vec<BufferId>,
     forecaster: Forecaster,
@@ -65,6 +68,7 @@ impl VirtualGpu {
         Self {
             arch,
             limits,
+            wall: limits.wall,
             memory,
             buffers: Vec::new(),
             forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes))
@@ -78,6 +82,13 @@ impl VirtualGpu {
     /// The model of its times.
     pub fn forecaster(&mut self) -> &mut Forecaster {
         &mut self.forecaster
+    }
+
+    /// Gives each launch the time that a proof of that many lane instructions needs; `None`: the
+    /// usual time.
+    pub(crate) fn allow_proof(&mut self, lane_instructions: Option<u64>) {
+        let needed = lane_instructions.map_or(Duration::ZERO, proof_deadline);
+        self.wall = self.limits.wall.max(needed);
     }
 
     /// The GPU imitated.
@@ -278,7 +289,7 @@ impl Session for VirtualGpu {
                 Order::Other { number, seed } => BlockOrder::nth(number, seed),
             },
             instruction_budget: own.unwrap_or(most),
-            wall_deadline: Some(Instant::now() + self.limits.wall),
+            wall_deadline: Some(Instant::now() + self.wall),
             threads: self.limits.threads,
             checks: Checks {
                 same_value_writes_allowed: run.plan.gate.same_value_writes,

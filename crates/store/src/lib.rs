@@ -17,6 +17,7 @@ mod leaderboard;
 mod open;
 mod owner;
 mod profiles;
+mod proof;
 mod queue;
 mod rank;
 mod related;

@@ -10,6 +10,7 @@ fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
         verdict,
         detail: detail.to_owned(),
         time_us: None,
+        compared: None,
         best_us: None,
         new_best: false,
         origin: "default".to_owned(),

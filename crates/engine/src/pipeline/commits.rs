@@ -99,6 +99,7 @@ impl<E: Evaluator> Driver<'_, E> {
             verdict: trial.judgement.verdict,
             detail: in_a_line(&trial.judgement),
             time_us: time.map(|time| time.p50.get()),
+            compared: trial.judgement.compared,
             best_us: None,
             new_best: false,
             origin: trial.origin.clone(),

@@ -17,6 +17,7 @@ mod naive;
 mod on_device;
 pub mod oracle;
 mod pattern;
+mod proof;
 mod ranges;
 mod recheck;
 pub mod references;

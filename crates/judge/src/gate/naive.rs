@@ -16,10 +16,6 @@ use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 
-/// Where a candidate ran whole, so does its reference up to so many times its limit: it does so
-/// once for all of them.
-const REFERENCE_LIMIT_FACTOR: u64 = 3;
-
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
 const PROVEN_ELEMENTS: u64 = 2048;
 
@@ -103,12 +99,7 @@ impl Gate<'_> {
         let whole = naive
             .cost
             .map(|cost| cost.saturating_mul(kernel.launch.blocks()));
-        let factor = if pass.sampled {
-            1
-        } else {
-            REFERENCE_LIMIT_FACTOR
-        };
-        let limit = self.demands.whole_limit.saturating_mul(factor);
+        let limit = self.demands.reference_limit(pass.sampled);
         if whole.is_some_and(|whole| whole <= limit) {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
@@ -117,7 +108,7 @@ impl Gate<'_> {
             self.references.keep_part(&self.keyed, data, naive);
             return Ok(None);
         };
-        let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
+        let most = (self.demands.reference_sample_limit() / cost.max(1)).max(1);
         let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
         if let (Some(_), false) = (kernel.oracle, naive.proven) {
             blocks.extend(tiling.blocks(&places(tiling.count)));

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use tuner_core::entry::Entry;
-use tuner_core::record::{ConfigValues, config_as_object};
+use tuner_core::record::{Compared, ConfigValues, config_as_object};
 use tuner_space::{Diagnostic, Diagnostics};
 
 /// One shipped configuration.
@@ -23,6 +23,10 @@ pub struct Shipped {
     /// Its median as shipped, µs.
     #[serde(rename = "time_us_p50")]
     pub p50_us: f64,
+    /// How its results were compared when it was shipped; `None` in older files and for recorded
+    /// results.
+    #[serde(default)]
+    pub compared: Option<Compared>,
 }
 
 /// Reads a header or a record, told apart by their first character; `path` names it in messages.
@@ -74,6 +78,7 @@ pub(super) fn as_comment(entry: &Entry) -> String {
         "problem": entry.best.problem,
         "config": super::object(&entry.best.config),
         "time_us_p50": entry.best.time_us_p50,
+        "compared": entry.best.compared,
     });
     format!("{MARK}{} */\n", json.to_string().replace('*', "\\u002a"))
 }

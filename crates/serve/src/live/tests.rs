@@ -24,6 +24,7 @@ fn trial(number: u64, us: Option<f64>) -> Event {
         verdict: us.map_or(Verdict::Crashed, |_| Verdict::Ok),
         detail: String::new(),
         time_us: us,
+        compared: None,
         best_us: us,
         new_best: us.is_some(),
         origin: "default".to_owned(),
