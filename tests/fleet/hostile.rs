@@ -22,7 +22,7 @@ fn packed(message: &serde_json::Value) -> Bytes {
 /// The queue of candidates for the recording, once a hub has made it.
 pub(super) async fn work_queue(context: &Context) -> Consumer<pull::Config> {
     loop {
-        let stream = context.get_stream("TUNER_tuner_V1_WORK").await;
+        let stream = context.get_stream("TUNER_tuner_V2_WORK").await;
         if let Ok(stream) = stream
             && let Some(Ok(name)) = stream.consumer_names().next().await
             && let Ok(found) = stream.get_consumer::<pull::Config>(&name).await
