@@ -1,5 +1,6 @@
 //! The gate against devices that lie: each fake does everything right but one thing.
 
+mod proof;
 mod sampled;
 
 use std::collections::BTreeMap;

@@ -35,6 +35,7 @@ fn job() -> Job {
         level: tuner_judge::gate::level::Level::Screening,
         seeds: vec![1],
         schedules: 0,
+        proof_limit: None,
     }
 }
 

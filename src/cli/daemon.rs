@@ -263,6 +263,7 @@ pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
                 config,
                 time_us,
                 timing: task.timing,
+                compared: task.best_compared,
             }),
         default_us: task.default_us,
         verdicts: task.verdicts.clone(),

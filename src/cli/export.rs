@@ -1,5 +1,6 @@
 //! `tuner export`: the best configurations in the formats that others read.
 
+use super::proof::ProofOptions;
 use super::results::{
     Selection, block_on, board_name, kernel_named, note_unproven, proven_first, write_file,
 };
@@ -17,7 +18,8 @@ use tuner_store::{Board, Store};
 /// Export the best configurations as a C/CUDA header or in another tool's format
 ///
 /// The header compiles as C11, C++17 and CUDA and includes nothing. Times recorded by others are
-/// exported and labelled so; predicted times only with --allow-predicted.
+/// exported and labelled so; predicted times only with --allow-predicted, and results that were compared
+/// with the reference on smaller problems only with --allow-uncompared.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,6 +47,9 @@ pub(crate) struct Args {
     /// Export predicted times where nothing was measured
     #[arg(long)]
     allow_predicted: bool,
+
+    #[command(flatten)]
+    proof: ProofOptions,
 }
 
 /// Formats to export to.
@@ -68,6 +73,10 @@ enum Target {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let kernel = kernel_named(&args.kernel)?;
+    let query = args.selection.query(Some(&kernel), Some(1));
+    let leaves = |board: &Board| args.takes(board);
+    args.proof.prove(&args.selection.db, &query, leaves)?;
     let Some(text) = block_on(render(args))? else {
         return Ok(exit::NOTHING_PASSED);
     };
@@ -86,6 +95,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
+impl Args {
+    /// Whether the times of a board are of a kind that is exported.
+    fn takes(&self, board: &Board) -> bool {
+        self.allow_predicted || board.timing != TimingKind::Predicted
+    }
+}
+
 /// The text; `None`, with the reason told, when there is nothing to export.
 async fn render(args: &Args) -> Result<Option<String>, CliError> {
     let kernel = &kernel_named(&args.kernel)?;
@@ -93,11 +109,14 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
     let query = args.selection.query(Some(kernel), Some(1));
     let mut found = proven_first(&store, &query).await?;
     Present::default().mark(&mut found);
-    let (boards, refused): (Vec<Board>, Vec<Board>) = found
-        .into_iter()
-        .partition(|board| args.allow_predicted || board.timing != TimingKind::Predicted);
+    let (mut boards, refused): (Vec<Board>, Vec<Board>) =
+        found.into_iter().partition(|board| args.takes(board));
+    let passed = !boards.is_empty();
+    boards.retain(|board| args.proof.admits(board));
     if boards.is_empty() {
-        if refused.is_empty() {
+        if passed {
+            say!("nothing to export: no result of `{kernel}` was compared at its size");
+        } else if refused.is_empty() {
             args.selection.explain_nothing(&store, Some(kernel)).await?;
             say!("nothing to export: no candidate of `{kernel}` passed");
         } else {

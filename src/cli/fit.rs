@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 /// Columns that go first where there is no room, the least important first.
-const EXPENDABLE: [&str; 34] = [
+const EXPENDABLE: [&str; 35] = [
     "warnings",
     "fix",
     "global_load_sectors",
@@ -29,6 +29,7 @@ const EXPENDABLE: [&str; 34] = [
     "occupancy",
     "date",
     "commit",
+    "compared",
     "p90 us",
     "95 % interval",
     "against",

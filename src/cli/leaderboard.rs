@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::escape;
 use tuner_core::objective::{Objectives, front};
-use tuner_core::record::{LeaderboardRow, TaskKey};
+use tuner_core::record::{LeaderboardRow, TaskKey, rank_class};
 use tuner_report::us as digits;
 use tuner_store::{BestPeriod, Board, LeaderboardQuery, Store, VerdictCount};
 
@@ -33,6 +33,10 @@ Examples:
   tuner leaderboard gemm_f32 --at v1.2               as it stood at that commit
   tuner leaderboard gemm_f32 --history               what was best when, and what ended it
   tuner leaderboard gemm_f32 --pareto=time,registers  what nothing beats in both
+
+compared: how results were compared with the reference at the size of the problem. `whole`: all blocks
+ran and every output was compared; `sampled`: a sample of the blocks; `smaller_problems`: on smaller
+problems only; `unknown`: stored by an older version. The last two rank after all others.
 
 A `+` behind a commit: the template or the search space differed from it (the JSON has the SHA-256
 of the difference). `stale`: the template was edited since.")]
@@ -221,7 +225,7 @@ fn table(board: &Board) -> String {
 }
 
 /// The columns of the table; a cell is `-` where there is nothing to say.
-const CELLS: [Column<LeaderboardRow>; 12] = [
+const CELLS: [Column<LeaderboardRow>; 13] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
     ("95 % interval", |row| {
@@ -230,6 +234,7 @@ const CELLS: [Column<LeaderboardRow>; 12] = [
         or("-", text)
     }),
     ("x default", |row| number("-", row.speedup_vs_default, 2)),
+    ("compared", |row| or("-", row.compared)),
     ("gate", |row| or("-", row.gate.as_ref())),
     ("regs", |row| or("-", row.registers)),
     ("spill", |row| or("-", row.spill_bytes)),
@@ -259,7 +264,7 @@ fn several(row: &LeaderboardRow, cell: String) -> String {
 }
 
 /// The JSON's keys as columns, the interval as two.
-const COLUMNS: [&str; 33] = [
+const COLUMNS: [&str; 34] = [
     "rank",
     "kernel",
     "problem",
@@ -275,6 +280,7 @@ const COLUMNS: [&str; 33] = [
     "tied_with_best",
     "speedup_vs_default",
     "speedup_vs_baseline",
+    "compared",
     "commit",
     "dirty",
     "template_hash",

@@ -26,6 +26,7 @@ pub(crate) mod output;
 pub(crate) mod predict;
 pub(crate) mod profile;
 mod progress;
+mod proof;
 pub(crate) mod space;
 pub(crate) mod record;
 pub(crate) mod replay;

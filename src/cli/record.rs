@@ -1,6 +1,9 @@
 //! `tuner record`: the best measured results as files to commit.
 
-use super::results::{Selection, block_on, board_name, default_database, note_unproven};
+use super::proof::ProofOptions;
+use super::results::{
+    Selection, block_on, board_name, default_database, kernels_named, note_unproven,
+};
 use super::{CliError, CommandResult};
 use crate::{atomic, exit};
 use std::collections::BTreeMap;
@@ -32,6 +35,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
 
+    #[command(flatten)]
+    proof: ProofOptions,
+
     /// Write to this folder [default: leaderboard, in the project]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -39,6 +45,10 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    for kernel in kernels_named(&args.kernels)? {
+        let query = args.selection.query(kernel.as_deref(), Some(1));
+        args.proof.prove(&args.selection.db, &query, is_measured)?;
+    }
     let (boards, entries) = block_on(read(args))?;
     if entries.is_empty() {
         let why = if boards.is_empty() {
@@ -71,7 +81,7 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
         .await?;
     let measured = boards
         .iter()
-        .filter(|board| board.timing == TimingKind::Measured);
+        .filter(|board| is_measured(board) && args.proof.admits(board));
     let (measured, unproven): (Vec<Board>, Vec<Board>) = measured
         .cloned()
         .partition(|board| board.rows.first().is_none_or(LeaderboardRow::is_proven));
@@ -81,6 +91,10 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
     let entries = store.entries(&measured).await?;
     store.close().await?;
     Ok((boards, entries))
+}
+
+fn is_measured(board: &Board) -> bool {
+    board.timing == TimingKind::Measured
 }
 
 fn write(args: &Args, kernel: &str, device: &str, entries: &[Entry]) -> Result<(), CliError> {

@@ -215,6 +215,9 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
         Some(best) => {
             let time = |us| progress::labelled(us, best.timing);
             let _ = writeln!(text, "  best     {}", time(best.time_us));
+            if let Some(compared) = best.compared {
+                let _ = writeln!(text, "  compared {compared}: {}", compared.describe());
+            }
             if let Some(default) = task.default_us {
                 let _ = writeln!(text, "  default  {}", time(default));
                 let _ = writeln!(text, "  speed-up {:.2}x", default / best.time_us);

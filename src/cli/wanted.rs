@@ -1,6 +1,6 @@
 //! What a run is asked to do: the arguments that `run` and `submit` share.
 
-use tuner_engine::job::{Jobs, Request};
+use tuner_engine::job::{Jobs, ProveBudget, Request};
 use tuner_kernel::catalog;
 
 /// Kernels, limits, device and search of a run.
@@ -64,6 +64,11 @@ pub(super) struct Wanted {
     #[arg(long, conflicts_with = "knowledge")]
     no_knowledge: bool,
 
+    /// Run a new best candidate whole on the timed problem before it is announced, on a virtual GPU, if
+    /// that takes at most this number of lane instructions; 0: never [default: 3e10]
+    #[arg(long, value_name = "N")]
+    prove_budget: Option<ProveBudget>,
+
     /// Skip the baseline commands of the search spaces
     #[arg(long)]
     no_baseline: bool,
@@ -99,6 +104,7 @@ impl Wanted {
             no_baseline: self.no_baseline,
             knowledge: self.knowledge.clone(),
             no_knowledge: self.no_knowledge,
+            prove_budget: self.prove_budget,
         }
     }
 }

@@ -188,7 +188,7 @@ fn a_hub_that_does_not_read_is_cut_off_and_goes_on() {
     site.server.with_client(async |context| {
         // More than the sockets between hold.
         for number in 0..64 {
-            let subject = format!("tuner.tuner.v1.result.{id}.junk{number}");
+            let subject = format!("tuner.tuner.v2.result.{id}.junk{number}");
             let junk = bytes::Bytes::from(vec![b'x'; 900_000]);
             context.publish(subject, junk).await.unwrap().await.unwrap();
         }

@@ -24,7 +24,7 @@ fn packed(message: &serde_json::Value) -> Bytes {
 /// The queue of candidates for the recording, once a hub has made it.
 pub(super) async fn work_queue(context: &Context) -> Consumer<pull::Config> {
     loop {
-        let stream = context.get_stream("TUNER_tuner_V1_WORK").await;
+        let stream = context.get_stream("TUNER_tuner_V2_WORK").await;
         if let Ok(stream) = stream
             && let Some(Ok(name)) = stream.consumer_names().next().await
             && let Ok(found) = stream.get_consumer::<pull::Config>(&name).await
@@ -56,13 +56,13 @@ pub(super) async fn answer(
         .map(|order| json!({ "id": order["id"], "outcome": outcome(order) }))
         .collect();
     let answer = json!({
-        "protocol": 1, "worker": "liar", "attempt": sent["attempt"], "answers": answers,
+        "protocol": 2, "worker": "liar", "attempt": sent["attempt"], "answers": answers,
     });
     let (run, name) = (
         sent["run"].as_str().unwrap(),
         message.subject.rsplit('.').next().unwrap(),
     );
-    let subject = format!("tuner.tuner.v1.result.{run}.{name}");
+    let subject = format!("tuner.tuner.v2.result.{run}.{name}");
     let stored = context.publish(subject, packed(&answer)).await.unwrap();
     stored.await.unwrap();
     message.double_ack().await.unwrap();
@@ -76,7 +76,7 @@ fn answers_that_come_twice_and_in_another_order_are_stored_once() {
     let (alone, _workers, mut run) = site.begin(2, &wanted);
     site.server.with_client(async |context| {
         let client = context.client();
-        let mut answers = client.subscribe("tuner.tuner.v1.result.>").await.unwrap();
+        let mut answers = client.subscribe("tuner.tuner.v2.result.>").await.unwrap();
         let mut kept = Vec::new();
         let mut repeated = 0;
         while repeated < 64 {
@@ -131,18 +131,18 @@ fn what_is_no_message_is_dropped_and_counted_on_both_sides() {
         // A map of four thousand million entries, of which none comes.
         Bytes::from_static(b"\xdf\xff\xff\xff\xff"),
         packed(&json!({"protocol": 9, "run": "x"})),
-        packed(&json!({"protocol": 1, "object": "0000"})),
+        packed(&json!({"protocol": 2, "object": "0000"})),
         packed(
-            &json!({"protocol": 1, "run": "a.b > *", "assignment": "x", "attempt": 0, "orders":
+            &json!({"protocol": 2, "run": "a.b > *", "assignment": "x", "attempt": 0, "orders":
             [{"id": "x", "candidate": "x", "task": 99, "choices": [u32::MAX], "step": "recorded"}]}),
         ),
-        packed(&json!({"protocol": 1, "run": "x", "assignment": "x", "attempt": 0, "orders": []})),
+        packed(&json!({"protocol": 2, "run": "x", "assignment": "x", "attempt": 0, "orders": []})),
     ];
     site.server.with_client(async |context| {
         for (number, payload) in nonsense.iter().enumerate() {
             for subject in [
-                format!("tuner.tuner.v1.work.device.{class}.{id}.nonsense{number}"),
-                format!("tuner.tuner.v1.result.{id}.nonsense{number}"),
+                format!("tuner.tuner.v2.work.device.{class}.{id}.nonsense{number}"),
+                format!("tuner.tuner.v2.result.{id}.nonsense{number}"),
             ] {
                 let sent = context.publish(subject, payload.clone()).await.unwrap();
                 sent.await.unwrap();
@@ -251,7 +251,7 @@ fn a_worker_refuses_a_fleet_of_another_version_with_a_sentence() {
             })
             .await
             .unwrap();
-        let record = br#"{"protocol":2,"version":"9.9.9","run":"x","of the future":true}"#;
+        let record = br#"{"protocol":3,"version":"9.9.9","run":"x","of the future":true}"#;
         bucket
             .put("run-x", Bytes::from_static(record))
             .await
@@ -261,7 +261,7 @@ fn a_worker_refuses_a_fleet_of_another_version_with_a_sentence() {
     assert_eq!(worker.code(), 2, "{}", worker.log());
     let said = worker.log();
     assert!(
-        said.contains("speaks protocol 2") && said.contains("9.9.9"),
+        said.contains("speaks protocol 3") && said.contains("9.9.9"),
         "{said}"
     );
     assert!(said.contains("install the same version"), "{said}");

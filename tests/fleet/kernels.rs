@@ -90,6 +90,35 @@ fn by_config(mut rows: Vec<Row>) -> Vec<(String, String, String, Option<f64>)> {
         .collect()
 }
 
+/// A worker of a fleet proves what would become the best, as one machine does.
+#[test]
+#[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+fn a_fleet_runs_the_best_whole_as_one_machine_does() {
+    use crate::program::{run as command, write};
+    use crate::run::proof::{KERNEL, REFERENCE, SPACE};
+    let mut site = Site::new();
+    let folder = site.folder.path().to_owned();
+    for (name, text) in [
+        ("space.yaml", SPACE),
+        ("kernel.cu", KERNEL),
+        ("ref.cu", REFERENCE),
+    ] {
+        write(&folder, name, text);
+    }
+    let url = site.server.url();
+    let _worker = site.worker_with(&url, &["--device", "vgpu:l4", "--jobs", "1"]);
+    let run = "run space.yaml --device vgpu:l4 --strategy exhaustive --evals 2";
+    let alone = command(&folder, &format!("{run} --db alone.db"));
+    let fleet = command(&folder, &format!("{run} --db fleet.db --fleet {url}"));
+    for (ended, db) in [(alone, "alone.db"), (fleet, "fleet.db")] {
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(ended.stdout.contains("incorrect 1"), "{}", ended.stdout);
+        let rows = command(&folder, &format!("leaderboard --db {db} --format json")).rows();
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!(rows[0]["compared"], "whole", "{db}: {}", ended.stderr);
+    }
+}
+
 #[test]
 #[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
 fn what_one_worker_compiles_another_judges_as_one_machine_does() {

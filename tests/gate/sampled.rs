@@ -36,8 +36,8 @@ fn code(entry: &str, loops: u32, factor: &str) -> Code {
     }
 }
 
-const TWO: &str = "0f40000000";
-const THREE: &str = "0f40400000";
+pub(super) const TWO: &str = "0f40000000";
+pub(super) const THREE: &str = "0f40400000";
 
 fn launch(entry: &str, elements: u64, block: u32) -> PlanLaunch {
     let blocks = (elements / u64::from(block)) as u32;
@@ -45,7 +45,7 @@ fn launch(entry: &str, elements: u64, block: u32) -> PlanLaunch {
 }
 
 /// A candidate of those loops, beside a reference of those loops.
-fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
+pub(super) fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> Plan {
     let argument = |name: &str, role| PlanArgument {
         fill: Fill::Uniform { min: 0.5, max: 1.0 },
         ..PlanArgument::new(name, Element::F32, role, &[elements])
@@ -118,7 +118,7 @@ fn gpu(block: u64) -> VirtualGpu {
     VirtualGpu::new(arch, limits)
 }
 
-fn verified(plan: &Plan, demands: &Demands) -> (Result<Evidence, Judgement>, u64) {
+pub(super) fn verified(plan: &Plan, demands: &Demands) -> (Result<Evidence, Judgement>, u64) {
     let mut session = Counting {
         gpu: gpu(1 << 22),
         lane_instructions: 0,

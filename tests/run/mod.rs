@@ -6,6 +6,7 @@ mod endings;
 mod inputs;
 mod knowledge;
 mod objectives;
+pub(crate) mod proof;
 mod replay;
 mod results;
 

@@ -62,7 +62,8 @@ async fn the_leaderboard_has_the_contracts_keys_and_filters() {
         keys,
         words(
             "rank kernel problem device device_kind timing config time_us_p50 time_us_p90 \
-             ci95_us samples tied_with_best speedup_vs_default speedup_vs_baseline commit dirty template_hash cubin_hash \
+             ci95_us samples tied_with_best speedup_vs_default speedup_vs_baseline compared commit dirty \
+             template_hash cubin_hash \
              registers spill_bytes shared_bytes max_error seed run_id measured_at"
         )
     );

@@ -3,6 +3,7 @@
 mod basics;
 mod child;
 mod commands;
+mod compared;
 mod faults;
 pub(crate) mod headers;
 mod lookups;

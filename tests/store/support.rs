@@ -3,7 +3,7 @@
 use tuner_core::evidence::{Measured, Proof};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{
-    Compilation, ConfigValues, ConstraintDefinition, Definition, DeviceKind, Hazard,
+    Compared, Compilation, ConfigValues, ConstraintDefinition, Definition, DeviceKind, Hazard,
     LeaderboardRow, Measurement, ParameterDefinition, Provenance, TaskKey, TimingKind, TrialRecord,
     Verdict,
 };
@@ -166,7 +166,10 @@ pub(crate) fn timed(start: &RunStart, sequence: u64, config: ConfigValues, us: f
             sass_bytes: 4096,
         }),
         config,
-        judgement: Judgement::ok(Some(0.25)),
+        judgement: Judgement {
+            compared: (kind != TimingKind::Recorded).then_some(Compared::Whole),
+            ..Judgement::ok(Some(0.25))
+        },
         measurement: Some(Measurement {
             kind,
             p50: time,

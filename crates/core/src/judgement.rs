@@ -1,7 +1,7 @@
 //! What was found about a candidate: one type from the device's report to the stored row and the
 //! printed one.
 
-use crate::record::{Hazard, Verdict};
+use crate::record::{Compared, Hazard, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What is said of a candidate whose space has `reference: none` and that has no hazard.
@@ -24,6 +24,10 @@ pub struct Judgement {
     /// Largest error divided by its tolerance; `None` where nothing was compared.
     #[serde(default)]
     pub max_error: Option<f64>,
+    /// How results were compared at the size of the judged problem; `None` where the candidate did
+    /// not pass, and for recorded data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
 }
 
 impl Judgement {
@@ -36,6 +40,7 @@ impl Judgement {
             warnings: Vec::new(),
             detail: detail.into(),
             max_error: None,
+            compared: None,
         }
     }
 
@@ -46,6 +51,14 @@ impl Judgement {
             max_error,
             ..Self::new(Verdict::Ok, "")
         }
+    }
+
+    /// Adds a clause to the detail.
+    pub fn add_detail(&mut self, clause: &str) {
+        if !self.detail.is_empty() {
+            self.detail.push_str("; ");
+        }
+        self.detail.push_str(clause);
     }
 
     /// Whether the candidate passed.

@@ -1,9 +1,11 @@
 //! What one trial leaves behind: plain values that the engine makes, the store keeps, and the
 //! leaderboard and exports read.
 
+mod compared;
 mod definition;
 mod proof;
 
+pub use compared::{Compared, rank_class};
 pub use definition::{ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition};
 
 use crate::cache_mode::CacheMode;
@@ -371,6 +373,9 @@ pub struct LeaderboardRow {
     pub speedup_vs_default: Option<f64>,
     /// The baseline's time divided by this one's; null when there is none.
     pub speedup_vs_baseline: Option<f64>,
+    /// How results were compared at the timed size; null for recorded rows.
+    #[serde(default)]
+    pub compared: Option<Compared>,
     /// Commit of the template's tree.
     pub commit: Option<String>,
     /// The tree was dirty; null for recorded rows.

@@ -62,6 +62,7 @@ fn worker() -> io::Result<()> {
             hazards: Vec::new(),
             warnings: Vec::new(),
             max_error: None,
+            compared: None,
         };
         reply(Response::Judged(Box::new(judgement.into())))?;
     }

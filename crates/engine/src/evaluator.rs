@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Compilation, ConfigValues, DeviceKind, Measurement, Verdict};
+use tuner_core::record::{Compared, Compilation, ConfigValues, DeviceKind, Measurement, Verdict};
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_judge::gate::level::Level;
@@ -99,6 +99,27 @@ pub trait Evaluator: Send + Sync + 'static {
     fn prove(&self, _task: usize, _config: &Config, judged: Judged) -> Result<Judged, BoxError> {
         Ok(judged.proven(Judgement::ok(None)))
     }
+
+    /// Lane instructions that a proof may take ([`Evaluator::prove_whole`]); `None`: no candidate is
+    /// proven.
+    fn proof_limit(&self) -> Option<u64> {
+        None
+    }
+
+    /// Runs the timed problem of a candidate whole, where that takes no more than
+    /// [`Evaluator::proof_limit`], and compares it. Called as [`Evaluator::prove`] is, for a candidate
+    /// that is about to become the best of its task.
+    ///
+    /// # Errors
+    /// The tuner cannot go on.
+    fn prove_whole(
+        &self,
+        _task: usize,
+        _config: &Config,
+        judged: Judged,
+    ) -> Result<Judged, BoxError> {
+        Ok(judged)
+    }
 }
 
 /// In which order results are told to the search.
@@ -163,6 +184,9 @@ pub struct Judged {
     /// fleet puts nothing off.
     #[serde(skip)]
     pub put_off: bool,
+    /// The timed problem was run whole, or it was found out that it cannot be.
+    #[serde(skip)]
+    pub whole_tried: bool,
 }
 
 /// Times of the best with which a candidate may win: a predicted or measured time within 15 % of it.
@@ -178,6 +202,7 @@ impl Judged {
             compilation: None,
             charged_us: 0,
             put_off: false,
+            whole_tried: false,
         }
     }
 
@@ -197,6 +222,42 @@ impl Judged {
             }
             _ => self.found = found.into(),
         }
+        self
+    }
+
+    /// Whether it has a time, and was not yet run whole on the timed problem.
+    pub(super) fn lacks_proof(&self) -> bool {
+        let compared = self.found.judgement.compared;
+        let partly = compared.is_some_and(|compared| compared != Compared::Whole);
+        self.time().is_some() && partly && !self.whole_tried
+    }
+
+    /// With the result of a proof. What the proof found wrong has no time; one that could not be made
+    /// leaves the state as it was, and says why.
+    #[must_use]
+    pub(super) fn proven_whole(mut self, proof: Judgement) -> Self {
+        self.whole_tried = true;
+        let own = &mut self.found.judgement;
+        match ProofOutcome::from_judgement(&proof) {
+            ProofOutcome::Whole => {
+                own.compared = proof.compared;
+                own.detail = proof.detail;
+                own.max_error = match (own.max_error, proof.max_error) {
+                    (Some(a), Some(b)) => Some(a.max(b)),
+                    (a, b) => a.or(b),
+                };
+            }
+            ProofOutcome::Wrong => self.found = proof.into(),
+            ProofOutcome::NotMade(why) => own.add_detail(&why),
+        }
+        self
+    }
+
+    /// As it is stored where the run ends before its proof.
+    pub(super) fn out_of_budget(mut self) -> Self {
+        let why = "not proven: the run's budget ended before the timed problem was run whole";
+        self.found.judgement.add_detail(why);
+        self.whole_tried = true;
         self
     }
 
@@ -228,3 +289,51 @@ impl Judged {
         self.found.measured.as_ref().map(Measured::record)
     }
 }
+
+/// A proof outside of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proof {
+    /// Identity of the candidate that was proven.
+    pub candidate: ContentHash,
+    /// What was found.
+    pub judgement: Judgement,
+    /// What follows.
+    pub outcome: ProofOutcome,
+}
+
+/// What a proof came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProofOutcome {
+    /// The timed problem ran whole and is right.
+    Whole,
+    /// The candidate is wrong.
+    Wrong,
+    /// The problem could not be run whole or compared, for this reason.
+    NotMade(String),
+}
+
+impl ProofOutcome {
+    /// What the judgement of a proof says. A run that was too long, too large or lost says nothing of
+    /// the candidate, which had passed.
+    #[must_use]
+    pub fn from_judgement(proof: &Judgement) -> Self {
+        let why = match proof.verdict {
+            Verdict::Ok => match proof.compared {
+                Some(Compared::Whole) => return Self::Whole,
+                _ => proof.detail.clone(),
+            },
+            // A launch that hangs is a hazard; everything else is a limit of this host.
+            Verdict::Timeout | Verdict::Crashed if proof.hazards.is_empty() => proof.detail.clone(),
+            Verdict::OutOfMemory
+            | Verdict::LaunchFailed
+            | Verdict::Unsupported
+            | Verdict::Unchecked
+            | Verdict::NotJudged => proof.detail.clone(),
+            _ => return Self::Wrong,
+        };
+        Self::NotMade(format!("not proven: {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

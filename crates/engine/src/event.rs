@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
+use tuner_core::record::{Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
 use tuner_core::units::Seed;
 
 /// Something that happened. As JSON, one object with its kind in `event`.
@@ -86,6 +86,9 @@ pub struct TrialEvent {
     /// How the time came to be. Absent where it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingKind>,
+    /// How results were compared at the timed size; absent where it failed, and for recorded times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
     /// Fastest time of the task so far, this one included, microseconds.
     pub best_us: Option<f64>,
     /// This one is the fastest of its task so far.

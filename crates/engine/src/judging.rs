@@ -191,6 +191,7 @@ impl KernelTask {
                 seeds: SEEDS.to_vec(),
                 schedules: 0,
                 level: Level::Screening,
+                proof_limit: None,
             },
         };
         Ok(Preparation::Ready {
@@ -345,8 +346,18 @@ impl Work {
             candidate: self.candidate,
             charged_us: time.map_or(0, |time: Micros| time.get().ceil() as u64),
             put_off: self.put_off && found.judgement.is_ok(),
+            whole_tried: false,
             found,
             compilation: Some(self.compilation),
+        }
+    }
+
+    /// A proof: the timed problem alone, run whole where that takes at most `limit` lane instructions.
+    pub(super) fn into_proof(self, limit: u64) -> Job {
+        Job {
+            checks: Vec::new(),
+            proof_limit: Some(limit),
+            ..self.job
         }
     }
 

@@ -21,6 +21,15 @@ pub(super) struct Job {
     pub(super) config: Config,
 }
 
+/// A candidate of which more is to be judged before it is told.
+pub(super) struct Proof {
+    pub(super) job: Job,
+    /// What was found so far.
+    pub(super) judged: Box<Judged>,
+    /// The timed problem is run whole; else what was put off is judged.
+    pub(super) whole: bool,
+}
+
 /// What a lane reports back.
 pub(super) enum Message<W> {
     /// A candidate is ready for the device, or judged without it.
@@ -79,8 +88,8 @@ pub(super) struct Lanes<E: Evaluator> {
     pub(super) jobs: Queue<Job>,
     /// Prepared candidates, for the device.
     pub(super) device: Queue<(Job, E::Work)>,
-    /// Candidates of which something was put off that is to be judged now.
-    pub(super) proofs: Queue<(Job, Box<Judged>)>,
+    /// Candidates of which more is to be judged now.
+    pub(super) proofs: Queue<Proof>,
     sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
     cancelled: Arc<AtomicBool>,
@@ -150,8 +159,12 @@ impl<E: Evaluator> Lanes<E> {
     /// the others meanwhile.
     fn start_proving(&self) -> std::io::Result<()> {
         let evaluator = Arc::clone(&self.evaluator);
-        let proved = move |(job, judged): (Job, Box<Judged>)| {
-            let result = guard(|| evaluator.prove(job.task, &job.config, *judged));
+        let proved = move |proof: Proof| {
+            let Proof { job, judged, whole } = proof;
+            let result = guard(|| match whole {
+                true => evaluator.prove_whole(job.task, &job.config, *judged),
+                false => evaluator.prove(job.task, &job.config, *judged),
+            });
             Some(Message::Evaluated(job.ticket, result.map(Box::new)))
         };
         let name = "prove".to_owned();

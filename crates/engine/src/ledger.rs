@@ -8,7 +8,7 @@ use super::event::{StopReason, TrialEvent};
 use super::schedule::Task;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tuner_core::record::{ConfigValues, TaskKey, TimingKind, Verdict};
+use tuner_core::record::{Compared, ConfigValues, TaskKey, TimingKind, Verdict, rank_class};
 
 /// The fastest verified configuration of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Best {
     pub time_us: f64,
     /// How that came to be.
     pub timing: Option<TimingKind>,
+    /// How its results were compared at the timed size; `None` for recorded times.
+    pub compared: Option<Compared>,
 }
 
 /// One task's share of a [`Report`].
@@ -114,12 +116,16 @@ impl Ledger {
             if trial.origin == "default" {
                 task.default_us = Some(time_us);
             }
-            trial.new_best = task.best.as_ref().is_none_or(|best| time_us < best.time_us);
+            let rank = (rank_class(trial.compared), time_us);
+            let best = task.best.as_ref();
+            let best = best.map(|best| (rank_class(best.compared), best.time_us));
+            trial.new_best = best.is_none_or(|best| rank < best);
             if trial.new_best {
                 task.best = Some(Best {
                     config: trial.config.clone(),
                     time_us,
                     timing: trial.timing,
+                    compared: trial.compared,
                 });
             }
         }

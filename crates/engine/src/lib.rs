@@ -45,7 +45,7 @@ mod other_problems;
 mod window;
 
 pub use error::EngineError;
-pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation};
+pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation, Proof, ProofOutcome};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
 pub use judging::{Demand, JudgePool, KernelTask, Work};
 pub use ledger::{Best, Report, TaskReport};

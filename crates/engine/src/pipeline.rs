@@ -143,6 +143,7 @@ fn schedule<E: Evaluator>(
     let mut schedule = Schedule::new(order, window, plan.limits.evals, &plan.tasks, strategies);
     schedule.objectives = plan.objectives;
     schedule.early = evaluator.judges_early();
+    schedule.proves = evaluator.proof_limit().is_some();
     Ok(schedule)
 }
 
@@ -211,8 +212,9 @@ impl<E: Evaluator> Driver<'_, E> {
         loop {
             if stop.is_none() {
                 stop = self.due_stop();
-                if stop.is_some() {
-                    self.schedule.stop(self.evaluator.outlives());
+                if let Some(reason) = stop {
+                    let goes_on = reason == StopReason::Interrupted;
+                    self.schedule.stop(self.evaluator.outlives(), goes_on);
                     self.lanes.cancel();
                 }
             }
@@ -224,8 +226,8 @@ impl<E: Evaluator> Driver<'_, E> {
             }
             self.fill()?;
             self.feed_device().await?;
-            while let Some(candidate) = self.schedule.next_to_prove() {
-                self.lanes.proofs.send(candidate);
+            while let Some(proof) = self.schedule.next_to_prove() {
+                self.lanes.proofs.send(proof);
             }
             if let Some((flight, mut finished)) = self.schedule.next_judged() {
                 if let Finished::New(judged) = &mut finished {

@@ -111,6 +111,7 @@ impl ReplayEvaluator {
             compilation: None,
             charged_us: recorded.charged_us(),
             put_off: false,
+            whole_tried: false,
         }
     }
 }

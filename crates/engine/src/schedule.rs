@@ -5,19 +5,21 @@
     reason = "tasks and flights are numbered by the schedule itself"
 )]
 
+mod best;
 mod turns;
 
 use super::evaluator::{Judged, Order};
 use super::lanes::{Job, Ticket};
 use super::record::{judged, observation, record, stats};
 use super::window::Window;
+use best::BestTime;
 use std::collections::{HashMap, VecDeque};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::objective::{Objective, Objectives};
 use tuner_core::record::{TaskKey, TrialRecord, Verdict};
 use tuner_core::units::ContentHash;
-use tuner_search::{CompileStats, Knowledge, Observation, Ready, Strategy};
+use tuner_search::{CompileStats, Knowledge, Ready, Strategy};
 use tuner_space::{Config, Space};
 use tuner_store::StoredTask;
 
@@ -77,6 +79,8 @@ pub(super) enum State<W> {
     OnDevice,
     /// It may win, and what was put off of it is judged.
     Proving,
+    /// It is about to be the best, and the timed problem is run whole. Holds the judgement before.
+    ProvingWhole(Box<Judged>),
     Judged(Finished),
 }
 
@@ -108,8 +112,8 @@ struct TaskState {
     finished: bool,
     /// Further trials bring too little.
     converged: bool,
-    /// The best time told so far, microseconds.
-    best_us: Option<f64>,
+    /// The best time told so far.
+    best: Option<BestTime>,
 }
 
 pub(super) struct Schedule<W> {
@@ -135,6 +139,8 @@ pub(super) struct Schedule<W> {
     /// With a fixed order, candidates are judged before their turn where the device is free, which
     /// changes no result.
     pub(super) early: bool,
+    /// A candidate is run whole before it becomes the best of its task.
+    pub(super) proves: bool,
 }
 
 impl<W> Schedule<W> {
@@ -163,7 +169,7 @@ impl<W> Schedule<W> {
                 lost: HashMap::new(),
                 finished: false,
                 converged: false,
-                best_us: None,
+                best: None,
             })
             .collect();
         Self {
@@ -182,6 +188,7 @@ impl<W> Schedule<W> {
             stopped: false,
             objectives: None,
             early: false,
+            proves: false,
         }
     }
 
@@ -206,10 +213,7 @@ impl<W> Schedule<W> {
                 state.memory.insert(config, trial);
             } else {
                 let seen = observation(&trial, self.objectives);
-                if let Observation::Time { time, .. } = &seen {
-                    let best = state.best_us.unwrap_or(f64::INFINITY);
-                    state.best_us = Some(best.min(time.get()));
-                }
+                state.take_best(BestTime::from_trial(&trial));
                 state.strategy.observe(&config, seen);
                 state.launched += 1;
                 (self.asked, self.told) = (self.asked + 1, self.told + 1);
@@ -342,22 +346,22 @@ impl<W> Schedule<W> {
     pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> Told {
         let state = &mut self.tasks[flight.task];
         let (observation, told) = match finished {
-            Finished::Stored(trial) => (observation(&trial, self.objectives), Told::Stored(trial)),
+            Finished::Stored(trial) => {
+                state.take_best(BestTime::from_trial(&trial));
+                (observation(&trial, self.objectives), Told::Stored(trial))
+            }
             Finished::New(judged) => {
                 let sequence = state.next_sequence;
                 state.next_sequence += 1;
                 let config = state.space.values(&flight.config);
                 let trial = record(judged.unproven(), sequence, config, flight.origin);
+                state.take_best(BestTime::from_trial(&trial));
                 (
                     observation(&trial, self.objectives),
                     Told::New(Box::new(trial)),
                 )
             }
         };
-        if let Observation::Time { time, .. } = &observation {
-            let best = state.best_us.unwrap_or(f64::INFINITY);
-            state.best_us = Some(best.min(time.get()));
-        }
         state.strategy.tell(flight.proposal, observation);
         self.told += 1;
         self.turn_of = None;
@@ -410,10 +414,20 @@ impl<W> Schedule<W> {
 
     /// No more candidates; those that are neither judged nor on the device are dropped, and with a
     /// fixed order those whose turn had not come. Where `outlives`, those on the device too: their
-    /// results can be had later.
-    pub(super) fn stop(&mut self, outlives: bool) {
+    /// results can be had later. One that is run whole is told without its proof, unless the run goes
+    /// on later.
+    pub(super) fn stop(&mut self, outlives: bool, goes_on: bool) {
         self.stopped = true;
         let (fixed, turn_of) = (self.order == Order::Fixed, self.turn_of);
+        for flight in &mut self.flights {
+            match std::mem::replace(&mut flight.state, State::Preparing) {
+                State::ProvingWhole(judged) if !goes_on => {
+                    let unproven = Box::new(judged.out_of_budget());
+                    flight.state = State::Judged(Finished::New(unproven));
+                }
+                other => flight.state = other,
+            }
+        }
         self.flights.retain(|flight| {
             let judged = matches!(flight.state, State::Judged(_));
             let in_work = matches!(flight.state, State::OnDevice | State::Proving);
@@ -424,7 +438,7 @@ impl<W> Schedule<W> {
 
     /// Drops every candidate in flight.
     pub(super) fn abandon(&mut self) {
-        self.stop(true);
+        self.stop(true, false);
         self.flights.clear();
     }
 
@@ -455,7 +469,8 @@ impl<W> Schedule<W> {
         let stored = match &flight.state {
             State::Judged(Finished::New(judged)) => judged.compilation.as_ref(),
             State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref(),
-            State::Prepared(..) | State::Preparing | State::OnDevice | State::Proving => None,
+            State::Prepared(..) | State::Preparing | State::OnDevice => None,
+            State::Proving | State::ProvingWhole(_) => None,
         };
         let facts = flight
             .facts

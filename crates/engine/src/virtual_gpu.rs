@@ -4,15 +4,19 @@
     reason = "tasks are numbered by the run that made them"
 )]
 
-use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
+use super::evaluator::{BoxError, Evaluator, Judged, Preparation, Proof, ProofOutcome};
 use super::foresight::Look;
 use super::judging::{KernelTask, Known, PutOff, Work};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use tuner_core::activity;
+use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
+use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
 use tuner_device::DeviceFacts;
-use tuner_device::worker::host::{Settings, Worker};
+use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::level::Level;
 use tuner_kernel::compile::Compiler;
@@ -35,6 +39,10 @@ pub(crate) struct VirtualEvaluator {
     same: Mutex<HashMap<ContentHash, ContentHash>>,
     /// That of the candidates whose results were told.
     told: Mutex<HashSet<ContentHash>>,
+    /// Results of proofs.
+    proofs: Known,
+    /// Lane instructions that a proof may take; 0: no proofs.
+    proof_limit: AtomicU64,
 }
 
 impl VirtualEvaluator {
@@ -60,7 +68,64 @@ impl VirtualEvaluator {
             seen: Known::default(),
             same: Mutex::default(),
             told: Mutex::default(),
+            proofs: Known::default(),
+            proof_limit: AtomicU64::new(0),
         }
+    }
+
+    /// Makes proofs of at most this number of lane instructions from now on; 0: none.
+    pub(crate) fn set_proof_limit(&self, limit: u64) {
+        self.proof_limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Proves a configuration outside of a run.
+    ///
+    /// # Errors
+    /// The compiler or the worker does not work.
+    pub(crate) fn make_proof(&self, task: usize, config: &Config) -> Result<Proof, BoxError> {
+        // Check problems have nothing to do with it: all may be put off.
+        let checks = PutOff::AllButOneRun;
+        let (candidate, judgement) =
+            match self.tasks[task].prepare_but(checks, &self.compiler, config)? {
+                Preparation::Judged(judged) => (judged.candidate, judged.found.judgement),
+                Preparation::Ready {
+                    candidate, work, ..
+                } => (candidate, self.proof(task, config, work)?),
+            };
+        Ok(Proof {
+            candidate,
+            outcome: ProofOutcome::from_judgement(&judgement),
+            judgement,
+        })
+    }
+
+    /// Proves a prepared candidate.
+    ///
+    /// # Errors
+    /// The worker does not work.
+    pub(crate) fn proof(
+        &self,
+        task: usize,
+        config: &Config,
+        work: Work,
+    ) -> Result<Judgement, BoxError> {
+        let limit = self.proof_limit.load(Ordering::Relaxed);
+        let describe = self.tasks[task].timed.describe(config);
+        let _doing = activity::begin("proving", describe);
+        let key = work.same.clone();
+        let (found, _) = self.proofs.or_judge(&key, || {
+            let job = work.into_proof(limit);
+            Ok(match lock(&self.worker).judge(job) {
+                Ok(found) => found,
+                // Candidates passed with this reference where it ran; only a whole run shows it.
+                Err(WorkerError::Unusable(why)) => {
+                    let why = format!("the reference fails on the whole timed problem: {why}");
+                    Judgement::new(Verdict::Unchecked, why).into()
+                }
+                Err(error) => return Err(error.into()),
+            })
+        })?;
+        Ok(found.judgement)
     }
 }
 
@@ -143,6 +208,28 @@ impl Evaluator for VirtualEvaluator {
         match whole {
             Preparation::Judged(judged) => Ok(*judged),
             Preparation::Ready { work, .. } => self.evaluate(task, config, work),
+        }
+    }
+
+    fn proof_limit(&self) -> Option<u64> {
+        Some(self.proof_limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
+    }
+
+    fn prove_whole(
+        &self,
+        task: usize,
+        config: &Config,
+        judged: Judged,
+    ) -> Result<Judged, BoxError> {
+        // Check problems have nothing to do with it: all may be put off.
+        let prepared =
+            self.tasks[task].prepare_but(PutOff::AllButOneRun, &self.compiler, config)?;
+        match prepared {
+            Preparation::Judged(unbuilt) => Ok(*unbuilt),
+            Preparation::Ready { work, .. } => {
+                let proof = self.proof(task, config, work)?;
+                Ok(judged.proven_whole(proof))
+            }
         }
     }
 }

@@ -160,6 +160,12 @@ fn tiles(subject: &Subject, best: &LeaderboardRow) -> Block {
             "largest error over its tolerance".to_owned(),
         ));
     }
+    if let Some(compared) = best.compared {
+        tiles.push((
+            compared.name().replace('_', " "),
+            compared.describe().to_owned(),
+        ));
+    }
     Block::Tiles(tiles)
 }
 

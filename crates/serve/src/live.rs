@@ -205,9 +205,14 @@ impl LiveState {
             task.default_us = trial.time_us;
         }
         if let Some(us) = trial.time_us.filter(|_| trial.new_best) {
+            // A time that was not compared at its size gave way to a slower one that was.
+            if task.best_us.is_some_and(|best| best < us) {
+                task.curve.clear();
+            }
             task.best_us = Some(us);
             task.timing = trial.timing;
             task.best_config = Some(trial.config.clone());
+            task.best_compared = trial.compared;
             if task.curve.len() < CURVE {
                 let evals = task.evals;
                 task.curve.push(CurvePoint { evals, us });

@@ -6,7 +6,9 @@
 
 use super::baselines::peer;
 use super::rank::{Timed, places};
-use super::rows::{Config, TRIAL_COLUMNS, config_from_text, hash_from_bytes, trial_from_row};
+use super::rows::{
+    Config, TRIAL_COLUMNS, compared_from_row, config_from_text, hash_from_bytes, trial_from_row,
+};
 use super::run::RecordingSource;
 use super::times::{TimeRow, best_times, default_time, predicted_interval};
 use sqlx::query::QueryAs;
@@ -338,7 +340,8 @@ async fn full_row(
     let row = sqlx::query(
         "SELECT c.config, m.p50_us, m.p90_us, m.ci_low_us, m.ci_high_us, m.sample_count,
             o.git_commit, o.dirty, o.diff_hash, o.driver, k.template_hash, x.cubin_hash, x.registers,
-            x.spill_bytes, x.shared_bytes, nullif(x.sass_bytes, 0) AS code_bytes, v.max_error, r.seed, r.name, v.judged_at, e.gate,
+            x.spill_bytes, x.shared_bytes, nullif(x.sass_bytes, 0) AS code_bytes, v.max_error,
+            v.compared, r.seed, r.name, v.judged_at, e.gate,
             w.energy_mj, w.energy_low_mj, w.energy_high_mj
          FROM verdicts v
          JOIN times m ON m.verdict = v.id
@@ -395,6 +398,7 @@ async fn full_row(
         spill_bytes: row.try_get("spill_bytes")?,
         shared_bytes: row.try_get("shared_bytes")?,
         max_error: row.try_get("max_error")?,
+        compared: compared_from_row(&row)?,
         seed: Seed(row.try_get::<Text<u64>, _>("seed")?.0),
         run_id: row.try_get("name")?,
         measured_at: row.try_get("judged_at")?,

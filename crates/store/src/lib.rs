@@ -18,6 +18,7 @@ mod log_watch;
 mod open;
 mod owner;
 mod profiles;
+mod proof;
 mod queue;
 mod rank;
 mod related;

@@ -5,6 +5,8 @@ use tuner_core::statistics::may_be_equal;
 /// A candidate's time with its uncertainty, microseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Timed {
+    /// The rank class of how it was compared.
+    pub(super) class: u8,
     pub(super) p50: f64,
     pub(super) low: f64,
     pub(super) high: f64,
@@ -28,7 +30,8 @@ pub(super) struct Place {
     pub(super) tied_with_best: bool,
 }
 
-/// Whether the 95 % interval of the ratio `other / best` contains 1.
+/// Whether the 95 % interval of the ratio `other / best` contains 1. Times of two rank classes never
+/// tie.
 ///
 /// The medians come from separate samples, so the interval is that of
 /// [`statistics::ratio_of_medians`](tuner_core::statistics::ratio_of_medians). A single sample has an
@@ -37,6 +40,9 @@ pub(super) struct Place {
 /// Where both were timed against the same fixed reference, the ratios to it are compared instead
 /// of the times: they may come from different runs, and clocks are never twice the same.
 pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
+    if best.class != other.class {
+        return false;
+    }
     match (&best.relative, &other.relative) {
         (Some(a), Some(b)) if a.reference == b.reference => {
             may_be_equal((a.p50, a.high), (b.p50, b.low))
@@ -45,7 +51,7 @@ pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
     }
 }
 
-/// Places of candidates sorted by time. A row shares the place above when the times are equal or
+/// Places of candidates sorted by rank class and time. A row shares the place above when the times are equal or
 /// when both tie with the best; otherwise its place is its position, so places never decrease.
 pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
     let Some(best) = sorted.first() else {
@@ -57,7 +63,8 @@ pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
         let position = u32::try_from(index + 1).unwrap_or(u32::MAX);
         let rank = match (places.last(), sorted.get(index.wrapping_sub(1))) {
             (Some(above), Some(time_above))
-                if time_above.p50.total_cmp(&time.p50).is_eq()
+                if (time_above.class == time.class
+                    && time_above.p50.total_cmp(&time.p50).is_eq())
                     || (above.rank == 1 && above.tied_with_best && tied_with_best) =>
             {
                 above.rank

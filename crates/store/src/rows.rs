@@ -3,7 +3,7 @@
 
 mod read;
 
-pub(super) use read::{TRIAL_COLUMNS, trial_from_row};
+pub(super) use read::{TRIAL_COLUMNS, compared_from_row, trial_from_row};
 
 use super::details::packed;
 use super::evidence::insert_evidence;
@@ -14,7 +14,8 @@ use sqlx::types::Text;
 use sqlx::{Arguments as _, AssertSqlSafe, Decode, Encode, Sqlite, SqliteConnection, Type};
 use std::fmt::Write as _;
 use tuner_core::record::{
-    Compilation, ConfigValues, Measurement, TimingEvidence, TrialRecord, config_as_object,
+    Compared, Compilation, ConfigValues, Measurement, TimingEvidence, TimingKind, TrialRecord,
+    config_as_object,
 };
 use tuner_core::units::ContentHash;
 
@@ -213,8 +214,8 @@ async fn insert_verdicts(
     insert_many(
         connection,
         "INSERT INTO verdicts (id, task, candidate, provenance, sequence, verdict, detail, \
-         max_error, charged_us, origin, judged_at) VALUES ",
-        "(?,?,(SELECT id FROM candidates WHERE problem=? AND hash=?),?,?,?,?,?,?,?,?)",
+         max_error, compared, charged_us, origin, judged_at) VALUES ",
+        "(?,?,(SELECT id FROM candidates WHERE problem=? AND hash=?),?,?,?,?,?,?,?,?,?)",
         "",
         rows,
         |values, (id, row)| {
@@ -228,12 +229,22 @@ async fn insert_verdicts(
             values.add(trial.judgement.verdict.name())?;
             values.add(packed(&trial.judgement.detail).0.to_owned())?;
             values.add(trial.judgement.max_error)?;
+            values.add(compared(trial).map(Text))?;
             values.add(integer(trial.charged_us))?;
             values.add(trial.origin.clone())?;
             values.add(judged_at.to_owned())
         },
     )
     .await
+}
+
+/// How the results of a trial were compared. A time of ours that does not say so is of an older
+/// worker; recorded ones never do.
+fn compared(trial: &TrialRecord) -> Option<Compared> {
+    let time = trial.measurement.as_ref();
+    let ours = time.is_some_and(|time| time.kind != TimingKind::Recorded);
+    let unknown = Some(Compared::Unknown).filter(|_| ours);
+    trial.judgement.compared.or(unknown)
 }
 
 /// Inserts what stands beside verdicts in a table of its own.

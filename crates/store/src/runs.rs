@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use std::collections::BTreeMap;
-use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
+use tuner_core::record::{Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
 use tuner_core::units::ContentHash;
 use utoipa::ToSchema;
 
@@ -64,7 +64,16 @@ pub struct RunRow {
 }
 
 /// A point of a best-so-far curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    sqlx::FromRow
+)]
 #[schema(as = PointView)]
 pub struct CurvePoint {
     /// Results of the task until then.
@@ -94,6 +103,9 @@ pub struct RunTask {
     #[serde(with = "optional_config")]
     #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
     pub best_config: Option<ConfigValues>,
+    /// How its results were compared at the timed size; null for recorded ones.
+    #[serde(default)]
+    pub best_compared: Option<Compared>,
     /// Time of the default configuration, µs.
     pub default_us: Option<f64>,
     /// How many candidates got which verdict.
@@ -338,6 +350,15 @@ pub(super) const RUN_TRIALS: &str =
          LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
          ORDER BY v.id DESC";
 
+/// A fall of the best time of a task.
+#[derive(sqlx::FromRow)]
+struct Fall {
+    #[sqlx(flatten)]
+    point: CurvePoint,
+    candidate: i64,
+    compared: Option<Text<Compared>>,
+}
+
 /// What is known of a task, but for its names.
 async fn run_task(
     connection: &mut SqliteConnection,
@@ -352,20 +373,27 @@ async fn run_task(
     .await?;
     // Only the falls of the running minimum leave the database: a curve has tens of points, a task
     // may have a million results.
-    let falls: Vec<(u64, f64, i64)> = sqlx::query_as(
-        "SELECT sequence + 1, p50_us, candidate FROM (
-            SELECT v.sequence, m.p50_us, v.candidate, min(m.p50_us) OVER (
-                ORDER BY v.sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-            FROM verdicts v JOIN measurements m ON m.verdict = v.id
-            WHERE v.task = ? AND v.sequence IS NOT NULL AND v.verdict = 'ok'
-              AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id))
+    // Times that were not compared at the timed size count only where there is no other.
+    let falls: Vec<Fall> = sqlx::query_as(
+        "SELECT sequence + 1 AS evals, p50_us AS us, candidate, compared FROM (
+            SELECT *, min(p50_us) OVER (
+                ORDER BY sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+            FROM (
+                SELECT sequence, p50_us, candidate, compared, class, min(class) OVER () AS least
+                FROM (
+                    SELECT v.sequence, m.p50_us, v.candidate, v.compared,
+                        coalesce(v.compared IN ('smaller_problems', 'unknown'), 0) AS class
+                    FROM verdicts v JOIN measurements m ON m.verdict = v.id
+                    WHERE v.task = ? AND v.sequence IS NOT NULL AND v.verdict = 'ok'
+                      AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id)))
+            WHERE class = least)
          WHERE before IS NULL OR p50_us < before ORDER BY sequence",
     )
     .bind(task)
     .fetch_all(&mut *connection)
     .await?;
     let best: Option<Config> = sqlx::query_scalar("SELECT config FROM candidates WHERE id = ?")
-        .bind(falls.last().map(|(_, _, candidate)| candidate))
+        .bind(falls.last().map(|fall| fall.candidate))
         .fetch_optional(&mut *connection)
         .await?;
     let timing: Option<Text<TimingKind>> = sqlx::query_scalar(
@@ -391,12 +419,13 @@ async fn run_task(
             .into_iter()
             .map(|(verdict, count, _)| (verdict.0, count))
             .collect(),
-        best_us: falls.last().map(|(_, us, _)| *us),
+        best_us: falls.last().map(|fall| fall.point.us),
         timing: timing.map(|timing| timing.0),
-        curve: falls
-            .into_iter()
-            .map(|(evals, us, _)| CurvePoint { evals, us })
-            .collect(),
+        best_compared: falls
+            .last()
+            .and_then(|fall| fall.compared.as_ref())
+            .map(|it| it.0),
+        curve: falls.into_iter().map(|fall| fall.point).collect(),
         best_config: best.map(Config::into),
         ..RunTask::default()
     })

@@ -222,7 +222,8 @@ fn of_runs() -> [String; 3] {
     ]
 }
 
-/// Candidates and what was found of them. What was announced and never came back is no result.
+/// Candidates and what was found of them. What was announced and never came back is no result. A
+/// proof elsewhere changes the verdict here.
 fn of_candidates() -> [String; 5] {
     [
         "INSERT OR IGNORE INTO candidates (problem, hash, config)
@@ -239,12 +240,17 @@ fn of_candidates() -> [String; 5] {
             of("o", COMPILATIONS)
         ),
         "INSERT OR IGNORE INTO verdicts (task, candidate, provenance, sequence, verdict, detail,
-                                         max_error, charged_us, origin, judged_at)
-         SELECT t.new, c.new, p.new, o.sequence, o.verdict, o.detail, o.max_error, o.charged_us,
-                o.origin, o.judged_at
+                                         max_error, compared, charged_us, origin, judged_at)
+         SELECT t.new, c.new, p.new, o.sequence, o.verdict, o.detail, o.max_error, o.compared,
+                o.charged_us, o.origin, o.judged_at
          FROM other.verdicts o JOIN task_map t ON t.old = o.task
          JOIN candidate_map c ON c.old = o.candidate JOIN provenance_map p ON p.old = o.provenance
-         WHERE o.sequence IS NOT NULL ORDER BY o.id"
+         WHERE o.sequence IS NOT NULL ORDER BY o.id
+         ON CONFLICT (task, candidate) DO UPDATE
+         SET verdict = excluded.verdict, detail = excluded.detail, compared = excluded.compared,
+             max_error = excluded.max_error, judged_at = excluded.judged_at
+         WHERE verdicts.verdict = 'ok' AND excluded.compared IS NOT verdicts.compared
+           AND (excluded.compared = 'whole' OR excluded.judged_at > verdicts.judged_at)"
             .to_owned(),
         "CREATE TEMP TABLE verdict_map AS SELECT o.id AS old, v.id AS new
          FROM other.verdicts o JOIN task_map t ON t.old = o.task

@@ -13,6 +13,7 @@ pub(super) struct TimeRow {
     pub(super) verdict: i64,
     pub(super) config: String,
     pub(super) hash: Vec<u8>,
+    class: u8,
     pub(super) p50_us: f64,
     ci_low_us: f64,
     ci_high_us: f64,
@@ -45,6 +46,7 @@ impl TimeRow {
             _ => None,
         };
         Timed {
+            class: self.class,
             p50: self.p50_us,
             low: self.ci_low_us,
             high: self.ci_high_us,
@@ -58,7 +60,8 @@ impl TimeRow {
     }
 }
 
-/// The times of candidates, fastest first; the first `limit` of them where there is one.
+/// The times of candidates, those compared at the timed size first, of these the fastest first; the
+/// first `limit` of them where there is one.
 ///
 /// Where a candidate was timed more than once, that of the latest final comparison counts, for the
 /// best of many noisy times is too good; where there is none, the fastest. One that a later judgement
@@ -74,7 +77,7 @@ pub(super) async fn best_times(
     let source = match commits {
         None => "best_times",
         Some(_) => {
-            "(SELECT v.*, row_number() OVER (PARTITION BY candidate ORDER BY stage,
+            "(SELECT v.*, row_number() OVER (PARTITION BY candidate ORDER BY class, stage,
                  iif(stage = 'final', -verdict, 0), p50_us, verdict) AS place
              FROM valid_times v JOIN provenance o ON o.id = v.provenance
              WHERE problem = ?1 AND device = ?2 AND kind = ?3
@@ -95,13 +98,13 @@ pub(super) async fn best_times(
 /// Asks for the times of a board, which `source` has, in order.
 pub(super) fn question(source: &str, first: &str) -> String {
     format!(
-        "SELECT b.verdict, c.config, c.hash, b.p50_us, m.ci_low_us, m.ci_high_us,
+        "SELECT b.verdict, c.config, c.hash, b.class, b.p50_us, m.ci_low_us, m.ci_high_us,
              e.reference, e.reference_us, e.ratio, e.ratio_low, e.ratio_high
          FROM {source} b JOIN times m ON m.verdict = b.verdict
          JOIN candidates c ON c.id = b.candidate
          LEFT JOIN timing_evidence e ON e.verdict = b.verdict AND e.stage = m.stage
          WHERE b.problem = ?1 AND b.device = ?2 AND b.kind = ?3 {first}
-         ORDER BY b.p50_us, c.config, b.verdict LIMIT ?4"
+         ORDER BY b.class, b.p50_us, c.config, b.verdict LIMIT ?4"
     )
 }
 

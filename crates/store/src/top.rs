@@ -11,7 +11,7 @@ use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 use std::collections::BTreeMap;
 use tuner_core::record::{
-    Compilation, ConfigValues, DeviceKind, Hazard, Measurement, TimingKind, Verdict,
+    Compared, Compilation, ConfigValues, DeviceKind, Hazard, Measurement, TimingKind, Verdict,
     config_as_object,
 };
 use tuner_core::units::{ContentHash, Micros};
@@ -79,6 +79,9 @@ pub struct Attempt {
     pub hazards: Vec<FoundHazard>,
     /// Largest error divided by its tolerance.
     pub max_error: Option<f64>,
+    /// How results were compared at the timed size; null where it did not pass, and for recorded
+    /// results.
+    pub compared: Option<Compared>,
     /// The time with its raw samples.
     pub measurement: Option<Measurement>,
     /// The operator of the search that proposed it.
@@ -264,6 +267,7 @@ async fn candidate(
             detail: trial.judgement.detail,
             hazards: trial.judgement.hazards.into_iter().map(found).collect(),
             max_error: trial.judgement.max_error,
+            compared: trial.judgement.compared,
             measurement: trial.measurement,
             origin: trial.origin,
             sequence: trial.sequence,

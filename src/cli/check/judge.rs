@@ -11,7 +11,7 @@ use crate::cli::{CliError, complete};
 use anyhow::Context as _;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
-use tuner_core::record::{ConfigValues, Hazard, Verdict};
+use tuner_core::record::{Compared, ConfigValues, Hazard, Verdict};
 use tuner_engine::job::JobError;
 use tuner_engine::{Demand, JudgePool, Judged};
 use tuner_judge::gate::level::Level;
@@ -112,7 +112,8 @@ impl Judge<'_> {
             shared_bytes: facts.map(|facts| facts.shared_bytes),
             cubin_hash: facts.map(|facts| facts.cubin_hash.to_string()),
             max_error: found.judgement.max_error,
-            tolerance: found.judgement.max_error.map(|_| tolerance),
+            compared: found.judgement.compared,
+            tolerance: Some(tolerance).filter(|_| is_compared_here(&found.judgement)),
             seen: found.explanation.map(|explanation| Seen {
                 predicted_us: time_us,
                 blocks: explanation.blocks,
@@ -144,6 +145,7 @@ impl Judge<'_> {
             spill_bytes: None,
             shared_bytes: None,
             max_error: None,
+            compared: None,
             tolerance: None,
             device: self.target.device.clone(),
             cubin_hash: None,
@@ -153,6 +155,12 @@ impl Judge<'_> {
             changed: changed(&task.space, pair),
         }
     }
+}
+
+/// Whether results of the very problem were compared, and not only those of smaller ones.
+fn is_compared_here(judgement: &Judgement) -> bool {
+    let elsewhere = judgement.compared == Some(Compared::SmallerProblems);
+    judgement.max_error.is_some() && !elsewhere
 }
 
 /// The parameters that differ from their defaults.

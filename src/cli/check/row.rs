@@ -4,7 +4,7 @@ use crate::cli::output::{self, Column, Format, or};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{ConfigValues, Verdict, assignments, config_as_object};
+use tuner_core::record::{Compared, ConfigValues, Verdict, assignments, config_as_object};
 use tuner_report::low_parallelism::TimedProblem;
 
 /// The judgement on one (configuration, problem).
@@ -21,6 +21,8 @@ pub(super) struct CheckRow {
     pub(super) shared_bytes: Option<u64>,
     /// The judgement's, which stands here in the answer.
     pub(super) max_error: Option<f64>,
+    /// How results were compared at this size; null where the candidate did not pass.
+    pub(super) compared: Option<Compared>,
     /// How far results may be from the reference, and why; null where nothing was compared.
     pub(super) tolerance: Option<String>,
     pub(super) device: String,
@@ -73,7 +75,7 @@ impl CheckRow {
 }
 
 /// The columns before those that a table shows in another way than a file.
-const COLUMNS: [Column<CheckRow>; 10] = [
+const COLUMNS: [Column<CheckRow>; 11] = [
     ("kernel", |row| row.kernel.clone()),
     ("problem", |row| row.problem.clone()),
     ("device", |row| row.device.clone()),
@@ -82,6 +84,7 @@ const COLUMNS: [Column<CheckRow>; 10] = [
     ("spill_bytes", |row| or("", row.spill_bytes)),
     ("shared_bytes", |row| or("", row.shared_bytes)),
     ("max_error", |row| or("", row.max_error.map(margin))),
+    ("compared", |row| or("", row.compared)),
     ("blocks", |row| {
         or("", row.seen.as_ref().map(|seen| seen.blocks))
     }),

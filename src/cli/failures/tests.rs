@@ -11,6 +11,7 @@ fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
         detail: detail.to_owned(),
         time_us: None,
         timing: None,
+        compared: None,
         best_us: None,
         new_best: false,
         origin: "default".to_owned(),

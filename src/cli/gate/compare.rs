@@ -106,6 +106,7 @@ impl Gate<'_> {
         let shipped = &rounds.shipped;
         line.verdict = Some(shipped.verdict());
         line.max_error = shipped.found.judgement.max_error;
+        line.compared = shipped.found.judgement.compared;
         if let Some(row) = best {
             line.best = Some(row.config.clone());
             line.best_us_p50 = Some(row.time_us_p50);

@@ -13,8 +13,8 @@ use crate::exit;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
-use tuner_core::record::{ConfigValues, TimingKind, Verdict, config_as_object};
-use tuner_engine::job::{Prepared, Request};
+use tuner_core::record::{Compared, ConfigValues, TimingKind, Verdict, config_as_object};
+use tuner_engine::job::{Prepared, ProveBudget, Request};
 use tuner_report::accept::{Finding, Rules};
 use tuner_store as store;
 
@@ -75,6 +75,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
+    /// Run the configurations whole on the timed problem, on a virtual GPU, if that takes at most this
+    /// number of lane instructions each; 0: never [default: 3e10]
+    #[arg(long, value_name = "N")]
+    prove_budget: Option<ProveBudget>,
+
     /// Write the outcome as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -134,6 +139,8 @@ struct Line {
     shipped_from: String,
     verdict: Option<Verdict>,
     max_error: Option<f64>,
+    /// How the results of the shipped one were compared at the timed size.
+    compared: Option<Compared>,
     shipped_us_p50: Option<f64>,
     shipped_us_p90: Option<f64>,
     #[serde(serialize_with = "optional_config")]
@@ -194,6 +201,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         device: args.device.clone(),
         problems: args.problem.clone(),
         evals: Some(1),
+        prove_budget: args.prove_budget,
         ..Request::default()
     };
     let folder = std::env::current_dir()?;

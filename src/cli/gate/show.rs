@@ -3,7 +3,7 @@
 use super::{Answer, Line, Outcome};
 use crate::cli::output::{self, Column, Format, number, or};
 
-const COLUMNS: [Column<Line>; 10] = [
+const COLUMNS: [Column<Line>; 11] = [
     ("problem", |line| line.problem.clone()),
     ("outcome", |line| {
         let outcome = match line.outcome {
@@ -27,6 +27,7 @@ const COLUMNS: [Column<Line>; 10] = [
             interval.map(|[low, high]| format!("{low:.4} .. {high:.4}")),
         )
     }),
+    ("compared", |line| or("-", line.compared)),
     ("shipped from", |line| {
         let from = Some(&line.shipped_from);
         or("-", from.filter(|from| !from.is_empty()))

@@ -66,6 +66,7 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
         seeds: vec![SEED],
         schedules: 0,
         level: Level::Screening,
+        proof_limit: None,
     })?;
     say!("{}", judgement.judgement);
     Ok(exit::DONE)

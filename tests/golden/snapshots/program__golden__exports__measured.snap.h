@@ -12,6 +12,7 @@
 
 /* [0] rows ROWS=4 N=1024 on fake GPU of the tests, measured
  *     p50 4.018 us, p90 4.020 us, 8 samples, 1.00x the default's speed
+ *     compared unknown: stored by a version that did not note it
  *     driver none, commit 7d1d6460fe52ae25cfe4758f2111900b7c95656e, 2026-11-22
  *     template c5ce52c4c8c1f62cc94b745404eca03aaf0495be001b1f3489058ea5d9d6e031
  *     DEFECT=1 */
@@ -178,6 +179,6 @@ SUM_WITH_DEFECTS_TUNED_EXPAND(SUM_WITH_DEFECTS_TUNED_CHECK_0, DEFECT);
 #endif /* kernel_tuner */
 
 /* What `tuner gate` reads back. */
-/* tuner-entry {"device":"fake GPU of the tests","problem":"rows","config":{"DEFECT":1},"time_us_p50":4.017600875183572,"timing":"measured"} */
+/* tuner-entry {"device":"fake GPU of the tests","problem":"rows","config":{"DEFECT":1},"time_us_p50":4.017600875183572,"compared":"unknown"} */
 
 #endif /* SUM_WITH_DEFECTS_TUNED_H */

@@ -12,6 +12,7 @@
 
 /* [0] small R=64 N=1024 on vgpu:a100, PREDICTED
  *     p50 3.150 us, p90 3.150 us, 1 sample, 1.02x the default's speed
+ *     compared unknown: stored by a version that did not note it
  *     driver none, commit 7d1d6460fe52ae25cfe4758f2111900b7c95656e, 2026-11-22
  *     template b856b2045c9ee27fc0aa8df27a7551dbc4f74e9b31676d112ea782749a36618d
  *     THREADS=256 ROWS=1 VEC=8 KEEP=2 */
@@ -336,6 +337,6 @@ SOFTMAX_TUNED_EXPAND(SOFTMAX_TUNED_EXACT_0, THREADS, ROWS, VEC, KEEP);
 #endif /* kernel_tuner */
 
 /* What `tuner gate` reads back. */
-/* tuner-entry {"device":"vgpu:a100","problem":"small","config":{"THREADS":256,"ROWS":1,"VEC":8,"KEEP":2},"time_us_p50":3.149645390070922,"timing":"predicted"} */
+/* tuner-entry {"device":"vgpu:a100","problem":"small","config":{"THREADS":256,"ROWS":1,"VEC":8,"KEEP":2},"time_us_p50":3.149645390070922,"compared":"unknown"} */
 
 #endif /* SOFTMAX_TUNED_H */

@@ -110,6 +110,10 @@ pub struct Job {
     /// How hard the gate looks; with one seed given, the level adds its own to it.
     #[serde(default)]
     pub level: Level,
+    /// The timed problem is a proof: it is run whole where that takes at most this number of lane
+    /// instructions, and no time is asked for.
+    #[serde(default)]
+    pub proof_limit: Option<u64>,
 }
 
 /// What the worker answers.

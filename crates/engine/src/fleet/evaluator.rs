@@ -44,6 +44,9 @@ pub enum FleetSource {
 /// Name of the step that ends in a judgement.
 const JUDGE: &str = "judge";
 
+/// Name of the step that proves a candidate.
+const PROVE: &str = "prove";
+
 /// Has candidates judged by a fleet.
 pub struct FleetEvaluator {
     facts: DeviceFacts,
@@ -55,6 +58,12 @@ pub struct FleetEvaluator {
     jobs: Option<usize>,
     /// What is known of candidates by what decides it, on real GPUs.
     known: Mutex<HashMap<ContentHash, Judged>>,
+    /// Compiled candidates that passed, by the name of the order that proves them, on virtual GPUs.
+    passed: Mutex<HashMap<ContentHash, Box<Compiled>>>,
+    /// Results of proofs, by what decides them.
+    proofs: Mutex<HashMap<ContentHash, Judgement>>,
+    /// Lane instructions that a proof may take, on virtual GPUs; 0: no proofs.
+    proof_limit: u64,
     /// What the reference of each task takes, and the best candidate so far, on real GPUs.
     standards: Mutex<HashMap<usize, Standard>>,
 }
@@ -90,8 +99,47 @@ impl FleetEvaluator {
             tasks,
             jobs,
             known: Mutex::new(HashMap::new()),
+            passed: Mutex::default(),
+            proofs: Mutex::default(),
+            proof_limit: 0,
             standards: Mutex::default(),
         }
+    }
+
+    /// The same evaluator with proofs of at most this number of lane instructions; 0: none.
+    #[must_use]
+    pub(crate) fn with_proofs(self, proof_limit: u64) -> Self {
+        Self {
+            proof_limit,
+            ..self
+        }
+    }
+
+    /// Has a compiled candidate proven. One that no worker could prove is not judged by it.
+    fn proof(
+        &self,
+        task: usize,
+        config: &Config,
+        compiled: Box<Compiled>,
+    ) -> Result<Judgement, BoxError> {
+        let same = compiled.same.clone();
+        let known = lock(&self.proofs).get(&same).cloned();
+        if let Some(proof) = known {
+            return Ok(proof);
+        }
+        let limit = self.proof_limit;
+        let order = self.work_order(task, config, Step::Prove { compiled, limit });
+        Ok(match self.session()?.ask(order)? {
+            Answer::Judged(judged) => {
+                let proof = judged.found.judgement;
+                lock(&self.proofs).insert(same, proof.clone());
+                proof
+            }
+            Answer::NotJudged(why) | Answer::Unusable(why) | Answer::FalseObject(why) => {
+                Judgement::new(Verdict::NotJudged, why)
+            }
+            _ => return Err(otherwise()),
+        })
     }
 
     /// Opens the run's queues. The files are read now, so that what is judged is what lay on disk
@@ -148,6 +196,11 @@ impl FleetEvaluator {
         ContentHash::of(parts)
     }
 
+    /// Name of the order that proves a configuration.
+    fn proof_id(&self, task: usize, config: &Config) -> ContentHash {
+        self.order_id(task, &self.tasks[task].space.values(config), PROVE)
+    }
+
     fn work_order(&self, task: usize, config: &Config, step: Step) -> WorkOrder {
         let name = match &step {
             Step::Compile { again } => format!("compile{again}"),
@@ -155,6 +208,7 @@ impl FleetEvaluator {
             // Code that was compiled again is other work than the code that was none.
             Step::Device(compiled) if compiled.again > 0 => format!("{JUDGE}{}", compiled.again),
             Step::Device(_) => JUDGE.to_owned(),
+            Step::Prove { .. } => PROVE.to_owned(),
             Step::Final(finalists) => format!("final{}", finalists.not.len()),
         };
         WorkOrder {
@@ -286,16 +340,25 @@ impl FleetEvaluator {
         // The lock ends here: what follows takes it again.
         let known = lock(&self.known).get(&compiled.same).cloned();
         if let Some(judged) = known {
+            if self.proof_limit > 0 && judged.lacks_proof() {
+                let key = self.proof_id(task, config);
+                lock(&self.passed).insert(key, compiled.clone());
+            }
             return Ok(Judged {
                 candidate: compiled.candidate,
                 found: judged.found.reused(),
                 compilation: Some(compiled.compilation),
                 charged_us: judged.charged_us,
                 put_off: false,
+                whole_tried: judged.whole_tried,
             });
         }
         let same = compiled.same.clone();
+        let kept = (self.proof_limit > 0).then(|| compiled.clone());
         let judged = self.sent(task, config, compiled)?;
+        if let Some(compiled) = kept.filter(|_| judged.lacks_proof()) {
+            lock(&self.passed).insert(self.proof_id(task, config), compiled);
+        }
         if judged.found.is_lasting() {
             lock(&self.known).insert(same, judged.clone());
         }
@@ -398,6 +461,27 @@ impl Evaluator for FleetEvaluator {
             },
         };
         Ok(Preparation::Judged(Box::new(judged)))
+    }
+
+    fn proof_limit(&self) -> Option<u64> {
+        let proves = self.facts.kind == DeviceKind::Vgpu && self.proof_limit > 0;
+        proves.then_some(self.proof_limit)
+    }
+
+    fn prove_whole(
+        &self,
+        task: usize,
+        config: &Config,
+        judged: Judged,
+    ) -> Result<Judged, BoxError> {
+        let key = self.proof_id(task, config);
+        // The lock ends here: an answer may take minutes.
+        let compiled = lock(&self.passed).remove(&key);
+        let proof = match compiled {
+            Some(compiled) => self.proof(task, config, compiled)?,
+            None => Judgement::new(Verdict::NotJudged, "its code is not at hand"),
+        };
+        Ok(judged.proven_whole(proof))
     }
 
     fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError> {

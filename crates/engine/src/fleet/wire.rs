@@ -9,7 +9,8 @@ use tuner_device::DeviceFacts;
 use tuner_judge::judgement::TimedJudgement;
 
 /// Version of these messages. A hub and its workers must speak the same one.
-pub const PROTOCOL: u32 = 1;
+// 2: judgements say how results were compared, and candidates are proven.
+pub const PROTOCOL: u32 = 2;
 
 /// Everything that a worker needs to know of a run to judge its candidates. It is named by the hash
 /// of its text, and what it names, by theirs.
@@ -85,6 +86,13 @@ pub enum Step {
     },
     /// Judge and time what was compiled.
     Device(Box<Compiled>),
+    /// Run the timed problem of what was compiled whole, on a virtual GPU.
+    Prove {
+        /// The candidate.
+        compiled: Box<Compiled>,
+        /// Lane instructions that this may take.
+        limit: u64,
+    },
     /// Time the best once more, together.
     Final(Box<Finalists>),
 }

@@ -213,14 +213,7 @@ impl Bench {
     /// See [`LendError`].
     pub fn run(&self, task: usize, config: &Config, mut work: Work) -> Result<Judged, LendError> {
         let place = self.place(task)?;
-        for fill in work.fills_mut() {
-            let Fill::File(file) = fill else { continue };
-            let here = file.hash.as_ref().and_then(|hash| self.files.get(hash));
-            let here = here.ok_or_else(|| {
-                LendError::Here("the code names data that the run does not have".to_owned())
-            })?;
-            file.path = Arc::clone(here);
-        }
+        self.place_files(&mut work)?;
         let Some(prepared) = &self.device else {
             return Err(nothing("a device"));
         };
@@ -230,6 +223,44 @@ impl Bench {
             Device::Replay(_) | Device::Fleet(..) => return Err(nothing("a device for kernels")),
         };
         judged.map_err(blamed)
+    }
+
+    /// Runs the timed problem of compiled work whole, where that takes at most `limit` lane
+    /// instructions.
+    ///
+    /// # Errors
+    /// See [`LendError`].
+    pub fn prove(
+        &self,
+        task: usize,
+        config: &Config,
+        mut work: Work,
+        limit: u64,
+    ) -> Result<Judged, LendError> {
+        let place = self.place(task)?;
+        self.place_files(&mut work)?;
+        let candidate = work.candidate.clone();
+        match self.device.as_ref().map(|prepared| &prepared.device) {
+            Some(Device::Virtual(evaluator)) => {
+                evaluator.set_proof_limit(limit);
+                let proof = evaluator.proof(place, config, work).map_err(blamed)?;
+                Ok(Judged::without_device(candidate, proof))
+            }
+            _ => Err(nothing("a virtual GPU")),
+        }
+    }
+
+    /// Names the files of this machine that hold the data of the work's arguments.
+    fn place_files(&self, work: &mut Work) -> Result<(), LendError> {
+        for fill in work.fills_mut() {
+            let Fill::File(file) = fill else { continue };
+            let here = file.hash.as_ref().and_then(|hash| self.files.get(hash));
+            let here = here.ok_or_else(|| {
+                LendError::Here("the code names data that the run does not have".to_owned())
+            })?;
+            file.path = Arc::clone(here);
+        }
+        Ok(())
     }
 
     /// Whether the device's space has that configuration.

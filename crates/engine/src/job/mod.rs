@@ -11,6 +11,7 @@
 mod final_stage;
 mod cuda;
 mod jobs;
+mod prove_budget;
 mod knowing;
 mod lend;
 mod on_fleet;
@@ -31,12 +32,13 @@ use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
 use crate::knowledge::{KnowledgeError, Noted};
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
-    BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation,
+    BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, Proof,
     ReplayEvaluator, Report, format_duration,
 };
 use final_stage::FinalStage;
 pub use jobs::Jobs;
 pub use lend::{Bench, LaidOut, LendError, Lent};
+pub use prove_budget::{ProveBudget, ProveBudgetError};
 pub use request::Request;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -194,6 +196,7 @@ pub struct Prepared {
     /// The limits are the asker's own, not the default.
     limited: bool,
     strategy_given: bool,
+    prove_budget_given: bool,
     jobs: Option<Jobs>,
     /// Peers to compare with, by task.
     baselines: Vec<Option<Baseline>>,
@@ -308,8 +311,16 @@ impl Prepared {
             )));
         }
         self.plan.objectives = objectives;
-        if let Device::Cuda(evaluator) = &self.device {
-            evaluator.measure_energy(objectives.is_some_and(Objectives::measures_energy));
+        match &self.device {
+            Device::Cuda(evaluator) => {
+                evaluator.measure_energy(objectives.is_some_and(Objectives::measures_energy));
+            }
+            Device::Virtual(evaluator) if !self.prove_budget_given => {
+                if let Some(limit) = stored.settings["prove_budget"].as_u64() {
+                    evaluator.set_proof_limit(limit);
+                }
+            }
+            Device::Virtual(_) | Device::Replay(_) | Device::Fleet(..) => {}
         }
         self.plan.resume = Some(stored);
         Ok(())
@@ -334,6 +345,10 @@ impl Prepared {
             "jobs": self.jobs,
             "window": engine::WINDOW,
         });
+        if let Device::Virtual(evaluator) = &self.device {
+            let limit = evaluator.proof_limit().unwrap_or(0);
+            self.plan.start.settings["prove_budget"] = serde_json::json!(limit);
+        }
         if let Some(objectives) = self.plan.objectives {
             self.plan.start.settings["objective"] = serde_json::json!(objectives.to_string());
         }
@@ -381,6 +396,19 @@ impl Prepared {
             Device::Virtual(evaluator) => judge(&**evaluator, task, config),
             Device::Cuda(evaluator) => judge(&**evaluator, task, config),
             Device::Fleet(evaluator, _) => judge(&**evaluator, task, config),
+        }
+    }
+
+    /// Runs the timed problem of a configuration whole, outside of a run; nothing is stored.
+    ///
+    /// # Errors
+    /// The tuner itself failed, or the device is not a virtual one, which this process proves on.
+    pub fn prove(&self, task: usize, config: &Config) -> Result<Proof, JobError> {
+        match &self.device {
+            Device::Virtual(evaluator) => evaluator.make_proof(task, config).map_err(device_error),
+            Device::Replay(_) | Device::Cuda(_) | Device::Fleet(..) => {
+                Err(usage("only results of a virtual GPU are proven"))
+            }
         }
     }
 
@@ -459,11 +487,14 @@ fn judge<E: Evaluator>(evaluator: &E, task: usize, config: &Config) -> Result<Ju
     let judge = || match evaluator.prepare(task, config)? {
         Preparation::Judged(judged) => Ok(*judged),
         Preparation::Ready { work, .. } => {
-            let judged = evaluator.evaluate(task, config, work)?;
-            if !judged.put_off {
-                return Ok(judged);
+            let mut judged = evaluator.evaluate(task, config, work)?;
+            if judged.put_off {
+                judged = evaluator.prove(task, config, judged)?;
             }
-            evaluator.prove(task, config, judged)
+            if evaluator.proof_limit().is_some() && judged.lacks_proof() {
+                judged = evaluator.prove_whole(task, config, judged)?;
+            }
+            Ok(judged)
         }
     };
     judge().map_err(device_error)

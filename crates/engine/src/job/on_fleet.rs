@@ -141,6 +141,7 @@ fn kernels(
     };
     let jobs = request.jobs.map(|jobs| usize::from(jobs.get()));
     let evaluator = FleetEvaluator::new(fleet, assignment, tasks.collect(), jobs);
+    let evaluator = evaluator.with_proofs(request.proof_limit());
     let device = Device::Fleet(Arc::new(evaluator), files);
     let (tasks, stored) = (planned.tasks, planned.stored);
     assemble(request, (device, start), tasks, stored, planned.notes)

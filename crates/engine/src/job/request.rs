@@ -1,6 +1,6 @@
 //! What is asked for, in the words of the command line, and what they mean.
 
-use super::{JobError, Jobs, usage};
+use super::{JobError, Jobs, ProveBudget, usage};
 use crate::{Limits, parse_budget, parse_share};
 use serde::{Deserialize, Serialize};
 use tuner_core::objective::Objectives;
@@ -69,6 +69,11 @@ pub struct Request<P = String> {
     /// The search knows nothing beforehand.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_knowledge: bool,
+    /// Lane instructions that running a finalist whole on a virtual GPU may take, such as 3e10 (the
+    /// default); 0: finalists are not proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u64>)]
+    pub prove_budget: Option<ProveBudget>,
 }
 
 fn auto<P: From<&'static str>>() -> P {
@@ -96,6 +101,7 @@ impl Default for Request {
             no_baseline: false,
             knowledge: Vec::new(),
             no_knowledge: false,
+            prove_budget: None,
         }
     }
 }
@@ -233,6 +239,11 @@ impl Request {
             )));
         }
         Ok(())
+    }
+
+    /// Lane instructions that a proof may take; 0: no proofs.
+    pub(crate) fn proof_limit(&self) -> u64 {
+        self.prove_budget.unwrap_or_default().get()
     }
 
     /// Candidates prepared at once.

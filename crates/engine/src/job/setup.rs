@@ -102,6 +102,7 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
     let worker = host::Settings::for_device(&facts.name).map_err(anyhow::Error::from)?;
     let start = device_start(&facts, &DeviceSelector::Vgpu(name.to_owned()));
     let evaluator = VirtualEvaluator::new(facts, Arc::new(compiler), planned.builders, &worker);
+    evaluator.set_proof_limit(request.proof_limit());
     let device = Device::Virtual(Arc::new(evaluator));
     let (tasks, stored) = (planned.tasks, planned.stored);
     assemble(request, (device, start), tasks, stored, planned.notes)
@@ -325,6 +326,7 @@ pub(super) fn assemble(
         plan,
         limited: limits != crate::Limits::default(),
         strategy_given: request.strategy.is_some(),
+        prove_budget_given: request.prove_budget.is_some(),
         jobs: request.jobs,
         baselines: Vec::new(),
         knowledge: (!request.no_knowledge)

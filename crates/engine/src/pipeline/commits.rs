@@ -100,6 +100,7 @@ impl<E: Evaluator> Driver<'_, E> {
             detail: in_a_line(&trial.judgement),
             time_us: time.map(|time| time.p50.get()),
             timing: time.map(|time| time.kind),
+            compared: trial.judgement.compared,
             best_us: None,
             new_best: false,
             origin: trial.origin.clone(),

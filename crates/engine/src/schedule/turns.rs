@@ -1,8 +1,8 @@
 //! Whose turn it is: on the device, in being proved, in being told to the search.
 
-use super::{Finished, Flight, Schedule, State, TaskState};
-use crate::evaluator::{CONTENDER, Judged, Order};
-use crate::lanes::{Job, Ticket};
+use super::{Finished, Flight, Schedule, State};
+use crate::evaluator::Order;
+use crate::lanes::{Proof, Ticket};
 
 impl<W> Schedule<W> {
     /// The prepared candidate whose turn on the device it is.
@@ -78,10 +78,10 @@ impl<W> Schedule<W> {
         self.launched += 1;
     }
 
-    /// A candidate that may win and of which something was put off: nothing is told of it before that
-    /// is judged. With a fixed order the one whose turn it is, so that the best that it is compared
-    /// with is the same on every machine.
-    pub(in super::super) fn next_to_prove(&mut self) -> Option<(Job, Box<Judged>)> {
+    /// A candidate that may win and of which something was put off, or that is about to be the best
+    /// and was not run whole: nothing is told of it before that is judged. With a fixed order the one
+    /// whose turn it is, so that the best that it is compared with is the same on every machine.
+    pub(in super::super) fn next_to_prove(&mut self) -> Option<Proof> {
         let turn = match self.order {
             Order::Fixed => Some(self.fixed_turn()?),
             Order::Arrival => None,
@@ -89,13 +89,26 @@ impl<W> Schedule<W> {
         let tasks = &self.tasks;
         // With a second objective a slow one may be on the front.
         let all = self.objectives.is_some();
+        let proves = self.proves && !self.stopped;
         let flight = self.flights.iter_mut().find(|flight| {
+            let task = &tasks[flight.task];
             turn.is_none_or(|ticket| flight.ticket == ticket)
                 && matches!(&flight.state, State::Judged(Finished::New(judged))
-                    if judged.put_off && (all || tasks[flight.task].may_win(judged)))
+                    if judged.put_off && (all || task.may_win(judged))
+                        || proves && task.needs_proof(judged))
         })?;
         match std::mem::replace(&mut flight.state, State::Proving) {
-            State::Judged(Finished::New(judged)) => Some((flight.job(), judged)),
+            State::Judged(Finished::New(judged)) => {
+                let whole = !judged.put_off;
+                if whole {
+                    flight.state = State::ProvingWhole(judged.clone());
+                }
+                Some(Proof {
+                    job: flight.job(),
+                    judged,
+                    whole,
+                })
+            }
             other => {
                 flight.state = other;
                 None
@@ -126,14 +139,5 @@ impl<W> Schedule<W> {
             State::Judged(finished) => Some((flight, finished)),
             _ => None,
         }
-    }
-}
-
-impl TaskState {
-    /// Whether a time is near enough to the best, or there is none yet.
-    fn may_win(&self, judged: &Judged) -> bool {
-        let time = judged.time().map(|time| time.p50.get());
-        let near = |(time, best): (f64, f64)| time <= CONTENDER * best;
-        time.zip(self.best_us).is_none_or(near)
     }
 }

@@ -354,12 +354,12 @@ pub(crate) fn siblings_key(run: &str) -> String {
 }
 
 /// Whether an order's answer waits for a commit. What was compiled is kept as an object, and code that
-/// was compiled again is rare enough to be judged again.
+/// was compiled again is rare enough to be judged again, as proofs are.
 pub(super) fn is_held(step: &Step) -> bool {
     match step {
         Step::Recorded => true,
         Step::Device(compiled) => compiled.again == 0,
-        Step::Compile { .. } | Step::Final(_) => false,
+        Step::Compile { .. } | Step::Prove { .. } | Step::Final(_) => false,
     }
 }
 
@@ -367,7 +367,7 @@ pub(super) fn is_held(step: &Step) -> bool {
 pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
     let kind = match answer {
         Answer::Compiled(_) => matches!(order.step, Step::Compile { .. }),
-        Answer::FalseObject(_) => matches!(order.step, Step::Device(_)),
+        Answer::FalseObject(_) => matches!(order.step, Step::Device(_) | Step::Prove { .. }),
         Answer::Final { .. } => matches!(order.step, Step::Final(_)),
         Answer::Judged(_) | Answer::NotJudged(_) | Answer::Unusable(_) => true,
     };

@@ -4,7 +4,7 @@ use super::*;
 fn nonsense_of_any_kind_is_an_error_with_a_sentence() {
     let pack = |value: serde_json::Value| rmp_serde::to_vec_named(&value).unwrap();
     let other = pack(serde_json::json!({"protocol": 7, "id": "x"}));
-    let half = pack(serde_json::json!({"protocol": 1}));
+    let half = pack(serde_json::json!({"protocol": PROTOCOL}));
     let list = pack(serde_json::json!([]));
     let cut = &other[..other.len() - 1];
     for (bytes, hint) in [

@@ -12,7 +12,7 @@ fn names_are_words_and_fleets_do_not_meet() {
     assert_eq!(queue.consumer(), "compile_sm_90a-nvrtc13_0");
     assert_eq!(
         a.order(&queue, "run", &ContentHash::from_stored("1>.*".to_owned())),
-        "tuner.a.v1.work.compile.sm_90a-nvrtc13_0.run.1___"
+        "tuner.a.v2.work.compile.sm_90a-nvrtc13_0.run.1___"
     );
     assert_eq!(
         class(DeviceKind::Cuda, "NVIDIA H200", "13.0"),

@@ -110,7 +110,7 @@ impl Worker {
     async fn carry_out(self: &Arc<Self>, message: &OrderMessage, order: &WorkOrder) -> Outcome {
         let used = match order.step {
             Step::Compile { .. } => Use::Compile,
-            Step::Recorded | Step::Device(_) | Step::Final(_) => Use::Device,
+            Step::Recorded | Step::Device(_) | Step::Prove { .. } | Step::Final(_) => Use::Device,
         };
         if let Step::Final(finalists) = &order.step
             && finalists.not.contains(&self.record().name)
@@ -122,6 +122,7 @@ impl Worker {
         let what = match order.step {
             Step::Compile { .. } => "compiles",
             Step::Recorded | Step::Device(_) => "judges",
+            Step::Prove { .. } => "proves",
             Step::Final(_) => "times the best with",
         };
         let note = format!("{what} {} of {}", order.candidate.short(), message.run);
@@ -136,9 +137,12 @@ impl Worker {
                 Step::Compile { again } => self.compile(bench, message, order, *again).await,
                 Step::Device(compiled) => match self.is_apart(&bench, message, order).await {
                     Ok(true) => return Outcome::Leaving,
-                    Ok(false) => self.judge(bench, order, compiled).await,
+                    Ok(false) => self.judge(bench, order, compiled, None).await,
                     Err(error) => Err(error),
                 },
+                Step::Prove { compiled, limit } => {
+                    self.judge(bench, order, compiled, Some(*limit)).await
+                }
                 Step::Final(finalists) => self.finale(bench, order, finalists).await,
             },
             Err(error) => Err(error),
@@ -201,12 +205,14 @@ impl Worker {
         Ok(Answer::Compiled(Box::new(compiled)))
     }
 
-    /// Fetches compiled work, compares it with its hash, and runs it.
+    /// Fetches compiled work, compares it with its hash, and runs it: to judge it, or to prove it with
+    /// at most `proof_limit` lane instructions.
     async fn judge(
         &self,
         bench: Arc<Bench>,
         order: &WorkOrder,
         compiled: &Compiled,
+        proof_limit: Option<u64>,
     ) -> Result<Answer, LendError> {
         let fetched = self.link.cubins.get(&compiled.object, WORK_BYTES_MAX).await;
         let packed = match fetched {
@@ -223,7 +229,11 @@ impl Worker {
             Err(why) => return Ok(self.false_object(&compiled.object, &why).await),
         };
         let (task, config) = (order.task, Config::new(order.choices.clone()));
-        let judged = blocking(move || bench.run(task, &config, work)).await?;
+        let judged = blocking(move || match proof_limit {
+            Some(limit) => bench.prove(task, &config, work, limit),
+            None => bench.run(task, &config, work),
+        })
+        .await?;
         Ok(Answer::Judged(Box::new(judged)))
     }
 

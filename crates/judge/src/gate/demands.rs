@@ -32,6 +32,9 @@ tuner_core::with_defaults! {
         /// Warp instructions that one block of the reference may execute at least: it runs once for
         /// all candidates, and one block may compute a whole row.
         pub reference_block_limit: u64 = 1 << 25,
+        /// Lane instructions that a whole run for a proof may take, of the candidate and of its
+        /// reference each; `None`: this is no proof.
+        pub proof_limit: Option<u64> = None,
     }
 }
 
@@ -57,6 +60,35 @@ impl Demands {
         }
     }
 
+    /// Demands of a proof: the problem is run whole once where that takes at most `limit` lane
+    /// instructions, and every output is compared at a million
+    /// elements or all of them.
+    #[must_use]
+    pub fn proof(seeds: &[u64], limit: u64) -> Self {
+        let plain = Self::of(Level::First, seeds, 0);
+        Self {
+            whole_limit: limit,
+            uncomparable_limit: limit,
+            // One block may hold the work of the whole problem.
+            block_limit: plain.block_limit.max(limit / WARP_LANES),
+            proof_limit: Some(limit),
+            ..plain
+        }
+    }
+
+    /// Lane instructions up to which a reference kernel is run whole.
+    pub(super) fn reference_limit(&self, sampled: bool) -> u64 {
+        let factor = if sampled { 1 } else { REFERENCE_LIMIT_FACTOR };
+        let usual = self.whole_limit.saturating_mul(factor);
+        self.proof_limit.unwrap_or(usual)
+    }
+
+    /// Lane instructions that the blocks of a reference kernel may take that is not run whole.
+    pub(super) fn reference_sample_limit(&self) -> u64 {
+        let usual = self.sample_limit.saturating_mul(2);
+        self.proof_limit.unwrap_or(usual)
+    }
+
     /// Whether a problem is small enough to be run whole without looking at the cost of a block:
     /// few threads with little data and little to compute.
     pub(super) fn surely_whole(&self, plan: &Plan) -> bool {
@@ -70,6 +102,13 @@ impl Demands {
         data && work && threads.fold(0, u64::saturating_add) <= self.whole_limit >> 12
     }
 }
+
+/// Where a candidate ran whole, so does its reference up to this multiple of its limit: it does so
+/// once for all of them.
+const REFERENCE_LIMIT_FACTOR: u64 = 3;
+
+/// Lanes of a warp.
+const WARP_LANES: u64 = 32;
 
 /// Elements of all arguments up to which a few threads cannot have much to do.
 const SMALL_ELEMENTS: u64 = 1 << 16;

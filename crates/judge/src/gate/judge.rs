@@ -4,6 +4,7 @@ use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
 use super::naive::{POISON_RUN, first_poisoned, without_padding};
 use super::oracle::Oracle;
+use super::proof;
 use super::ranges::{changed, outside};
 use super::rounding::{RoundedRuns, output_of};
 use super::sampling::{HARD_WORK_MAX, affordable, compared_max, thin, work_max};
@@ -301,14 +302,17 @@ impl Gate<'_> {
             };
             return Ok((oracle, rule, parts));
         }
-        let work = self.work(oracle.as_ref());
-        let thinned = thin(written, compared_max(work), tile);
-        let parts = affordable(&thinned, tile, work, data.seed);
         let rule = match (&self.plan.reference, self.given()) {
             (PlanReference::Kernel { .. }, _) => Rule::Elements(None),
             (_, None) => Rule::Tiles,
             (_, given) => Rule::Elements(given),
         };
+        if let (Some(_), [all]) = (self.demands.proof_limit, written) {
+            return Ok((oracle, rule, proof::compared_pieces(all, tile, data.seed)));
+        }
+        let work = self.work(oracle.as_ref());
+        let thinned = thin(written, compared_max(work), tile);
+        let parts = affordable(&thinned, tile, work, data.seed);
         Ok((oracle, rule, parts))
     }
 

@@ -20,6 +20,7 @@ mod on_device;
 pub mod oracle;
 mod pattern;
 mod points;
+mod proof;
 mod ranges;
 mod recheck;
 pub mod references;

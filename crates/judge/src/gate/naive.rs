@@ -11,15 +11,12 @@ use super::verify::{Gate, Pass, Stop};
 use super::wanted::Rule;
 use super::writers::PointWriters;
 use crate::session::{Blocks, Order, Run, RunReport, Slot};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
-
-/// Where a candidate ran whole, so does its reference up to so many times its limit: it does so
-/// once for all of them.
-const REFERENCE_LIMIT_FACTOR: u64 = 3;
 
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
 const PROVEN_ELEMENTS: u64 = 2048;
@@ -118,12 +115,7 @@ impl Gate<'_> {
         let whole = naive
             .cost
             .map(|cost| cost.saturating_mul(kernel.launch.blocks()));
-        let factor = if pass.sampled {
-            1
-        } else {
-            REFERENCE_LIMIT_FACTOR
-        };
-        let limit = self.demands.whole_limit.saturating_mul(factor);
+        let limit = self.demands.reference_limit(pass.sampled);
         if whole.is_some_and(|whole| whole <= limit) {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
@@ -131,7 +123,7 @@ impl Gate<'_> {
             self.references.keep_part(&self.keyed, data, naive);
             return Ok(None);
         };
-        let most = (2 * self.demands.sample_limit / cost.max(1)).max(1);
+        let most = (self.demands.reference_sample_limit() / cost.max(1)).max(1);
         let mut naive = naive;
         let blocks = match naive.tilings.get(number).copied().flatten() {
             Some(tiling) => {
@@ -142,9 +134,8 @@ impl Gate<'_> {
                 blocks
             }
             None => {
-                if !naive.writers.contains_key(&number) {
-                    let found = self.trace_reference(data, &kernel, number)?;
-                    naive.writers.insert(number, found);
+                if let Entry::Vacant(unknown) = naive.writers.entry(number) {
+                    unknown.insert(self.trace_reference(data, &kernel, number)?);
                 }
                 naive.writing(number, written, most)
             }

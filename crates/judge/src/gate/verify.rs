@@ -200,6 +200,7 @@ impl Gate<'_> {
             hazards: self.hazards.clone(),
             warnings: self.warnings.clone(),
             max_error: self.comparison.as_ref().map(|c| c.max_error),
+            compared: None,
         })
     }
 

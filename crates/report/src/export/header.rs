@@ -327,6 +327,9 @@ impl<'e> Plan<'e> {
                 row.time_us_p90,
                 counted(row.samples, "sample"),
             );
+            if let Some(compared) = row.compared {
+                let _ = writeln!(text, " *     compared {compared}: {}", compared.describe());
+            }
             let or_none = |value: Option<&str>| CComment::new(value.unwrap_or("none"));
             let dirty = if row.dirty == Some(true) {
                 " (dirty)"

@@ -75,6 +75,7 @@ fn provenance(entry: &Entry) -> Json {
         "version": env!("CARGO_PKG_VERSION"),
         "problem": entry.best.problem,
         "timing": entry.best.timing,
+        "compared": entry.best.compared,
         "driver": entry.driver,
         "commit": entry.best.commit,
         "dirty": entry.best.dirty,

@@ -57,6 +57,7 @@ fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
             "detail": trial.judgement.detail,
             "config": object(&trial.config),
             "max_error": trial.judgement.max_error,
+            "compared": trial.judgement.compared,
             "judged_at": candidate.judged_at,
         },
         "runtime": stats.as_ref().map_or(json!(-1.0), |stats| stats["mean"].clone()),

@@ -36,6 +36,7 @@ pub fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
                 "git": row.commit.as_deref().unwrap_or(""),
                 "problem": row.problem,
                 "timing": row.timing,
+                "compared": row.compared,
             },
         });
         text.push_str(&format!("{line}\n"));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use tuner_core::entry::Entry;
 use tuner_core::escape;
-use tuner_core::record::{ConfigValues, TimingKind, config_as_object};
+use tuner_core::record::{Compared, ConfigValues, TimingKind, config_as_object};
 use tuner_space::{Diagnostic, Diagnostics};
 
 /// One shipped configuration.
@@ -27,6 +27,10 @@ pub struct Shipped {
     /// How that time came to be; `None` in headers of earlier versions.
     #[serde(default)]
     pub timing: Option<TimingKind>,
+    /// How its results were compared when it was shipped; `None` in older files and for recorded
+    /// results.
+    #[serde(default)]
+    pub compared: Option<Compared>,
 }
 
 /// Reads a header or a record, told apart by their first character; `path` names it in messages.
@@ -79,6 +83,7 @@ pub(super) fn as_comment(entry: &Entry) -> String {
         "config": super::object(&entry.best.config),
         "time_us_p50": entry.best.time_us_p50,
         "timing": entry.best.timing,
+        "compared": entry.best.compared,
     });
     let json = escape::json(&json.to_string()).replace('*', "\\u002a");
     format!("{MARK}{json} */\n")

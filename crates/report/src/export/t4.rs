@@ -25,6 +25,7 @@ pub fn t4(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportError> 
             "device_name": entry.best.device,
             "problem": entry.best.problem,
             "timing": entry.best.timing,
+            "compared": entry.best.compared,
             "tuner_version": env!("CARGO_PKG_VERSION"),
         },
     });

@@ -93,7 +93,7 @@ function taskSection(run, task, wide) {
     '&device=' + encodeURIComponent(run.device);
   return h('section', { class: 'card' },
     h('h3', null, task.kernel + ' ', h('span', { class: 'dim' }, task.problem)),
-    h('p', { class: 'note mono' }, timed(task.best_us, task.timing),
+    h('p', { class: 'note mono' }, timed(task.best_us, task.timing), task.best_compared ? ' (compared: ' + comparedText(task.best_compared) + ')' : '',
       task.default_us ? ', default ' + timed(task.default_us, task.timing) + ' (' + ratio(task.default_us, task.best_us) + ')' : '',
       ', ' + count(task.evals) + ' judged', task.valid ? ' of ' + count(task.valid) : ''),
     curveChart(task, wide ? { width: 820, height: 260 } : {}),
@@ -248,6 +248,11 @@ function groupBy(rows) {
   return groups;
 }
 
+/** How results were compared at the timed size; null for recorded ones. */
+function comparedText(compared) {
+  return compared ? compared.replace('_', ' ') : null;
+}
+
 /** Columns of the leaderboard: name, class, cell; those that say nothing in any row are left out. */
 function boardColumns(rows, fixed) {
   const tied = rows.filter((row) => row.tied_with_best).length > 1;
@@ -259,6 +264,7 @@ function boardColumns(rows, fixed) {
     ['95 % interval', 'num wide', (row) => row.ci95_us && several(row, digits(row.ci95_us[0]) + ' .. ' + digits(row.ci95_us[1]))],
     ['× default', 'num', (row) => row.speedup_vs_default?.toFixed(2)],
     ['× baseline', 'num', (row) => row.speedup_vs_baseline?.toFixed(2)],
+    ['compared', '', (row) => comparedText(row.compared)],
     ['regs', 'num wide', (row) => row.registers],
     ['spill', 'num wide', (row) => row.spill_bytes],
     ['shared', 'num wide', (row) => row.shared_bytes === null ? null : bytes(row.shared_bytes)],
@@ -300,7 +306,7 @@ function attemptSection(attempt) {
       [measured.kind === 'predicted' ? 'interval of the model' : '95 % interval',
         measured.ci95[0] < measured.ci95[1] ? digits(measured.ci95[0]) + ' .. ' + digits(measured.ci95[1]) + ' µs' : null],
       ['samples', measured.samples.length], ['time', measured.kind + (measured.reused ? ', reused' : '')], ['protocol', measured.protocol],
-      ['error / tolerance', attempt.max_error === null ? null : attempt.max_error.toPrecision(3)], ['found by', attempt.origin],
+      ['error / tolerance', attempt.max_error === null ? null : attempt.max_error.toPrecision(3)], ['compared', comparedText(attempt.compared)], ['found by', attempt.origin],
       ['result', attempt.sequence + 1], ['commit', attempt.commit ? attempt.commit.slice(0, 12) + (attempt.dirty ? ' (dirty)' : '') : null],
       ['driver', attempt.driver], ['judged', when(attempt.judged_at)]])
       : facts([['found by', attempt.origin], ['result', attempt.sequence + 1], ['judged', when(attempt.judged_at)]]),

@@ -25,6 +25,7 @@ fn trial(number: u64, us: Option<f64>) -> Event {
         detail: String::new(),
         time_us: us,
         timing: None,
+        compared: None,
         best_us: us,
         new_best: us.is_some(),
         origin: "default".to_owned(),

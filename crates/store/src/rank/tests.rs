@@ -4,6 +4,7 @@ fn check(times: &[(f64, f64, f64)], expected: &[(u32, bool)]) {
     let times: Vec<Timed> = times
         .iter()
         .map(|(p50, low, high)| Timed {
+            class: 0,
             p50: *p50,
             low: *low,
             high: *high,
@@ -61,6 +62,7 @@ fn times_of_different_runs_are_compared_by_their_ratio_to_the_same_reference() {
     let run = |unit: f64, ratio: f64, reference: &str| {
         let ends = [0.998, 1.002].map(|end| ratio * end);
         Timed {
+            class: 0,
             p50: ratio * unit,
             low: ends[0] * unit,
             high: ends[1] * unit,

@@ -7,14 +7,14 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 use sqlx::types::{Json, Text};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Compilation, Measurement, TrialRecord};
+use tuner_core::record::{Compared, Compilation, Measurement, TrialRecord};
 use tuner_core::units::{ContentHash, Micros};
 
 /// Columns that [`trial_from_row`] reads, with the joins they need. The times are those of the view
 /// `times`, written out: SQLite makes all rows of a view that stands behind LEFT JOIN and is a join.
 pub(crate) const TRIAL_COLUMNS: &str =
-    "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.charged_us,
-        v.origin, v.judged_at, c.hash, c.config, k.template_hash, x.cubin_hash, x.nvrtc_version,
+    "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.compared,
+        v.charged_us, v.origin, v.judged_at, c.hash, c.config, k.template_hash, x.cubin_hash, x.nvrtc_version,
         x.arch, x.registers, x.spill_bytes, x.stack_bytes, x.shared_bytes, x.compile_us,
         x.ptx_bytes, x.sass_bytes, m.kind, m.reused,
         coalesce(f.p50_us, m.p50_us) AS p50_us, coalesce(f.p90_us, m.p90_us) AS p90_us,
@@ -56,6 +56,7 @@ pub(crate) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecor
             warnings: Vec::new(),
             detail: unpacked(row.try_get("detail")?, row.try_get("long_detail")?),
             max_error: row.try_get("max_error")?,
+            compared: compared_from_row(row)?,
         },
         compilation: compilation_from_row(row)?,
         measurement: measurement_from_row(row)?,
@@ -64,6 +65,12 @@ pub(crate) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecor
         counters: counters.map(|counters| counters.0),
     };
     Ok((sequence, trial))
+}
+
+/// How the results of the row's candidate were compared.
+pub(crate) fn compared_from_row(row: &SqliteRow) -> Result<Option<Compared>, sqlx::Error> {
+    let compared: Option<Text<Compared>> = row.try_get("compared")?;
+    Ok(compared.map(|compared| compared.0))
 }
 
 fn compilation_from_row(row: &SqliteRow) -> Result<Option<Compilation>, sqlx::Error> {

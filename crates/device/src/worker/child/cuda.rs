@@ -213,7 +213,13 @@ impl OpenGpu {
         self.session.reset();
         Ok(match gated {
             Gated::Rejected(judgement) => (judgement, None),
-            Gated::Passed { worst, last, .. } => (Judgement::ok(worst), last),
+            Gated::Passed { passed, last } => {
+                let told = Judgement {
+                    compared: passed.compared,
+                    ..Judgement::ok(passed.max_error)
+                };
+                (told, last)
+            }
         })
     }
 

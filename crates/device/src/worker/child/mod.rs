@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io;
 use tuner_core::judgement::{HAZARDS_ONLY, Judgement};
 use tuner_core::plan::{Plan, PlanReference};
-use tuner_core::record::{Hazard, Verdict};
+use tuner_core::record::{Compared, Hazard, Verdict};
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
 use tuner_judge::gate::references::References;
@@ -85,11 +85,9 @@ pub enum Failure {
 enum Gated<'a> {
     /// One problem failed.
     Rejected(Judgement),
-    /// All passed: the largest error, what was not looked at, and the last problem with its proof.
+    /// All passed: the judgement, and the last problem with its proof.
     Passed {
-        worst: Option<f64>,
-        note: String,
-        warnings: Vec<Hazard>,
+        passed: Judgement,
         last: Option<(&'a Plan, Verified, Evidence)>,
     },
 }
@@ -111,9 +109,14 @@ fn gate<'a>(
     // Whether check problems, all of them run whole, passed.
     let mut checked_whole = !job.checks.is_empty();
     for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
-        begins(Step::Gate).map_err(Failure::Pipe)?;
-        if number == job.checks.len() && !covers(&compared, plan) {
-            demands.uncomparable_limit = UNVOUCHED_LIMIT;
+        let proof = job.proof_limit.filter(|_| number == job.checks.len());
+        begins(proof.map_or(Step::Gate, Step::Prove)).map_err(Failure::Pipe)?;
+        if number == job.checks.len() {
+            if let Some(limit) = proof {
+                demands = Demands::proof(&job.seeds, limit);
+            } else if !covers(&compared, plan) {
+                demands.uncomparable_limit = UNVOUCHED_LIMIT;
+            }
         }
         match verify(session, plan, &demands, references).map_err(Failure::Oracle)? {
             Ok((verified, evidence)) => {
@@ -159,13 +162,22 @@ fn gate<'a>(
             notes.push("they are judged by the check problems".to_owned());
         }
     }
-    let note = notes.join("; ");
-    Ok(Gated::Passed {
-        worst,
-        note,
+    let state = last.as_ref().map(|(plan, _, evidence)| {
+        if !covers(&evidence.compared, plan) {
+            Compared::SmallerProblems
+        } else if evidence.sampled {
+            Compared::Sampled
+        } else {
+            Compared::Whole
+        }
+    });
+    let passed = Judgement {
+        detail: notes.join("; "),
         warnings,
-        last,
-    })
+        compared: state,
+        ..Judgement::ok(worst)
+    };
+    Ok(Gated::Passed { passed, last })
 }
 
 /// Lane instructions up to which a problem whose sample cannot be compared is run whole, where no

@@ -63,7 +63,8 @@ pub fn judge(
     begins: &mut dyn FnMut(Step) -> io::Result<()>,
 ) -> Result<TimedJudgement, Failure> {
     begins(Step::Load).map_err(Failure::Pipe)?;
-    let (passed, worst, last) = match gate(session, references, job, begins)? {
+    session.allow_proof(job.proof_limit);
+    let (passed, last) = match gate(session, references, job, begins)? {
         Gated::Rejected(judgement) => {
             let mut rejected = TimedJudgement::from(judgement);
             let plan = job.timed.as_ref().or(job.checks.last());
@@ -76,20 +77,13 @@ pub fn judge(
             }
             return Ok(rejected);
         }
-        Gated::Passed {
-            worst,
-            note,
-            warnings,
-            last,
-        } => {
-            let passed = Judgement {
-                detail: note,
-                warnings,
-                ..Judgement::ok(worst)
-            };
-            (passed, worst, last)
-        }
+        Gated::Passed { passed, last } => (passed, last),
     };
+    let worst = passed.max_error;
+    if job.proof_limit.is_some() {
+        session.reset();
+        return Ok(passed.into());
+    }
     if job.timed.is_some() {
         begins(Step::Time).map_err(Failure::Pipe)?;
     } else {

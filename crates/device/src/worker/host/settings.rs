@@ -1,7 +1,7 @@
 //! How a worker is started, how long its steps may take, and why it could not be used.
 
 use crate::gpu::stand_in;
-use crate::step::Step;
+use crate::step::{Step, proof_deadline};
 use std::path::PathBuf;
 use std::time::Duration;
 use tuner_core::plan::{Code, CodeFormat};
@@ -83,6 +83,7 @@ impl Settings {
             Step::Load => self.load,
             Step::Launch => self.launch,
             Step::Gate => self.gate,
+            Step::Prove(limit) => self.gate.saturating_add(proof_deadline(limit)),
             Step::Time => self.time,
         }
     }

@@ -1,0 +1,59 @@
+//! The state of a comparison with the reference: how much of the timed problem it covered.
+
+use super::named;
+
+named! {
+    /// How the results of a candidate that passed were compared with the reference at the size of
+    /// the timed problem. The order is that of strength.
+    pub enum Compared {
+        /// All blocks ran, and every output was compared.
+        Whole,
+        /// A sample of the blocks ran, and what it wrote to every output was compared.
+        Sampled,
+        /// Not compared at this size: smaller problems were compared.
+        SmallerProblems,
+        /// Stored by a version that did not note it.
+        Unknown,
+    }
+}
+
+impl Compared {
+    /// The rank class: times of class 0 rank before those of class 1, whatever they are.
+    #[must_use]
+    pub fn rank_class(self) -> u8 {
+        self.properties().rank_class
+    }
+
+    /// The state in words, for messages and exported files.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        self.properties().words
+    }
+
+    /// The one table of what follows from a state. The triggers of the migration
+    /// `compared` have the rank classes once more, in SQL (`classes_agree_with_sql` in the store).
+    fn properties(self) -> Properties {
+        let (rank_class, words) = match self {
+            Self::Whole => (0, "all blocks ran, and every output was compared"),
+            Self::Sampled => (
+                0,
+                "a sample of the blocks ran, and what it wrote was compared",
+            ),
+            Self::SmallerProblems => (1, "only results of smaller problems were compared"),
+            Self::Unknown => (1, "stored by a version that did not note it"),
+        };
+        Properties { rank_class, words }
+    }
+}
+
+/// What follows from a state.
+struct Properties {
+    rank_class: u8,
+    words: &'static str,
+}
+
+/// The rank class of a stored time. Recorded times have no state and rank among themselves.
+#[must_use]
+pub fn rank_class(compared: Option<Compared>) -> u8 {
+    compared.map_or(0, Compared::rank_class)
+}

@@ -1,0 +1,201 @@
+//! What a run announces as best was run whole on the timed problem, and so is what leaves the database.
+
+use crate::program::{Ended, folder, run};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A problem of 300 million lane instructions, which is judged by a sample of its blocks. `WAY=1` is
+/// faster, and one of its 4096 blocks, which the sample leaves out, writes something else.
+pub(crate) const SPACE: &str = r#"version: 1
+kernel: one_block
+source: kernel.cu
+problems: { large: { N: 1048576 } }
+check_problems: { odd: { N: 1001 } }
+parameters:
+  WAY: { values: [0, 1], default: 0, doc: way }
+arguments:
+  - { name: x, type: f32, role: input, shape: [N], fill: { normal: { mean: 0, std: 1 } } }
+  - { name: y, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: k, grid: ["ceil_div(N, 256)", 1, 1], block: [256, 1, 1] }
+reference: { source: ref.cu, entry: ref, grid: ["ceil_div(N, 256)", 1, 1], block: [256, 1, 1] }
+"#;
+
+pub(crate) const KERNEL: &str = r#"
+extern "C" __global__ void k(const float* x, float* y) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i >= N) return;
+  float v = x[i];
+  for (int r = 0; r < (WAY ? 300 : 400); ++r) v = __fmaf_rn(v, 1.0f, 0.0f);
+  y[i] = WAY && blockIdx.x == 1237 ? 0.5f : v * 2.0f;
+}
+"#;
+
+pub(crate) const REFERENCE: &str = r#"
+extern "C" __global__ void ref(const float* x, float* y) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N) y[i] = x[i] * 2.0f;
+}
+"#;
+
+fn project() -> TempDir {
+    folder(&[
+        ("space.yaml", SPACE),
+        ("kernel.cu", KERNEL),
+        ("ref.cu", REFERENCE),
+    ])
+}
+
+/// A run of both configurations.
+fn both(folder: &Path, options: &str) -> Ended {
+    let line = format!(
+        "run space.yaml --device vgpu:l4 --evals 2 --strategy exhaustive --db t.db{options}"
+    );
+    let ended = run(folder, &line);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    ended
+}
+
+/// `WAY` and state of what ranks.
+fn ranked(folder: &Path) -> Vec<(i64, String)> {
+    let rows = run(folder, "leaderboard --db t.db --format json").rows();
+    let row = |row: &serde_json::Value| {
+        let compared = row["compared"].as_str().unwrap_or("null").to_owned();
+        (row["config"]["WAY"].as_i64().unwrap(), compared)
+    };
+    rows.iter().map(row).collect()
+}
+
+fn state(way: i64, compared: &str) -> (i64, String) {
+    (way, compared.to_owned())
+}
+
+#[test]
+fn a_candidate_is_run_whole_before_it_is_announced_as_best() {
+    let folder = project();
+    let ended = both(folder.path(), "");
+    assert!(ended.stdout.contains("compared whole"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("incorrect 1"), "{}", ended.stdout);
+    assert_eq!(ranked(folder.path()), [state(0, "whole")]);
+}
+
+#[test]
+fn without_a_budget_for_proofs_rows_stay_sampled_and_an_export_proves_them() {
+    let folder = project();
+    let folder = folder.path();
+    let ended = both(folder, " --prove-budget 0");
+    assert!(
+        ended.stdout.contains("compared sampled"),
+        "{}",
+        ended.stdout
+    );
+    let sampled = [state(1, "sampled"), state(0, "sampled")];
+    assert_eq!(ranked(folder), sampled);
+    let export = "export one_block --allow-predicted --db t.db";
+    // A budget that is too small leaves everything as it is, and says so.
+    let early = run(folder, &format!("{export} --prove-budget 1e6"));
+    early.says(0, &["not proven"]);
+    assert!(
+        early.stdout.contains("compared sampled"),
+        "{}",
+        early.stdout
+    );
+    assert_eq!(ranked(folder), sampled);
+    // The best is wrong, and the next one is right.
+    let proven = run(folder, export);
+    proven.says(
+        0,
+        &["the best is wrong, its time is withdrawn", "incorrect"],
+    );
+    assert!(
+        proven.stdout.contains("compared whole"),
+        "{}",
+        proven.stdout
+    );
+    assert_eq!(ranked(folder), [state(0, "whole")]);
+    let gate = run(
+        folder,
+        "gate space.yaml --device vgpu:l4 --db t.db --config WAY=1 --format json",
+    );
+    assert_eq!(gate.code, 4, "{}", gate.stdout);
+    let gate = run(
+        folder,
+        "gate space.yaml --device vgpu:l4 --db t.db --config WAY=0 --format json",
+    );
+    assert_eq!(gate.code, 0, "{}", gate.stdout);
+    assert_eq!(gate.json()["problems"][0]["compared"], "whole");
+}
+
+/// A kernel of two launches: what a sample of the blocks writes cannot be compared.
+#[test]
+fn what_was_compared_on_smaller_problems_leaves_only_on_request_or_once_it_is_proven() {
+    let folder = project();
+    let folder = folder.path();
+    let launch = r#"  - { entry: k, grid"#;
+    let first =
+        r#"  - { entry: clear, args: [y], grid: ["ceil_div(N, 256)", 1, 1], block: [256, 1, 1] }"#;
+    let space = SPACE.replace(launch, &format!("{first}\n{launch}"));
+    std::fs::write(folder.join("space.yaml"), space).unwrap();
+    let clear = r#"
+extern "C" __global__ void clear(float* y) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N) y[i] = 0.0f;
+}
+"#;
+    std::fs::write(folder.join("kernel.cu"), format!("{KERNEL}{clear}")).unwrap();
+    let line = "run space.yaml --device vgpu:l4 --evals 1 --db t.db --prove-budget 0";
+    run(folder, line).says(0, &[]);
+    assert_eq!(ranked(folder), [state(0, "smaller_problems")]);
+    let check = run(
+        folder,
+        "check space.yaml --problem large --device vgpu:l4 --config WAY=0 --format json",
+    );
+    check.says(0, &[]);
+    assert_eq!(check.rows()[0]["compared"], "smaller_problems");
+    assert_eq!(check.rows()[0]["tolerance"], serde_json::Value::Null);
+    assert!(!check.stderr.contains("tolerance of"), "{}", check.stderr);
+    let export = "export one_block --allow-predicted --db t.db";
+    let refused = run(folder, &format!("{export} --prove-budget 0"));
+    refused.says(3, &["left out", "--allow-uncompared"]);
+    let line = format!("{export} --prove-budget 0 --allow-uncompared");
+    let allowed = run(folder, &line);
+    allowed.says(0, &[]);
+    assert!(
+        allowed.stdout.contains("compared smaller_problems"),
+        "{}",
+        allowed.stdout
+    );
+    run(folder, export).says(0, &[]);
+    assert_eq!(ranked(folder), [state(0, "whole")]);
+}
+
+#[test]
+fn a_budget_that_is_no_number_is_refused_with_the_fix() {
+    let folder = project();
+    for text in ["-1", "1.5", "many", "1e99", ""] {
+        let line =
+            format!("run space.yaml --device vgpu:l4 --evals 1 --db t.db --prove-budget={text}");
+        let ended = run(folder.path(), &line);
+        ended.says_of(&text, 2, &["a number of lane instructions", "3e10"]);
+    }
+}
+
+#[test]
+fn a_reference_that_fails_on_the_whole_problem_only_leaves_the_row_sampled() {
+    let folder = project();
+    let folder = folder.path();
+    // As long as the candidate, so that only some of its blocks run beside a sample.
+    let wrong = KERNEL
+        .replace("void k(", "void ref(")
+        .replace("i >= N", "i >= N || N > 2000 && blockIdx.x == 1237")
+        .replace("WAY", "0");
+    std::fs::write(folder.join("ref.cu"), wrong).unwrap();
+    let line = "run space.yaml --device vgpu:l4 --evals 1 --db t.db";
+    run(folder, line).says(0, &[]);
+    assert_eq!(ranked(folder), [state(0, "sampled")]);
+    let export = run(folder, "export one_block --allow-predicted --db t.db");
+    export.says(
+        0,
+        &["not proven: the reference fails on the whole timed problem"],
+    );
+}
