@@ -1,4 +1,4 @@
-//! How children end, and whose doing it was.
+//! The end of a child process and its cause.
 
 use crate::oom::OomKills;
 use crate::worker::EXIT_BAD_REQUEST;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-/// Signals that a process gets for what it does itself.
+/// Signals that a process raises by its own faults.
 const FAULTS: [Signal; 7] = [
     Signal::ILL,
     Signal::TRAP,
@@ -19,12 +19,12 @@ const FAULTS: [Signal; 7] = [
     Signal::SYS,
 ];
 
-/// The end of a child.
+/// The end of a child process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// Its exit status; `None` where the system no longer tells.
+    /// Exit status; `None` where the system no longer reports it.
     pub status: Option<ExitStatus>,
-    /// The end of its standard error.
+    /// The last bytes of standard error.
     pub said: String,
     out_of_memory: Option<&'static str>,
 }
@@ -41,8 +41,8 @@ impl Ending {
         }
     }
 
-    /// Whether the child was ended by something else than what it ran: by a signal from outside, by
-    /// the out-of-memory killer, or by a request that was damaged on its way.
+    /// Reports whether the cause is outside the code that the child ran: a signal of another
+    /// process, the out-of-memory killer, or a request damaged in transit.
     #[must_use]
     pub fn is_from_outside(&self) -> bool {
         let Some(status) = self.status else {
@@ -71,26 +71,26 @@ impl fmt::Display for Ending {
     }
 }
 
-/// Why a child gave no answer.
+/// Reason for a missing answer of a child.
 #[derive(Debug)]
 pub enum Failure {
-    /// Nothing came in time.
+    /// The deadline passed.
     Late,
-    /// It holds more memory than it may.
+    /// The resident memory exceeds the limit.
     OverMemory,
-    /// It is stopped (SIGSTOP, a debugger) and nobody lets it go on.
+    /// The child is stopped (SIGSTOP, a debugger) and does not continue.
     Stopped,
-    /// It ended.
+    /// The child ended.
     Ended(Ending),
-    /// It sent something that is no answer.
+    /// The child sent an invalid message.
     Nonsense(String),
-    /// This process cannot watch it.
+    /// This process cannot watch the child.
     Host(io::Error),
 }
 
 impl Failure {
-    /// Whether it says nothing of what the child was asked to do, so that another child should be
-    /// asked the same.
+    /// Reports whether the failure is independent of the request, so that a fresh child should get
+    /// the same request.
     #[must_use]
     pub fn is_from_outside(&self) -> bool {
         match self {
@@ -105,8 +105,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Late => f.write_str("it did not answer in time"),
-            Self::OverMemory => f.write_str("it needed more memory than it may"),
-            Self::Stopped => f.write_str("it was stopped by a signal (SIGSTOP) and did not go on"),
+            Self::OverMemory => f.write_str("it exceeded its memory limit"),
+            Self::Stopped => {
+                f.write_str("it was stopped by a signal (SIGSTOP) and did not continue")
+            }
             Self::Ended(ending) => write!(f, "it ended with {ending}"),
             Self::Nonsense(what) => write!(f, "it sent {what}"),
             Self::Host(error) => write!(f, "it cannot be watched: {error}"),

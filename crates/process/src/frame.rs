@@ -5,9 +5,9 @@
 //!        | bytes: a length u64 a part, then the parts
 //! ```
 //!
-//! Little endian. The number counts the frames of one direction, so that a frame that is lost or
-//! comes twice is noticed. The head has a checksum of its own, so that a length that was damaged is
-//! noticed and not waited for.
+//! Little endian. The number counts the frames of one direction and reveals lost and repeated
+//! frames. The head has a separate checksum: a damaged length is an error at once, not a frame that
+//! the reader waits for.
 
 use serde::{Serialize, de::DeserializeOwned};
 use std::io;
@@ -17,12 +17,12 @@ pub type Parts = Vec<Vec<u8>>;
 
 const MAGIC: &[u8; 4] = b"TNF1";
 const HEAD_BYTES: usize = 28;
-/// No frame is larger: a corrupt length must not make the reader allocate the machine's memory.
+/// Largest frame, bytes: a corrupt length must not make the reader allocate the machine's memory.
 const MAX_FRAME_BYTES: u64 = 1 << 30;
-/// No frame has more parts: a comparison of many candidates has two for each.
+/// Most parts of a frame: a comparison of many candidates has two for each.
 const MAX_PARTS: u32 = 4096;
 
-/// The frame of that number.
+/// Encodes the frame with this number.
 ///
 /// # Errors
 /// More or larger parts than a reader accepts.
@@ -58,7 +58,7 @@ pub fn encode(number: u32, parts: &[&[u8]]) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// The part of a frame before its lengths.
+/// The head of a frame: everything before the lengths of the parts.
 struct Head {
     number: u32,
     parts: u32,
@@ -67,6 +67,7 @@ struct Head {
 }
 
 impl Head {
+    /// Parses a head and verifies its checksum and limits.
     fn read(head: &[u8; HEAD_BYTES]) -> io::Result<Self> {
         let (words, _) = head.as_chunks();
         let [_, number, parts, low, high, body_sum, head_sum] = words else {
@@ -91,30 +92,30 @@ impl Head {
     }
 }
 
-/// Puts frames together from bytes as they come.
+/// Incremental decoder: builds frames from bytes in pieces of any size.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// Frames read so far.
+    /// Frames decoded so far; the number that the next one must have.
     count: u32,
 }
 
 impl Decoder {
-    /// Takes bytes in.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether the bytes end between frames.
+    /// Reports whether the bytes end between two frames.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// The next frame, once all of it is here.
+    /// Returns the next frame once it is complete.
     ///
     /// # Errors
-    /// The bytes are no frame, or not the next one. Nothing that follows can be trusted.
+    /// The bytes are not a frame, or not the next one. Later bytes cannot be trusted.
     pub fn take(&mut self) -> io::Result<Option<Parts>> {
         let different = |(seen, expected): (&u8, &u8)| seen != expected;
         if self.buffer.iter().zip(MAGIC).any(different) {
@@ -155,18 +156,18 @@ fn damaged() -> io::Error {
     invalid("a message that was damaged on its way".to_owned())
 }
 
-/// A message's first part.
+/// Encodes the first part of a message.
 ///
 /// # Errors
-/// The message has no JSON form.
+/// The message cannot be expressed as JSON.
 pub fn to_json<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     serde_json::to_vec(message).map_err(io::Error::from)
 }
 
-/// Reads a message's first part back.
+/// Decodes the first part of a message.
 ///
 /// # Errors
-/// There is none, or it is another message.
+/// The part is missing, or is not a `T`.
 pub fn from_json<T: DeserializeOwned>(parts: &[Vec<u8>]) -> io::Result<T> {
     let header = parts.first().map(Vec::as_slice).unwrap_or_default();
     serde_json::from_slice(header).map_err(io::Error::from)

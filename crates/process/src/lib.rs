@@ -1,13 +1,13 @@
-//! Child processes: started, spoken with, watched and ended in one way.
+//! Child processes: start, messages, supervision and end in one place.
 //!
 //! ```text
 //! tuner  ── Process: deadlines, memory, stops and ends, standard error ──┐ pipes
 //! worker ── Parent: requests in, replies out, dies with the tuner ───────┘ frames
 //! ```
 //!
-//! [`Process`] is a worker that answers requests, [`run()`] a command that runs to its end. Both move
-//! all pipes from the thread that waits, so that a full pipe, a silent child or one that is stopped
-//! costs a deadline and never a hang, and no thread is needed for a child.
+//! [`Process`] is a worker that answers requests; [`run()`] runs a command to its end. The waiting
+//! thread moves all pipes itself. A full pipe, a silent child or a stopped one therefore costs a
+//! deadline and never hangs, and a child needs no thread.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod ending;

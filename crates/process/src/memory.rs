@@ -1,8 +1,8 @@
-//! Memory that a process may still take.
+//! Memory that a process may still allocate.
 
 use std::path::Path;
 
-/// Bytes of memory that this machine and this process's control group have left; `None` where
+/// Returns the bytes that this machine and this process's control group have left; `None` where
 /// neither can be read.
 #[must_use]
 pub fn free_memory() -> Option<u64> {
@@ -17,7 +17,7 @@ fn free_in(root: &Path) -> Option<u64> {
         let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
         kib.checked_mul(1024)
     });
-    // In a container the mount is the group's own. Without a limit the file says `max`.
+    // In a container the mount is the group's own; without a limit the file contains `max`.
     let group = ["sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"].map(number);
     let group = match group {
         [Some(most), Some(used)] => Some(most.saturating_sub(used)),

@@ -1,18 +1,18 @@
-//! Whether the kernel's out-of-memory killer was at work, as its counters say.
+//! Counters of the kernel's out-of-memory killer.
 
 use std::path::Path;
 
-/// How many processes it has ended, by each counter that can be read here.
+/// Processes that the out-of-memory killer has ended, by each counter that is readable here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OomKills {
-    /// In this process's control group.
+    /// Count for this process's control group.
     cgroup: Option<u64>,
-    /// On the whole machine.
+    /// Count for the whole machine.
     machine: Option<u64>,
 }
 
 impl OomKills {
-    /// The counters now.
+    /// Reads the counters.
     pub(crate) fn read() -> Self {
         Self::read_in(Path::new("/"))
     }
@@ -20,13 +20,12 @@ impl OomKills {
     fn read_in(root: &Path) -> Self {
         let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
         Self {
-            cgroup: groups.lines().find_map(|line| of_group(root, line)),
-            machine: counter(&root.join("proc/vmstat")),
+            cgroup: groups.lines().find_map(|line| read_group(root, line)),
+            machine: read_counter(&root.join("proc/vmstat")),
         }
     }
 
-    /// What a process that was ended by SIGKILL since then most likely died of, if these counters
-    /// know.
+    /// Returns the likely cause of a SIGKILL since `before`; `None` where no counter grew.
     pub(crate) fn cause_since(&self, before: &Self) -> Option<&'static str> {
         let grew = |now: Option<u64>, then: Option<u64>| now > then && then.is_some();
         if grew(self.cgroup, before.cgroup) {
@@ -44,8 +43,9 @@ impl OomKills {
     }
 }
 
-/// The counter of a line of `/proc/self/cgroup`: `0::/path` (version 2) or `N:memory:/path` (1).
-fn of_group(root: &Path, line: &str) -> Option<u64> {
+/// Reads the counter for a line of `/proc/self/cgroup`: `0::/path` (version 2) or `N:memory:/path`
+/// (version 1).
+fn read_group(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
     let (mount, file) = if controllers.is_empty() {
@@ -55,13 +55,13 @@ fn of_group(root: &Path, line: &str) -> Option<u64> {
     } else {
         return None;
     };
-    // In a container the path may be the host's, and the group is the mount's root.
+    // In a container the path may be the host's; the group is then the root of the mount.
     let mount = root.join(mount);
-    counter(&mount.join(path).join(file)).or_else(|| counter(&mount.join(file)))
+    read_counter(&mount.join(path).join(file)).or_else(|| read_counter(&mount.join(file)))
 }
 
-/// The value of the line `oom_kill N`.
-fn counter(file: &Path) -> Option<u64> {
+/// Reads the value of the line `oom_kill N`.
+fn read_counter(file: &Path) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let value = text
         .lines()

@@ -1,4 +1,4 @@
-//! A child with its pipes, which are all moved by the thread that waits for it.
+//! A child and its pipes, all moved by the thread that waits for the child.
 
 use crate::ending::Ending;
 use crate::oom::OomKills;
@@ -13,33 +13,33 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of standard error that are kept of a child.
+/// Most bytes of a child's standard error that are kept.
 const MAX_SAID_BYTES: usize = 8 << 10;
-/// Lines of it that are shown.
+/// Most lines of standard error that are shown.
 const MAX_SAID_LINES: usize = 20;
-/// Bytes moved before deadlines are looked at again.
+/// Most bytes that are moved before deadlines are checked again.
 const PIECE_BYTES: usize = 64 << 10;
-/// How long the end of a killed child is waited for. One that hangs in a driver's call ends later.
+/// Longest wait for the end of a killed child. A child that hangs in a driver call ends later.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Variable with the daemon's token, which is no business of a child: what it runs may read its
 /// environment.
 const TOKEN_VARIABLE: &str = "TUNER_TOKEN";
 
-/// What to start.
+/// Command line, environment and folder of a child.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
-    /// The executable.
+    /// Path of the executable.
     pub path: PathBuf,
-    /// Its arguments.
+    /// Command-line arguments.
     pub arguments: Vec<OsString>,
-    /// Added to this process's environment.
+    /// Variables added to this process's environment.
     pub environment: Vec<(String, String)>,
-    /// Where it runs; `None` for this process's folder.
+    /// Working directory; `None` for this process's directory.
     pub folder: Option<PathBuf>,
 }
 
-/// Why a program did not start, with what to do about it.
+/// Formats the reason for a failed start, with a fix where one is known.
 #[must_use]
 pub fn start_error(program: &Path, error: &io::Error) -> String {
     let fix = match Errno::from_io_error(error) {
@@ -51,7 +51,7 @@ pub fn start_error(program: &Path, error: &io::Error) -> String {
     format!("cannot start {}: {error}{fix}", program.display())
 }
 
-/// Whether the next try may succeed: others may give back what is missing.
+/// Reports whether a retry may succeed: other processes may free the missing resource.
 pub(crate) fn is_transient(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -59,7 +59,7 @@ pub(crate) fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// The command that starts a program.
+/// Builds the command that starts a program.
 fn command(program: &Program) -> Command {
     let mut command = Command::new(&program.path);
     let added = program.environment.iter();
@@ -70,8 +70,8 @@ fn command(program: &Program) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own: Ctrl-C at the terminal is for this process, which lets what is
-        // under way end; and what the child starts ends with it.
+        // A separate group: Ctrl-C at the terminal reaches only this process, which lets work
+        // under way finish; and killing the group also ends what the child started.
         .process_group(0);
     if let Some(folder) = &program.folder {
         command.current_dir(folder);
@@ -79,19 +79,19 @@ fn command(program: &Program) -> Command {
     command
 }
 
-/// Killed children whose end was not seen yet.
-static LEFT: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+/// Killed children that have not been reaped yet.
+static UNREAPED: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-/// What a child is doing.
+/// Run state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Runs,
     Stopped,
-    /// It ended, and its status is still to be taken.
+    /// The child ended; its status is not collected yet.
     Ended,
 }
 
-/// A child and the three pipes to it. Dropped, the child and all it started are killed.
+/// A child and its three pipes. Dropping it kills the child and its process group.
 pub(crate) struct Pipes {
     child: Option<Child>,
     id: Option<Pid>,
@@ -100,15 +100,16 @@ pub(crate) struct Pipes {
     errors: Option<ChildStderr>,
     outgoing: Vec<u8>,
     written: usize,
-    /// Its input ends once everything is written.
+    /// Closes the child's input once everything is written.
     closes_input: bool,
     said: Vec<u8>,
     before: OomKills,
 }
 
 impl Pipes {
+    /// Starts the child in a separate process group, with non-blocking pipes.
     pub(crate) fn start(program: &Program) -> io::Result<Self> {
-        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = UNREAPED.lock().unwrap_or_else(PoisonError::into_inner);
         left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         drop(left);
         let before = OomKills::read();
@@ -139,7 +140,7 @@ impl Pipes {
         self.id
     }
 
-    /// Queues bytes for its input.
+    /// Queues bytes for the child's input.
     pub(crate) fn queue(&mut self, bytes: Vec<u8>) {
         if self.written == self.outgoing.len() {
             (self.outgoing, self.written) = (bytes, 0);
@@ -148,18 +149,18 @@ impl Pipes {
         }
     }
 
-    /// Ends its input after what is queued.
+    /// Closes the child's input after the queued bytes.
     pub(crate) fn close_input(&mut self) {
         self.closes_input = true;
     }
 
-    /// Whether nothing more can come from it.
+    /// Reports whether standard output has ended.
     pub(crate) fn output_ended(&self) -> bool {
         self.output.is_none()
     }
 
-    /// Moves what can be moved, waiting at most `wait` for the first of it. Gives the count of
-    /// bytes that moved; those of standard output are appended to `output`.
+    /// Moves pending bytes of all pipes and waits at most `wait` for the first. Returns the number
+    /// of bytes moved; those of standard output are appended to `output`.
     pub(crate) fn turn(&mut self, wait: Duration, output: &mut Vec<u8>) -> io::Result<usize> {
         let pending = self.written < self.outgoing.len();
         if !pending && self.closes_input {
@@ -194,6 +195,7 @@ impl Pipes {
         Ok(moved)
     }
 
+    /// Writes a piece of the queued input and returns the number of bytes.
     fn write(&mut self) -> usize {
         let Some(input) = &mut self.input else {
             return 0;
@@ -205,7 +207,7 @@ impl Pipes {
                 count
             }
             Err(error) if is_retried(&error) => 0,
-            // It reads no more. What it still says, or its end, tells why.
+            // The child closed its input. Its remaining output or its end explains why.
             Err(_) => {
                 self.input = None;
                 0
@@ -213,10 +215,12 @@ impl Pipes {
         }
     }
 
+    /// Queries the run state and leaves the status to be collected by `reap`.
     pub(crate) fn state(&self) -> State {
         let Some(id) = self.id else {
             return State::Ended;
         };
+        // NOWAIT keeps an ended child a zombie, so that its process id is not reused before `kill`.
         let options = WaitIdOptions::EXITED
             | WaitIdOptions::STOPPED
             | WaitIdOptions::NOHANG
@@ -228,7 +232,7 @@ impl Pipes {
         }
     }
 
-    /// The end of its standard error.
+    /// Returns the last lines of standard error.
     pub(crate) fn said(&self) -> String {
         let text = String::from_utf8_lossy(&self.said);
         let lines: Vec<&str> = text.trim_end().lines().collect();
@@ -240,15 +244,15 @@ impl Pipes {
         self.said.clear();
     }
 
-    /// Kills the child's group. The child is not waited for before, so its number is still its own.
+    /// Kills the child's process group. The child has not been reaped, so its id is still valid.
     pub(crate) fn kill(&self) {
         if let (Some(_), Some(id)) = (&self.child, self.id) {
-            // Gone already is as good.
+            // A group that is already gone is no error.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }
 
-    /// Kills what is left of the child and takes its status.
+    /// Kills the rest of the child's group and collects the exit status.
     pub(crate) fn end(&mut self) -> Ending {
         self.kill();
         let status = self.child.take().and_then(reap);
@@ -263,7 +267,7 @@ impl Drop for Pipes {
     }
 }
 
-/// Waits for the end of a killed child, so that no zombie and no device memory stays behind.
+/// Waits for the end of a killed child, which leaves neither a zombie nor device memory.
 fn reap(mut child: Child) -> Option<ExitStatus> {
     let end = Instant::now() + REAP_TIMEOUT;
     let mut pause = Duration::from_micros(100);
@@ -272,7 +276,8 @@ fn reap(mut child: Child) -> Option<ExitStatus> {
             Ok(Some(status)) => return Some(status),
             Ok(None) if Instant::now() < end => std::thread::sleep(pause),
             Ok(None) => {
-                LEFT.lock()
+                UNREAPED
+                    .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(child);
                 return None;
@@ -283,7 +288,7 @@ fn reap(mut child: Child) -> Option<ExitStatus> {
     }
 }
 
-/// Reads a piece; a pipe that ended or broke is closed.
+/// Reads a piece; closes the pipe at its end or on an error.
 fn read(pipe: &mut Option<impl Read>, into: &mut Vec<u8>) -> usize {
     let Some(reader) = pipe else { return 0 };
     let mut buffer = [0; PIECE_BYTES];

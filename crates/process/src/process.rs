@@ -6,18 +6,17 @@ use crate::pipes::{Pipes, Program, State, is_transient};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How often a request is made, each time of a fresh process, that was lost through no fault of its
-/// own.
+/// Most attempts for a request, each in a fresh process, when failures are not the request's fault.
 pub const ATTEMPTS: u32 = 3;
-/// How often a busy worker is looked at, and one whose memory is limited.
-const TICK: Duration = Duration::from_millis(100);
-const MEMORY_TICK: Duration = Duration::from_millis(20);
-/// How long a worker may be stopped before it is given up.
+/// Polling interval of a busy worker.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Longest time that a worker may be stopped before it is given up.
 const MAX_STOPPED: Duration = Duration::from_secs(3);
-/// How long a worker that closed its output may take to end.
+/// Longest time that a worker may run after it closed its output.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Lets the machine recover before a request is made the next time: `attempt` counts from 0.
+/// Waits before the next attempt, so that the machine can recover: `attempt` counts from 0.
 pub fn pause(attempt: u32) {
     std::thread::sleep(match attempt {
         0 => Duration::ZERO,
@@ -26,29 +25,29 @@ pub fn pause(attempt: u32) {
     });
 }
 
-/// What a worker may use up before it answers.
+/// Limits on a worker until it answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Time, the writing of the request included.
+    /// Time, including the time to write the request.
     pub within: Duration,
     /// Resident memory, bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// A running worker. Dropped, it is killed with all that it started.
+/// A running worker. Dropping it kills the worker and its process group.
 pub struct Process {
     pipes: Pipes,
     decoder: Decoder,
-    /// Requests sent.
+    /// Number of requests sent.
     count: u32,
     received: Vec<u8>,
 }
 
 impl Process {
-    /// Starts one. Where the system is short of something, it is tried a few times.
+    /// Starts a worker. Retries a few times where the system lacks a resource.
     ///
     /// # Errors
-    /// The system's; [`crate::start_error`] says what to do about it.
+    /// The system error; [`crate::start_error`] adds a fix.
     pub fn start(program: &Program) -> io::Result<Self> {
         let mut attempt = 0;
         let pipes = loop {
@@ -66,7 +65,7 @@ impl Process {
         })
     }
 
-    /// Its number.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> Option<i32> {
         self.pipes.id().map(|id| id.as_raw_nonzero().get())
@@ -85,26 +84,26 @@ impl Process {
         Some(Duration::from_millis(ticks.saturating_mul(1000) / each))
     }
 
-    /// Queues a request; it is written while the answer is waited for.
+    /// Queues a request, which [`Self::receive`] writes.
     ///
     /// # Errors
-    /// It is too large.
+    /// The request is too large.
     pub fn send(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         self.pipes.queue(encode(self.count, parts)?);
         self.count = self.count.wrapping_add(1);
         Ok(())
     }
 
-    /// The next message from it.
+    /// Returns the worker's next message.
     ///
     /// # Errors
-    /// It gave none, and is to be dropped.
+    /// The worker sent none; the caller should drop it.
     pub fn receive(&mut self, limits: Limits) -> Result<Parts, Failure> {
         let deadline = Instant::now() + limits.within;
         let tick = if limits.memory_bytes.is_some() {
-            MEMORY_TICK
+            MEMORY_POLL_INTERVAL
         } else {
-            TICK
+            POLL_INTERVAL
         };
         let mut stopped: Option<Instant> = None;
         loop {
@@ -113,7 +112,8 @@ impl Process {
                 Ok(None) => {}
                 Err(error) => return Err(Failure::Nonsense(error.to_string())),
             }
-            // Asked before the pipe is read: after its end nothing more is written.
+            // The state is queried before the pipe is read: an ended worker writes nothing more, so
+            // a read after the query sees all of its output.
             let state = self.pipes.state();
             let now = Instant::now();
             let wait = match state {
@@ -125,9 +125,9 @@ impl Process {
             self.decoder.push(&self.received);
             self.received.clear();
             if !moved && (state == State::Ended || self.pipes.output_ended()) {
-                return Err(self.closed());
+                return Err(self.explain_end());
             }
-            if self.over(limits.memory_bytes) {
+            if self.exceeds_memory(limits.memory_bytes) {
                 return Err(Failure::OverMemory);
             }
             stopped = stopped.or(Some(now)).filter(|_| state == State::Stopped);
@@ -135,8 +135,8 @@ impl Process {
                 return Err(Failure::Stopped);
             }
             if now >= deadline && !moved {
-                // Neither a stop, which is noticed later than a short deadline, nor an answer that
-                // does not get through is the request's fault.
+                // A stop is noticed later than a short deadline, and an incomplete answer was lost
+                // in transit: neither is the request's fault.
                 return Err(match state {
                     State::Stopped => Failure::Stopped,
                     _ if self.decoder.is_empty() => Failure::Late,
@@ -146,14 +146,14 @@ impl Process {
         }
     }
 
-    /// It says nothing more: how it ended, or what it left unfinished.
-    fn closed(&mut self) -> Failure {
+    /// Explains the end of output: the exit, or the unfinished message.
+    fn explain_end(&mut self) -> Failure {
         let end = Instant::now() + END_TIMEOUT;
         while self.pipes.state() != State::Ended {
             if Instant::now() >= end {
-                return Failure::Nonsense("the end of its output, and goes on running".to_owned());
+                return Failure::Nonsense("the end of its output and is still running".to_owned());
             }
-            // Its standard error is read on, so that it can end.
+            // Standard error is read until the end: a full pipe would keep the worker from ending.
             let wait = Duration::from_millis(5);
             let turned = self.pipes.turn(wait, &mut self.received);
             if turned.is_ok_and(|moved| moved == 0) {
@@ -169,31 +169,31 @@ impl Process {
         }
     }
 
-    fn over(&self, limit: Option<u64>) -> bool {
+    fn exceeds_memory(&self, limit: Option<u64>) -> bool {
         let held = || resident_bytes(self.id()?);
         limit.is_some_and(|limit| held().is_some_and(|bytes| bytes > limit))
     }
 
-    /// Whether it ended while nobody waited for it.
+    /// Reports whether the worker ended while idle.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.pipes.state() == State::Ended
     }
 
-    /// The end of what it wrote to standard error, after a last look at it.
+    /// Returns the last lines of standard error, including output since the last read.
     pub fn said(&mut self) -> String {
         let _ = self.pipes.turn(Duration::ZERO, &mut self.received);
         self.pipes.said()
     }
 
-    /// Forgets what it wrote to standard error: what follows belongs to the next request.
+    /// Discards standard error so far: later output belongs to the next request.
     pub fn forget_said(&mut self) {
         let _ = self.pipes.turn(Duration::ZERO, &mut self.received);
         self.pipes.forget_said();
     }
 }
 
-/// Resident memory of a process, bytes.
+/// Reads the resident memory of a process, bytes.
 fn resident_bytes(id: i32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let line = status

@@ -1,31 +1,30 @@
-//! A command that runs to its end.
+//! Commands that run to their end.
 
 use crate::pipes::{Pipes, Program, State};
 use std::io;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// How often a running command is looked at.
-const TICK: Duration = Duration::from_millis(20);
-/// How long output may trail behind the end of its process.
-const TRAIL: Duration = Duration::from_secs(1);
+/// Polling interval of a running command.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Longest wait for output after the process ended.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a command left.
+/// Result of a command.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// How it ended; `None` where it did not end in time and was killed.
+    /// Exit status; `None` where the command exceeded its time and was killed.
     pub status: Option<ExitStatus>,
-    /// The end of its standard output.
+    /// The last bytes of standard output.
     pub output: Vec<u8>,
-    /// The end of its standard error.
+    /// The last lines of standard error.
     pub said: String,
 }
 
-/// Runs a program with `input` on its standard input until it ends, at most `within`. Of its
-/// output at least the last `kept_bytes` are kept. When this returns, all that it started is gone.
+/// Runs a program with `input` on standard input for at most `within`. Keeps at least the last
+/// `kept_bytes` of its output. Kills the program's process group before it returns.
 ///
-/// # Errors
-/// It cannot be started or watched.
+/// The program cannot be started or watched.
 pub fn run(
     program: &Program,
     input: Vec<u8>,
@@ -40,11 +39,11 @@ pub fn run(
     loop {
         let state = pipes.state();
         let wait = deadline.saturating_duration_since(Instant::now());
-        // Closed pipes do not wake: the end of the process is looked for.
+        // Closed pipes never wake `poll`, so the end of the process is polled for.
         let tick = if pipes.output_ended() {
             Duration::from_millis(1)
         } else {
-            TICK
+            POLL_INTERVAL
         };
         pipes.turn(wait.min(tick), &mut output)?;
         keep(&mut output, kept_bytes);
@@ -59,11 +58,11 @@ pub fn run(
             });
         }
     }
-    // Whatever it left running would hold the pipes open.
+    // Background processes of the command would hold the pipes open.
     pipes.kill();
-    let deadline = Instant::now() + TRAIL;
+    let deadline = Instant::now() + OUTPUT_TIMEOUT;
     while !pipes.output_ended() && Instant::now() < deadline {
-        pipes.turn(TICK, &mut output)?;
+        pipes.turn(POLL_INTERVAL, &mut output)?;
         keep(&mut output, kept_bytes);
     }
     while pipes.turn(Duration::ZERO, &mut output)? > 0 && Instant::now() < deadline {}
@@ -75,7 +74,7 @@ pub fn run(
     })
 }
 
-/// Drops the beginning of what grew to twice the size.
+/// Drops the oldest bytes once the buffer has twice its size, which keeps the cost linear.
 fn keep(output: &mut Vec<u8>, bytes: usize) {
     if output.len() > bytes.saturating_mul(2) {
         output.drain(..output.len() - bytes);

@@ -1,4 +1,4 @@
-//! The other side: a worker process and its parent.
+//! The worker's end of the pipes: requests from the parent, replies to it.
 
 use crate::frame::{Decoder, Parts, encode};
 use rustix::process::{Signal, getpid, kill_process};
@@ -8,34 +8,33 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Exit code of a worker whose request was damaged on its way.
+/// Exit code of a worker that received a damaged request.
 pub const EXIT_BAD_REQUEST: i32 = 76;
 
 static WATCH: OnceLock<fn(&Parts)> = OnceLock::new();
 
-/// Shows every request to `watch` before it is answered. For a program that tests are made of: what
-/// users run never calls it.
+/// Registers a function that sees every request before it is answered. Only the tests' program
+/// calls this; the product does not.
 pub fn watch_requests(watch: fn(&Parts)) {
     let _ = WATCH.set(watch);
 }
 
-/// The parent of this worker: requests come in on standard input, and replies go out on what was
+/// The parent of this worker: requests arrive on standard input; replies leave on the original
 /// standard output.
 ///
-/// Standard output itself is pointed at standard error, so that nothing a library prints gets
-/// between the replies.
+/// Standard output is redirected to standard error, so that a library's prints do not mix with
+/// replies.
 pub struct Parent {
     requests: Receiver<Parts>,
     replies: Replies,
 }
 
 impl Parent {
-    /// Takes over the standard streams of this process. A thread reads the requests, so that the
-    /// worker ends with its parent even while it hangs in a request: when the parent dies, its end
-    /// of the pipe closes.
+    /// Takes over the standard streams of this process. A thread reads the requests and sees the
+    /// pipe close when the parent dies, so that the worker ends even while it hangs in a request.
     ///
     /// # Errors
-    /// The streams cannot be moved, or the thread not started.
+    /// The streams cannot be redirected, or the thread cannot be started.
     pub fn connect() -> io::Result<Self> {
         let pipe = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         rustix::stdio::dup2_stdout(io::stderr().as_fd())?;
@@ -47,7 +46,7 @@ impl Parent {
         Ok(Self { requests, replies })
     }
 
-    /// The next request; `None` at the end.
+    /// Returns the next request; `None` at the end.
     #[must_use]
     pub fn request(&self) -> Option<Parts> {
         let request = self.requests.recv().ok()?;
@@ -57,14 +56,14 @@ impl Parent {
         Some(request)
     }
 
-    /// Where replies go.
+    /// Returns the channel for replies.
     #[must_use]
     pub fn replies(&self) -> Replies {
         self.replies.clone()
     }
 }
 
-/// The pipe to the parent, for all threads of a worker.
+/// The pipe to the parent, shared by all threads of a worker.
 #[derive(Clone)]
 pub struct Replies(Arc<Mutex<(File, u32)>>);
 
@@ -72,7 +71,7 @@ impl Replies {
     /// Sends a message.
     ///
     /// # Errors
-    /// The parent is gone, or the message is too large.
+    /// The parent ended, or the message is too large.
     pub fn send(&self, parts: &[&[u8]]) -> io::Result<()> {
         let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (pipe, count) = &mut *pipe;
@@ -82,6 +81,7 @@ impl Replies {
     }
 }
 
+/// Reads requests and ends the process when the parent is gone or a request is damaged.
 fn read(requests: &SyncSender<Parts>) {
     let mut input = io::stdin().lock();
     let mut decoder = Decoder::default();
@@ -108,10 +108,10 @@ fn read(requests: &SyncSender<Parts>) {
     }
 }
 
-/// Ends the process without its exit handlers: those of a library in the middle of work, such as
-/// the CUDA driver's, would wait for it.
+/// Ends the process without exit handlers: those of a library in the middle of work, such as the
+/// CUDA driver's, would wait for that work.
 pub fn die() -> ! {
-    // Never fails for a process's own number.
+    // A process may always signal itself.
     let _ = kill_process(getpid(), Signal::KILL);
     end(0)
 }
