@@ -1,7 +1,7 @@
-//! The approximate functions of PTX, within the error the ISA documents and the same everywhere.
+//! The approximate functions of PTX, within the ISA's error bounds and identical on every host.
 //!
-//! Polynomials in plain adds and multiplies (no platform libm, no contraction). Every function
-//! takes and returns subnormals; the `.ftz` forms flush operand and result with [`single::ftz`].
+//! The polynomials use plain adds and multiplies (no platform libm, no contraction). Every function
+//! accepts and returns subnormals; the `.ftz` forms flush operand and result with [`single::ftz`].
 //! Special values follow the tables of the PTX ISA.
 //!
 //! | function | documented bound |
@@ -27,7 +27,7 @@ const NAN: f32 = f32::from_bits(NAN_BITS);
 /// 2^126, the largest divisor of `div.approx`.
 const TWO_TO_126: f32 = f32::from_bits(0x7e80_0000);
 
-/// Adding and subtracting this rounds a small single to the nearest integer.
+/// Addend that rounds a small single to the nearest integer when added and subtracted.
 const INTEGER_MAGIC: f32 = 12_582_912.0;
 
 /// `ex2.approx.f32`: 2^x.
@@ -124,30 +124,40 @@ pub fn div_full(a: f32, b: f32) -> f32 {
 /// `sin.approx.f32`; NaN for an infinite argument.
 #[inline(always)]
 pub fn sin(x: f32) -> f32 {
-    sine_of(x, quarter_turns(x))
+    reduced_sine(x, quarter_turns(x))
 }
 
 /// `cos.approx.f32`; NaN for an infinite argument.
 #[inline(always)]
 pub fn cos(x: f32) -> f32 {
-    cosine_of(quarter_turns(x))
+    reduced_cosine(quarter_turns(x))
 }
 
-/// The sine of an angle in whole turns: what the unit computes after `sin.approx` was divided by 2π.
+/// Sine of an angle in whole turns, as the hardware unit computes it after `sin.approx` divided by
+/// 2π.
 #[inline(always)]
 pub fn sin_turns(x: f32) -> f32 {
-    sine_of(x, quarters_of_turns(x))
+    reduced_sine(x, quarters_of_turns(x))
 }
 
-/// The cosine of an angle in whole turns.
+/// Cosine of an angle in whole turns.
 #[inline(always)]
 pub fn cos_turns(x: f32) -> f32 {
-    cosine_of(quarters_of_turns(x))
+    reduced_cosine(quarters_of_turns(x))
 }
 
-/// The sine of `x`, which is so many quarters of a turn and so many radians.
+/// An angle as quarter turns and a remainder.
+struct ReducedAngle {
+    /// Number of quarter turns, modulo 2^32.
+    quadrant: u32,
+    /// The remainder, radians.
+    t: f64,
+}
+
+/// Sine of `x` from its reduced angle.
 #[inline(always)]
-fn sine_of(x: f32, (quadrant, t): (u32, f64)) -> f32 {
+fn reduced_sine(x: f32, angle: ReducedAngle) -> f32 {
+    let ReducedAngle { quadrant, t } = angle;
     let r = if quadrant & 1 == 0 {
         sine(t)
     } else {
@@ -158,9 +168,10 @@ fn sine_of(x: f32, (quadrant, t): (u32, f64)) -> f32 {
     if x == 0.0 { x } else { canonical(r as f32) }
 }
 
-/// The cosine of so many quarters of a turn and so many radians: the sine a quarter further on.
+/// Cosine of a reduced angle: the sine a quarter turn later.
 #[inline(always)]
-fn cosine_of((quadrant, t): (u32, f64)) -> f32 {
+fn reduced_cosine(angle: ReducedAngle) -> f32 {
+    let ReducedAngle { quadrant, t } = angle;
     let r = if quadrant & 1 == 0 {
         cosine(t)
     } else {
@@ -174,9 +185,9 @@ fn cosine_of((quadrant, t): (u32, f64)) -> f32 {
     canonical(r as f32)
 }
 
-/// The nearest quarter of a turn (modulo 2^32) and what remains, in radians.
+/// Returns the nearest quarter turn (modulo 2^32) and the remainder in radians.
 #[inline(always)]
-fn quarters_of_turns(x: f32) -> (u32, f64) {
+fn quarters_of_turns(x: f32) -> ReducedAngle {
     const MAGIC: f64 = 6_755_399_441_055_744.0;
     let wide = f64::from(x) * 4.0;
     // Beyond 2^51 the magic number no longer rounds: such arguments are whole turns.
@@ -187,15 +198,16 @@ fn quarters_of_turns(x: f32) -> (u32, f64) {
     };
     let shifted = wide + MAGIC;
     let t = (wide - (shifted - MAGIC)) * std::f64::consts::FRAC_PI_2;
-    (shifted.to_bits() as u32, t)
+    let quadrant = shifted.to_bits() as u32;
+    ReducedAngle { quadrant, t }
 }
 
-/// The nearest multiple of π/2 (modulo 2^32) and what remains.
+/// Returns the nearest multiple of π/2 (modulo 2^32) and the remainder.
 ///
-/// π/2 is taken in two parts, so the remainder is good to 2^-30 up to |x| = 2^27; beyond that the
-/// ISA promises nothing, and the remainder only stays bounded.
+/// π/2 has two parts, so that the remainder is accurate to 2^-30 up to |x| = 2^27. Beyond, the ISA
+/// gives no bound, and the remainder only stays finite.
 #[inline(always)]
-fn quarter_turns(x: f32) -> (u32, f64) {
+fn quarter_turns(x: f32) -> ReducedAngle {
     const MAGIC: f64 = 6_755_399_441_055_744.0;
     const HIGH: f64 = f64::from_bits(0x3ff9_21fb_5000_0000);
     const LOW: f64 = 1.589_325_477_352_819_6e-8;
@@ -210,7 +222,8 @@ fn quarter_turns(x: f32) -> (u32, f64) {
     let turns = shifted - MAGIC;
     let t = (wide - turns * HIGH) - turns * LOW;
     let t = if t.abs() < 0.8 { t } else { t * 0.0 };
-    (shifted.to_bits() as u32, t)
+    let quadrant = shifted.to_bits() as u32;
+    ReducedAngle { quadrant, t }
 }
 
 #[inline(always)]
@@ -265,15 +278,15 @@ pub fn tanh_half<H: Half>(x: u16) -> u16 {
     H::narrow(tanh(H::widen(x)))
 }
 
-/// `rcp.approx.ftz.f64`: the upper 32 bits of 1 / x for the upper 32 bits of x, the lower 32 are zero;
-/// subnormal operands and results flush.
+/// `rcp.approx.ftz.f64`: upper 32 bits of 1 / x from the upper 32 bits of x; the lower 32 bits are
+/// zero. Subnormal operands and results flush.
 #[inline]
 pub fn rcp_f64(x: f64) -> f64 {
     gross(1.0 / flush_f64(upper(x)))
 }
 
-/// `rsqrt.approx.f64`: 1 / √x; with `ftz` its `.ftz` form: the upper 32 bits of it for the upper 32
-/// bits of x.
+/// `rsqrt.approx.f64`: 1 / √x. With `ftz`, its `.ftz` form: upper 32 bits of the result from the
+/// upper 32 bits of x.
 #[inline]
 pub fn rsqrt_f64(x: f64, ftz: bool) -> f64 {
     match ftz {
@@ -282,7 +295,7 @@ pub fn rsqrt_f64(x: f64, ftz: bool) -> f64 {
     }
 }
 
-/// What is left of a number without the lower 32 bits; a NaN stays one.
+/// Clears the lower 32 bits of a number; a NaN stays a NaN.
 fn upper(x: f64) -> f64 {
     match x.is_nan() {
         true => x,

@@ -1,4 +1,4 @@
-//! What an atomic leaves in memory (`atom`, `red`; `ATOM`, `RED`).
+//! Results of atomic operations (`atom`, `red`; `ATOM`, `RED`).
 
 use crate::half::{self, Bfloat16, Fp16};
 use crate::{Round, double, single};
@@ -8,27 +8,27 @@ use crate::{Round, double, single};
 pub enum AtomOp {
     /// Sum.
     Add,
-    /// The smaller one.
+    /// Minimum.
     Min,
-    /// The larger one.
+    /// Maximum.
     Max,
-    /// Bits of both.
+    /// Bitwise and.
     And,
-    /// Bits of either.
+    /// Bitwise or.
     Or,
-    /// Bits of one of them.
+    /// Bitwise exclusive or.
     Xor,
-    /// The operand.
+    /// Exchange: the operand.
     Exch,
-    /// The third operand, if the second is there.
+    /// Compare and swap: the third operand if the old value equals the second.
     Cas,
-    /// One more, and 0 after the operand.
+    /// Increment, wrapping to 0 after the operand.
     Inc,
-    /// One less, and the operand before 0.
+    /// Decrement, wrapping to the operand before 0.
     Dec,
 }
 
-/// Type of an atomic, in PTX's names.
+/// Type of an atomic, with PTX's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "PTX's names of its types")]
 pub enum AtomType {
@@ -57,7 +57,8 @@ impl AtomType {
     }
 }
 
-/// The value that is there afterwards; of `old`, `b` and `c` the low [`AtomType::bytes`] count.
+/// Returns the value in memory after the operation; only the low [`AtomType::bytes`] of `old`, `b`
+/// and `c` count.
 #[must_use]
 pub fn apply(op: AtomOp, ty: AtomType, old: u64, b: u64, c: u64) -> u64 {
     match op {

@@ -8,12 +8,12 @@ use super::{Overflow, Round, double, single};
 pub struct IntType {
     /// Width: 8, 16, 32 or 64.
     pub bits: u32,
-    /// Whether the type is signed.
+    /// The type is signed.
     pub signed: bool,
 }
 
 impl IntType {
-    /// Smallest and largest value.
+    /// Returns the smallest and the largest value.
     #[inline]
     pub const fn range(self) -> (i128, i128) {
         if self.signed {
@@ -23,7 +23,7 @@ impl IntType {
         }
     }
 
-    /// The value of the low bits of a register.
+    /// Returns the value of the low bits of a register.
     #[inline]
     pub const fn value(self, register: u64) -> i128 {
         let unused = 64 - self.bits;
@@ -36,7 +36,7 @@ impl IntType {
 }
 
 /// `cvt.{rni,rzi,rmi,rpi}.f32.f32`: the nearest integral value in that direction. A float and its
-/// integral neighbours are doubles as they are.
+/// integral neighbours are exact as doubles.
 #[inline]
 pub fn integral_f32(x: f32, round: Round) -> f32 {
     single::canonical(toward(f64::from(x), round) as f32)
@@ -59,10 +59,11 @@ fn toward(x: f64, round: Round) -> f64 {
     }
 }
 
-/// Float to integer, clamped to the type's range; the result is sign- or zero-extended.
+/// Converts a float to an integer, clamped to the type's range; the result is sign- or
+/// zero-extended.
 ///
-/// `from_f64` says that the source type is `.f64` (narrower sources convert exactly to `x`): NaN
-/// is 0, but for a 64-bit source or destination the destination's highest bit alone (PTX ISA, cvt).
+/// `from_f64` marks a `.f64` source (narrower sources convert exactly to `x`). NaN becomes 0; for a
+/// 64-bit source or destination it becomes the destination's highest bit (PTX ISA, cvt).
 #[inline]
 pub fn float_to_int(x: f64, from_f64: bool, to: IntType, round: Round) -> u64 {
     if x.is_nan() {
@@ -73,7 +74,7 @@ pub fn float_to_int(x: f64, from_f64: bool, to: IntType, round: Round) -> u64 {
         return if to.signed { to.value(top) as u64 } else { top };
     }
     let integral = integral_f64(x, round);
-    // Rust's casts saturate.
+    // Rust's casts saturate as `cvt` does.
     match (to.bits, to.signed) {
         (8, true) => i64::from(integral as i8) as u64,
         (8, false) => u64::from(integral as u8),

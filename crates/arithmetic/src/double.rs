@@ -1,12 +1,12 @@
 //! Double precision: exactly rounded arithmetic, minimum and maximum.
 //!
-//! PTX leaves NaN payloads of `.f64` to the implementation; here every NaN result is
+//! PTX leaves NaN payloads of `.f64` to the implementation. Here every NaN result is
 //! 0x7fffffffffffffff, the pattern of the other formats, so that runs compare bit for bit.
 
 use super::Round;
 use super::soft::{self, F64};
 
-/// The NaN that arithmetic on doubles produces here.
+/// The NaN that arithmetic on doubles returns.
 pub const NAN_BITS: u64 = 0x7fff_ffff_ffff_ffff;
 
 /// Replaces any NaN by the canonical one.
@@ -54,7 +54,8 @@ pub fn mul(a: f64, b: f64, round: Round) -> f64 {
 #[inline]
 pub fn fma(a: f64, b: f64, c: f64, round: Round) -> f64 {
     match round {
-        // Specified as IEEE 754's fusedMultiplyAdd, also where the host has no instruction for it.
+        // Specified as IEEE 754's fusedMultiplyAdd, which software emulates exactly on hosts
+        // without the instruction.
         Round::Rn | Round::Rna => canonical(a.mul_add(b, c)),
         _ => f64::from_bits(soft::fma(F64, a.to_bits(), b.to_bits(), c.to_bits(), round)),
     }
@@ -75,7 +76,7 @@ pub fn rcp(a: f64, round: Round) -> f64 {
     div(1.0, a, round)
 }
 
-/// `√a` to nearest; see [`super::single::sqrt_rn`] for the shape of the test.
+/// `√a` to nearest; see [`super::single::sqrt_rn`] for the form of the test.
 #[inline(always)]
 pub fn sqrt_rn(a: f64) -> f64 {
     let root = a.abs().sqrt().to_bits() | (a.to_bits() & (1 << 63));

@@ -1,7 +1,7 @@
 //! The 16-bit formats: `f16` and `bf16`, scalar and packed in pairs.
 //!
 //! Values are raw codes (`u16`, or `u32` for a pair with the first element in the low half). All
-//! arithmetic rounds once, to nearest even, and yields the canonical NaN 0x7fff; subnormals are
+//! arithmetic rounds once, to nearest even, and returns the canonical NaN 0x7fff. Subnormals are
 //! kept unless [`Half::flush`] is applied to operands and result.
 
 use super::soft::{self, BF16, F16, F32, Format};
@@ -14,7 +14,7 @@ pub const NAN: u16 = 0x7fff;
 pub trait Half {
     /// The format's description.
     const FORMAT: Format;
-    /// Whether the product of two values is always exact in single precision.
+    /// The product of two values is always exact in single precision.
     const EXACT_PRODUCT: bool;
     /// Code of 1.
     const ONE: u16;
@@ -38,7 +38,7 @@ pub trait Half {
         }
     }
 
-    /// Whether the code is a NaN.
+    /// Reports whether the code is a NaN.
     #[inline(always)]
     fn is_nan(bits: u16) -> bool {
         bits & 0x7fff > Self::FORMAT.infinity() as u16
@@ -113,11 +113,11 @@ pub fn f16_to_f32(bits: u16) -> f32 {
     single::canonical(f16_to_f32_raw(bits.into()))
 }
 
-/// The value of the low 16 bits, NaN payloads kept; branch-free so that loops vectorise.
+/// Value of the low 16 bits with NaN payloads kept; branch-free so that loops vectorise.
 #[inline(always)]
 pub(crate) fn f16_to_f32_raw(bits: u32) -> f32 {
     let magnitude = (bits & 0x7fff) << 13;
-    // As a single the exponent is 112 too small; the product is exact, subnormals included.
+    // The exponent of the single is 112 too small; the product is exact, subnormals included.
     let scaled = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
     let special = if magnitude >= 0x0f80_0000 {
         0x7f80_0000
@@ -138,10 +138,10 @@ pub fn f32_to_f16(value: f32) -> u16 {
 pub(crate) fn f32_to_f16_raw(value: f32) -> u32 {
     let bits = value.to_bits();
     let magnitude = bits & 0x7fff_ffff;
-    // Rebias by -112 binades and round half to even on the 13 bits that go.
+    // Rebias by -112 binades and round half to even on the 13 dropped bits.
     let odd = (magnitude >> 13) & 1;
     let normal = magnitude.wrapping_add(0xc800_0fff).wrapping_add(odd) >> 13;
-    // Adding 0.5 leaves the subnormal code in the low bits, rounded by the addition.
+    // Adding 0.5 aligns the subnormal code with the low bits, and the addition rounds it.
     let tiny = (f32::from_bits(magnitude) + 0.5)
         .to_bits()
         .wrapping_sub(0x3f00_0000);
@@ -237,7 +237,8 @@ pub fn fma<H: Half>(a: u16, b: u16, c: u16) -> u16 {
 
 #[inline(always)]
 fn add_word<H: Half>(a: u32, b: u32) -> u32 {
-    // Twice the fraction and more in the intermediate: the double rounding is harmless.
+    // The intermediate has more than twice the fraction bits, so that the double rounding is
+    // harmless.
     H::narrow_word(H::widen_word(a) + H::widen_word(b))
 }
 
@@ -271,8 +272,8 @@ fn fma_fast<H: Half>(a: u32, b: u32, c: u32) -> u32 {
     ))
 }
 
-/// Whether the product may be inexact in single precision: out of its normal range, and not zero
-/// because a factor is.
+/// Reports whether the product may be inexact in single precision: outside its normal range, and
+/// not zero because of a zero factor.
 #[expect(
     clippy::manual_range_contains,
     reason = "lanes side by side need no short circuit"
@@ -340,7 +341,8 @@ pub fn fma_lanes<H: Half>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     d
 }
 
-/// Whether any lane needs the careful path; the lanes are asked together so that loops vectorise.
+/// Reports whether any lane needs the careful path; tests all lanes together so that loops
+/// vectorise.
 #[inline(always)]
 fn suspicious_lanes<H: Half>(a: &Lanes, b: &Lanes) -> bool {
     if H::EXACT_PRODUCT {
@@ -353,15 +355,15 @@ fn suspicious_lanes<H: Half>(a: &Lanes, b: &Lanes) -> bool {
     any
 }
 
-/// `a + b` rounded to odd: the neighbour with an odd fraction where inexact. A second rounding to
-/// a format at least two bits narrower is then right.
+/// `a + b` rounded to odd: the neighbour with an odd fraction if inexact. A second rounding to a
+/// format at least two bits narrower is then correct.
 #[inline(always)]
 fn add_odd(a: f32, b: f32) -> f32 {
     let sum = a + b;
     let b_part = sum - a;
     let error = (a - (sum - b_part)) + (b - b_part);
     let bits = sum.to_bits();
-    // Not `error != 0`: NaN from an infinite sum must leave it alone.
+    // Not `error != 0`: a NaN error of an infinite sum must leave the sum unchanged.
     let inexact = (error < 0.0) | (error > 0.0);
     let step = if (error > 0.0) == (sum > 0.0) {
         1
@@ -429,13 +431,13 @@ pub fn xorsign_abs<H: Half>(a: u16, b: u16, select: impl Fn(u16, u16) -> u16) ->
     }
 }
 
-/// The low and high half of a register.
+/// Splits a register into its low and high half.
 #[inline(always)]
 pub fn unpack(pair: u32) -> (u16, u16) {
     (pair as u16, (pair >> 16) as u16)
 }
 
-/// A register of two halves.
+/// Joins two halves into a register.
 #[inline(always)]
 pub fn pack(low: u16, high: u16) -> u32 {
     u32::from(low) | u32::from(high) << 16

@@ -1,4 +1,4 @@
-//! Integer operations that the host's instruction set does not spell the PTX way.
+//! Integer operations whose PTX semantics differ from the host's instructions.
 
 /// `lop3.b32`: bit `i` of the result is the table's bit at `(a_i, b_i, c_i)`.
 #[inline(always)]
@@ -88,7 +88,7 @@ pub fn bfe(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 
     let value = if width == 32 { u64::from(a as u32) } else { a };
     let sign = signed && value >> (position + length - 1).min(top) & 1 == 1;
     let field = if position > top { 0 } else { value >> position };
-    // Bits that the source provides; the rest is filled by the sign.
+    // Bits inside the source; the sign fills the rest.
     let present = length.min(width.saturating_sub(position));
     let mask = if present >= 64 {
         u64::MAX

@@ -1,4 +1,4 @@
-//! Which matrix element each lane holds where: `mma.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
+//! Element layout of matrix fragments in lanes: `mma.sync`, `ldmatrix`, `stmatrix`, `movmatrix`.
 //!
 //! The figures of the PTX ISA for all shapes but the legacy `m8n8k4.f16` follow one rule. With
 //! lane = 4·g + t and E elements in a register, a register of the multiplicand A is a block of

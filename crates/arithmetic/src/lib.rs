@@ -1,7 +1,7 @@
 //! Pure numerics of the number formats that PTX computes with.
 //!
-//! Everything here is a function of its arguments: no state, no platform libm, no `unsafe`, so a
-//! result has the same bits on every host. The crate is built bottom up:
+//! Everything here is a function of its arguments: no state, no platform libm, no `unsafe`. A
+//! result therefore has the same bits on every host. The crate is built bottom up:
 //!
 //! - [`soft`]: exact arithmetic on any binary format with any rounding; the slow, sure path.
 //! - [`single`], [`double`], [`half`], [`small`]: the formats, each with fast round-to-nearest.
@@ -39,7 +39,7 @@ pub mod host;
 /// One 32-bit register of all lanes of a warp.
 pub type Lanes = [u32; 32];
 
-/// Rounding of a floating-point result, in PTX's names.
+/// Rounding of a floating-point result, with PTX's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Round {
     /// To nearest, ties to even.
@@ -54,10 +54,10 @@ pub enum Round {
     Rna,
 }
 
-/// What happens to a magnitude beyond the largest finite value of the destination.
+/// Treatment of a magnitude beyond the largest finite value of the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Overflow {
-    /// Infinity, or the largest finite value where the rounding mode says so.
+    /// Infinity, or the largest finite value if the rounding mode requires it.
     Infinite,
     /// `.satfinite`: the largest finite value with the same sign. NaN stays NaN.
     Finite,

@@ -1,13 +1,13 @@
 //! `mma.sync` of a whole warp.
 //!
-//! **Accumulation model.** The products are exact. Their sum over k is formed in single precision
-//! with round-to-nearest in the order of k, then the accumulator is added with one more rounding;
-//! an f16 accumulator is rounded once more. Tensor cores align the products and the accumulator of
-//! a k-block to the largest exponent and truncate, with a width that differs between generations;
-//! the ISA promises only "at least single precision" for f32 accumulators. The error of this model
-//! is at most k·2^-24 of the sum of the magnitudes, within what hardware does. 8- and 4-bit integer
-//! products stay below 2^24 in sum, so the same loop is exact for them. Double-precision forms are
-//! chains of fused multiply-adds in the order of k.
+//! **Accumulation model.** The products are exact. Their sum over k is computed in single precision
+//! with round-to-nearest in the order of k; then the accumulator is added with one more rounding.
+//! An f16 accumulator is rounded once more. Tensor cores align the products and the accumulator of
+//! a k-block to the largest exponent and truncate, with a width that differs between generations.
+//! The ISA guarantees only "at least single precision" for f32 accumulators. The error of this
+//! model is at most k·2^-24 of the sum of the magnitudes, within that of hardware. Sums of 8- and
+//! 4-bit integer products stay below 2^24, so the same loop is exact for them. Double-precision
+//! forms are chains of fused multiply-adds in the order of k.
 
 use super::host::vectorised;
 use super::layout::{a_element, accumulator_element, b_element};
@@ -37,7 +37,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Elements in a 32-bit register.
+    /// Returns the number of elements in a 32-bit register.
     pub const fn per_register(self) -> usize {
         match self {
             Element::Tf32 => 1,
@@ -64,7 +64,7 @@ pub enum Accumulator {
 }
 
 impl Accumulator {
-    /// Elements in a 32-bit register.
+    /// Returns the number of elements in a 32-bit register.
     pub const fn per_register(self) -> usize {
         if matches!(self, Accumulator::F16) {
             2
@@ -109,7 +109,7 @@ pub struct Mma {
 }
 
 impl Mma {
-    /// The operands' register counts, or `None` where PTX has no such form.
+    /// Returns the operands' register counts; `None` where PTX has no such form.
     pub fn registers(&self) -> Option<Registers> {
         use Accumulator::{F16, F32, S32};
         use Element as E;
@@ -144,7 +144,7 @@ impl Mma {
         })
     }
 
-    /// D = A·B + C. The slices hold as many registers as [`Mma::registers`] says.
+    /// Computes D = A·B + C. The slices must have the register counts of [`Mma::registers`].
     pub fn run(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
         vectorised(
             #[inline(always)]
@@ -152,7 +152,7 @@ impl Mma {
         );
     }
 
-    /// [`Mma::run`] with the vectors that the caller is compiled for.
+    /// Runs [`Mma::run`] with the vector instructions of the caller's compilation.
     #[inline(always)]
     pub fn run_here(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
         let mut dot = [[0.0; 64]; 2];
@@ -169,8 +169,8 @@ impl Mma {
         self.accumulate(&dot, c, d);
     }
 
-    /// The products of all blocks of 8 rows; `E` elements a register, `W` = 4·E columns a block,
-    /// `P` = K / 4 planes.
+    /// Computes the products of all blocks of 8 rows; `E` elements a register, `W` = 4·E columns a
+    /// block, `P` = K / 4 planes.
     #[inline(always)]
     fn products<const E: usize, const W: usize, const K: usize, const P: usize>(
         &self,
@@ -208,8 +208,9 @@ impl Mma {
     }
 }
 
-/// The products of 8 rows, row-major, four rows at a time: the accumulator vectors hide the latency
-/// of the additions. A plane holds one element of a register in all lanes: four columns of 8 rows.
+/// Computes the products of 8 rows, row-major, four rows at a time: the accumulator vectors hide
+/// the latency of the additions. A plane holds one element of a register in all lanes: four columns
+/// of 8 rows.
 #[inline(always)]
 fn multiply<const E: usize, const W: usize, const K: usize, const P: usize>(
     left: &[[f32; 32]; P],
@@ -231,7 +232,7 @@ fn multiply<const E: usize, const W: usize, const K: usize, const P: usize>(
     }
 }
 
-/// The elements of a register, a plane for each place in it.
+/// Unpacks the elements of a register into one plane for each position.
 #[inline(always)]
 fn unpack(element: Element, register: &Lanes, planes: &mut [[f32; 32]]) {
     match element {
@@ -259,7 +260,7 @@ fn unpack(element: Element, register: &Lanes, planes: &mut [[f32; 32]]) {
     }
 }
 
-/// One plane at a time so that the lanes vectorise.
+/// Fills one plane at a time so that the lanes vectorise.
 #[inline(always)]
 fn fill(register: &Lanes, planes: &mut [[f32; 32]], value: impl Fn(u32, usize) -> f32) {
     for (i, plane) in planes.iter_mut().enumerate() {
@@ -269,7 +270,7 @@ fn fill(register: &Lanes, planes: &mut [[f32; 32]], value: impl Fn(u32, usize) -
     }
 }
 
-/// Value of the low byte; the exponent is 120 too small as a single, the product exact.
+/// Converts the low byte; the exponent as a single is 120 too small, and the product exact.
 #[inline(always)]
 fn e4m3(bits: u32) -> f32 {
     let magnitude = bits & 0x7f;
@@ -309,7 +310,7 @@ fn accumulate_s32(dot: &[[f32; 64]; 2], c: &[&Lanes], d: &mut [Lanes], saturate:
     }
 }
 
-/// Accumulators of which at least one is f16 (`mma` has both f16, `wmma` any mixture).
+/// Accumulates where C or D is f16 (`mma` has both f16, `wmma` any mixture).
 #[inline(always)]
 fn accumulate_mixed(
     dot: &[[f32; 64]; 2],
@@ -343,10 +344,8 @@ fn accumulate_mixed(
     }
 }
 
-/// `mma.sync.…f64`: m8n8k4 and m16n8k{4,8,16}. `a`, `b`, `c` and `d` hold one 64-bit register of
-/// all lanes each.
-///
-/// The counts are m·k/32, k/4, m/4 and m/4.
+/// `mma.sync.…f64`: m8n8k4 and m16n8k{4,8,16}. Each element of `a`, `b`, `c` and `d` is one 64-bit
+/// register of all lanes.
 pub fn mma_f64(
     m: usize,
     k: usize,

@@ -1,6 +1,6 @@
 //! Single precision: exactly rounded arithmetic, flushing, saturation, minimum and maximum.
 //!
-//! Arithmetic that yields NaN yields the canonical 0x7fffffff, as PTX says for `.f32`.
+//! Arithmetic with a NaN result returns the canonical 0x7fffffff, as PTX specifies for `.f32`.
 
 use super::host;
 use super::soft::{self, F32};
@@ -30,7 +30,7 @@ pub fn ftz(x: f32) -> f32 {
 /// `.sat`: clamps to [0, 1]; NaN becomes +0.
 #[inline(always)]
 pub fn sat(x: f32) -> f32 {
-    // Written so that NaN and -0 fail the first comparison.
+    // The comparisons are written so that NaN and -0 fail the first one.
     let low = if x > 0.0 { x } else { 0.0 };
     if low < 1.0 { low } else { 1.0 }
 }
@@ -67,25 +67,25 @@ pub fn fma_rn(a: f32, b: f32, c: f32) -> f32 {
     }
 }
 
-/// The product is exact in double precision; the sum is then rounded twice, which is wrong only if
-/// the first rounding lands on a tie of the second. Returns the result and whether it may be wrong.
+/// Rounds twice: the product is exact in double precision, and the second rounding is wrong only if
+/// the first lands on its tie. Returns the result, and whether it may be wrong.
 #[inline(always)]
 fn fma_double(a: f32, b: f32, c: f32) -> (f32, bool) {
     let sum = f64::from(a) * f64::from(b) + f64::from(c);
     let bits = sum.to_bits() as u32;
-    // A subnormal result has its tie elsewhere: leave it to the careful path.
+    // A subnormal result has its tie at another bit: left to the careful path.
     let tie = bits & 0x1fff_ffff == 0x1000_0000;
     let tiny = (sum.abs() < f64::from(f32::MIN_POSITIVE)) & (sum != 0.0);
     (sum as f32, tie | tiny)
 }
 
-/// As [`fma_rn`], through a double-precision sum rounded to odd, which makes the second rounding
-/// harmless (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+/// Computes [`fma_rn`] through a double-precision sum rounded to odd, which makes the second
+/// rounding harmless (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
 #[inline(always)]
 fn fma_odd(a: f32, b: f32, c: f32) -> f32 {
     let (sum, error) = two_sum(f64::from(a) * f64::from(b), f64::from(c));
     let bits = sum.to_bits();
-    // Not `error != 0`: NaN from an infinite sum must leave it alone.
+    // Not `error != 0`: a NaN error of an infinite sum must leave the sum unchanged.
     let inexact = (error < 0.0) | (error > 0.0);
     let step = if (error > 0.0) == (sum > 0.0) {
         1
@@ -100,7 +100,7 @@ fn fma_odd(a: f32, b: f32, c: f32) -> f32 {
     canonical(f64::from_bits(odd) as f32)
 }
 
-/// `a + b` and its rounding error, exact (Knuth).
+/// Returns `a + b` and its exact rounding error (Knuth).
 #[inline(always)]
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
@@ -111,8 +111,8 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// `fma.rn.f32` of a whole warp, `fma.rn.ftz.f32` with `FTZ`.
 ///
-/// The lanes are checked together for the rare double rounding, so that the loop vectorises on
-/// hosts whose baseline has no fused multiply-add.
+/// The lanes are tested together for the rare double rounding, so that the loop vectorises on hosts
+/// whose baseline has no fused multiply-add.
 #[inline]
 pub fn fma_rn_lanes<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     host::fused_or(
@@ -135,7 +135,7 @@ fn store<const FTZ: bool>(x: f32) -> u32 {
     if FTZ { ftz(x).to_bits() } else { x.to_bits() }
 }
 
-/// For hosts with the instruction.
+/// Version for hosts with a fused multiply-add.
 #[inline(always)]
 fn fma_fused<const FTZ: bool>(a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     let mut d = [0; 32];
@@ -210,13 +210,13 @@ pub fn fma(a: f32, b: f32, c: f32, round: Round) -> f32 {
 
 /// `x + y` rounded to single in a directed mode. `x` is a single or an exact product of two.
 ///
-/// Without branches: `expf` is a fused multiply-add towards negative infinity, so loops over this
-/// must vectorise.
+/// Branch-free, because loops over it must vectorise: `expf` is a fused multiply-add towards
+/// negative infinity.
 #[inline(always)]
 fn directed(x: f64, y: f64, round: Round) -> f32 {
     let (sum, error) = two_sum(x, y);
-    // Rounding is monotonic, so the order of `near` and the exact value shows in `sum`, or in
-    // the error where they coincide. Next to an infinite sum the error is NaN.
+    // Rounding is monotonic, so `sum` shows the order of `near` and the exact value, or the error
+    // does where they coincide. The error of an infinite sum is NaN.
     let near = sum as f32;
     let wide = f64::from(near);
     let above = (wide > sum) | ((wide == sum) & (error < 0.0));
@@ -236,7 +236,7 @@ fn directed(x: f64, y: f64, round: Round) -> f32 {
     let upper = if zero { 1 } else { upper };
     let stepped = if down & above { lower } else { bits };
     let stepped = if !down & below { upper } else { stepped };
-    // An exact zero of opposite signs is -0 towards negative infinity.
+    // An exact zero from opposite signs is -0 towards negative infinity.
     let differ = (x.to_bits() ^ y.to_bits()) >> 63 == 1;
     let minus = (sum == 0.0) & differ & (round == Round::Rm);
     canonical(f32::from_bits(if minus { 0x8000_0000 } else { stepped }))
@@ -260,8 +260,8 @@ pub fn rcp(a: f32, round: Round) -> f32 {
 /// `√a` to nearest.
 #[inline(always)]
 pub fn sqrt_rn(a: f32) -> f32 {
-    // Of the magnitude: the optimiser (LLVM 21) folds a choice between a root and NaN by the sign
-    // of its operand into the bare root, whose NaN has other bits.
+    // The root of the magnitude: LLVM 21 folds a choice between a root and NaN by the sign of its
+    // operand into the bare root, whose NaN has other bits.
     let root = a.abs().sqrt().to_bits() | (a.to_bits() & 0x8000_0000);
     if a >= 0.0 { f32::from_bits(root) } else { NAN }
 }
@@ -279,7 +279,8 @@ pub fn sqrt(a: f32, round: Round) -> f32 {
 #[inline(always)]
 pub fn min(a: f32, b: f32) -> f32 {
     let (x, y) = (a.to_bits() as i32, b.to_bits() as i32);
-    // Sign-magnitude to two's complement order: one integer comparison ranks the zeros too.
+    // Maps sign-magnitude to two's complement, so that one integer comparison orders the zeros as
+    // well.
     let first = order(x) <= order(y);
     let number = if first { a } else { b };
     let r = if a.is_nan() { b } else { number };

@@ -1,4 +1,4 @@
-//! TF32 and the formats of one byte and less: e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0.
+//! TF32 and the formats of one byte or less: e4m3, e5m2, e2m3, e3m2, e2m1, ue8m0.
 //!
 //! Codes of less than a byte occupy its low bits.
 
@@ -21,7 +21,7 @@ pub enum Small {
 }
 
 impl Small {
-    /// The format's description.
+    /// Returns the format's description.
     pub const fn format(self) -> Format {
         match self {
             Small::E4m3 => E4M3,
@@ -37,7 +37,7 @@ impl Small {
 ///
 /// NaN becomes the canonical NaN, or the largest finite value where the format has none.
 pub fn from_f32(format: Small, value: f32, relu: bool) -> u8 {
-    // Relu maps the negative numbers and -0 to +0 and leaves NaN.
+    // Relu maps negative numbers and -0 to +0 but keeps NaN.
     let value = if relu && value.is_sign_negative() && !value.is_nan() {
         0.0
     } else {
@@ -104,7 +104,7 @@ pub fn to_tf32(value: f32, round: Round, overflow: Overflow) -> u32 {
 
 /// `cvt.rz.satfinite.ue8m0.f32` and its `.rp` form: the power of two as its biased exponent.
 ///
-/// The value must be a magnitude: the sign is ignored. NaN and, without saturation, infinity give
+/// The value must be a magnitude: the sign is ignored. NaN and, without saturation, infinity become
 /// 0xff; the smallest power is 2^-127.
 pub fn to_ue8m0(value: f32, round: Round, overflow: Overflow) -> u8 {
     let bits = value.to_bits() & 0x7fff_ffff;
@@ -112,7 +112,7 @@ pub fn to_ue8m0(value: f32, round: Round, overflow: Overflow) -> u8 {
         return 0xff;
     }
     let exponent = bits >> 23;
-    // A subnormal above 2^-127 rounds up to 2^-126; at or below it, 2^-127 is the floor.
+    // A subnormal above 2^-127 rounds up to 2^-126; at or below, 2^-127 is the minimum.
     let up = match exponent {
         0 => bits > 0x0040_0000,
         _ => bits & 0x007f_ffff != 0,
@@ -126,7 +126,7 @@ pub fn to_ue8m0(value: f32, round: Round, overflow: Overflow) -> u8 {
     code.min(largest) as u8
 }
 
-/// The value of a `ue8m0` code: `2^(code - 127)`; 0xff is NaN.
+/// Returns the value of a `ue8m0` code: `2^(code - 127)`; 0xff is NaN.
 pub fn ue8m0_to_f32(code: u8) -> f32 {
     match code {
         0 => f32::from_bits(0x0040_0000),

@@ -1,8 +1,9 @@
 //! Exact arithmetic on any IEEE-like binary format, rounded once, in integers.
 //!
-//! The slow path of every directed rounding and the yardstick of the fast paths. A finite value is
-//! `significand · 2^exponent`. Intermediate results keep at least three bits more than the widest
-//! format needs and a sticky lowest bit ("jamming"), so one rounding at the end is exact.
+//! This is the slow path of every directed rounding and the reference of the fast paths. A finite
+//! value is `significand · 2^exponent`. Intermediate results keep at least three bits more than the
+//! widest format needs and a sticky lowest bit ("jamming"), so that one rounding at the end is
+//! exact.
 
 use super::{Overflow, Round};
 
@@ -13,14 +14,14 @@ pub struct Format {
     pub fraction: u32,
     /// Exponent bits; the bias is `2^(exponent-1) - 1`.
     pub exponent: u32,
-    /// What the codes with the largest exponent mean.
+    /// Meaning of the codes with the largest exponent.
     pub specials: Specials,
 }
 
-/// How a format spends the codes of its largest exponent.
+/// Meaning of the codes with the largest exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Specials {
-    /// Infinity and NaNs, as IEEE 754 has it.
+    /// Infinity and NaNs, as in IEEE 754.
     Ieee,
     /// No infinity; only the all-ones magnitude is NaN (e4m3).
     NanOnly,
@@ -28,7 +29,7 @@ pub enum Specials {
     None,
 }
 
-/// A format without infinities and NaN.
+/// Creates a format without infinities and NaN.
 const fn finite(exponent: u32, fraction: u32) -> Format {
     Format {
         fraction,
@@ -79,12 +80,12 @@ impl Format {
         1 << (self.exponent + self.fraction)
     }
 
-    /// Magnitude code of infinity (IEEE formats only).
+    /// Returns the magnitude code of infinity (IEEE formats only).
     pub const fn infinity(self) -> u64 {
         ((1 << self.exponent) - 1) << self.fraction
     }
 
-    /// Magnitude code of the largest finite value.
+    /// Returns the magnitude code of the largest finite value.
     pub const fn max_finite(self) -> u64 {
         match self.specials {
             Specials::Ieee => self.infinity() - 1,
@@ -93,8 +94,8 @@ impl Format {
         }
     }
 
-    /// The NaN that PTX produces: all ones below the sign. Formats without NaN give the largest
-    /// finite value, as `cvt.satfinite` to them does.
+    /// Returns the NaN that PTX produces: all ones below the sign. For formats without NaN, returns
+    /// the largest finite value, as `cvt.satfinite` does.
     pub const fn nan(self) -> u64 {
         self.sign_bit() - 1
     }
@@ -114,7 +115,7 @@ pub enum Value {
 /// `±significand · 2^exponent`; zero has significand 0 and keeps its sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finite {
-    /// Whether the sign bit is set.
+    /// The sign bit.
     pub negative: bool,
     /// The integer significand.
     pub significand: u128,
@@ -154,7 +155,7 @@ pub fn encode(format: Format, value: Finite, round: Round, overflow: Overflow) -
     let binade = leading.max(smallest);
     let shift = binade - format.fraction as i32 - value.exponent;
     let kept = shift_rounded(value.significand, shift, value.negative, round);
-    // A carry out of the significand moves to the next binade by itself.
+    // A carry out of the significand increments the exponent in the same addition.
     let code = (((binade - smallest) as u64) << format.fraction) + kept;
     if code <= format.max_finite() {
         return sign | code;
@@ -176,7 +177,7 @@ fn overflowed(format: Format, negative: bool, round: Round, overflow: Overflow) 
     }
 }
 
-/// `significand / 2^shift` as an integer, rounded; a negative shift multiplies.
+/// Returns `significand / 2^shift` rounded to an integer; a negative shift multiplies.
 fn shift_rounded(significand: u128, shift: i32, negative: bool, round: Round) -> u64 {
     if shift <= 0 {
         return (significand << -shift) as u64;
@@ -187,7 +188,7 @@ fn shift_rounded(significand: u128, shift: i32, negative: bool, round: Round) ->
             (significand >> shift, rest, 1_u128 << (shift - 1))
         }
         128 => (0, significand, 1 << 127),
-        // Below half of the lowest bit whatever the value: stand in by a quarter.
+        // Below half of the lowest bit for every value: a quarter represents it.
         _ => (0, u128::from(significand != 0), 2),
     };
     let up = match round {
@@ -207,7 +208,7 @@ pub fn convert(from: Format, to: Format, bits: u64, round: Round, overflow: Over
         Value::Nan => to.nan(),
         Value::Infinite(negative) => {
             let sign = if negative { to.sign_bit() } else { 0 };
-            // An infinity is no overflow: only satfinite or a missing code turn it finite.
+            // An infinity is not an overflow: only satfinite or a missing code make it finite.
             let code = match (to.specials, overflow) {
                 (Specials::Ieee, Overflow::Infinite) => to.infinity(),
                 (Specials::NanOnly, Overflow::Infinite) => to.nan(),
@@ -264,7 +265,7 @@ pub fn add(format: Format, a: u64, b: u64, round: Round) -> u64 {
 
 /// `a · b` with one rounding. `format` must be IEEE-like.
 pub fn mul(format: Format, a: u64, b: u64, round: Round) -> u64 {
-    // A zero of the product's own sign is neutral in every mode.
+    // A zero with the product's sign is neutral in every mode.
     fma(format, a, b, (a ^ b) & format.sign_bit(), round)
 }
 
@@ -327,7 +328,7 @@ pub fn sqrt(format: Format, a: u64, round: Round) -> u64 {
     encode(format, value, round, Overflow::Infinite)
 }
 
-/// The sum with its low bits jammed; an exact zero takes the sign that `round` asks for.
+/// Returns the sum with its low bits jammed; an exact zero has the sign that `round` requires.
 fn sum(a: Finite, b: Finite, round: Round) -> Finite {
     if a.significand == 0 && b.significand == 0 {
         let negative = if a.negative == b.negative {
@@ -343,8 +344,8 @@ fn sum(a: Finite, b: Finite, round: Round) -> Finite {
     if b.significand == 0 {
         return a;
     }
-    // Both to a leading bit at position 125: a carry fits, and what a shift drops lies far below
-    // any rounding position unless the leading bits are too far apart to cancel.
+    // Both get their leading bit at position 125. A carry then fits. A shift drops only bits far
+    // below any rounding position, unless the leading bits are too far apart to cancel.
     let (a, b) = (normalised(a), normalised(b));
     let exponent = a.exponent.max(b.exponent);
     let x = jammed(a.significand, exponent - a.exponent);

@@ -21,7 +21,7 @@ pub enum Simd {
 /// One form of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Video {
-    /// What is computed.
+    /// Operation.
     pub op: Simd,
     /// Elements in a register: 4 bytes or 2 halves.
     pub elements: u32,
@@ -38,7 +38,7 @@ pub struct Video {
 }
 
 impl Video {
-    /// The result; `c` only matters with `accumulate`.
+    /// Returns the result; `c` is used only with `accumulate`.
     #[inline]
     pub fn run(self, a: u32, b: u32, c: u32) -> u32 {
         let bits = 32 / self.elements;
@@ -77,7 +77,7 @@ impl Video {
     }
 }
 
-/// Element `i` of a register, extended.
+/// Returns element `i` of a register, extended.
 #[inline(always)]
 fn element(x: u32, i: u32, bits: u32, signed: bool) -> i32 {
     let up = x << (32 - bits * (i + 1));

@@ -1,15 +1,15 @@
-//! The `wmma.*` forms, as compositions of `mma.sync` tiles.
+//! The `wmma.*` forms, composed of `mma.sync` tiles.
 //!
-//! The ISA leaves the distribution of a fragment open. Here a fragment is a list of `mma.sync`
-//! fragments (layout in [`super::layout`]): m16n16 is two tiles of 8 columns, m32n8 two tiles of
-//! 16 rows, and m8n32 the transpose of m32n8. The f16 multiplicands have more registers than
-//! elements; the surplus ones repeat the first.
+//! The ISA does not specify the distribution of a fragment. Here a fragment is a list of `mma.sync`
+//! fragments (layout in [`super::layout`]): m16n16 is two tiles of 8 columns, m32n8 two tiles of 16
+//! rows, and m8n32 the transpose of m32n8. The f16 multiplicands have more registers than elements;
+//! the surplus registers repeat the first ones.
 
 use super::layout::{a_element, accumulator_element, b_element};
 use super::mma::{Accumulator, Element, Mma};
 use super::{Lanes, half, single};
 
-/// Which operand of the product a fragment is.
+/// Operand of the product that a fragment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// Left multiplicand, m×k.
@@ -20,29 +20,29 @@ pub enum Operand {
     Accumulator,
 }
 
-/// One form of `wmma.mma.sync` with 32-bit registers: the shape and types of an [`Mma`], of which
-/// `wmma` has others.
+/// One form of `wmma.mma.sync` with 32-bit registers: shape and types of an [`Mma`], with `wmma`'s
+/// own set of shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wmma(pub Mma);
 
 /// Distribution of one fragment over lanes and registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fragment {
-    /// Which operand it is.
+    /// Operand of the product.
     pub operand: Operand,
-    /// 32-bit registers a lane holds, in PTX's count.
+    /// Number of 32-bit registers of a lane, as PTX counts them.
     pub registers: usize,
     /// Elements in a register, lowest bits first.
     pub per_register: usize,
     m: usize,
     n: usize,
     k: usize,
-    /// Registers that hold distinct elements; later ones repeat them.
+    /// Number of registers with distinct elements; later ones repeat them.
     distinct: usize,
 }
 
 impl Fragment {
-    /// The fragment of a multiplicand; `None` where `wmma` has no such shape.
+    /// Returns the fragment of a multiplicand; `None` where `wmma` has no such shape.
     pub fn multiplicand(
         operand: Operand,
         (m, n, k): (usize, usize, usize),
@@ -74,7 +74,7 @@ impl Fragment {
         })
     }
 
-    /// The fragment of an accumulator; `None` where `wmma` has no such shape.
+    /// Returns the fragment of an accumulator; `None` where `wmma` has no such shape.
     pub fn accumulator((m, n, k): (usize, usize, usize), element: Accumulator) -> Option<Fragment> {
         let fits = matches!(
             (m, n, k),
@@ -94,26 +94,25 @@ impl Fragment {
         })
     }
 
-    /// Row and column of an element in its matrix (A is m×k, B is k×n, C is m×n).
+    /// Returns row and column of an element in its matrix (A is m×k, B is k×n, C is m×n).
     pub fn element(&self, lane: usize, register: usize, sub: usize) -> (usize, usize) {
         let per = self.per_register;
         let register = register % self.distinct;
         let transposed = (self.m, self.n) == (8, 32);
-        match (self.operand, transposed) {
+        // The fragments of m8n32 are those of m32n8 transposed, with A and B exchanged.
+        let (row, column) = match (self.operand, transposed) {
             (Operand::A, false) => tiled_a(self.m, self.k, per, lane, register, sub),
-            (Operand::B, true) => swap(tiled_a(self.n, self.k, per, lane, register, sub)),
-            (Operand::B, false) => tiled_b(self.k, per, lane, register, sub),
-            (Operand::A, true) => swap(tiled_b(self.k, per, lane, register, sub)),
+            (Operand::B, true) => tiled_a(self.n, self.k, per, lane, register, sub),
+            (Operand::B, false) | (Operand::A, true) => tiled_b(self.k, per, lane, register, sub),
             (Operand::Accumulator, false) => tiled_accumulator(self.m, per, lane, register, sub),
-            (Operand::Accumulator, true) => {
-                swap(tiled_accumulator(self.n, per, lane, register, sub))
-            }
+            (Operand::Accumulator, true) => tiled_accumulator(self.n, per, lane, register, sub),
+        };
+        if transposed {
+            (column, row)
+        } else {
+            (row, column)
         }
     }
-}
-
-fn swap((row, column): (usize, usize)) -> (usize, usize) {
-    (column, row)
 }
 
 fn tiled_a(
@@ -136,7 +135,8 @@ fn tiled_b(k: usize, per: usize, lane: usize, register: usize, sub: usize) -> (u
     (row, column + 8 * (register / each))
 }
 
-/// Tiles of 16×8 (8×8 for m = 8), down the rows for m = 32, else along the columns.
+/// Returns row and column in tiles of 16×8 (8×8 for m = 8), down the rows for m = 32, otherwise
+/// along the columns.
 fn tiled_accumulator(
     m: usize,
     per: usize,
@@ -155,7 +155,7 @@ fn tiled_accumulator(
 }
 
 impl Wmma {
-    /// The fragments of A, B, C and D; `None` where PTX has no such form.
+    /// Returns the fragments of A, B, C and D; `None` where PTX has no such form.
     pub fn fragments(&self) -> Option<[Fragment; 4]> {
         let form = &self.0;
         let shape = (form.m, form.n, form.k);
@@ -175,7 +175,7 @@ impl Wmma {
         ])
     }
 
-    /// D = A·B + C. The slices hold as many registers as [`Wmma::fragments`] says.
+    /// Computes D = A·B + C. The slices must have the register counts of [`Wmma::fragments`].
     pub fn run(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
         let form = &self.0;
         if (form.m, form.n) == (8, 32) {
@@ -214,7 +214,8 @@ impl Wmma {
         }
     }
 
-    /// `.satfinite` of floating-point results: infinities to the largest finite value, NaN to +0.
+    /// Applies `.satfinite` to floating-point results: infinities become the largest finite value,
+    /// NaN becomes +0.
     fn make_finite(&self, d: &mut [Lanes]) {
         for word in d.iter_mut().flatten() {
             *word = match self.0.d {
