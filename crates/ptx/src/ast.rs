@@ -1,5 +1,5 @@
-//! The syntax tree: names are resolved to registers and variables, instructions keep their
-//! modifiers as written, because the meaning of each depends on its opcode.
+//! Syntax tree: names are resolved to registers and variables. Instructions keep their modifiers as
+//! written, because their meaning depends on the opcode.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The type a modifier names.
+    /// Returns the type that a modifier names.
     pub fn parse(name: &str) -> Option<Type> {
         Some(match name {
             "pred" => Type::Pred,
@@ -73,7 +73,7 @@ impl Type {
         })
     }
 
-    /// Size in memory, bytes (a predicate has none).
+    /// Returns the size in memory, bytes; 0 for a predicate.
     pub fn bytes(self) -> u32 {
         match self {
             Type::Pred => 0,
@@ -86,7 +86,7 @@ impl Type {
         }
     }
 
-    /// Whether it is a signed integer.
+    /// Reports whether the type is a signed integer.
     pub fn signed(self) -> bool {
         matches!(
             self,
@@ -94,7 +94,7 @@ impl Type {
         )
     }
 
-    /// Whether it is a single floating-point number.
+    /// Reports whether the type is a single floating-point number.
     pub fn float(self) -> bool {
         matches!(
             self,
@@ -103,7 +103,7 @@ impl Type {
     }
 }
 
-/// Where a variable lives.
+/// State space of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the PTX ISA")]
 pub enum StateSpace {
@@ -117,7 +117,7 @@ pub enum StateSpace {
 /// One element of an initialiser.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Init<'a> {
-    /// Bits of a number, to be cut to the element's size; decimal doubles are marked.
+    /// Bits of a number, to be truncated to the element's size; decimal doubles are marked.
     Bits(u64),
     /// A single by its bits.
     F32(u32),
@@ -129,7 +129,7 @@ pub enum Init<'a> {
         symbol: &'a str,
         /// Bytes added.
         offset: i64,
-        /// Whether `generic()` was written around it.
+        /// The address is written inside `generic()`.
         generic: bool,
     },
 }
@@ -139,7 +139,7 @@ pub enum Init<'a> {
 pub struct Variable<'a> {
     /// Name.
     pub name: &'a str,
-    /// Where it lives.
+    /// State space.
     pub space: StateSpace,
     /// Element type.
     pub ty: Type,
@@ -174,7 +174,7 @@ pub enum Operand<'a> {
     F64(u64),
     /// A special register, with its component if it has one.
     Special(&'a str, &'a str),
-    /// A variable of the function body: index in [`Body::variables`].
+    /// A variable of the function body: index in [`Body::variables`], and an offset.
     Variable(u32, i64),
     /// A module variable, parameter, function, label or table, plus an offset.
     Name(&'a str, i64),
@@ -197,17 +197,17 @@ pub struct Instruction<'a> {
     pub guard: Option<(Reg, bool)>,
     /// First word.
     pub opcode: &'a str,
-    /// The words after it, without dots.
+    /// The words after the opcode, without dots.
     pub modifiers: Vec<&'a str>,
     /// Operands.
     pub operands: Vec<Operand<'a>>,
     /// PTX line.
     pub line: u32,
-    /// Scope it is in, for labels.
+    /// Index of the scope, for labels.
     pub scope: u32,
     /// Index in [`Ast::locations`], plus 1; 0 when there is none.
     pub location: u32,
-    /// Bytes of a load that are used, by the pragma before it: bit 0 is the first byte.
+    /// Used bytes of a load, by the pragma before it: bit 0 is the first byte.
     pub used_bytes: Option<u32>,
 }
 
@@ -220,7 +220,7 @@ pub struct Location {
     pub line: u32,
     /// Column.
     pub column: u32,
-    /// Index of the location it was inlined at, plus 1; 0 for none.
+    /// Index of the location that it was inlined at, plus 1; 0 for none.
     pub inlined_at: u32,
 }
 
@@ -246,13 +246,13 @@ pub struct Body<'a> {
 pub struct Function<'a> {
     /// Name.
     pub name: &'a str,
-    /// Whether it is a kernel.
+    /// The function is a kernel.
     pub entry: bool,
     /// Return values.
     pub returns: Vec<Variable<'a>>,
     /// Parameters.
     pub params: Vec<Variable<'a>>,
-    /// The body; a declaration has none.
+    /// The body; `None` for a declaration.
     pub body: Option<Body<'a>>,
     /// `.maxntid`.
     pub max_threads: Option<[u32; 3]>,
@@ -260,7 +260,7 @@ pub struct Function<'a> {
     pub required_threads: Option<[u32; 3]>,
     /// `.minnctapersm`.
     pub min_blocks: Option<u32>,
-    /// Whether a cluster shape is demanded.
+    /// The function requires a cluster shape.
     pub cluster: bool,
     /// PTX line.
     pub line: u32,

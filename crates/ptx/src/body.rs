@@ -1,4 +1,4 @@
-//! Tokens to syntax tree: function bodies, with scopes as inline PTX opens them.
+//! Parser of function bodies, with the scopes of inline PTX.
 #![expect(clippy::indexing_slicing, reason = "a body has at least its own scope")]
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use super::{PtxError, PtxErrorKind};
 
 type Result<T> = std::result::Result<T, PtxError>;
 
-/// Most registers one function may declare: beyond it the text is an attack, not a kernel.
+/// Most registers that one function may declare; more indicate an attack rather than a kernel.
 const MAX_REGISTERS: usize = 1 << 20;
 /// Deepest nesting of braces.
 const MAX_DEPTH: usize = 64;
@@ -34,12 +34,12 @@ struct BodyParser<'p, 'a> {
     p: &'p mut Parser<'a>,
     body: Body<'a>,
     scopes: Vec<Scope<'a>>,
-    /// Of a pragma, for the next instruction.
+    /// Mask of a pragma, for the next instruction.
     used_bytes: Option<u32>,
 }
 
 impl<'a> Parser<'a> {
-    /// A function body, from `{` to its `}`.
+    /// Parses a function body, from `{` to its `}`.
     pub(super) fn body(&mut self) -> Result<Body<'a>> {
         self.expect('{')?;
         let mut parser = BodyParser {
@@ -210,7 +210,7 @@ impl<'a> BodyParser<'_, 'a> {
         }
     }
 
-    /// `.pragma "used_bytes_mask 3";` is about the load that follows; others are hints.
+    /// Reads a pragma: `.pragma "used_bytes_mask 3";` applies to the next load; others are hints.
     fn pragma(&mut self) -> Result<()> {
         if let Token::Str(text) = self.p.peek() {
             let mask = text.trim_matches('"').strip_prefix("used_bytes_mask");
@@ -323,7 +323,8 @@ impl<'a> BodyParser<'_, 'a> {
             }
         }
         if !self.p.accept(';') {
-            // A label or a brace may follow the last instruction of inline PTX only after `;`.
+            // After the last instruction of inline PTX a label or a brace may follow only after
+            // `;`.
             return self.p.unexpected(&format!("`;` after `{opcode}`"));
         }
         let scope = self.scope().id;
@@ -384,7 +385,7 @@ impl<'a> BodyParser<'_, 'a> {
         };
         offset += self.p.plus_offset()?;
         if self.p.accept(',') {
-            // Tensor coordinates or a texture: read here, refused by name when it is lowered.
+            // Tensor coordinates or a texture: parsed here, rejected by name when lowered.
             while !self.p.accept(']') {
                 self.operand()?;
                 self.p.accept(',');
@@ -464,7 +465,7 @@ impl<'a> BodyParser<'_, 'a> {
     }
 }
 
-/// Special registers whose names end in a digit.
+/// Reports whether a name that ends in a digit is a special register.
 fn is_special(name: &str) -> bool {
     name == "clock64"
         || ["pm", "envreg", "reserved_smem_offset_"]

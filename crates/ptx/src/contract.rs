@@ -1,11 +1,11 @@
-//! Products that are rounded together with the sum that they go into.
+//! Contraction of products and sums into fused multiply-adds.
 //!
-//! A `mul` and an `add` or `sub` without `.rn` leave it open whether the product is rounded before it is
-//! added: "the code may be optimised, in particular `mul`/`add` sequences may be fused" (PTX ISA, `add`,
-//! `mul`). The assembler fuses them where both stand in one basic block. Here the syntax tree is rewritten as
-//! it does: a product that goes into sums alone is gone. One that something else reads as well stays, and so
-//! do its sums: NVRTC 13.0 was seen to do both, and the executions of its machine code, which must leave the
-//! same bits, hold us to it.
+//! A `mul` and an `add` or `sub` without `.rn` may be fused: "the code may be optimised, in
+//! particular `mul`/`add` sequences may be fused" (PTX ISA, `add`, `mul`). The assembler fuses them
+//! if both are in one basic block. This module rewrites the syntax tree in the same way: a product
+//! that only sums read disappears. A product with another reader stays, and so do its sums. NVRTC
+//! 13.0 was observed to do both, and the executions of its SASS verify it, because they must leave
+//! the same bits.
 #![expect(
     clippy::indexing_slicing,
     reason = "instructions are numbered by the pass that found them in the same body"
@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::ast::{Ast, Body, Instruction, Operand, Reg, Type};
 use super::skeleton::{reads, sets};
 
-/// Modifier of an `fma` whose addend is subtracted; PTX itself has none.
+/// Modifier of an `fma` whose addend is subtracted; not part of PTX.
 pub const LESS: &str = "less";
-/// Modifier of an `fma` whose product is subtracted.
+/// Modifier of an `fma` whose product is subtracted; not part of PTX.
 pub const FROM: &str = "from";
 
 /// Rewrites all functions.
@@ -28,8 +28,8 @@ pub fn contract(ast: &mut Ast<'_>) {
     }
 }
 
-/// A product that may still go into a sum: its place, flushing and factors, and which of them holds another
-/// value by now.
+/// A product that may still be fused: its index, flushing and factors, and the factor whose
+/// register has changed.
 struct Product<'a> {
     at: usize,
     modifiers: Vec<&'a str>,
@@ -38,7 +38,8 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Notes that a register is set; whether it can still be worked out, one factor being kept.
+    /// Records that a register is set and reports whether the product can still be recomputed from
+    /// one kept factor.
     fn after(&mut self, set: Reg) -> bool {
         for (place, factor) in self.factors.iter().enumerate() {
             if *factor == Operand::Reg(set) {
@@ -48,16 +49,16 @@ impl Product<'_> {
                 self.changed = Some(place);
             }
         }
-        // Types of which a copy is one `mov`.
+        // Types that one `mov` copies.
         self.changed.is_none() || self.modifiers.iter().any(|m| matches!(*m, "f32" | "f64"))
     }
 }
 
-/// The products of a basic block so far, by their registers.
+/// The open products of the current basic block, by their registers.
 #[derive(Default)]
 struct Open<'a> {
     products: HashMap<Reg, Product<'a>>,
-    /// Products, by a register that is or was one of their factors: what sets it looks at no others.
+    /// Products by a register that is or was one of their factors: setting it visits only these.
     with_factor: HashMap<Reg, Vec<Reg>>,
 }
 
@@ -71,7 +72,7 @@ impl<'a> Open<'a> {
         self.products.insert(register, product);
     }
 
-    /// A register is set.
+    /// Records that a register is set.
     fn set(&mut self, register: Reg) {
         self.products.remove(&register);
         for name in self.with_factor.get(&register).into_iter().flatten() {
@@ -83,12 +84,12 @@ impl<'a> Open<'a> {
     }
 }
 
-/// A sum with a product rounded in it.
+/// A sum with a fused product.
 struct Fused<'a> {
-    /// The product: its register and place.
+    /// Register and index of the product.
     product: (Reg, usize),
     sum: Instruction<'a>,
-    /// The factor that holds another value by now.
+    /// The factor whose register has changed.
     changed: Option<usize>,
 }
 
@@ -98,7 +99,7 @@ fn contract_body(body: &mut Body<'_>) {
     for reg in body.instructions.iter().flat_map(reads) {
         *read.entry(reg).or_default() += 1;
     }
-    // A product stays, and its sums as they are, if one of its reads is no sum.
+    // A product with a reader other than a sum stays, and its sums stay unfused.
     let mut into: HashMap<(Reg, usize), usize> = HashMap::new();
     for found in sums.values().flatten() {
         *into.entry(found.product).or_default() += 1;
@@ -108,7 +109,7 @@ fn contract_body(body: &mut Body<'_>) {
         .filter_map(|(at, both)| {
             let mut whole = both.into_iter().filter(|f| into.contains_key(&f.product));
             let (first, other) = (whole.next()?, whole.next());
-            // Of two products one is left, and what it goes into elsewhere as well.
+            // A sum of two products fuses one; the other stays, and so do its other sums.
             if let Some(other) = other {
                 into.remove(&other.product);
             }
@@ -116,7 +117,7 @@ fn contract_body(body: &mut Body<'_>) {
         })
         .collect();
     let mut gone = HashSet::new();
-    // Copies of factors, by product: one factor of a product may change.
+    // Copies of factors by product: one factor of a product may change.
     let mut kept: HashMap<usize, Reg> = HashMap::new();
     for (at, mut fused) in taken {
         if !into.contains_key(&fused.product) {
@@ -134,25 +135,28 @@ fn contract_body(body: &mut Body<'_>) {
     remove(body, &gone);
 }
 
-/// Has a product's place hold a copy of one of its factors instead.
+/// Replaces a product's instruction by a copy of one of its factors.
 fn keep(body: &mut Body<'_>, product: usize, factor: usize) -> Reg {
     let instruction = &mut body.instructions[product];
     let copy = Reg(body.registers.len() as u32);
     body.registers
         .push(instruction.modifiers.iter().find_map(|m| Type::parse(m)));
     instruction.opcode = "mov";
+    // A `mov` does not flush; the fused operation flushes its operands itself.
     instruction.modifiers.retain(|m| *m != "ftz");
     let value = instruction.operands[1 + factor].clone();
     instruction.operands = vec![Operand::Reg(copy), value];
     copy
 }
 
-/// The sums of products of the same basic block, by place: of each product of a sum.
+/// Collects the sums of products of the same basic block by index, one entry for each product of a
+/// sum.
 fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
     let starts: HashSet<usize> = body.labels.iter().map(|(_, _, at)| *at).collect();
     let mut open = Open::default();
     let mut sums = BTreeMap::new();
     for (at, instruction) in body.instructions.iter().enumerate() {
+        // Another path may enter here with other values of the factors.
         if starts.contains(&at) {
             open = Open::default();
         }
@@ -193,27 +197,29 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
     sums
 }
 
-/// What a basic block ends with, for certain or perhaps.
+/// Opcodes that end, or may end, a basic block.
 const ENDS: [&str; 6] = ["bra", "brx", "call", "ret", "exit", "trap"];
 
-/// Whether rounding is left open: no mode is named.
+/// Reports whether an instruction names no rounding mode.
 fn open_rounding(i: &Instruction<'_>) -> bool {
     let types = ["f32", "f64", "f16", "f16x2", "bf16", "bf16x2"];
     let known = |m: &&str| *m == "ftz" || types.contains(m);
     i.modifiers.iter().all(known) && i.modifiers.iter().any(|m| types.contains(m))
 }
 
-/// Register and factors of a product, if no guard decides whether there is one.
+/// Returns the register and factors of an unconditional product.
 fn product<'a>(i: &Instruction<'a>) -> Option<(Reg, [Operand<'a>; 2])> {
     let [Operand::Reg(to), a, b] = i.operands.as_slice() else {
         return None;
     };
+    // A product that overwrites one of its factors cannot be recomputed from it.
     let kept = |of: &Operand<'_>| *of != Operand::Reg(*to);
     let plain = i.opcode == "mul" && i.guard.is_none() && open_rounding(i);
     (plain && kept(a) && kept(b)).then(|| (*to, [a.clone(), b.clone()]))
 }
 
-/// A sum with a product of the same rounding in it; of a difference `sign` says which part is subtracted.
+/// Builds a sum with a fused product of the same rounding; for a difference, `sign` names the
+/// subtracted operand.
 fn fused<'a>(
     i: &Instruction<'a>,
     product: &Product<'a>,
@@ -234,7 +240,7 @@ fn fused<'a>(
     Some(sum)
 }
 
-/// Takes instructions out; labels stay where they are.
+/// Removes instructions and keeps labels at their positions.
 fn remove(body: &mut Body<'_>, gone: &HashSet<usize>) {
     let mut places: Vec<usize> = gone.iter().copied().collect();
     places.sort_unstable();
@@ -253,7 +259,7 @@ mod tests {
     use super::*;
     use crate::parse;
 
-    /// Opcodes of a kernel of these instructions, contracted.
+    /// Returns the opcodes of a kernel with these instructions after contraction.
     fn contracted(code: &str) -> Vec<String> {
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{{\n\

@@ -95,7 +95,7 @@ pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
         return MaybeUndefined::default();
     };
     let seeds = first.live_in();
-    if seeds.all().next().is_none() {
+    if seeds.members().next().is_none() {
         return MaybeUndefined::default();
     }
     let mut found = MaybeUndefined::default();

@@ -1,31 +1,32 @@
-//! Plain loads that take part in synchronisation all the same, found by how their value is used.
+//! Plain loads that take part in synchronisation, found by the use of their value.
 //!
-//! CUDA code has two habits that the letter of the memory model does not cover. A thread polls a
-//! `volatile` flag in a loop: that is how flags were written before `cuda::atomic`, and the ISA
-//! performs volatile operations as relaxed ones. And the loop around an `atomicCAS` is seeded by a
-//! plain load of the same word, as in the programming guide: a stale value only costs a trip.
-//! Any other volatile access is data: volatile is no fence, and warps do not run in lockstep.
+//! Two idioms of CUDA code are outside the letter of the memory model. A thread polls a `volatile`
+//! flag in a loop: flags were written this way before `cuda::atomic`, and the ISA performs volatile
+//! operations as relaxed ones. The loop around an `atomicCAS` starts with a plain load of the same
+//! word, as in the programming guide: a stale value only costs an iteration. All other volatile
+//! accesses are data: volatile is not a fence, and warps do not run in lockstep.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ast::{Body, Instruction, Operand, Reg};
 
-/// Indices of the loads of `body` that count as relaxed, and whether any of them polls.
+/// Returns the indices of the loads in `body` that count as relaxed, and whether any of them polls.
 pub fn relaxed_loads<'a>(body: &'a Body<'a>) -> (HashSet<usize>, bool) {
     let code = &body.instructions;
     let volatile = |i: &&Instruction<'_>| i.opcode == "ld" && i.modifiers.contains(&"volatile");
     let mut found = HashSet::new();
+    // Only volatile loads need the loop analysis.
     if code.iter().any(|i| volatile(&i)) {
-        let flow = Flow::of(body);
-        found.extend(flow.polls());
+        let loops = Loops::from_body(body);
+        found.extend(loops.polls());
     }
     let polling = !found.is_empty();
     found.extend(seeds(code));
     (found, polling)
 }
 
-/// Registers that appear once in a function, in a vector load or as what an atomic gives back: nobody
-/// uses them.
+/// Returns registers that occur once in a function, in a vector load or as the result of an atomic:
+/// their values are unused.
 pub fn named_once(body: &Body<'_>) -> HashSet<Reg> {
     let vector = |o: Option<&Operand<'_>>| matches!(o, Some(Operand::Vector(_)));
     let loads = body.instructions.iter();
@@ -48,31 +49,37 @@ pub fn named_once(body: &Body<'_>) -> HashSet<Reg> {
     times.into_keys().collect()
 }
 
-/// The place a memory operand names: its base, followed back through copies, and its offset.
+/// Address of a memory operand: its base, traced back through copies, and its offset.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Spot<'a> {
+pub(crate) enum MemoryAddress<'a> {
     Register(Reg, i64),
     Variable(u32, i64),
     Name(&'a str, i64),
 }
 
-impl Spot<'_> {
-    /// Bytes between two spots with the same base.
-    pub(crate) fn distance(&self, other: &Spot<'_>) -> Option<u64> {
+impl MemoryAddress<'_> {
+    /// Returns the bytes between two addresses with the same base.
+    pub(crate) fn distance(&self, other: &MemoryAddress<'_>) -> Option<u64> {
         match (self, other) {
-            (Spot::Register(a, x), Spot::Register(b, y)) if a == b => Some(x.abs_diff(*y)),
-            (Spot::Variable(a, x), Spot::Variable(b, y)) if a == b => Some(x.abs_diff(*y)),
-            (Spot::Name(a, x), Spot::Name(b, y)) if a == b => Some(x.abs_diff(*y)),
+            (MemoryAddress::Register(a, x), MemoryAddress::Register(b, y)) if a == b => {
+                Some(x.abs_diff(*y))
+            }
+            (MemoryAddress::Variable(a, x), MemoryAddress::Variable(b, y)) if a == b => {
+                Some(x.abs_diff(*y))
+            }
+            (MemoryAddress::Name(a, x), MemoryAddress::Name(b, y)) if a == b => {
+                Some(x.abs_diff(*y))
+            }
             _ => None,
         }
     }
 }
 
-/// Registers that are set once, by a copy of another or of a variable's address.
+/// Registers that are set once, by a copy of another register or of a variable's address.
 pub(crate) struct Copies<'a>(HashMap<Reg, &'a Operand<'a>>);
 
 impl<'a> Copies<'a> {
-    pub(crate) fn of(code: &'a [Instruction<'a>]) -> Copies<'a> {
+    pub(crate) fn from_code(code: &'a [Instruction<'a>]) -> Copies<'a> {
         let mut sets: HashMap<Reg, usize> = HashMap::new();
         let mut from = HashMap::new();
         for i in code {
@@ -87,12 +94,12 @@ impl<'a> Copies<'a> {
         Copies(from)
     }
 
-    pub(crate) fn spot(&self, operand: &Operand<'a>) -> Option<Spot<'a>> {
+    pub(crate) fn resolve_address(&self, operand: &Operand<'a>) -> Option<MemoryAddress<'a>> {
         let (mut base, offset) = match operand {
             Operand::Address(base, offset) => (&**base, *offset),
             other => (other, 0),
         };
-        // A chain is never longer than the map; the bound keeps odd code from looping.
+        // A chain has at most as many links as the map; the bound ends cyclic copies.
         for _ in 0..=self.0.len() {
             match base {
                 Operand::Reg(r) if self.0.contains_key(r) => base = self.0[r],
@@ -100,15 +107,16 @@ impl<'a> Copies<'a> {
             }
         }
         match base {
-            Operand::Reg(r) => Some(Spot::Register(*r, offset)),
-            Operand::Variable(v, more) => Some(Spot::Variable(*v, offset + more)),
-            Operand::Name(n, more) => Some(Spot::Name(n, offset + more)),
+            Operand::Reg(r) => Some(MemoryAddress::Register(*r, offset)),
+            Operand::Variable(v, more) => Some(MemoryAddress::Variable(*v, offset + more)),
+            Operand::Name(n, more) => Some(MemoryAddress::Name(n, offset + more)),
             _ => None,
         }
     }
 }
 
-/// Plain loads whose value reaches, through copies, the comparand of an `atom.cas` on their word.
+/// Returns plain loads whose value reaches, through copies, the comparand of an `atom.cas` on their
+/// word.
 fn seeds<'a>(code: &'a [Instruction<'a>]) -> Vec<usize> {
     let cas: Vec<&Instruction<'a>> = code
         .iter()
@@ -117,15 +125,19 @@ fn seeds<'a>(code: &'a [Instruction<'a>]) -> Vec<usize> {
     if cas.is_empty() {
         return Vec::new();
     }
-    let copies = Copies::of(code);
+    let copies = Copies::from_code(code);
     let plain = |i: &Instruction<'_>| i.opcode == "ld" && !i.modifiers.contains(&"param");
     let mut found = Vec::new();
     for (at, load) in code.iter().enumerate().filter(|(_, i)| plain(i)) {
-        let Some(spot) = load.operands.get(1).and_then(|o| copies.spot(o)) else {
+        let Some(spot) = load.operands.get(1).and_then(|o| copies.resolve_address(o)) else {
             continue;
         };
         let here = |c: &&&'a Instruction<'a>| {
-            c.operands.get(1).and_then(|o| copies.spot(o)).as_ref() == Some(&spot)
+            c.operands
+                .get(1)
+                .and_then(|o| copies.resolve_address(o))
+                .as_ref()
+                == Some(&spot)
         };
         let Some(same) = cas.iter().find(here) else {
             continue;
@@ -138,7 +150,8 @@ fn seeds<'a>(code: &'a [Instruction<'a>]) -> Vec<usize> {
     found
 }
 
-/// Registers that the value of `from` flows into through instructions that `through` admits.
+/// Returns the registers that the value of `from` reaches through instructions that `through`
+/// accepts.
 fn reached<'a>(
     code: impl IntoIterator<Item = &'a Instruction<'a>> + Clone,
     from: Vec<Reg>,
@@ -196,7 +209,7 @@ pub fn registers(operand: &Operand<'_>, out: &mut Vec<Reg>) {
     }
 }
 
-/// Where a label, seen from a scope, stands.
+/// Returns a look-up of a label's position from a scope.
 pub(crate) fn labels<'a>(body: &'a Body<'a>) -> impl Fn(u32, &str) -> Option<usize> + 'a {
     let at = body.labels.iter();
     let labels: HashMap<(u32, &str), usize> =
@@ -213,14 +226,14 @@ pub(crate) fn labels<'a>(body: &'a Body<'a>) -> impl Fn(u32, &str) -> Option<usi
 }
 
 /// The loops of a function, as ranges of instructions that a backward branch closes.
-struct Flow<'a> {
+struct Loops<'a> {
     code: &'a [Instruction<'a>],
     /// Target of each branch.
     targets: HashMap<usize, usize>,
 }
 
-impl<'a> Flow<'a> {
-    fn of(body: &'a Body<'a>) -> Flow<'a> {
+impl<'a> Loops<'a> {
+    fn from_body(body: &'a Body<'a>) -> Loops<'a> {
         let resolve = labels(body);
         let target = |(at, i): (usize, &Instruction<'_>)| match i.operands.first() {
             Some(Operand::Name(name, 0)) if i.opcode == "bra" => {
@@ -234,14 +247,14 @@ impl<'a> Flow<'a> {
             .enumerate()
             .filter_map(target)
             .collect();
-        Flow {
+        Loops {
             code: &body.instructions,
             targets,
         }
     }
 
-    /// Volatile loads in a loop that ends by what they read, and further loads of the same words
-    /// (the first trip of such a loop is often laid out before it).
+    /// Returns volatile loads in a loop whose exit depends on them, and further loads of the same
+    /// words (the first iteration is often laid out before the loop).
     fn polls(&self) -> HashSet<usize> {
         let volatile = |i: &Instruction<'_>| i.opcode == "ld" && i.modifiers.contains(&"volatile");
         let mut found = HashSet::new();
@@ -257,8 +270,13 @@ impl<'a> Flow<'a> {
         if found.is_empty() {
             return found;
         }
-        let copies = Copies::of(self.code);
-        let spot = |at: usize| self.code[at].operands.get(1).and_then(|o| copies.spot(o));
+        let copies = Copies::from_code(self.code);
+        let spot = |at: usize| {
+            self.code[at]
+                .operands
+                .get(1)
+                .and_then(|o| copies.resolve_address(o))
+        };
         let spots: HashSet<_> = found.iter().filter_map(|at| spot(*at)).collect();
         let same =
             |at: &usize| volatile(&self.code[*at]) && spot(*at).is_some_and(|s| spots.contains(&s));
@@ -266,8 +284,8 @@ impl<'a> Flow<'a> {
         found
     }
 
-    /// Whether a branch out of the loop `start..=end`, or the one that closes it, is guarded by one
-    /// of these registers.
+    /// Reports whether one of these registers guards a branch out of the loop `start..=end`, or the
+    /// one that closes it.
     fn leaves(&self, start: usize, end: usize, value: &HashSet<Reg>) -> bool {
         (start..=end).any(|at| {
             let Some((guard, _)) = self.code[at].guard else {

@@ -1,4 +1,4 @@
-//! PTX text to tokens, each with its line and column.
+//! Lexer: PTX text to tokens with line and column.
 
 use super::{PtxError, PtxErrorKind};
 
@@ -7,7 +7,7 @@ use super::{PtxError, PtxErrorKind};
 pub enum Token<'a> {
     /// A name, `%` and `$` included.
     Ident(&'a str),
-    /// A dot and what follows: `.f32` is `Dot("f32")`.
+    /// A dot and the following name: `.f32` is `Dot("f32")`.
     Dot(&'a str),
     /// An integer.
     Int(u64),
@@ -23,7 +23,7 @@ pub enum Token<'a> {
     End,
 }
 
-/// A token with its place.
+/// A token with its position.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Placed<'a> {
     /// The token.
@@ -41,7 +41,7 @@ struct Lexer<'a> {
     line_start: usize,
 }
 
-/// All tokens of `text`, the last one [`Token::End`].
+/// Splits `text` into tokens; the last one is [`Token::End`].
 pub fn tokens(text: &str) -> Result<Vec<Placed<'_>>, PtxError> {
     let mut lexer = Lexer {
         text,
@@ -168,7 +168,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What follows a dot; `::` joins parts, as in `.shared::cta`.
+    /// Reads the name after a dot; `::` joins parts, as in `.shared::cta`.
     fn dotted(&mut self) -> &'a str {
         let start = self.at;
         loop {

@@ -1,7 +1,7 @@
-//! PTX text to syntax tree.
+//! Parser and analyses of PTX.
 //!
-//! The reader is our own: the crate `ptx-parser` 0.1.6 (nom, 1.4 kloc) splits a module into lines
-//! of unparsed text, knows neither operands nor positions, and keeps its types private.
+//! A separate parser, because the crate `ptx-parser` 0.1.6 (nom, 1.4 kloc) splits a module into
+//! lines of unparsed text, parses neither operands nor positions, and keeps its types private.
 
 pub mod ast;
 pub mod lexer;
@@ -20,7 +20,7 @@ pub mod structs;
 
 pub use parser::parse;
 
-/// PTX that cannot be read.
+/// Invalid PTX, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("PTX line {line}, column {column}: {message}")]
 pub struct PtxError {
@@ -28,23 +28,23 @@ pub struct PtxError {
     pub line: u32,
     /// Column, from 1.
     pub column: u32,
-    /// What kind of trouble.
+    /// Kind of the error.
     pub kind: PtxErrorKind,
-    /// What is wrong and what was expected.
+    /// Description of the error and of the expected text.
     pub message: String,
 }
 
 /// Kinds of [`PtxError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PtxErrorKind {
-    /// A character no token starts with.
+    /// A character that starts no token.
     Lexical,
     /// The text ended too early.
     Truncated,
     /// Tokens in the wrong order.
     Syntax,
-    /// A directive or version that is not known.
+    /// An unknown directive or version.
     UnknownDirective,
-    /// A name that was not declared, or declared twice.
+    /// An undeclared or repeated name.
     Name,
 }

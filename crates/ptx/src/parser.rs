@@ -1,4 +1,4 @@
-//! Tokens to syntax tree: the module level. Function bodies are in `body`.
+//! Parser of the module level; `body` parses function bodies.
 #![expect(
     clippy::indexing_slicing,
     reason = "the tokens end with one that is never passed"
@@ -12,22 +12,22 @@ use super::ast::{Ast, Function, StateSpace, Variable};
 use super::lexer::{Placed, Token, tokens};
 use super::{PtxError, PtxErrorKind};
 
-/// Major ISA versions that are understood.
+/// Supported major ISA versions.
 const VERSIONS: std::ops::RangeInclusive<u32> = 6..=9;
 
 pub(super) struct Parser<'a> {
     tokens: Vec<Placed<'a>>,
     at: usize,
     pub(super) ast: Ast<'a>,
-    /// Latest location by file, line and column: what `inlined_at` refers to.
+    /// Latest location by file, line and column, for references by `inlined_at`.
     pub(super) latest: HashMap<(u32, u32, u32), u32>,
-    /// Index of the current location plus 1.
+    /// Index of the current location plus 1; 0 for none.
     pub(super) location: u32,
 }
 
 type Result<T> = std::result::Result<T, PtxError>;
 
-/// Reads a module.
+/// Parses a module.
 pub fn parse(text: &str) -> Result<Ast<'_>> {
     let mut parser = Parser {
         tokens: tokens(text)?,

@@ -1,11 +1,11 @@
-//! Which registers of a function can take the same place, as their values are never needed at the same
+//! Register allocation: merges registers of a function whose values are never live at the same
 //! time.
 //!
-//! PTX gives nearly every value a register of its own: an unrolled kernel has thousands, of which a hundred
-//! or two hold something at a time. Live ranges are found over the control flow (backward data flow over
-//! basic blocks), taken as intervals of the text, and given places by a linear scan (Poletto and Sarkar,
-//! "Linear Scan Register Allocation", TOPLAS 1999). What a thread may read before it wrote it keeps a place
-//! of its own, so that it is what it was at the start.
+//! PTX gives nearly every value a separate register: an unrolled kernel has thousands, of which one
+//! or two hundred are live at a time. Live ranges come from backward data flow over basic blocks.
+//! They are treated as intervals of the text and allocated by a linear scan (Poletto and Sarkar,
+//! "Linear Scan Register Allocation", TOPLAS 1999). A register that a thread may read before it
+//! writes it stays separate, so that it keeps its initial value.
 #![expect(
     clippy::indexing_slicing,
     reason = "registers and instructions are numbered by the parser of the same function"
@@ -19,7 +19,7 @@ use std::ops::Range;
 use super::ast::{Body, Instruction, Operand, Reg};
 use super::intent::{labels, registers};
 
-/// Opcodes that set all of their first operand, and do nothing else with it.
+/// Opcodes whose only effect on the first operand is to overwrite it completely.
 const SETTING: &[&str] = &[
     "abs", "add", "and", "bfe", "bfi", "bfind", "brev", "clz", "cnot", "copysign", "cos", "cvt",
     "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "ld", "ldmatrix", "ldu", "lg2", "lop3", "mad",
@@ -49,7 +49,7 @@ impl Set {
         self.0[reg.0 as usize / 64] &= !(1 << (reg.0 % 64));
     }
 
-    /// Adds those of `more` that are not in `but`; whether that were any.
+    /// Adds the members of `more` that are not in `but`, and reports whether the set grew.
     pub(super) fn add_all(&mut self, more: &Set, but: Option<&Set>) -> bool {
         let mut grown = false;
         for (at, word) in self.0.iter_mut().enumerate() {
@@ -60,7 +60,7 @@ impl Set {
         grown
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn members(&self) -> impl Iterator<Item = usize> {
         let words = self.0.iter().enumerate();
         words.flat_map(|(at, word)| {
             let set = (0..64).filter(move |bit| word >> bit & 1 == 1);
@@ -69,18 +69,18 @@ impl Set {
     }
 }
 
-/// A straight piece of code, what it needs and sets, and where it goes on.
+/// A basic block with the registers that it needs and sets, and its successors.
 pub(super) struct Block {
     pub(super) range: Range<usize>,
     needs: Set,
     sets: Set,
-    /// First instructions of the blocks that may follow.
+    /// First instructions of possible successors.
     pub(super) next: Vec<usize>,
     live_out: Set,
 }
 
 impl Block {
-    /// Registers needed at its beginning.
+    /// Registers live at its beginning.
     pub(super) fn live_in(&self) -> Set {
         let mut live_in = self.needs.clone();
         live_in.add_all(&self.live_out, Some(&self.sets));
@@ -88,8 +88,8 @@ impl Block {
     }
 }
 
-/// For each register, the one whose place it takes: itself, or one that is never needed at the same time.
-/// `kind` says which are alike, and only those share; `None` for those that never do.
+/// Returns, for each register, the register that represents it: itself, or one that is never live
+/// at the same time. Only registers of equal `kind` are merged, and those with `None` never.
 pub fn places<K: Copy + Eq + Hash>(body: &Body<'_>, kind: impl Fn(Reg) -> Option<K>) -> Vec<Reg> {
     let mut places: Vec<Reg> = (0..body.registers.len() as u32).map(Reg).collect();
     let effects: Vec<Effects> = body.instructions.iter().map(effects).collect();
@@ -114,7 +114,7 @@ pub fn places<K: Copy + Eq + Hash>(body: &Body<'_>, kind: impl Fn(Reg) -> Option
     places
 }
 
-/// The basic blocks in the order of the text; `None` where a branch leads nowhere known.
+/// Splits a body into basic blocks in textual order; `None` for a branch with unknown targets.
 pub(super) fn blocks(body: &Body<'_>, effects: &[Effects]) -> Option<Vec<Block>> {
     let code = &body.instructions;
     let label = labels(body);
@@ -152,6 +152,7 @@ fn block(
     }
     let mut next = targets[range.end - 1].clone();
     let last = &code[range.end - 1];
+    // A guarded branch may fall through.
     let leaves = ends(last) && last.guard.is_none();
     if !leaves && range.end < code.len() {
         next.push(range.end);
@@ -165,12 +166,12 @@ fn block(
     }
 }
 
-/// Whether control does not simply go on behind an instruction.
+/// Reports whether control may go elsewhere than to the next instruction.
 fn ends(i: &Instruction<'_>) -> bool {
     matches!(i.opcode, "bra" | "brx" | "ret" | "exit")
 }
 
-/// Where a branch may lead to; `None` if that is not known.
+/// Returns the possible targets of a branch; `None` if they are unknown.
 fn targets(
     body: &Body<'_>,
     label: impl Fn(u32, &str) -> Option<usize>,
@@ -187,13 +188,14 @@ fn targets(
     }
 }
 
-/// The registers that an instruction may read, and those that it sets whatever they held.
+/// Registers that an instruction may read, and those that it overwrites in any case.
 pub(super) type Effects = (Vec<Reg>, Vec<Reg>);
 
 fn effects(i: &Instruction<'_>) -> Effects {
     let (mut needs, mut sets) = (Vec::new(), Vec::new());
     let mut operands = i.operands.iter();
     let address = matches!(i.operands.first(), Some(Operand::Address(..)));
+    // A guarded instruction may leave its destination unchanged, so the old value stays live.
     if SETTING.contains(&i.opcode) && i.guard.is_none() && !address {
         operands
             .next()
@@ -205,7 +207,7 @@ fn effects(i: &Instruction<'_>) -> Effects {
     (needs, sets)
 }
 
-/// The blocks with what is needed behind each.
+/// Computes the registers that are live after each block.
 pub(super) fn live(mut blocks: Vec<Block>) -> Vec<Block> {
     let numbers: HashMap<usize, usize> = blocks
         .iter()
@@ -215,6 +217,7 @@ pub(super) fn live(mut blocks: Vec<Block>) -> Vec<Block> {
     let mut grown = true;
     while grown {
         grown = false;
+        // Liveness flows backwards: in reverse order most successors are up to date.
         for at in (0..blocks.len()).rev() {
             let mut live_out = std::mem::replace(&mut blocks[at].live_out, Set(Vec::new()));
             for next in blocks[at]
@@ -222,7 +225,7 @@ pub(super) fn live(mut blocks: Vec<Block>) -> Vec<Block> {
                 .iter()
                 .filter_map(|start| numbers.get(start))
             {
-                // A block that is its own successor has its set in hand here.
+                // A block that is its own successor is borrowed here already.
                 if *next != at {
                     let Block {
                         needs,
@@ -241,8 +244,8 @@ pub(super) fn live(mut blocks: Vec<Block>) -> Vec<Block> {
     blocks
 }
 
-/// From where to where in the text (to behind the last instruction) registers are needed, by their
-/// starts; without those that a thread may read before it wrote them.
+/// Returns the live intervals of registers in the text (to after the last instruction), sorted by
+/// start, without registers that a thread may read before it writes them.
 fn intervals(body: &Body<'_>, effects: &[Effects], blocks: &[Block]) -> Vec<(Range<usize>, Reg)> {
     let mut all: Vec<Option<Range<usize>>> = vec![None; body.registers.len()];
     let mut needed = |reg: usize, at: usize| {
@@ -253,8 +256,12 @@ fn intervals(body: &Body<'_>, effects: &[Effects], blocks: &[Block]) -> Vec<(Ran
     for block in blocks {
         let Range { start, end } = block.range;
         let live_in = block.live_in();
-        live_in.all().for_each(|reg| needed(reg, start));
-        block.live_out.all().for_each(|reg| needed(reg, end - 1));
+        live_in.members().for_each(|reg| needed(reg, start));
+        block
+            .live_out
+            .members()
+            .for_each(|reg| needed(reg, end - 1));
+        // Live at the entry: some path reads the register before it writes it.
         if start == 0 {
             unset = live_in;
         }

@@ -1,35 +1,36 @@
-//! What of a kernel decides its way, and what its addresses: the rest need not be executed to know
-//! how long a block's way is, or which bytes it asks for.
+//! Slices of a kernel that decide its control flow and its addresses: enough to compute the length
+//! of a block's path or the bytes that it accesses, without executing the rest.
 //!
-//! A backward slice over the registers of a function, without regard to the order of instructions.
-//! Values that pass through shared or local memory keep every store to it.
+//! Each is a backward slice over the registers of a function, independent of the order of
+//! instructions. Values that pass through shared or local memory keep all stores to it.
 
 use std::collections::{HashMap, HashSet};
 
 use super::intent::registers;
 use crate::ast::{Body, Instruction, Operand, Reg};
 
-/// The instruction decides where warps go or when they wait.
+/// Flag: the instruction decides where warps branch or when they wait.
 pub const CONTROL: u8 = 1;
-/// It does, or it loads from global memory, or decides from where.
+/// Flag: as [`CONTROL`], or the instruction loads from global memory or computes such an address.
 pub const ADDRESSES: u8 = 2;
-/// It loads what neither decides a way nor an address: only its own address matters.
+/// Flag: a load whose value decides neither control flow nor an address; only its own address
+/// matters.
 pub const UNUSED: u8 = 4;
-/// It loads from global memory what decides a way or an address.
+/// Flag: a load from global memory whose value decides control flow or an address.
 pub const DATA: u8 = 8;
 
 /// The slices of one function.
 #[derive(Debug, Clone, Default)]
 pub struct Skeleton {
-    /// [`CONTROL`], [`ADDRESSES`] and [`UNUSED`] of each instruction.
+    /// [`CONTROL`], [`ADDRESSES`], [`UNUSED`] and [`DATA`] of each instruction.
     pub keep: Vec<u8>,
-    /// Some branch depends on the block's index.
+    /// A branch depends on the block's index.
     pub by_block: bool,
-    /// The way depends on what other blocks have done.
+    /// The control flow depends on results of other blocks.
     pub by_others: bool,
 }
 
-/// The slices of a function.
+/// Computes the slices of a function.
 pub fn skeleton(body: &Body<'_>) -> Skeleton {
     let code = &body.instructions;
     let calls = code.iter().any(|i| i.opcode == "call");
@@ -40,6 +41,7 @@ pub fn skeleton(body: &Body<'_>) -> Skeleton {
     };
     let flags = |at: usize| {
         let (i, unused) = (&code[at], unused(&code[at]));
+        // A called function may decide anything, so a body with calls keeps everything.
         let slices = match (calls, control[at], addresses[at]) {
             (true, _, _) | (_, true, _) => CONTROL | ADDRESSES,
             (_, _, true) if unused => ADDRESSES | UNUSED,
@@ -51,6 +53,7 @@ pub fn skeleton(body: &Body<'_>) -> Skeleton {
             false => slices,
         }
     };
+    // Other blocks change what an atomic on global memory returns.
     let far_atomic = |i: &Instruction<'_>| i.opcode == "atom" && !near(i);
     Skeleton {
         keep: (0..code.len()).map(flags).collect(),
@@ -63,17 +66,17 @@ pub(super) fn has(i: &Instruction<'_>, word: &str) -> bool {
     i.modifiers.iter().any(|m| m.starts_with(word))
 }
 
-/// Whether an access is to shared or local memory.
+/// Reports whether an access is to shared or local memory.
 pub(super) fn near(i: &Instruction<'_>) -> bool {
     has(i, "shared") || has(i, "local")
 }
 
-/// Whether an access may be to shared or local memory: by name, or by a generic address.
+/// Reports whether an access may be to shared or local memory: by name, or by a generic address.
 pub(super) fn maybe_near(i: &Instruction<'_>) -> bool {
     !(has(i, "global") || has(i, "param") || has(i, "const"))
 }
 
-/// Control flow, and what warps wait by.
+/// Reports whether an instruction is control flow, or makes warps wait.
 fn decides(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "bra" | "brx" | "ret" | "exit" | "trap" | "call" | "bar" | "barrier" | "mbarrier" => true,
@@ -82,7 +85,7 @@ fn decides(i: &Instruction<'_>) -> bool {
     }
 }
 
-/// A load from global memory into registers or shared memory.
+/// Reports whether an instruction loads from global memory into registers or shared memory.
 fn loads(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "ld" | "ldu" => !near(i) && !has(i, "param"),
@@ -91,7 +94,8 @@ fn loads(i: &Instruction<'_>) -> bool {
     }
 }
 
-/// Registers that an instruction sets: those of its first operand, unless that is an address.
+/// Returns the registers that an instruction sets: those of its first operand, unless that is an
+/// address.
 pub(super) fn sets(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let none = matches!(
@@ -106,7 +110,7 @@ pub(super) fn sets(i: &Instruction<'_>) -> Vec<Reg> {
     all
 }
 
-/// Registers that it reads; of those that it sets too, none.
+/// Returns the registers that an instruction reads but does not set.
 pub(super) fn reads(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let skip = usize::from(!sets(i).is_empty());
@@ -116,7 +120,8 @@ pub(super) fn reads(i: &Instruction<'_>) -> Vec<Reg> {
     all
 }
 
-/// The instructions that the roots depend on, roots included, and the registers that these read.
+/// Returns the instructions that the roots depend on, including the roots, and the registers that
+/// they read.
 fn slice(
     code: &[Instruction<'_>],
     root: impl Fn(&Instruction<'_>) -> bool,
@@ -141,6 +146,7 @@ fn slice(
                 next.extend(setters.get(&reg).into_iter().flatten());
             }
         }
+        // Addresses are not compared: one load keeps every store to such memory.
         let from_memory = matches!(i.opcode, "ld" | "ldmatrix" | "wmma" | "atom");
         if from_memory && maybe_near(i) && !memory {
             memory = true;
@@ -154,10 +160,11 @@ fn slice(
     (kept, wanted)
 }
 
-/// Whether a branch depends on the block's index other than through what is loaded.
+/// Reports whether a branch depends on the block's index other than through loaded values.
 fn by_block(code: &[Instruction<'_>]) -> bool {
     let special = |o: &Operand<'_>| matches!(o, Operand::Special(name, _) if name.contains("ctaid") && !name.contains("nctaid"));
     let mut tainted: HashSet<Reg> = HashSet::new();
+    // The order of instructions does not count, so the set grows to a fixed point.
     loop {
         let before = tainted.len();
         for i in code {

@@ -1,28 +1,27 @@
-//! Loads of structs: padding that nobody writes, and bit fields put into words nobody wrote yet.
+//! Loads of structs: unwritten padding, and bit fields in partly unwritten words.
 //!
-//! A compiler copies a struct word by word, padding included, and sets a bit field by loading its
-//! word, replacing some bits and storing it back. Neither reads what nobody wrote as far as the
-//! source is concerned. Both are found by where a loaded value goes; whatever else is done with
-//! one reads it.
+//! A compiler copies a struct word by word, padding included. It sets a bit field by loading its
+//! word, replacing some bits and storing it back. In terms of the source, neither reads unwritten
+//! bytes. Both are recognised by the uses of a loaded value; any other use is a read.
 
 use std::collections::{HashMap, HashSet};
 
-use super::intent::{Copies, Spot, destinations, registers};
+use super::intent::{Copies, MemoryAddress, destinations, registers};
 use crate::ast::{Body, Instruction, Operand, Reg};
 
-/// What a load may do with bytes that nobody wrote.
+/// Treatment of unwritten bytes in a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unwritten {
-    /// They are a hazard.
+    /// Unwritten bytes are a hazard.
     #[default]
     Hazard,
-    /// It only copies: bytes beside written ones of its element are a struct's padding.
+    /// The value is only copied: unwritten bytes next to written ones of an element are padding.
     Padding,
-    /// A bit field is put into its word, which goes back to where it was.
+    /// The value returns to its word with a bit field replaced.
     BitField,
 }
 
-/// Indices of the loads of shared or local memory that may meet unwritten bytes.
+/// Returns the loads of shared or local memory that may read unwritten bytes, by index.
 pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
     let code = &body.instructions;
     let load = |i: &Instruction<'_>| i.opcode == "ld" && is_near(i);
@@ -36,9 +35,14 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
             uses.entry(r).or_default().push(at);
         }
     }
-    let copies = Copies::of(code);
-    let spot = |at: usize, n: usize| code[at].operands.get(n).and_then(|o| copies.spot(o));
-    // Loads whose values go to global memory and nowhere else.
+    let copies = Copies::from_code(code);
+    let spot = |at: usize, n: usize| {
+        code[at]
+            .operands
+            .get(n)
+            .and_then(|o| copies.resolve_address(o))
+    };
+    // Loads whose values reach only global memory.
     let mut outward = Vec::new();
     for (at, i) in code.iter().enumerate().filter(|(_, i)| load(i)) {
         let stores = |through: Through| stores_only(code, &uses, destinations(i), through);
@@ -55,9 +59,9 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
             found.insert(at, Unwritten::BitField);
         }
     }
-    // One word alone is no struct: it is a number of which a part was not written.
+    // A single word is not a struct but a number with an unwritten part.
     for (at, from) in &outward {
-        let beside = |(_, other): &&(usize, Spot<'_>)| {
+        let beside = |(_, other): &&(usize, MemoryAddress<'_>)| {
             from.distance(other).is_some_and(|d| (1..=16).contains(&d))
         };
         if outward.iter().any(|other| beside(&other)) {
@@ -67,17 +71,17 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
     found
 }
 
-/// Which instructions a value may pass: the instruction, the register, and whether that is as it
-/// was loaded.
+/// Predicate for instructions that a value may pass: instruction, register, and whether the value
+/// is still as loaded.
 type Through = fn(&Instruction<'_>, Reg, bool) -> bool;
 
-/// Whether an access is to shared or local memory.
+/// Reports whether an access is to shared or local memory.
 fn is_near(i: &Instruction<'_>) -> bool {
     let near = |m: &&str| matches!(*m, "shared" | "shared::cta" | "local");
     i.modifiers.iter().any(near)
 }
 
-/// Registers that an instruction reads.
+/// Returns the registers that an instruction reads.
 fn reads(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     i.operands.iter().for_each(|o| registers(o, &mut all));
@@ -90,7 +94,7 @@ fn reads(i: &Instruction<'_>) -> Vec<Reg> {
     all
 }
 
-/// The stores that values of these registers end in, if they end in nothing else.
+/// Returns the stores that the values of these registers reach; `None` if they have any other use.
 fn stores_only(
     code: &[Instruction<'_>],
     uses: &HashMap<Reg, Vec<usize>>,
@@ -104,6 +108,7 @@ fn stores_only(
     while let Some(r) = next.pop() {
         for &at in uses.get(&r).map(Vec::as_slice).unwrap_or_default() {
             let i = &code[at];
+            // A guard decides control flow, which is a use of the value.
             if i.guard.is_some_and(|(p, _)| p == r) {
                 return None;
             }
@@ -113,6 +118,7 @@ fn stores_only(
                     .iter()
                     .take(1)
                     .for_each(|o| registers(o, &mut address));
+                // So is an address.
                 if address.contains(&r) {
                     return None;
                 }
@@ -131,7 +137,7 @@ fn is_move(i: &Instruction<'_>, _: Reg, _: bool) -> bool {
     i.opcode == "mov"
 }
 
-/// Whether an instruction keeps some bits of a register and sets others.
+/// Reports whether an instruction keeps some bits of a register and sets others.
 fn keeps_bits(i: &Instruction<'_>, r: Reg, loaded: bool) -> bool {
     let constant = |n: usize| matches!(i.operands.get(n), Some(Operand::Int(_)));
     match i.opcode {
@@ -140,7 +146,7 @@ fn keeps_bits(i: &Instruction<'_>, r: Reg, loaded: bool) -> bool {
             i.operands.get(2) == Some(&Operand::Reg(r))
                 && i.operands.get(1) != Some(&Operand::Reg(r))
         }
-        // What was masked before joins what is set; as it was loaded it would be read.
+        // A masked value may join the new bits; an unmasked one would be read.
         "or" | "mov" => !loaded,
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Declarations of variables, with what they begin as.
+//! Declarations of variables with initial values.
 
 use super::{Parser, Result};
 use crate::PtxErrorKind;
@@ -6,7 +6,7 @@ use crate::ast::{Init, StateSpace, Type, Variable};
 use crate::lexer::Token;
 
 impl<'a> Parser<'a> {
-    /// One or more variables after a state space, up to `;`.
+    /// Parses one or more variables after a state space, up to `;`.
     pub(crate) fn variables(&mut self, external: bool) -> Result<Vec<Variable<'a>>> {
         let space = match self.next() {
             Token::Dot("global") => StateSpace::Global,
@@ -59,7 +59,8 @@ impl<'a> Parser<'a> {
                 Token::Dot(word) => match Type::parse(word) {
                     Some(ty) => {
                         self.next();
-                        // `.u64 .ptr .global .align 16 name`: those describe what it points to.
+                        // `.u64 .ptr .global .align 16 name`: these attributes describe the target
+                        // of the pointer.
                         let own = align.max(ty.bytes().max(1) * lanes);
                         if self.peek() == Token::Dot("ptr") {
                             while let Token::Dot(_) = self.peek() {
@@ -130,7 +131,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A value, or nested braces flattened.
+    /// Parses a value, or flattens nested braces.
     fn initialiser(&mut self) -> Result<Vec<Init<'a>>> {
         let mut out = Vec::new();
         let mut depth = 0u32;
@@ -186,7 +187,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// `+ 4`, `+-4`, `- 4` or nothing.
+    /// Parses `+ 4`, `+-4`, `- 4` or nothing.
     pub(crate) fn plus_offset(&mut self) -> Result<i64> {
         let mut sign = 1i64;
         if self.accept('+') {
