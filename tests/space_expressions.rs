@@ -106,7 +106,7 @@ fn message(text: &str) -> String {
 #[test]
 fn mistakes_are_shown_with_a_caret_and_a_fix() {
     insta::assert_snapshot!(message("1 + && 2"), @r"
-    `&&` is no operator here
+    `&&` is not an operator here
       1 + && 2
           ^^
       help: expressions are Python's: write `and`
@@ -123,7 +123,7 @@ fn mistakes_are_shown_with_a_caret_and_a_fix() {
       help: did you mean `ceil_div`?
     ");
     insta::assert_snapshot!(message("1 = 1"), @r"
-    `=` is no operator here
+    `=` is not an operator here
       1 = 1
         ^
       help: expressions are Python's: write `==`

@@ -382,7 +382,7 @@ fn a_configuration_that_is_none_of_this_space_is_told_as_such() {
         assert!(!space.contains(&config));
         assert_eq!(space.index_of(&config), None);
         let reason = space.reject_reason(&config).unwrap();
-        assert_eq!(reason, "it is no configuration of this space");
+        assert_eq!(reason, "it is not a configuration of this space");
     }
 }
 

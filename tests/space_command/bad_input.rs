@@ -120,7 +120,7 @@ fn an_empty_file_is_told_what_to_hold() {
     s.yaml:1:1: error: `parameters` is empty
      1 | parameters:
        | ^^^^^^^^^^
-      help: write its value behind it or below it
+      help: write its value after it or below it
     ");
     assert_snapshot!(refused("parameters: {}\n"), @r"
     s.yaml:1:13: error: `parameters` is empty
@@ -135,7 +135,7 @@ fn an_empty_file_is_told_what_to_hold() {
       help: list at least one value
     ");
     assert_snapshot!(space("s.json", "{}", &[]).refusal(), @r"
-    s.json:1:1: error: this JSON is no search space
+    s.json:1:1: error: this JSON is not a search space
      1 | {}
        | ^
       help: known are `params` and `constraints`, T1 files with `ConfigurationSpace`, and Kernel Tuner caches with `tune_params`
@@ -194,13 +194,13 @@ fn an_unknown_name_has_a_caret_and_a_suggestion() {
 #[test]
 fn an_expression_that_is_no_python_has_a_caret_and_a_fix() {
     assert_snapshot!(with("constraints:\n  - { rule: \"A < 2 && B < 2\" }\n"), @r#"
-    s.yaml:5:20: error: `&&` is no operator here
+    s.yaml:5:20: error: `&&` is not an operator here
      5 |   - { rule: "A < 2 && B < 2" }
        |                    ^^
       help: expressions are Python's: write `and`
     "#);
     assert_snapshot!(with("constraints:\n  - { rule: \"A = B\" }\n"), @r#"
-    s.yaml:5:16: error: `=` is no operator here
+    s.yaml:5:16: error: `=` is not an operator here
      5 |   - { rule: "A = B" }
        |                ^
       help: expressions are Python's: write `==`
@@ -222,7 +222,7 @@ fn a_value_or_default_that_cannot_be_is_shown() {
       help: list every value once
     ");
     assert_snapshot!(refused("parameters:\n  A: { values: [1, 2], default: 3 }\n"), @r"
-    s.yaml:2:33: error: the default 3 is no value of `A`
+    s.yaml:2:33: error: the default 3 is not a value of `A`
      2 |   A: { values: [1, 2], default: 3 }
        |                                 ^
       help: its values are 1, 2

@@ -41,7 +41,7 @@ fn anchors_and_merges_mean_what_they_say_or_are_refused() {
     s.yaml:2:6: error: alias references unknown anchor
      2 |   A: *nothing
        |      ^
-      help: this is no valid YAML: check indentation, quotes and brackets here
+      help: this is not valid YAML: check indentation, quotes and brackets here
     ");
 }
 

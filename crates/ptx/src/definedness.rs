@@ -99,7 +99,7 @@ pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
         return MaybeUndefined::default();
     }
     let mut found = MaybeUndefined::default();
-    for (number, register) in (0u32..).zip(seeds.all()) {
+    for (number, register) in (0u32..).zip(seeds.members()) {
         found.registers.insert(Reg(register as u32), number);
         found.at_entry = number + 1;
     }

@@ -1,4 +1,4 @@
-//! A specification with one configuration put in: every expression evaluated.
+//! A specification bound to one configuration: every expression evaluated.
 #![expect(
     clippy::indexing_slicing,
     reason = "a configuration of this space has a choice for each parameter, and a choice is a place among its values"
@@ -14,77 +14,76 @@ use std::sync::Arc;
 use tuner_core::plan::{PlanArgument, PlanLaunch, PlanVariable};
 use tuner_core::value::Value;
 
-/// Everything about one configuration on one problem and device.
+/// All values of one configuration on one problem and device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// Macros for the template: parameters, then derived values, then problem sizes where these are
-    /// macros.
+    /// Macros for the template: parameters, derived values, and problem sizes that are macros.
     pub macros: Vec<(String, Value)>,
     /// The arguments, in order.
     pub arguments: Vec<PlanArgument>,
     /// Variables of the template that are set before the first launch.
     pub variables: Vec<PlanVariable>,
-    /// The launches that happen, in order.
+    /// The launches in order, without those whose condition is false.
     pub launches: Vec<PlanLaunch>,
     /// The reference kernel's launch, where the reference is a kernel.
     pub reference: Option<PlanLaunch>,
-    /// Compiler options, names in braces replaced.
+    /// Compiler options with the names in braces replaced.
     pub options: Vec<String>,
     /// Floating-point operations of a run.
     pub flops: Option<f64>,
-    /// Bytes a run moves at least.
+    /// Least number of bytes that a run moves.
     pub bytes: Option<f64>,
     /// Terms of the sum that an output element is.
     pub terms: Option<f64>,
 }
 
-/// Why a specification cannot be put to a problem or a configuration.
+/// Reason why a specification cannot be bound to a problem or a configuration.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BindError {
-    /// No problem of that name.
+    /// Unknown problem.
     #[error("unknown problem `{name}`: the problems are {known}")]
     UnknownProblem {
-        /// As given.
+        /// The given name.
         name: String,
-        /// Those there are.
+        /// The known names.
         known: String,
     },
     /// The space cannot be built.
     #[error(transparent)]
     Space(#[from] SpaceError),
-    /// An expression is wrong.
+    /// Invalid expression.
     #[error("{what}: {error}")]
     Expression {
-        /// Whose expression.
+        /// Owner of the expression.
         what: String,
-        /// What is wrong.
+        /// The error.
         error: ExprError,
     },
     /// The configuration belongs to another space.
     #[error("the configuration does not fit the kernel's parameters")]
     Config,
-    /// An expression has no usable value for this configuration.
+    /// Expression without a usable value for this configuration.
     #[error("{what} is {value} (`{text}`), but must be {wanted}")]
     Value {
-        /// Whose expression.
+        /// Owner of the expression.
         what: String,
-        /// What it came to.
+        /// The computed value.
         value: String,
         /// The expression.
         text: String,
-        /// What it must be.
+        /// Description of a valid value.
         wanted: &'static str,
     },
 }
 
-/// A specification with problem and device put in, its expressions compiled: binds many
-/// configurations fast.
+/// A specification with a problem and a device, expressions compiled once to bind many
+/// configurations.
 #[derive(Debug, Clone)]
 pub struct Binder {
     spec: Arc<KernelSpec>,
     sizes: Vec<(String, Value)>,
     program: Program,
-    /// Every expression of `program` after the derived values, with what it is the value of.
+    /// Every expression of `program` after the derived values, with its owner.
     parts: Vec<(String, Expr)>,
     /// The constraints.
     rules: Program,
@@ -102,10 +101,10 @@ impl KernelSpec {
         })
     }
 
-    /// The valid configurations for a problem on a device.
+    /// Returns the valid configurations for a problem on a device.
     ///
     /// # Errors
-    /// An unknown problem, or what [`Space::build`] refuses.
+    /// An unknown problem, or an error of [`Space::build`].
     pub fn space(&self, problem: &str, limits: &DeviceLimits) -> Result<Space, BindError> {
         let environment = self.environment(self.known_problem(problem)?, limits);
         let parameters = self.parameters.clone();
@@ -120,7 +119,7 @@ impl KernelSpec {
     /// Compiles all expressions for a problem and a device.
     ///
     /// # Errors
-    /// An unknown problem, or expressions that are wrong for it.
+    /// An unknown problem, or expressions that are invalid for it.
     pub fn binder(&self, problem: &str, limits: &DeviceLimits) -> Result<Binder, BindError> {
         let problem = self.known_problem(problem)?;
         let environment = self.environment(problem, limits);
@@ -151,7 +150,7 @@ impl KernelSpec {
         })
     }
 
-    /// Evaluates everything for one configuration; for many, make a [`Binder`] once.
+    /// Evaluates all expressions for one configuration. For many, use a [`Binder`].
     ///
     /// # Errors
     /// As [`KernelSpec::binder`] and [`Binder::bind`].
@@ -165,8 +164,8 @@ impl KernelSpec {
     }
 }
 
-/// Every expression outside `derived` and `constraints`, in the order in which [`assemble`] takes
-/// their values, with what it is the value of.
+/// Collects every expression outside `derived` and `constraints` with its owner, in the order in
+/// which [`assemble`] consumes the values.
 fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     let mut parts = Vec::new();
     let mut add = |what: String, expr: &Expr| parts.push((what, expr.clone()));
@@ -216,14 +215,14 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
 }
 
 impl Binder {
-    /// The specification.
+    /// Returns the specification.
     #[must_use]
     pub fn spec(&self) -> &KernelSpec {
         &self.spec
     }
 
-    /// Whether every constraint holds for this problem and device: a configuration that is valid on
-    /// one problem may not be on another. A constraint without a value does not hold.
+    /// Reports whether every constraint holds for this problem and device: a configuration that is
+    /// valid on one problem may be invalid on another. A constraint without a value does not hold.
     #[must_use]
     pub fn holds(&self, config: &Config) -> bool {
         let parameters = &self.spec.parameters;
@@ -240,7 +239,7 @@ impl Binder {
         verdicts.iter().all(|verdict| verdict.truth() == Some(true))
     }
 
-    /// Evaluates everything for one configuration, valid or not.
+    /// Evaluates all expressions for one configuration, valid or not.
     ///
     /// # Errors
     /// An expression without a usable value, such as a grid of 0 blocks.
@@ -272,10 +271,10 @@ impl Binder {
     }
 }
 
-/// What is left of the expressions, each with its value.
+/// Remaining expressions, each with its value.
 pub(super) type Rest<'r, 'v> = &'r mut dyn Iterator<Item = (&'v (String, Expr), &'v Val)>;
 
-/// Builds the result from the values, which come in the order of [`parts`].
+/// Builds the result from the values, in the order of [`parts`].
 fn assemble(
     spec: &KernelSpec,
     macros: Vec<(String, Value)>,
@@ -319,7 +318,7 @@ fn assemble(
     })
 }
 
-/// A launch, or `None` where its `when` is false; then its extents need no value.
+/// Builds a launch; `None` where its `when` is false, in which case its extents may lack values.
 fn launch(
     launch: &Launch,
     macros: &[(String, Value)],
@@ -356,7 +355,8 @@ fn launch(
 }
 
 fn taken<'v>(rest: Rest<'_, 'v>) -> Result<(&'v (String, Expr), &'v Val), BindError> {
-    // `parts` and `assemble` go through the same expressions.
+    // `parts` and `assemble` visit the same expressions, so this error means a foreign
+    // configuration.
     rest.next().ok_or(BindError::Config)
 }
 
@@ -417,7 +417,7 @@ pub(super) fn number(rest: Rest<'_, '_>) -> Result<Number, BindError> {
     }
 }
 
-/// A whole number; a float counts where it is whole, because `/` always gives one.
+/// Converts to a whole number. A float counts where it is whole, because `/` always returns one.
 fn whole(value: &Val) -> Option<i128> {
     match value {
         Val::Float(float) if float.fract() == 0.0 && float.abs() < 1e18 => Some(*float as i128),
@@ -441,7 +441,7 @@ fn small(rest: Rest<'_, '_>, least: u32, wanted: &'static str) -> Result<u32, Bi
         .ok_or_else(|| unusable(what, expr, value, wanted))
 }
 
-/// The names in braces of a compiler option or a kernel.
+/// Iterates over the names in braces of a compiler option or an entry.
 pub(super) fn braced(option: &str) -> impl Iterator<Item = &str> {
     option.split('{').skip(1).filter_map(|rest| {
         let (name, _) = rest.split_once('}')?;

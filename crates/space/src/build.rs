@@ -1,5 +1,5 @@
-//! Building a group's diagram: layer by layer from the top, equal states merged, constraints
-//! checked as soon as their last parameter is chosen; then reduced from the bottom.
+//! Construction of a group's diagram: layer by layer from the top with equal states merged and
+//! constraints checked at their last parameter, then reduced from the bottom.
 #![expect(
     clippy::indexing_slicing,
     reason = "registers, slots and choices are numbered by the program and the layers that are built here"
@@ -16,7 +16,7 @@ use super::set::Rule;
 use super::states::{Mixer, NONE, States, Table};
 use std::hash::{Hash as _, Hasher as _};
 
-/// A group that needs more memory than this to build is refused.
+/// Most memory for the construction of a group, bytes.
 const MAX_BYTES: usize = 400 << 20;
 
 /// A group of parameters and the constraints over them.
@@ -25,12 +25,12 @@ pub(super) struct Group<'a> {
     pub(super) parameters: &'a [Parameter],
     pub(super) rules: &'a [Rule],
     pub(super) roots: &'a [TermId],
-    /// Every parameter's term and values.
+    /// Term and values of every parameter.
     pub(super) inputs: &'a [TermId],
     pub(super) domains: &'a [Vec<Val>],
-    /// The choices of every parameter that pass its own constraints.
+    /// Choices of every parameter that pass the constraints over it alone.
     pub(super) allowed: &'a [Vec<u32>],
-    /// Bits of the number of those choices.
+    /// Logarithm (base 2) of the number of those choices.
     pub(super) bits: &'a [f64],
 }
 
@@ -54,7 +54,7 @@ impl Group<'_> {
         self.reduce(&order, &layers)
     }
 
-    /// Compiles what happens when `var` is chosen after the parameters in `fixed`.
+    /// Compiles the choice of `var` after the parameters in `fixed`.
     fn layer(&mut self, var: u32, fixed: &mut Bits, before: &[TermId]) -> Layer {
         let earlier = fixed.clone();
         fixed.insert(var);
@@ -64,6 +64,8 @@ impl Group<'_> {
             .copied()
             .filter(|root| !self.terms.vars(*root).is_subset(&earlier))
             .collect();
+        // A constraint is checked in the layer of its last parameter. Later layers need not know its
+        // operands, so that more states merge.
         let (closing, open): (Vec<TermId>, Vec<TermId>) = alive
             .iter()
             .partition(|root| self.terms.vars(**root).is_subset(fixed));
@@ -87,7 +89,7 @@ impl Group<'_> {
         }
     }
 
-    /// For each state and choice the state that they lead to, and those states.
+    /// Computes the next state of each state and choice, and the set of those states.
     fn expand(
         &self,
         layer: &Layer,
@@ -98,6 +100,7 @@ impl Group<'_> {
         let domain = &self.domains[layer.var as usize];
         let transitions = from.len() * allowed.len();
         *bytes += transitions * size_of::<u32>();
+        // Checked before the work: the number of transitions is known here.
         if *bytes > MAX_BYTES {
             return Err(self.too_large(&layer.alive));
         }
@@ -125,7 +128,7 @@ impl Group<'_> {
     /// Merges nodes with equal children, from the last layer to the first.
     fn reduce(&self, order: &[u32], layers: &[Vec<u32>]) -> Result<Diagram, SpaceError> {
         let mut reducer = Reducer::new(order.iter().map(|var| *var as usize).collect());
-        // The single state after the last layer.
+        // The only state after the last layer.
         let mut nodes: Vec<Option<u32>> = vec![Some(TERMINAL)];
         for (var, children) in order.iter().zip(layers).rev() {
             let allowed = &self.allowed[*var as usize];
@@ -146,7 +149,7 @@ impl Group<'_> {
         Ok(reducer.finish(root))
     }
 
-    /// Of the constraints that keep too many states apart, names the one over most parameters.
+    /// Reports the constraint with most parameters among those that keep too many states distinct.
     fn too_large(&self, open: &[TermId]) -> SpaceError {
         let vars = open
             .iter()
@@ -171,21 +174,21 @@ impl Group<'_> {
     }
 }
 
-/// One parameter's choice: what to compute, check and remember.
+/// One parameter's choice: values to compute, to check and to carry forward.
 struct Layer {
     var: u32,
-    /// The terms whose values are the state afterwards.
+    /// Terms whose values form the state after the choice.
     slots: Vec<TermId>,
-    /// The constraints not decided before.
+    /// Constraints that earlier layers left undecided.
     alive: Vec<TermId>,
-    /// Number of constraints decided by this choice: the program's first phases.
+    /// Number of constraints decided by this choice: the first phases of the program.
     closing: usize,
     program: Program,
     outlook: Outlook,
 }
 
 impl Layer {
-    /// Runs the program; false as soon as a constraint is violated.
+    /// Runs the program; returns false at the first violated constraint.
     #[inline]
     fn passes(&self, registers: &mut [Val]) -> bool {
         let mut done = 0;
@@ -205,11 +208,11 @@ impl Layer {
     }
 }
 
-/// Finds or makes the state of given values.
+/// Interning table of a layer's states.
 struct Merger {
     states: States,
     canonical: Table,
-    /// States as computed, before the outlook forgot slots: saves judging them again.
+    /// States before the outlook cleared slots: a repeated one needs no second judgement.
     raw: Table,
     raw_values: Vec<Val>,
     raw_states: Vec<u32>,
@@ -268,12 +271,14 @@ impl Merger {
         state
     }
 
-    /// The state of the values last added to `raw_values`, or `NONE` if it leads nowhere.
+    /// Returns the state of the values last appended to `raw_values`, or `NONE` if it leads to no
+    /// valid configuration.
     fn canonical_state(&mut self, layer: &Layer, width: usize) -> u32 {
         let start = self.raw_values.len() - width;
         let state = &mut self.scratch;
         state.clear();
         state.extend_from_slice(&self.raw_values[start..]);
+        // A state without a valid completion is dropped here, before later layers multiply it.
         if !layer.outlook.judge(&mut self.ranges, state) {
             return NONE;
         }

@@ -1,4 +1,4 @@
-//! Arguments and variables with one configuration put in.
+//! Arguments and variables with the values of one configuration.
 
 use super::bind::{BindError, Number, Rest, extent, number};
 use super::{Argument, Expr, PieceValue, Record, RecordField};
@@ -6,7 +6,7 @@ use tuner_core::fill::Fill;
 use tuner_core::layout::{Field, Layout};
 use tuner_core::plan::{Passed, PlanArgument, Role};
 
-/// An argument or a variable.
+/// Builds an argument or a variable.
 pub(super) fn argument(argument: &Argument, rest: Rest<'_, '_>) -> Result<PlanArgument, BindError> {
     let mut extents =
         |of: &[Expr]| -> Result<Vec<u64>, BindError> { of.iter().map(|_| extent(rest)).collect() };
@@ -60,17 +60,17 @@ fn layout_of(record: &Record) -> Layout {
     }
 }
 
-/// Whole numbers up to here are exact in float64.
-const EXACT: i128 = 1 << 53;
+/// Largest magnitude up to which float64 represents every whole number.
+const MAX_EXACT: i128 = 1 << 53;
 
-/// What a scalar is passed as, where one float64 does not say.
+/// Returns the exact value to pass where a float64 cannot represent the scalar.
 fn passed(
     argument: &Argument,
     value: Option<Number>,
     rest: Rest<'_, '_>,
 ) -> Result<Option<Passed>, BindError> {
     if let Some(Number::Whole(whole)) = value
-        && !(-EXACT..=EXACT).contains(&whole)
+        && !(-MAX_EXACT..=MAX_EXACT).contains(&whole)
     {
         let mut bytes = Vec::new();
         argument.ty.encode_whole(whole, &mut bytes);

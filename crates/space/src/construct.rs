@@ -1,4 +1,4 @@
-//! From parameters and constraints, or from listed rows, to a space.
+//! Construction of a space from parameters and constraints, or from listed rows.
 #![expect(
     clippy::indexing_slicing,
     reason = "numbers of derived values, rows and layers come from walking the very lists that they index"
@@ -14,44 +14,44 @@ use std::sync::Arc;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 
-/// A condition every valid configuration satisfies.
+/// A condition that every valid configuration satisfies.
 #[derive(Debug, Clone)]
 pub struct Constraint {
     /// The condition.
     pub rule: Expr,
-    /// What a rejected configuration is told; the rule itself when there is none.
+    /// Explanation for a rejected configuration; `None` shows the rule itself.
     pub why: Option<String>,
 }
 
-/// What constraints may name besides parameters.
+/// Names that constraints may use in addition to parameters.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Derived values, in any order; they may use each other.
+    /// Derived values in any order; they may use each other.
     pub derived: Vec<(String, Expr)>,
     /// Problem sizes and device limits.
     pub constants: Vec<(String, Value)>,
 }
 
-/// Why there is no space.
+/// Reason why a space cannot be built.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SpaceError {
-    /// An expression is wrong; `which` says whose.
+    /// Invalid expression.
     #[error("{which}: {error}")]
     Expression {
-        /// `constraint 2`, `derived value X`.
+        /// Owner of the expression: `constraint 2`, `derived value X`.
         which: String,
         /// Position of the constraint or derived value in its list.
         place: Place,
-        /// What is wrong with it.
+        /// The error.
         error: ExprError,
     },
-    /// Derived values that depend on each other in a circle.
+    /// Derived values with cyclic dependences.
     #[error("derived values depend on each other in a circle: {}: break it by writing one of them without the others", .0.join(" → "))]
     Cycle(Vec<String>),
     /// A parameter without values.
     #[error("parameter `{0}` has no values: list at least one")]
     NoValues(String),
-    /// A parameter with the same value twice.
+    /// A parameter with a repeated value.
     #[error("parameter `{name}` has the value {value} twice: list it once")]
     RepeatedValue {
         /// The parameter.
@@ -59,10 +59,10 @@ pub enum SpaceError {
         /// The value.
         value: String,
     },
-    /// Two things of the same name.
+    /// Two definitions with the same name.
     #[error("the name `{0}` is defined twice: rename one of them")]
     RepeatedName(String),
-    /// A constraint ties too many values together.
+    /// A constraint that couples too many values.
     #[error(
         "the space needs too much memory: the constraint `{rule}` couples {parameters} parameters with too many values ({names}): shorten their lists, or split the constraint into several over fewer parameters"
     )]
@@ -74,20 +74,20 @@ pub enum SpaceError {
         /// Their names.
         names: String,
     },
-    /// Constraints connect more parameters than are built together.
+    /// Constraints that connect more parameters than one group may have.
     #[error(
         "constraints couple {0} parameters with each other, one after the other; at most {MAX_COUPLED} can be: leave constraints out, or tune parts of them at a time"
     )]
     TooManyCoupled(usize),
-    /// More configurations than can be counted.
+    /// More configurations than 128 bits can count.
     #[error("the space has more than 3.4e38 configurations: shorten some lists of values")]
     TooMany,
-    /// A row that is no configuration of the parameters.
+    /// A row that does not fit the parameters.
     #[error("row {0} does not fit the parameters")]
     BadRow(usize),
 }
 
-/// Where an expression stands.
+/// Position of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In the list of derived values.
@@ -96,11 +96,11 @@ pub enum Place {
     Constraint(usize),
 }
 
-/// The terms of a space's names.
+/// The resolved names of a space.
 pub struct Resolved {
-    /// Every expression, with equal parts shared.
+    /// All expressions, with common subexpressions shared.
     pub terms: Terms,
-    /// What each name means.
+    /// Meaning of each name.
     pub scope: Scope,
     pub(super) inputs: Vec<TermId>,
     pub(super) domains: Vec<Vec<Val>>,
@@ -108,10 +108,10 @@ pub struct Resolved {
     pub(super) derived: Vec<TermId>,
 }
 
-/// Gives every name its meaning: parameters, constants, derived values.
+/// Resolves parameters, constants and derived values.
 ///
 /// # Errors
-/// A derived value that is no expression over the names before it.
+/// A derived value is invalid over the names before it.
 pub fn resolve(
     parameters: &[Parameter],
     environment: &Environment,
@@ -131,7 +131,7 @@ pub fn resolve(
     for (at, parameter) in parameters.iter().enumerate() {
         check_values(parameter)?;
         let domain: Vec<Val> = parameter.values.iter().map(Val::from).collect();
-        inputs.push(terms.var(at as u32, Kind::of(domain.iter())));
+        inputs.push(terms.var(at as u32, Kind::from_values(domain.iter())));
         domains.push(domain);
         scope.insert(&parameter.name, Symbol::Var(at as u32));
     }
@@ -173,7 +173,7 @@ fn check_values(parameter: &Parameter) -> Result<(), SpaceError> {
     }
 }
 
-/// An order in which every derived value comes after those it uses.
+/// Returns an order in which every derived value comes after those that it uses.
 pub(super) fn derived_order(derived: &[(String, Expr)]) -> Result<Vec<usize>, SpaceError> {
     let place: HashMap<&str, usize> = derived
         .iter()
@@ -190,7 +190,8 @@ pub(super) fn derived_order(derived: &[(String, Expr)]) -> Result<Vec<usize>, Sp
     let (mut order, mut done) = (Vec::new(), vec![false; derived.len()]);
     let mut on_path = vec![false; derived.len()];
     for start in 0..derived.len() {
-        // The path from `start`, each with the number of its uses already followed.
+        // The path from `start`; each value with the number of its uses followed so far. An
+        // explicit stack: a long chain must not exhaust the thread's.
         let mut path: Vec<(usize, usize)> = vec![(start, 0)];
         while let Some((at, next)) = path.pop() {
             if done[at] {
@@ -265,7 +266,7 @@ impl Space {
         finish(name, parameters, rules, diagrams, hash, empty)
     }
 
-    /// The set of exactly these configurations; repeated rows count once.
+    /// Builds the set of exactly these configurations; repeated rows count once.
     ///
     /// # Errors
     /// A row that does not fit, or parameters without values or with repeated ones.
@@ -363,7 +364,8 @@ fn from_sorted(rows: &[&[u32]], width: usize) -> Result<Diagram, SpaceError> {
     Ok(reducer.finish(root))
 }
 
-/// The parts are tagged and ordered, so equal hashes mean equal definitions.
+/// Hashes the definition. The parts are tagged and ordered, so that different definitions differ in
+/// the hashed bytes.
 fn content_hash(
     parameters: &[Parameter],
     constraints: &[Constraint],

@@ -1,24 +1,24 @@
-//! What is wrong with an input file: place, reason, the line with a caret, and the fix.
+//! Errors of an input file: position, reason, the line with a caret, and a fix.
 
 use super::ExprError;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One thing wrong with a file.
+/// One error of a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Diagnostic {
-    /// What is wrong, a lowercase fragment.
+    /// Description of the error, a lowercase fragment.
     pub message: String,
-    /// What to type instead.
+    /// Suggested replacement.
     pub help: Option<String>,
-    /// The bytes of the source that are wrong; `None` when it is the file as a whole.
+    /// Source bytes of the error; `None` for the file as a whole.
     pub at: Option<Range<usize>>,
 }
 
 impl Diagnostic {
-    /// A problem at some bytes of the source.
+    /// Creates an error for a range of bytes.
     #[must_use]
     pub fn new(message: impl Into<String>, at: Range<usize>) -> Self {
         Self {
@@ -28,7 +28,7 @@ impl Diagnostic {
         }
     }
 
-    /// A problem with the file as a whole.
+    /// Creates an error for the file as a whole.
     #[must_use]
     pub fn of_file(message: impl Into<String>) -> Self {
         Self {
@@ -38,16 +38,15 @@ impl Diagnostic {
         }
     }
 
-    /// The same problem with a fix.
+    /// Adds a suggested fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// A problem inside an expression that stands at some bytes of the source: the caret goes to
-    /// the very characters if the source holds the expression as it is (maybe in quotes), else to
-    /// its beginning.
+    /// Creates an error inside an expression. The caret points at the wrong characters if the
+    /// source contains the expression verbatim (possibly in quotes), otherwise at its beginning.
     #[must_use]
     pub fn in_expression(error: &ExprError, scalar: Range<usize>, source: &str) -> Self {
         let inside = [scalar.start, scalar.start + 1]
@@ -66,8 +65,8 @@ impl Diagnostic {
     }
 }
 
-/// Everything wrong with one file; displayed as `file:line:column: error: …` with the line, a
-/// caret and the fix for each.
+/// All errors of one file; displayed as `file:line:column: error: …` with the line, a caret and the
+/// fix for each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostics {
     file: String,
@@ -75,11 +74,11 @@ pub struct Diagnostics {
     items: Vec<Diagnostic>,
 }
 
-/// More than this many problems are not shown: they tend to follow from the first.
+/// Most errors that are shown: later ones tend to follow from the first.
 const MAX_SHOWN: usize = 20;
 
 impl Diagnostics {
-    /// Problems of a file, in the order of their places.
+    /// Sorts the errors of a file by position.
     #[must_use]
     pub fn new(file: impl Into<String>, source: &str, mut items: Vec<Diagnostic>) -> Self {
         items.sort_by_key(|item| item.at.as_ref().map_or(usize::MAX, |at| at.start));
@@ -91,13 +90,13 @@ impl Diagnostics {
         }
     }
 
-    /// A single problem of a file as a whole, such as that it cannot be read.
+    /// Creates a single error for the file as a whole, such as an unreadable file.
     #[must_use]
     pub fn of_file(file: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(file, "", vec![Diagnostic::of_file(message)])
     }
 
-    /// The problem that `serde_json` found.
+    /// Converts an error of `serde_json`.
     #[must_use]
     pub fn of_json(file: impl Into<String>, source: &str, error: &serde_json::Error) -> Self {
         let start: usize = source
@@ -114,28 +113,28 @@ impl Diagnostics {
         Self::new(file, source, vec![Diagnostic::new(message, at..at + 1)])
     }
 
-    /// The problems, in the order of their places.
+    /// Returns the errors, sorted by position.
     #[must_use]
     pub fn items(&self) -> &[Diagnostic] {
         &self.items
     }
 
-    /// The file's name as given.
+    /// Returns the given name of the file.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Line and column, from 1, of the first problem that has a place.
+    /// Returns line and column, from 1, of the first error with a position.
     #[must_use]
-    pub fn place(&self) -> Option<(usize, usize)> {
+    pub fn position(&self) -> Option<(usize, usize)> {
         let at = self.items.iter().find_map(|item| item.at.as_ref())?;
         let (line, column, _) = locate(&self.text, at.start);
         Some((line, column))
     }
 }
 
-/// Line and column (from 1, the column in characters), and the bytes of the line.
+/// Returns line and column (from 1, the column in characters), and the bytes of the line.
 fn locate(source: &str, at: usize) -> (usize, usize, Range<usize>) {
     let mut at = at.min(source.len());
     while !source.is_char_boundary(at) {
@@ -186,7 +185,7 @@ impl Diagnostics {
     }
 }
 
-/// The line, cut around the place when it is long, with carets under what is wrong.
+/// Formats the line with carets under the error; cuts a long line around them.
 fn excerpt(
     text: &str,
     column: usize,

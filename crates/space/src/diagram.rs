@@ -1,8 +1,8 @@
 //! The decision diagram of one group of parameters that share constraints.
 //!
-//! A node stands for all ways to complete the choices made so far; an edge for the choices that
-//! lead to the same child. Counts on the edges give the number of completions, so the set is
-//! indexed, drawn from and tested without ever being listed.
+//! A node represents all completions of the choices made so far; an edge, the choices that lead to
+//! the same child. Edges hold the number of completions, so that the set is indexed, sampled and
+//! tested without being listed.
 #![expect(
     clippy::indexing_slicing,
     reason = "nodes, edges and choices are numbered as they are pushed, children before parents"
@@ -14,18 +14,18 @@ use rand::{Rng, RngExt as _};
 use std::collections::HashMap;
 use std::hash::Hasher as _;
 
-/// The node every complete path ends in.
+/// The node at the end of every complete path.
 pub(super) const TERMINAL: u32 = 0;
 
-/// Choices that lead to the same child.
+/// Choices with the same child.
 #[derive(Debug, Clone)]
 struct Edge {
     child: u32,
-    /// Place of the sorted choices in the pool.
+    /// Range of the sorted choices in the pool.
     choices: (u32, u32),
-    /// Completions through the edges before this one.
+    /// Number of completions through earlier edges of the node.
     below: u128,
-    /// Completions of each choice.
+    /// Number of completions of each choice.
     each: u128,
 }
 
@@ -38,16 +38,16 @@ pub(super) struct Diagram {
     counts: Vec<u128>,
     edges: Vec<Edge>,
     pool: Vec<u32>,
-    /// `None` when nothing is valid.
+    /// `None` for an empty set.
     root: Option<u32>,
 }
 
-/// Builds a diagram from the last layer to the first, sharing equal nodes and lists.
+/// Builds a diagram from the last layer to the first and shares equal nodes and lists.
 pub(super) struct Reducer {
     diagram: Diagram,
-    /// The pairs of all nodes but the terminal, one after another: equal nodes have equal pairs.
+    /// The pairs of all nodes except the terminal, consecutively: equal nodes have equal pairs.
     rows: Vec<(u32, u32)>,
-    /// Where each node's pairs end.
+    /// End of each node's pairs.
     ends: Vec<usize>,
     known: Table,
     lists: HashMap<Box<[u32]>, (u32, u32)>,
@@ -69,8 +69,7 @@ impl Reducer {
         }
     }
 
-    /// The node with these (choice, child) pairs, given in rising order of choice; `None` if
-    /// there are none.
+    /// Returns the node with these (choice, child) pairs, sorted by choice; `None` without pairs.
     pub(super) fn node(&mut self, pairs: &[(u32, u32)]) -> Result<Option<u32>, SpaceError> {
         if pairs.is_empty() {
             return Ok(None);
@@ -84,7 +83,7 @@ impl Reducer {
             self.rows[self.ends[index]..self.ends[index + 1]] == *pairs
         });
         match found {
-            // Nodes are numbered from 1, after the terminal.
+            // Nodes are numbered from 1; 0 is the terminal.
             Ok(index) => Ok(Some(index + 1)),
             Err(bucket) => {
                 self.known.insert(bucket, hasher.finish());
@@ -106,7 +105,7 @@ impl Reducer {
         place
     }
 
-    /// Adds a node whose edges are in the order of their first choices.
+    /// Adds a node whose edges are sorted by their first choice.
     fn add(&mut self, pairs: &[(u32, u32)]) -> Result<u32, SpaceError> {
         let mut by_child: Vec<(u32, Vec<u32>)> = Vec::new();
         let mut place: HashMap<u32, usize> = HashMap::new();
@@ -174,7 +173,7 @@ impl Diagram {
         &self.pool[edge.choices.0 as usize..][..edge.choices.1 as usize]
     }
 
-    /// The edge that takes a choice, and the choice's place on it.
+    /// Returns the edge of a choice, and the position of the choice on it.
     fn find(&self, node: u32, choice: u32) -> Option<(&Edge, usize)> {
         self.edges(node).iter().find_map(|edge| {
             let choices = self.choices(edge);
@@ -187,7 +186,7 @@ impl Diagram {
         })
     }
 
-    /// The node reached from `node` in layer `from` by the choices of a configuration.
+    /// Returns the node reached from `node` in layer `from` by the choices of a configuration.
     fn follow(&self, mut node: u32, from: usize, config: &[u32]) -> Option<u32> {
         for var in &self.vars[from..] {
             node = self.find(node, config[*var])?.0.child;
@@ -211,12 +210,12 @@ impl Diagram {
         Some(index)
     }
 
-    /// Writes the choices of configuration number `index`, which is below `count`.
+    /// Writes the choices of configuration `index`, which is below `count`.
     pub(super) fn write(&self, index: u128, config: &mut [u32]) {
         let Some(mut node) = self.root else { return };
         match u64::try_from(index) {
             Ok(mut index) if self.counts[node as usize] <= u128::from(u64::MAX) => {
-                // The common case in 64 bits: 128-bit division would dominate a draw.
+                // 64 bits suffice in the common case; a 128-bit division would dominate a draw.
                 for var in &self.vars {
                     let edges = self.edges(node);
                     let after = edges.partition_point(|edge| edge.below as u64 <= index);
@@ -247,12 +246,12 @@ impl Diagram {
         }
     }
 
-    /// Writes a configuration drawn uniformly; the diagram is not empty.
+    /// Writes a uniformly drawn configuration; the diagram must not be empty.
     pub(super) fn draw(&self, rng: &mut impl Rng, config: &mut [u32]) {
         self.write(below(self.count(), rng), config);
     }
 
-    /// All choices of layer `layer` that leave the configuration valid.
+    /// Appends all choices of layer `layer` that leave the configuration valid.
     pub(super) fn alternatives(&self, layer: usize, config: &[u32], found: &mut Vec<u32>) {
         let Some(mut node) = self.root else { return };
         for var in &self.vars[..layer] {
@@ -269,8 +268,8 @@ impl Diagram {
         found.sort_unstable();
     }
 
-    /// Draws uniformly among the configurations that agree with the fixed choices and writes
-    /// the choice of every parameter of the group; false when there are none.
+    /// Draws uniformly among the configurations that agree with the fixed choices and writes the
+    /// choice of every parameter of the group; returns false when there are none.
     pub(super) fn complete(
         &self,
         fixed: &[Option<u32>],
@@ -279,6 +278,8 @@ impl Diagram {
     ) -> bool {
         let Some(root) = self.root else { return false };
         let last = self.vars.iter().rposition(|var| fixed[*var].is_some());
+        // After the last fixed layer nothing is excluded, so the stored counts apply and only the
+        // layers before need new ones.
         let mut counts = HashMap::new();
         let total = self.completions(root, 0, last.map_or(0, |last| last + 1), fixed, &mut counts);
         if total == 0 {
@@ -314,11 +315,11 @@ impl Diagram {
         true
     }
 
-    /// Whether some configuration agrees with the fixed choices.
+    /// Reports whether some configuration agrees with the fixed choices.
     pub(super) fn admits(&self, fixed: &[Option<u32>]) -> bool {
         let Some(root) = self.root else { return false };
         let last = self.vars.iter().rposition(|var| fixed[*var].is_some());
-        // Every node has completions, so reaching the layer after the last fixed one is enough.
+        // Every node has completions: reaching the layer after the last fixed one suffices.
         let mut reached = vec![root];
         for var in &self.vars[..last.map_or(0, |last| last + 1)] {
             let mut next: Vec<u32> = Vec::new();
@@ -337,7 +338,7 @@ impl Diagram {
         !reached.is_empty()
     }
 
-    /// Number of completions of a node that agree with the fixed choices before layer `end`.
+    /// Counts the completions of a node that agree with the fixed choices before layer `end`.
     fn completions(
         &self,
         node: u32,
@@ -369,7 +370,7 @@ impl Diagram {
     }
 }
 
-/// A number below `count`, uniformly; `count` is not zero.
+/// Draws a number below `count` uniformly; `count` must not be zero.
 fn below(count: u128, rng: &mut impl Rng) -> u128 {
     match u64::try_from(count) {
         Ok(1) => 0,

@@ -1,4 +1,4 @@
-//! What must be remembered of the choices made so far, and in which order to make them.
+//! State of a partial configuration, and the order in which parameters are chosen.
 #![expect(
     clippy::indexing_slicing,
     reason = "there is a number of bits for each parameter of the space"
@@ -7,9 +7,9 @@
 use super::expr::{Bits, Op, Splits, Term, TermId, Terms};
 use std::collections::{HashMap, HashSet};
 
-/// The terms whose values describe the state once the parameters in `fixed` are chosen: the
-/// largest parts of the constraints `open` that depend on these alone. Of a sum or product of
-/// whole numbers, that is the sum or product of its chosen operands.
+/// Returns the terms whose values describe the state once the parameters in `fixed` are chosen: the
+/// largest parts of the constraints `open` that depend on these alone. For a sum or product of
+/// whole numbers, that part is the sum or product of its chosen operands.
 pub(super) fn frontier(terms: &mut Terms, open: &[TermId], fixed: &Bits) -> Vec<TermId> {
     let mut slots: HashSet<TermId> = HashSet::new();
     walk(terms, open, fixed, &mut |_, _, part| {
@@ -20,8 +20,8 @@ pub(super) fn frontier(terms: &mut Terms, open: &[TermId], fixed: &Bits) -> Vec<
     slots
 }
 
-/// For every flattened sum or product above the frontier: its operands with the chosen ones
-/// joined into the frontier's term.
+/// Returns, for every flattened sum or product above the frontier, its operands with the chosen
+/// ones joined into the frontier's term.
 pub(super) fn splits(terms: &mut Terms, roots: &[TermId], fixed: &Bits) -> Splits {
     let mut splits = Splits::new();
     walk(terms, roots, fixed, &mut |terms, parent, part| {
@@ -45,7 +45,7 @@ fn closed(terms: &Terms, id: TermId, fixed: &Bits) -> bool {
     !vars.is_empty() && vars.is_subset(fixed)
 }
 
-/// Visits the frontier, each part with the open term it belongs to.
+/// Visits the frontier, each part with its open term.
 fn walk(
     terms: &mut Terms,
     roots: &[TermId],
@@ -74,7 +74,7 @@ fn walk(
             .copied()
             .filter(|arg| closed(terms, *arg, fixed))
             .collect();
-        // Only whole numbers are flattened, and only they have more than two operands here.
+        // Only whole numbers are flattened, so only their terms have more than two operands here.
         if matches!(op, Op::Add | Op::Mul) && args.len() > 2 && done.len() > 1 {
             let part = terms.op(op, done);
             visit(terms, Some(id), part);
@@ -86,7 +86,7 @@ fn walk(
     }
 }
 
-/// Estimates, in bits, for choosing an order.
+/// Estimator of state counts and work, in bits (base-2 logarithms).
 struct Estimator<'t> {
     terms: &'t mut Terms,
     roots: &'t [TermId],
@@ -97,7 +97,7 @@ struct Estimator<'t> {
 }
 
 impl Estimator<'_> {
-    /// Bits of the number of different values a term takes.
+    /// Estimates the bits of the number of different values of a term.
     fn spread(&mut self, id: TermId) -> f64 {
         if let Some(known) = self.spreads.get(&id) {
             return *known;
@@ -127,7 +127,7 @@ impl Estimator<'_> {
         spread
     }
 
-    /// Bits of the number of states once the parameters in `fixed` are chosen.
+    /// Estimates the bits of the number of states once the parameters in `fixed` are chosen.
     fn state(&mut self, fixed: &Bits) -> f64 {
         let key: Vec<u32> = fixed.iter().collect();
         if let Some(known) = self.states.get(&key) {
@@ -152,7 +152,7 @@ impl Estimator<'_> {
         state
     }
 
-    /// An order that begins with `start`, always choosing what keeps the state smallest.
+    /// Orders the parameters from `start`, always choosing the one that keeps the state smallest.
     fn greedy(&mut self, vars: &[u32], start: u32) -> (f64, Vec<u32>) {
         let mut order = vec![start];
         let mut fixed = Bits::default();
@@ -179,7 +179,7 @@ impl Estimator<'_> {
         (work, order)
     }
 
-    /// The estimated work of building in this order: the sum of all layers' transitions.
+    /// Estimates the work of a construction in this order: the sum of all layers' transitions.
     fn work(&mut self, order: &[u32]) -> f64 {
         let mut fixed = Bits::default();
         let mut work = 0.0;
@@ -192,7 +192,7 @@ impl Estimator<'_> {
         work
     }
 
-    /// Moves single parameters to other places while that lessens the estimated work.
+    /// Moves single parameters to other positions while that reduces the estimated work.
     fn improve(&mut self, mut order: Vec<u32>, effort: usize) -> Vec<u32> {
         let mut least = self.work(&order);
         let mut improved = true;
@@ -219,20 +219,21 @@ impl Estimator<'_> {
     }
 }
 
-/// Orders the parameters of a group so that the diagram stays small: greedy from several
-/// starting points, the least estimated work wins and is improved by moving single parameters
-/// (greedy alone takes small parameters too early, which multiplies all later layers). The declared order plays no part but to break
-/// ties, so that any declaration is built about equally fast.
+/// Orders the parameters of a group so that the diagram stays small. Builds greedy orders from
+/// several starting points, takes the one with the least estimated work, and improves it by moving
+/// single parameters. The greedy order alone takes small parameters too early, which multiplies all
+/// later layers. The declared order only breaks ties, so that any declaration is built about
+/// equally fast.
 pub(super) fn order(terms: &mut Terms, roots: &[TermId], vars: &[u32], bits: &[f64]) -> Vec<u32> {
-    /// Frontiers that may be looked at; a frontier takes a few microseconds.
-    const EFFORT: usize = 4000;
-    /// Transitions that take as long as looking for a better order.
-    const WORTHWHILE: f64 = 4000.0;
-    /// Constraints that may be looked at for one order, which takes seconds; beyond, the declared order
-    /// is taken.
-    const MAX_LOOKS: usize = 100_000_000;
-    let looks = vars.len().saturating_mul(vars.len());
-    if looks.saturating_mul(roots.len()) > MAX_LOOKS {
+    /// Most frontiers that are evaluated; each takes a few microseconds.
+    const MAX_FRONTIERS: usize = 4000;
+    /// Transitions that take as long as the search for a better order.
+    const MIN_TRANSITIONS: f64 = 4000.0;
+    /// Most visits of constraints for one order, which take seconds; beyond, the declared order is
+    /// used.
+    const MAX_VISITS: usize = 100_000_000;
+    let pairs = vars.len().saturating_mul(vars.len());
+    if pairs.saturating_mul(roots.len()) > MAX_VISITS {
         return vars.to_vec();
     }
     let mut estimator = Estimator {
@@ -242,7 +243,8 @@ pub(super) fn order(terms: &mut Terms, roots: &[TermId], vars: &[u32], bits: &[f
         spreads: HashMap::new(),
         states: HashMap::new(),
     };
-    let starts = (EFFORT / (vars.len() * vars.len()).max(1)).clamp(1, vars.len().max(1));
+    // Every greedy order evaluates about `vars²` frontiers.
+    let starts = (MAX_FRONTIERS / (vars.len() * vars.len()).max(1)).clamp(1, vars.len().max(1));
     let mut best: Option<(f64, Vec<u32>)> = None;
     for start in vars.iter().take(starts) {
         let (work, order) = estimator.greedy(vars, *start);
@@ -251,8 +253,8 @@ pub(super) fn order(terms: &mut Terms, roots: &[TermId], vars: &[u32], bits: &[f
         }
     }
     let (work, order) = best.unwrap_or((0.0, vars.to_vec()));
-    if work < WORTHWHILE {
+    if work < MIN_TRANSITIONS {
         return order;
     }
-    estimator.improve(order, EFFORT)
+    estimator.improve(order, MAX_FRONTIERS)
 }

@@ -1,4 +1,5 @@
-//! Splits the parameters of a space into groups that share no constraint, and builds each.
+//! Partition of a space's parameters into groups without common constraints, and their
+//! construction.
 #![expect(
     clippy::indexing_slicing,
     reason = "parameters, their domains and allowed choices are lists of one length, and rules one of the constraints"
@@ -13,13 +14,13 @@ use super::parameter::Parameter;
 use super::set::{Empty, Rule};
 use std::collections::HashMap;
 
-/// Parameters that constraints connect, at most: choosing each looks at all their constraints.
+/// Most parameters of a group: each choice checks all constraints of the group.
 pub(super) const MAX_COUPLED: usize = 1024;
-/// Parameters times constraints, up to which the constraint is looked for that leaves nothing: a space
-/// is built for each.
+/// Largest product of parameters and constraints for which the constraint that empties the space is
+/// searched for: the search builds a space for each.
 const MAX_BLAMED: usize = 4_000_000;
 
-/// Builds the diagrams of a space.
+/// Builder of a space's diagrams.
 pub(super) struct Builder<'a> {
     pub(super) resolved: Resolved,
     pub(super) parameters: &'a [Parameter],
@@ -27,7 +28,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The groups' diagrams, and why they are empty if they are.
+    /// Builds the groups' diagrams; an empty space comes with its reason.
     pub(super) fn diagrams(
         mut self,
         roots: &[TermId],
@@ -40,7 +41,7 @@ impl Builder<'_> {
         Ok((diagrams, Some(reason)))
     }
 
-    /// Finds the constraint that leaves nothing: alone, or with those before it.
+    /// Finds the constraint that empties the space: alone, or together with earlier ones.
     fn blame(&mut self, roots: &[TermId]) -> Empty {
         let unknown = || Empty {
             reason: "no configuration satisfies all constraints".to_owned(),
@@ -120,7 +121,7 @@ impl Builder<'_> {
         Ok(diagrams)
     }
 
-    /// `a and b` as a whole constraint is two constraints.
+    /// Splits a constraint `a and b` into two.
     fn split(&self, root: TermId, conjuncts: &mut Vec<TermId>) {
         let mut open = vec![root];
         while let Some(id) = open.pop() {
@@ -131,7 +132,7 @@ impl Builder<'_> {
         }
     }
 
-    /// For every parameter, the choices that pass the constraints over it alone.
+    /// Returns, for every parameter, the choices that pass the constraints over it alone.
     fn allowed(&mut self, conjuncts: &[TermId]) -> Vec<Vec<u32>> {
         let mut allowed: Vec<Vec<u32>> = self
             .parameters
@@ -153,7 +154,7 @@ impl Builder<'_> {
         allowed
     }
 
-    /// Parameters connected by constraints, each group in declared order, with its constraints.
+    /// Returns the groups of connected parameters in declared order, each with its constraints.
     fn groups(&self, conjuncts: &[TermId]) -> Vec<(Vec<u32>, Vec<TermId>)> {
         let mut leaders = Leaders::new(self.parameters.len());
         for root in conjuncts {
@@ -165,7 +166,7 @@ impl Builder<'_> {
         let mut groups: Vec<(Vec<u32>, Vec<TermId>)> = Vec::new();
         let mut place: HashMap<u32, usize> = HashMap::new();
         for var in 0..self.parameters.len() as u32 {
-            let at = *place.entry(leaders.of(var)).or_insert_with(|| {
+            let at = *place.entry(leaders.find_leader(var)).or_insert_with(|| {
                 groups.push((Vec::new(), Vec::new()));
                 groups.len() - 1
             });
@@ -175,7 +176,7 @@ impl Builder<'_> {
         }
         for root in conjuncts {
             let var = self.resolved.terms.vars(*root).iter().next();
-            let at = var.and_then(|var| place.get(&leaders.of(var)));
+            let at = var.and_then(|var| place.get(&leaders.find_leader(var)));
             if let Some((_, mine)) = at.and_then(|at| groups.get_mut(*at)) {
                 mine.push(*root);
             }
@@ -184,7 +185,7 @@ impl Builder<'_> {
     }
 }
 
-/// Which parameters are connected, as a forest: everything below a root is one group.
+/// Union-find forest of connected parameters: everything below a root is one group.
 struct Leaders(Vec<u32>);
 
 impl Leaders {
@@ -192,8 +193,8 @@ impl Leaders {
         Self((0..count as u32).collect())
     }
 
-    /// The group's first parameter. Paths are halved on the way, so that they stay short.
-    fn of(&mut self, mut var: u32) -> u32 {
+    /// Returns the group's first parameter. Halves paths on the way to keep them short.
+    fn find_leader(&mut self, mut var: u32) -> u32 {
         while let Some(above) = self.above(var).filter(|above| *above != var) {
             let next = self.above(above).unwrap_or(above);
             if let Some(link) = self.0.get_mut(var as usize) {
@@ -209,7 +210,7 @@ impl Leaders {
     }
 
     fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.of(a), self.of(b));
+        let (a, b) = (self.find_leader(a), self.find_leader(b));
         if let Some(link) = self.0.get_mut(a.max(b) as usize) {
             *link = a.min(b);
         }

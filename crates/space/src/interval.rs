@@ -1,10 +1,10 @@
-//! What a constraint can still become: abstract evaluation over ranges.
+//! Abstract evaluation of constraints over ranges.
 //!
-//! While a diagram is built, a constraint whose remaining parameters are open is evaluated over
-//! the ranges of their values. If it cannot become true the state is dropped at once; if it
-//! cannot become false its part of the state is forgotten, so that more states merge. Floating
-//! point is monotone, so evaluating the bounds bounds the results; beyond 2^53, where whole
-//! numbers are exact and floats are not, bounds are widened.
+//! A constraint with open parameters is evaluated over the ranges of their values. A state whose
+//! constraint cannot become true is dropped at once. If a constraint cannot become false, its slots
+//! are cleared so that more states merge. Floating point is monotone, so the results at the bounds
+//! bound all results. Beyond 2^53, where whole numbers are exact and floats are not, bounds are
+//! widened.
 #![expect(
     clippy::indexing_slicing,
     reason = "the parser has checked that these operations have operands"
@@ -12,22 +12,22 @@
 
 use super::expr::{Op, Val};
 
-/// Everything a term may evaluate to.
+/// The set of values that a term may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Abs {
-    /// Bounds, where it is a number.
+    /// Bounds, where the term is a number.
     lo: f64,
     hi: f64,
-    /// It may be true, be false, be a fault.
+    /// The term may be true.
     pub(super) yes: bool,
     pub(super) no: bool,
     fault: bool,
-    /// It depends on a forgotten part of the state.
+    /// The term depends on a cleared slot of the state.
     pub(super) unset: bool,
 }
 
-/// Whole numbers up to here are exact in a float.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// Largest magnitude up to which floats represent every whole number.
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 impl Abs {
     const ANY: Self = Self {
@@ -46,10 +46,14 @@ impl Abs {
 
     fn range(lo: f64, hi: f64) -> Self {
         let widen = |bound: f64, outward: f64| {
-            if bound.abs() <= EXACT { bound } else { outward }
+            if bound.abs() <= MAX_EXACT {
+                bound
+            } else {
+                outward
+            }
         };
         let (lo, hi) = (widen(lo, lo.next_down()), widen(hi, hi.next_up()));
-        // Near the limit of 127 bits a result may be a fault; NaN compares false.
+        // Near the limit of 127 bits a result may be a fault; comparisons with NaN are false.
         if !(lo >= -1e38 && hi <= 1e38) {
             return Self::ANY;
         }
@@ -74,8 +78,8 @@ impl Abs {
         }
     }
 
-    /// Exactly one value.
-    pub(super) fn of(value: &Val) -> Self {
+    /// Creates the set of exactly one value.
+    pub(super) fn from_value(value: &Val) -> Self {
         match value {
             Val::Unset => Self::UNSET,
             Val::Bool(value) => Self::truth(*value, !*value, false),
@@ -93,7 +97,7 @@ impl Abs {
         }
     }
 
-    /// Any of several values.
+    /// Returns the smallest representable superset of both sets.
     pub(super) fn hull(self, other: Self) -> Self {
         Self {
             lo: self.lo.min(other.lo),
@@ -110,19 +114,20 @@ impl Abs {
         self
     }
 
-    /// The constraint is true whatever the open parameters become.
+    /// Reports whether the constraint is true for all open parameters.
     pub(super) fn always(self) -> bool {
         self.unset || (self.yes && !self.no && !self.fault)
     }
 
-    /// The constraint cannot be true.
+    /// Reports whether the constraint cannot be true.
     pub(super) fn never(self) -> bool {
         !self.unset && !self.yes
     }
 }
 
-/// Applies an operation to ranges.
+/// Applies an operation to sets.
 pub(super) fn apply(op: Op, args: &[Abs]) -> Abs {
+    // A slot is cleared only once all its constraints are satisfied.
     if args.iter().any(|arg| arg.unset) {
         return Abs::UNSET;
     }
@@ -134,6 +139,7 @@ pub(super) fn apply(op: Op, args: &[Abs]) -> Abs {
         (Op::Bool, [a]) => Abs::truth(a.yes, a.no, a.fault),
         _ => {
             let fault = args.iter().any(|arg| arg.fault);
+            // An operand that can only be a fault makes the result one.
             if args.iter().any(|arg| !arg.yes && !arg.no) {
                 return Abs::truth(false, false, true);
             }
@@ -142,7 +148,8 @@ pub(super) fn apply(op: Op, args: &[Abs]) -> Abs {
     }
 }
 
-/// `and`/`or` over possibilities: an operand is met if all before it may have let it be.
+/// Evaluates `and`/`or`: an operand is reached if all earlier operands may have left the result
+/// open.
 fn junction(args: &[Abs], stop: bool) -> Abs {
     let mut hull: Option<Abs> = None;
     let (mut stopped, mut fault) = (false, false);
@@ -156,6 +163,7 @@ fn junction(args: &[Abs], stop: bool) -> Abs {
         stopped |= stops;
         fault |= arg.fault;
         let last = at + 1 == args.len();
+        // The operands after one that always decides are never evaluated.
         if !passes || last {
             let (yes, no) = if stop {
                 (stopped, last && passes)
@@ -219,8 +227,8 @@ fn numeric(op: Op, args: &[Abs]) -> Abs {
         (Op::Ge, [a, b]) => compare(a.hi >= b.lo, a.lo < b.hi, a, b),
         (Op::Eq | Op::Ne, [a, b]) => {
             let meet = a.lo <= b.hi && b.lo <= a.hi;
-            let single = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo && a.lo.abs() < EXACT;
-            // Text and lists have the widest range, so they always may and may not be equal.
+            let single = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo && a.lo.abs() < MAX_EXACT;
+            // Text and lists have the widest range, so their equality stays undecided.
             if op == Op::Eq {
                 Abs::truth(meet, !single, false)
             } else {
@@ -232,7 +240,8 @@ fn numeric(op: Op, args: &[Abs]) -> Abs {
     }
 }
 
-/// A comparison; an operand of unknown kind may be text, which is a fault beside a number.
+/// Returns the result of a comparison; an operand of unknown kind may be text, whose comparison
+/// with a number is a fault.
 fn compare(yes: bool, no: bool, a: &Abs, b: &Abs) -> Abs {
     let unknown = a.lo == f64::NEG_INFINITY || b.lo == f64::NEG_INFINITY;
     if unknown {
@@ -241,7 +250,7 @@ fn compare(yes: bool, no: bool, a: &Abs, b: &Abs) -> Abs {
     Abs::truth(yes, no, false)
 }
 
-/// The extremes of a function that is monotone in each argument.
+/// Returns the extremes of a function that is monotone in each argument.
 fn corners(a: Abs, b: Abs, f: impl Fn(f64, f64) -> f64) -> Abs {
     let all = [f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)];
     if all.iter().any(|corner| corner.is_nan()) {
@@ -258,7 +267,7 @@ fn quotient(op: Op, a: Abs, b: Abs) -> Abs {
         return Abs::ANY;
     }
     let quotient = corners(a, b, |a, b| a / b);
-    // A rounded quotient has the floor of the exact one while both operands are this small.
+    // While both operands are this small, the rounded quotient has the floor of the exact one.
     const SMALL: f64 = 1_099_511_627_776.0;
     let small = [a.lo, a.hi, b.lo, b.hi].iter().all(|x| x.abs() <= SMALL);
     match op {

@@ -1,4 +1,4 @@
-//! What the open constraints can still become while a diagram is built.
+//! Possible results of open constraints during the construction of a diagram.
 #![expect(
     clippy::indexing_slicing,
     reason = "registers are numbered by the program of the same outlook, parameters by their space"
@@ -8,14 +8,14 @@ use super::build::Group;
 use super::expr::{Bits, Op, Program, Splits, TermId, Val};
 use super::interval::{self, Abs};
 
-/// What the open constraints can still become, given a state.
+/// Evaluator of the open constraints' possible results for a state.
 pub(super) struct Outlook {
     program: Program,
-    /// Registers with the ranges of open parameters and all that depends on these alone.
+    /// Registers with the ranges of open parameters and of everything that depends only on them.
     registers: Vec<Abs>,
-    /// The steps that depend on the state.
+    /// Steps that depend on the state.
     dynamic: Vec<usize>,
-    /// The open constraints that each slot serves.
+    /// Open constraints that use each slot.
     users: Vec<Vec<usize>>,
 }
 
@@ -36,17 +36,17 @@ impl Outlook {
         inputs.extend(ahead.iter().map(|var| group.inputs[*var as usize]));
         let phases: Vec<&[TermId]> = open.chunks(1).collect();
         let program = Program::compile(group.terms, &phases, &inputs, splits);
-        let mut registers: Vec<Abs> = program.registers().iter().map(Abs::of).collect();
+        let mut registers: Vec<Abs> = program.registers().iter().map(Abs::from_value).collect();
         for (at, var) in ahead.iter().enumerate() {
             let domain = &group.domains[*var as usize];
             registers[slots.len() + at] = group.allowed[*var as usize]
                 .iter()
-                .map(|choice| Abs::of(&domain[*choice as usize]))
+                .map(|choice| Abs::from_value(&domain[*choice as usize]))
                 .reduce(Abs::hull)
                 .unwrap_or(Abs::UNSET);
         }
-        // Which slots a register depends on, to find what is fixed for the whole layer and whom
-        // each slot serves.
+        // Slots that each register depends on: registers without slots are constant in the whole
+        // layer, and the others show which constraints use a slot.
         let mut depends: Vec<Bits> = vec![Bits::default(); registers.len()];
         for (slot, bits) in depends.iter_mut().take(slots.len()).enumerate() {
             bits.insert(slot as u32);
@@ -79,15 +79,16 @@ impl Outlook {
         }
     }
 
-    /// Scratch registers for `judge`.
+    /// Returns scratch registers for [`judge`](Self::judge).
     pub(super) fn registers(&self) -> Vec<Abs> {
         self.registers.clone()
     }
 
-    /// Whether the state can lead to anything; forgets the slots that no longer matter.
+    /// Reports whether the state can lead to a valid configuration; clears slots that no longer
+    /// matter.
     pub(super) fn judge(&self, registers: &mut [Abs], state: &mut [Val]) -> bool {
         for (register, value) in registers.iter_mut().zip(state.iter()) {
-            *register = Abs::of(value);
+            *register = Abs::from_value(value);
         }
         for at in &self.dynamic {
             let step = &self.program.steps[*at];
@@ -97,6 +98,8 @@ impl Outlook {
         if (0..self.program.outputs.len()).any(|root| verdict(root).never()) {
             return false;
         }
+        // A slot whose constraints are all satisfied for every completion no longer distinguishes
+        // states.
         for (value, users) in state.iter_mut().zip(&self.users) {
             if users.iter().all(|root| verdict(*root).always()) {
                 *value = Val::Unset;

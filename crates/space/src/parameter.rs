@@ -11,20 +11,21 @@ use tuner_core::value::Value;
 /// One tunable parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Name; the macro's name in the template.
+    /// Name, which is also the macro's name in the template.
     pub name: String,
-    /// The values it may take, in declared order, without repeats.
+    /// The possible values, in declared order, without repeats.
     pub values: Arc<[Value]>,
     /// Index of the default value.
     pub default: u32,
-    /// What it means, for people; may be empty.
+    /// Description for users; may be empty.
     pub doc: String,
-    /// The values are numbers that only rise or only fall, so one step up or down means something.
+    /// The values are numbers in ascending or descending order, so that a step up or down has a
+    /// meaning.
     pub ordered: bool,
 }
 
 impl Parameter {
-    /// A parameter whose default is its first value.
+    /// Creates a parameter whose default is its first value.
     #[must_use]
     pub fn new(name: impl Into<String>, values: impl Into<Arc<[Value]>>) -> Self {
         let values: Arc<[Value]> = values.into();
@@ -37,8 +38,8 @@ impl Parameter {
         }
     }
 
-    /// The index of a value; numbers are found by value, so `1` finds `1.0`, unless the very
-    /// value is there.
+    /// Returns the index of a value. Numbers match by value, so that `1` finds `1.0`, but an
+    /// identical value takes precedence.
     #[must_use]
     pub fn index_of(&self, wanted: &Value) -> Option<u32> {
         let exact = self.values.iter().position(|value| value == wanted);
@@ -72,24 +73,24 @@ fn is_ordered(values: &[Value]) -> bool {
 pub struct Config(Box<[u32]>);
 
 impl Config {
-    /// A configuration of these choices.
+    /// Creates a configuration of these choices.
     #[must_use]
     pub fn new(choices: impl Into<Box<[u32]>>) -> Self {
         Self(choices.into())
     }
 
-    /// The defaults of these parameters.
+    /// Creates the configuration of the parameters' defaults.
     pub(super) fn of_defaults(parameters: &[Parameter]) -> Self {
         Self(parameters.iter().map(|each| each.default).collect())
     }
 
-    /// The choices, in the order of the parameters.
+    /// Returns the choices, in the order of the parameters.
     #[must_use]
     pub fn choices(&self) -> &[u32] {
         &self.0
     }
 
-    /// Whether it has a choice for each of these parameters, and each is one of its values.
+    /// Reports whether the configuration has a valid choice for each of these parameters.
     #[must_use]
     pub(super) fn fits(&self, parameters: &[Parameter]) -> bool {
         let within = |(choice, parameter): (&u32, &Parameter)| {
@@ -98,7 +99,7 @@ impl Config {
         self.0.len() == parameters.len() && self.0.iter().zip(parameters).all(within)
     }
 
-    /// The same configuration with one choice changed.
+    /// Returns a copy with one choice changed.
     #[must_use]
     pub fn with(&self, parameter: usize, choice: u32) -> Self {
         let mut choices = self.0.clone();
@@ -107,18 +108,18 @@ impl Config {
     }
 }
 
-/// Which configurations count as neighbours: always those that differ in one parameter.
+/// Definition of neighbouring configurations; all differ in one parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Neighbourhood {
-    /// Any other value of it.
+    /// Any other value of the parameter.
     Hamming,
     /// The next value up or down where its values are ordered; any other value where they are not.
     Adjacent,
 }
 
-/// The position of the first value that stands earlier in the list too.
+/// Returns the position of the first repeated value.
 pub(super) fn repeated(values: &[Value]) -> Option<usize> {
-    // Most lists rise, and nothing in them can repeat.
+    // Most lists ascend and cannot have repeats.
     if values.windows(2).all(|pair| pair[0] < pair[1]) {
         return None;
     }

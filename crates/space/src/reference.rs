@@ -1,5 +1,5 @@
-//! The reference page of search spaces: every key, word, name and function, from the types that read
-//! them.
+//! Generator of the reference page of search spaces from the types that read them: every key, word,
+//! name and function.
 #![expect(
     clippy::indexing_slicing,
     reason = "indexing JSON gives null where a key is missing"
@@ -10,8 +10,8 @@ use crate::{DEVICE_NAMES, json_schema};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 
-/// The operators in the order in which they bind, the weakest first; behind them those with one
-/// operand, and lists. How each is written, and what it means.
+/// Notation and meaning of the operators: binary ones from the lowest precedence to the highest,
+/// then unary ones and lists.
 const OPERATORS: [(&str, &str); 28] = [
     ("a if b else c", "`a` where `b` is true, else `c`"),
     ("a or b", "`a` where it is true, else `b`"),
@@ -49,7 +49,7 @@ const OPERATORS: [(&str, &str); 28] = [
     ("[a, b, …]", "A list"),
 ];
 
-/// What the functions mean.
+/// Meanings of the functions.
 const MEANINGS: [(&str, &str); 14] = [
     ("abs", "Absolute value"),
     ("bool", "True or false"),
@@ -73,7 +73,7 @@ const MEANINGS: [(&str, &str); 14] = [
     ("sqrt", "Square root"),
 ];
 
-/// Arguments as a reader sees them.
+/// Formats a function's arguments.
 fn arguments(fewest: usize, most: usize) -> &'static str {
     match (fewest, most) {
         (1, 1) => "a",
@@ -83,7 +83,7 @@ fn arguments(fewest: usize, most: usize) -> &'static str {
     }
 }
 
-/// The page, as Markdown.
+/// Returns the page as Markdown.
 #[must_use]
 pub fn reference() -> String {
     let schema = json_schema();
@@ -122,7 +122,7 @@ fn plain(schema: &Json) -> String {
     text.replace('\n', " ").replace('|', "\\|")
 }
 
-/// A table of an object's keys.
+/// Writes a table of an object's keys.
 fn keys(object: &Json, schema: &Json, text: &mut String) {
     text.push_str("| key | value | |\n|---|---|---|\n");
     let required = object["required"].as_array();
@@ -138,7 +138,7 @@ fn keys(object: &Json, schema: &Json, text: &mut String) {
     }
 }
 
-/// What a value is, in words.
+/// Describes a value's type.
 fn kind(value: &Json, schema: &Json) -> String {
     if let Some(word) = value["const"].as_str() {
         return format!("`{word}`");
@@ -179,12 +179,12 @@ fn kind(value: &Json, schema: &Json) -> String {
     }
 }
 
-/// The definition that a schema names.
+/// Returns the name of the definition that a schema refers to.
 fn named(value: &Json) -> Option<&str> {
     value["$ref"].as_str()?.strip_prefix("#/$defs/")
 }
 
-/// The definitions that an object's keys lead to, each with the path to it.
+/// Returns the definitions that an object's keys refer to, each with its path.
 fn sections(object: &Json, before: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (key, value) in object["properties"].as_object().into_iter().flatten() {
@@ -197,7 +197,7 @@ fn sections(object: &Json, before: &str) -> Vec<(String, String)> {
             found.extend(element.map(|name| (path.clone(), name.to_owned())));
         }
     }
-    // What stands behind names of the user's choice.
+    // Definitions of the values of user-chosen names.
     for (_, name) in &mut found {
         if let Some(inner) = name.strip_prefix("Named_") {
             *name = inner.to_owned();
@@ -206,7 +206,7 @@ fn sections(object: &Json, before: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A table of words and of keys that stand alone.
+/// Writes a table of words and of single keys.
 fn words(section: &Json, text: &mut String) {
     text.push_str("| value | |\n|---|---|\n");
     for one in section["oneOf"].as_array().into_iter().flatten() {

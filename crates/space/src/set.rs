@@ -1,4 +1,4 @@
-//! The space: an immutable, exact, compressed set of configurations.
+//! Space: an immutable, exact, compressed set of configurations.
 #![expect(
     clippy::indexing_slicing,
     reason = "a configuration has a choice for each parameter of its space, and a choice is a place among its values"
@@ -14,10 +14,11 @@ use tuner_core::record::ConfigValues;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 
-/// All valid configurations of a kernel: parameters, and which combinations of their values the
-/// constraints let through. Never listed: counted, indexed and drawn from as decision diagrams.
+/// All valid configurations of a kernel: parameters, and the combinations of their values that
+/// satisfy the constraints. They are never listed, but counted, indexed and drawn from decision
+/// diagrams.
 ///
-/// Cloning is cheap; the parts are shared.
+/// Clones share the data.
 #[derive(Debug, Clone)]
 pub struct Space(pub(super) Arc<Inner>);
 
@@ -28,23 +29,23 @@ pub(super) struct Inner {
     pub(super) rules: Vec<Rule>,
     pub(super) groups: Vec<Vec<usize>>,
     pub(super) diagrams: Vec<Diagram>,
-    /// For every parameter, its group and its layer there.
+    /// Group and layer of every parameter.
     pub(super) place: Vec<(usize, usize)>,
     pub(super) count: u128,
     pub(super) hash: ContentHash,
-    /// Which constraint leaves nothing, when nothing is left.
+    /// The constraint that empties the space, if it is empty.
     pub(super) empty: Option<Empty>,
 }
 
-/// Why nothing is left.
+/// Reason for an empty space.
 #[derive(Debug, Clone)]
 pub(super) struct Empty {
     pub(super) reason: String,
-    /// Position of the constraint to blame.
+    /// Index of the responsible constraint.
     pub(super) rule: Option<usize>,
 }
 
-/// A constraint ready to be evaluated on one configuration.
+/// A constraint compiled for evaluation on one configuration.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) text: String,
@@ -52,28 +53,28 @@ pub(super) struct Rule {
     pub(super) program: Program,
 }
 
-/// A configuration by name that does not fit the space's parameters.
+/// Named values that do not form a configuration of the space.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// No parameter of that name.
+    /// Unknown parameter.
     #[error("unknown parameter `{name}`{}", help(.near))]
     UnknownParameter {
-        /// As given.
+        /// The given name.
         name: String,
-        /// The nearest name there is.
+        /// The nearest known name.
         near: Option<String>,
     },
-    /// The parameter does not take that value.
+    /// Value outside the parameter's list.
     #[error("`{name}` does not take {value}: its values are {values}")]
     UnknownValue {
         /// The parameter.
         name: String,
-        /// As given.
+        /// The given value.
         value: String,
-        /// Those it takes.
+        /// The possible values.
         values: String,
     },
-    /// The same parameter twice.
+    /// A parameter given twice.
     #[error("`{name}` is given twice: give it once")]
     Repeated {
         /// The parameter.
@@ -87,20 +88,19 @@ fn help(near: &Option<String>) -> String {
 }
 
 impl Space {
-    /// The space's name.
+    /// Returns the space's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The parameters, in declared order.
+    /// Returns the parameters, in declared order.
     #[must_use]
     pub fn parameters(&self) -> &[Parameter] {
         &self.0.parameters
     }
 
-    /// The number of combinations without constraints; the largest number there is if it does
-    /// not fit.
+    /// Returns the number of combinations without constraints, saturated at `u128::MAX`.
     #[must_use]
     pub fn cartesian(&self) -> u128 {
         self.0.parameters.iter().fold(1_u128, |product, parameter| {
@@ -108,13 +108,13 @@ impl Space {
         })
     }
 
-    /// The number of valid configurations, exactly.
+    /// Returns the exact number of valid configurations.
     #[must_use]
     pub fn count(&self) -> u128 {
         self.0.count
     }
 
-    /// Memory held, in bytes.
+    /// Returns the memory in use, bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let values: usize = self
@@ -127,26 +127,28 @@ impl Space {
         diagrams + values as u64 + size_of::<Inner>() as u64
     }
 
-    /// Groups of parameters that share constraints; choices in different groups are independent.
+    /// Returns the groups of parameters that share constraints; choices in different groups are
+    /// independent.
     #[must_use]
     pub fn groups(&self) -> &[Vec<usize>] {
         &self.0.groups
     }
 
-    /// Identifies the set by content: parameters, values, and constraints with the constants
-    /// they were built with.
+    /// Returns the content hash of the set: parameters, values, and constraints with their
+    /// constants.
     #[must_use]
     pub fn hash(&self) -> ContentHash {
         self.0.hash.clone()
     }
 
-    /// Why no configuration is valid, naming the constraint; `None` while there are some.
+    /// Returns the reason why no configuration is valid, with the constraint; `None` for a space
+    /// with configurations.
     #[must_use]
     pub fn empty_reason(&self) -> Option<&str> {
         self.0.empty.as_ref().map(|empty| &*empty.reason)
     }
 
-    /// The position of the constraint that leaves no configuration.
+    /// Returns the index of the constraint that empties the space.
     pub(super) fn empty_rule(&self) -> Option<usize> {
         self.0.empty.as_ref().and_then(|empty| empty.rule)
     }
@@ -155,7 +157,7 @@ impl Space {
         vec![0; self.0.parameters.len()].into()
     }
 
-    /// Draws one valid configuration, all equally likely; `None` when there are none.
+    /// Draws one valid configuration uniformly; `None` for an empty space.
     pub fn draw(&self, rng: &mut impl Rng) -> Option<Config> {
         if self.0.count == 0 {
             return None;
@@ -167,7 +169,7 @@ impl Space {
         Some(Config::new(choices))
     }
 
-    /// Whether a configuration satisfies every constraint.
+    /// Reports whether a configuration satisfies every constraint.
     #[must_use]
     pub fn contains(&self, config: &Config) -> bool {
         config.fits(self.parameters())
@@ -178,8 +180,8 @@ impl Space {
                 .all(|diagram| diagram.contains(config.choices()))
     }
 
-    /// The number of a valid configuration, from 0 to `count() - 1`, each used once; `None` for
-    /// an invalid one.
+    /// Returns the index of a valid configuration, unique in 0 to `count() - 1`; `None` for an
+    /// invalid one.
     #[must_use]
     pub fn index_of(&self, config: &Config) -> Option<u128> {
         if !config.fits(self.parameters()) {
@@ -190,7 +192,7 @@ impl Space {
         })
     }
 
-    /// The valid configuration of that number; `None` from `count()` on.
+    /// Returns the valid configuration with this index; `None` from `count()` on.
     #[must_use]
     pub fn config_at(&self, mut index: u128) -> Option<Config> {
         if index >= self.0.count {
@@ -205,8 +207,8 @@ impl Space {
         Some(Config::new(choices))
     }
 
-    /// The valid configurations that differ from this one in one parameter, in the order of the
-    /// parameters and their values. The configuration itself need not be valid.
+    /// Returns the valid configurations that differ from this one in one parameter, in the order of
+    /// the parameters and their values. The configuration itself may be invalid.
     #[must_use]
     pub fn neighbours(&self, config: &Config, neighbourhood: Neighbourhood) -> Vec<Config> {
         let mut found = Vec::new();
@@ -223,7 +225,7 @@ impl Space {
         let mut others = Vec::new();
         for (at, parameter) in self.0.parameters.iter().enumerate() {
             let (group, layer) = self.0.place[at];
-            // A change here cannot mend another group.
+            // A change in this group cannot fix another group.
             if (0..valid.len()).any(|other| other != group && !valid[other]) {
                 continue;
             }
@@ -256,9 +258,9 @@ impl Space {
         Some(Config::new(choices))
     }
 
-    /// Repairs a wish: takes the parameters in the given order and keeps each wanted choice as
-    /// long as some valid configuration has all those kept; what cannot be kept, and what
-    /// `order` leaves out, is drawn uniformly. `None` only for an empty space.
+    /// Repairs a configuration: takes the parameters in the given order and keeps each wanted
+    /// choice that is compatible with those kept before. Draws the rest uniformly, including
+    /// parameters that `order` omits. `None` only for an empty space.
     pub fn nearest(&self, wanted: &[u32], order: &[usize], rng: &mut impl Rng) -> Option<Config> {
         if self.0.count == 0 || wanted.len() != self.0.parameters.len() {
             return None;
@@ -274,11 +276,11 @@ impl Space {
         self.complete(&fixed, rng)
     }
 
-    /// What the first violated constraint says; `None` for a valid configuration.
+    /// Returns the message of the first violated constraint; `None` for a valid configuration.
     #[must_use]
     pub fn reject_reason(&self, config: &Config) -> Option<String> {
         if !config.fits(self.parameters()) {
-            return Some("it is no configuration of this space".to_owned());
+            return Some("it is not a configuration of this space".to_owned());
         }
         let value = |var: u32| {
             let at = var as usize;
@@ -304,19 +306,19 @@ impl Space {
         }
     }
 
-    /// What to know of constraints that cannot be evaluated for some combination, of which only
-    /// so many are tried: such a constraint counts as false there.
+    /// Describes constraints that cannot be evaluated for some combination: they count as false
+    /// there. Tries a limited number of combinations.
     #[must_use]
     pub fn fault_notes(&self) -> Vec<String> {
-        const TRIES: usize = 4096;
+        const MAX_COMBINATIONS: usize = 4096;
         let notes = self.0.rules.iter().filter_map(|rule| {
             let sizes = rule.program.vars.iter().map(|var| {
                 let values = &self.0.parameters[*var as usize].values;
                 (*var, values.len())
             });
             let sizes: Vec<(u32, usize)> = sizes.collect();
-            (0..TRIES).find_map(|at| {
-                // The digits of `at`, one a parameter, count through all combinations.
+            (0..MAX_COMBINATIONS).find_map(|at| {
+                // The digits of `at`, one a parameter, enumerate all combinations.
                 let mut rest = at;
                 let mut chosen = Vec::new();
                 for (var, size) in &sizes {
@@ -354,7 +356,7 @@ impl Space {
         )
     }
 
-    /// The configuration's values by name, in declared order.
+    /// Returns the configuration's values by name, in declared order.
     #[must_use]
     pub fn values(&self, config: &Config) -> ConfigValues {
         self.0
@@ -370,11 +372,11 @@ impl Space {
             .collect()
     }
 
-    /// The configuration of these values; parameters not named take their defaults. It may be
-    /// invalid: ask `contains` or `reject_reason`.
+    /// Returns the configuration of these values, with defaults for other parameters. It may be
+    /// invalid: see [`Self::contains`] and [`Self::reject_reason`].
     ///
     /// # Errors
-    /// A name or a value that the space does not have, or a name given twice.
+    /// An unknown name or value, or a repeated name.
     pub fn config_from_values(&self, values: &[(String, Value)]) -> Result<Config, ConfigError> {
         let mut choices: Vec<u32> = self.0.parameters.iter().map(|each| each.default).collect();
         let mut given = vec![false; choices.len()];
@@ -401,14 +403,14 @@ impl Space {
         Ok(Config::new(choices))
     }
 
-    /// The configuration of all defaults. It may be invalid: ask `contains`.
+    /// Returns the configuration of all defaults. It may be invalid: see [`Self::contains`].
     #[must_use]
     pub fn default_config(&self) -> Config {
         Config::of_defaults(&self.0.parameters)
     }
 }
 
-/// The values for a message, the first dozen of many.
+/// Formats the values for a message, at most a dozen.
 pub(super) fn some_values(values: &[Value]) -> String {
     let mut shown: Vec<String> = values.iter().take(12).map(ToString::to_string).collect();
     if values.len() > shown.len() {

@@ -12,16 +12,16 @@ use tuner_core::plan::Role;
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 
-/// A tunable kernel: everything its YAML file says, checked.
+/// A tunable kernel: the checked contents of its YAML file.
 #[derive(Debug, Clone)]
 pub struct KernelSpec {
-    /// The file, as it was named.
+    /// The given path of the file.
     pub path: PathBuf,
     /// The kernel's name.
     pub kernel: String,
-    /// What it computes; may be empty.
+    /// Description of the computation; may be empty.
     pub summary: String,
-    /// The template, found from the file's folder.
+    /// Path of the template, relative paths resolved from the file's folder.
     pub source: PathBuf,
     /// Problems that are tuned and ranked; at least one.
     pub problems: Vec<Problem>,
@@ -33,7 +33,7 @@ pub struct KernelSpec {
     pub derived: Vec<(String, Expr)>,
     /// The constraints, in declared order.
     pub constraints: Vec<Constraint>,
-    /// How the kernel is told a problem's sizes.
+    /// Passing of a problem's sizes to the kernel.
     pub sizes: Sizes,
     /// The kernel's arguments, in order.
     pub arguments: Vec<Argument>,
@@ -42,43 +42,43 @@ pub struct KernelSpec {
     pub variables: Vec<Argument>,
     /// The launches, in order; at least one.
     pub launches: Vec<Launch>,
-    /// What results are compared with.
+    /// Reference for the results.
     pub reference: Reference,
-    /// How results are compared.
+    /// Comparison of results.
     pub gate: Gate,
     /// Floating-point operations of a run.
     pub flops: Option<Expr>,
-    /// Bytes a run moves at least.
+    /// Least number of bytes that a run moves.
     pub bytes: Option<Expr>,
     /// Terms of the sum that an output element is, for the tolerance of results.
     pub terms: Option<Expr>,
-    /// Known good points; what they do not name takes its default.
+    /// Known good points; missing parameters take their defaults.
     pub seeds: Vec<ConfigValues>,
     /// Compiler options, with `{NAME}` for macros.
     pub options: Vec<String>,
-    /// Folders for included files, found from the file's folder.
+    /// Folders for included files, relative paths resolved from the file's folder.
     pub include: Vec<PathBuf>,
-    /// Program and arguments of a peer to compare with; empty when there is none.
+    /// Program and arguments of a peer to compare with; may be empty.
     pub baseline: Vec<String>,
-    /// The text it was read from.
+    /// The source text.
     pub(crate) origin: Origin,
 }
 
-/// How a kernel is told the sizes of its problem.
+/// Passing of a problem's sizes to a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Sizes {
-    /// As macros.
+    /// All sizes as macros.
     #[default]
     Macro,
-    /// As scalar arguments: no macro has their names, and one compilation serves all problems.
+    /// All sizes as scalar arguments: none is a macro, and one compilation serves all problems.
     Argument,
-    /// These as scalar arguments and the others as macros: one compilation serves all problems in
-    /// which the others are equal.
+    /// These sizes as scalar arguments, the others as macros: one compilation serves all problems
+    /// with equal macros.
     Arguments(BTreeSet<String>),
 }
 
 impl Sizes {
-    /// Whether the template knows the size of that name as a macro.
+    /// Reports whether a size is a macro of the template.
     #[must_use]
     pub fn is_macro(&self, name: &str) -> bool {
         match self {
@@ -94,7 +94,7 @@ impl Sizes {
 pub struct Problem {
     /// Its name.
     pub name: String,
-    /// Its sizes, in declared order; which of them are macros [`Sizes`] says.
+    /// Sizes in declared order; [`Sizes`] selects the macros.
     pub sizes: Vec<(String, Value)>,
 }
 
@@ -103,17 +103,17 @@ pub struct Problem {
 pub struct Argument {
     /// Name.
     pub name: String,
-    /// Element type: of a vector that of its lanes, of a struct a byte.
+    /// Element type: for a vector, the type of a lane; for a struct, a byte.
     pub ty: Element,
-    /// Numbers of an element that is a vector, such as 4 of `float4`; 1 otherwise.
+    /// Numbers in a vector element, such as 4 for `float4`; 1 otherwise.
     pub lanes: u32,
     /// Fields of an element that is a struct.
     pub record: Option<Record>,
-    /// What the kernel does with it.
+    /// Use by the kernel.
     pub role: Role,
-    /// Extents; empty for scalars. Of vectors and structs the last one is theirs.
+    /// Extents; empty for scalars. For vectors and structs the last extent is the element's.
     pub shape: Vec<Expr>,
-    /// What it is filled with; `None` for what is not.
+    /// Initial contents; `None` where the argument is not filled.
     pub fill: Option<Fill>,
     /// Numbers that the fill takes from the problem, in its order.
     pub fill_sizes: Vec<Expr>,
@@ -128,7 +128,7 @@ pub struct Argument {
 pub struct Record {
     /// Bytes, padding at the end included.
     pub size: u64,
-    /// The fields in order, those that only pad left out.
+    /// The fields in order, without padding fields.
     pub fields: Vec<RecordField>,
 }
 
@@ -137,30 +137,30 @@ pub struct Record {
 pub struct RecordField {
     /// Name.
     pub name: String,
-    /// Type of its numbers; of a pointer, `u64`.
+    /// Type of its numbers; `u64` for a pointer.
     pub ty: Element,
-    /// How many numbers it is.
+    /// Number of elements.
     pub count: u64,
-    /// Where it begins, bytes.
+    /// Offset, bytes.
     pub offset: u64,
-    /// It is a pointer to an argument.
+    /// The field points to an argument.
     pub pointer: bool,
-    /// What it is filled with.
+    /// Initial contents.
     pub fill: Fill,
 }
 
-/// A part of a value that is made of several.
+/// A part of a composed value.
 #[derive(Debug, Clone)]
 pub struct Piece {
-    /// Where it stands, bytes.
+    /// Offset, bytes.
     pub offset: u64,
     /// Its type.
     pub ty: Element,
-    /// What it is.
+    /// The value.
     pub value: PieceValue,
 }
 
-/// What a part of a value is.
+/// Value of a piece.
 #[derive(Debug, Clone)]
 pub enum PieceValue {
     /// A number.
@@ -174,9 +174,9 @@ pub enum PieceValue {
 pub struct Launch {
     /// The kernel function.
     pub entry: String,
-    /// Launched only where this is true.
+    /// Condition of the launch.
     pub when: Option<Expr>,
-    /// Indices of the arguments it takes.
+    /// Indices of the launch's arguments.
     pub args: Vec<usize>,
     /// Blocks in x, y, z.
     pub grid: [Expr; 3],
@@ -184,29 +184,29 @@ pub struct Launch {
     pub block: [Expr; 3],
     /// Dynamic shared memory a block, bytes.
     pub shared: Expr,
-    /// All blocks are on the device at once and may wait for each other.
+    /// All blocks are resident at once and may wait for each other.
     pub cooperative: bool,
 }
 
-/// What results are compared with.
+/// Reference for the results.
 #[derive(Debug, Clone)]
 pub enum Reference {
-    /// A built-in reference of this name.
+    /// A built-in reference with this name.
     Oracle(String),
     /// A reference kernel, which takes all arguments in order.
     Kernel {
-        /// Its file, found from the YAML's folder.
+        /// Path of its file, relative paths resolved from the YAML's folder.
         source: PathBuf,
-        /// How it is launched; `when` is `None`.
+        /// Its launch; `when` is `None`.
         launch: Box<Launch>,
-        /// A built-in reference that it is compared with once.
+        /// A built-in reference that verifies the reference kernel once.
         proven_by: Option<String>,
     },
-    /// Nothing: the kernel is looked at for hazards only, and its results are not compared.
+    /// No reference: the kernel is checked for hazards only.
     None,
 }
 
-/// How results are compared.
+/// Comparison of results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gate {
     /// Absolute tolerance; with neither given, the oracle's error model decides.
@@ -215,23 +215,23 @@ pub struct Gate {
     pub rtol: Option<f64>,
     /// Repeated runs must agree bit for bit.
     pub deterministic: bool,
-    /// What unordered plain stores of the same value are.
+    /// Treatment of unordered plain stores of the same value.
     pub same_value_writes: SameValueWrites,
 }
 
-/// Judgement on unordered plain stores of the same value to the same place.
+/// Treatment of unordered plain stores of the same value to the same address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SameValueWrites {
-    /// Let pass.
+    /// Not a hazard.
     Allow,
     /// A race, like any other.
     #[default]
     Race,
 }
 
-/// What expressions may know of a device.
+/// Limits of a device that expressions may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeviceLimits {
     /// Streaming multiprocessors: `DEVICE_SM_COUNT`.
@@ -240,11 +240,11 @@ pub struct DeviceLimits {
     pub shared_bytes: u32,
     /// Compute capability, such as 90: `DEVICE_CC`.
     pub cc: u32,
-    /// Threads a block at most: `DEVICE_MAX_THREADS`.
+    /// Most threads a block: `DEVICE_MAX_THREADS`.
     pub max_threads: u32,
 }
 
-/// The names that expressions see of a device, each with its meaning.
+/// Device names in expressions, each with its meaning.
 pub const DEVICE_NAMES: [(&str, &str); 4] = [
     ("DEVICE_SM_COUNT", "Streaming multiprocessors"),
     (
@@ -256,7 +256,7 @@ pub const DEVICE_NAMES: [(&str, &str); 4] = [
 ];
 
 impl DeviceLimits {
-    /// The names and values expressions see.
+    /// Iterates over the names and values for expressions.
     pub fn constants(&self) -> impl Iterator<Item = (String, Value)> {
         let values = [self.sm_count, self.shared_bytes, self.cc, self.max_threads];
         let named = DEVICE_NAMES.iter().zip(values);
@@ -265,7 +265,8 @@ impl DeviceLimits {
 }
 
 impl KernelSpec {
-    /// Why no configuration of this kernel can be ranked, and what to write; `None` where they can.
+    /// Explains why no configuration of this kernel can be ranked, with a fix; `None` where they
+    /// can.
     #[must_use]
     pub fn unranked(&self) -> Option<String> {
         matches!(self.reference, Reference::None).then(|| {
@@ -278,13 +279,13 @@ impl KernelSpec {
         })
     }
 
-    /// The configuration of all defaults, valid or not.
+    /// Returns the configuration of all defaults, valid or not.
     #[must_use]
     pub fn default_config(&self) -> Config {
         Config::of_defaults(&self.parameters)
     }
 
-    /// The problem of that name, tuned or for checks only.
+    /// Returns a problem by name, tuned or for checks only.
     #[must_use]
     pub fn problem(&self, name: &str) -> Option<&Problem> {
         self.problems
@@ -293,7 +294,7 @@ impl KernelSpec {
             .find(|problem| problem.name == name)
     }
 
-    /// The names expressions see besides parameters, for one problem and device.
+    /// Returns the names in expressions besides parameters, for one problem and device.
     #[must_use]
     pub fn environment(&self, problem: &Problem, limits: &DeviceLimits) -> Environment {
         let mut constants = problem.sizes.clone();

@@ -1,4 +1,4 @@
-//! The states of a layer, and how equal ones are found.
+//! States of a layer, and a hash table that finds equal ones.
 #![expect(
     clippy::indexing_slicing,
     reason = "buckets are numbered modulo the size of the table, states as they are pushed"
@@ -7,14 +7,14 @@
 use super::expr::Val;
 use std::hash::Hasher;
 
-/// No state.
+/// Index of a missing state.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The states of a layer, each a fixed number of values, one after another.
+/// The states of a layer, stored consecutively, each with a fixed number of values.
 pub(super) struct States {
     width: usize,
     values: Vec<Val>,
-    /// Number of states; apart from `values`, because a state may have no values.
+    /// Number of states; kept separately, because a state may have no values.
     count: usize,
 }
 
@@ -35,7 +35,7 @@ impl States {
         &self.values[state * self.width..(state + 1) * self.width]
     }
 
-    /// Adds a state, taking its values out of `state`.
+    /// Adds a state and moves its values out of `state`.
     pub(super) fn push(&mut self, state: &mut Vec<Val>) -> u32 {
         self.values.append(state);
         self.count += 1;
@@ -47,7 +47,7 @@ impl States {
     }
 }
 
-/// An open-addressing table from hashes to consecutive indices, whose keys live elsewhere.
+/// Open-addressing table from hashes to consecutive indices; the caller stores the keys.
 pub(super) struct Table {
     buckets: Vec<u32>,
     hashes: Vec<u64>,
@@ -65,7 +65,7 @@ impl Table {
         self.buckets.len() * size_of::<u32>() + self.hashes.len() * size_of::<u64>()
     }
 
-    /// The index whose entry `matches`, or the bucket where the next index belongs.
+    /// Returns the index whose entry `matches`, or the bucket for the next index.
     pub(super) fn find(&self, hash: u64, matches: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mask = self.buckets.len() - 1;
         let mut at = hash as usize & mask;
@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Enters the next index in the bucket that `find` gave.
+    /// Enters the next index in the bucket that [`Self::find`] returned.
     pub(super) fn insert(&mut self, bucket: usize, hash: u64) {
         self.buckets[bucket] = self.hashes.len() as u32;
         self.hashes.push(hash);
@@ -110,7 +110,8 @@ impl Mixer {
 
 impl Hasher for Mixer {
     fn finish(&self) -> u64 {
-        // The finalizer of splitmix64 (Steele, Lea, Flood 2014): every bit reaches every bit.
+        // Finalizer of splitmix64 (Steele, Lea, Flood 2014): every input bit affects every output
+        // bit.
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

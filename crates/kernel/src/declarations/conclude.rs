@@ -19,7 +19,7 @@ impl Side<'_> {
         let mut lines: Vec<String> = Vec::new();
         for warning in std::mem::take(&mut self.findings.warnings) {
             let one = spec.faults(vec![warning]);
-            let (line, column) = one.place().unwrap_or((1, 1));
+            let (line, column) = one.position().unwrap_or((1, 1));
             let text = one.items().first().map_or("", |item| &item.message);
             let said = format!("warning: {}:{line}:{column}: {text}", one.file());
             if !lines.contains(&said) {

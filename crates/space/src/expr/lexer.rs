@@ -1,4 +1,4 @@
-//! Characters to tokens.
+//! Lexer of the expression language.
 
 use super::{ExprError, val::Val};
 use std::ops::Range;
@@ -14,13 +14,13 @@ pub(super) enum Token<'t> {
     End,
 }
 
-/// Longest first, so that `**` is not two `*`.
+/// Operators and brackets, longest first, so that `**` is not read as two `*`.
 const SIGNS: [&str; 29] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "(", ")", "[", "]",
     ",", "<", ">", "&", "|", "^", "~", ".", "=", ":", "{", "}",
 ];
 
-/// Splits the text; every token comes with the bytes it covers.
+/// Splits the text into tokens with their byte ranges.
 pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Range<usize>)>, ExprError> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -59,13 +59,13 @@ fn sign(text: &str, at: usize, next: char) -> Result<(Token<'_>, usize), ExprErr
             return Err(ExprError::new(
                 text,
                 at..at + 2,
-                format!("`{written}` is no operator here"),
+                format!("`{written}` is not an operator here"),
             )
             .help(format!("expressions are Python's: write `{instead}`")));
         }
     }
     if next == '!' && !rest.starts_with("!=") {
-        return Err(ExprError::new(text, at..end, "`!` is no operator here")
+        return Err(ExprError::new(text, at..end, "`!` is not an operator here")
             .help("expressions are Python's: write `not`"));
     }
     match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
@@ -78,7 +78,7 @@ fn sign(text: &str, at: usize, next: char) -> Result<(Token<'_>, usize), ExprErr
     }
 }
 
-/// A whole number (decimal, `0x`, `0o`, `0b`, underscores) or a float.
+/// Reads a whole number (decimal, `0x`, `0o`, `0b`, underscores) or a float.
 fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), ExprError> {
     let rest = &text[at..];
     let bytes = rest.as_bytes();
@@ -101,7 +101,7 @@ fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), ExprError> {
     let written = &rest[..length];
     let bad = |message: String| ExprError::new(text, at..at + length, message);
     if written.ends_with('_') || written.contains("__") || written.contains("_.") {
-        return Err(bad(format!("`{written}` is no number")));
+        return Err(bad(format!("`{written}` is not a number")));
     }
     let digits = written.replace('_', "").to_ascii_lowercase();
     let radix = match digits.get(..2) {
@@ -129,7 +129,7 @@ fn number(text: &str, at: usize) -> Result<(Token<'_>, usize), ExprError> {
 
 fn whole(digits: &str, radix: u32) -> Result<Val, &'static str> {
     if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
-        return Err("is no number");
+        return Err("is not a number");
     }
     i128::from_str_radix(digits, radix)
         .map(Val::Int)
@@ -143,7 +143,7 @@ fn float(digits: &str) -> Result<Val, &'static str> {
             true => Err("is larger than the largest float"),
             false => Ok(Val::Float(value)),
         },
-        _ => Err("is no number"),
+        _ => Err("is not a number"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The expression language: Python's expressions over parameters, derived values, problem sizes
 //! and device limits, parsed once and evaluated as straight-line code over slots.
 //!
-//! Nothing is ever handed to an interpreter: the grammar below is all there is. Whole numbers are
-//! exact to 127 bits; beyond that, and for division by zero, evaluation gives a [`Fault`].
+//! No interpreter is involved: the grammar below is complete. Whole numbers are exact to 127 bits;
+//! beyond that, and for division by zero, evaluation returns a [`Fault`].
 
 mod lexer;
 mod number;
@@ -26,16 +26,16 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is wrong with an expression, and where in its text.
+/// An error of an expression, with its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExprError {
     /// The expression.
     pub text: Arc<str>,
-    /// The bytes of `text` that are wrong.
+    /// The wrong bytes of `text`.
     pub at: Range<usize>,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What to write instead.
+    /// Suggested replacement.
     pub help: Option<String>,
 }
 
@@ -49,7 +49,7 @@ impl ExprError {
         }
     }
 
-    /// The whole text is wrong.
+    /// Creates an error for the whole text.
     pub(crate) fn whole(text: &str, message: impl Into<String>) -> Self {
         Self::new(text, 0..text.len(), message)
     }
@@ -64,7 +64,7 @@ impl fmt::Display for ExprError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let before = self.text.get(..self.at.start).unwrap_or(&self.text);
         let marked = self.text.get(self.at.clone()).unwrap_or("");
-        // A long expression is shown around the place that is wrong.
+        // A long expression is cut around the error.
         let skipped = before.chars().count().saturating_sub(60);
         let shown: String = self.text.chars().skip(skipped).take(120).collect();
         writeln!(f, "{}", self.message)?;
@@ -84,17 +84,17 @@ impl fmt::Display for ExprError {
 
 impl std::error::Error for ExprError {}
 
-/// Why an expression has no value.
+/// Reason why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluateError {
-    /// It is wrong whatever the values: an unknown name, text where a number belongs.
+    /// Invalid for all values: an unknown name, text in place of a number.
     #[error(transparent)]
     Expression(#[from] ExprError),
-    /// It has no value for these values.
+    /// No value for these values.
     #[error("{0}")]
     Fault(Fault),
-    /// It comes to a list, or to a whole number beyond 64 bits.
-    #[error("the result is no number, boolean or text that fits in 64 bits")]
+    /// The result is a list, or a whole number beyond 64 bits.
+    #[error("the result is not a number, boolean or text that fits in 64 bits")]
     NoValue,
 }
 
@@ -116,7 +116,7 @@ impl Expr {
         }
     }
 
-    /// The value with these names defined.
+    /// Evaluates with these names defined, to an internal value.
     pub(crate) fn value<'n>(
         &self,
         names: impl IntoIterator<Item = (&'n str, Val)>,
@@ -132,15 +132,15 @@ impl Expr {
     }
 }
 
-/// The known name nearest to a mistyped one; `None` where none is near.
+/// Returns the known name nearest to a mistyped one; `None` where none is near.
 #[must_use]
 pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    // Any single letter is one edit from any other.
+    // A single letter is one edit away from every other, so short names need a small limit.
     let limit = match typed.chars().count() {
         0 | 1 => 0,
         length => 1 + length / 4,
     };
-    // Inserted, deleted, replaced, or two neighbours swapped.
+    // Edits are insertion, deletion, replacement, and the swap of two neighbours.
     let edits = |name: &str| strsim::osa_distance(&typed.to_lowercase(), &name.to_lowercase());
     known
         .map(|name| (edits(name), name))
@@ -149,7 +149,7 @@ pub fn suggest<'n>(typed: &str, known: impl Iterator<Item = &'n str>) -> Option<
         .map(|(_, name)| name)
 }
 
-/// What to type instead of a mistyped name: the known name nearest to it, or all of them behind
+/// Suggests a replacement for a mistyped name: the nearest known name, or all of them after
 /// `these`, such as `the sizes are`.
 #[must_use]
 pub fn nearest_or_all(typed: &str, known: &[&str], these: &str) -> String {

@@ -10,8 +10,8 @@ fn whole(value: Option<i128>) -> Val {
     value.map_or(OVERFLOW, Val::Int)
 }
 
-/// Both numbers in 64 bits, where the machine's own instructions are exact for the product and
-/// ten times faster than 128-bit routines for the quotient.
+/// Narrows both numbers to 64 bits, where the hardware's product is exact and its quotient ten
+/// times faster than 128-bit routines.
 fn narrow(a: i128, b: i128) -> Option<(i64, i64)> {
     Some((i64::try_from(a).ok()?, i64::try_from(b).ok()?))
 }
@@ -65,7 +65,7 @@ fn ceil_div(a: i128, b: i128) -> Option<i128> {
     Some(floor + i128::from(modulo(a, b) != 0))
 }
 
-/// The remainder with the sign of the divisor.
+/// Computes the remainder with the sign of the divisor.
 fn modulo(a: i128, b: i128) -> i128 {
     let rest = match narrow(a, b) {
         Some((x, y)) => i128::from(x.wrapping_rem(y)),
@@ -78,7 +78,8 @@ fn modulo(a: i128, b: i128) -> i128 {
     }
 }
 
-/// `a / b` rounded once, to the nearest float, as Python does for whole numbers of any size.
+/// Divides with a single rounding to the nearest float, as Python does for whole numbers of any
+/// size.
 fn true_division(a: i128, b: i128) -> Val {
     const EXACT: u128 = 1 << 53;
     if b == 0 {
@@ -90,9 +91,9 @@ fn true_division(a: i128, b: i128) -> Val {
     let (numerator, denominator) = (a.unsigned_abs(), b.unsigned_abs());
     let (mut quotient, mut rest) = (numerator / denominator, numerator % denominator);
     let mut exponent = 0_i32;
-    // Two bits beyond the 53 of a float, and a sticky bit, decide the rounding.
+    // 55 quotient bits and a sticky bit decide the rounding to the 53 bits of a float.
     while quotient < (1 << 55) && rest != 0 {
-        // `rest < denominator <= 2^127`, so doubling it does not overflow.
+        // No overflow: `rest < denominator <= 2^127`.
         rest *= 2;
         quotient = quotient * 2 + u128::from(rest >= denominator);
         if rest >= denominator {
@@ -133,7 +134,7 @@ fn power_float(base: f64, exponent: f64) -> Val {
         return BY_ZERO;
     }
     if base < 0.0 && base.is_finite() && exponent.is_finite() && exponent.fract() != 0.0 {
-        // Python answers with a complex number, which nothing here can use.
+        // Python returns a complex number, which is useless as a parameter.
         return Val::Fault(Fault::Domain(Op::Pow.name()));
     }
     let power = base.powf(exponent);
@@ -144,7 +145,7 @@ fn power_float(base: f64, exponent: f64) -> Val {
     }
 }
 
-/// Half to even, at `10^-digits` when `digits` is negative.
+/// Rounds half to even, at `10^-digits` when `digits` is negative.
 fn round_int(value: i128, digits: i128) -> Val {
     if digits >= 0 {
         return Val::Int(value);
@@ -179,7 +180,7 @@ pub(super) fn binary_float(op: Op, a: f64, b: f64) -> Val {
         Op::Div | Op::FloorDiv | Op::Mod | Op::CeilDiv if b == 0.0 => BY_ZERO,
         Op::Div => Val::Float(a / b),
         Op::FloorDiv => Val::Float(divmod_float(a, b).0),
-        // Subtracting from 0 gives no -0.0.
+        // Subtraction from 0 avoids -0.0.
         Op::CeilDiv => Val::Float(0.0 - divmod_float(-a, b).0),
         Op::Mod => Val::Float(divmod_float(a, b).1),
         Op::Pow => power_float(a, b),
@@ -227,7 +228,7 @@ fn round_digits(value: f64, digits: f64) -> Val {
         }
         return Val::Float((value / step).round_ties_even() * step);
     }
-    // Formatting is correctly rounded, so this is Python's decimal rounding.
+    // Rust's formatting rounds correctly, so this is Python's decimal rounding.
     let text = format!("{value:.*}", digits as usize);
     Val::Float(text.parse().unwrap_or(value))
 }

@@ -1,4 +1,4 @@
-//! What each operation of the language does, with Python's meaning.
+//! Operations of the expression language, with Python's semantics.
 #![expect(
     clippy::indexing_slicing,
     reason = "the parser has checked the number of operands of each operation"
@@ -9,8 +9,8 @@ use super::val::{Fault, Val, compare_int_float};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// One operation. Arity is fixed but for `Add Mul And Or List Min Max`. Its name as a text is in lower
-/// case, such as `floordiv`.
+/// One operation. Its arity is fixed except for `Add Mul And Or List Min Max`. Its name as text is
+/// lowercase, such as `floordiv`.
 #[derive(
     Debug,
     Clone,
@@ -108,7 +108,7 @@ pub enum Op {
     Ceil,
 }
 
-/// The functions by name, with the fewest and the most arguments they take.
+/// The functions with their names, fewest and most arguments.
 pub(crate) const FUNCTIONS: [(&str, Op, usize, usize); 14] = [
     ("abs", Op::Abs, 1, 1),
     ("bool", Op::Bool, 1, 1),
@@ -127,7 +127,7 @@ pub(crate) const FUNCTIONS: [(&str, Op, usize, usize); 14] = [
 ];
 
 impl Op {
-    /// How the operation is written, for messages.
+    /// Returns the notation of the operation for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Neg | Self::Sub => "`-`",
@@ -208,7 +208,7 @@ pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
         (Op::Min | Op::Max, _) => extremum(op, args),
         (_, [a]) => unary(op, a),
         (_, [a, b]) => binary(op, a, b),
-        // Sums and products of whole numbers are flattened.
+        // Sums and products of whole numbers arrive flattened, with any number of operands.
         (_, [first, rest @ ..]) => rest
             .iter()
             .fold((*first).clone(), |sum, next| binary(op, &sum, next)),
@@ -216,7 +216,8 @@ pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
     }
 }
 
-/// `and` (`stop` false) or `or` (`stop` true): the first operand that decides, else the last.
+/// Evaluates `and` (`stop` false) or `or` (`stop` true): returns the first operand that decides,
+/// otherwise the last.
 fn junction(args: &[&Val], stop: bool) -> Val {
     #[expect(
         clippy::expect_used,
@@ -252,7 +253,7 @@ fn extremum(op: Op, items: &[&Val]) -> Val {
     best.clone()
 }
 
-/// The order of two values: `Ok(None)` beside NaN, a fault where Python raises a `TypeError`.
+/// Compares two values: `Ok(None)` with NaN, a fault where Python raises a `TypeError`.
 fn order(op: Op, a: &Val, b: &Val) -> Result<Option<Ordering>, Fault> {
     let order = match (a, b) {
         (Val::Text(a), Val::Text(b)) => Some(Some(a.cmp(b))),
@@ -274,7 +275,7 @@ fn order(op: Op, a: &Val, b: &Val) -> Result<Option<Ordering>, Fault> {
     order.ok_or(Fault::Type(op.name()))
 }
 
-/// `==`: numbers by value, text with text; different kinds are unequal, never a fault.
+/// Evaluates `==`: numbers by value, text with text. Different kinds are unequal and never a fault.
 fn equal(a: &Val, b: &Val) -> bool {
     match (a, b) {
         (Val::List(a), Val::List(b)) => {
@@ -298,7 +299,7 @@ fn unary(op: Op, a: &Val) -> Val {
             .truth()
             .map_or_else(|| a.clone(), |truth| Val::Bool(!truth)),
         Op::Bool => a.truth().map_or_else(|| a.clone(), Val::Bool),
-        // `x * 1` after folding: a boolean becomes a number, as in Python.
+        // A folded `x * 1`: Python converts a boolean to a number.
         Op::Add | Op::Mul => a.int().map_or_else(|| a.clone(), Val::Int),
         Op::Len => match a {
             Val::Text(text) => Val::Int(text.chars().count() as i128),
@@ -316,7 +317,7 @@ fn unary(op: Op, a: &Val) -> Val {
     }
 }
 
-/// `int("64")` and `float("0.5")`.
+/// Evaluates `int("64")` and `float("0.5")`.
 fn parse_text(op: Op, a: &Val) -> Val {
     let Val::Text(text) = a else {
         return op.type_fault();
@@ -375,16 +376,16 @@ fn binary(op: Op, a: &Val, b: &Val) -> Val {
     }
 }
 
-/// Text that text operations would make longer than this is a fault.
-const LONGEST_TEXT: usize = 1 << 16;
+/// Longest text that an operation may create, bytes.
+const MAX_TEXT_BYTES: usize = 1 << 16;
 
-/// `+` of two texts or lists, and a text times a whole number.
+/// Concatenates two texts or lists, or repeats a text.
 fn text_binary(op: Op, a: &Val, b: &Val) -> Val {
     match (op, a, b) {
-        (Op::Add, Val::Text(a), Val::Text(b)) if a.len() + b.len() <= LONGEST_TEXT => {
+        (Op::Add, Val::Text(a), Val::Text(b)) if a.len() + b.len() <= MAX_TEXT_BYTES => {
             Val::Text(format!("{a}{b}").into())
         }
-        (Op::Add, Val::List(a), Val::List(b)) if a.len() + b.len() <= LONGEST_TEXT => {
+        (Op::Add, Val::List(a), Val::List(b)) if a.len() + b.len() <= MAX_TEXT_BYTES => {
             Val::List(a.iter().chain(b.iter()).cloned().collect())
         }
         (Op::Mul, Val::Text(text), times) | (Op::Mul, times, Val::Text(text)) => {
@@ -392,7 +393,7 @@ fn text_binary(op: Op, a: &Val, b: &Val) -> Val {
                 Some(times) => {
                     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
                     match text.len().checked_mul(times) {
-                        Some(length) if length <= LONGEST_TEXT => {
+                        Some(length) if length <= MAX_TEXT_BYTES => {
                             Val::Text(text.repeat(times).into())
                         }
                         _ => Val::Fault(Fault::Overflow),

@@ -1,4 +1,5 @@
-//! Tokens to a syntax tree, kept as a flat list in which operands come before their operation.
+//! Parser of the expression language: builds a flat syntax tree with operands before their
+//! operation.
 #![expect(
     clippy::indexing_slicing,
     reason = "the tokens end with one that is never passed, and nodes are numbered as they are pushed"
@@ -10,9 +11,9 @@ use super::{ExprError, nearest_or_all, val::Val};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Nesting beyond this is refused (Python itself refuses at 200 brackets), so that no input can
-/// exhaust the stack of a small thread.
-const DEEPEST: u32 = 100;
+/// Deepest nesting (Python itself refuses 200 brackets), so that no input can exhaust the stack of
+/// a small thread.
+const MAX_NESTING: u32 = 100;
 
 /// One node; operands are indices of earlier nodes.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ pub enum Node {
     Op(Op, Vec<u32>),
 }
 
-/// A parsed expression with the text it came from.
+/// A parsed expression with its source text.
 #[derive(Debug, Clone)]
 pub struct Expr {
     pub(crate) text: Arc<str>,
@@ -33,8 +34,8 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// The syntax tree, operands before their operations, with the place of each node in the text
-    /// (bytes). The last node is the whole expression.
+    /// Returns the syntax tree, operands before their operations, with the byte range of each node
+    /// in the text. The last node is the whole expression.
     #[must_use]
     pub fn nodes(&self) -> &[(Node, Range<u32>)] {
         &self.nodes
@@ -43,7 +44,7 @@ impl Expr {
     /// Parses an expression.
     ///
     /// # Errors
-    /// What is wrong, where, and what to write instead.
+    /// An [`ExprError`] with position and suggestion.
     pub fn parse(text: &str) -> Result<Self, ExprError> {
         let mut parser = Parser {
             text,
@@ -56,7 +57,7 @@ impl Expr {
             return Err(ExprError::whole(text, "the expression is empty"));
         }
         if matches!(parser.peek(), Token::Name("lambda")) {
-            let at = parser.at();
+            let at = parser.span();
             return Err(ExprError::new(text, at, "a lambda cannot be evaluated")
                 .help("write the condition itself, over the parameters' names"));
         }
@@ -71,13 +72,13 @@ impl Expr {
         })
     }
 
-    /// The text as written.
+    /// Returns the source text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The names it uses, each with the bytes of its first use, in order of appearance.
+    /// Iterates over the names in order of appearance, each with the bytes of its first use.
     pub fn names(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         self.nodes.iter().filter_map(|(node, span)| match node {
             Node::Name(name) => Some((&**name, span.start as usize..span.end as usize)),
@@ -94,7 +95,8 @@ struct Parser<'t> {
     nodes: Vec<(Node, Range<u32>)>,
 }
 
-/// A binary operator and how tightly it binds; comparisons bind looser and are apart.
+/// Returns a binary operator with its precedence. Comparisons have lower precedence and are parsed
+/// separately.
 fn operator(sign: &str) -> Option<(u8, Op)> {
     Some(match sign {
         "|" => (1, Op::BitOr),
@@ -117,7 +119,7 @@ impl<'t> Parser<'t> {
         &self.tokens[self.next].0
     }
 
-    fn at(&self) -> Range<usize> {
+    fn span(&self) -> Range<usize> {
         self.tokens[self.next].1.clone()
     }
 
@@ -142,14 +144,14 @@ impl<'t> Parser<'t> {
     }
 
     fn unexpected(&self) -> ExprError {
-        let at = self.at();
+        let at = self.span();
         let (message, help) = match self.peek() {
             Token::End => (
                 "the expression ends too early".to_owned(),
                 Some("an operand or a bracket is missing at its end"),
             ),
             Token::Sign("=") => (
-                "`=` is no operator here".to_owned(),
+                "`=` is not an operator here".to_owned(),
                 Some("expressions are Python's: write `==`"),
             ),
             Token::Sign("[") => (
@@ -188,10 +190,10 @@ impl<'t> Parser<'t> {
         &mut self,
         inner: impl FnOnce(&mut Self) -> Result<T, ExprError>,
     ) -> Result<T, ExprError> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_NESTING {
             return Err(ExprError::new(
                 self.text,
-                self.at(),
+                self.span(),
                 "the expression is nested too deeply",
             )
             .help("name parts of it under `derived:`"));
@@ -202,7 +204,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// `a if c else b`, or anything that binds tighter.
+    /// Parses `a if c else b`, or an expression of higher precedence.
     fn expression(&mut self) -> Result<u32, ExprError> {
         self.nested(|parser| {
             let value = parser.disjunction()?;
@@ -242,7 +244,7 @@ impl<'t> Parser<'t> {
     }
 
     fn negation(&mut self) -> Result<u32, ExprError> {
-        let start = self.at().start;
+        let start = self.span().start;
         if self.take_word("not") {
             let operand = self.nested(Self::negation)?;
             let end = self.nodes[operand as usize].1.end as usize;
@@ -251,7 +253,7 @@ impl<'t> Parser<'t> {
         self.comparison()
     }
 
-    /// `a < b <= c` is `a < b and b <= c`.
+    /// Parses comparisons: `a < b <= c` means `a < b and b <= c`.
     fn comparison(&mut self) -> Result<u32, ExprError> {
         let mut left = self.binary(0)?;
         let mut parts = Vec::new();
@@ -285,7 +287,7 @@ impl<'t> Parser<'t> {
             Token::Name("is") => {
                 return Err(ExprError::new(
                     self.text,
-                    self.at(),
+                    self.span(),
                     "`is` compares identity, not values",
                 )
                 .help("write `==`"));
@@ -296,7 +298,7 @@ impl<'t> Parser<'t> {
         Ok(Some(op))
     }
 
-    /// Operators that bind at least as tightly as `least`.
+    /// Parses operators of at least the precedence `least`.
     fn binary(&mut self, least: u8) -> Result<u32, ExprError> {
         let mut left = self.unary()?;
         loop {
@@ -314,7 +316,7 @@ impl<'t> Parser<'t> {
     }
 
     fn unary(&mut self) -> Result<u32, ExprError> {
-        let start = self.at().start;
+        let start = self.span().start;
         let op = match self.peek() {
             Token::Sign("-") => Op::Neg,
             Token::Sign("+") => Op::Pos,
@@ -327,7 +329,7 @@ impl<'t> Parser<'t> {
         Ok(self.push(Node::Op(op, vec![operand]), start..end))
     }
 
-    /// `**` binds tighter than a sign on its left, and not than one on its right.
+    /// Parses `**`, which takes precedence over a sign on its left but not on its right.
     fn power(&mut self) -> Result<u32, ExprError> {
         let base = self.atom()?;
         if self.take("**") {
@@ -349,7 +351,7 @@ impl<'t> Parser<'t> {
                 Ok(self.push(Node::Const(Val::Text(value.into())), at))
             }
             Token::Sign("(") => self.bracketed(at),
-            // A set serves as a list of what to look for with `in`.
+            // A set in braces is read as a list, the right operand of `in`.
             Token::Sign(open @ ("[" | "{")) => {
                 self.advance();
                 let items = self.arguments(if open == "[" { "]" } else { "}" })?;
@@ -360,7 +362,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Parentheses: a group, or a tuple if there is a comma.
+    /// Parses parentheses: a group, or a tuple if there is a comma.
     fn bracketed(&mut self, at: Range<usize>) -> Result<u32, ExprError> {
         self.advance();
         if self.take(")") {
@@ -386,7 +388,7 @@ impl<'t> Parser<'t> {
         self.push(Node::Op(Op::List, items), start..end)
     }
 
-    /// Comma-separated expressions up to a closing bracket.
+    /// Parses comma-separated expressions up to a closing bracket.
     fn arguments(&mut self, close: &str) -> Result<Vec<u32>, ExprError> {
         let mut items = Vec::new();
         loop {
@@ -417,7 +419,7 @@ impl<'t> Parser<'t> {
             _ => self.advance(),
         }
         if matches!(name, "math" | "np" | "numpy") && self.take(".") {
-            let at = self.at();
+            let at = self.span();
             return match *self.peek() {
                 Token::Name(function) => {
                     self.advance();
@@ -436,7 +438,7 @@ impl<'t> Parser<'t> {
         let Some((_, op, fewest, most)) = FUNCTIONS.iter().find(|(known, ..)| *known == name)
         else {
             let error = ExprError::new(self.text, at, format!("unknown function `{name}`"));
-            // What others call it.
+            // Names of the same function in other languages and libraries.
             let other = ["cdiv", "ceildiv", "divup", "div_up", "div_ceil"];
             if other.contains(&name) {
                 return Err(error.help("write `ceil_div(a, b)`"));

@@ -1,4 +1,4 @@
-//! Terms as straight-line code over registers: the bytecode every evaluation runs on.
+//! Straight-line code over registers: the bytecode of all evaluation.
 #![expect(
     clippy::indexing_slicing,
     reason = "registers are numbered by the compiler of the same program, which gives each operand a place first"
@@ -9,7 +9,7 @@ use super::terms::{Term, TermId, Terms};
 use super::val::Val;
 use std::collections::{HashMap, HashSet};
 
-/// One instruction: applies `op` to some registers and writes another.
+/// One instruction: applies `op` to registers and writes another.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) op: Op,
@@ -17,26 +17,25 @@ pub(crate) struct Step {
     pub(crate) dst: u32,
 }
 
-/// Straight-line code. Registers are the inputs, then constants, then results.
+/// Straight-line code. Registers hold the inputs, then constants, then results.
 #[derive(Debug, Clone)]
 pub struct Program {
     registers: Vec<Val>,
     pub(crate) steps: Vec<Step>,
-    /// Number of steps after which each phase is done.
+    /// Number of steps at the end of each phase.
     pub(crate) ends: Vec<usize>,
-    /// Where each asked-for term ends up, phase after phase.
+    /// Register of each requested term, phase after phase.
     pub(crate) outputs: Vec<u32>,
-    /// For programs over a configuration: the parameter each input register holds.
+    /// For programs over a configuration: the parameter of each input register.
     pub(crate) vars: Vec<u32>,
 }
 
-/// How a flattened sum or product is made from an input that holds part of it.
+/// Operands that compute a flattened sum or product from an input that holds part of it.
 pub(crate) type Splits = HashMap<TermId, Vec<TermId>>;
 
 impl Program {
-    /// Compiles the terms of `phases`, each phase computing what the ones before it have not,
-    /// given `inputs` in the first registers. `splits` says which operands to take for a sum or
-    /// product instead of its own.
+    /// Compiles the terms of `phases` with `inputs` in the first registers. Each phase computes
+    /// only what earlier phases have not. `splits` replaces the operands of a sum or product.
     pub(crate) fn compile(
         terms: &Terms,
         phases: &[&[TermId]],
@@ -99,7 +98,8 @@ impl Program {
                 }
             }
         }
-        // Operands are made before the terms that use them, so this is an order of evaluation.
+        // Operands have smaller indices than the terms that use them, so ascending order is an
+        // order of evaluation.
         needed.sort_unstable();
         for id in needed {
             let Term::Op(op, _) = terms.term(id) else {
@@ -116,7 +116,7 @@ impl Program {
         }
     }
 
-    /// Compiles terms over a configuration; `vars` names the parameters they read.
+    /// Compiles terms over a configuration; `vars` names the parameters that they read.
     pub fn over_config(terms: &mut Terms, roots: &[TermId]) -> Self {
         let mut vars = super::Bits::default();
         for root in roots {
@@ -132,7 +132,7 @@ impl Program {
         program
     }
 
-    /// Fresh registers, constants in place.
+    /// Returns fresh registers with the constants set.
     pub(crate) fn registers(&self) -> Vec<Val> {
         self.registers.clone()
     }
@@ -159,7 +159,7 @@ impl Program {
 }
 
 impl Step {
-    /// The result, given the registers.
+    /// Computes the result from the registers.
     #[inline]
     pub(crate) fn run(&self, registers: &[Val]) -> Val {
         match *self.args {
@@ -197,8 +197,8 @@ impl Step {
     }
 }
 
-/// The everyday operations on whole numbers within 64 bits, which make up nearly all of a
-/// diagram's construction; `apply` does the rest, and the same.
+/// Computes the common operations on whole numbers within 64 bits, nearly all of a diagram's
+/// construction. Returns `None` for the rest, where `apply` returns the same results.
 #[inline]
 fn quick(op: Op, a: i128, b: i128) -> Option<Val> {
     let (x, y) = (i64::try_from(a).ok()?, i64::try_from(b).ok()?);

@@ -1,5 +1,5 @@
-//! Expressions with their names resolved: a graph of shared terms, constants folded, sums and
-//! products of whole numbers flattened so that any part of them can be computed first.
+//! Expressions with resolved names: a graph of shared terms with constants folded, and sums and
+//! products of whole numbers flattened, so that any subset of operands can be computed first.
 #![expect(
     clippy::indexing_slicing,
     reason = "terms are numbered as they are pushed, and the parser has checked the number of operands"
@@ -16,18 +16,18 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermId(pub(crate) u32);
 
-/// One term; operands have been made before it.
+/// One term; its operands have smaller indices.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Term {
-    /// A value that no parameter changes.
+    /// A value independent of parameters.
     Const(Val),
-    /// The value of parameter number so-and-so.
+    /// The value of the parameter with this index.
     Var(u32),
     /// An operation on earlier terms.
     Op(Op, Box<[TermId]>),
 }
 
-/// What is known of a term's values for every configuration.
+/// Kind of a term's values over all configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers and booleans.
@@ -43,8 +43,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The narrowest kind that takes in all the values.
-    pub(crate) fn of<'v>(mut values: impl Iterator<Item = &'v Val>) -> Self {
+    /// Returns the narrowest kind that includes all values.
+    pub(crate) fn from_values<'v>(mut values: impl Iterator<Item = &'v Val>) -> Self {
         let one = |value: &Val| match value {
             Val::Bool(_) | Val::Int(_) => Self::Int,
             Val::Float(_) => Self::Number,
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// Some value of the kind; operations fault by kind, not by value, on these.
+    /// Returns a value of the kind; operations on it fault by kind only.
     fn sample(self) -> Option<Val> {
         match self {
             Self::Int => Some(Val::Int(1)),
@@ -77,11 +77,11 @@ impl Kind {
     }
 }
 
-/// A set of parameters, as words of 64 from the first that is not empty: the few of an expression
-/// take little room in a space of any size.
+/// A set of parameters as 64-bit words from the first non-empty word, so that the few parameters of
+/// an expression need little memory in a space of any size.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bits {
-    /// Number of the word that `words` begins with.
+    /// Index of the first stored word.
     first: usize,
     words: Vec<u64>,
 }
@@ -95,7 +95,7 @@ impl Bits {
         }
     }
 
-    /// Makes room for the words from `start` to before `end`.
+    /// Extends the storage to the words from `start` to before `end`.
     fn cover(&mut self, start: usize, end: usize) {
         if self.words.is_empty() {
             self.first = start;
@@ -114,7 +114,7 @@ impl Bits {
         at.and_then(|at| self.words.get(at)).copied().unwrap_or(0)
     }
 
-    /// The words with their numbers.
+    /// Iterates over the words with their indices.
     fn numbered(&self) -> impl Iterator<Item = (usize, u64)> {
         (self.first..).zip(self.words.iter().copied())
     }
@@ -147,7 +147,7 @@ impl Bits {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// The members, ascending.
+    /// Iterates over the members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.numbered().flat_map(|(number, word)| {
             (0..64)
@@ -157,7 +157,7 @@ impl Bits {
     }
 }
 
-/// What a name means.
+/// Meaning of a name.
 #[derive(Debug, Clone)]
 pub(crate) enum Symbol {
     Const(Val),
@@ -165,7 +165,7 @@ pub(crate) enum Symbol {
     Term(TermId),
 }
 
-/// Names and what they mean.
+/// Names and their meanings.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     names: HashMap<Arc<str>, Symbol>,
@@ -180,7 +180,7 @@ impl Scope {
         self.names.get(name)
     }
 
-    /// The error of a name that means nothing, with the nearest that does.
+    /// Creates the error for an unknown name, with the nearest known one.
     pub(crate) fn unknown(&self, text: &str, name: &str, at: std::ops::Range<usize>) -> ExprError {
         let mut known: Vec<&str> = self.names.keys().map(|name| &**name).collect();
         known.sort_unstable();
@@ -216,19 +216,19 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The term of that index.
+    /// Returns the term with this index.
     #[must_use]
     pub fn term(&self, id: TermId) -> &Term {
         &self.entries[id.0 as usize].term
     }
 
-    /// The parameters that it depends on.
+    /// Returns the parameters that a term depends on.
     #[must_use]
     pub fn vars(&self, id: TermId) -> &Bits {
         &self.entries[id.0 as usize].vars
     }
 
-    /// Its value, where it depends on no parameter.
+    /// Returns the value of a term that depends on no parameter.
     #[must_use]
     pub fn constant(&self, id: TermId) -> Option<&Val> {
         match self.term(id) {
@@ -237,7 +237,7 @@ impl Terms {
         }
     }
 
-    /// What is known of its values.
+    /// Returns the kind of a term's values.
     #[must_use]
     pub fn kind(&self, id: TermId) -> Kind {
         self.entries[id.0 as usize].kind
@@ -254,18 +254,18 @@ impl Terms {
     }
 
     pub(crate) fn value(&mut self, value: Val) -> TermId {
-        let kind = Kind::of(std::iter::once(&value));
+        let kind = Kind::from_values(std::iter::once(&value));
         self.intern(Term::Const(value), Bits::default(), kind)
     }
 
-    /// The term of a parameter, all of whose values are of `kind`.
+    /// Creates the term of a parameter whose values are all of `kind`.
     pub(crate) fn var(&mut self, index: u32, kind: Kind) -> TermId {
         let mut vars = Bits::default();
         vars.insert(index);
         self.intern(Term::Var(index), vars, kind)
     }
 
-    /// The term of an operation, simplified where its meaning stays exactly the same.
+    /// Creates the term of an operation, simplified where the result stays exactly the same.
     pub(crate) fn op(&mut self, op: Op, mut args: Vec<TermId>) -> TermId {
         let whole = args.iter().all(|arg| self.kind(*arg) == Kind::Int);
         match op {
@@ -301,8 +301,8 @@ impl Terms {
         self.intern(Term::Op(op, args.into()), vars, kind)
     }
 
-    /// Operands of a sum or product of whole numbers: nested ones spliced in, constants joined,
-    /// sorted. Exact arithmetic makes the order irrelevant.
+    /// Flattens the operands of a sum or product of whole numbers: splices nested ones, folds
+    /// constants, sorts. Exact arithmetic makes the order irrelevant.
     fn flatten(&mut self, op: Op, args: &[TermId]) -> Vec<TermId> {
         let mut parts = Vec::new();
         let mut constant: Option<Val> = None;
@@ -330,7 +330,7 @@ impl Terms {
         parts
     }
 
-    /// Operands of `and`/`or` without those that cannot matter.
+    /// Drops operands of `and`/`or` that cannot affect the result.
     fn junction(&self, op: Op, args: &[TermId]) -> Vec<TermId> {
         let stop = op == Op::Or;
         let mut parts = Vec::new();
@@ -373,10 +373,10 @@ impl Terms {
         }
     }
 
-    /// Resolves the names of an expression and makes its term.
+    /// Resolves the names of an expression and creates its term.
     ///
     /// # Errors
-    /// An unknown name, or an operation that cannot take its operands whatever the configuration.
+    /// An unknown name, or operands of the wrong kind for every configuration.
     pub fn lower(&mut self, expr: &Expr, scope: &Scope) -> Result<TermId, ExprError> {
         let mut made: Vec<TermId> = Vec::with_capacity(expr.nodes.len());
         for (node, span) in &expr.nodes {
@@ -411,7 +411,7 @@ impl Terms {
         Ok(*root)
     }
 
-    /// Refuses an operation whose operands are of the wrong kind for every configuration.
+    /// Rejects an operation whose operands have the wrong kind for every configuration.
     fn check_kinds(&self, op: Op, args: &[TermId]) -> Result<(), (String, String)> {
         if matches!(
             op,

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use tuner_core::value::Value;
 
-/// Why an expression has no value for some configuration.
+/// Reason why an expression has no value for some configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// `/`, `//`, `%`, `ceil_div` or a negative power of zero.
@@ -30,8 +30,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A value during evaluation. A fault is a value too, so that evaluation is straight-line code
-/// and `and`, `or` and `if` decide afterwards whether Python would have met it.
+/// A value during evaluation. Faults are values: evaluation stays straight-line code, and `and`,
+/// `or` and `if` decide afterwards whether Python would have reached the fault.
 #[derive(Debug, Clone)]
 pub enum Val {
     /// `True` or `False`.
@@ -44,14 +44,14 @@ pub enum Val {
     Text(Arc<str>),
     /// A list.
     List(Arc<[Val]>),
-    /// What has no value, such as a division by zero.
+    /// No value, such as after a division by zero.
     Fault(Fault),
-    /// Stands for a part of a diagram's state that no open constraint depends on.
+    /// Placeholder for a slot of a diagram's state that no open constraint depends on.
     Unset,
 }
 
 impl Val {
-    /// Python's truth; `None` for a fault.
+    /// Returns Python's truth value; `None` for a fault.
     pub fn truth(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
@@ -63,7 +63,7 @@ impl Val {
         }
     }
 
-    /// The whole number it is, where `True` is 1.
+    /// Returns the whole number, where `True` is 1.
     pub fn int(&self) -> Option<i128> {
         match self {
             Self::Bool(value) => Some(i128::from(*value)),
@@ -72,7 +72,7 @@ impl Val {
         }
     }
 
-    /// The number it is, whole or not.
+    /// Returns the number, whole or not.
     pub(crate) fn float(&self) -> Option<f64> {
         match self {
             Self::Bool(value) => Some(f64::from(u8::from(*value))),
@@ -82,7 +82,7 @@ impl Val {
         }
     }
 
-    /// The value as a parameter or macro value.
+    /// Converts to a parameter or macro value.
     pub(crate) fn to_value(&self) -> Option<Value> {
         match self {
             Self::Bool(value) => Some(Value::Bool(*value)),
@@ -105,7 +105,7 @@ impl From<&Value> for Val {
     }
 }
 
-// Identity, for hash-consing and for merging equal states; `==` of the language is in `ops`.
+// Identity for hash-consing and for merging equal states; the language's `==` is in `ops`.
 impl PartialEq for Val {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -126,7 +126,7 @@ impl Eq for Val {}
 impl Hash for Val {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
-            // The common case feeds one word; equal values still hash equally.
+            // The common case hashes one word; equal values still hash equally.
             Self::Int(value) => state.write_u64(*value as u64),
             Self::Bool(value) => state.write_u64(u64::from(*value)),
             Self::Float(value) => state.write_u64(value.to_bits()),
@@ -143,7 +143,7 @@ pub(crate) fn compare_int_float(int: i128, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         return None;
     }
-    // 2^127 is exactly representable; every i128 lies in [-2^127, 2^127).
+    // 2^127 is exact in a float, and every i128 is in [-2^127, 2^127).
     const LIMIT: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
     if float >= LIMIT {
         return Some(Ordering::Less);

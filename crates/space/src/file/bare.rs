@@ -1,5 +1,5 @@
-//! Spaces without a kernel: our YAML's bare form, the JSON of published spaces, T1 input files,
-//! and the headers of Kernel Tuner's recorded caches.
+//! Spaces without a kernel: the tuner's bare YAML form, the JSON of published spaces, T1 input
+//! files, and the headers of Kernel Tuner's recorded caches.
 #![expect(
     clippy::indexing_slicing,
     reason = "a place is of the list that it was found in; indexing JSON gives null where a key is missing"
@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::path::Path;
 use tuner_core::value::Value;
 
-/// Parameters and constraints, or recorded rows, read from a file of any supported form.
+/// Parameters with constraints or recorded rows, read from a file of any supported format.
 #[derive(Debug, Clone)]
 pub struct BareSpace {
     /// The space's name.
@@ -28,18 +28,19 @@ pub struct BareSpace {
     pub derived: Vec<(String, Expr)>,
     /// The constraints.
     pub constraints: Vec<Constraint>,
-    /// The configurations, where they are listed and no constraints define them.
+    /// The configurations, where the file lists them instead of constraints.
     pub rows: Option<Vec<Config>>,
-    /// The text it was read from.
+    /// The source text.
     pub(super) origin: Origin,
 }
 
 impl BareSpace {
-    /// Whether the text is a bare space or another tool's file, and no kernel of ours.
+    /// Reports whether the text is a bare space or another tool's file rather than a kernel's
+    /// space.
     #[must_use]
     pub fn recognises(text: &str) -> bool {
         let other = |key: &str| text.contains(key);
-        // Recorded files are large: a look at their keys is enough.
+        // Recorded files are large, so only their keys are searched for.
         if is_json(text) && (other("\"tune_params\"") || other("\"ConfigurationSpace\"")) {
             return true;
         }
@@ -52,13 +53,13 @@ impl BareSpace {
     /// Reads and checks a file. `path` names it in messages.
     ///
     /// # Errors
-    /// Everything that is wrong with the text.
+    /// All errors of the text.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Diagnostics> {
         let failed = |items| Diagnostics::new(path.display().to_string(), text, items);
         if is_json(text) {
             let json: Json = parse_json(text)
                 .map_err(|error| Diagnostics::of_json(path.display().to_string(), text, &error))?;
-            // A flow mapping of ours is JSON too.
+            // A flow mapping of the tuner's own format is valid JSON as well.
             if json.get("parameters").is_none() {
                 no_key_twice(&json, text).map_err(failed)?;
                 return from_json(&json, text, path).map_err(failed);
@@ -118,8 +119,8 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// JSON readers keep the last of two equal keys; a space with a key given twice is a mistake.
-/// Recorded caches, written by programs, are too large to be read twice.
+/// Rejects repeated keys: JSON readers keep the last of two equal keys, but a repeated key of a
+/// space is a mistake. Recorded caches are written by programs and too large to be read twice.
 fn no_key_twice(json: &Json, text: &str) -> Result<(), Vec<Diagnostic>> {
     if json.get("cache").is_some() {
         return Ok(());
@@ -130,13 +131,13 @@ fn no_key_twice(json: &Json, text: &str) -> Result<(), Vec<Diagnostic>> {
     }
 }
 
-/// The file's name without its endings.
+/// Returns the file name without its extensions.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// JSON, or a recorded cache whose run was not ended, which stops after a row's comma.
+/// Parses JSON, or the recorded cache of an interrupted run, which ends after a row's comma.
 fn parse_json(text: &str) -> serde_json::Result<Json> {
     serde_json::from_str(text).or_else(|error| {
         let open = text.trim_end();
@@ -149,14 +150,14 @@ fn parse_json(text: &str) -> serde_json::Result<Json> {
     })
 }
 
-/// Reads another tool's JSON.
+/// Reader of another tool's JSON.
 struct Foreign<'t> {
     checker: Checker<'t>,
 }
 
-/// What such a file says: its name (null where it has none), parameters, constraints, and the rows
-/// where these are all that there is.
-type Said<'j> = (
+/// Contents of such a file: its name (null if missing), parameters, constraints, and the rows where
+/// the file has only rows.
+type Contents<'j> = (
     &'j Json,
     Vec<Parameter>,
     Vec<Constraint>,
@@ -174,7 +175,7 @@ fn from_json(json: &Json, text: &str, path: &Path) -> Result<BareSpace, Vec<Diag
     } else if json.get("tune_params").is_some() {
         foreign.recorded(json)
     } else {
-        let error = Diagnostic::new("this JSON is no search space", 0..1);
+        let error = Diagnostic::new("this JSON is not a search space", 0..1);
         return Err(vec![error.help(
             "known are `params` and `constraints`, T1 files with `ConfigurationSpace`, and Kernel Tuner caches with `tune_params`",
         )]);
@@ -198,8 +199,9 @@ fn from_json(json: &Json, text: &str, path: &Path) -> Result<BareSpace, Vec<Diag
 }
 
 impl Foreign<'_> {
-    /// The bytes of a text as it stands in the source, else the beginning.
-    fn place(&self, text: &str) -> Range<usize> {
+    /// Returns the bytes of a text that occurs verbatim in the source, otherwise those of the
+    /// beginning.
+    fn locate(&self, text: &str) -> Range<usize> {
         let quoted = Json::from(text).to_string();
         let found = self.checker.source.find(&quoted);
         found.map_or(0..1, |at| at..at + quoted.len())
@@ -209,12 +211,12 @@ impl Foreign<'_> {
         let mut constraints = Vec::new();
         for rule in rules {
             let Some(rule) = rule.as_str() else {
-                let error = Diagnostic::new(format!("the constraint {rule} is no text"), 0..1);
+                let error = Diagnostic::new(format!("the constraint {rule} is not text"), 0..1);
                 let error = error.help("write every constraint as text: \"a * b <= 64\"");
                 self.checker.errors.push(error);
                 continue;
             };
-            let at = self.place(rule);
+            let at = self.locate(rule);
             match Expr::parse(rule) {
                 Ok(rule) => {
                     self.checker.rules.push(at);
@@ -234,7 +236,7 @@ impl Foreign<'_> {
             return Err(Diagnostic::new("a parameter has no name", 0..1)
                 .help("give every parameter a name and values"));
         };
-        let at = self.place(name);
+        let at = self.locate(name);
         if values.is_empty() {
             return Err(Diagnostic::new(format!("`{name}` has no values"), at)
                 .help("list at least one value"));
@@ -248,13 +250,16 @@ impl Foreign<'_> {
 
     fn values(&self, name: &str, values: &Json) -> Result<Vec<Value>, Diagnostic> {
         serde_json::from_value(values.clone()).map_err(|error| {
-            Diagnostic::new(format!("the values of `{name}`: {error}"), self.place(name))
-                .help("list integers, floats, booleans or strings")
+            Diagnostic::new(
+                format!("the values of `{name}`: {error}"),
+                self.locate(name),
+            )
+            .help("list integers, floats, booleans or strings")
         })
     }
 
-    /// The JSON of published spaces: `params` and `constraints`.
-    fn published<'j>(&mut self, json: &'j Json) -> Result<Said<'j>, Diagnostic> {
+    /// Reads the JSON of published spaces: `params` and `constraints`.
+    fn published<'j>(&mut self, json: &'j Json) -> Result<Contents<'j>, Diagnostic> {
         let mut parameters = Vec::new();
         for each in elements(&json["params"]) {
             let name = each["name"].as_str();
@@ -265,15 +270,15 @@ impl Foreign<'_> {
         Ok((&json["name"], parameters, constraints, None))
     }
 
-    /// T1: values and conditions are Python source, of which lists and expressions are read.
-    fn t1<'j>(&mut self, json: &'j Json) -> Result<Said<'j>, Diagnostic> {
+    /// Reads T1: values and conditions are Python source, limited here to lists and expressions.
+    fn t1<'j>(&mut self, json: &'j Json) -> Result<Contents<'j>, Diagnostic> {
         let space = &json["ConfigurationSpace"];
         let mut parameters = Vec::new();
         for each in elements(&space["TuningParameters"]) {
             let name = each["Name"].as_str();
             let values = match &each["Values"] {
                 Json::String(source) => python::list(source).map_err(|error| {
-                    Diagnostic::in_expression(&error, self.place(source), self.checker.source)
+                    Diagnostic::in_expression(&error, self.locate(source), self.checker.source)
                 })?,
                 values => self.values(name.unwrap_or_default(), values)?,
             };
@@ -285,8 +290,8 @@ impl Foreign<'_> {
         Ok((kernel, parameters, constraints, None))
     }
 
-    /// A recorded cache: its constraints define the space where it has some, else its rows.
-    fn recorded<'j>(&mut self, json: &'j Json) -> Result<Said<'j>, Diagnostic> {
+    /// Reads a recorded cache: its constraints define the space if it has any, otherwise its rows.
+    fn recorded<'j>(&mut self, json: &'j Json) -> Result<Contents<'j>, Diagnostic> {
         let keys: Vec<&str> = match &json["tune_params_keys"] {
             Json::Array(keys) => keys.iter().filter_map(Json::as_str).collect(),
             _ => json["tune_params"]
@@ -329,7 +334,7 @@ impl Foreign<'_> {
                 Some(choices) => rows.push(Config::new(choices)),
                 None => {
                     let message = format!("the row \"{key}\" does not fit `tune_params`");
-                    return Err(Diagnostic::new(message, self.place(key))
+                    return Err(Diagnostic::new(message, self.locate(key))
                         .help("every parameter of a row takes one of its listed values"));
                 }
             }

@@ -1,4 +1,4 @@
-//! From sections to a checked specification: everything that form alone does not show.
+//! Semantic checks: builds a specification from a file's sections.
 #![expect(
     clippy::indexing_slicing,
     reason = "places are of the lists that they were found in, one line before"
@@ -19,22 +19,22 @@ use std::ops::Range;
 use std::path::Path;
 use tuner_core::value::Value;
 
-/// Parameters and expressions that are checked, each for every problem.
+/// Most checks of parameters and expressions, counted once a problem.
 const MAX_CHECKS: usize = 10_000_000;
 
-/// Collects what is wrong, and the expressions whose names are still to be checked.
+/// Collector of errors and of expressions whose names are still unchecked.
 pub(super) struct Checker<'s> {
     pub(super) source: &'s str,
-    /// The file's folder, from which paths in it are found.
+    /// The file's folder, the base of relative paths.
     pub(super) folder: &'s Path,
     pub(super) errors: Vec<Diagnostic>,
-    /// Where errors of expressions begin, and what they say.
-    told: HashSet<(usize, String)>,
-    /// Expressions of arguments, launches and so on.
+    /// Positions and messages of reported expression errors.
+    reported: HashSet<(usize, String)>,
+    /// Expressions of arguments, launches and other sections.
     pub(super) formulas: Vec<(Expr, Range<usize>)>,
     pub(super) derived: Vec<Range<usize>>,
     pub(super) rules: Vec<Range<usize>>,
-    /// Arguments and launches.
+    /// Positions of arguments and launches.
     pub(super) places: Places,
 }
 
@@ -111,7 +111,7 @@ pub(super) fn spec(
     errors.is_empty().then_some(spec).ok_or(errors)
 }
 
-/// The names of all sizes.
+/// Returns the names of all sizes.
 fn size_names(problems: &[Problem]) -> HashSet<String> {
     let sizes = problems.iter().flat_map(|problem| &problem.sizes);
     sizes.map(|(name, _)| name.clone()).collect()
@@ -123,7 +123,7 @@ impl<'s> Checker<'s> {
             source,
             folder: path.parent().unwrap_or(Path::new("")),
             errors: Vec::new(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             formulas: Vec::new(),
             derived: Vec::new(),
             rules: Vec::new(),
@@ -131,7 +131,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Which sizes are arguments; a name that is no size is an error.
+    /// Resolves the sizes that are arguments and rejects unknown names.
     fn sizes(&mut self, text: Option<SizesText>, problems: &[Problem]) -> Sizes {
         let names = match text {
             None => return Sizes::default(),
@@ -143,7 +143,7 @@ impl<'s> Checker<'s> {
             let mut sizes: Vec<&str> = known.iter().map(String::as_str).collect();
             sizes.sort_unstable();
             let help = nearest_or_all(&name.value, &sizes, "the sizes are");
-            let message = format!("`{}` is no size of a problem", name.value);
+            let message = format!("`{}` is not a size of a problem", name.value);
             self.error(message, name.at.clone(), help);
         }
         Sizes::Arguments(names.into_iter().map(|name| name.value).collect())
@@ -160,13 +160,13 @@ impl<'s> Checker<'s> {
 
     fn expression_error(&mut self, error: &ExprError, at: Range<usize>) {
         let error = Diagnostic::in_expression(error, at, self.source);
-        self.once(error);
+        self.report_once(error);
     }
 
-    /// Every problem checks the same expressions.
-    fn once(&mut self, error: Diagnostic) {
+    /// Reports an error once, because every problem checks the same expressions.
+    fn report_once(&mut self, error: Diagnostic) {
         let start = error.at.as_ref().map_or(0, |at| at.start);
-        if self.told.insert((start, error.message.clone())) {
+        if self.reported.insert((start, error.message.clone())) {
             self.errors.push(error);
         }
     }
@@ -207,7 +207,7 @@ impl<'s> Checker<'s> {
         name.value
     }
 
-    /// A name expressions and macros can use.
+    /// Checks a name for use in expressions and macros.
     pub(super) fn name(&mut self, name: &Spanned<String>) {
         const WORDS: [&str; 11] = [
             "and", "or", "not", "in", "is", "if", "else", "lambda", "True", "False", "defined",
@@ -288,7 +288,7 @@ impl<'s> Checker<'s> {
         checked
     }
 
-    /// Parameters, sizes and derived values share one set of names.
+    /// Checks that parameters, sizes and derived values have distinct names.
     fn names(
         &mut self,
         parameters: &Ordered<ParameterText>,
@@ -367,7 +367,7 @@ impl<'s> Checker<'s> {
         checked
     }
 
-    /// Options, with the names in braces kept for the check of names.
+    /// Keeps the names in braces of options for the check of names.
     fn options(&mut self, options: Vec<Spanned<String>>) -> Vec<String> {
         for option in &options {
             self.braced(option);
@@ -386,9 +386,9 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Checks the names in all expressions, for every problem.
+    /// Checks the names in all expressions for every problem.
     fn resolve_all(&mut self, spec: &KernelSpec) {
-        // The limits only matter as numbers here.
+        // Only the presence of the limits matters here, not their values.
         let limits = DeviceLimits {
             sm_count: 132,
             shared_bytes: 232_448,
@@ -413,7 +413,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    /// Checks the names in all expressions, given what is defined.
+    /// Checks the names in all expressions against these definitions.
     pub(super) fn resolve(
         &mut self,
         parameters: &[Parameter],
@@ -458,11 +458,11 @@ impl<'s> Checker<'s> {
                     at,
                 )
                 .help("write one of them without the others");
-                self.once(error);
+                self.report_once(error);
             }
             other => {
                 let error = Diagnostic::new(other.to_string(), 0..1);
-                self.once(error);
+                self.report_once(error);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! From nodes to Rust types through serde, with the place of every error.
+//! Serde deserializer from nodes to Rust types that keeps the position of every error.
 
 use super::node::{Kind, Node};
 use crate::Diagnostic;
@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 use std::fmt;
 use std::ops::Range;
 
-/// A value with the bytes it was read from.
+/// A value with its source bytes.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 #[serde(rename = "$tuner::Spanned")]
 pub(super) struct Spanned<T> {
@@ -17,10 +17,10 @@ pub(super) struct Spanned<T> {
     pub(super) at: Range<usize>,
 }
 
-/// The name under which `Spanned` asks the deserializer for its place.
+/// Name by which `Spanned` requests its position from the deserializer.
 const SPANNED: &str = "$tuner::Spanned";
 
-/// Reads a node as a type.
+/// Deserializes a node.
 pub(super) fn from_node<'de, T: serde::Deserialize<'de>>(
     node: &'de Node,
     source: &'de str,
@@ -28,23 +28,26 @@ pub(super) fn from_node<'de, T: serde::Deserialize<'de>>(
     T::deserialize(Reader { node, source }).map_err(|error| placed(error, node))
 }
 
-/// An error that stands at this node, unless it knows a place inside of it.
+/// Adds the node's position to an error without one.
 fn placed(mut error: Diagnostic, node: &Node) -> Diagnostic {
     error.at.get_or_insert_with(|| node.span());
     error
 }
 
-// While a file is read, an error has no place until the reader of its node adds it.
+// Errors are created without a position; the reader of the node adds it.
 impl de::Error for Diagnostic {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::of_file(message.to_string())
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        let (expected, help) = wanted(&expected.to_string(), &unexpected);
+        let (expected, help) = describe_expected(&expected.to_string(), &unexpected);
         Self {
             help,
-            ..Self::of_file(format!("expected {expected}, found {}", found(unexpected)))
+            ..Self::of_file(format!(
+                "expected {expected}, found {}",
+                describe_unexpected(unexpected)
+            ))
         }
     }
 
@@ -76,8 +79,8 @@ impl de::Error for Diagnostic {
     }
 }
 
-/// What serde calls the expected type in the words of a file's author, and what to type.
-fn wanted(expected: &str, unexpected: &Unexpected<'_>) -> (String, Option<String>) {
+/// Translates serde's expected type into the terms of the file format, with a suggestion.
+fn describe_expected(expected: &str, unexpected: &Unexpected<'_>) -> (String, Option<String>) {
     let (plain, help) = match expected {
         "a sequence" => {
             let shown = match unexpected {
@@ -101,7 +104,7 @@ fn wanted(expected: &str, unexpected: &Unexpected<'_>) -> (String, Option<String
     (plain.to_owned(), Some(help.to_owned()))
 }
 
-fn found(unexpected: Unexpected<'_>) -> String {
+fn describe_unexpected(unexpected: Unexpected<'_>) -> String {
     match unexpected {
         Unexpected::Bool(value) => format!("the boolean {value}"),
         Unexpected::Signed(value) => format!("the integer {value}"),
@@ -142,7 +145,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// A scalar as a name.
+    /// Returns a scalar as a name.
     fn name(self, node: &'de Node) -> &'de str {
         match &node.kind {
             Kind::Text(value) => value,
@@ -166,7 +169,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         .map_err(|error| placed(error, self.node))
     }
 
-    /// A word; no enumeration of a file's holds more.
+    /// Reads an enumeration: always a single word in this format.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -197,7 +200,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         result.map_err(|error| placed(error, self.node))
     }
 
-    /// Derived types would take a list as their fields in order; a file names its keys.
+    /// Reads a struct from a mapping only: derived types would also accept a list of fields.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -205,7 +208,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Diagnostic> {
         match &self.node.kind {
-            _ if name == SPANNED => visitor.visit_seq(Place {
+            _ if name == SPANNED => visitor.visit_seq(SpannedAccess {
                 reader: self,
                 is_read: false,
             }),
@@ -218,7 +221,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
     }
 
-    /// A key may look like a number; it is a name all the same.
+    /// Reads a key as a name even if it looks like a number.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Diagnostic> {
         let result = visitor.visit_borrowed_str(self.name(self.node));
         result.map_err(|error: Diagnostic| placed(error, self.node))
@@ -295,13 +298,13 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// The value of a node and its place, as `Spanned` reads them.
-struct Place<'de> {
+/// Access to a node's value and position for `Spanned`.
+struct SpannedAccess<'de> {
     reader: Reader<'de>,
     is_read: bool,
 }
 
-impl<'de> de::SeqAccess<'de> for Place<'de> {
+impl<'de> de::SeqAccess<'de> for SpannedAccess<'de> {
     type Error = Diagnostic;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(

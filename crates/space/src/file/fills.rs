@@ -1,4 +1,4 @@
-//! What buffers are filled with, as a file says it.
+//! Fills of buffers, as written in a file.
 
 use super::check::Checker;
 use super::de::Spanned;
@@ -10,14 +10,14 @@ use tuner_core::data::DataFile;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 
-/// A fill as it is written.
+/// A fill as written.
 #[derive(Debug, Clone)]
 pub(super) enum FillText {
-    /// One that is complete as it stands.
+    /// A fill without parameters from the problem.
     Plain(Fill),
-    /// Ascending values within the bounds of the default fill, which the element's type decides.
+    /// Ascending values within the default bounds of the element type.
     Sorted,
-    /// Parts of a sparse matrix.
+    /// A part of a sparse matrix.
     Csr(Box<Csr>),
     /// A file, relative to the space.
     File(String),
@@ -136,7 +136,8 @@ impl Forms for FillText {
 
 forms!(FillText);
 
-/// The number of axes is half the last extent, which the problem knows.
+/// Reads a fill with boxes. Their number of axes is half the last extent, which depends on the
+/// problem.
 fn boxes(min: f64, max: f64) -> FillText {
     FillText::Plain(Fill::Boxes { min, max, axes: 0 })
 }
@@ -148,8 +149,7 @@ fn bare<E: de::Error>(word: &str, example: &str) -> E {
 }
 
 impl Checker<'_> {
-    /// A fill and the expressions that it takes from the problem; an error is noted where it cannot
-    /// be one.
+    /// Builds a fill and the expressions that it takes from the problem; reports an invalid one.
     pub(super) fn fill(
         &mut self,
         name: &str,

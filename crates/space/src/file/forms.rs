@@ -1,37 +1,37 @@
-//! Reading of what a file may write as one word or as something longer.
+//! Deserialization of values that may be a word or a longer form.
 
 use serde::de::{self, MapAccess, SeqAccess, Unexpected, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// What may be written in more than one form. A form that is not given is an error that names
+/// A type with more than one written form. A missing form is an error that names
 /// [`EXPECTED`](Self::EXPECTED).
 pub(super) trait Forms: Sized {
-    /// What a reader expects here.
+    /// Description of valid forms for messages.
     const EXPECTED: &'static str;
 
-    /// A text.
+    /// Reads a text.
     fn word<E: de::Error>(word: &str) -> Result<Self, E> {
         Err(E::invalid_type(Unexpected::Str(word), &Self::EXPECTED))
     }
 
-    /// A number or a boolean, as it would be written in an expression.
+    /// Reads a number or a boolean in the notation of expressions.
     fn number<E: de::Error>(_: String, found: Unexpected<'_>) -> Result<Self, E> {
         Err(E::invalid_type(found, &Self::EXPECTED))
     }
 
-    /// A sequence.
+    /// Reads a sequence.
     fn list<'de, A: SeqAccess<'de>>(_: A) -> Result<Self, A::Error> {
         Err(de::Error::invalid_type(Unexpected::Seq, &Self::EXPECTED))
     }
 
-    /// A mapping.
+    /// Reads a mapping.
     fn map<'de, A: MapAccess<'de>>(_: A) -> Result<Self, A::Error> {
         Err(de::Error::invalid_type(Unexpected::Map, &Self::EXPECTED))
     }
 }
 
-/// Reads a `T` in whichever form it is written.
+/// Visitor that reads a `T` in any of its forms.
 pub(super) struct AnyForm<T>(pub(super) PhantomData<T>);
 
 impl<'de, T: Forms> Visitor<'de> for AnyForm<T> {

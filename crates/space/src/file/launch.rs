@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
-/// What is said of an argument or a variable beside its name and type.
+/// Parts of an argument or a variable apart from its name and type.
 pub(super) struct Parts {
     pub(super) role: Role,
     pub(super) shape: Option<Vec<Formula>>,
@@ -23,8 +23,8 @@ pub(super) struct Parts {
 }
 
 impl Checker<'_> {
-    /// `sizes` are the names of problem sizes that scalars may take their values from; an output is
-    /// needed where results are `compared`.
+    /// Checks the arguments. `sizes` are the problem sizes that scalars may take their value from;
+    /// an output is required where results are `compared`.
     pub(super) fn arguments(
         &mut self,
         texts: Vec<ArgumentText>,
@@ -68,7 +68,7 @@ impl Checker<'_> {
         let scalar = role == Role::Scalar;
         let (shape, mut value) = (text.shape, text.value);
         if scalar && value.is_none() && sizes.contains(&name) {
-            // The scalar of a size's name is that size.
+            // A scalar without a value that has the name of a size takes that size.
             value = Some(Spanned {
                 value: ValueText::One(FormulaText(name.clone())),
                 at: text.name.at.clone(),
@@ -105,7 +105,7 @@ impl Checker<'_> {
         }
         if let (Some(fill), false) = (&text.fill, role.is_filled()) {
             self.error(
-                format!("`{name}` is no input, and is not filled"),
+                format!("`{name}` is not an input, and is not filled"),
                 fill.at.clone(),
                 "remove `fill`: outputs and scratch begin as NaN, so that forgotten elements show \
                  (a buffer that is changed in place is `role: inout`)",
@@ -126,7 +126,7 @@ impl Checker<'_> {
         self.composed(name, ty?, parts, known)
     }
 
-    /// Adds the extent of a buffer's elements, where they are vectors or structs.
+    /// Adds the extent of a buffer's elements where they are vectors or structs.
     fn element_shape(&mut self, name: &str, ty: &Resolved, shape: &mut Vec<Expr>) {
         let inner = match &ty.record {
             Some(record) => record.size,
@@ -143,7 +143,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An argument or a variable of a type that is known.
+    /// Builds an argument or a variable of a resolved type.
     pub(super) fn composed(
         &mut self,
         name: String,
@@ -247,7 +247,7 @@ impl Checker<'_> {
         })
     }
 
-    /// An entry is a function's name, or a C++ expression of its namespaces and template arguments,
+    /// Checks an entry: a function name, or a C++ expression with namespaces and template arguments
     /// in which `{NAME}` is the value of a macro.
     fn entry(&mut self, entry: &Spanned<String>) {
         let text = entry.value.as_str();
@@ -280,7 +280,7 @@ impl Checker<'_> {
         found
     }
 
-    /// One to three extents; those left out are 1.
+    /// Reads one to three extents; missing ones are 1.
     fn extents(&mut self, list: Spanned<Vec<Formula>>) -> Option<[Expr; 3]> {
         if list.value.is_empty() || list.value.len() > 3 {
             self.error(

@@ -1,5 +1,4 @@
-//! Search space files: YAML text to a checked [`KernelSpec`], with every mistake shown where it
-//! stands.
+//! Search space files: YAML text to a checked [`KernelSpec`], with the position of every error.
 
 mod bare;
 mod check;
@@ -28,11 +27,10 @@ use super::{Diagnostics, KernelSpec};
 use std::path::Path;
 
 impl KernelSpec {
-    /// Reads and checks a search space file. `path` names the file in messages; paths inside it
-    /// are resolved from its folder. Touches no file.
+    /// Reads and checks a search space file. `path` names the file in messages, and its folder is
+    /// the base of paths in it. Accesses no file.
     ///
-    /// # Errors
-    /// Everything that is wrong with the text.
+    /// All errors of the text.
     pub fn parse(text: &str, path: &Path) -> Result<Self, Diagnostics> {
         let failed = |items| Diagnostics::new(path.display().to_string(), text, items);
         let node = node::read(text).map_err(|item| {

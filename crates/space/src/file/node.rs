@@ -1,4 +1,4 @@
-//! YAML (and JSON, which is YAML) as a tree that knows the place of everything in it.
+//! YAML (and JSON, its subset) as a tree with the position of every node.
 
 use crate::Diagnostic;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
-/// A node and the bytes it stands at.
+/// A node and its source bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) kind: Kind,
@@ -16,7 +16,7 @@ pub(super) struct Node {
     end: u32,
 }
 
-/// What a node is, by the YAML 1.2 core schema.
+/// Kinds of nodes in the YAML 1.2 core schema.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
     Null,
@@ -31,7 +31,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What it is, for messages.
+    /// Describes the node for messages.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Null => "nothing".to_owned(),
@@ -46,10 +46,10 @@ impl Kind {
     }
 }
 
-/// Deeper nesting is refused, so that no input can exhaust the stack: unoptimised, a level takes up to
-/// 40 KiB of the 2 MiB that a thread has. Search spaces nest six levels.
+/// Deepest nesting, so that no input can exhaust the stack: unoptimised, a level takes up to 40 KiB
+/// of the 2 MiB of a thread. Search spaces nest six levels.
 const MAX_DEPTH: usize = 24;
-/// Aliases may repeat parts of the file up to this many events in all.
+/// Most events that aliases may repeat in a file.
 const MAX_REPEATED: usize = 1 << 18;
 
 impl Node {
@@ -57,14 +57,13 @@ impl Node {
         self.start as usize..self.end as usize
     }
 
-    /// Gives scalars the meaning that the core schema gives them and collections their end, and
-    /// refuses what cannot be a key.
+    /// Resolves scalars by the core schema, sets the ends of collections, and rejects invalid keys.
     fn settle(&mut self, source: &str) -> Result<(), Diagnostic> {
         let span = self.span();
         match &mut self.kind {
             Kind::Bool(_) | Kind::Int(_) | Kind::Large(_) | Kind::Float(_) => {
                 let text = source.get(span.clone()).unwrap_or_default();
-                // Behind a tag such as `!!int` the value may be in quotes.
+                // After a tag such as `!!int` the value may be in quotes.
                 if !text.starts_with(['"', '\'']) {
                     self.kind = resolve(text).map_err(|message| {
                         Diagnostic::new(message, span)
@@ -106,7 +105,7 @@ impl Node {
     }
 }
 
-/// Where a collection ends: behind its last element and, in a flow collection, its bracket.
+/// Returns the end of a collection: after its last element and, in a flow collection, its bracket.
 fn closed(span: Range<usize>, last: Option<&Node>, source: &str) -> u32 {
     let open = source.get(span.start..).unwrap_or_default();
     let bracket = match open.as_bytes().first() {
@@ -127,7 +126,7 @@ fn closed(span: Range<usize>, last: Option<&Node>, source: &str) -> u32 {
     }
 }
 
-/// Reads the only document of a text.
+/// Reads the single document of a text.
 pub(super) fn read(source: &str) -> Result<Node, Diagnostic> {
     if u32::try_from(source.len()).is_err() {
         return Err(Diagnostic::of_file("the file is larger than 4 GiB"));
@@ -159,7 +158,7 @@ fn options() -> serde_yaml::Options {
     options
 }
 
-/// A failure to read YAML, with what to type instead.
+/// Converts a YAML error and adds a suggestion.
 fn diagnostic(error: &Error, source: &str) -> Diagnostic {
     let place = error.locations().map(|places| places.reference_location);
     let at = place.map_or(0..1, |place| bytes(place, source));
@@ -204,7 +203,7 @@ fn diagnostic(error: &Error, source: &str) -> Diagnostic {
             let help = match message {
                 "recursion limit exceeded" => "nest less deeply",
                 _ if message.contains("tab") => "indent with spaces, not tabs",
-                _ => "this is no valid YAML: check indentation, quotes and brackets here",
+                _ => "this is not valid YAML: check indentation, quotes and brackets here",
             };
             (message.to_owned(), help)
         }
@@ -212,7 +211,7 @@ fn diagnostic(error: &Error, source: &str) -> Diagnostic {
     Diagnostic::new(message, at).help(help)
 }
 
-/// The bytes of a place; the parser's own errors have only a line and a column.
+/// Returns the bytes of a position; the parser's own errors have only a line and a column.
 fn bytes(place: Location, source: &str) -> Range<usize> {
     let span = place.span();
     if let (Some(start), Some(length)) = (span.byte_offset(), span.byte_len()) {
@@ -231,7 +230,7 @@ fn bytes(place: Location, source: &str) -> Range<usize> {
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = Spanned::<Kind>::deserialize(deserializer)?;
-        // A repeated scalar is the text that it repeats; a repeated collection stands at its alias.
+        // A repeated scalar has the position of its text; a repeated collection, that of its alias.
         let place = match read.value {
             Kind::List(_) | Kind::Map(_) => read.referenced,
             _ => read.defined,
@@ -305,7 +304,7 @@ impl<'de> Visitor<'de> for Anything {
     }
 }
 
-/// The core schema's meaning of an unquoted scalar.
+/// Resolves an unquoted scalar by the core schema.
 fn resolve(text: &str) -> Result<Kind, String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Kind::Null),

@@ -1,5 +1,5 @@
-//! Where constraints, arguments and launches of a file stand, for messages about what only the
-//! space as a whole or the kernel's source can tell.
+//! Positions of constraints, arguments and launches, for errors that depend on the whole space or
+//! on the kernel's source.
 
 use super::check::Checker;
 use crate::{
@@ -9,47 +9,47 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The text a space was read from.
+/// The source text of a space.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     file: String,
     text: Arc<str>,
-    /// The bytes of every constraint.
+    /// Source bytes of every constraint.
     rules: Vec<Range<usize>>,
     places: Places,
 }
 
-/// The bytes of what is compared with the kernel's source.
+/// Source bytes of items that are compared with the kernel's source.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// By argument.
+    /// Positions by argument.
     pub arguments: Vec<ArgumentPlace>,
-    /// The name, by variable.
+    /// Position of the name, by variable.
     pub variables: Vec<Range<usize>>,
-    /// The entry's name, by launch.
+    /// Position of the entry name, by launch.
     pub launches: Vec<Range<usize>>,
-    /// The entry's name of the reference kernel.
+    /// Entry name of the reference kernel.
     pub reference: Option<Range<usize>>,
-    /// The template's file name.
+    /// File name of the template.
     pub source: Option<Range<usize>>,
-    /// The file name of the reference kernel.
+    /// File name of the reference kernel.
     pub reference_source: Option<Range<usize>>,
     /// Expressions of derived values, arguments, launches and so on, in the order of the file's
     /// sections.
     pub expressions: Vec<Range<usize>>,
 }
 
-/// The bytes of an argument's values.
+/// Source bytes of an argument's values.
 #[derive(Debug, Clone)]
 pub struct ArgumentPlace {
-    /// Of its type.
+    /// The type.
     pub ty: Range<usize>,
-    /// Of its role.
+    /// The role.
     pub role: Range<usize>,
 }
 
 impl Origin {
-    /// Of a file that was read and checked.
+    /// Collects the positions of a checked file.
     pub(super) fn new(file: &Path, checker: &Checker<'_>) -> Self {
         Self {
             file: file.display().to_string(),
@@ -88,21 +88,21 @@ impl Origin {
 }
 
 impl KernelSpec {
-    /// Why a space of this kernel is empty, shown at the constraint to blame; `None` when it is
-    /// not. `device` is the device's name, for the message.
+    /// Explains an empty space at the responsible constraint; `None` for a space with
+    /// configurations. `device` is the device's name, for the message.
     #[must_use]
     pub fn explain_empty(&self, space: &Space, problem: &str, device: &str) -> Option<Diagnostics> {
         let what = format!("problem `{problem}` on {device}");
         self.origin.empty(space, &what)
     }
 
-    /// Why a space of this kernel cannot be built, shown at the constraint to blame.
+    /// Explains a failed construction of the space at the responsible constraint.
     #[must_use]
     pub fn explain_refused(&self, error: &SpaceError) -> Diagnostics {
         self.origin.refused(error, &self.constraints)
     }
 
-    /// Why a configuration cannot be bound on a problem, shown at the expression to blame.
+    /// Explains why a configuration cannot be bound on a problem, at the responsible expression.
     #[must_use]
     pub fn explain_unbound(&self, error: &BindError, problem: &str) -> Diagnostics {
         let (message, help, at) = match error {
@@ -130,8 +130,8 @@ impl KernelSpec {
         self.faults(vec![Diagnostic { message, help, at }])
     }
 
-    /// The bytes of an expression: of those with this text the first behind the name in backticks
-    /// of `what`.
+    /// Returns the bytes of an expression: the first with this text after the name in backticks of
+    /// `what`.
     fn expression(&self, what: &str, text: &str) -> Option<Range<usize>> {
         let source = &self.origin.text;
         let name = what.split('`').nth(1).unwrap_or_default();
@@ -149,13 +149,13 @@ impl KernelSpec {
         behind.or_else(|| all.iter().find(same)).cloned()
     }
 
-    /// Where its arguments and launches stand.
+    /// Returns the positions of arguments and launches.
     #[must_use]
     pub fn places(&self) -> &Places {
         &self.origin.places
     }
 
-    /// Problems of its file that show only beside the kernel's source.
+    /// Wraps errors that appear only in comparison with the kernel's source.
     #[must_use]
     pub fn faults(&self, items: Vec<Diagnostic>) -> Diagnostics {
         Diagnostics::new(&*self.origin.file, &self.origin.text, items)
@@ -163,13 +163,14 @@ impl KernelSpec {
 }
 
 impl BareSpace {
-    /// Why the space is empty, shown at the constraint to blame; `None` when it is not.
+    /// Explains an empty space at the responsible constraint; `None` for a space with
+    /// configurations.
     #[must_use]
     pub fn explain_empty(&self, space: &Space) -> Option<Diagnostics> {
         self.origin.empty(space, &format!("`{}`", self.name))
     }
 
-    /// Why the space cannot be built, shown at the constraint to blame.
+    /// Explains a failed construction of the space at the responsible constraint.
     #[must_use]
     pub fn explain_refused(&self, error: &SpaceError) -> Diagnostics {
         self.origin.refused(error, &self.constraints)

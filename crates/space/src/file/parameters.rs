@@ -12,7 +12,7 @@ use crate::parameter::repeated;
 use std::ops::Range;
 use tuner_core::value::Value;
 
-/// A range may have this many values.
+/// Most values of a range.
 const MAX_VALUES: usize = 4_000_000;
 const TOO_MANY: &str = "the range has more than four million values";
 
@@ -52,7 +52,7 @@ impl Checker<'_> {
         let shown = crate::set::some_values(&parameter.values);
         self.error(
             format!(
-                "{what} {} is no value of `{}`",
+                "{what} {} is not a value of `{}`",
                 given.value.0, parameter.name
             ),
             given.at.clone(),
@@ -105,7 +105,7 @@ impl Checker<'_> {
     }
 }
 
-/// The values of a range, or what is wrong with it and the fix.
+/// Expands a range; the error has a message and a fix.
 fn expand(range: &RangeText) -> Result<Vec<Value>, (String, String)> {
     let bad = |message: &str, help: &str| Err((message.to_owned(), help.to_owned()));
     let step = range
@@ -132,7 +132,7 @@ fn expand(range: &RangeText) -> Result<Vec<Value>, (String, String)> {
             "swap `from` and `to`",
         );
     }
-    // Whole numbers are counted exactly.
+    // Whole numbers are counted exactly, without rounding errors.
     if let (Value::Int(first), Value::Int(distance)) = (from, step) {
         let (first, distance) = (i128::from(*first), i128::from(*distance));
         let last = match to {
@@ -147,7 +147,7 @@ fn expand(range: &RangeText) -> Result<Vec<Value>, (String, String)> {
         let value = |at: i128| i64::try_from(first + at * distance).ok();
         return Ok((0..=steps).filter_map(value).map(Value::Int).collect());
     }
-    // A fraction of a step is forgiven, so that 0.1 to 0.3 by 0.1 has three values.
+    // The tolerance makes 0.1 to 0.3 by 0.1 three values.
     let steps = ((last - first) / distance + 1e-9).floor();
     if steps >= MAX_VALUES as f64 {
         return bad(TOO_MANY, "widen the step");

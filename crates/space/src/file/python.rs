@@ -1,19 +1,19 @@
-//! Lists of values written in Python, as T1 files have them: literals, `range`, `list` and
-//! simple comprehensions. Parsed, never handed to an interpreter.
+//! Lists of values in Python source, as in T1 files: literals, `range`, `list` and simple
+//! comprehensions. They are parsed, never executed.
 
 use crate::expr::Val;
 use crate::{Expr, ExprError};
 use tuner_core::value::Value;
 
-/// A list may have this many values.
+/// Most values of a list.
 const MAX_VALUES: i128 = 1_000_000;
 
-/// The values of a list in Python source.
+/// Evaluates a list in Python source.
 pub(super) fn list(text: &str) -> Result<Vec<Value>, ExprError> {
     let values = sequence(text, 0)?;
     let converted: Option<Vec<Value>> = values.iter().map(Val::to_value).collect();
     converted.ok_or_else(|| {
-        ExprError::whole(text, "a value is no number, boolean or text")
+        ExprError::whole(text, "a value is not a number, boolean or text")
             .help("list integers, floats, booleans or strings")
     })
 }
@@ -43,7 +43,7 @@ fn sequence(text: &str, depth: usize) -> Result<Vec<Val>, ExprError> {
     }
 }
 
-/// What stands between the brackets of `name(…)`.
+/// Returns the text between the brackets of `name(…)`.
 fn call<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let rest = text.strip_prefix(name)?.trim_start();
     rest.strip_prefix('(')?.strip_suffix(')')
@@ -78,7 +78,7 @@ fn range(text: &str, arguments: &str) -> Result<Vec<Val>, ExprError> {
     Ok((0..count).map(|at| Val::Int(from + at * step)).collect())
 }
 
-/// `[value for name in items if condition]`.
+/// Evaluates `[value for name in items if condition]`.
 fn comprehension(text: &str, value: &str, rest: &str, depth: usize) -> Result<Vec<Val>, ExprError> {
     let wrong =
         |message: &str| ExprError::whole(text, message).help("write the values out: [1, 2, 4]");

@@ -1,4 +1,4 @@
-//! From the tree of a file to its sections, all errors of form collected.
+//! From a file's tree to its sections; collects all errors of form.
 
 use super::de::{Spanned, from_node};
 use super::node::{Kind, Node};
@@ -7,20 +7,20 @@ use crate::Diagnostic;
 use crate::expr::nearest_or_all;
 use serde::Deserialize;
 
-/// Entries of these sections may use those before them, so that checking them takes more than time in
-/// proportion. The others are limited by the size of the file alone.
-const LIMITED: [&str; 5] = [
+/// Sections whose entries may use earlier ones, so that checking takes more than linear time. The
+/// file size alone limits the others.
+const LIMITED_SECTIONS: [&str; 5] = [
     "derived",
     "constraints",
     "arguments",
     "variables",
     "launches",
 ];
-/// Entries of such a section, at most.
+/// Most entries of such a section.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Declares a file's sections: the type, its keys, and the reader of a tree that collects every
-/// error. Behind each key stand the functions of [`Sections`] that find and read it.
+/// Declares a file's sections: the type, its keys, and a reader that collects every error. After
+/// each key follow the functions of [`Sections`] that find and read it.
 macro_rules! sections {
     ($(#[$attribute:meta])* $name:ident {
         $($(#[$of_field:meta])* $field:ident: $ty:ty = $find:ident $read:ident,)*
@@ -31,10 +31,10 @@ macro_rules! sections {
         }
 
         impl $name {
-            /// The keys, in the order of the format.
+            /// Keys in the order of the format.
             pub(super) const KEYS: &[&str] = &[$(stringify!($field)),*];
 
-            /// Reads a tree.
+            /// Reads the sections of a tree.
             pub(super) fn read(node: &Node, text: &str) -> Result<Self, Vec<Diagnostic>> {
                 let mut sections = Sections::new(node, text, Self::KEYS)?;
                 $(let $field = sections.$find(stringify!($field), Sections::$read);)*
@@ -52,12 +52,12 @@ macro_rules! sections {
 }
 pub(super) use sections;
 
-/// Whether the tree is a bare space: it has parameters, and nothing of a kernel.
+/// Reports whether the tree is a bare space: it has parameters, and no key of a kernel.
 pub(super) fn is_bare(node: &Node) -> bool {
     has_any(node, &["parameters"]) && !is_kernel(node)
 }
 
-/// Whether the tree says anything of a kernel.
+/// Reports whether the tree has a key of a kernel.
 pub(super) fn is_kernel(node: &Node) -> bool {
     has_any(node, &["kernel", "source", "launches", "arguments"])
 }
@@ -109,7 +109,7 @@ impl<'n> Sections<'n> {
         })
     }
 
-    /// The node of a key; an empty value counts as left out, unless the key is required.
+    /// Returns the node of a key; an empty value counts as missing, unless the key is required.
     fn find(&mut self, key: &str, required: bool) -> Option<&'n Node> {
         let entries = self.entries;
         let found = entries.iter().find(|(known, _)| is_key(known, key));
@@ -118,7 +118,7 @@ impl<'n> Sections<'n> {
                 if required {
                     let error = Diagnostic::new(format!("`{key}` is empty"), at.span());
                     self.errors
-                        .push(error.help("write its value behind it or below it"));
+                        .push(error.help("write its value after it or below it"));
                 }
                 None
             }
@@ -135,7 +135,7 @@ impl<'n> Sections<'n> {
         }
     }
 
-    pub(super) fn one<T: Deserialize<'n>>(&mut self, _key: &str, node: &'n Node) -> Option<T> {
+    pub(super) fn value<T: Deserialize<'n>>(&mut self, _key: &str, node: &'n Node) -> Option<T> {
         from_node(node, self.source)
             .map_err(|error| self.errors.push(error))
             .ok()
@@ -150,7 +150,7 @@ impl<'n> Sections<'n> {
         read(self, key, node)
     }
 
-    /// `None` only where what stands there cannot be read.
+    /// Reads an optional key; `None` only for an invalid value.
     pub(super) fn optional<T>(
         &mut self,
         key: &str,
@@ -163,7 +163,7 @@ impl<'n> Sections<'n> {
     }
 
     fn too_many(&mut self, key: &str, node: &Node, entries: usize) -> bool {
-        let many = entries > MAX_ENTRIES && LIMITED.contains(&key);
+        let many = entries > MAX_ENTRIES && LIMITED_SECTIONS.contains(&key);
         if many {
             let start = node.span().start;
             let message = format!("`{key}` has {entries} entries");
@@ -174,14 +174,14 @@ impl<'n> Sections<'n> {
         many
     }
 
-    /// A list, each element on its own.
+    /// Reads a list; an invalid element does not affect the others.
     pub(super) fn list<T: Deserialize<'n>>(&mut self, key: &str, node: &'n Node) -> Option<Vec<T>> {
         match &node.kind {
             Kind::List(items) if self.too_many(key, node, items.len()) => None,
             Kind::List(items) => Some(
                 items
                     .iter()
-                    .filter_map(|item| self.one(key, item))
+                    .filter_map(|item| self.value(key, item))
                     .collect(),
             ),
             _ => {
@@ -193,7 +193,7 @@ impl<'n> Sections<'n> {
         }
     }
 
-    /// A mapping from names, each entry on its own.
+    /// Reads a mapping from names; an invalid entry does not affect the others.
     pub(super) fn map<T: Deserialize<'n>>(
         &mut self,
         key: &str,
@@ -218,14 +218,14 @@ impl<'n> Sections<'n> {
                 },
                 at: name.span(),
             };
-            if let Some(value) = self.one(key, value) {
+            if let Some(value) = self.value(key, value) {
                 pairs.push((name, value));
             }
         }
         Some(Ordered(pairs))
     }
 
-    /// As [`map`](Self::map), of at least one entry.
+    /// Reads a mapping of at least one entry, as [`map`](Self::map) does.
     pub(super) fn filled_map<T: Deserialize<'n>>(
         &mut self,
         key: &str,

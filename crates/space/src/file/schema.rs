@@ -1,4 +1,4 @@
-//! The shape of a search space file, as Rust types: what is read, and what editors are told.
+//! Rust types of a search space file: the input format, and the JSON Schema for editors.
 
 use super::de::Spanned;
 use super::fills::FillText;
@@ -26,24 +26,24 @@ sections! {
             dead_code,
             reason = "checked while the file is read; kept for the schema"
         )]
-        version: Spanned<u64> = required one,
+        version: Spanned<u64> = required value,
         /// The kernel's name, as commands take it.
-        kernel: Spanned<String> = required one,
-        /// What it computes, in one line.
-        summary: Option<String> = optional one,
+        kernel: Spanned<String> = required value,
+        /// Description of the kernel, in one line.
+        summary: Option<String> = optional value,
         /// The template, relative to this file.
-        source: Spanned<String> = required one,
+        source: Spanned<String> = required value,
         /// Problems that are tuned and ranked, each with its sizes.
         problems: Ordered<Ordered<Scalar>> = required map,
         /// Problems for correctness only, never timed.
         check_problems: Option<Ordered<Ordered<Scalar>>> = optional map,
-        /// How the kernel is told the sizes: as macros (when left out), or as scalar arguments.
-        sizes: Option<SizesText> = optional one,
+        /// Passing of sizes to the kernel: as macros (the default), or as scalar arguments.
+        sizes: Option<SizesText> = optional value,
         /// Tunable parameters; each is a macro for the template. May be left out or empty.
         parameters: Option<Ordered<ParameterText>> = optional map,
         /// Values computed from parameters and sizes, usable in every expression and as macros.
         derived: Option<Ordered<Formula>> = optional map,
-        /// What valid configurations satisfy.
+        /// Conditions that valid configurations satisfy.
         constraints: Option<Vec<ConstraintText>> = optional list,
         /// The kernel's arguments, in order.
         arguments: Vec<ArgumentText> = required list,
@@ -52,18 +52,18 @@ sections! {
         variables: Option<Ordered<VariableText>> = optional map,
         /// The launches, in order.
         launches: Vec<LaunchText> = required list,
-        /// What the result is compared with; `none` where only hazards are looked for.
-        reference: ReferenceWord = required one,
+        /// Reference for the results; `none` checks for hazards only.
+        reference: ReferenceWord = required value,
         /// Tolerances; without them the oracle's error model decides.
-        gate: Option<GateText> = optional one,
+        gate: Option<GateText> = optional value,
         /// Work done, for throughput and physical limits.
-        metric: Option<MetricText> = optional one,
+        metric: Option<MetricText> = optional value,
         /// Known good points; what is not named takes its default.
         seeds: Option<Vec<Ordered<Scalar>>> = optional list,
         /// Options for the compiler.
-        compile: Option<CompileText> = optional one,
+        compile: Option<CompileText> = optional value,
         /// An optional peer to compare with.
-        baseline: Option<BaselineText> = optional one,
+        baseline: Option<BaselineText> = optional value,
     }
 }
 
@@ -77,14 +77,14 @@ sections! {
             dead_code,
             reason = "checked while the file is read; kept for the schema"
         )]
-        version: Option<Spanned<u64>> = optional one,
+        version: Option<Spanned<u64>> = optional value,
         /// The space's name.
-        name: Option<String> = optional one,
+        name: Option<String> = optional value,
         /// Tunable parameters.
         parameters: Ordered<ParameterText> = required filled_map,
         /// Values computed from parameters.
         derived: Option<Ordered<Formula>> = optional map,
-        /// What valid configurations satisfy.
+        /// Conditions that valid configurations satisfy.
         constraints: Option<Vec<ConstraintText>> = optional list,
     }
 }
@@ -93,13 +93,13 @@ sections! {
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ParameterText {
-    /// The values it may take, without repeats.
+    /// The possible values, without repeats.
     pub(super) values: Option<Spanned<Vec<Spanned<Plain>>>>,
-    /// The values it may take, as a range.
+    /// The possible values, as a range.
     pub(super) range: Option<Spanned<RangeText>>,
-    /// The value a configuration has that does not say otherwise; the first when left out.
+    /// The default value; the first one when left out.
     pub(super) default: Option<Scalar>,
-    /// What it means.
+    /// Meaning of the parameter.
     pub(super) doc: Option<String>,
 }
 
@@ -115,13 +115,13 @@ pub(super) struct RangeText {
     pub(super) step: Option<Scalar>,
 }
 
-/// A condition, and what a rejected configuration is told.
+/// A condition, and the explanation for a rejected configuration.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConstraintText {
     /// A Python expression that is true for valid configurations.
     pub(super) rule: Formula,
-    /// Why it must hold.
+    /// Reason for the condition.
     pub(super) why: Option<String>,
 }
 
@@ -134,12 +134,12 @@ pub(super) struct ArgumentText {
     /// The element type: a number, a vector of CUDA, or a struct by its fields.
     #[serde(rename = "type")]
     pub(super) ty: Spanned<TypeText>,
-    /// What the kernel does with it.
+    /// Use of the argument by the kernel.
     #[schemars(with = "RoleWords")]
     pub(super) role: Spanned<Role>,
     /// Its extents; not for scalars.
     pub(super) shape: Option<Spanned<Vec<Formula>>>,
-    /// What inputs and what is changed in place are filled with.
+    /// Initial contents of inputs and of arguments that change in place.
     pub(super) fill: Option<Spanned<FillText>>,
     /// A scalar's value; of a vector a list, of a struct one for each field.
     pub(super) value: Option<Spanned<ValueText>>,
@@ -155,11 +155,11 @@ pub(super) struct VariableText {
     pub(super) ty: Option<Spanned<TypeText>>,
     /// Its extents, where it is an array.
     pub(super) shape: Option<Spanned<Vec<Formula>>>,
-    /// What an array is filled with.
+    /// Initial contents of an array.
     pub(super) fill: Option<Spanned<FillText>>,
-    /// The value of what is no array.
+    /// The value of a scalar or vector.
     pub(super) value: Option<Spanned<ValueText>>,
-    /// The argument that it points to; then it has nothing else.
+    /// The argument that it points to; excludes all other keys.
     pub(super) pointer: Option<Spanned<String>>,
 }
 
@@ -169,7 +169,7 @@ pub(super) struct VariableText {
 pub(super) struct LaunchText {
     /// The kernel function's name.
     pub(super) entry: Spanned<String>,
-    /// Launched only where this is true.
+    /// Condition of the launch.
     pub(super) when: Option<Formula>,
     /// The arguments it takes, by name; all when left out.
     pub(super) args: Option<Vec<Spanned<String>>>,
@@ -205,7 +205,7 @@ pub(super) struct ReferenceText {
     pub(super) proven_by: Option<Spanned<String>>,
 }
 
-/// How results are compared.
+/// Comparison of results.
 #[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GateText {
@@ -218,7 +218,7 @@ pub(super) struct GateText {
     pub(super) terms: Option<Formula>,
     /// Repeated runs must agree bit for bit; true when left out.
     pub(super) deterministic: Option<bool>,
-    /// Whether unordered plain stores of the same value are let pass; a race when left out.
+    /// Treatment of unordered plain stores of the same value: allowed, or a race (the default).
     pub(super) same_value_writes: Option<SameValueWrites>,
 }
 
@@ -228,7 +228,7 @@ pub(super) struct GateText {
 pub(super) struct MetricText {
     /// Floating-point operations.
     pub(super) flops: Option<Formula>,
-    /// Bytes moved at least.
+    /// Least number of bytes moved.
     pub(super) bytes: Option<Formula>,
 }
 
@@ -364,7 +364,7 @@ impl<T: JsonSchema> JsonSchema for Spanned<T> {
     }
 }
 
-/// The JSON Schema of search space files, for editors.
+/// Returns the JSON Schema of search space files, for editors.
 #[must_use]
 pub fn json_schema() -> serde_json::Value {
     schemars::schema_for!(Document).to_value()

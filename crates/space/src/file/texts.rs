@@ -1,4 +1,4 @@
-//! What may be written in more than one way: types, values, the reference.
+//! Values with more than one written form: types, values, the reference.
 
 use super::de::Spanned;
 use super::fills::FillText;
@@ -43,12 +43,12 @@ schema!(TypeText, "Type", generator => {
     })
 });
 
-/// A field of a struct: its type, and perhaps what it is filled with.
+/// A field of a struct: its type, optionally with a fill.
 #[derive(Debug, Clone)]
 pub(super) enum FieldText {
     /// Its type alone, whose place is the field's.
     Short(String),
-    /// Both.
+    /// Type and fill.
     Long(Box<FilledText>),
 }
 
@@ -136,10 +136,10 @@ schema!(ValueText, "ScalarValue", generator => {
     })
 });
 
-/// How the kernel is told the sizes: a word, or the names of those that are arguments.
+/// Passing of sizes to the kernel: a word, or the names of those that are arguments.
 #[derive(Debug)]
 pub(super) enum SizesText {
-    /// All in the same way.
+    /// All sizes in the same way.
     All(Sizes),
     /// These are arguments, the others macros.
     Arguments(Vec<Spanned<String>>),
@@ -154,7 +154,7 @@ impl Forms for SizesText {
             "argument" => Ok(Self::All(Sizes::Argument)),
             other => match suggest(other, ["macro", "argument"].into_iter()) {
                 Some(near) => Err(E::custom(format_args!(
-                    "`{other}` is no way to tell sizes; did you mean `{near}`?"
+                    "`{other}` is not a valid value of `sizes`; did you mean `{near}`?"
                 ))),
                 None => Err(E::invalid_value(Unexpected::Str(other), &Self::EXPECTED)),
             },
@@ -170,14 +170,14 @@ forms!(SizesText);
 
 schema!(SizesText, "Sizes", _generator => {
     json_schema!({
-        "description": "How a kernel is told the sizes of its problem.",
+        "description": "Passing of a problem's sizes to a kernel.",
         "oneOf": [
-            { "type": "string", "const": "macro", "description": "As macros." },
-            { "type": "string", "const": "argument", "description": "As scalar arguments: no \
-                macro has their names, and one compilation serves all problems." },
-            { "type": "array", "items": { "type": "string" }, "description": "Those of the list \
+            { "type": "string", "const": "macro", "description": "All sizes as macros." },
+            { "type": "string", "const": "argument", "description": "All sizes as \
+                scalar arguments: none is a macro, and one compilation serves all problems." },
+            { "type": "array", "items": { "type": "string" }, "description": "The listed sizes \
                 as scalar arguments, the others as macros: one compilation serves all problems \
-                in which the others are equal." },
+                with equal macros." },
         ],
     })
 });
@@ -185,7 +185,7 @@ schema!(SizesText, "Sizes", _generator => {
 /// A reference, or the word `none`.
 #[derive(Debug)]
 pub(super) enum ReferenceWord {
-    /// Nothing is compared.
+    /// No comparison.
     None,
     /// A reference.
     Some(Box<ReferenceText>),

@@ -12,7 +12,7 @@ use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
-/// What a type is.
+/// A resolved type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Resolved {
     pub(super) element: Element,
@@ -20,7 +20,15 @@ pub(super) struct Resolved {
     pub(super) record: Option<Record>,
 }
 
-/// A field has at most so many numbers.
+/// Consecutive numbers of a scalar.
+struct NumberLayout {
+    element: Element,
+    count: u64,
+    /// Offset of the first number, bytes.
+    offset: u64,
+}
+
+/// Most numbers in a field.
 const MAX_FIELD: u64 = 1 << 16;
 
 /// CUDA's vector types without their number of lanes.
@@ -39,7 +47,7 @@ const VECTORS: [(&str, Element); 12] = [
     ("double", Element::F64),
 ];
 
-/// Vectors of two that have names of their own.
+/// Vectors of two with separate names.
 const PAIRS: [(&str, Element); 5] = [
     ("half2", Element::F16),
     ("__half2", Element::F16),
@@ -48,7 +56,7 @@ const PAIRS: [(&str, Element); 5] = [
     ("__nv_bfloat162", Element::Bf16),
 ];
 
-/// A number or a vector by its name, with its lanes.
+/// Returns a number or vector type by its name, with its lanes.
 pub(super) fn plain(name: &str) -> Option<(Element, u32)> {
     if let Ok(element) = name.parse() {
         return Some((element, 1));
@@ -56,7 +64,7 @@ pub(super) fn plain(name: &str) -> Option<(Element, u32)> {
     vector_type(name)
 }
 
-/// A vector of CUDA by its name, such as `float4` or `half2`, with its lanes.
+/// Returns a CUDA vector type by its name, such as `float4` or `half2`, with its lanes.
 #[must_use]
 pub fn vector_type(name: &str) -> Option<(Element, u32)> {
     if let Some((_, element)) = PAIRS.into_iter().find(|(pair, _)| *pair == name) {
@@ -69,7 +77,7 @@ pub fn vector_type(name: &str) -> Option<(Element, u32)> {
     Some((element, lanes))
 }
 
-/// The names of all types, for messages and editors.
+/// Returns the names of all types, for messages and editors.
 pub(super) fn names() -> Vec<String> {
     let mut names: Vec<String> = Element::ALL.iter().map(ToString::to_string).collect();
     for (name, _) in VECTORS {
@@ -79,7 +87,7 @@ pub(super) fn names() -> Vec<String> {
     names
 }
 
-/// The alignment that CUDA gives a vector of so many lanes.
+/// Returns CUDA's alignment of a vector with this number of lanes.
 fn alignment(element: Element, lanes: u32) -> u64 {
     let size = element.size() as u64;
     match lanes {
@@ -89,7 +97,7 @@ fn alignment(element: Element, lanes: u32) -> u64 {
 }
 
 impl Checker<'_> {
-    /// What a type's text means; an error is noted where it means nothing.
+    /// Resolves a type's text; reports an invalid one.
     pub(super) fn resolve_type(&mut self, text: &Spanned<TypeText>) -> Option<Resolved> {
         match &text.value {
             TypeText::Name(name) => {
@@ -138,7 +146,7 @@ impl Checker<'_> {
         found
     }
 
-    /// Fields at the places that C++ gives them.
+    /// Places fields at their C++ offsets.
     fn record(
         &mut self,
         fields: &Ordered<Spanned<FieldText>>,
@@ -165,7 +173,7 @@ impl Checker<'_> {
             let count = u64::from(lanes) * repeats;
             record.size = offset + count * element.size() as u64;
             largest = largest.max(align);
-            // A field that begins with `_` only pads.
+            // A field whose name begins with `_` is padding.
             if name.value.starts_with('_') {
                 continue;
             }
@@ -191,14 +199,15 @@ impl Checker<'_> {
         sound.then_some(record)
     }
 
-    /// The element (none for a pointer), lanes and repeats of a field: `f32`, `float4`, `f32[8]`.
+    /// Parses the element (none for a pointer), lanes and repeats of a field: `f32`, `float4`,
+    /// `f32[8]`.
     fn field_type(&mut self, word: &str, at: &Range<usize>) -> Option<(Option<Element>, u32, u64)> {
         let (name, repeats) = match word.strip_suffix(']').and_then(|it| it.split_once('[')) {
             None => (word, 1),
             Some((name, count)) => match count.trim().parse() {
                 Ok(count) if (1..=MAX_FIELD).contains(&count) => (name.trim(), count),
                 _ => {
-                    let message = format!("`{count}` is no number of elements");
+                    let message = format!("`{count}` is not a number of elements");
                     self.error(message, at.clone(), "write a whole number: `f32[8]`");
                     return None;
                 }
@@ -230,7 +239,7 @@ impl Checker<'_> {
         Some(fill)
     }
 
-    /// The value of a scalar of several numbers.
+    /// Builds the pieces of a scalar that consists of several numbers.
     pub(super) fn pieces(
         &mut self,
         name: &str,
@@ -239,7 +248,12 @@ impl Checker<'_> {
         arguments: &[Argument],
     ) -> Vec<Piece> {
         let Some(record) = &ty.record else {
-            return self.vector(name, (ty.element, u64::from(ty.lanes), 0), value);
+            let numbers = NumberLayout {
+                element: ty.element,
+                count: u64::from(ty.lanes),
+                offset: 0,
+            };
+            return self.vector(name, numbers, value);
         };
         let at = value.at.clone();
         let ValueText::Fields(given) = value.value else {
@@ -278,20 +292,29 @@ impl Checker<'_> {
             if field.pointer {
                 pieces.extend(self.address(&name, field.offset, value, arguments));
             } else {
-                let place = (field.ty, field.count, field.offset);
-                pieces.extend(self.vector(&name, place, value.clone()));
+                let numbers = NumberLayout {
+                    element: field.ty,
+                    count: field.count,
+                    offset: field.offset,
+                };
+                pieces.extend(self.vector(&name, numbers, value.clone()));
             }
         }
         pieces
     }
 
-    /// Numbers one behind the other; one expression stands for all of them.
+    /// Builds consecutive numbers; a single expression applies to all of them.
     fn vector(
         &mut self,
         name: &str,
-        (element, count, offset): (Element, u64, u64),
+        numbers: NumberLayout,
         value: Spanned<ValueText>,
     ) -> Vec<Piece> {
+        let NumberLayout {
+            element,
+            count,
+            offset,
+        } = numbers;
         let at = value.at.clone();
         let given: Vec<Formula> = match value.value {
             ValueText::One(text) => vec![Spanned {
@@ -300,7 +323,7 @@ impl Checker<'_> {
             }],
             ValueText::Many(list) => list,
             ValueText::Fields(_) => {
-                let message = format!("`{name}` is no struct");
+                let message = format!("`{name}` is not a struct");
                 self.error(message, at, "write one expression, or a list of them");
                 return Vec::new();
             }
@@ -332,7 +355,7 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// The address of an argument.
+    /// Builds the address of an argument.
     fn address(
         &mut self,
         name: &str,
@@ -353,7 +376,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The buffer that something points to.
+    /// Returns the buffer that a pointer refers to.
     pub(super) fn pointed(
         &mut self,
         name: &str,
@@ -371,7 +394,7 @@ impl Checker<'_> {
         let buffers = arguments.iter().filter(|it| it.role != Role::Scalar);
         let names: Vec<&str> = buffers.map(|it| &*it.name).collect();
         self.error(
-            format!("`{name}` points to `{to}`, which is no buffer declared before it"),
+            format!("`{name}` points to `{to}`, which is not a buffer declared before it"),
             at.clone(),
             match names.is_empty() {
                 true => "declare the buffer above it".to_owned(),
@@ -382,7 +405,7 @@ impl Checker<'_> {
     }
 }
 
-/// The declared type of a word of C++.
+/// Returns the element type for a C++ type name.
 fn cpp_number(name: &str) -> Option<&'static str> {
     Some(match name {
         "float" | "float32" => "f32",

@@ -9,8 +9,8 @@ use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
-/// The arguments that a launch takes where its file does not say: all but those that a variable or
-/// a struct points to.
+/// Returns the arguments of a launch that does not list them: all except those that a variable or a
+/// struct points to.
 pub(super) fn passed(arguments: &[Argument], variables: &[Argument]) -> Vec<usize> {
     let pointed = |index: usize| {
         let holders = arguments.iter().chain(variables);
@@ -23,7 +23,7 @@ pub(super) fn passed(arguments: &[Argument], variables: &[Argument]) -> Vec<usiz
 }
 
 impl Checker<'_> {
-    /// The variables, as scalars and inputs.
+    /// Checks the variables, represented as scalars and inputs.
     pub(super) fn variables(
         &mut self,
         texts: Option<Ordered<VariableText>>,
@@ -35,7 +35,7 @@ impl Checker<'_> {
             .collect()
     }
 
-    /// One of them; `None` where it is wrong, which is noted.
+    /// Checks one variable; reports an invalid one and returns `None`.
     fn variable(
         &mut self,
         name: Spanned<String>,
@@ -102,7 +102,7 @@ impl Checker<'_> {
     }
 }
 
-/// A variable that holds the address of an argument.
+/// Creates a variable that holds the address of an argument.
 fn address(name: String, index: usize) -> Argument {
     Argument {
         name,

@@ -1,11 +1,11 @@
-//! What editors are told of the words that the core defines: the core knows of no schema, so their
-//! schemas stand here, beside the file that they belong to.
+//! JSON schemas of the types that `tuner_core` defines. The core does not depend on a schema
+//! library, so their schemas are here, with the file format.
 
 use super::fills::FillText;
 use schemars::json_schema;
 use serde_json::{Value, json};
 
-/// Implements `JsonSchema` for a type, under the name by which other schemas refer to it.
+/// Implements `JsonSchema` for a type, under the name that other schemas use.
 macro_rules! schema {
     ($ty:ty, $name:literal, $generator:ident => $schema:expr) => {
         impl schemars::JsonSchema for $ty {
@@ -21,13 +21,13 @@ macro_rules! schema {
 }
 pub(super) use schema;
 
-/// One of these words, each with its meaning.
+/// Builds the schema of a choice of words, each with its meaning.
 fn words(words: &[(&str, &str)]) -> Vec<Value> {
     let word = |(name, meaning): &(&str, &str)| json!({ "type": "string", "const": name, "description": meaning });
     words.iter().map(word).collect()
 }
 
-/// One key with its value.
+/// Builds the schema of one key with its value.
 fn keyed(key: &str, value: &Value, meaning: &str) -> Value {
     json!({
         "type": "object",
@@ -38,7 +38,7 @@ fn keyed(key: &str, value: &Value, meaning: &str) -> Value {
     })
 }
 
-/// Two numbers, each with its meaning.
+/// Builds the schema of two numbers, each with its meaning.
 fn pair([(first, its), (second, meaning)]: [(&str, &str); 2]) -> Value {
     let number =
         |meaning: &str| json!({ "description": meaning, "type": "number", "format": "double" });
@@ -80,7 +80,7 @@ schema!(Role, "Role", _generator => {
         ("scratch", "A buffer it may use as it likes; not compared."),
         ("scalar", "A number passed by value."),
     ]);
-    json_schema!({ "oneOf": roles, "description": "What the kernel does with an argument." })
+    json_schema!({ "oneOf": roles, "description": "Use of an argument by the kernel." })
 });
 
 schema!(FillText, "Fill", _generator => {
@@ -117,5 +117,5 @@ schema!(FillText, "Fill", _generator => {
         ("sparse", "Nine of ten elements are zero."),
         ("boxes", "Boxes between 0 and 100."),
     ]));
-    json_schema!({ "oneOf": fills, "description": "What an input buffer holds." })
+    json_schema!({ "oneOf": fills, "description": "Initial contents of a buffer." })
 });
