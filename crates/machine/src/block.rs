@@ -82,37 +82,37 @@ pub(super) enum Slice {
 
 /// A block in execution.
 pub(super) struct Block<'a> {
-    setting: BlockInputs<'a>,
+    inputs: BlockInputs<'a>,
     index: u32,
     pub(super) memory: Memory<'a>,
     warps: Vec<Warp>,
-    gates: Vec<BlockBarrier>,
+    barriers: Vec<BlockBarrier>,
     /// True if some path did more than poll since the last reset.
     works: bool,
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn new(setting: BlockInputs<'a>, index: u64, memory: Memory<'a>) -> Block<'a> {
-        let [x, y, _] = setting.grid.map(u64::from);
+    pub(super) fn new(inputs: BlockInputs<'a>, index: u64, memory: Memory<'a>) -> Block<'a> {
+        let [x, y, _] = inputs.grid.map(u64::from);
         let at = [index % x, index / x % y, index / x / y].map(|v| v as u32);
-        let threads: u32 = setting.block.iter().product();
+        let threads: u32 = inputs.block.iter().product();
         let count = threads.div_ceil(32);
         let warps = (0..count).map(|warp| {
             let place = ThreadPosition {
-                grid: setting.grid,
-                block: setting.block,
+                grid: inputs.grid,
+                block: inputs.block,
                 block_at: at,
                 warp,
             };
-            let registers = Registers::new(place, Arc::clone(&setting.banks));
+            let registers = Registers::new(place, Arc::clone(&inputs.banks));
             let lanes = (threads - warp * 32).min(32);
-            let traced = setting.traced.then_some(count as usize);
-            Warp::new(registers, lanes, setting.local_bytes, traced)
+            let traced = inputs.traced.then_some(count as usize);
+            Warp::new(registers, lanes, inputs.local_bytes, traced)
         });
         Block {
             warps: warps.collect(),
             index: index as u32,
-            gates: vec![
+            barriers: vec![
                 BlockBarrier {
                     arrived: vec![0; count as usize],
                     all: true,
@@ -120,7 +120,7 @@ impl<'a> Block<'a> {
                 };
                 16
             ],
-            setting,
+            inputs,
             memory,
             works: false,
         }
@@ -152,7 +152,7 @@ impl<'a> Block<'a> {
 
     /// Returns the trace of the warps without the repetitions of polling loops.
     pub(super) fn trace(&mut self) -> BlockTrace {
-        let waits = |run: &Run| self.setting.program.waits(run.start..run.end);
+        let waits = |run: &Run| self.inputs.program.waits(run.start..run.end);
         let traces = self.warps.iter_mut().map(|w| {
             let mut trace = w.trace.take().unwrap_or_default();
             trace.without_waits(waits);
@@ -193,20 +193,20 @@ impl<'a> Block<'a> {
     fn resume_paths(&mut self, w: usize) {
         let warp = &mut self.warps[w];
         for path in &mut warp.paths {
-            if let State::Barrier(gate, phase) = path.state
-                && let Some(gate) = self.gates.get(usize::from(gate))
-                && gate.phases > phase
+            if let State::Barrier(index, phase) = path.state
+                && let Some(barrier) = self.barriers.get(usize::from(index))
+                && barrier.phases > phase
             {
                 path.state = State::Ready;
                 path.pc += 1;
-                warp.registers.reduced = gate.result;
+                warp.registers.reduced = barrier.result;
             }
         }
     }
 
     /// Runs the current path of a warp until it waits, exits or its turn ends.
     fn run_path(&mut self, w: usize, counts: &mut Counts) -> Result<u64, Fault> {
-        let program = self.setting.program;
+        let program = self.inputs.program;
         let warp = &mut self.warps[w];
         let mut done = 0;
         let mut pc = warp.paths[warp.current].pc;
@@ -234,7 +234,7 @@ impl<'a> Block<'a> {
                 }
                 Op::Nothing => Ok(()),
                 Op::Control(control) => {
-                    match execute_control(warp, program, control, (on, mask, pc), done)? {
+                    match execute_control(warp, program, control, on, mask, pc, done)? {
                         Continuation::Next(to) => {
                             pc = to;
                             mask = warp.paths[warp.current].mask;
@@ -277,9 +277,9 @@ impl<'a> Block<'a> {
     fn block_current(&mut self, w: usize, control: &Control, on: u32) {
         match control {
             Control::Exit => {
-                for gate in 0..self.gates.len() {
-                    if self.gates[gate].arrived.iter().any(|a| *a != 0) {
-                        self.complete(gate);
+                for index in 0..self.barriers.len() {
+                    if self.barriers[index].arrived.iter().any(|a| *a != 0) {
+                        self.complete(index);
                     }
                 }
             }
@@ -288,24 +288,24 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn arrive(&mut self, w: usize, barrier: &Barrier, on: u32) {
+    fn arrive(&mut self, w: usize, operands: &Barrier, on: u32) {
         let warp = &mut self.warps[w];
         let first = on.trailing_zeros() as usize & 31;
         let number = |s: &super::registers::Source| warp.registers.raw(s.from)[first];
-        let index = number(&barrier.index) & 15;
-        let threads = barrier.threads.as_ref().map(number);
-        let gate = &mut self.gates[index as usize];
-        gate.threads = threads.or(gate.threads);
-        gate.arrived[w] |= on;
-        if let Some((kind, asked)) = barrier.reduction {
+        let index = number(&operands.index) & 15;
+        let threads = operands.threads.as_ref().map(number);
+        let barrier = &mut self.barriers[index as usize];
+        barrier.threads = threads.or(barrier.threads);
+        barrier.arrived[w] |= on;
+        if let Some((kind, asked)) = operands.reduction {
             let truth = warp.registers.truth(asked) & on;
-            gate.kind = kind;
-            gate.count += truth.count_ones();
-            gate.all &= truth == on;
+            barrier.kind = kind;
+            barrier.count += truth.count_ones();
+            barrier.all &= truth == on;
         }
-        let phase = gate.phases;
+        let phase = barrier.phases;
         let current = warp.current;
-        if barrier.waits {
+        if operands.waits {
             warp.paths[current].state = State::Barrier(index as u8, phase);
         } else {
             warp.paths[current].pc += 1;
@@ -316,9 +316,9 @@ impl<'a> Block<'a> {
     /// Ends a barrier's phase if all participants have arrived.
     fn complete(&mut self, index: usize) {
         let alive: Vec<u32> = self.warps.iter().map(|w| w.alive).collect();
-        let gate = &mut self.gates[index];
-        let warps = || gate.arrived.iter().zip(&alive);
-        let over = match gate.threads {
+        let barrier = &mut self.barriers[index];
+        let warps = || barrier.arrived.iter().zip(&alive);
+        let over = match barrier.threads {
             None => warps().all(|(arrived, alive)| alive & !arrived == 0),
             Some(threads) => {
                 // A fully arrived warp counts as 32 threads, even if it has fewer.
@@ -332,14 +332,14 @@ impl<'a> Block<'a> {
         if !over {
             return;
         }
-        gate.result = match gate.kind {
-            0 => gate.count,
-            1 => 0u32.wrapping_sub(u32::from(gate.all)),
-            _ => 0u32.wrapping_sub(u32::from(gate.count != 0)),
+        barrier.result = match barrier.kind {
+            0 => barrier.count,
+            1 => 0u32.wrapping_sub(u32::from(barrier.all)),
+            _ => 0u32.wrapping_sub(u32::from(barrier.count != 0)),
         };
-        gate.phases += 1;
-        gate.arrived.fill(0);
-        (gate.count, gate.all, gate.threads) = (0, true, None);
+        barrier.phases += 1;
+        barrier.arrived.fill(0);
+        (barrier.count, barrier.all, barrier.threads) = (0, true, None);
     }
 }
 
@@ -367,7 +367,9 @@ fn execute_control(
     warp: &mut Warp,
     program: &Program,
     control: &Control,
-    (on, mask, pc): (u32, u32, u32),
+    on: u32,
+    mask: u32,
+    pc: u32,
     done: u64,
 ) -> Result<Continuation, Fault> {
     warp.paths[warp.current].pc = pc;

@@ -141,7 +141,7 @@ impl Machine {
             self.write_grid_barrier(&mut banks, memory.address(buffer));
         }
         let banks = Arc::new(banks);
-        let setting = BlockInputs {
+        let inputs = BlockInputs {
             program: &self.program,
             banks,
             grid: launch.grid,
@@ -164,7 +164,7 @@ impl Machine {
         };
         let mut done = Execution::default();
         let result = run_blocks(
-            &setting,
+            &inputs,
             memory,
             &blocks,
             shared as usize,
@@ -296,7 +296,7 @@ fn block_numbers(launch: &Launch) -> Vec<u64> {
 
 /// Runs the blocks; keeps the stored words even if a block is stopped.
 fn run_blocks(
-    setting: &BlockInputs<'_>,
+    inputs: &BlockInputs<'_>,
     memory: &GlobalMemory,
     blocks: &[u64],
     shared: usize,
@@ -310,7 +310,7 @@ fn run_blocks(
         let ended = block.run(slice, counts);
         done.written = std::mem::take(&mut block.memory.journal);
         let ended = ended?;
-        if ended == Slice::Ended && setting.traced {
+        if ended == Slice::Ended && inputs.traced {
             done.traces.push(block.trace());
         }
         Ok(ended)
@@ -321,12 +321,12 @@ fn run_blocks(
         let own = Memory {
             global: memory,
             shared: vec![0; shared],
-            barriers_count_bytes: setting.barriers_count_bytes,
-            meets_alone: setting.meets_alone,
+            barriers_count_bytes: inputs.barriers_count_bytes,
+            meets_alone: inputs.meets_alone,
             journal: Vec::new(),
             last: 0,
         };
-        let mut block = Block::new(setting.clone(), *index, own);
+        let mut block = Block::new(inputs.clone(), *index, own);
         if let Slice::Unfinished(spent) = turn(&mut block, counts, done)? {
             all_spent = spent.max(all_spent);
             waiting.push(block);
@@ -338,7 +338,7 @@ fn run_blocks(
             .wall_deadline
             .is_some_and(|at| std::time::Instant::now() > at);
         if all_spent >= launch.instruction_budget || late {
-            if setting.traced {
+            if inputs.traced {
                 done.traces.extend(waiting.iter_mut().map(Block::trace));
             }
             return Ok(());

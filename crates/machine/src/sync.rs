@@ -154,7 +154,7 @@ impl Memory<'_> {
                 global,
                 units,
                 into_shared,
-            } => self.bulk(w, (*shared, *global, *units), *into_shared)?,
+            } => self.bulk(w, *shared, *global, *units, *into_shared)?,
         }
         Ok(())
     }
@@ -162,7 +162,9 @@ impl Memory<'_> {
     fn bulk(
         &mut self,
         w: &Warp,
-        (shared, global, units): (u8, u8, u8),
+        shared: u8,
+        global: u8,
+        units: u8,
         into: bool,
     ) -> Result<(), String> {
         let u = |index: u8| w.registers.uniform[usize::from(index)];
