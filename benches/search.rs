@@ -26,8 +26,8 @@ use tuner_core::value::Value;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Series, Study, measure};
 use tuner_search::{
-    Experience, Knowledge, Observation, Settings, Strategy, UnknownStrategy, evolve_knowing,
-    evolve_with,
+    Experience, Knowledge, Observation, Settings, Strategy, UnknownStrategy, evolve_with,
+    evolve_with_knowledge,
 };
 use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Space};
 
@@ -195,7 +195,7 @@ fn knowledge(space: &Space, sources: u64) -> Knowledge {
 
 fn cost_of(space: &Space, sources: u64) {
     let known = knowledge(space, sources);
-    let mut search = evolve_knowing(space, Seed(1), &[], Settings::default(), &known);
+    let mut search = evolve_with_knowledge(space, Seed(1), &[], Settings::default(), &known);
     println!(
         "{:.1e} configurations, {sources} sources:",
         space.count() as f64

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::hash::{DefaultHasher, Hasher as _};
 use tuner_core::units::{Micros, Seed};
 use tuner_device::replay::Recording;
-use tuner_search::{Experience, Knowledge, Settings, evolve_knowing, evolve_with};
+use tuner_search::{Experience, Knowledge, Settings, evolve_with, evolve_with_knowledge};
 use tuner_space::{Config, Space};
 
 /// A recording as a problem.
@@ -95,7 +95,7 @@ pub(super) fn misled(files: &[Recording], seeds: u64) {
             };
             let each = known.iter().map(|known| {
                 problem.mean(seeds, Counted::All, |seed| {
-                    evolve_knowing(problem.space, seed, &[], Settings::default(), known)
+                    evolve_with_knowledge(problem.space, seed, &[], Settings::default(), known)
                 })
             });
             let sums = each.fold([0.0; 6], sum);

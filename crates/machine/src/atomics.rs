@@ -1,29 +1,29 @@
 //! Atomic operations on memory.
 
-use super::memory::{Memory, Where, lanes};
-use super::registers::{Dest, Source, Truth};
+use super::memory::{AddressOp, Memory, lanes};
+use super::registers::{Dest, Pred, Source};
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::atomic::apply;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 use vgpu::exec::launch::ALL_MET;
 
-/// An atomic operation, lane by lane.
+/// An atomic operation of each lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Atomic {
-    pub(super) at: Where,
+    pub(super) at: AddressOp,
     pub(super) op: AtomOp,
     pub(super) ty: AtomType,
-    /// What comes back is whether the word was replaced, and not what it held.
-    pub(super) told: bool,
+    /// Returns the success of a compare-and-swap instead of the old word.
+    pub(super) returns_success: bool,
     pub(super) dest: Option<Dest>,
-    /// Set where the operation took place, which is everywhere.
-    pub(super) done: Option<Truth>,
+    /// Predicate set in lanes whose operation took place: always all of them.
+    pub(super) done: Option<Pred>,
     pub(super) values: [Source; 2],
 }
 
 impl Memory<'_> {
-    /// Executes an atomic operation, lane after lane.
+    /// Executes an atomic operation, one lane after the other.
     pub(super) fn atomic(&mut self, w: &mut Warp, a: &Atomic, mask: u32) -> Result<(), String> {
         let at = a.at.addresses(&w.registers);
         let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
@@ -39,8 +39,8 @@ impl Memory<'_> {
             let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
             let new = apply(a.op, a.ty, old, b & cut, c & cut);
             let value = [new as u32, (new >> 32) as u32, 0, 0];
-            self.store(w, a.at.window, (lane, at[lane]), bytes, value)?;
-            let back = if a.told {
+            self.store(w, a.at.window, lane, at[lane], bytes, value)?;
+            let back = if a.returns_success {
                 u64::from(old == b & cut)
             } else {
                 old

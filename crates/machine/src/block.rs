@@ -1,4 +1,4 @@
-//! One block: its warps take turns until all have exited.
+//! Execution of one block: its warps take turns until all have exited.
 
 mod flow;
 
@@ -8,38 +8,38 @@ use flow::jump;
 
 use super::memory::Memory;
 use super::program::{Barrier, Control, Op, Program, Unavailable};
-use super::registers::{Banks, Place, Registers};
+use super::registers::{Banks, Registers, ThreadPosition};
 use super::warp::{State, Warp};
 use vgpu::exec::trace::{BlockTrace, Run};
 
-/// Instructions of a path's turn.
-const TURN: u64 = 2048;
+/// Instructions per turn of a path.
+const MAX_TURN_INSTRUCTIONS: u64 = 2048;
 
-/// Why a block was stopped.
+/// Reason why a block was stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// An access that a GPU would not have survived, or no instruction to go on with.
-    #[error("the machine code stopped at {address:#x}: {what}")]
+    /// Invalid access for a GPU, or no next instruction.
+    #[error("the SASS stopped at {address:#x}: {what}")]
     Stopped {
         /// Byte address of the instruction.
         address: u32,
-        /// What was wrong.
+        /// Description of the error.
         what: String,
     },
-    /// All warps wait.
-    #[error("the machine code stopped: all warps wait, the first at {0:#x}")]
+    /// Deadlock: all warps wait.
+    #[error("the SASS stopped: all warps wait, the first at {0:#x}")]
     Stuck(u32),
-    /// An instruction that cannot be executed.
+    /// An instruction that the machine does not implement.
     #[error(transparent)]
     Unavailable(Unavailable),
 }
 
-/// A block-wide barrier.
+/// State of a block-wide barrier.
 #[derive(Debug, Clone, Default)]
-struct Gate {
-    /// Lanes of each warp that have arrived.
+struct BlockBarrier {
+    /// Arrived lanes of each warp.
     arrived: Vec<u32>,
-    /// Threads that take part, where an instruction said it.
+    /// Number of participating threads, if an instruction states it.
     threads: Option<u32>,
     phases: u64,
     count: u32,
@@ -48,85 +48,85 @@ struct Gate {
     kind: u8,
 }
 
-/// What a block needs to run.
+/// Inputs of a block's execution.
 #[derive(Clone)]
-pub(super) struct Setting<'a> {
+pub(super) struct BlockInputs<'a> {
     pub(super) program: &'a Program,
     pub(super) banks: Arc<Banks>,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) local_bytes: usize,
     pub(super) traced: bool,
-    /// As in [`Memory`].
+    /// Barrier layout, as in [`Memory`].
     pub(super) barriers_count_bytes: bool,
     pub(super) meets_alone: Option<u64>,
 }
 
-/// How often each instruction was executed.
+/// Execution counts per instruction.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
-    /// By warps.
+    /// Counts by warp.
     pub(super) warps: Vec<u64>,
-    /// By threads, whatever their predicates.
+    /// Counts by thread, regardless of predicates.
     pub(super) threads: Vec<u64>,
 }
 
-/// How a block's turn ended.
+/// Result of a block's time slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slice {
-    /// All its warps have exited.
+    /// All warps of the block have exited.
     Ended,
-    /// It has more to do, or waits; with the instructions that it executed.
-    GoesOn(u64),
+    /// The block continues or waits; holds the number of executed instructions.
+    Unfinished(u64),
 }
 
-/// A block under way.
+/// A block in execution.
 pub(super) struct Block<'a> {
-    setting: Setting<'a>,
+    inputs: BlockInputs<'a>,
     index: u32,
     pub(super) memory: Memory<'a>,
     warps: Vec<Warp>,
-    gates: Vec<Gate>,
-    /// Whether some path did anything but ask once more whether it may go on, since this was reset.
+    barriers: Vec<BlockBarrier>,
+    /// True if some path did more than poll since the last reset.
     works: bool,
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn new(setting: Setting<'a>, index: u64, memory: Memory<'a>) -> Block<'a> {
-        let [x, y, _] = setting.grid.map(u64::from);
+    pub(super) fn new(inputs: BlockInputs<'a>, index: u64, memory: Memory<'a>) -> Block<'a> {
+        let [x, y, _] = inputs.grid.map(u64::from);
         let at = [index % x, index / x % y, index / x / y].map(|v| v as u32);
-        let threads: u32 = setting.block.iter().product();
+        let threads: u32 = inputs.block.iter().product();
         let count = threads.div_ceil(32);
         let warps = (0..count).map(|warp| {
-            let place = Place {
-                grid: setting.grid,
-                block: setting.block,
+            let place = ThreadPosition {
+                grid: inputs.grid,
+                block: inputs.block,
                 block_at: at,
                 warp,
             };
-            let registers = Registers::new(place, Arc::clone(&setting.banks));
+            let registers = Registers::new(place, Arc::clone(&inputs.banks));
             let lanes = (threads - warp * 32).min(32);
-            let traced = setting.traced.then_some(count as usize);
-            Warp::new(registers, lanes, setting.local_bytes, traced)
+            let traced = inputs.traced.then_some(count as usize);
+            Warp::new(registers, lanes, inputs.local_bytes, traced)
         });
         Block {
             warps: warps.collect(),
             index: index as u32,
-            gates: vec![
-                Gate {
+            barriers: vec![
+                BlockBarrier {
                     arrived: vec![0; count as usize],
                     all: true,
-                    ..Gate::default()
+                    ..BlockBarrier::default()
                 };
                 16
             ],
-            setting,
+            inputs,
             memory,
             works: false,
         }
     }
 
-    /// Runs until all warps have ended, none does anything but wait for other blocks, or `budget`
+    /// Runs until all warps have exited, all of them only wait for other blocks, or `budget`
     /// instructions were executed.
     pub(super) fn run(&mut self, budget: u64, counts: &mut Counts) -> Result<Slice, Fault> {
         let mut spent = 0;
@@ -134,7 +134,7 @@ impl<'a> Block<'a> {
             let mut moved = 0;
             self.works = false;
             for w in 0..self.warps.len() {
-                moved += self.turn(w, counts)?;
+                moved += self.run_turn(w, counts)?;
             }
             if self.warps.iter().all(|w| w.alive == 0) {
                 return Ok(Slice::Ended);
@@ -145,14 +145,14 @@ impl<'a> Block<'a> {
             }
             spent += moved;
             if !self.works || spent >= budget {
-                return Ok(Slice::GoesOn(spent));
+                return Ok(Slice::Unfinished(spent));
             }
         }
     }
 
-    /// What the warps did, less what they repeated while they waited for others.
+    /// Returns the trace of the warps without the repetitions of polling loops.
     pub(super) fn trace(&mut self) -> BlockTrace {
-        let waits = |run: &Run| self.setting.program.waits(run.start..run.end);
+        let waits = |run: &Run| self.inputs.program.waits(run.start..run.end);
         let traces = self.warps.iter_mut().map(|w| {
             let mut trace = w.trace.take().unwrap_or_default();
             trace.without_waits(waits);
@@ -164,11 +164,11 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Each path of a warp that can go on has a turn; gives the instructions executed.
-    fn turn(&mut self, w: usize, counts: &mut Counts) -> Result<u64, Fault> {
+    /// Runs a turn of each ready path of a warp and returns the number of executed instructions.
+    fn run_turn(&mut self, w: usize, counts: &mut Counts) -> Result<u64, Fault> {
         let mut moved = 0;
         for _ in 0..self.warps[w].paths.len().max(1) {
-            self.wake(w);
+            self.resume_paths(w);
             let warp = &mut self.warps[w];
             let ready = warp
                 .paths
@@ -178,8 +178,8 @@ impl<'a> Block<'a> {
                 break;
             };
             warp.current = ready;
-            moved += self.advance(w, counts)?;
-            // The others come first next time.
+            moved += self.run_path(w, counts)?;
+            // Rotate the paths, so that the others come first in the next turn.
             let warp = &mut self.warps[w];
             if warp.current + 1 < warp.paths.len() {
                 let path = warp.paths.remove(warp.current);
@@ -189,24 +189,24 @@ impl<'a> Block<'a> {
         Ok(moved)
     }
 
-    /// Paths whose block-wide barrier is complete go on.
-    fn wake(&mut self, w: usize) {
+    /// Resumes the paths whose block-wide barrier is complete.
+    fn resume_paths(&mut self, w: usize) {
         let warp = &mut self.warps[w];
         for path in &mut warp.paths {
-            if let State::Barrier(gate, phase) = path.state
-                && let Some(gate) = self.gates.get(usize::from(gate))
-                && gate.phases > phase
+            if let State::Barrier(index, phase) = path.state
+                && let Some(barrier) = self.barriers.get(usize::from(index))
+                && barrier.phases > phase
             {
                 path.state = State::Ready;
                 path.pc += 1;
-                warp.registers.reduced = gate.result;
+                warp.registers.reduced = barrier.result;
             }
         }
     }
 
-    /// Runs the current path of a warp until it waits, ends or its turn is over.
-    fn advance(&mut self, w: usize, counts: &mut Counts) -> Result<u64, Fault> {
-        let program = self.setting.program;
+    /// Runs the current path of a warp until it waits, exits or its turn ends.
+    fn run_path(&mut self, w: usize, counts: &mut Counts) -> Result<u64, Fault> {
+        let program = self.inputs.program;
         let warp = &mut self.warps[w];
         let mut done = 0;
         let mut pc = warp.paths[warp.current].pc;
@@ -217,7 +217,7 @@ impl<'a> Block<'a> {
         }
         loop {
             let Some(step) = program.steps.get(pc as usize) else {
-                return Err(stopped(pc, "there is no instruction".to_owned()));
+                return Err(fault_at(pc, "no instruction at this address".to_owned()));
             };
             counts.warps[pc as usize] += 1;
             counts.threads[pc as usize] += u64::from(mask.count_ones());
@@ -233,24 +233,25 @@ impl<'a> Block<'a> {
                     Ok(())
                 }
                 Op::Nothing => Ok(()),
-                Op::Control(control) => match follow(warp, program, control, (on, mask, pc), done)?
-                {
-                    Follow::On(to) => {
-                        pc = to;
-                        mask = warp.paths[warp.current].mask;
-                        warp.registers.active = mask;
-                        continue;
+                Op::Control(control) => {
+                    match execute_control(warp, program, control, on, mask, pc, done)? {
+                        Continuation::Next(to) => {
+                            pc = to;
+                            mask = warp.paths[warp.current].mask;
+                            warp.registers.active = mask;
+                            continue;
+                        }
+                        Continuation::Yield { works } => {
+                            self.works |= works;
+                            return Ok(done);
+                        }
+                        Continuation::Blocked => {
+                            self.works |= !matches!(control, Control::Yield) || !program.polls(pc);
+                            self.block_current(w, control, on);
+                            return Ok(done);
+                        }
                     }
-                    Follow::Later { works } => {
-                        self.works |= works;
-                        return Ok(done);
-                    }
-                    Follow::Waits => {
-                        self.works |= !matches!(control, Control::Yield) || !program.polls(pc);
-                        self.waits(w, control, on);
-                        return Ok(done);
-                    }
-                },
+                }
                 _ if on == 0 => Ok(()),
                 Op::Constants(run, from) => {
                     warp.note_constants(*from, on);
@@ -263,22 +264,22 @@ impl<'a> Block<'a> {
                 Op::Copy(copy) => self.memory.copy(warp, copy, on),
                 Op::Sync(sync) => self.memory.sync(warp, sync, on),
                 Op::Space(at, out, shared) => {
-                    self.memory.space(warp, at, (*out, *shared), on);
+                    self.memory.space(warp, at, *out, *shared, on);
                     Ok(())
                 }
             };
-            outcome.map_err(|what| stopped(pc, what))?;
+            outcome.map_err(|what| fault_at(pc, what))?;
             pc += 1;
         }
     }
 
-    /// The current path waits or has ended: what this means for the block.
-    fn waits(&mut self, w: usize, control: &Control, on: u32) {
+    /// Updates the block when the current path waits or has exited.
+    fn block_current(&mut self, w: usize, control: &Control, on: u32) {
         match control {
             Control::Exit => {
-                for gate in 0..self.gates.len() {
-                    if self.gates[gate].arrived.iter().any(|a| *a != 0) {
-                        self.complete(gate);
+                for index in 0..self.barriers.len() {
+                    if self.barriers[index].arrived.iter().any(|a| *a != 0) {
+                        self.complete(index);
                     }
                 }
             }
@@ -287,24 +288,24 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn arrive(&mut self, w: usize, barrier: &Barrier, on: u32) {
+    fn arrive(&mut self, w: usize, operands: &Barrier, on: u32) {
         let warp = &mut self.warps[w];
         let first = on.trailing_zeros() as usize & 31;
         let number = |s: &super::registers::Source| warp.registers.raw(s.from)[first];
-        let index = number(&barrier.index) & 15;
-        let threads = barrier.threads.as_ref().map(number);
-        let gate = &mut self.gates[index as usize];
-        gate.threads = threads.or(gate.threads);
-        gate.arrived[w] |= on;
-        if let Some((kind, asked)) = barrier.reduction {
+        let index = number(&operands.index) & 15;
+        let threads = operands.threads.as_ref().map(number);
+        let barrier = &mut self.barriers[index as usize];
+        barrier.threads = threads.or(barrier.threads);
+        barrier.arrived[w] |= on;
+        if let Some((kind, asked)) = operands.reduction {
             let truth = warp.registers.truth(asked) & on;
-            gate.kind = kind;
-            gate.count += truth.count_ones();
-            gate.all &= truth == on;
+            barrier.kind = kind;
+            barrier.count += truth.count_ones();
+            barrier.all &= truth == on;
         }
-        let phase = gate.phases;
+        let phase = barrier.phases;
         let current = warp.current;
-        if barrier.waits {
+        if operands.waits {
             warp.paths[current].state = State::Barrier(index as u8, phase);
         } else {
             warp.paths[current].pc += 1;
@@ -312,15 +313,15 @@ impl<'a> Block<'a> {
         self.complete(index as usize);
     }
 
-    /// Ends a barrier's phase if all that take part have arrived.
+    /// Ends a barrier's phase if all participants have arrived.
     fn complete(&mut self, index: usize) {
         let alive: Vec<u32> = self.warps.iter().map(|w| w.alive).collect();
-        let gate = &mut self.gates[index];
-        let warps = || gate.arrived.iter().zip(&alive);
-        let over = match gate.threads {
+        let barrier = &mut self.barriers[index];
+        let warps = || barrier.arrived.iter().zip(&alive);
+        let over = match barrier.threads {
             None => warps().all(|(arrived, alive)| alive & !arrived == 0),
             Some(threads) => {
-                // A warp that is there whole counts for 32 threads, however many it has.
+                // A fully arrived warp counts as 32 threads, even if it has fewer.
                 let count = warps().map(|(arrived, alive)| match alive & !arrived {
                     0 if *arrived != 0 => 32,
                     _ => arrived.count_ones(),
@@ -331,50 +332,52 @@ impl<'a> Block<'a> {
         if !over {
             return;
         }
-        gate.result = match gate.kind {
-            0 => gate.count,
-            1 => 0u32.wrapping_sub(u32::from(gate.all)),
-            _ => 0u32.wrapping_sub(u32::from(gate.count != 0)),
+        barrier.result = match barrier.kind {
+            0 => barrier.count,
+            1 => 0u32.wrapping_sub(u32::from(barrier.all)),
+            _ => 0u32.wrapping_sub(u32::from(barrier.count != 0)),
         };
-        gate.phases += 1;
-        gate.arrived.fill(0);
-        (gate.count, gate.all, gate.threads) = (0, true, None);
+        barrier.phases += 1;
+        barrier.arrived.fill(0);
+        (barrier.count, barrier.all, barrier.threads) = (0, true, None);
     }
 }
 
-fn stopped(pc: u32, what: String) -> Fault {
+fn fault_at(pc: u32, what: String) -> Fault {
     Fault::Stopped {
         address: pc * 16,
         what,
     }
 }
 
-/// What a path does after a control instruction.
-enum Follow {
-    /// Goes on at that instruction.
-    On(u32),
-    /// Goes on in its next turn; whether it does more than wait for others.
-    Later { works: bool },
-    /// Waits, or has ended.
-    Waits,
+/// Continuation of a path after a control instruction.
+enum Continuation {
+    /// Continues at that instruction.
+    Next(u32),
+    /// Continues in the next turn; `works` is false for a path that only polls.
+    Yield { works: bool },
+    /// The path waits or has exited.
+    Blocked,
 }
 
-/// Follows a control instruction of the current path at `pc`, executed by the lanes `on` of `mask`, the
-/// last of `done` in this turn.
+/// Executes a control instruction of the current path at `pc` for the lanes `on` of `mask`, as the
+/// last of `done` instructions in this turn.
 #[inline]
-fn follow(
+fn execute_control(
     warp: &mut Warp,
     program: &Program,
     control: &Control,
-    (on, mask, pc): (u32, u32, u32),
+    on: u32,
+    mask: u32,
+    pc: u32,
     done: u64,
-) -> Result<Follow, Fault> {
+) -> Result<Continuation, Fault> {
     warp.paths[warp.current].pc = pc;
     let Some(to) = jump(warp, control, on, mask, pc)? else {
         if let Some(trace) = &mut warp.trace {
             trace.close(pc + 1);
         }
-        return Ok(Follow::Waits);
+        return Ok(Continuation::Blocked);
     };
     let polls = to <= pc && program.polls(pc);
     let length = u64::from(pc + 1 - to.min(pc));
@@ -384,16 +387,17 @@ fn follow(
         trace.close(pc + 1);
         trace.open(to);
     }
-    // Who waits for others lets them go on, after each question.
-    let more = done < TURN || warp.paths.len() == 1 && done < 16 * TURN;
+    // A polling path yields after each poll, so that the awaited warps can run.
+    let more =
+        done < MAX_TURN_INSTRUCTIONS || warp.paths.len() == 1 && done < 16 * MAX_TURN_INSTRUCTIONS;
     if more && !polls {
-        return Ok(Follow::On(to));
+        return Ok(Continuation::Next(to));
     }
     warp.paths[warp.current].pc = to;
     if let Some(trace) = &mut warp.trace {
         trace.close(to);
     }
-    Ok(Follow::Later {
+    Ok(Continuation::Yield {
         works: !polls || done > length,
     })
 }

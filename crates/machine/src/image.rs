@@ -1,38 +1,38 @@
-//! What a cubin says of a kernel beside its code: constants, and what a block takes.
+//! Kernel data in a cubin apart from the code: constants and resource usage.
 
 use sass::{Cubin, Instruction, Unknown};
 
 use super::SassError;
 
-/// A kernel as it is in a cubin.
+/// A kernel with its data from a cubin.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Image {
     /// Compute capability times ten.
     pub(super) sm: u32,
     pub(super) code: Vec<Result<Instruction, Unknown>>,
-    /// Constant bank 0 without what a launch writes there.
+    /// Constant bank 0 without the values that a launch writes there.
     pub(super) bank0: Vec<u8>,
-    /// Where the parameters are in it.
+    /// Offset of the parameters in bank 0.
     pub(super) parameters: usize,
-    /// Literals of the kernel.
+    /// Bank 2: literals of the kernel.
     pub(super) bank2: Vec<u8>,
-    /// Variables in constant memory.
+    /// Bank 3: variables in constant memory.
     pub(super) bank3: Vec<u8>,
-    /// Addresses of variables.
+    /// Bank 4: addresses of variables.
     pub(super) bank4: Vec<u8>,
     pub(super) shared_bytes: u64,
     pub(super) local_bytes: u32,
     /// Variables in bank 3: name, offset, bytes.
     pub(super) constants: Vec<(String, u64, u64)>,
-    /// Addresses to write: offset in bank 4, variable, what is added.
+    /// Relocations: offset in bank 4, variable, addend.
     pub(super) pointers: Vec<(u64, String, i64)>,
 }
 
 impl Image {
-    /// The kernel `name`.
+    /// Reads the kernel `name`.
     ///
     /// # Errors
-    /// Bytes that are no cubin, or one without that kernel.
+    /// Bytes that are not a valid cubin, or a cubin without that kernel.
     pub(super) fn read(cubin: &[u8], name: &str) -> Result<Image, SassError> {
         let mut cubin = Cubin::read(cubin).map_err(|error| SassError(error.to_string()))?;
         let Some(mut kernel) = cubin.kernels.remove(name) else {
@@ -43,7 +43,7 @@ impl Image {
         let user = cubin.globals.into_iter();
         let user = user.filter(|global| global.section == ".nv.constant3");
         let addresses = kernel.relocations.into_iter();
-        let addresses = addresses.filter(|r| r.place == sass::Place::Constant(4));
+        let addresses = addresses.filter(|r| r.target == sass::RelocationTarget::Constant(4));
         Ok(Image {
             sm: cubin.sm,
             code: kernel.code,

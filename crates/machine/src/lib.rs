@@ -1,13 +1,13 @@
-//! The machine code itself, executed: what it leaves in memory, instruction by instruction.
+//! SASS interpreter: executes the instructions of a cubin and leaves their results in memory.
 //!
 //! ```text
 //! cubin ─image─► code, constants ─sass─► instructions ─lower─► program ─block, warp─► memory,
 //!                                                                                trace, counts
 //! ```
-//! Execution is functional and in order: no hazards, no time. Lanes part at branches and meet at
-//! convergence barriers (`BSSY`, `BSYNC`), as the assembler wrote it. An instruction that is not
-//! known is an error that names it. [`prove`] executes a launch on both levels, as PTX and as
-//! machine code, and compares what they leave in global memory.
+//! Execution is functional and in order, without hazards or time. Lanes diverge at branches and
+//! reconverge at convergence barriers (`BSSY`, `BSYNC`), as placed by the assembler. An unknown
+//! instruction is an error with its name. [`prove`] executes a launch as PTX and as SASS, and
+//! compares their results in global memory.
 #![expect(
     clippy::indexing_slicing,
     reason = "the executor: registers, lanes and instructions are numbered by the decoder, which checks them once; addresses of the kernel are checked before they become places"
@@ -31,11 +31,11 @@ use std::sync::Arc;
 
 pub use block::Fault;
 pub use program::Unavailable;
-pub use proof::{Begun, Difference, Proof, prove, prove_begun};
+pub use proof::{Difference, Proof, SassRun, prove, prove_run};
 
 use sass::{Instruction, Unknown};
 
-use block::{Block, Counts, Setting, Slice};
+use block::{Block, BlockInputs, Counts, Slice};
 use image::Image;
 use memory::{Memory, Written};
 use program::{LOCAL_WINDOW, Program, SHARED_WINDOW, SYSTEM_NOTHING, SYSTEM_STOPS};
@@ -45,61 +45,61 @@ use vgpu::exec::launch::{BlockSet, Launch, LaunchError, workspace};
 use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::{GlobalMemory, MemoryError};
 
-/// Shared memory that the system takes, from compute capability 9.0 on at the beginning, bytes.
-const SYSTEM_SHARED: u64 = 1024;
-/// Local memory beside a kernel's frame, for the functions that it calls, bytes.
-const STACK_SLACK: u32 = 512;
-/// Most local memory of a thread, bytes.
-const MAX_LOCAL: u32 = 512 << 10;
-/// Most shared memory of a block, bytes: more than any GPU has.
-const MAX_SHARED: u64 = 1 << 20;
+/// Shared memory reserved by the system at the beginning, from compute capability 9.0 on, bytes.
+const SYSTEM_SHARED_BYTES: u64 = 1024;
+/// Local memory for called functions, in addition to the kernel's frame, bytes.
+const CALL_STACK_BYTES: u32 = 512;
+/// Largest local memory of a thread, bytes.
+const MAX_LOCAL_BYTES: u32 = 512 << 10;
+/// Largest shared memory of a block, bytes: beyond that of any GPU.
+const MAX_SHARED_BYTES: u64 = 1 << 20;
 
-/// Bit of the number of a sector that holds constants, in traces: of their banks, 64 KiB apart, as if they
-/// were memory.
+/// Flag in the sector numbers of traces for sectors of constants, as if the constant banks, 64 KiB
+/// apart, were memory.
 pub const CONSTANT: u64 = 1 << 51;
 
-/// Why machine code was not read.
+/// Error in reading SASS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the machine code cannot be read: {0}")]
+#[error("the SASS cannot be read: {0}")]
 pub struct SassError(String);
 
-/// Why machine code was not executed to its end.
+/// Error in executing SASS.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MachineError {
-    /// The cubin cannot be read.
+    /// Unreadable cubin.
     #[error(transparent)]
     Cubin(#[from] SassError),
-    /// It was stopped.
+    /// Execution stopped by a fault.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// The launch was refused.
+    /// Refused launch.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// The module's variables do not fit.
+    /// Variables of the module that do not fit.
     #[error(transparent)]
     Memory(#[from] MemoryError),
 }
 
-/// A kernel's machine code, ready to run.
+/// A kernel's SASS, ready to run.
 pub struct Machine {
     image: Image,
     program: Program,
 }
 
-/// What an execution left beside memory.
+/// Results of an execution apart from memory.
 #[derive(Debug, Clone, Default)]
 pub struct Execution {
-    /// Instructions that warps executed, by opcode: `smsp__inst_executed`.
+    /// Instructions executed by warps, by opcode: `smsp__inst_executed`.
     pub by_opcode: BTreeMap<&'static str, u64>,
-    /// Instructions that warps executed.
+    /// Instructions executed by warps.
     pub warp_instructions: u64,
-    /// Instructions that threads executed, those with a false predicate as well.
+    /// Instructions executed by threads, including those with a false predicate.
     pub thread_instructions: u64,
-    /// Whether all blocks ran to their ends; else they were stopped by the launch's limits.
+    /// True if all blocks ran to their ends; false if the launch's limits stopped them.
     pub complete: bool,
-    /// What the warps did, where the launch asked for it.
+    /// Traces of the blocks, if the launch requested them.
     pub traces: Vec<BlockTrace>,
-    /// Words stored, with what was there before, in the order of the stores.
+    /// Stored words with their previous values, in the order of the stores.
     written: Vec<Written>,
 }
 
@@ -107,24 +107,24 @@ impl Machine {
     /// Reads the kernel `entry` of a cubin.
     ///
     /// # Errors
-    /// Bytes that are no cubin, or one without that kernel.
+    /// Bytes that are not a valid cubin, or a cubin without that kernel.
     pub fn load(cubin: &[u8], entry: &str) -> Result<Machine, MachineError> {
         let image = Image::read(cubin, entry)?;
         let program = Program::new(&image.code);
         Ok(Machine { image, program })
     }
 
-    /// Its instructions, in order of address.
+    /// Returns the kernel's instructions in order of address.
     pub fn code(&self) -> &[Result<Instruction, Unknown>] {
         &self.image.code
     }
 
-    /// Executes the blocks of a launch one after the other, those that wait for others in turns.
-    /// Checks are those of a GPU alone: an access outside all buffers ends it. Code that does not end
-    /// within the launch's limits is left where it is.
+    /// Executes the blocks of a launch one after the other; blocks that wait for others take turns.
+    /// As on a GPU, only accesses outside all buffers are errors. The launch's limits stop code
+    /// that does not end.
     ///
     /// # Errors
-    /// A launch that is refused, an access or an instruction that a GPU or this one has not.
+    /// A refused launch, an invalid access, or an instruction that the machine does not implement.
     pub fn run(
         &self,
         module: &Module,
@@ -132,16 +132,16 @@ impl Machine {
         launch: &Launch,
     ) -> Result<Execution, MachineError> {
         let parameters = module.parameters(launch, memory)?;
-        let mut banks = self.banks(module, memory, launch, &parameters)?;
+        let mut banks = self.create_banks(module, memory, launch, &parameters)?;
         let meeting = match launch.cooperative {
             true => Some(workspace(memory)?),
             false => None,
         };
         if let Some(buffer) = meeting {
-            self.meet(&mut banks, memory.address(buffer));
+            self.write_grid_barrier(&mut banks, memory.address(buffer));
         }
         let banks = Arc::new(banks);
-        let setting = Setting {
+        let inputs = BlockInputs {
             program: &self.program,
             banks,
             grid: launch.grid,
@@ -151,11 +151,11 @@ impl Machine {
             barriers_count_bytes: self.image.sm >= 90,
             meets_alone: meeting.and_then(|buffer| launch.meets_alone(memory.address(buffer))),
         };
-        let blocks = numbers(launch);
+        let blocks = block_numbers(launch);
         let shared =
-            self.image.shared_bytes + u64::from(launch.dynamic_shared_bytes) + SYSTEM_SHARED;
-        if shared > MAX_SHARED {
-            let what = format!("a block wants {shared} bytes of shared memory");
+            self.image.shared_bytes + u64::from(launch.dynamic_shared_bytes) + SYSTEM_SHARED_BYTES;
+        if shared > MAX_SHARED_BYTES {
+            let what = format!("a block requests {shared} bytes of shared memory");
             return Err(SassError(what).into());
         }
         let mut counts = Counts {
@@ -164,9 +164,10 @@ impl Machine {
         };
         let mut done = Execution::default();
         let result = run_blocks(
-            &setting,
+            &inputs,
             memory,
-            (&blocks, shared as usize),
+            &blocks,
+            shared as usize,
             launch,
             &mut counts,
             &mut done,
@@ -193,14 +194,14 @@ impl Machine {
     fn local_bytes(&self) -> u32 {
         self.image
             .local_bytes
-            .min(MAX_LOCAL)
-            .saturating_add(STACK_SLACK)
+            .min(MAX_LOCAL_BYTES)
+            .saturating_add(CALL_STACK_BYTES)
             .next_multiple_of(16)
-            .min(MAX_LOCAL)
+            .min(MAX_LOCAL_BYTES)
     }
 
-    /// Tells a cooperative launch where its blocks meet: in the places of `%envreg1` and `%envreg2`.
-    fn meet(&self, banks: &mut Banks, address: u64) {
+    /// Writes the grid barrier of a cooperative launch to the banks, as `%envreg1` and `%envreg2`.
+    fn write_grid_barrier(&self, banks: &mut Banks, address: u64) {
         let (high, low) = match self.image.sm {
             0..=89 => (0x8c, 0x90),
             90..=99 => (0x44, 0x48),
@@ -214,8 +215,8 @@ impl Machine {
         }
     }
 
-    /// The constant banks of a launch.
-    fn banks(
+    /// Creates the constant banks of a launch.
+    fn create_banks(
         &self,
         module: &Module,
         memory: &mut GlobalMemory,
@@ -231,7 +232,7 @@ impl Machine {
             }
             bank0[offset..offset + bytes.len()].copy_from_slice(bytes);
         };
-        // Where a launch writes the shape of the grid and the rest, by generation.
+        // Offsets of the grid shape and other launch data depend on the GPU generation.
         let (block, grid, stack) = match image.sm {
             0..=99 => (0x0, 0xc, 0x28),
             _ => (0x360, 0x370, 0x37c),
@@ -281,11 +282,11 @@ impl Machine {
     }
 }
 
-/// Instructions of a block before the others have a turn.
-const SLICE: u64 = 1 << 22;
+/// Instructions of a block before other blocks have a turn.
+const SLICE_INSTRUCTIONS: u64 = 1 << 22;
 
-/// The numbers of the blocks that a launch asks for.
-fn numbers(launch: &Launch) -> Vec<u64> {
+/// Returns the block numbers that a launch requests.
+fn block_numbers(launch: &Launch) -> Vec<u64> {
     let extents = launch.grid.iter().map(|extent| u64::from(*extent));
     match &launch.blocks {
         BlockSet::All => (0..extents.product()).collect(),
@@ -293,22 +294,23 @@ fn numbers(launch: &Launch) -> Vec<u64> {
     }
 }
 
-/// Runs the blocks; the words that they stored are noted also where one is stopped.
+/// Runs the blocks; keeps the stored words even if a block is stopped.
 fn run_blocks(
-    setting: &Setting<'_>,
+    inputs: &BlockInputs<'_>,
     memory: &GlobalMemory,
-    (blocks, shared): (&[u64], usize),
+    blocks: &[u64],
+    shared: usize,
     launch: &Launch,
     counts: &mut Counts,
     done: &mut Execution,
 ) -> Result<(), Fault> {
-    let slice = SLICE.min(launch.instruction_budget.max(1));
+    let slice = SLICE_INSTRUCTIONS.min(launch.instruction_budget.max(1));
     let turn = |block: &mut Block<'_>, counts: &mut Counts, done: &mut Execution| {
         block.memory.journal = std::mem::take(&mut done.written);
         let ended = block.run(slice, counts);
         done.written = std::mem::take(&mut block.memory.journal);
         let ended = ended?;
-        if ended == Slice::Ended && setting.traced {
+        if ended == Slice::Ended && inputs.traced {
             done.traces.push(block.trace());
         }
         Ok(ended)
@@ -319,31 +321,31 @@ fn run_blocks(
         let own = Memory {
             global: memory,
             shared: vec![0; shared],
-            barriers_count_bytes: setting.barriers_count_bytes,
-            meets_alone: setting.meets_alone,
+            barriers_count_bytes: inputs.barriers_count_bytes,
+            meets_alone: inputs.meets_alone,
             journal: Vec::new(),
             last: 0,
         };
-        let mut block = Block::new(setting.clone(), *index, own);
-        if let Slice::GoesOn(spent) = turn(&mut block, counts, done)? {
+        let mut block = Block::new(inputs.clone(), *index, own);
+        if let Slice::Unfinished(spent) = turn(&mut block, counts, done)? {
             all_spent = spent.max(all_spent);
             waiting.push(block);
         }
     }
-    // A block that was not done in its slice is long, or waits for another one.
+    // A block that outlasts its slice is long or waits for another block, so the others run first.
     while !waiting.is_empty() {
         let late = launch
             .wall_deadline
             .is_some_and(|at| std::time::Instant::now() > at);
         if all_spent >= launch.instruction_budget || late {
-            if setting.traced {
+            if inputs.traced {
                 done.traces.extend(waiting.iter_mut().map(Block::trace));
             }
             return Ok(());
         }
         let (mut rest, mut longest) = (Vec::new(), 0);
         for mut block in waiting {
-            if let Slice::GoesOn(spent) = turn(&mut block, counts, done)? {
+            if let Slice::Unfinished(spent) = turn(&mut block, counts, done)? {
                 longest = longest.max(spent);
                 rest.push(block);
             }

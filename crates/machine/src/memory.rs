@@ -1,9 +1,9 @@
-//! Accesses to memory, in the widths and at the addresses of the machine instructions.
+//! Memory accesses, in the widths and at the addresses of SASS instructions.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::program::{LOCAL_WINDOW, SHARED_WINDOW};
-use super::registers::{Dest, Registers, Source, Truth};
+use super::registers::{Dest, Pred, Registers, Source};
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::layout;
@@ -11,7 +11,7 @@ use vgpu::exec::trace::WarpTrace;
 use vgpu::exec::traffic::shared_wavefronts;
 use vgpu::memory::GlobalMemory;
 
-/// Part of the address space.
+/// Memory window of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Window {
     Global,
@@ -20,12 +20,12 @@ pub(super) enum Window {
     Generic,
 }
 
-/// How an address is made.
+/// Address operand.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Where {
+pub(super) struct AddressOp {
     pub(super) window: Window,
     pub(super) base: Option<u8>,
-    /// The base is 64 bits, in two registers.
+    /// True for a 64-bit base in two registers.
     pub(super) wide: bool,
     pub(super) shift: u8,
     pub(super) uniform: Option<u8>,
@@ -33,7 +33,7 @@ pub(super) struct Where {
     pub(super) offset: i64,
 }
 
-/// What a load or a store moves.
+/// Operation of a load or a store.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Load {
@@ -58,8 +58,8 @@ pub(super) enum Kind {
 /// A load or a store.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
-    pub at: Where,
-    /// Bytes a lane.
+    pub at: AddressOp,
+    /// Bytes per lane.
     pub(super) bytes: u8,
     pub(super) kind: Kind,
 }
@@ -67,17 +67,17 @@ pub(super) struct Access {
 /// A copy from global to shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copy {
-    pub(super) to: Where,
-    pub(super) from: Where,
+    pub(super) to: AddressOp,
+    pub(super) from: AddressOp,
     pub(super) bytes: u8,
-    /// The lowest bits of the source's address say how many bytes there are, if not all; the rest
-    /// become zeros.
+    /// True if the lowest bits of the source address hold the number of valid bytes; the rest is
+    /// zero-filled.
     pub(super) partial: bool,
-    /// Where it does not hold, zeros are stored.
-    pub(super) present: Truth,
+    /// Predicate; where it is false, zeros are stored.
+    pub(super) present: Pred,
 }
 
-/// A store's word and what was there before.
+/// A stored word with its previous value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     pub(super) allocation: u32,
@@ -85,20 +85,21 @@ pub(super) struct Written {
     pub(super) old: u32,
 }
 
-/// The memory that a block sees.
+/// Memory visible to a block.
 pub(super) struct Memory<'a> {
     pub(super) global: &'a GlobalMemory,
     pub(super) shared: Vec<u8>,
-    /// Barriers in shared memory count bytes too: from compute capability 9.0 on.
+    /// True if barriers in shared memory also count bytes: from compute capability 9.0 on.
     pub(super) barriers_count_bytes: bool,
-    /// The word at which a block that runs alone meets its grid ([`vgpu::exec::launch::Launch::meets_alone`]).
+    /// Address of the grid barrier word for a block that runs alone
+    /// ([`vgpu::exec::launch::Launch::meets_alone`]).
     pub(super) meets_alone: Option<u64>,
     pub(super) journal: Vec<Written>,
-    /// The allocation of the last access: the next one is most often there.
+    /// Allocation of the last access, which is the likeliest for the next one.
     pub(super) last: usize,
 }
 
-/// Lanes of a mask, ascending.
+/// Returns the lanes of a mask, ascending.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;
     std::iter::from_fn(move || {
@@ -110,8 +111,8 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-impl Where {
-    /// The address in each lane.
+impl AddressOp {
+    /// Computes the address of each lane.
     pub(super) fn addresses(&self, r: &Registers) -> [u64; 32] {
         let uniform = self.uniform.map_or(0, |u| {
             let low = u64::from(r.uniform[usize::from(u)]);
@@ -140,7 +141,7 @@ impl Where {
     }
 }
 
-/// A part of the address space and the place in it.
+/// Splits a generic address into a window and an offset.
 fn split(window: Window, at: u64) -> (Window, u64) {
     if window != Window::Generic {
         return (window, at);
@@ -153,7 +154,7 @@ fn split(window: Window, at: u64) -> (Window, u64) {
 }
 
 impl Memory<'_> {
-    /// Index of the allocation that holds `bytes` bytes from there, and the offset.
+    /// Finds the allocation of `bytes` bytes from `at`; returns its index and the offset.
     #[inline]
     fn find(&mut self, at: u64, bytes: u64) -> Result<(usize, u64), String> {
         if let Some((base, size)) = self.global.extent(self.last) {
@@ -171,13 +172,13 @@ impl Memory<'_> {
         Ok((found.index, found.offset))
     }
 
-    /// Words of global memory, little endian; 1 and 2 bytes come in the first.
+    /// Loads words of global memory, little endian; 1 and 2 bytes are in the first word.
     #[inline]
     pub(super) fn load_global(&mut self, at: u64, bytes: u8) -> Result<[u32; 4], String> {
         if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
         }
-        // Of a vector, what lies behind the end of a buffer may be loaded where nobody uses it.
+        // A vector load may extend past the end of a buffer if the extra elements are unused.
         let needed = u64::from(bytes.min(4));
         let (index, offset) = self.find(at, needed)?;
         let words = self.global.words(index);
@@ -202,7 +203,7 @@ impl Memory<'_> {
         value: [u32; 4],
     ) -> Result<(), String> {
         if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
         }
         let (index, offset) = self.find(at, bytes.into())?;
         let words = self.global.words(index);
@@ -228,14 +229,14 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// Bytes of shared or local memory.
+    /// Loads bytes of shared or local memory.
     fn load_bytes(memory: &[u8], at: u64, bytes: u8) -> Result<[u32; 4], String> {
         let (first, count) = (at as usize, usize::from(bytes));
         if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
         }
         let part = memory.get(first..first + count);
-        let part = part.ok_or_else(|| format!("address {at:#x} is behind the end"))?;
+        let part = part.ok_or_else(|| format!("address {at:#x} is past the end"))?;
         let mut out = [0; 4];
         for (slot, chunk) in out.iter_mut().zip(part.chunks(4)) {
             *slot = chunk
@@ -249,10 +250,10 @@ impl Memory<'_> {
     fn store_bytes(memory: &mut [u8], at: u64, bytes: u8, value: [u32; 4]) -> Result<(), String> {
         let (first, count) = (at as usize, usize::from(bytes));
         if !at.is_multiple_of(u64::from(bytes)) {
-            return Err(format!("address {at:#x} is no multiple of {bytes}"));
+            return Err(format!("address {at:#x} is not a multiple of {bytes}"));
         }
         let part = memory.get_mut(first..first + count);
-        let part = part.ok_or_else(|| format!("address {at:#x} is behind the end"))?;
+        let part = part.ok_or_else(|| format!("address {at:#x} is past the end"))?;
         for (chunk, value) in part.chunks_mut(4).zip(value) {
             let length = chunk.len();
             chunk.copy_from_slice(&value.to_le_bytes()[..length]);
@@ -292,7 +293,8 @@ impl Memory<'_> {
         &mut self,
         w: &mut Warp,
         window: Window,
-        (lane, at): (usize, u64),
+        lane: usize,
+        at: u64,
         bytes: u8,
         value: [u32; 4],
     ) -> Result<(), String> {
@@ -328,23 +330,23 @@ impl Memory<'_> {
                 let mut rows: [Row; 4] = [[0; 32]; 4];
                 for (n, row) in (0u8..).zip(rows.iter_mut().take(usize::from(a.bytes.div_ceil(4))))
                 {
-                    *row = w.registers.raw(source.from.ahead(n));
+                    *row = w.registers.raw(source.from.nth(n));
                 }
                 for lane in lanes(mask) {
                     let value = rows.map(|row| row[lane]);
-                    self.store(w, a.at.window, (lane, at[lane]), a.bytes, value)?;
+                    self.store(w, a.at.window, lane, at[lane], a.bytes, value)?;
                 }
                 w.note(&at, a.at.window, mask, a.bytes, true);
             }
             Kind::LoadMatrices { dest, count, trans } => {
-                self.load_matrices(w, &at, (dest, count, trans), mask)?
+                self.load_matrices(w, &at, dest, count, trans, mask)?
             }
             Kind::StoreMatrices {
                 source,
                 count,
                 trans,
             } => {
-                self.store_matrices(w, &at, (source, count, trans))?;
+                self.store_matrices(w, &at, source, count, trans)?;
             }
         }
         Ok(())
@@ -354,7 +356,9 @@ impl Memory<'_> {
         &mut self,
         w: &mut Warp,
         at: &[u64; 32],
-        (dest, count, trans): (Dest, u8, bool),
+        dest: Dest,
+        count: u8,
+        trans: bool,
         mask: u32,
     ) -> Result<(), String> {
         let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
@@ -377,12 +381,14 @@ impl Memory<'_> {
         &mut self,
         w: &mut Warp,
         at: &[u64; 32],
-        (source, count, trans): (Source, u8, bool),
+        source: Source,
+        count: u8,
+        trans: bool,
     ) -> Result<(), String> {
         let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
         w.note(at, Window::Shared, named, 16, true);
         for matrix in 0..count {
-            let register = w.registers.raw(source.from.ahead(matrix));
+            let register = w.registers.raw(source.from.nth(matrix));
             for (n, row) in layout::stmatrix(&register, trans).into_iter().enumerate() {
                 let lane = usize::from(matrix) * 8 + n;
                 if named >> lane & 1 == 1 {
@@ -393,8 +399,8 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// Whether generic addresses are in shared memory.
-    pub(super) fn space(&self, w: &mut Warp, at: &Where, (out, shared): (Truth, bool), mask: u32) {
+    /// Tests generic addresses for shared memory.
+    pub(super) fn space(&self, w: &mut Warp, at: &AddressOp, out: Pred, shared: bool, mask: u32) {
         let at = at.addresses(&w.registers);
         let inside = lanes(mask)
             .filter(|l| (split(Window::Generic, at[*l]).0 == Window::Shared) == shared)
@@ -402,7 +408,7 @@ impl Memory<'_> {
         w.registers.set_truth(out, mask, inside);
     }
 
-    /// Copies what each lane names.
+    /// Executes the copy of each lane.
     pub(super) fn copy(&mut self, w: &mut Warp, c: &Copy, mask: u32) -> Result<(), String> {
         let (to, from) = (c.to.addresses(&w.registers), c.from.addresses(&w.registers));
         let present = w.registers.truth(c.present);
@@ -435,8 +441,8 @@ impl Memory<'_> {
 }
 
 impl Warp {
-    /// Notes where an atomic operation went. Lanes of one bank of shared memory go one after the other,
-    /// also those of one word.
+    /// Records an atomic operation. Lanes with the same bank of shared memory are serialized, even
+    /// with the same word.
     pub(super) fn note_atomic(&mut self, at: &[u64; 32], window: Window, mask: u32, bytes: u8) {
         let pc = self.pc;
         let Some(trace) = self.trace.as_mut().filter(|_| mask != 0) else {
@@ -454,7 +460,7 @@ impl Warp {
         }
     }
 
-    /// Notes where an access went, for the timing model.
+    /// Records an access for the timing model.
     pub(super) fn note(
         &mut self,
         at: &[u64; 32],

@@ -1,11 +1,11 @@
-//! Operands: where they are read and written.
+//! Source and destination operands.
 
 use sass::{Bank, Constant, Float, FloatFormat, Operand, Predicate, Register, ZERO};
 
-/// The predicate that is always true.
+/// Number of the predicate that is always true.
 pub(super) const TRUE: u8 = 7;
 
-/// Where an operand is read.
+/// Origin of a source operand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Origin {
     Row(u8),
@@ -14,7 +14,7 @@ pub(super) enum Origin {
         bank: u8,
         offset: u32,
     },
-    /// Of a constant bank, at a register's value and an offset.
+    /// Constant bank at a register's value plus an offset.
     Indexed {
         bank: u8,
         base: u8,
@@ -24,16 +24,16 @@ pub(super) enum Origin {
     Value(u64),
 }
 
-/// Part of a register that is read.
+/// Part of a register in packed half arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Part {
     #[default]
     Whole,
-    /// The lower half, twice.
+    /// Lower half, for both lanes of the pair.
     Low,
-    /// The upper half, twice.
+    /// Upper half, for both lanes of the pair.
     High,
-    /// A single-precision number where halves are expected.
+    /// Single-precision number in place of two halves.
     Single,
     Byte(u8),
 }
@@ -48,22 +48,22 @@ pub(super) struct Source {
     pub(super) part: Part,
 }
 
-/// Where a result goes.
+/// Destination of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dest {
     Row(u8),
     Uniform(u8),
 }
 
-/// A predicate as an operand.
+/// A predicate operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Truth {
+pub(super) struct Pred {
     pub(super) index: u8,
     pub(super) uniform: bool,
     pub(super) invert: bool,
 }
 
-fn part(selector: &str) -> Option<Part> {
+fn parse_part(selector: &str) -> Option<Part> {
     Some(match selector {
         "" | "H1_H0" | "U32" | "X4" | "X8" | "X16" | "ROW" | "COL" | "SIGN" => Part::Whole,
         "H0_H0" | "H0" => Part::Low,
@@ -78,8 +78,9 @@ fn part(selector: &str) -> Option<Part> {
 }
 
 impl Origin {
-    /// The register `n` places on; zero and values stay what they are in the first place only.
-    pub(super) fn ahead(self, n: u8) -> Origin {
+    /// Returns the `n`-th register after this one; only `n` = 0 is valid for zero and immediate
+    /// values.
+    pub(super) fn nth(self, n: u8) -> Origin {
         match self {
             _ if n == 0 => self,
             Origin::Row(r) => Origin::Row(r.saturating_add(n)),
@@ -103,8 +104,8 @@ impl Source {
         }
     }
 
-    /// `None` for what is no operand that can be read.
-    pub(super) fn of(operand: &Operand) -> Option<Source> {
+    /// Converts an operand; `None` if it is not a readable value.
+    pub(super) fn from_operand(operand: &Operand) -> Option<Source> {
         match operand {
             Operand::Register(r) => Source::register(r),
             Operand::Constant(c) => Source::constant(c),
@@ -128,7 +129,7 @@ impl Source {
             negate: r.negate,
             absolute: r.absolute,
             invert: r.invert,
-            part: part(r.selector)?,
+            part: parse_part(r.selector)?,
         })
     }
 
@@ -152,13 +153,13 @@ impl Source {
             negate: c.negate,
             absolute: c.absolute,
             invert: c.invert,
-            part: part(c.selector)?,
+            part: parse_part(c.selector)?,
         })
     }
 }
 
 impl Dest {
-    pub(super) fn of(operand: &Operand) -> Option<Dest> {
+    pub(super) fn from_operand(operand: &Operand) -> Option<Dest> {
         let Operand::Register(r) = operand else {
             return None;
         };
@@ -169,7 +170,7 @@ impl Dest {
         })
     }
 
-    /// The register `n` places on.
+    /// Returns the `n`-th register after this one.
     pub(super) fn next(self, n: u8) -> Dest {
         match self {
             Dest::Row(ZERO) | Dest::Uniform(ZERO) => self,
@@ -179,22 +180,22 @@ impl Dest {
     }
 }
 
-impl Truth {
-    pub(super) const ALWAYS: Truth = Truth {
+impl Pred {
+    pub(super) const ALWAYS: Pred = Pred {
         index: TRUE,
         uniform: false,
         invert: false,
     };
 
-    pub(super) fn of(operand: &Operand) -> Option<Truth> {
+    pub(super) fn from_operand(operand: &Operand) -> Option<Pred> {
         let Operand::Predicate(p) = operand else {
             return None;
         };
-        Some(Truth::predicate(p))
+        Some(Pred::predicate(p))
     }
 
-    pub(super) fn predicate(p: &Predicate) -> Truth {
-        Truth {
+    pub(super) fn predicate(p: &Predicate) -> Pred {
+        Pred {
             index: p.index & 7,
             uniform: p.uniform,
             invert: p.invert,

@@ -1,4 +1,4 @@
-//! A kernel's machine code, ready to run.
+//! A kernel's SASS, lowered to executable operations.
 
 use std::ops::Range;
 
@@ -6,70 +6,70 @@ use sass::{Instruction, Operand, Unit, Unknown};
 
 use super::atomics::Atomic;
 use super::lower::{self, Run};
-use super::memory::{Access, Copy, Where};
-use super::registers::{Origin, Source, Truth};
+use super::memory::{Access, AddressOp, Copy};
+use super::registers::{Origin, Pred, Source};
 use super::sync::Sync;
 
-/// Where generic addresses of shared memory begin.
+/// Start of the shared window of generic addresses.
 pub(super) const SHARED_WINDOW: u64 = 0x7f00 << 32;
-/// Addresses of functions of the system: of those that do nothing here, and of those that stop the
-/// launch.
+/// Address of system functions without effect here.
 pub(super) const SYSTEM_NOTHING: u64 = 0x7f02 << 32;
+/// Address of system functions that stop the launch.
 pub(super) const SYSTEM_STOPS: u64 = 0x7f03 << 32;
-/// Where those of local memory begin.
+/// Start of the local window of generic addresses.
 pub(super) const LOCAL_WINDOW: u64 = 0x7f01 << 32;
 
-/// An instruction that cannot be executed.
+/// An instruction that the machine does not implement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("instruction {name} at {address:#x}")]
 pub struct Unavailable {
-    /// Its name with all endings.
+    /// Name with all modifiers.
     pub name: String,
     /// Byte address in the kernel's code.
     pub address: u32,
 }
 
-/// A block-wide barrier's operands.
+/// Operands of a block-wide barrier.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Barrier {
     pub(super) index: Source,
-    /// Threads that take part; all where it is not said.
+    /// Number of participating threads; all if absent.
     pub(super) threads: Option<Source>,
     pub(super) waits: bool,
-    /// How a predicate is reduced: 0 counts, 1 is all, 2 is any.
-    pub(super) reduction: Option<(u8, Truth)>,
+    /// Reduction of a predicate: 0 counts, 1 is all, 2 is any.
+    pub(super) reduction: Option<(u8, Pred)>,
 }
 
-/// Where lanes go. Targets are instruction numbers.
+/// Control-flow operation. Targets are instruction indices.
 pub(super) enum Control {
-    Branch(u32, Truth),
-    /// All lanes jump where one wants to.
-    BranchAny(u32, Truth),
-    /// Jumps where lanes of a mask are not here.
+    Branch(u32, Pred),
+    /// All lanes jump if the predicate holds in any lane.
+    BranchAny(u32, Pred),
+    /// Jumps if lanes of a mask are in other paths.
     Diverged(u32, Source),
-    /// Jumps where all of them are.
+    /// Jumps if all lanes of a mask are in this path.
     Converged(u32, Source),
-    /// To the byte address in a register and the next one, and an offset.
+    /// Jumps to the byte address in a register pair plus an offset.
     Indirect(Origin, i64),
-    /// Calls a function of the system, whose address stands there.
+    /// Calls the system function whose address the origin holds.
     System(Origin),
     /// Stops the launch.
     Trap,
     Exit,
-    /// The lanes that are here will meet at a `Sync`.
+    /// Sets the participants of a convergence barrier to the present lanes.
     Join(u8),
     Sync(u8),
-    Break(u8, Truth),
-    /// Waits for the lanes of a mask, or all.
+    Break(u8, Pred),
+    /// Waits for the lanes of a mask, or for all.
     Members(Option<Source>),
     Yield,
     Barrier(Box<Barrier>),
 }
 
-/// What an instruction does.
+/// Operation of an instruction.
 pub(super) enum Op {
     Registers(Run),
-    /// Loads constants from where each lane says.
+    /// Loads constants from a per-lane address.
     Constants(Run, Origin),
     Nothing,
     Control(Control),
@@ -77,47 +77,47 @@ pub(super) enum Op {
     Atomic(Box<Atomic>),
     Copy(Box<Copy>),
     Sync(Box<Sync>),
-    /// Whether a generic address is in shared (or else global) memory.
-    Space(Where, Truth, bool),
-    /// It is not known what.
+    /// Tests a generic address for shared (or else global) memory.
+    Space(AddressOp, Pred, bool),
+    /// Unknown operation.
     Unavailable(Box<Unavailable>),
 }
 
-/// One instruction.
+/// One executable instruction.
 pub(super) struct Step {
-    pub(super) guard: Truth,
+    pub(super) guard: Pred,
     pub(super) op: Op,
 }
 
-/// A kernel's instructions.
+/// The instructions of a kernel.
 pub(super) struct Program {
     pub(super) steps: Vec<Step>,
     pub(super) opcodes: Vec<&'static str>,
-    /// Of each instruction, whether it is in a loop that only waits for others.
+    /// Flag per instruction: part of a loop that only polls.
     polls: Vec<bool>,
-    parts: Vec<(Part, (u8, u8))>,
+    parts: Vec<(PollingRole, (u8, u8))>,
 }
 
-/// An instruction's part in a loop that may only wait.
+/// Role of an instruction in a possible polling loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// It asks whether others have done something.
-    Asks,
-    /// It loads from where this register says, or from a fixed place: it asks where that stays the
-    /// same.
+enum PollingRole {
+    /// Polls the progress of others.
+    Polls,
+    /// Loads from the address in this register, or from a fixed one: a poll if the address is
+    /// constant.
     Loads(Option<u8>),
-    /// It does something itself.
+    /// Has an effect.
     Works,
-    /// None of these.
+    /// Neither polls nor has an effect.
     Neither,
 }
 
-fn part(instruction: &Instruction) -> Part {
+fn polling_role(instruction: &Instruction) -> PollingRole {
     if instruction.has("PHASECHK") {
-        return Part::Asks;
+        return PollingRole::Polls;
     }
     if instruction.opcode == "CCTL" {
-        return Part::Neither;
+        return PollingRole::Neither;
     }
     if matches!(instruction.opcode, "LD" | "LDG" | "LDS") {
         let base = instruction
@@ -128,22 +128,26 @@ fn part(instruction: &Instruction) -> Part {
                 _ => None,
             });
         return match instruction.has("STRONG") {
-            true => Part::Asks,
-            false => Part::Loads(base.map(|r| r.index)),
+            true => PollingRole::Polls,
+            false => PollingRole::Loads(base.map(|r| r.index)),
         };
     }
     let arithmetic = matches!(instruction.opcode, "FFMA" | "FADD" | "FMUL");
     match instruction.unit {
-        _ if arithmetic => Part::Works,
-        Unit::Double | Unit::Tensor | Unit::Special | Unit::Shuffle | Unit::Barrier => Part::Works,
-        Unit::Global | Unit::CopyAsync | Unit::Shared | Unit::Local | Unit::Texture => Part::Works,
-        Unit::Atomic | Unit::SharedAtomic => Part::Works,
-        _ => Part::Neither,
+        _ if arithmetic => PollingRole::Works,
+        Unit::Double | Unit::Tensor | Unit::Special | Unit::Shuffle | Unit::Barrier => {
+            PollingRole::Works
+        }
+        Unit::Global | Unit::CopyAsync | Unit::Shared | Unit::Local | Unit::Texture => {
+            PollingRole::Works
+        }
+        Unit::Atomic | Unit::SharedAtomic => PollingRole::Works,
+        _ => PollingRole::Neither,
     }
 }
 
-/// Registers of the lanes that an instruction writes: the first and how many.
-fn written(instruction: &Instruction) -> (u8, u8) {
+/// Returns the lane registers that an instruction writes: the first and the number.
+fn written_registers(instruction: &Instruction) -> (u8, u8) {
     let count = match () {
         () if instruction.has("128") => 4,
         () if instruction.has("64") || instruction.has("WIDE") => 2,
@@ -160,7 +164,7 @@ fn written(instruction: &Instruction) -> (u8, u8) {
 }
 
 impl Program {
-    /// Instructions that are not known stop only those who execute them.
+    /// Lowers a kernel. An unknown instruction is an error only if it is executed.
     pub(super) fn new(code: &[Result<Instruction, Unknown>]) -> Program {
         let mut steps = Vec::with_capacity(code.len());
         let mut opcodes = Vec::with_capacity(code.len());
@@ -170,7 +174,7 @@ impl Program {
                 Err(unknown) => {
                     let name = unknown.opcode.unwrap_or("of unknown name").to_owned();
                     let step = Step {
-                        guard: Truth::ALWAYS,
+                        guard: Pred::ALWAYS,
                         op: unavailable(name, unknown.address),
                     };
                     ("unknown", step)
@@ -180,8 +184,8 @@ impl Program {
             steps.push(step);
         }
         let parts = code.iter().map(|decoded| match decoded {
-            Ok(instruction) => (part(instruction), written(instruction)),
-            Err(_) => (Part::Works, (0, 0)),
+            Ok(instruction) => (polling_role(instruction), written_registers(instruction)),
+            Err(_) => (PollingRole::Works, (0, 0)),
         });
         let mut program = Program {
             steps,
@@ -202,20 +206,20 @@ impl Program {
         program
     }
 
-    /// Whether the instruction is in a loop that only waits for others.
+    /// Returns true if the instruction is part of a loop that only polls.
     pub(super) fn polls(&self, pc: u32) -> bool {
         self.polls.get(pc as usize).is_some_and(|polls| *polls)
     }
 
-    /// Whether a warp that executes these instructions again and again waits for others: it asks, also
-    /// by loading from one place all the time, and does nothing else.
+    /// Returns true if a warp that repeats these instructions only waits for others: it polls, if
+    /// only by loading from a constant address, and has no effect.
     pub(super) fn waits(&self, run: Range<u32>) -> bool {
         let Some(parts) = self.parts.get(run.start as usize..run.end as usize) else {
             return false;
         };
         let moves = |base: u8| {
             let mut writes = parts.iter().map(|(_, written)| written);
-            // Some addresses are pairs of registers.
+            // Some addresses are register pairs.
             writes.any(|(first, count)| {
                 (base..=base.saturating_add(1)).any(|r| r >= *first && r - first < *count)
             })
@@ -223,10 +227,10 @@ impl Program {
         let mut asks = false;
         for (part, _) in parts {
             match part {
-                Part::Works => return false,
-                Part::Loads(Some(base)) if moves(*base) => return false,
-                Part::Asks | Part::Loads(_) => asks = true,
-                Part::Neither => {}
+                PollingRole::Works => return false,
+                PollingRole::Loads(Some(base)) if moves(*base) => return false,
+                PollingRole::Polls | PollingRole::Loads(_) => asks = true,
+                PollingRole::Neither => {}
             }
         }
         asks
@@ -238,8 +242,8 @@ fn unavailable(name: String, address: u32) -> Op {
 }
 
 fn step(instruction: &Instruction) -> Step {
-    let guard = instruction.guard.map_or(Truth::ALWAYS, |guard| {
-        Truth::predicate(&sass::Predicate {
+    let guard = instruction.guard.map_or(Pred::ALWAYS, |guard| {
+        Pred::predicate(&sass::Predicate {
             index: guard.index,
             uniform: guard.uniform,
             invert: guard.invert,
@@ -258,7 +262,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    /// Names of the instructions of a folder's cubins that are not known, with how many there are.
+    /// Counts the unknown instructions of a folder's cubins by name.
     fn unknown(folder: &Path) -> BTreeMap<String, usize> {
         let mut names = BTreeMap::new();
         for arch in std::fs::read_dir(folder).unwrap().flatten() {

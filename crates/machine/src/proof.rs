@@ -1,4 +1,4 @@
-//! The proof that a model may rely on machine code: both levels leave the same bytes.
+//! Comparison of SASS and PTX: a timing model may rely on the SASS if both leave the same memory.
 
 use std::collections::BTreeMap;
 
@@ -10,54 +10,55 @@ use vgpu::exec::launch::{End, Launch, LaunchReport, launch};
 use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::GlobalMemory;
 
-/// A word that the two levels left different.
+/// A word with different values after PTX and after SASS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Name of the buffer.
     pub buffer: String,
     /// Byte offset of the word.
     pub offset: u64,
-    /// What the PTX left.
+    /// Value left by the PTX.
     pub ptx: u32,
-    /// What the machine code left.
+    /// Value left by the SASS.
     pub machine: u32,
 }
 
-/// What comparing the two levels gave.
+/// Result of comparing PTX and SASS.
 #[derive(Debug, Clone)]
 pub enum Proof {
-    /// The machine code did what the PTX did: both left the same global memory.
+    /// Both left the same global memory.
     Same(Box<Execution>),
-    /// They did the same but for rounding that the PTX leaves open: sums by atomics, functions of angles,
-    /// products that the assembler rounds otherwise than [`Module::load_contracted`] has them.
+    /// Both left the same memory except for rounding that PTX leaves open: sums by atomics,
+    /// functions of angles, products that the assembler contracts otherwise than
+    /// [`Module::load_contracted`].
     Rounded {
-        /// What the machine code did.
+        /// Execution of the SASS.
         execution: Box<Execution>,
-        /// Words that differ.
+        /// Number of differing words.
         words: usize,
-        /// The largest distance of one, in units of the last place of its number format.
+        /// Largest distance of two words, in units of the last place of the number format.
         ulps: u32,
     },
-    /// One level or both were stopped by the launch's limits: there is nothing to compare.
+    /// The launch's limits stopped an execution, so there is nothing to compare.
     Unfinished(Box<Execution>),
-    /// They differ in so many words, of which these are the first.
+    /// Different memory: the number of differing words, and the first of them.
     Differs(usize, Vec<Difference>),
-    /// The machine code was not executed.
+    /// The SASS was not executed.
     NotAvailable(MachineError),
 }
 
-/// Differences kept.
-const KEPT: usize = 8;
-/// Largest distance, in units of the last place, that rounding explains whatever the numbers.
+/// Largest number of reported differences.
+const MAX_REPORTED_DIFFERENCES: usize = 8;
+/// Largest distance, in units of the last place, that rounding explains for any numbers.
 const MAX_ULPS: u32 = 64;
-/// Largest difference that rounding explains where numbers of this buffer's largest magnitude cancel,
-/// over that magnitude: 64 units of the last place of a single.
+/// Largest difference that rounding explains in sums with cancellation, as a share of the buffer's
+/// largest magnitude: 64 units of the last place of a single.
 const MAX_CANCELLED: f32 = 64.0 / 16_777_216.0;
 
-/// How far two words are apart in units of the last place: as a single, or as two halves of either
-/// format, whichever is nearer.
+/// Computes the distance of two words in units of the last place, as a single or as two halves of
+/// either format, whichever is smaller.
 fn distance(a: u32, b: u32) -> u32 {
-    // Sign and magnitude to a line that has its zeros side by side.
+    // Map sign and magnitude to a line on which both zeros are adjacent.
     let line = |bits: u32, sign: u32| match bits & sign {
         0 => i64::from(bits),
         _ => -i64::from(bits & !sign),
@@ -70,53 +71,53 @@ fn distance(a: u32, b: u32) -> u32 {
     single.min(half(0).max(half(16))).min(u32::MAX.into()) as u32
 }
 
-/// The machine code's part of a proof: executed, its stores taken back.
-pub struct Begun {
+/// Executed SASS of a launch, with its stores undone.
+pub struct SassRun {
     found: Result<Box<Execution>, MachineError>,
     after: BTreeMap<(u32, u32), u32>,
 }
 
-impl Begun {
-    /// Executes a launch's machine code, until it ends or the launch's limits stop it. Memory is left as it
-    /// was.
-    pub fn of(
+impl SassRun {
+    /// Executes the SASS of a launch until it ends or the launch's limits stop it. Memory is
+    /// restored.
+    pub fn execute(
         machine: &Machine,
         module: &Module,
         memory: &mut GlobalMemory,
         template: &Launch,
-    ) -> Begun {
+    ) -> SassRun {
         let found = machine.run(module, memory, template);
         let after = match &found {
             Ok(execution) => execution.undo(memory),
             Err(_) => BTreeMap::new(),
         };
         let found = found.map(Box::new);
-        Begun { found, after }
+        SassRun { found, after }
     }
 
-    /// Whether the limits stopped it.
+    /// Returns true if the launch's limits stopped the execution.
     pub fn stopped(&self) -> bool {
         self.found
             .as_ref()
             .is_ok_and(|execution| !execution.complete)
     }
 
-    /// Whether all blocks ran to their ends.
+    /// Returns true if all blocks ran to their ends.
     pub fn ended(&self) -> bool {
         self.found
             .as_ref()
             .is_ok_and(|execution| execution.complete)
     }
 
-    /// Instructions that warps executed.
+    /// Returns the number of instructions executed by warps.
     pub fn instructions(&self) -> u64 {
         self.found
             .as_ref()
             .map_or(0, |execution| execution.warp_instructions)
     }
 
-    /// Whether most of what it executed was asking whether it may go on: it waits for what another block
-    /// does. (Passes of such loops are once in a trace.)
+    /// Returns true if polling loops were most of the execution: the block waits for another block.
+    /// (The trace holds one pass of each such loop.)
     pub fn waits(&self) -> bool {
         let Ok(execution) = &self.found else {
             return false;
@@ -127,17 +128,18 @@ impl Begun {
         !execution.traces.is_empty() && 2 * passed < self.instructions()
     }
 
-    /// What the first block's warps did, where the launch asked for it.
+    /// Returns the trace of the first block, if the launch requested one.
     pub fn trace(&self) -> Option<&BlockTrace> {
         self.found.as_ref().ok()?.traces.first()
     }
 }
 
-/// Executes a launch on both levels and compares. Memory holds what the PTX left; the report's traces
-/// are those of the PTX, the execution's those of the machine code where the launch asks for them.
+/// Executes a launch as PTX and as SASS and compares. Memory holds the result of the PTX. The
+/// traces of the report are from the PTX, those of the execution from the SASS, if the launch
+/// requests them.
 ///
 /// # Errors
-/// A launch that is refused.
+/// A refused launch.
 pub fn prove(
     machine: &Machine,
     module: &Module,
@@ -145,22 +147,23 @@ pub fn prove(
     arch: &Arch,
     template: &Launch,
 ) -> Result<(LaunchReport, Proof), MachineError> {
-    let begun = Begun::of(machine, module, memory, template);
-    prove_begun(begun, module, memory, (arch, template))
+    let run = SassRun::execute(machine, module, memory, template);
+    prove_run(run, module, memory, arch, template)
 }
 
-/// The same where the machine code was executed already.
+/// Compares with SASS that was executed before; otherwise like [`prove`].
 ///
 /// # Errors
-/// A launch that is refused.
-pub fn prove_begun(
-    begun: Begun,
+/// A refused launch.
+pub fn prove_run(
+    run: SassRun,
     module: &Module,
     memory: &mut GlobalMemory,
-    (arch, template): (&Arch, &Launch),
+    arch: &Arch,
+    template: &Launch,
 ) -> Result<(LaunchReport, Proof), MachineError> {
-    let Begun { found, after } = begun;
-    // Its trace tells which words it stored to.
+    let SassRun { found, after } = run;
+    // The comparison needs the trace of the PTX, which lists the words it stored.
     let mut traced = template.clone();
     traced.trace = true;
     let mut report = launch(module, memory, arch, &traced)?;
@@ -168,12 +171,12 @@ pub fn prove_begun(
         Ok(execution) => execution,
         Err(error) => return Ok((report, Proof::NotAvailable(error))),
     };
-    let stored = stored(&mut report);
+    let stored = take_stored_words(&mut report);
     if !execution.complete || report.end != End::Completed {
         return Ok((report, Proof::Unfinished(execution)));
     }
     let found = compare(memory, &after, stored);
-    let rounding = found.rounds() && module.leaves_rounding_open();
+    let rounding = found.is_rounding() && module.leaves_rounding_open();
     let proof = match found.count {
         0 => Proof::Same(execution),
         words if rounding => Proof::Rounded {
@@ -186,8 +189,8 @@ pub fn prove_begun(
     Ok((report, proof))
 }
 
-/// Numbers of the words that blocks stored to, ascending, each once; the traces lose them.
-fn stored(report: &mut LaunchReport) -> Vec<u64> {
+/// Removes the numbers of the stored words from the traces; ascending, without duplicates.
+fn take_stored_words(report: &mut LaunchReport) -> Vec<u64> {
     let warps = report.traces.iter_mut().flat_map(|block| &mut block.warps);
     let mut all: Vec<u64> = Vec::new();
     for warp in warps {
@@ -198,39 +201,39 @@ fn stored(report: &mut LaunchReport) -> Vec<u64> {
     all
 }
 
-/// What two executions left different.
+/// Differences between two executions.
 #[derive(Debug, Default)]
-struct Compared {
+struct Comparison {
     count: usize,
     ulps: u32,
-    /// The largest difference over the largest number of its buffer.
+    /// Largest difference relative to the largest number of its buffer.
     relative: f32,
     kept: Vec<Difference>,
 }
 
-impl Compared {
-    /// Whether rounding explains all of it.
-    fn rounds(&self) -> bool {
+impl Comparison {
+    /// Returns true if rounding explains all differences.
+    fn is_rounding(&self) -> bool {
         self.ulps <= MAX_ULPS || self.relative <= MAX_CANCELLED
     }
 }
 
-/// Compares memory, as the PTX left it, with what the machine code left there; `stored` are the
-/// words that the PTX stored to. A word that one of them alone stored to differs if its value does,
-/// and always if it was the PTX.
+/// Compares memory, as the PTX left it, with the stores of the SASS; `stored` are the words that
+/// the PTX stored. A word stored by only one of them differs if its value does, and always if that
+/// one is the PTX.
 fn compare(
     memory: &GlobalMemory,
     machine: &BTreeMap<(u32, u32), u32>,
     stored: Vec<u64>,
-) -> Compared {
-    let mut found = Compared::default();
-    // The largest finite number of each buffer (a maximum of nothing is infinite, and may be stored
-    // beside sums), and the largest difference.
+) -> Comparison {
+    let mut found = Comparison::default();
+    // The largest finite number of each buffer, and the largest difference. Infinities are
+    // excluded: a maximum of nothing is infinite, and kernels store it next to sums.
     let mut sizes: BTreeMap<u32, (f32, f32)> = BTreeMap::new();
     let mut differ = |(index, at): (u32, u32), ptx: u32, machine: u32, ulps: u32| {
         found.count += 1;
         found.ulps = found.ulps.max(ulps);
-        if found.kept.len() < KEPT {
+        if found.kept.len() < MAX_REPORTED_DIFFERENCES {
             found.kept.push(Difference {
                 buffer: memory.name(index as usize).to_owned(),
                 offset: u64::from(at) * 4,
@@ -277,7 +280,7 @@ fn compare(
 }
 
 impl Execution {
-    /// Takes all stores back; gives what they had left.
+    /// Undoes all stores and returns the values that they had left.
     pub(super) fn undo(&self, memory: &GlobalMemory) -> BTreeMap<(u32, u32), u32> {
         let mut after = BTreeMap::new();
         for written in self.written.iter().rev() {
@@ -298,7 +301,8 @@ mod tests {
     use crate::program::{Op, Unavailable};
     use vgpu::{Arch, Arg};
 
-    /// Copies tiles through shared memory, with one machine instruction changed.
+    /// Compares a kernel that copies tiles through shared memory, with one SASS instruction
+    /// changed.
     fn copied(change: impl FnOnce(&mut Machine)) -> Proof {
         let module = Module::load(include_str!("../../model/tests/model/blocks.ptx")).unwrap();
         let cubin = include_bytes!("../../model/tests/model/blocks.cubin");
@@ -336,7 +340,7 @@ mod tests {
         let Proof::Differs(words, kept) = proof else {
             panic!("{proof:?}")
         };
-        // One of four stores a thread.
+        // One of four stores per thread.
         assert_eq!(words, 1024);
         assert_eq!(kept[0].buffer, "to");
     }
@@ -381,9 +385,9 @@ mod tests {
             compare(&memory, &left.collect(), Vec::new())
         };
         let near = found(0.250_01);
-        assert!(near.ulps > MAX_ULPS && near.rounds(), "{near:?}");
-        assert!(!found(0.26).rounds());
-        assert!(!found(f32::INFINITY).rounds());
+        assert!(near.ulps > MAX_ULPS && near.is_rounding(), "{near:?}");
+        assert!(!found(0.26).is_rounding());
+        assert!(!found(f32::INFINITY).is_rounding());
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Registers of a warp and how operands are read from them.
+//! Registers of a warp, and reads of operands.
 
 use std::sync::Arc;
 
 use sass::ZERO;
 
-pub(super) use super::operand::{Dest, Origin, Part, Source, TRUE, Truth};
+pub(super) use super::operand::{Dest, Origin, Part, Pred, Source, TRUE};
 use gpu_arithmetic::Lanes as Row;
 
-/// A pair of registers of all lanes.
+/// A register pair of all lanes.
 type Row64 = [u64; 32];
 use gpu_arithmetic::host::vectorised;
 
@@ -16,7 +16,7 @@ use gpu_arithmetic::host::vectorised;
 pub(super) struct Banks(pub(super) [Vec<u8>; 8]);
 
 impl Banks {
-    /// `N` bytes as a number; what lies behind the end of a bank reads as zero.
+    /// Reads `N` bytes as a number; bytes after the end of a bank are zero.
     pub(super) fn read<const N: usize>(&self, bank: u8, offset: usize) -> u64 {
         let bank = self.0.get(usize::from(bank)).map_or(&[][..], |b| b);
         let end = offset.saturating_add(N).min(bank.len());
@@ -25,46 +25,46 @@ impl Banks {
     }
 }
 
-/// What special registers say of a thread's place.
+/// Position of a warp in its launch, as read through special registers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
-    /// Blocks of the grid.
+pub(super) struct ThreadPosition {
+    /// Blocks of the grid in x, y, z.
     pub(super) grid: [u32; 3],
-    /// Threads of a block.
+    /// Threads of a block in x, y, z.
     pub(super) block: [u32; 3],
-    /// The block.
+    /// Index of the block in x, y, z.
     pub(super) block_at: [u32; 3],
-    /// The warp in its block.
+    /// Index of the warp in its block.
     pub(super) warp: u32,
 }
 
 /// Registers of one warp.
 #[derive(Debug)]
 pub(super) struct Registers {
-    /// Of the lanes; the last one is zero.
+    /// Registers of the lanes; the last one is zero.
     pub(super) rows: Vec<Row>,
-    /// Of the warp; the last one is zero.
+    /// Uniform registers; the last one is zero.
     pub(super) uniform: [u32; 256],
-    /// Lanes in which a predicate is true; the last one is true.
+    /// Lane masks of the predicates; the last one is true.
     pub(super) predicates: [u32; 8],
-    /// Zero or all lanes.
+    /// Uniform predicates: zero or all lanes.
     pub(super) uniform_predicates: [u32; 8],
-    /// Lanes that take part in each convergence barrier, as each lane knows it.
+    /// Participants of each convergence barrier, per lane.
     pub(super) barriers: [Row; 16],
-    /// The two words of each lane's return address.
+    /// Return address of each lane, in two words.
     pub(super) return_address: [Row; 2],
-    /// Lanes of the path that runs, whatever their guards.
+    /// Lanes of the running path, regardless of guards.
     pub(super) active: u32,
-    /// What the last reduction at a block-wide barrier gave: a count, or all lanes where true.
+    /// Result of the last reduction at a block-wide barrier: a count, or all lanes for true.
     pub(super) reduced: u32,
-    pub(super) place: Place,
+    pub(super) place: ThreadPosition,
     pub(super) banks: Arc<Banks>,
-    /// Instructions that the warp executed: its clock.
+    /// Number of instructions executed by the warp, its clock.
     pub(super) clock: u64,
 }
 
 impl Registers {
-    pub(super) fn new(place: Place, banks: Arc<Banks>) -> Registers {
+    pub(super) fn new(place: ThreadPosition, banks: Arc<Banks>) -> Registers {
         let mut predicates = [0; 8];
         predicates[usize::from(TRUE)] = u32::MAX;
         Registers {
@@ -83,9 +83,9 @@ impl Registers {
     }
 }
 
-/// A loop over the lanes that the compiler vectorises.
+/// Computes a row in a loop that the compiler vectorises.
 #[inline(always)]
-pub(super) fn each(f: impl Fn(usize) -> u32) -> Row {
+pub(super) fn map_lanes(f: impl Fn(usize) -> u32) -> Row {
     vectorised(
         #[inline(always)]
         || {
@@ -99,7 +99,7 @@ pub(super) fn each(f: impl Fn(usize) -> u32) -> Row {
 }
 
 impl Registers {
-    /// The bits of an operand, whatever its signs.
+    /// Reads the bits of an operand without sign modifiers.
     #[inline]
     pub(super) fn raw(&self, from: Origin) -> Row {
         match from {
@@ -115,14 +115,14 @@ impl Registers {
         }
     }
 
-    /// `N` bytes of a constant bank at a lane's place.
+    /// Reads `N` bytes of a constant bank at a lane's address.
     pub(super) fn indexed<const N: usize>(&self, from: Origin, lane: usize) -> u64 {
-        let (bank, at) = self.place(from, lane);
+        let (bank, at) = self.constant_address(from, lane);
         at.map_or(0, |at| self.banks.read::<N>(bank, at))
     }
 
-    /// The constant bank, and a lane's place there.
-    pub(super) fn place(&self, from: Origin, lane: usize) -> (u8, Option<usize>) {
+    /// Returns the constant bank and a lane's address in it.
+    pub(super) fn constant_address(&self, from: Origin, lane: usize) -> (u8, Option<usize>) {
         let Origin::Indexed {
             bank,
             base,
@@ -137,12 +137,12 @@ impl Registers {
         } else {
             self.rows[usize::from(base)][lane]
         };
-        // Registers hold the offset; a bank's number in the upper half is that of the instruction.
+        // The register holds the offset; the instruction, not the register, selects the bank.
         let at = i64::from(base as i32).wrapping_add(offset);
         (bank, usize::try_from(at).ok())
     }
 
-    /// An integer.
+    /// Reads an integer.
     #[inline]
     pub(super) fn int(&self, s: &Source) -> Row {
         let mut row = self.raw(s.from);
@@ -164,7 +164,7 @@ impl Registers {
         row
     }
 
-    /// An integer to be added: a negated one is its complement, and 1 is to be added as well.
+    /// Reads an integer for an addition: a negated one as its complement, with 1 to be added.
     #[inline]
     pub(super) fn addend(&self, s: &Source) -> (Row, u64) {
         let row = self.raw(s.from);
@@ -174,7 +174,7 @@ impl Registers {
         }
     }
 
-    /// A single-precision number's bits.
+    /// Reads the bits of a single.
     #[inline]
     pub(super) fn float(&self, s: &Source) -> Row {
         let mut row = self.raw(s.from);
@@ -187,7 +187,7 @@ impl Registers {
         row
     }
 
-    /// Two halves' bits.
+    /// Reads the bits of two halves.
     #[inline]
     pub(super) fn halves(&self, s: &Source) -> Row {
         let mut row = self.raw(s.from);
@@ -211,7 +211,7 @@ impl Registers {
         row
     }
 
-    /// 64 bits of a register and the next one, whatever its signs.
+    /// Reads 64 bits of a register pair without sign modifiers.
     #[inline]
     pub(super) fn raw_wide(&self, from: Origin) -> Row64 {
         match from {
@@ -230,7 +230,7 @@ impl Registers {
         }
     }
 
-    /// A 64-bit integer.
+    /// Reads a 64-bit integer.
     #[inline]
     pub(super) fn wide(&self, s: &Source) -> Row64 {
         let mut row = self.raw_wide(s.from);
@@ -243,7 +243,7 @@ impl Registers {
         row
     }
 
-    /// A double's bits.
+    /// Reads the bits of a double.
     #[inline]
     pub(super) fn double(&self, s: &Source) -> Row64 {
         let mut row = self.raw_wide(s.from);
@@ -256,9 +256,9 @@ impl Registers {
         row
     }
 
-    /// Lanes in which a predicate holds.
+    /// Returns the lanes in which a predicate holds.
     #[inline]
-    pub(super) fn truth(&self, t: Truth) -> u32 {
+    pub(super) fn truth(&self, t: Pred) -> u32 {
         let file = if t.uniform {
             &self.uniform_predicates
         } else {
@@ -268,7 +268,8 @@ impl Registers {
         if t.invert { !lanes } else { lanes }
     }
 
-    /// Writes a result in the lanes of `mask`; a uniform one is that of the first of them.
+    /// Writes a result in the lanes of `mask`; a uniform destination gets the value of the first
+    /// lane.
     #[inline]
     pub(super) fn set(&mut self, dest: Dest, mask: u32, row: &Row) {
         match dest {
@@ -289,7 +290,7 @@ impl Registers {
         }
     }
 
-    /// Writes 64 bits into a register and the next one.
+    /// Writes 64 bits to a register pair.
     #[inline]
     pub(super) fn set_wide(&mut self, dest: Dest, mask: u32, row: &Row64) {
         self.set(dest, mask, &row.map(|v| v as u32));
@@ -298,7 +299,7 @@ impl Registers {
 
     /// Writes a predicate in the lanes of `mask`.
     #[inline]
-    pub(super) fn set_truth(&mut self, to: Truth, mask: u32, lanes: u32) {
+    pub(super) fn set_truth(&mut self, to: Pred, mask: u32, lanes: u32) {
         if to.index == TRUE {
             return;
         }
@@ -313,7 +314,7 @@ impl Registers {
     }
 }
 
-/// `new` in the lanes of `mask`, else `old`.
+/// Selects `new` in the lanes of `mask`, else `old`.
 fn blend(old: &Row, new: &Row, mask: u32) -> Row {
     std::array::from_fn(|lane| match mask >> lane & 1 {
         1 => new[lane],

@@ -1,41 +1,41 @@
-//! Barriers in shared memory and copies that complete them.
+//! Barriers in shared memory, and copies that complete them.
 //!
-//! Kernels initialise barriers themselves, which tells their layout. On compute capability 8 the lower
-//! word is 2^30 less the arrivals that a phase takes, the upper one 2^31 less those still to come, and
-//! the phase (bit 31). Later ones are 64 bits: how many arrivals a phase takes (bits 1 to 20, as 2^20 less the number),
-//! bytes still to come (21 to 42), arrivals still to come (43 to 62, as 2^20 less the number) and
-//! the phase (63); only where the bytes are is our choice.
+//! Kernels initialise barriers themselves, which fixes the layout. On compute capability 8 the
+//! lower word is 2^30 minus the arrivals of a phase. The upper word is 2^31 minus the pending
+//! arrivals, plus the phase (bit 31). Later barriers have 64 bits: arrivals of a phase (bits 1 to
+//! 20, as 2^20 minus the number), pending bytes (21 to 42), pending arrivals (43 to 62, as 2^20
+//! minus the number) and the phase (63). Only the position of the bytes is an assumption.
 
-use super::memory::{Memory, Where, lanes};
-use super::registers::{Dest, Source, Truth};
+use super::memory::{AddressOp, Memory, lanes};
+use super::registers::{Dest, Pred, Source};
 use super::warp::Warp;
 
 /// An operation on a barrier in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sync {
-    /// Arrives when copies are done, which they are at once. Where it was not `expected` it is one
-    /// arrival more that the phase takes.
-    Copied { at: Where, expected: bool },
-    /// Sets it, or another word.
-    Exchange { at: Where, value: Source },
-    /// Arrives, and may say how many bytes are to come.
+    /// Arrives on completion of copies, which are complete at once here. If not `expected`, the
+    /// phase takes one more arrival.
+    Copied { at: AddressOp, expected: bool },
+    /// Writes a barrier or another word.
+    Exchange { at: AddressOp, value: Source },
+    /// Arrives, with an optional number of bytes to expect.
     Arrive {
-        at: Where,
+        at: AddressOp,
         dest: Option<Dest>,
         arrivals: Source,
         bytes: Option<Source>,
-        /// What comes back is the lanes that arrive together and the upper word before them.
+        /// Returns the lanes that arrive together and the previous upper word.
         masks: bool,
     },
-    /// The barrier's memory is used for something else from now on.
+    /// Invalidates a barrier, whose memory is then used otherwise.
     Nothing,
-    /// Whether the phase of a token is over.
+    /// Tests the end of the phase of a token.
     Check {
-        at: Where,
-        out: Truth,
+        at: AddressOp,
+        out: Pred,
         phase: Source,
     },
-    /// Copies a range; uniform registers hold the places and the units of 16 bytes.
+    /// Copies a range; uniform registers hold the addresses and the number of 16-byte units.
     Bulk {
         shared: u8,
         global: u8,
@@ -44,7 +44,7 @@ pub(super) enum Sync {
     },
 }
 
-/// A barrier of compute capability 8 after some more arrivals.
+/// Computes the word of a compute capability 8 barrier after `arrivals`.
 fn arrived(old: u64, arrivals: u64) -> u64 {
     let low = old & 0xffff_ffff;
     let left = (0x8000_0000 - (old >> 32 & 0x7fff_ffff)).saturating_sub(arrivals);
@@ -56,13 +56,13 @@ fn arrived(old: u64, arrivals: u64) -> u64 {
     phase << 63 | ((0x8000_0000 - left) & 0x7fff_ffff) << 32 | low
 }
 
-const FIELD: u64 = 0xf_ffff;
-const BYTES: u64 = 0x3f_ffff;
+const ARRIVALS_MASK: u64 = 0xf_ffff;
+const BYTES_MASK: u64 = 0x3f_ffff;
 
 impl Memory<'_> {
     fn word(&mut self, at: u64) -> Result<&mut [u8], String> {
         let part = self.shared.get_mut(at as usize..at as usize + 8);
-        part.ok_or_else(|| format!("address {at:#x} is behind the end of shared memory"))
+        part.ok_or_else(|| format!("address {at:#x} is past the end of shared memory"))
     }
 
     fn read_word(&mut self, at: u64) -> Result<u64, String> {
@@ -75,16 +75,16 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// Fewer arrivals or bytes to come; the phase ends where none are left. Gives the word before.
+    /// Subtracts arrivals and bytes, flips the phase at zero, and returns the old word.
     fn progress(&mut self, at: u64, arrivals: u64, bytes: i64) -> Result<u64, String> {
         let old = self.read_word(at)?;
         if !self.barriers_count_bytes {
             self.write_word(at, arrived(old, arrivals))?;
             return Ok(old);
         }
-        let expected = (FIELD + 1 - (old >> 1 & FIELD)) & FIELD;
-        let mut left = (FIELD + 1 - (old >> 43 & FIELD)) & FIELD;
-        let mut to_come = (old >> 21 & BYTES).wrapping_add(bytes as u64) & BYTES;
+        let expected = (ARRIVALS_MASK + 1 - (old >> 1 & ARRIVALS_MASK)) & ARRIVALS_MASK;
+        let mut left = (ARRIVALS_MASK + 1 - (old >> 43 & ARRIVALS_MASK)) & ARRIVALS_MASK;
+        let mut to_come = (old >> 21 & BYTES_MASK).wrapping_add(bytes as u64) & BYTES_MASK;
         let mut phase = old >> 63;
         left = left.saturating_sub(arrivals);
         if left == 0 && to_come == 0 {
@@ -92,18 +92,18 @@ impl Memory<'_> {
             left = expected;
             to_come = 0;
         }
-        let left = (FIELD + 1 - left) & FIELD;
-        let new = phase << 63 | left << 43 | to_come << 21 | old & (FIELD << 1);
+        let left = (ARRIVALS_MASK + 1 - left) & ARRIVALS_MASK;
+        let new = phase << 63 | left << 43 | to_come << 21 | old & (ARRIVALS_MASK << 1);
         self.write_word(at, new)?;
         Ok(old)
     }
 
-    /// Executes an operation on a barrier for the lanes of `mask`.
+    /// Executes a barrier operation for the lanes of `mask`.
     pub(super) fn sync(&mut self, w: &mut Warp, op: &Sync, mask: u32) -> Result<(), String> {
         match op {
             Sync::Copied { at, expected } => {
                 let at = at.addresses(&w.registers);
-                // Before 9.0 an instruction of its own makes the phase take one more.
+                // Before 9.0 a separate instruction adds one arrival to the phase.
                 if *expected || !self.barriers_count_bytes {
                     for lane in lanes(mask) {
                         self.progress(at[lane], 1, 0)?;
@@ -154,7 +154,7 @@ impl Memory<'_> {
                 global,
                 units,
                 into_shared,
-            } => self.bulk(w, (*shared, *global, *units), *into_shared)?,
+            } => self.bulk(w, *shared, *global, *units, *into_shared)?,
         }
         Ok(())
     }
@@ -162,7 +162,9 @@ impl Memory<'_> {
     fn bulk(
         &mut self,
         w: &Warp,
-        (shared, global, units): (u8, u8, u8),
+        shared: u8,
+        global: u8,
+        units: u8,
         into: bool,
     ) -> Result<(), String> {
         let u = |index: u8| w.registers.uniform[usize::from(index)];

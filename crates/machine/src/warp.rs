@@ -1,23 +1,23 @@
-//! A warp: its lanes part and meet as its convergence barriers say.
+//! A warp with divergence and reconvergence by convergence barriers.
 
 use super::CONSTANT;
 use super::operand::Origin;
 use super::registers::Registers;
 use vgpu::exec::trace::{Access, Target, WarpTrace};
 
-/// Why a path does not run.
+/// Execution state of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Ready,
-    /// At a convergence barrier, until the other lanes are there.
-    Meets(u8),
-    /// Until the lanes of this mask wait so too.
+    /// Waits at a convergence barrier for the other lanes.
+    Reconvergence(u8),
+    /// Waits for the lanes of this mask to wait as well.
     Members(u32),
-    /// At a block-wide barrier, until this many phases of it are over.
+    /// Waits at a block-wide barrier until this many of its phases are over.
     Barrier(u8, u64),
 }
 
-/// Lanes that are at the same instruction together.
+/// Lanes that execute the same instruction together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Path {
     pub(super) pc: u32,
@@ -25,14 +25,14 @@ pub(super) struct Path {
     pub(super) state: State,
 }
 
-/// One warp.
+/// State of one warp.
 pub(super) struct Warp {
     pub(super) registers: Registers,
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
-    /// The path that runs.
+    /// Index of the running path.
     pub(super) current: usize,
-    /// The instruction that runs.
+    /// Index of the running instruction.
     pub(super) pc: u32,
     local: Vec<u8>,
     local_bytes: usize,
@@ -40,14 +40,14 @@ pub(super) struct Warp {
 }
 
 impl Warp {
-    /// Notes where the lanes of a load of constants read, and at how many different places.
+    /// Records the addresses of a load of constants and the number of distinct ones.
     pub(super) fn note_constants(&mut self, from: Origin, mask: u32) {
         let Some(trace) = self.trace.as_mut() else {
             return;
         };
         let mut at = [0; 32];
         for lane in super::memory::lanes(mask) {
-            let (bank, place) = self.registers.place(from, lane);
+            let (bank, place) = self.registers.constant_address(from, lane);
             at[lane] = u64::from(bank) << 16 | place.unwrap_or(0) as u64 & 0xffff;
         }
         let apart = |lane: &usize| {
@@ -67,7 +67,8 @@ impl Warp {
 }
 
 impl Warp {
-    /// Lanes `0..lanes` at the first instruction, of a block of so many warps where it is `traced`.
+    /// Creates a warp with lanes `0..lanes` at the first instruction; with `traced`, the number of
+    /// warps in the block sizes its trace.
     pub(super) fn new(
         registers: Registers,
         lanes: u32,
@@ -99,8 +100,8 @@ impl Warp {
         &mut self.local[lane * self.local_bytes..][..self.local_bytes]
     }
 
-    /// Sends the lanes of `mask`, of the current path, elsewhere; the others stay.
-    pub(super) fn part(&mut self, mask: u32, pc: u32) {
+    /// Moves the lanes of `mask` from the current path to a new path at `pc`.
+    pub(super) fn diverge(&mut self, mask: u32, pc: u32) {
         self.paths[self.current].mask &= !mask;
         self.paths.push(Path {
             pc,
@@ -109,23 +110,23 @@ impl Warp {
         });
     }
 
-    /// The lanes of the current path that are in `mask` end.
+    /// Ends the lanes of the current path that are in `mask`.
     pub(super) fn exit(&mut self, mask: u32) {
         self.alive &= !mask;
         self.paths[self.current].mask &= !mask;
         if self.paths[self.current].mask == 0 {
             self.paths.swap_remove(self.current);
         }
-        self.settle();
+        self.resume_complete();
     }
 
-    /// Lanes that a convergence barrier waits for.
+    /// Returns the lanes that a convergence barrier waits for.
     fn needed(&self, barrier: u8, mask: u32) -> u32 {
         let first = mask.trailing_zeros() as usize & 31;
         self.registers.barriers[usize::from(barrier)][first] & self.alive
     }
 
-    /// Whether all lanes that a convergence barrier waits for are in the current path.
+    /// Returns true if the current path has all lanes that a convergence barrier waits for.
     pub(super) fn all_here(&self, barrier: u8) -> bool {
         let mask = self.paths[self.current].mask;
         let known = &self.registers.barriers[usize::from(barrier)];
@@ -134,8 +135,8 @@ impl Warp {
         lanes & !mask == 0 && super::memory::lanes(mask).all(alike)
     }
 
-    /// The current path waits at a convergence barrier; lanes that know other partners apart.
-    pub(super) fn meet(&mut self, barrier: u8) {
+    /// Blocks the current path at a convergence barrier, split by the lanes' participation masks.
+    pub(super) fn wait_reconvergence(&mut self, barrier: u8) {
         let Path { pc, mut mask, .. } = self.paths[self.current];
         let known = self.registers.barriers[usize::from(barrier)];
         self.paths.swap_remove(self.current);
@@ -148,20 +149,20 @@ impl Warp {
             self.paths.push(Path {
                 pc,
                 mask: group,
-                state: State::Meets(barrier),
+                state: State::Reconvergence(barrier),
             });
             mask &= !group;
         }
-        self.settle();
+        self.resume_complete();
     }
 
-    /// The current path waits.
+    /// Blocks the current path.
     pub(super) fn wait(&mut self, state: State) {
         self.paths[self.current].state = state;
-        self.settle();
+        self.resume_complete();
     }
 
-    /// Some lanes do not take part in a convergence barrier any more.
+    /// Removes lanes from a convergence barrier.
     pub(super) fn leave(&mut self, barrier: u8, mask: u32) {
         if mask == 0 {
             return;
@@ -170,15 +171,15 @@ impl Warp {
         for lane in super::memory::lanes(lanes | mask) {
             self.registers.barriers[usize::from(barrier)][lane] &= !mask;
         }
-        self.settle();
+        self.resume_complete();
     }
 
-    /// Lets paths go on whose partners are all there.
-    fn settle(&mut self) {
+    /// Resumes paths whose awaited lanes have all arrived.
+    fn resume_complete(&mut self) {
         loop {
             let complete = self.paths.iter().find_map(|path| {
                 let (need, alike): (u32, fn(State, State) -> bool) = match path.state {
-                    State::Meets(b) => (self.needed(b, path.mask), |a, b| a == b),
+                    State::Reconvergence(b) => (self.needed(b, path.mask), |a, b| a == b),
                     State::Members(mask) => {
                         (mask & self.alive, |a, _| matches!(a, State::Members(_)))
                     }
@@ -201,8 +202,8 @@ impl Warp {
         }
     }
 
-    /// Paths in `state` (or waiting for members) with lanes of `lanes` go on behind their
-    /// instruction, those at the same one together.
+    /// Resumes paths in `state` (or waiting for members) with lanes of `lanes` after their
+    /// instruction. Paths at the same instruction merge.
     fn release(&mut self, state: State, lanes: u32) {
         let mut freed: Vec<Path> = Vec::new();
         self.paths.retain(|path| {

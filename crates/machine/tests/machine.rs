@@ -1,12 +1,12 @@
-//! Machine code, executed: it leaves what the PTX leaves, to the bit.
+//! Executed SASS leaves the same memory as the PTX, bit by bit.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
-use sass_machine::{Begun, Execution, Machine, Proof, prove};
+use sass_machine::{Execution, Machine, Proof, SassRun, prove};
 use vgpu::exec::launch::BlockSet;
 use vgpu::{Arch, Arg, Checks, GlobalMemory, Launch, Module};
 
-/// GPU, PTX and machine code of `machine/forms.cu`.
+/// GPU, PTX and SASS of `machine/forms.cu`.
 const FORMS: [(&str, &str, &[u8]); 5] = [
     (
         "rtx2080ti",
@@ -28,7 +28,7 @@ const FORMS: [(&str, &str, &[u8]); 5] = [
         include_str!("machine/forms.90.ptx"),
         include_bytes!("machine/forms.90.cubin"),
     ),
-    // Compute capability 12.0 has no table: limits of a launch are those of 9.0.
+    // Compute capability 12.0 has no table; the launch limits are those of 9.0.
     (
         "h100",
         include_str!("machine/forms.120.ptx"),
@@ -36,7 +36,7 @@ const FORMS: [(&str, &str, &[u8]); 5] = [
     ),
 ];
 
-/// The same of `machine/rare.cu`.
+/// GPU, PTX and SASS of `machine/rare.cu`.
 const RARE: [(&str, &str, &[u8]); 5] = [
     (
         "rtx2080ti",
@@ -65,12 +65,12 @@ const RARE: [(&str, &str, &[u8]); 5] = [
     ),
 ];
 
-/// Words of the input and of the output.
+/// Number of words in the input and in the output.
 const WORDS: u64 = 4096;
-/// Elements that the kernels are told of: no multiple of a block or a warp.
+/// Number of elements in the kernels' arguments: not a multiple of a block or a warp.
 const ELEMENTS: i32 = 1000;
 
-/// Words with many bits, few bits and none (Weyl's sequence, mixed).
+/// Generates words with many bits, few bits and none (Weyl's sequence, mixed).
 fn words() -> Vec<u8> {
     let word = |i: u64| {
         let mixed = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -196,14 +196,14 @@ fn a_block_that_waits_for_others_is_told_from_one_that_works() {
     launch.instruction_budget = 1 << 16;
     launch.blocks = BlockSet::List(vec![1]);
     launch.trace = true;
-    let alone = Begun::of(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
+    let alone = SassRun::execute(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
     assert!(alone.stopped() && alone.waits());
 
     let (_, ptx, cubin) = FORMS[3];
     let machine = Machine::load(cubin, "integers").unwrap();
     let mut memory = GlobalMemory::new(1 << 30);
     let launch = launched("integers", &mut memory);
-    let working = Begun::of(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
+    let working = SassRun::execute(&machine, &Module::load(ptx).unwrap(), &mut memory, &launch);
     assert!(working.ended() && !working.waits());
 }
 
@@ -254,7 +254,7 @@ fn a_copy_moves_as_many_sectors_as_it_has_bytes() {
         panic!("{proof:?}")
     };
     let count = |opcode| execution.by_opcode.get(opcode).copied().unwrap_or(0);
-    // 4096 words, a warp's 32 at a time.
+    // 4096 words, 32 of a warp at a time.
     assert_eq!([count("LDG"), count("STG")], [128, 128]);
     assert_eq!(memory.read(to)[..4], memory.read(from)[..4]);
 }
@@ -294,8 +294,8 @@ fn quarters_of_a_turn_have_the_sines_and_cosines_that_they_have() {
     assert!(sin_turns(f32::INFINITY).is_nan());
 }
 
-/// One launch of a folder's corpus: entry, blocks, threads, arguments (`b` a buffer, else bytes in
-/// hexadecimal).
+/// One launch of a folder's corpus: entry, blocks, threads, arguments (`b` a buffer, else
+/// hexadecimal bytes).
 fn told(line: &str, alone: bool, memory: &mut GlobalMemory) -> Launch {
     let mut words = line.split_whitespace();
     let entry = words.next().unwrap();
@@ -322,7 +322,7 @@ fn told(line: &str, alone: bool, memory: &mut GlobalMemory) -> Launch {
     launch
 }
 
-/// Numbers of all formats in turns: two words, two singles, four halves, a double.
+/// Generates numbers of all formats in turn: two words, two singles, four halves, a double.
 fn mixed() -> Vec<u8> {
     let raw = words();
     let single = |word: u32| word & 0x80ff_ffff | (0x3e00_0000 + (word >> 24 & 3) * 0x0100_0000);
@@ -339,7 +339,7 @@ fn mixed() -> Vec<u8> {
     bytes.into_iter().cycle().take(1 << 16).collect()
 }
 
-/// What the two levels leave of a launch: whether that is as it should be, and what it is.
+/// Compares PTX and SASS of a launch; returns success and a description.
 fn compared(gpu: &str, module: &Module, cubin: &[u8], line: &str) -> (bool, String) {
     let entry = line.split_whitespace().next().unwrap();
     if let Err(why) = module.supported(entry) {
@@ -347,7 +347,7 @@ fn compared(gpu: &str, module: &Module, cubin: &[u8], line: &str) -> (bool, Stri
     }
     let machine = Machine::load(cubin, entry).unwrap();
     let arch = Arch::by_name(gpu).unwrap();
-    // Of a kernel that is wrong for many threads, one alone may be right.
+    // A kernel that is wrong with many threads may be right with one.
     for alone in [false, true] {
         let mut memory = GlobalMemory::new(1 << 30);
         let launch = told(line, alone, &mut memory);

@@ -1,13 +1,13 @@
-//! The L1 cache: lines of four sectors, least recently used out first.
+//! L1 cache with lines of four sectors and least-recently-used replacement.
 
-/// Ways of a set.
+/// Ways per set.
 const WAYS: usize = 8;
 
-/// A cache of 128-byte lines, each with its sectors filled on their own.
+/// A cache of 128-byte lines whose sectors are filled separately.
 #[derive(Debug)]
 pub(super) struct Cache {
     sets: Vec<Set>,
-    /// Touches so far.
+    /// Number of accesses so far.
     clock: u64,
 }
 
@@ -15,19 +15,19 @@ pub(super) struct Cache {
 struct Set {
     /// Line numbers plus one.
     tags: [u64; WAYS],
-    /// When each line was touched last, in touches.
+    /// Last access of each line, as an access number.
     used: [u64; WAYS],
-    /// When each sector is there; [`ABSENT`] where it was not asked for.
+    /// Arrival cycle of each sector; [`ABSENT`] if it was not requested.
     times: [[u64; 4]; WAYS],
 }
 
-/// The time of a sector that is not there and not on its way.
+/// Arrival cycle of a sector that is neither present nor requested.
 const ABSENT: u64 = u64::MAX;
-/// The time of a sector that was asked for just now.
-const ASKED: u64 = u64::MAX - 1;
+/// Arrival cycle of a requested sector before [`Cache::arrives`] sets it.
+const REQUESTED: u64 = u64::MAX - 1;
 
 impl Cache {
-    /// A cache of so many bytes; with too few it holds nothing.
+    /// Creates a cache of `bytes`; below the size of one set it holds nothing.
     pub(super) fn new(bytes: u64) -> Cache {
         let sets = (bytes / 128) as usize / WAYS;
         let empty = Set {
@@ -41,15 +41,15 @@ impl Cache {
         }
     }
 
-    /// The set of a line; lines a power of two apart do not share one.
+    /// Returns the set of a line. Lines a power of two apart fall into different sets.
     fn set(&mut self, line: u64) -> Option<&mut Set> {
         let count = self.sets.len() as u64;
         let hash = line ^ line >> 7 ^ line >> 15;
         self.sets.get_mut(hash.checked_rem(count)? as usize)
     }
 
-    /// Asks for a 32-byte sector: when it is or will be there, where it is known or on its way.
-    /// Otherwise, if `fill`, it is asked for now, and [`Cache::arrives`] says when it comes.
+    /// Accesses a 32-byte sector and returns its arrival cycle if it is present or requested.
+    /// Otherwise, if `fill`, it counts as requested, and [`Cache::arrives`] sets its arrival.
     pub(super) fn touch(&mut self, sector: u64, fill: bool) -> Option<u64> {
         self.clock += 1;
         let now = self.clock;
@@ -70,19 +70,19 @@ impl Cache {
         let time = &mut set.times[way][(sector % 4) as usize];
         let there = *time;
         if there == ABSENT && fill {
-            *time = ASKED;
+            *time = REQUESTED;
         }
-        (there < ASKED).then_some(there)
+        (there < REQUESTED).then_some(there)
     }
 
-    /// A sector that was asked for comes at `time`; those that ask for it until then wait as well.
+    /// Sets the arrival of a requested sector; accesses until then wait for it as well.
     pub(super) fn arrives(&mut self, sector: u64, time: u64) {
         let line = sector / 4;
         let Some(set) = self.set(line) else { return };
         let way = set.tags.iter().position(|t| *t == line + 1);
         if let Some(way) = way {
             let part = &mut set.times[way][(sector % 4) as usize];
-            if *part == ASKED {
+            if *part == REQUESTED {
                 *part = time;
             }
         }

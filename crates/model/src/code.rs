@@ -1,23 +1,23 @@
-//! What time depends on, of a kernel's instructions: unit, control bits, register banks, sizes.
+//! Timing-relevant properties of a kernel's instructions: unit, control bits, register banks,
+//! sizes.
 //!
-//! The control bits are those by which the assembler tells the hardware when a warp may go on: stall
-//! cycles, and six barriers that long operations set and later ones wait for. NVIDIA does not
-//! document them; they are public knowledge (Jia et al., "Dissecting the NVIDIA Volta GPU
-//! architecture via microbenchmarking", 2018, section 2; Yan et al., "Demystifying Tensor Cores",
-//! TuringAs, 2020).
+//! With the control bits the assembler controls when a warp may continue: stall cycles, and six
+//! barriers that long operations set and later ones wait for. NVIDIA does not document them; they
+//! are public through research (Jia et al., "Dissecting the NVIDIA Volta GPU architecture via
+//! microbenchmarking", 2018, section 2; Yan et al., "Demystifying Tensor Cores", TuringAs, 2020).
 
 use sass::{Bank, Control, Instruction, Operand, Unit, Unknown};
 use std::collections::BTreeMap;
 use vgpu::exec::trace::BlockTrace;
 
-/// Types of matrix instructions that go at rates of their own.
+/// Types of matrix instructions with different rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Matrix {
-    /// Half precision, either kind.
+    /// Half precision, `f16` or `bf16`.
     #[default]
     F16,
     Tf32,
-    /// Integers of 8 bits and fewer.
+    /// Integers of at most 8 bits.
     Int,
     /// Floats of 8 bits.
     F8,
@@ -27,68 +27,69 @@ pub(super) enum Matrix {
 /// A source register of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Read {
-    /// Its number; [`sass::ZERO`] where nothing is read.
+    /// Register number; [`sass::ZERO`] if nothing is read.
     pub(super) register: u8,
-    /// Place among the sources, from 0.
+    /// Position among the sources, from 0.
     pub(super) slot: u8,
-    /// Kept for the next instruction that reads it in the same place.
+    /// True if the register stays cached for the next instruction that reads it at this position.
     pub(super) reuse: bool,
 }
 
-/// Source registers of a fixed-latency instruction: three, of which one may be a pair.
+/// Largest number of source registers of a fixed-latency instruction: three, of which one may be a
+/// pair.
 pub(super) const READS: usize = 4;
 
-/// No register.
-const NOTHING: Read = Read {
+/// Absent source register.
+const NO_READ: Read = Read {
     register: sass::ZERO,
     slot: 0,
     reuse: false,
 };
 
-/// One instruction, as far as time depends on it.
+/// Timing-relevant properties of one instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Instr {
     pub(super) unit: Unit,
     /// Cycles until the warp's next instruction.
     pub(super) stall: u8,
-    /// Barrier set until the result is there.
+    /// Barrier that is set until the result is available.
     pub(super) write_barrier: Option<u8>,
-    /// Barrier set until the sources were read.
+    /// Barrier that is set until the sources were read.
     pub(super) read_barrier: Option<u8>,
-    /// Barriers waited for, a bit each.
+    /// Bit mask of the barriers to wait for.
     pub(super) wait: u8,
-    /// Bytes a lane of a memory instruction.
+    /// Bytes per lane of a memory instruction.
     pub(super) bytes: u8,
     pub(super) write: bool,
-    /// The 64 bytes of a constant bank that one of its operands lies in, counted through all banks.
+    /// The 64-byte line of an operand in the constant banks, numbered through all banks.
     pub(super) operand: Option<u32>,
-    /// The same of a load of constants whose address is known.
+    /// The same line of a load of constants with a known address.
     pub(super) constant: Option<u32>,
-    /// Groups of asynchronous copies that may be under way behind a wait for them.
+    /// Groups of asynchronous copies that may still be pending after a wait.
     pub(super) left: u8,
-    /// Ends a group of asynchronous copies.
+    /// True if the instruction ends a group of asynchronous copies.
     pub(super) commits: bool,
-    /// Bytes of the thread's frame up to the end of this access to local memory.
+    /// End of this local-memory access in the thread's frame, bytes.
     pub(super) frame: u32,
-    /// Source registers that it reads through the ports of the register file in its first cycles.
+    /// Source registers read through the ports of the register file in the first cycles.
     pub(super) reads: [Read; READS],
-    /// The warp must let others go first in the next cycle.
+    /// True if the warp must yield to others in the next cycle.
     pub(super) yields: bool,
-    /// Single-precision arithmetic, which a second multiply-add pipe takes too where there is one.
+    /// True for single-precision arithmetic, which a second multiply-add pipe also executes.
     pub(super) single: bool,
-    /// Multiply-adds of a matrix instruction, and their type.
+    /// Number and type of a matrix instruction's multiply-adds.
     pub(super) tensor: (u32, Matrix),
 }
 
-/// Number of [`Unit`] values, and some to spare.
+/// Upper bound of the number of [`Unit`] values.
 pub(crate) const UNITS: usize = 24;
 
-/// Instructions that the warps of a block executed, by opcode and by unit.
+/// Counts the instructions that the warps of a block executed, by opcode and by unit.
 pub(super) fn executed(
     kernel: &[Result<Instruction, Unknown>],
     trace: &BlockTrace,
 ) -> (BTreeMap<&'static str, u64>, [u64; UNITS]) {
-    // How many more executions each instruction has than the one before it.
+    // Changes of the execution count from one instruction to the next, summed up below.
     let mut rises = vec![0i64; kernel.len() + 1];
     for run in trace.warps.iter().flat_map(|warp| &warp.runs) {
         rises[run.start as usize] += 1;
@@ -106,7 +107,7 @@ pub(super) fn executed(
     (by_opcode, by_unit)
 }
 
-/// What time depends on, of a kernel's instructions, in order of address.
+/// Extracts the timing-relevant properties of a kernel's instructions, in order of address.
 pub(super) fn code(kernel: &[Result<Instruction, Unknown>]) -> Vec<Instr> {
     kernel.iter().map(instruction).collect()
 }
@@ -116,7 +117,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         Ok(known) => known.word,
         Err(unknown) => unknown.word,
     };
-    let control = Control::of(word);
+    let control = Control::from_word(word);
     let bare = Instr {
         unit: Unit::Unknown,
         stall: control.stall,
@@ -130,8 +131,8 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         left: 0,
         commits: false,
         frame: 0,
-        reads: [NOTHING; READS],
-        // The bit is clear where the warp is to yield.
+        reads: [NO_READ; READS],
+        // The hardware bit is inverted: clear means yield.
         yields: !control.yield_,
         single: false,
         tensor: (0, Matrix::F16),
@@ -155,9 +156,9 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
     }
 }
 
-/// Bytes a lane of a memory instruction.
+/// Returns the bytes per lane of a memory instruction.
 fn bytes(known: &Instruction) -> u8 {
-    // Each lane gives the address of a row of 16 bytes; 1, 2 or 4 matrices.
+    // Each lane addresses a row of 16 bytes; the instruction loads 1, 2 or 4 matrices.
     let matrices = matches!(known.opcode, "LDSM" | "STSM");
     let sized = matches!(
         known.unit,
@@ -178,7 +179,7 @@ fn bytes(known: &Instruction) -> u8 {
     size.unwrap_or(4)
 }
 
-/// Where a constant lies that the instruction names.
+/// Returns the position of a constant with an immediate address.
 fn constant(known: &Instruction) -> Option<u32> {
     known.operands.iter().find_map(|operand| match operand {
         Operand::Constant(c) if c.base.is_none_or(|base| base.is_zero()) => match c.bank {
@@ -189,12 +190,12 @@ fn constant(known: &Instruction) -> Option<u32> {
     })
 }
 
-/// The 64 bytes that a place in the constant banks lies in, which are 64 KiB apart.
+/// Returns the 64-byte line of a position in the constant banks, which are 64 KiB apart.
 pub(super) fn constant_line(place: u64) -> u32 {
     (place / 64) as u32
 }
 
-/// Groups that may be left of those waited for.
+/// Returns the number of groups that may still be pending after the wait.
 fn left(known: &Instruction) -> u8 {
     let count = known.operands.iter().find_map(|operand| match operand {
         Operand::Immediate(count) if known.unit == Unit::Depbar => Some(*count),
@@ -214,10 +215,10 @@ fn frame(known: &Instruction) -> u32 {
     offset.unwrap_or(0).saturating_add(bytes(known).into())
 }
 
-/// The registers that an instruction of fixed latency reads. (Those that wait in a queue, such as
-/// loads, read when the ports are free.)
+/// Returns the registers that a fixed-latency instruction reads. Queued instructions, such as
+/// loads, read when the ports are free.
 fn reads(known: &Instruction) -> [Read; READS] {
-    let mut found = [NOTHING; READS];
+    let mut found = [NO_READ; READS];
     if !matches!(known.unit, Unit::Fma | Unit::Alu | Unit::Half) {
         return found;
     }
@@ -252,8 +253,8 @@ fn reads(known: &Instruction) -> [Read; READS] {
     found
 }
 
-/// Multiply-adds of a matrix instruction and their type, by its name: rows, columns and depth are
-/// written without a separator.
+/// Returns the number and type of a matrix instruction's multiply-adds, by its name, which has
+/// rows, columns and depth without separators.
 fn product(known: &Instruction) -> Option<(u32, Matrix)> {
     if known.unit != Unit::Tensor {
         return None;
@@ -281,7 +282,7 @@ fn product(known: &Instruction) -> Option<(u32, Matrix)> {
         _ if known.has("TF32") => Matrix::Tf32,
         _ => Matrix::F16,
     };
-    // Half of what a sparse product's shape says is zero and left out.
+    // A sparse product skips half of the multiply-adds of its shape.
     let sparse = if known.has("SP") { 2 } else { 1 };
     Some((shape? / sparse, matrix))
 }

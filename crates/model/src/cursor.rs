@@ -1,34 +1,34 @@
-//! Where a warp is on the way that it took through the machine code when it was executed.
+//! Position of a warp on its recorded path through the SASS.
 
 use vgpu::exec::trace::{Access, WarpTrace};
 
-/// A warp on its way.
+/// A position on the path of one warp.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
-    /// The instruction that is next.
+    /// Index of the next instruction.
     pub(super) at: u32,
-    /// The run that it is in.
+    /// Index of the present run.
     run: usize,
-    /// Instructions passed.
+    /// Number of executed instructions.
     step: u64,
-    /// The first access that was not passed.
+    /// Index of the next access.
     access: usize,
     pub(super) done: bool,
 }
 
-/// What became of a memory instruction.
+/// Recorded access of a memory instruction.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Found<'t> {
-    /// It went there (and there, for a copy).
+pub(super) enum AccessLookup<'t> {
+    /// The access, with a second one for a copy.
     Access(&'t Access, Option<&'t Access>),
-    /// No lane took part.
-    Nothing,
-    /// It is beyond what the trace kept.
+    /// No active lane.
+    Inactive,
+    /// Outside the kept part of the trace.
     Unknown,
 }
 
 impl Cursor {
-    /// A warp before its first instruction.
+    /// Creates a cursor at the first instruction of a warp.
     pub(super) fn new(trace: &WarpTrace) -> Cursor {
         Cursor {
             at: trace.runs.first().map_or(0, |run| run.start),
@@ -39,8 +39,8 @@ impl Cursor {
         }
     }
 
-    /// The access of the instruction at hand.
-    pub(super) fn access<'t>(&mut self, trace: &'t WarpTrace) -> Found<'t> {
+    /// Returns the access of the present instruction.
+    pub(super) fn access<'t>(&mut self, trace: &'t WarpTrace) -> AccessLookup<'t> {
         let list = &trace.accesses;
         while list.get(self.access).is_some_and(|a| a.at < self.step) {
             self.access += 1;
@@ -49,14 +49,14 @@ impl Cursor {
             Some(access) if access.at == self.step => {
                 // An asynchronous copy reads global memory and writes shared memory.
                 let pair = list.get(self.access + 1).filter(|b| b.at == access.at);
-                Found::Access(access, pair)
+                AccessLookup::Access(access, pair)
             }
-            None if trace.dropped > 0 => Found::Unknown,
-            _ => Found::Nothing,
+            None if trace.dropped > 0 => AccessLookup::Unknown,
+            _ => AccessLookup::Inactive,
         }
     }
 
-    /// Passes the instruction at hand.
+    /// Advances past the present instruction.
     pub(super) fn step(&mut self, trace: &WarpTrace) {
         self.step += 1;
         self.at += 1;

@@ -1,10 +1,10 @@
-//! Whether a block's way, or the addresses that it asks for, depend on the data it loads.
+//! Test for data-dependent control flow or addresses of a block.
 //!
-//! The program says which loads *may* decide (a slice that tells no stores to shared memory apart, so
-//! it says so of most kernels that reduce through shared memory). Whether they do is tried: the block
-//! is followed once as memory is and once with other data in the sectors that those loads read.
+//! A program slice finds loads that *may* decide. It does not separate stores to shared memory, so
+//! it includes loads of most kernels that reduce through shared memory. This test runs the block
+//! once with memory as it is, and once with other data in the sectors that those loads read.
 
-use super::sample::some;
+use super::sample::launch_blocks;
 use std::collections::BTreeSet;
 use vgpu::Arch;
 use vgpu::Module;
@@ -12,43 +12,43 @@ use vgpu::exec::launch::{Depth, End, Launch, LaunchError, launch};
 use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::{BufferId, GlobalMemory};
 
-/// Bytes of a sector.
-const SECTOR: u64 = 32;
-/// Sectors from each one to the one whose content it is given: a prime, so that no tile of a power of
-/// two elements is given an equal part of another tile.
-const AWAY: u64 = 4099;
+/// Bytes per sector.
+const SECTOR_BYTES: u64 = 32;
+/// Distance in sectors to the sector whose content replaces one. A prime, so that a tile of a power
+/// of two elements does not get the equal part of another tile.
+const REPLACEMENT_DISTANCE: u64 = 4099;
 
-/// Of what a block, executed as PTX, may have loaded its way or an address from: the buffers with which
-/// it took another way when they held other data. Memory is left as it was but for what the block
-/// stores.
+/// Returns the buffers whose data decide the control flow or the addresses of a block, executed as
+/// PTX. With other data in them the block took another path. Memory is restored, except for the
+/// block's own stores.
 ///
 /// # Errors
-/// A launch that is refused.
-pub(super) fn deciding(
+/// A refused launch.
+pub(super) fn find_deciding_buffers(
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
     plain: &BlockTrace,
 ) -> Result<Vec<BufferId>, LaunchError> {
-    let sectors = candidates(module, memory, &template.entry, plain)?;
+    let sectors = collect_candidates(module, memory, &template.entry, plain)?;
     if sectors.is_empty() {
         return Ok(Vec::new());
     }
-    let mut one = some(
+    let mut one = launch_blocks(
         template,
         vec![u64::from(plain.block)],
         template.instruction_budget,
     );
     one.trace = true;
     one.depth = Depth::Addresses;
-    let usual = followed(module, memory, arch, &one)?;
+    let usual = execute_block(module, memory, arch, &one)?;
     let buffers: BTreeSet<BufferId> = sectors.iter().map(|(buffer, _)| *buffer).collect();
     let mut found = Vec::new();
     for buffer in buffers {
         let of_buffer = sectors.iter().filter(|(of, _)| *of == buffer);
-        let kept = replace(memory, buffer, of_buffer.map(|(_, offset)| *offset));
-        let other = followed(module, memory, arch, &one);
+        let kept = replace_sectors(memory, buffer, of_buffer.map(|(_, offset)| *offset));
+        let other = execute_block(module, memory, arch, &one);
         for (offset, bytes) in kept {
             memory.write(buffer, offset, &bytes);
         }
@@ -59,57 +59,57 @@ pub(super) fn deciding(
     Ok(found)
 }
 
-/// The sectors that the loads read which may decide: buffer and offset.
-fn candidates(
+/// Collects the sectors read by loads that may decide, as buffers and offsets.
+fn collect_candidates(
     module: &Module,
     memory: &GlobalMemory,
     entry: &str,
     plain: &BlockTrace,
 ) -> Result<BTreeSet<(BufferId, u64)>, LaunchError> {
-    let way = module.way(entry)?;
+    let slice = module.way(entry)?;
     let mut found = BTreeSet::new();
     for warp in &plain.warps {
         let loads = warp
             .accesses
             .iter()
-            .filter(|a| !a.write && way.decided_by(a.pc));
+            .filter(|a| !a.write && slice.decided_by(a.pc));
         let sectors: BTreeSet<u64> = loads
             .flat_map(|load| warp.sectors_of(load))
             .copied()
             .collect();
         found.extend(sectors.iter().filter_map(|sector| {
-            // The first sector of a buffer may begin before it.
+            // The first sector of a buffer may begin before the buffer.
             let place = memory
-                .find(sector * SECTOR)
-                .or_else(|| memory.find(sector * SECTOR + SECTOR - 1))?;
-            Some((place.buffer(), place.offset / SECTOR * SECTOR))
+                .find(sector * SECTOR_BYTES)
+                .or_else(|| memory.find(sector * SECTOR_BYTES + SECTOR_BYTES - 1))?;
+            Some((place.buffer(), place.offset / SECTOR_BYTES * SECTOR_BYTES))
         }));
     }
     Ok(found)
 }
 
-/// What the block did: whether it ended, the instructions of its warps, and where they went.
-fn followed(
+/// Executes the block; returns its completion, and the instructions and accesses of its warps.
+fn execute_block(
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     one: &Launch,
-) -> Result<(bool, Option<Vec<Way>>), LaunchError> {
+) -> Result<(bool, Option<Vec<WarpPath>>), LaunchError> {
     let report = launch(module, memory, arch, one)?;
     let trace = report.traces.into_iter().next();
-    let ways = trace.map(|trace| {
+    let paths = trace.map(|trace| {
         let warps = trace.warps.into_iter();
         warps.map(|warp| (warp.executed, warp.sectors)).collect()
     });
-    Ok((report.end == End::Completed, ways))
+    Ok((report.end == End::Completed, paths))
 }
 
-/// Instructions of a warp, and the sectors it asked for.
-type Way = (u64, Vec<u64>);
+/// Control-flow summary of a warp: its instructions and the sectors it accessed.
+type WarpPath = (u64, Vec<u64>);
 
-/// Gives sectors of a buffer the content of others, or finite numbers where that is the same, and
-/// returns what they held.
-fn replace(
+/// Replaces sectors of a buffer by the content of others, or by finite numbers if that is equal,
+/// and returns the old content.
+fn replace_sectors(
     memory: &mut GlobalMemory,
     buffer: BufferId,
     offsets: impl Iterator<Item = u64>,
@@ -117,17 +117,18 @@ fn replace(
     let total = memory.len(buffer);
     let mut pairs = Vec::new();
     for offset in offsets {
-        let length = SECTOR.min(total - offset) as usize;
+        let length = SECTOR_BYTES.min(total - offset) as usize;
         let mut held = vec![0; length];
         memory.read_at(buffer, offset, &mut held);
-        let from = (offset + AWAY * SECTOR) % total / SECTOR * SECTOR;
+        let from =
+            (offset + REPLACEMENT_DISTANCE * SECTOR_BYTES) % total / SECTOR_BYTES * SECTOR_BYTES;
         let mut other = vec![0; length];
         match from + length as u64 <= total {
             true => memory.read_at(buffer, from, &mut other),
             false => other.clone_from(&held),
         }
         if other == held {
-            other = finite(offset, length);
+            other = finite_bytes(offset, length);
         }
         pairs.push((offset, held, other));
     }
@@ -138,8 +139,8 @@ fn replace(
     kept.map(|(offset, held, _)| (offset, held)).collect()
 }
 
-/// Bytes that are finite and not zero as a number of any floating-point type, different at each offset.
-fn finite(offset: u64, length: usize) -> Vec<u8> {
+/// Generates bytes that are finite and nonzero in every floating-point type and differ by offset.
+fn finite_bytes(offset: u64, length: usize) -> Vec<u8> {
     let halves = (0..length.div_ceil(2) as u64).flat_map(|index| {
         // Multiplicative hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
         let mixed = (offset + 2 * index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;

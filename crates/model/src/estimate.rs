@@ -1,61 +1,62 @@
-//! From one multiprocessor's replay to the time of a launch.
+//! Extrapolation from the replay of one multiprocessor to the time of a launch.
 
 use super::code::{self, Instr, UNITS};
 use super::memory::{self, Neighbourhood, Traffic};
-use super::sample::{Traces, Unequal};
-use super::sm::{Outcome, PORT, Sm, Tally, Work};
+use super::sample::{Imbalance, Traces};
+use super::sm::{L2_PORT_RATE, Outcome, Sm, Tally, Work};
 use super::units::Rates;
 use sass::Unit;
 use sass_machine::Machine;
 use vgpu::Arch;
 use vgpu::counters::Counters;
 
-/// The shape of a launch.
+/// Resource shape of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Registers a thread, as the assembler gave them out.
+    /// Registers per thread, as allocated by the assembler.
     pub registers: u32,
-    /// Shared memory a block, static and dynamic, bytes.
+    /// Shared memory per block, static and dynamic, bytes.
     pub shared_bytes: u64,
 }
 
-/// What a launch is predicted to take, and why.
+/// Predicted time of a launch with its explanation.
 #[derive(Debug, Clone)]
 pub struct Estimate {
     /// Cycles of the busiest multiprocessor.
     pub cycles: f64,
     /// Microseconds without the launch overhead.
     pub us: f64,
-    /// Blocks a multiprocessor holds.
+    /// Resident blocks per multiprocessor.
     pub resident: u32,
-    /// Resident warps over those a multiprocessor can hold, from 0 to 1.
+    /// Resident warps as a share of the maximum, 0 to 1.
     pub occupancy: f64,
-    /// Rounds in which the grid fills the device.
+    /// Number of times that the grid fills the device.
     pub waves: f64,
-    /// What limits the launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`, `shared`
-    /// (loads and stores of shared memory and of the L1 cache), `l2`, `dram` or `latency`.
+    /// Limiting resource of the launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`,
+    /// `tensor`,
+    /// `shared` (loads and stores of shared memory and of the L1 cache), `l2`, `dram` or `latency`.
     pub bound: &'static str,
-    /// What the replayed blocks did.
+    /// Counters of the replayed blocks.
     pub(crate) tally: Tally,
-    /// By how much the replayed blocks are multiplied to give the launch.
+    /// Ratio of the launch to the replayed blocks.
     pub(crate) scale: f64,
-    /// Cycles replayed.
+    /// Number of replayed cycles.
     pub replayed_cycles: u64,
-    /// Instructions that the warps of all blocks execute, by unit in the order of [`Unit`].
+    /// Instructions of all warps of the launch, by unit in the order of [`Unit`].
     pub(crate) by_unit: [f64; UNITS],
     /// Memory traffic of the whole launch.
     pub traffic: Traffic,
     /// Roofline floor.
     pub floor: Floor,
-    /// Why the figure is not to be relied on; empty where it is.
+    /// Reasons not to rely on the figure; empty if none is known.
     pub doubts: Vec<String>,
 }
 
-/// The time below which no such launch can go, and what sets it.
+/// Roofline lower bound of the time, with its limiting resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
     /// Microseconds.
@@ -64,11 +65,11 @@ pub struct Floor {
     pub bound: &'static str,
 }
 
-/// Instructions replayed a launch at most.
-const BUDGET: u64 = 1_000_000;
+/// Largest number of replayed instructions per launch.
+const MAX_REPLAYED_INSTRUCTIONS: u64 = 1_000_000;
 
-/// Predicts one launch from traces of some of its blocks. `None` without traces, and for a block
-/// that no multiprocessor holds.
+/// Predicts one launch from traces of some of its blocks. `None` without traces, and if a block
+/// does not fit on a multiprocessor.
 pub fn estimate(
     arch: &Arch,
     machine: &Machine,
@@ -81,7 +82,7 @@ pub fn estimate(
     if resident == 0 || traces.main.warps.is_empty() {
         return None;
     }
-    let unequal = traces.unequal;
+    let imbalance = traces.imbalance;
     let around = Neighbourhood::new(&traces.plain, &traces.beside);
     around.mark(&mut traces.main);
     let blocks: u64 = shape.grid.iter().map(|d| u64::from(*d)).product();
@@ -91,9 +92,9 @@ pub fn estimate(
     let active = blocks.min(sms) as f64;
     let l1_bytes = memory::l1_bytes(arch, shape.shared_bytes, u64::from(resident));
     let together = here * sms.min(blocks);
-    let kept = memory::kept(&traces.plain);
-    let asked = traces.sharing.sectors(&traces.plain) * kept;
-    let mut traffic = around.traffic(arch, shape.grid, (together, asked), kept, traces.allocated);
+    let kept = memory::kept_ratio(&traces.plain);
+    let asked = traces.reuse.sectors(&traces.plain) * kept;
+    let mut traffic = around.traffic(arch, shape.grid, together, asked, kept, traces.allocated);
     let threads = together as f64 * f64::from(shape.threads);
     traffic.local_hit_share = memory::local_hit_share(arch, &code, threads);
     let clock = f64::from(arch.boost_mhz) * 1e6;
@@ -104,16 +105,16 @@ pub fn estimate(
         active,
         resident: here as usize,
         blocks: mine as usize,
-        budget: BUDGET,
+        budget: MAX_REPLAYED_INSTRUCTIONS,
         l1_bytes,
-        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(PORT),
+        l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(L2_PORT_RATE),
         dram_rate: arch.dram_gb_s * 1e9 / clock / active,
         first_miss: traffic.first_miss,
         local_hit_share: traffic.local_hit_share,
     };
     let outcome = Sm::new(&work).run();
-    let cycles = with_heaviest(&outcome, &work, mine as f64, unequal);
-    let floor = floor(arch, &code, &traces.counters, blocks, &traffic);
+    let cycles = with_heaviest(&outcome, &work, mine as f64, imbalance);
+    let floor = compute_floor(arch, &code, &traces.counters, blocks, &traffic);
     let modelled = cycles / clock * 1e6;
     let warps = f64::from(shape.threads.div_ceil(32)) * here as f64;
     let mut estimate = Estimate {
@@ -124,27 +125,27 @@ pub fn estimate(
         waves: blocks as f64 / (u64::from(resident) * sms) as f64,
         bound: "latency",
         tally: outcome.tally,
-        scale: blocks as f64 * unequal.mean / outcome.progress.max(1e-6),
+        scale: blocks as f64 * imbalance.mean / outcome.progress.max(1e-6),
         replayed_cycles: outcome.cycles,
         by_unit: traces
             .by_unit
-            .map(|n| n as f64 * blocks as f64 * unequal.mean),
+            .map(|n| n as f64 * blocks as f64 * imbalance.mean),
         traffic,
         floor,
         doubts: Vec::new(),
     };
     estimate.bound = estimate.limit(arch);
-    estimate.doubts = doubts(&estimate, &traces);
+    estimate.doubts = list_doubts(&estimate, &traces);
     Some(estimate)
 }
 
-/// What the model is known to be weak at.
-fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
+/// Lists known weaknesses of the model that apply to this launch.
+fn list_doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     let mut doubts = Vec::new();
     if !traces.complete {
         doubts.push("the sampled block did not run to its end".to_owned());
     }
-    if traces.unequal.unknown {
+    if traces.imbalance.unknown {
         doubts.push("blocks may differ in their work: they could not all be followed".to_owned());
     }
     let all: f64 = estimate.by_unit.iter().sum();
@@ -155,34 +156,34 @@ fn doubts(estimate: &Estimate, traces: &Traces) -> Vec<String> {
     doubts
 }
 
-/// Cycles for so many blocks of a multiprocessor, of which some do more than the mean: no fewer than
-/// the heaviest takes, beside others like the sampled one.
-fn with_heaviest(outcome: &Outcome, work: &Work<'_>, blocks: f64, unequal: Unequal) -> f64 {
-    let cycles = whole(outcome, blocks * unequal.mean);
-    if unequal.most <= 1.0 {
+/// Computes the cycles of a multiprocessor for `blocks` blocks of unequal work. They are at least
+/// those of the heaviest block, which runs next to blocks like the sampled one.
+fn with_heaviest(outcome: &Outcome, work: &Work<'_>, blocks: f64, imbalance: Imbalance) -> f64 {
+    let cycles = extrapolate_cycles(outcome, blocks * imbalance.mean);
+    if imbalance.most <= 1.0 {
         return cycles;
     }
     let resident_time = match outcome.first_wave {
         None => outcome.cycles as f64 * work.resident as f64 / outcome.progress.max(1e-6),
         Some(first) => first as f64,
     };
-    cycles.max(resident_time * unequal.most)
+    cycles.max(resident_time * imbalance.most)
 }
 
-/// Cycles for all blocks of a multiprocessor, from those that were replayed.
-fn whole(outcome: &Outcome, blocks: f64) -> f64 {
+/// Extrapolates from the replayed blocks to all blocks of a multiprocessor.
+fn extrapolate_cycles(outcome: &Outcome, blocks: f64) -> f64 {
     let cycles = outcome.cycles as f64;
     let done = outcome.done as f64;
     if outcome.cut_short {
-        // At the rate so far.
+        // A replay that was cut short continues at its rate so far.
         return cycles * blocks / outcome.progress.max(1e-6);
     }
     if done >= blocks {
         return cycles;
     }
-    // The blocks of later waves take the place of those before, one by one: at the rate of the last
-    // wave, unless what serves all warps is slower. (What the memory still has to do when the last
-    // instruction is issued belongs to all waves.)
+    // Blocks of later waves replace earlier ones one by one, at the rate of the last wave, unless a
+    // resource shared by all warps is slower. Memory traffic still pending at the last instruction
+    // belongs to all waves, so it is added once.
     let tally = &outcome.tally;
     let issue = outcome.cycles_per_block.unwrap_or(0.0);
     let served = tally
@@ -193,14 +194,14 @@ fn whole(outcome: &Outcome, blocks: f64) -> f64 {
     cycles + (blocks - done) * each
 }
 
-/// Blocks of this shape that one multiprocessor holds at once (CUDA Programming Guide, "Occupancy
-/// Calculator": registers are given out in units of 256 a warp, 1 KiB of shared memory a block is
-/// the system's since compute capability 8.0).
+/// Computes the number of blocks of this shape that fit on one multiprocessor (CUDA Programming
+/// Guide, "Occupancy Calculator"). Registers are allocated in units of 256 per warp. Since compute
+/// capability 8.0 the system reserves 1 KiB of shared memory per block.
 pub fn resident_blocks(arch: &Arch, threads: u32, registers: u32, shared_bytes: u64) -> u32 {
     let warps = threads.div_ceil(32).max(1);
     let by_threads = arch.max_threads_per_sm / (warps * 32);
     let registers_a_warp = (registers.max(1) * 32).div_ceil(256) * 256;
-    // Each scheduler has its own part of the registers.
+    // Each scheduler has a separate part of the registers.
     let warps_a_part = arch.registers_per_sm / arch.schedulers / registers_a_warp;
     let by_registers = warps_a_part * arch.schedulers / warps;
     let system = if arch.cc >= 80 { 1024 } else { 0 };
@@ -212,8 +213,8 @@ pub fn resident_blocks(arch: &Arch, threads: u32, registers: u32, shared_bytes: 
         .min(arch.max_blocks_per_sm)
 }
 
-/// The time below which no such launch can go: arithmetic and memory at their peaks.
-fn floor(
+/// Computes the roofline lower bound: arithmetic and memory at their peak rates.
+fn compute_floor(
     arch: &Arch,
     code: &[Instr],
     counters: &Counters,
@@ -223,8 +224,8 @@ fn floor(
     let scale = blocks as f64 / counters.blocks.max(1) as f64;
     let clock = f64::from(arch.boost_mhz) * 1e6 * f64::from(arch.sm_count);
     let double = f64::from(arch.fp64_lanes) * 2.0 * clock;
-    // Of matrix instructions of several types, the fastest one's rate.
-    let tensor = Rates::of(arch).tensor;
+    // With several matrix types, the fastest rate keeps the result a lower bound.
+    let tensor = Rates::from_arch(arch).tensor;
     let rates = code
         .iter()
         .map(|instr| instr.tensor)

@@ -1,7 +1,7 @@
-//! The timing model: machine code of sampled blocks, replayed on one multiprocessor.
+//! Timing model: SASS of sampled blocks, replayed on one multiprocessor.
 //!
 //! ```text
-//! cubin ─machine─► way of each warp, accesses of each instruction ┐
+//! cubin ─machine─► path of each warp, accesses by instruction     ┐
 //!       ─code─► units, control bits ──────────────────────────────┴─cursor─► sm ─► cycles, stalls
 //! PTX ─exec─► the same memory, or no prediction                         cache, banks ┘   │
 //!     └─► which bytes blocks share                  waves, tail, bandwidth shares, launch ◄─┘ estimate
@@ -20,7 +20,7 @@ mod long;
 mod memory;
 mod sample;
 mod sectors;
-mod sharing;
+mod reuse;
 mod sm;
 mod metrics;
 mod units;

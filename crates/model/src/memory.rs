@@ -1,4 +1,4 @@
-//! What a launch moves between the multiprocessors, the L2 cache and memory.
+//! Memory traffic of a launch between the multiprocessors, the L2 cache and DRAM.
 
 use super::code::Instr;
 use super::sectors::Sectors;
@@ -9,20 +9,20 @@ use vgpu::exec::trace::{BlockTrace, LOCAL};
 /// Memory traffic of a launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Traffic {
-    /// Sectors of one block that differ from each other.
+    /// Distinct sectors of one block.
     pub block_sectors: f64,
-    /// Share of the sectors that only one of neighbouring blocks wants which come from memory, or
-    /// go there, when the block asks first.
+    /// DRAM share of the first accesses to sectors that only one of neighbouring blocks uses, for
+    /// loads and stores.
     pub first_miss: f64,
-    /// The same of local memory.
+    /// L2 hit share of local memory.
     pub local_hit_share: f64,
-    /// Bytes that must come from or go to memory at least.
+    /// Lower bound of the DRAM bytes.
     pub least_bytes: f64,
-    /// Bytes that are expected to, local memory aside.
+    /// Expected DRAM bytes, without local memory.
     pub dram_bytes: f64,
 }
 
-/// Bytes of L1 beside the shared memory that the driver sets aside: the smallest size that holds
+/// Computes the L1 bytes next to the driver's shared memory carve-out, the smallest size that holds
 /// all resident blocks (CUDA Programming Guide, "Shared Memory" of each compute capability).
 pub(super) fn l1_bytes(arch: &Arch, shared_bytes: u64, resident: u64) -> u64 {
     let system = if arch.cc >= 80 { 1024 } else { 0 };
@@ -40,7 +40,7 @@ pub(super) fn l1_bytes(arch: &Arch, shared_bytes: u64, resident: u64) -> u64 {
     u64::from(arch.l1_bytes).saturating_sub(shared)
 }
 
-/// Distinct sectors of a block; of each warp as many accesses as `like` has, where given.
+/// Collects the distinct sectors of a block; with `like`, limited to as many accesses per warp.
 fn footprint(trace: &BlockTrace, like: Option<&BlockTrace>) -> Sectors {
     let mut distinct = Sectors::default();
     for (index, warp) in trace.warps.iter().enumerate() {
@@ -51,12 +51,12 @@ fn footprint(trace: &BlockTrace, like: Option<&BlockTrace>) -> Sectors {
     distinct
 }
 
-/// A block and those beside it, as sets of sectors.
+/// Sector sets of a block and its neighbours.
 pub(super) struct Neighbourhood {
     mine: Sectors,
-    /// Share of the block's sectors that its neighbours along x and y touch too.
+    /// Share of the block's sectors that its neighbours along x and y access too.
     along: [f64; 2],
-    /// Those that every neighbour touches.
+    /// Sectors that every neighbour accesses.
     common: Sectors,
 }
 
@@ -81,7 +81,7 @@ impl Neighbourhood {
         }
     }
 
-    /// Marks the sectors that other blocks do not touch: a copy of the block has its own.
+    /// Marks the sectors that no other block accesses: a copy of the block has separate ones.
     pub(super) fn mark(&self, trace: &mut BlockTrace) {
         for sector in trace.warps.iter_mut().flat_map(|w| &mut w.sectors) {
             if *sector & LOCAL == 0 && !self.common.contains(sector) {
@@ -90,14 +90,16 @@ impl Neighbourhood {
         }
     }
 
-    /// Estimates the traffic of a grid of which `together` blocks are on the device at once:
-    /// blocks share bytes along x and y as those beside each other do, or `asked` sectors fall to
-    /// each by what all of them ask for, whichever finds more that is shared.
+    /// Estimates the traffic of a grid with `together` blocks on the device at once. Of two
+    /// estimates of the shared bytes, the one with more sharing counts. One is the overlap with the
+    /// neighbours along x and y, the other is `asked` sectors per block from the accesses of all
+    /// resident blocks.
     pub(super) fn traffic(
         &self,
         arch: &Arch,
         grid: [u32; 3],
-        (together, asked): (u64, f64),
+        together: u64,
+        asked: f64,
         kept: f64,
         allocated: u64,
     ) -> Traffic {
@@ -108,12 +110,12 @@ impl Neighbourhood {
         let wide = (together as f64).min(x).max(1.0);
         let high = (together as f64 / wide).min(y * z).max(1.0);
         let grow = |n: f64, shared: f64| 1.0 + (n - 1.0) * (1.0 - shared);
-        // Bytes of all blocks on the device at once, and those of the whole grid.
+        // Bytes of all blocks on the device at once, and of the whole grid.
         let most = allocated as f64;
         let wave = (each * grow(wide, along_x) * grow(high, along_y) * 32.0).min(most);
         let waves = (blocks / (wide * high)).max(1.0);
         let whole = (each * grow(x, along_x) * grow(y * z, along_y) * 32.0).min(most);
-        // A grid that fits leaves its bytes to the next wave that wants them.
+        // A grid that fits in the L2 cache leaves its bytes there for the next wave.
         let fits = whole <= arch.l2_bytes as f64;
         let dram = if fits {
             whole
@@ -132,7 +134,7 @@ impl Neighbourhood {
     }
 }
 
-/// Share of the local memory of all resident threads that stays in the L2 cache.
+/// Computes the share of the local memory of all resident threads that stays in the L2 cache.
 pub(super) fn local_hit_share(arch: &Arch, code: &[Instr], resident_threads: f64) -> f64 {
     let frame = code.iter().map(|instr| instr.frame).max();
     let bytes = f64::from(frame.unwrap_or(0)) * resident_threads;
@@ -142,8 +144,8 @@ pub(super) fn local_hit_share(arch: &Arch, code: &[Instr], resident_threads: f64
     arch.l2_bytes as f64 / bytes
 }
 
-/// How many times more accesses a block made than its trace kept.
-pub(super) fn kept(trace: &BlockTrace) -> f64 {
+/// Returns the ratio of a block's accesses to those kept in its trace.
+pub(super) fn kept_ratio(trace: &BlockTrace) -> f64 {
     let kept: u64 = trace.warps.iter().map(|w| w.accesses.len() as u64).sum();
     let dropped: u64 = trace.warps.iter().map(|w| w.dropped).sum();
     (kept + dropped) as f64 / kept.max(1) as f64

@@ -1,4 +1,4 @@
-//! The counters that explain a prediction, by the names that Nsight Compute gives them.
+//! Counters of a prediction, with the names of Nsight Compute.
 
 use super::estimate::Estimate;
 use super::sm::Stall;
@@ -6,16 +6,16 @@ use super::units::{ALU, DOUBLE, FMA, FMA_SECOND, HALF, SPECIAL, TENSOR};
 use sass::Unit;
 use vgpu::Arch;
 
-/// Share of its cycles above which a unit is what limits a launch.
-const BUSY: f64 = 0.6;
+/// Smallest busy share of a unit that limits a launch.
+const MIN_BUSY_SHARE: f64 = 0.6;
 
 impl Estimate {
-    /// The unit that is busy most of the time; `latency` where none is.
+    /// Returns the busiest unit; `latency` if none is busy.
     pub(super) fn limit(&self, arch: &Arch) -> &'static str {
         let t = &self.tally;
         let cycles = self.replayed_cycles.max(1) as f64;
         let slots = cycles * f64::from(arch.schedulers);
-        // Two pipes take turns where there are more lanes than the first one has.
+        // With more lanes than the first pipe has, two pipes alternate.
         let pipes = f64::from(arch.fp32_lanes.div_ceil(arch.imad_lanes).max(1));
         let pipe = |pipe: usize| t.pipe_cycles[pipe] as f64 / slots;
         let mut units = [
@@ -34,16 +34,16 @@ impl Estimate {
             return self.floor.bound;
         }
         units.sort_by(|a, b| b.1.total_cmp(&a.1));
-        if units[0].1 >= BUSY {
+        if units[0].1 >= MIN_BUSY_SHARE {
             units[0].0
         } else {
             "latency"
         }
     }
 
-    /// Counters of the launch. Sums are of the whole grid; names without dots have no counterpart
-    /// in Nsight Compute: `idle_*` are shares of scheduler cycles without an issue, by what the
-    /// warp that was next waited for.
+    /// Returns the counters of the launch, as sums over the grid. Names without dots have no
+    /// counterpart in Nsight Compute: `idle_*` are shares of scheduler cycles without an issue, by
+    /// the stall reason of the next warp.
     pub fn metrics(&self, arch: &Arch) -> Vec<(&'static str, f64)> {
         let slots = self.replayed_cycles.max(1) as f64 * f64::from(arch.schedulers);
         let mut all = self.of_instructions(slots);
@@ -52,7 +52,7 @@ impl Estimate {
         all
     }
 
-    /// What was executed, and how busy the pipes were in so many issue slots.
+    /// Returns executed instructions and the pipe utilisation over `slots` issue slots.
     fn of_instructions(&self, slots: f64) -> Vec<(&'static str, f64)> {
         let t = &self.tally;
         let unit = |u: Unit| self.by_unit[u as usize];
@@ -94,7 +94,7 @@ impl Estimate {
         ]
     }
 
-    /// What went through the caches and memory.
+    /// Returns the traffic of the caches and of memory.
     fn of_memory(&self) -> Vec<(&'static str, f64)> {
         let t = &self.tally;
         let sum = |n: u64| n as f64 * self.scale;
@@ -132,8 +132,8 @@ impl Estimate {
         ]
     }
 
-    /// Shares of the issue slots in which nothing was issued, by what the warp that was next waited
-    /// for.
+    /// Returns the shares of the issue slots without an issue, by the stall reason of the next
+    /// warp.
     fn of_idle_cycles(&self, slots: f64) -> Vec<(&'static str, f64)> {
         let idle = |s: Stall| percent(self.tally.stalled[s as usize] as f64, slots);
         vec![

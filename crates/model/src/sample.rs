@@ -1,17 +1,16 @@
-//! Which blocks of a launch are executed for the model, and what they leave.
+//! Choice and execution of the blocks of a launch for the model.
 //!
-//! One block is executed whole, as machine code and as PTX: the first says what its warps did, and
-//! both must leave the same memory. That it stands for all is not taken for granted: where a
-//! branch depends on the block's index, the ways of blocks all over the grid are followed (control
-//! flow alone is executed), the one nearest to their mean is the one that is traced, and its work is
-//! scaled to the mean. What blocks that run at the same time share is read off the addresses that
-//! some of them load from at first.
+//! One block is executed whole, as SASS and as PTX: SASS yields the work of its warps, and both
+//! must leave the same memory. If a branch depends on the block index, the block may not represent
+//! the grid. The sampler then executes the control flow of blocks all over the grid, traces the
+//! block nearest to their mean, and scales its work to the mean. The addresses of the first loads
+//! of some blocks show the bytes that concurrent blocks share.
 
 use super::code::{UNITS, executed};
-use super::dependence::deciding;
-use super::long::{FIRST, long};
-use super::sharing::{Sharing, survey};
-use sass_machine::{Begun, Difference, Machine, MachineError, Proof, prove_begun};
+use super::dependence::find_deciding_buffers;
+use super::long::{BEGINNING_INSTRUCTIONS, extrapolate_long};
+use super::reuse::{Reuse, survey};
+use sass_machine::{Difference, Machine, MachineError, Proof, SassRun, prove_run};
 use std::collections::BTreeMap;
 use vgpu::Arch;
 use vgpu::Module;
@@ -20,103 +19,107 @@ use vgpu::exec::launch::{BlockSet, Checks, Depth, End, Launch, LaunchError, laun
 use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::{BufferId, GlobalMemory};
 
-/// Instructions of a warp for which the neighbours of the sampled block run.
-const BESIDE: u64 = 8192;
-/// Blocks whose ways are followed, where blocks differ.
-const WAYS: u64 = 24;
-/// Blocks that look alike before the others are taken to do as well.
-const ALIKE: usize = 5;
-/// Instructions, most of them passed over, after which no more ways are followed. (Not a time: the
-/// same kernel is always predicted the same.)
-const FOLLOWED: u64 = 8_000_000;
+/// Instructions per warp for which the neighbours of the sampled block run.
+const NEIGHBOUR_INSTRUCTIONS: u64 = 8192;
+/// Number of blocks whose paths are followed if blocks differ.
+const MAX_PATHS: u64 = 24;
+/// Number of equal paths after which the other blocks count as equal.
+const MIN_EQUAL_PATHS: usize = 5;
+/// Instruction limit, skipped ones included, after which no more paths are followed. A limit in
+/// instructions instead of time keeps predictions deterministic.
+const MAX_FOLLOWED_INSTRUCTIONS: u64 = 8_000_000;
 
-/// Traces of one block of a grid and of the beginning of those beside it.
+/// Traces of one block of a grid and of the beginning of its neighbours.
 #[derive(Debug, Clone)]
 pub struct Traces {
-    /// What the machine code did.
+    /// Trace of the block as SASS.
     pub(crate) main: BlockTrace,
-    /// The same block as PTX: which bytes it touched.
+    /// Trace of the same block as PTX, with the bytes it accessed.
     pub(crate) plain: BlockTrace,
-    /// The next block along x and along y, where there is one, as PTX.
+    /// PTX traces of the next blocks along x and y, if they exist.
     pub(crate) beside: [Option<BlockTrace>; 2],
-    /// What the block did, scaled to the mean of all blocks.
+    /// Counters of the block, scaled to the mean of all blocks.
     pub counters: Counters,
-    /// Whether the block ran to its end, or its whole is known from its beginning.
+    /// True if the block ran to its end, or its whole is extrapolated from its beginning.
     pub complete: bool,
-    /// How many times more the block does than was executed of it: 1 where it was executed whole.
+    /// Ratio of the block's work to the executed part: 1 for a block executed whole.
     pub beyond: f64,
-    /// Instructions that the block's warps executed, by opcode; what they repeated while they waited for
-    /// others counts once.
+    /// Instructions of the block's warps by opcode. Repetitions while waiting for other warps count
+    /// once.
     pub by_opcode: BTreeMap<&'static str, u64>,
-    /// The same by unit, in the order of [`sass::Unit`].
+    /// Instructions of the block's warps by unit, in the order of [`sass::Unit`].
     pub(crate) by_unit: [u64; UNITS],
-    /// Bytes of all buffers: no launch moves more between memory and chip without asking twice.
+    /// Bytes of all buffers, an upper bound of the traffic without repeated accesses.
     pub(crate) allocated: u64,
-    /// How the block's work compares to that of others.
-    pub(crate) unequal: Unequal,
-    /// What blocks that run at the same time share.
-    pub(crate) sharing: Sharing,
-    /// Buffers with which the block takes another way, or asks for other addresses, when they hold
-    /// other data.
+    /// Work of the block relative to other blocks.
+    pub(crate) imbalance: Imbalance,
+    /// Data shared by concurrent blocks.
+    pub(crate) reuse: Reuse,
+    /// Buffers whose data decide the block's control flow or addresses.
     pub decided_by: Vec<BufferId>,
 }
 
-/// What executing the sampled blocks gave.
+/// Result of executing the sampled blocks.
 #[derive(Debug, Clone)]
 pub enum Sampled {
-    /// Both levels agree, or were cut short.
+    /// Traces; SASS and PTX agree, or were cut short.
     Traced(Box<Traces>),
-    /// There is nothing that a prediction could rest on.
+    /// No basis for a prediction.
     Withheld(Withheld),
 }
 
-/// Why nothing is predicted.
+/// Reason for a missing prediction.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Withheld {
-    /// The grid has no block.
-    #[error("no block of the grid was executed")]
+    /// Empty grid.
+    #[error("the grid is empty")]
     Empty,
-    /// The machine code cannot be executed.
+    /// The SASS cannot be executed.
     #[error("{0}")]
     Machine(MachineError),
-    /// Machine code and PTX leave different memory.
+    /// SASS and PTX leave different memory.
     #[error(
-        "machine code and PTX leave different memory: {words} words of block {block}{}",
+        "SASS and PTX leave different memory: {words} words of block {block}{}",
         first_of(.differences)
     )]
     Differs {
         /// Linear index of the block.
         block: u64,
-        /// Words that differ.
+        /// Number of differing words.
         words: usize,
-        /// The first of them.
+        /// The first differing words.
         differences: Vec<Difference>,
     },
 }
 
 fn first_of(differences: &[Difference]) -> String {
     differences.first().map_or_else(String::new, |first| {
-        let Difference { buffer, offset, ptx, machine } = first;
+        let Difference {
+            buffer,
+            offset,
+            ptx,
+            machine,
+        } = first;
         format!(
-            ", first `{buffer}` at byte {offset}, which is {ptx:#010x} by the PTX and {machine:#010x} \
-             by the machine code"
+            ", first `{buffer}` at byte {offset}: {ptx:#010x} after the PTX, {machine:#010x} after \
+             the SASS"
         )
     })
 }
 
-/// Work of a grid's blocks, in units of the traced one's.
+/// Work of a grid's blocks, in units of the traced block's work.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Unequal {
-    /// The mean of all.
+pub(crate) struct Imbalance {
+    /// Mean of all blocks.
     pub(crate) mean: f64,
-    /// The most of one.
+    /// Maximum of all blocks.
     pub(crate) most: f64,
-    /// Some could not be followed.
+    /// True if some blocks could not be followed.
     pub(crate) unknown: bool,
 }
 
-/// A launch of some blocks for the model: without checks, on this thread.
-pub(super) fn some(template: &Launch, blocks: Vec<u64>, budget: u64) -> Launch {
+/// Creates a launch of some blocks for the model: without checks, on this thread.
+pub(super) fn launch_blocks(template: &Launch, blocks: Vec<u64>, budget: u64) -> Launch {
     let mut launch = template.clone();
     launch.blocks = BlockSet::List(blocks);
     launch.checks = Checks {
@@ -129,27 +132,28 @@ pub(super) fn some(template: &Launch, blocks: Vec<u64>, budget: u64) -> Launch {
     launch
 }
 
-/// What some blocks do in their warps' first `each` instructions, as far as `depth` has it executed.
-pub(super) fn beginnings(
+/// Executes the first `each` instructions of the blocks' warps to the given depth.
+pub(super) fn trace_beginnings(
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
     blocks: Vec<u64>,
-    (each, depth): (u64, Depth),
+    each: u64,
+    depth: Depth,
 ) -> Result<Vec<BlockTrace>, LaunchError> {
     let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
-    let mut launched = some(template, blocks, each * warps);
+    let mut launched = launch_blocks(template, blocks, each * warps);
     launched.trace = true;
     launched.depth = depth;
     Ok(launch(module, memory, arch, &launched)?.traces)
 }
 
-/// Executes the blocks that the model needs, without checks, of a grid of which `together` are on
-/// the device at once. Memory is written as by these blocks.
+/// Executes the blocks that the model needs, without checks; `together` blocks of the grid are on
+/// the device at once. Memory keeps the stores of these blocks.
 ///
 /// # Errors
-/// A launch that is refused.
+/// A refused launch.
 pub fn trace(
     machine: &Machine,
     module: &Module,
@@ -159,13 +163,13 @@ pub fn trace(
     together: u64,
 ) -> Result<Sampled, LaunchError> {
     let allocated = memory.allocated();
-    // A grid without blocks is refused when it is launched.
+    // The launch itself reports a grid without blocks as an error.
     let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));
-    let (chosen, unequal) = representative(module, memory, arch, template)?;
-    let sharing = survey(module, memory, arch, template, (chosen, together))?;
+    let (chosen, imbalance) = representative(module, memory, arch, template)?;
+    let reuse = survey(module, memory, arch, template, chosen, together)?;
     let whole = Launch {
         trace: true,
-        ..some(template, vec![chosen], template.instruction_budget)
+        ..launch_blocks(template, vec![chosen], template.instruction_budget)
     };
     let block = match executed_block(machine, module, memory, arch, &whole)? {
         Ok(block) => block,
@@ -178,11 +182,11 @@ pub fn trace(
         complete,
         ratio,
     } = block;
-    let counters = counters.scaled(unequal.mean);
-    let unequal = Unequal {
-        mean: unequal.mean * ratio,
-        most: unequal.most * ratio,
-        ..unequal
+    let counters = counters.scaled(imbalance.mean);
+    let imbalance = Imbalance {
+        mean: imbalance.mean * ratio,
+        most: imbalance.most * ratio,
+        ..imbalance
     };
     let (mut by_opcode, by_unit) = executed(machine.code(), &main);
     for count in by_opcode.values_mut() {
@@ -190,9 +194,9 @@ pub fn trace(
     }
     let mut limited = template.clone();
     if ratio > 1.0 {
-        limited.instruction_budget = FIRST;
+        limited.instruction_budget = BEGINNING_INSTRUCTIONS;
     }
-    let decided_by = deciding(module, memory, arch, &limited, &plain)?;
+    let decided_by = find_deciding_buffers(module, memory, arch, &limited, &plain)?;
     let mut beside = [None, None];
     let places = [
         (chosen % x + 1 < x).then_some(chosen + 1),
@@ -200,8 +204,9 @@ pub fn trace(
     ];
     for (trace, place) in beside.iter_mut().zip(places) {
         if let Some(place) = place {
-            let wanted = (BESIDE, Depth::Whole);
-            let traces = beginnings(module, memory, arch, template, vec![place], wanted)?;
+            let (each, depth) = (NEIGHBOUR_INSTRUCTIONS, Depth::Whole);
+            let traces =
+                trace_beginnings(module, memory, arch, template, vec![place], each, depth)?;
             *trace = traces.into_iter().next();
         }
     }
@@ -215,24 +220,24 @@ pub fn trace(
         by_opcode,
         by_unit,
         allocated,
-        unequal,
-        sharing,
+        imbalance,
+        reuse,
         decided_by,
     })))
 }
 
-/// What the sampled block did.
+/// Result of the sampled block.
 struct Block {
     main: BlockTrace,
     plain: BlockTrace,
-    /// Of the whole block as PTX.
+    /// Counters of the whole block, from PTX.
     counters: Counters,
     complete: bool,
-    /// How much more the whole block does than the traces hold.
+    /// Ratio of the whole block to its traces.
     ratio: f64,
 }
 
-/// Executes the sampled block at both levels, or its beginning where that tells enough.
+/// Executes the sampled block as SASS and PTX, or its beginning if that is sufficient.
 fn executed_block(
     machine: &Machine,
     module: &Module,
@@ -240,16 +245,16 @@ fn executed_block(
     arch: &Arch,
     whole: &Launch,
 ) -> Result<Result<Block, Withheld>, LaunchError> {
-    let first = some_of(whole, FIRST);
-    let mut found = Begun::of(machine, module, memory, &first);
-    // A block that waits for others does so for ever here, where it is alone.
+    let first = with_budget(whole, BEGINNING_INSTRUCTIONS);
+    let mut found = SassRun::execute(machine, module, memory, &first);
+    // A block that waits for other blocks never ends here, where it runs alone.
     let whole = if found.stopped() && found.waits() {
         &first
     } else {
         whole
     };
-    if found.stopped() && whole.instruction_budget > FIRST {
-        match long(machine, module, memory, arch, (whole, &found)) {
+    if found.stopped() && whole.instruction_budget > BEGINNING_INSTRUCTIONS {
+        match extrapolate_long(machine, module, memory, arch, whole, &found) {
             Ok(Some(long)) => {
                 return Ok(match long.differs {
                     Some(Proof::Differs(words, kept)) => Err(differ(whole, words, kept)),
@@ -262,12 +267,12 @@ fn executed_block(
                     }),
                 });
             }
-            Ok(None) => found = Begun::of(machine, module, memory, whole),
+            Ok(None) => found = SassRun::execute(machine, module, memory, whole),
             Err(MachineError::Launch(refused)) => return Err(refused),
             Err(other) => return Ok(Err(Withheld::Machine(other))),
         }
     }
-    let (report, proof) = match prove_begun(found, module, memory, (arch, whole)) {
+    let (report, proof) = match prove_run(found, module, memory, arch, whole) {
         Ok(found) => found,
         Err(MachineError::Launch(refused)) => return Err(refused),
         Err(other) => return Ok(Err(Withheld::Machine(other))),
@@ -292,8 +297,8 @@ fn executed_block(
     }))
 }
 
-/// The same launch with so many instructions a block at most.
-fn some_of(whole: &Launch, budget: u64) -> Launch {
+/// Returns the same launch with an instruction limit per block.
+fn with_budget(whole: &Launch, budget: u64) -> Launch {
     let mut part = whole.clone();
     part.instruction_budget = budget.min(whole.instruction_budget);
     part
@@ -311,78 +316,81 @@ fn differ(whole: &Launch, words: usize, differences: Vec<Difference>) -> Withhel
     }
 }
 
-/// The block that is traced, and how others compare to it.
+/// Selects the block to trace and compares the others with it.
 fn representative(
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
-) -> Result<(u64, Unequal), LaunchError> {
+) -> Result<(u64, Imbalance), LaunchError> {
     let [x, y, z] = template.grid.map(u64::from);
     let middle = (x.max(1) - 1) / 2 + x * ((y.max(1) - 1) / 2 + y * ((z.max(1) - 1) / 2));
     let blocks = x * y * z;
-    let equal = |unknown| Unequal {
+    let equal = |unknown| Imbalance {
         mean: 1.0,
         most: 1.0,
         unknown,
     };
-    let way = module.way(&template.entry)?;
-    if !way.by_block() || blocks < 2 {
+    let slice = module.way(&template.entry)?;
+    if !slice.by_block() || blocks < 2 {
         return Ok((middle, equal(false)));
     }
-    if way.by_others() {
+    if slice.by_others() {
         return Ok((middle, equal(true)));
     }
-    let mut ways: Vec<(u64, f64)> = Vec::new();
+    let mut path_lengths: Vec<(u64, f64)> = Vec::new();
     let mut followed = 0;
     for block in spread(blocks, middle) {
-        let alike = ways.len() >= ALIKE
-            && ways
+        let alike = path_lengths.len() >= MIN_EQUAL_PATHS
+            && path_lengths
                 .iter()
-                .all(|(_, work)| (work / ways[0].1 - 1.0).abs() < 0.01);
-        if alike || ways.len() >= ALIKE && followed > FOLLOWED {
+                .all(|(_, work)| (work / path_lengths[0].1 - 1.0).abs() < 0.01);
+        if alike || path_lengths.len() >= MIN_EQUAL_PATHS && followed > MAX_FOLLOWED_INSTRUCTIONS {
             break;
         }
-        let mut one = some(template, vec![block], template.instruction_budget);
+        let mut one = launch_blocks(template, vec![block], template.instruction_budget);
         one.depth = Depth::Control;
         let report = launch(module, memory, arch, &one)?;
         if report.end != End::Completed {
             break;
         }
         followed += report.counters.warp_instructions;
-        ways.push((block, report.counters.warp_instructions.max(1) as f64));
+        path_lengths.push((block, report.counters.warp_instructions.max(1) as f64));
     }
-    if ways.len() < ALIKE.min(blocks as usize) {
+    if path_lengths.len() < MIN_EQUAL_PATHS.min(blocks as usize) {
         return Ok((middle, equal(true)));
     }
-    let mean = ways.iter().map(|(_, work)| work).sum::<f64>() / ways.len() as f64;
-    let most = ways.iter().map(|(_, work)| *work).fold(0.0, f64::max);
-    // Among those nearest to the mean, the one nearest to the middle of the grid.
+    let mean = path_lengths.iter().map(|(_, work)| work).sum::<f64>() / path_lengths.len() as f64;
+    let most = path_lengths
+        .iter()
+        .map(|(_, work)| *work)
+        .fold(0.0, f64::max);
+    // Among the blocks nearest to the mean, prefer the middle of the grid, away from border cases.
     let key =
         |(block, work): &(u64, f64)| ((work / mean - 1.0).abs() * 100.0, block.abs_diff(middle));
     let order = |a: &(f64, u64), b: &(f64, u64)| (a.0 as u64, a.1).cmp(&(b.0 as u64, b.1));
-    let nearest = ways.iter().min_by(|a, b| order(&key(a), &key(b)));
+    let nearest = path_lengths.iter().min_by(|a, b| order(&key(a), &key(b)));
     let Some((chosen, work)) = nearest.copied() else {
         return Ok((middle, equal(true)));
     };
-    let unequal = Unequal {
+    let imbalance = Imbalance {
         mean: mean / work,
         most: most / work,
         unknown: false,
     };
-    Ok((chosen, unequal))
+    Ok((chosen, imbalance))
 }
 
-/// Blocks all over a grid, each once: the middle, the ends, then by the golden ratio, which meets
-/// every part of the grid and of any pattern that repeats along it evenly (Weyl's sequence).
+/// Spreads distinct block indices over a grid: the middle, the ends, then golden-ratio steps. These
+/// are equidistributed over the grid and over periodic patterns in it (Weyl's sequence).
 fn spread(blocks: u64, middle: u64) -> Vec<u64> {
-    let golden = (0..WAYS * 2).map(|i| {
+    let golden = (0..MAX_PATHS * 2).map(|i| {
         let part = (i as f64 * 0.618_033_988_749_895 + 0.29).fract();
         (part * blocks as f64) as u64
     });
     let mut chosen: Vec<u64> = Vec::new();
     for block in [middle, 0, blocks - 1].into_iter().chain(golden) {
-        if chosen.len() < WAYS as usize && block < blocks && !chosen.contains(&block) {
+        if chosen.len() < MAX_PATHS as usize && block < blocks && !chosen.contains(&block) {
             chosen.push(block);
         }
     }

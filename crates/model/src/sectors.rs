@@ -4,5 +4,5 @@ use vgpu::table::{Numbers, Table};
 
 /// A set of sectors.
 pub(super) type Sectors = Numbers<u64>;
-/// Something for each of some sectors.
+/// A table with a value per sector.
 pub(super) type BySector<T> = Table<u64, T>;

@@ -1,4 +1,4 @@
-//! What is replayed beside what was executed, on loops that the assembler unrolled and merged.
+//! Comparison of replayed and executed counts for loops that the assembler unrolled and merged.
 
 use super::{Estimate, Sampled, Shape, Traces, estimate, trace};
 use sass::Unit;
@@ -14,7 +14,7 @@ const ATOMICS: (&str, &[u8]) = (
     include_bytes!("../tests/model/atomics.cubin"),
 );
 
-/// Bytes of an argument's buffer, or a number.
+/// Size of an argument's buffer in bytes, or a number.
 enum Given {
     Bytes(u64),
     Int(i32),
@@ -22,13 +22,13 @@ enum Given {
 }
 use Given::{Bytes, Int, Single};
 
-/// Executes and replays an entry of `loops.cu` on a device of which each multiprocessor has at most
-/// one block.
+/// Executes and replays an entry of `loops.cu` on a device with at most one block per
+/// multiprocessor.
 fn replayed(entry: &str, grid: [u32; 3], block: [u32; 3], given: &[Given]) -> (Traces, Estimate) {
     replayed_of((PTX, CUBIN), entry, grid, block, given)
 }
 
-/// The same of an entry of another file.
+/// Executes and replays an entry of another file.
 fn replayed_of(
     (ptx, cubin): (&str, &[u8]),
     entry: &str,
@@ -69,8 +69,8 @@ fn replayed_of(
     (*traces, estimate)
 }
 
-/// The replay passes each instruction as often as it was executed, and moves the bytes that the PTX
-/// moves.
+/// Checks that the replay passes each instruction as often as it was executed, and moves the bytes
+/// that the PTX moves.
 fn equal(traces: &Traces, estimate: &Estimate) {
     assert_eq!(estimate.doubts, Vec::<String>::new());
     assert_eq!(estimate.tally.by_unit, traces.by_unit);
@@ -91,7 +91,7 @@ fn equal(traces: &Traces, estimate: &Estimate) {
     };
     let counted = &traces.counters;
     // Counters are scaled to the mean of all blocks.
-    let scaled = |bytes: u64| (bytes as f64 * traces.unequal.mean).round() as u64;
+    let scaled = |bytes: u64| (bytes as f64 * traces.imbalance.mean).round() as u64;
     assert_eq!(scaled(bytes(true)), counted.global_store_bytes);
     assert_eq!(scaled(bytes(false)), counted.global_load_bytes);
     assert_eq!(estimate.tally.stored_sectors, sectors(true));
@@ -104,7 +104,7 @@ fn an_unrolled_loop_over_atoms_is_replayed_as_it_was_executed_whatever_is_left_o
         let given = [Bytes(8192), Int(atoms), Single(0.25), Bytes(1 << 20)];
         let (traces, estimate) = replayed("coulomb", [4, 4, 2], [16, 8, 1], &given);
         equal(&traces, &estimate);
-        // Four lots of square roots an atom, four stores, each by four warps.
+        // Four groups of square roots per atom, four stores, each by four warps.
         let count = |opcode| traces.by_opcode.get(opcode).copied().unwrap_or(0);
         assert_eq!(count("MUFU"), 16 * atoms as u64, "{atoms} atoms");
         assert_eq!(count("STG"), 16);
@@ -112,7 +112,7 @@ fn an_unrolled_loop_over_atoms_is_replayed_as_it_was_executed_whatever_is_left_o
     }
 }
 
-/// A launch of this shape, all of whose blocks do what the traces hold.
+/// Creates a launch of this shape whose blocks all do the work of the traces.
 fn coulomb_of(shape: &Shape, traces: Traces) -> Estimate {
     let arch = Arch::by_name("a100").unwrap();
     let machine = Machine::load(CUBIN, "coulomb").unwrap();
@@ -201,8 +201,8 @@ fn scalar_loads_that_the_assembler_merges_take_the_wavefronts_of_the_wide_load()
         estimate.tally.by_unit[Unit::Shared as usize],
         count("LDS") + count("STS")
     );
-    // A row's four numbers for all lanes of a half: one wavefront a half. A column's for each of 16
-    // lanes: two a half, 128 bytes each.
+    // Four numbers of a row for all lanes of a half: one wavefront per half. Those of a column for
+    // each of 16 lanes: two wavefronts per half, 128 bytes each.
     let loads = warps * steps * (2 + 4);
     // Each number of both tiles is stored once, 32 at a time.
     let stores = 2 * 64 * n as u64 / 32;
@@ -216,8 +216,8 @@ fn a_warp_that_only_asks_whether_it_may_go_on_asks_once() {
     let (traces, estimate) = replayed("handed", [4, 1, 1], [64, 1, 1], &given);
     assert_eq!(estimate.doubts, Vec::<String>::new());
     assert_eq!(estimate.tally.by_unit, traces.by_unit);
-    // It asks on its way in, in the loop and on its way out, and takes what was handed over; the other
-    // warp's loads are all there.
+    // The lane polls before, in and after the loop, and takes the exchanged numbers; the loads of
+    // the other warp all count.
     let count = |opcode| traces.by_opcode.get(opcode).copied().unwrap_or(0);
     assert!((2..=4).contains(&count("LDS")), "{}", count("LDS"));
     assert_eq!(count("LDG"), 300);

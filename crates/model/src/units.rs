@@ -1,28 +1,29 @@
-//! How long each unit of a multiprocessor is busy with one warp's instruction.
+//! Occupancy of the units of a multiprocessor, per instruction of a warp.
 
 use super::code::{Instr, Matrix};
 use sass::Unit;
 use vgpu::Arch;
 
-/// Cycles for which one scheduler's units are busy with one instruction.
+/// Cycles that one instruction occupies the units of a scheduler.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rates {
     pub(super) fma: u64,
-    /// Two multiply-add pipes, of which one multiplies integers too (compute capability 8.6 on).
+    /// True for two multiply-add pipes, one of which also multiplies integers (compute capability
+    /// 8.6 and later).
     pub(super) two_fma: bool,
     pub(super) alu: u64,
     pub(super) half: u64,
     pub(super) double: u64,
     pub(super) special: u64,
-    /// Multiply-adds of a matrix instruction a clock.
+    /// Multiply-adds of matrix instructions per clock.
     pub(super) tensor: Tensor,
-    /// Cycles in which the load and store unit takes the lanes of one warp.
+    /// Cycles of the load and store unit for the lanes of one warp.
     pub(super) lanes: u64,
-    /// Cycles of a wavefront of shared memory.
+    /// Cycles per wavefront of shared memory.
     pub(super) wavefront: u64,
 }
 
-/// Multiply-adds that the matrix units of a scheduler make a clock, as `mma.sync` reaches them.
+/// Multiply-adds per clock of a scheduler's matrix units with `mma.sync`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tensor {
     f16: f64,
@@ -33,11 +34,11 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    fn of(arch: &Arch) -> Tensor {
+    fn from_arch(arch: &Arch) -> Tensor {
         let share = f64::from(arch.tensor_sync_pct) / 100.0 / f64::from(arch.schedulers);
         let rate = |whole: u32| f64::from(whole) * share;
         let f16 = rate(arch.tensor_f16);
-        // What a GPU has no unit for is made by that for half precision.
+        // Types without a unit on this GPU run at the rate of half precision.
         let or_f16 = |whole: u32| if whole == 0 { f16 } else { rate(whole) };
         Tensor {
             f16,
@@ -51,7 +52,7 @@ impl Tensor {
         }
     }
 
-    /// The rate of one type.
+    /// Returns the rate of one type.
     pub(super) fn rate(&self, matrix: Matrix) -> f64 {
         match matrix {
             Matrix::F16 => self.f16,
@@ -63,7 +64,7 @@ impl Tensor {
     }
 }
 
-/// Index of a pipe of a scheduler.
+/// Index of the multiply-add pipe of a scheduler; the other pipes follow.
 pub(super) const FMA: usize = 0;
 pub(super) const FMA_SECOND: usize = 1;
 pub(super) const ALU: usize = 2;
@@ -73,20 +74,20 @@ pub(super) const SPECIAL: usize = 5;
 pub(super) const TENSOR: usize = 6;
 pub(super) const UNIFORM: usize = 7;
 pub(super) const MEMORY: usize = 8;
-/// Pipes of a scheduler.
+/// Number of pipes per scheduler.
 pub(super) const PIPES: usize = 9;
 
-/// Cycles between memory instructions of a scheduler whose queue has room (Huerta et al., arXiv
+/// Cycles between memory instructions of a scheduler with room in its queue (Huerta et al., arXiv
 /// 2503.20481, table 1).
 const MEMORY_CYCLES: u64 = 1;
 
 impl Rates {
-    pub(super) fn of(arch: &Arch) -> Rates {
+    pub(super) fn from_arch(arch: &Arch) -> Rates {
         let each = |lanes: u32| {
             let lanes = (lanes / arch.schedulers).max(1);
             u64::from(32_u32.div_ceil(lanes)).max(1)
         };
-        // Fewer lanes than schedulers: they share.
+        // With fewer lanes than schedulers, the schedulers share one.
         let shared = |lanes: u32| u64::from((32 * arch.schedulers).div_ceil(lanes.max(1)));
         let two_fma = arch.fp32_lanes > arch.imad_lanes;
         Rates {
@@ -104,22 +105,25 @@ impl Rates {
                 each(arch.fp64_lanes)
             },
             special: each(arch.special_lanes),
-            tensor: Tensor::of(arch),
+            tensor: Tensor::from_arch(arch),
             wavefront: u64::from(128_u32.div_ceil(arch.shared_bytes_per_clock)),
             lanes: u64::from(32_u32.div_ceil(arch.lsu_lanes)),
         }
     }
 
-    /// The pipe of an instruction and for how long it is taken.
+    /// Returns the pipe of an instruction and the cycles for which it is occupied.
     pub(super) fn pipe(&self, instr: &Instr) -> Option<(usize, u64)> {
         let busy = match instr.unit {
             Unit::Fma => (FMA, self.fma),
             Unit::Alu | Unit::Unknown => (ALU, self.alu),
-            // Moves of constants written as half-precision arithmetic.
+            // Moves of constants encoded as half-precision arithmetic.
             Unit::Half => (HALF, self.half),
             Unit::Double => (DOUBLE, self.double),
             Unit::Special => (SPECIAL, self.special),
-            Unit::Tensor => (TENSOR, self.matrix(instr.tensor)),
+            Unit::Tensor => {
+                let (multiply_adds, matrix) = instr.tensor;
+                (TENSOR, self.matrix_cycles(multiply_adds, matrix))
+            }
             Unit::Uniform => (UNIFORM, 2),
             Unit::Global
             | Unit::CopyAsync
@@ -136,19 +140,19 @@ impl Rates {
         Some(busy)
     }
 
-    fn matrix(&self, (multiply_adds, matrix): (u32, Matrix)) -> u64 {
-        // Matrices that are only moved: as the usual form, 16 by 8 by 16.
+    fn matrix_cycles(&self, multiply_adds: u32, matrix: Matrix) -> u64 {
+        // Without a shape, matrix moves count as the usual shape, 16 by 8 by 16.
         let work = match multiply_adds {
             0 => 2048.0,
             known => f64::from(known),
         };
-        // Rounded up: the whole is never faster than the roofline.
+        // Rounded up, so that a launch is never faster than its roofline.
         (work / self.tensor.rate(matrix).max(0.01)).ceil().max(1.0) as u64
     }
 
-    /// Whether the instruction may run on the second multiply-add pipe.
-    pub(super) fn either(&self, instr: &Instr) -> bool {
-        // Integer multiply-adds, and moves written as such, have the first pipe only.
+    /// Returns true if the instruction may run on the second multiply-add pipe.
+    pub(super) fn runs_on_second_fma(&self, instr: &Instr) -> bool {
+        // Integer multiply-adds, and moves encoded as such, run on the first pipe only.
         self.two_fma && instr.single
     }
 }

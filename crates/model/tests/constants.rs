@@ -1,4 +1,4 @@
-//! What the timing model makes of constants: their caches, and lanes that ask for different ones.
+//! Constants in the timing model: caches, and lanes with different addresses.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
@@ -9,7 +9,8 @@ use vgpu::{Arch, Arg, GlobalMemory, Launch, Module};
 const PTX: &str = include_str!("model/constants.ptx");
 const CUBIN: &[u8] = include_bytes!("model/constants.cubin");
 
-/// An entry of `constants.cu` with these numbers, a block of 256 threads on each multiprocessor.
+/// Predicts an entry of `constants.cu` with these numbers and a block of 256 threads per
+/// multiprocessor.
 fn predicted(entry: &str, registers: u32, numbers: &[i32]) -> Estimate {
     let arch = Arch::by_name("a100").unwrap();
     let module = Module::load(PTX).unwrap();
@@ -40,7 +41,7 @@ fn metric(estimate: &Estimate, name: &str) -> f64 {
 fn lanes_that_ask_for_different_constants_are_served_one_after_the_other() {
     let same = predicted("lanes", 17, &[256, 256, 0]);
     let apart = predicted("lanes", 17, &[256, 256, 1]);
-    // 8 warps, 256 loads of 32 places each, two cycles a place.
+    // 8 warps, 256 loads of 32 addresses each, two cycles per address.
     let least = 8.0 * 256.0 * 32.0 * 2.0;
     assert!(apart.cycles > least, "{} {least}", apart.cycles);
     assert!(

@@ -1,4 +1,4 @@
-//! Blocks that run long: what is made of their beginning.
+//! Extrapolation of long blocks.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
@@ -9,7 +9,7 @@ use vgpu::{Arch, Arg, GlobalMemory, Launch, Module};
 const PTX: &str = include_str!("model/long.ptx");
 const CUBIN: &[u8] = include_bytes!("model/long.cubin");
 
-/// An entry of `long.cu`, one block a multiprocessor.
+/// Predicts an entry of `long.cu` with one block per multiprocessor.
 fn predicted(entry: &str, n: i32) -> (Traces, Estimate) {
     let arch = Arch::by_name("a100").unwrap();
     let module = Module::load(PTX).unwrap();

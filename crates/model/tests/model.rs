@@ -1,4 +1,4 @@
-//! The timing model on machine code that the assembler unrolled.
+//! Timing model on SASS that the assembler unrolled.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 
@@ -9,7 +9,7 @@ use vgpu::{Arch, Arg, GlobalMemory, Launch, Module};
 const PTX: &str = include_str!("model/unrolled.ptx");
 const CUBIN: &[u8] = include_bytes!("model/unrolled.cubin");
 
-/// `unrolled.cu` with `n` steps and so many blocks on the named GPU.
+/// Predicts `unrolled.cu` with `n` steps and `blocks` blocks on the named GPU.
 fn predicted(gpu: &str, n: i32, blocks: u32) -> Estimate {
     let arch = Arch::by_name(gpu).unwrap();
     let module = Module::load(PTX).unwrap();
@@ -45,7 +45,7 @@ fn estimated(arch: &Arch, machine: &Machine, found: Sampled, shape: &Shape) -> E
 const BLOCKS_PTX: &str = include_str!("model/blocks.ptx");
 const BLOCKS_CUBIN: &[u8] = include_bytes!("model/blocks.cubin");
 
-/// An entry of `blocks.cu`: two buffers of so many bytes and then numbers, on the named GPU.
+/// Predicts an entry of `blocks.cu` on the named GPU: two buffers of that size, then numbers.
 fn blocks(
     gpu: &str,
     (entry, registers, shared_bytes): (&str, u32, u64),
@@ -75,7 +75,7 @@ fn blocks(
     estimated(arch, &machine, traces.unwrap(), &shape)
 }
 
-/// 512 tiles of which each is as much work as its index, eight times over.
+/// Predicts 512 tiles, each with work in proportion to its index, eight times over.
 fn triangle(reverse: i32) -> Estimate {
     let kernel = ("triangle", 13, 0);
     let numbers = [512, reverse];
@@ -98,7 +98,7 @@ fn blocks_of_unequal_work_are_predicted_by_their_mean_whatever_their_order() {
         there.us,
         back.us
     );
-    // Multiply-adds at the peak: 128 threads, 64 a tile, 257 tiles on average.
+    // Multiply-adds at the peak rate: 128 threads, 64 per tile, 257 tiles on average.
     let arch = Arch::by_name("a100").unwrap();
     let floor = 4096.0 * 128.0 * 64.0 * 256.5 * 2.0 / arch.peak_fp32() * 1e6;
     assert!(
@@ -185,7 +185,7 @@ fn an_unrolled_loop_is_followed_whatever_its_trip_count() {
 fn waves_beyond_those_that_are_replayed_go_at_the_rate_of_the_last() {
     let a_wave = 58 * predicted("l4", 64, 58).resident;
     let cycles = |waves: u32| predicted("l4", 64, a_wave * waves).cycles;
-    // At steady rates some of nine waves are not replayed, and each takes what those before took.
+    // At steady rates some of nine waves are not replayed and count as long as the previous ones.
     let (one, three, nine) = (cycles(1), cycles(3), cycles(9));
     let each = (three - one) / 2.0;
     let follow = (nine - three) / 6.0;

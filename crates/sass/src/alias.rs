@@ -1,8 +1,8 @@
-//! Names that an operation takes on for certain operands.
+//! Alias names of operations with certain operands.
 
 use crate::instruction::{Instruction, Operand};
 
-/// Renames an instruction whose operands make it a simpler one.
+/// Renames an instruction whose operands reduce it to a simpler one.
 pub(crate) fn apply(instruction: &mut Instruction) {
     if instruction.opcode == "IMAD" && instruction.modifiers.iter().all(|m| *m == "U32") {
         multiply_add(instruction);
@@ -13,7 +13,7 @@ fn zero(operand: &Operand) -> bool {
     matches!(operand, Operand::Register(r) if r.is_zero() && !r.negate && !r.uniform)
 }
 
-/// `IMAD` as a move, an addition or a shift.
+/// Renames an `IMAD` that is a move, an addition or a shift.
 fn multiply_add(instruction: &mut Instruction) {
     let [_, a, b, c] = instruction.operands.as_slice() else {
         return;

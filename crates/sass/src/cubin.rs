@@ -1,4 +1,4 @@
-//! A cubin: its kernels with their code, constants, attributes and relocations.
+//! Kernels of a cubin with their code, constants, attributes and relocations.
 
 use crate::decode::decode;
 use crate::elf::{Elf, Section, number};
@@ -7,7 +7,7 @@ use crate::instruction::{Instruction, Unknown};
 use crate::lines;
 use std::collections::BTreeMap;
 
-/// Bytes that are no 64-bit ELF file, or are cut short.
+/// Error for bytes that are not a complete 64-bit ELF file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CubinError;
 
@@ -24,33 +24,33 @@ impl std::error::Error for CubinError {}
 pub struct Cubin {
     /// Compute capability times ten.
     pub sm: u32,
-    /// Kernels, and functions with a section of their own, by name.
+    /// Kernels, and functions with a separate section, by name.
     pub kernels: BTreeMap<String, Kernel>,
     /// Variables in global memory and in the user's constant bank.
     pub globals: Vec<Global>,
-    /// First bytes of global memory that variables start with, from `.nv.global.init`.
+    /// Initial values at the start of global memory, from `.nv.global.init`.
     pub initial: Vec<u8>,
 }
 
 /// One kernel.
 #[derive(Debug, Clone, Default)]
 pub struct Kernel {
-    /// Whether it can be launched; other functions can only be called.
+    /// True for a kernel that can be launched; false for a function that can only be called.
     pub entry: bool,
-    /// Its instructions, in order of address, 16 bytes each.
+    /// Instructions in order of address, 16 bytes each.
     pub code: Vec<Result<Instruction, Unknown>>,
-    /// Functions within its code, in order of address; the kernel itself is the first.
+    /// Functions in the code, in order of address; the kernel is the first.
     pub functions: Vec<Function>,
-    /// Constant banks by number: 0 the launch's parameters (zeros here), 2 the compiler's, 3 the
-    /// user's, 4 addresses of variables, which relocations fill in.
+    /// Constant banks by number: 0 launch parameters (zeros here), 2 compiler, 3 user, 4 addresses
+    /// of variables, which relocations fill in.
     pub constants: BTreeMap<u8, Vec<u8>>,
     /// Its attributes.
     pub info: Info,
-    /// Bytes of shared memory that it declares.
+    /// Statically declared shared memory, bytes.
     pub shared: u64,
-    /// What a loader has to fill in.
+    /// Relocations for the loader.
     pub relocations: Vec<Relocation>,
-    /// Address of an instruction and PTX line from there on, in order; empty where the file has none.
+    /// PTX lines: start address and line, in order of address; empty if the file has none.
     pub lines: Vec<(u32, u32)>,
 }
 
@@ -59,9 +59,9 @@ pub struct Kernel {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Its first instruction.
+    /// Byte address of the first instruction.
     pub address: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u32,
 }
 
@@ -70,43 +70,43 @@ pub struct Function {
 pub struct Global {
     /// Its name.
     pub name: String,
-    /// The section that holds it, for example `.nv.global.init` or `.nv.constant3`.
+    /// Section of the variable, for example `.nv.global.init` or `.nv.constant3`.
     pub section: String,
-    /// Bytes from the section's beginning.
+    /// Bytes from the start of the section.
     pub offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// Where a relocation writes.
+/// Destination of a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In the kernel's code.
+pub enum RelocationTarget {
+    /// The kernel's code.
     Code,
-    /// In a constant bank.
+    /// A constant bank.
     Constant(u8),
 }
 
-/// A value that a loader writes: the address of a symbol.
+/// A relocation: the loader writes the address of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relocation {
-    /// Where.
-    pub place: Place,
-    /// Bytes from there.
+    /// Code or bank to write.
+    pub target: RelocationTarget,
+    /// Byte offset in the destination.
     pub offset: u64,
-    /// NVIDIA's number of the kind, for example 2 for a 64-bit address.
+    /// NVIDIA's number of the relocation type, for example 2 for a 64-bit address.
     pub kind: u32,
-    /// What the address is of.
+    /// Symbol whose address is written.
     pub symbol: String,
-    /// Added to it.
+    /// Number added to the address.
     pub addend: i64,
 }
 
 impl Cubin {
-    /// Reads a cubin. Instructions that are not known are in the code as such.
+    /// Reads a cubin. Unknown instructions are kept in the code as [`Unknown`].
     ///
     /// # Errors
-    /// Bytes that are no 64-bit ELF file, or are cut short.
+    /// Bytes that are not a complete 64-bit ELF file.
     pub fn read(bytes: &[u8]) -> Result<Cubin, CubinError> {
         let elf = Elf::read(bytes).ok_or(CubinError)?;
         let mut lines = lines::read(&elf);
@@ -177,7 +177,7 @@ fn kernel(elf: &Elf<'_>, index: usize, section: &Section<'_>, name: &str) -> Ker
     }
 }
 
-/// The bank and the kernel that a section of constants names; no kernel where all share it.
+/// Returns the bank and the kernel named by a constant section; no kernel for a common section.
 fn bank(section: &str) -> Option<(u8, Option<&str>)> {
     let rest = section.strip_prefix(".nv.constant")?;
     match rest.split_once('.') {
@@ -207,15 +207,15 @@ fn relocations(elf: &Elf<'_>, code: usize, name: &str) -> Vec<Relocation> {
         } else {
             continue;
         };
-        let Some(target) = elf.sections.get(section.info) else {
+        let Some(changed) = elf.sections.get(section.info) else {
             continue;
         };
-        let place = if section.info == code {
-            Place::Code
+        let target = if section.info == code {
+            RelocationTarget::Code
         } else {
-            match bank(&target.name) {
+            match bank(&changed.name) {
                 Some((number, kernel)) if kernel.is_none_or(|kernel| kernel == name) => {
-                    Place::Constant(number)
+                    RelocationTarget::Constant(number)
                 }
                 _ => continue,
             }
@@ -224,7 +224,7 @@ fn relocations(elf: &Elf<'_>, code: usize, name: &str) -> Vec<Relocation> {
             let field = |at| number::<4>(entry, at).unwrap_or(0);
             let symbol = elf.symbols.get(field(12) as usize);
             Relocation {
-                place,
+                target,
                 offset: number::<8>(entry, 0).unwrap_or(0),
                 kind: field(8) as u32,
                 symbol: symbol.map(|symbol| symbol.name.clone()).unwrap_or_default(),

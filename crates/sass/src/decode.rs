@@ -1,4 +1,4 @@
-//! From 128 bits to an instruction.
+//! Decoder of 128-bit words into instructions.
 #![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
 use crate::instruction::{
@@ -8,7 +8,7 @@ use crate::instruction::{
 use crate::place;
 use crate::table::{Bits, Choice, Field, Line, Modifier, Number, Sign, Slot, Source, TABLE};
 
-/// Reads fields of a word and notes which bits were read.
+/// Field reader of a word that records the bits read.
 pub(crate) struct Reader {
     word: u128,
     seen: u128,
@@ -19,19 +19,19 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// A field of at most 64 bits.
+    /// Reads a field of at most 64 bits.
     pub(crate) fn get(&mut self, at: u8, length: u8) -> u64 {
         let mask = (1u128 << length.min(64)) - 1;
         self.seen |= mask << at;
         (self.word >> at & mask) as u64
     }
 
-    /// One bit.
+    /// Reads one bit.
     pub(crate) fn bit(&mut self, at: u8) -> bool {
         self.get(at, 1) == 1
     }
 
-    /// A field of several runs.
+    /// Reads a field of several runs.
     pub(crate) fn bits(&mut self, bits: &Bits) -> u64 {
         let mut shift = 0;
         let mut value = 0;
@@ -42,12 +42,12 @@ impl Reader {
         value
     }
 
-    /// A field as a two's complement number.
+    /// Reads a field as a two's complement number.
     pub(crate) fn signed(&mut self, at: u8, length: u8) -> i64 {
         extend(self.get(at, length), length)
     }
 
-    /// A register field.
+    /// Reads a register field.
     pub(crate) fn register(&mut self, at: u8, uniform: bool) -> Register {
         let index = if uniform && self.sm < 100 {
             match self.get(at, 6) as u8 {
@@ -60,7 +60,7 @@ impl Reader {
         let reuse = match at {
             24 if !uniform => self.bit(122),
             32 if !uniform => self.bit(123),
-            // The reuse bits belong to sources, which forms 2, 3 and 7 swap.
+            // The reuse bits belong to the sources, and forms 2, 3 and 7 swap two of them.
             64 if !uniform && matches!(self.form, 2 | 3 | 7) => self.bit(123),
             64 if !uniform => self.bit(124),
             _ => false,
@@ -71,8 +71,8 @@ impl Reader {
         }
     }
 
-    /// Whether every bit that was not read has a value that says nothing: zero, or in a register
-    /// or predicate field the one that reads as zero or true.
+    /// Returns true if every unread bit has a neutral value: zero, or in a register or predicate
+    /// field the value for zero or true.
     fn complete(&self) -> bool {
         const CONTROL: u128 = 0x1_ffff << 105;
         let seen = self.seen | CONTROL | 1 << 91 | 0xffff;
@@ -118,7 +118,7 @@ pub(crate) fn extend(value: u64, length: u8) -> i64 {
 /// `address` is its byte address in its kernel's code, `sm` the compute capability times ten.
 ///
 /// # Errors
-/// An encoding that the table does not have, or a field's value of which the meaning is not known.
+/// An encoding that the table does not contain, or a field value with unknown meaning.
 pub fn decode(word: u128, address: u32, sm: u32) -> Result<Instruction, Unknown> {
     let opcode = (word & 0x1ff) as u16;
     let mut reader = Reader {
@@ -166,14 +166,14 @@ fn read(reader: &mut Reader, line: &Line, address: u32) -> Option<Instruction> {
         opcode: line.name,
         modifiers: Vec::new(),
         operands: Vec::new(),
-        control: Control::of(reader.word),
+        control: Control::from_word(reader.word),
         unit: line.unit,
         word: reader.word,
     };
     for modifier in &line.modifiers {
         let text = match modifier {
             Modifier::Fixed(text) => text,
-            Modifier::Field(choice) => chosen(reader, choice)?,
+            Modifier::Field(choice) => choose_text(reader, choice)?,
         };
         out.modifiers
             .extend(text.split('.').filter(|part| !part.is_empty()));
@@ -185,7 +185,7 @@ fn read(reader: &mut Reader, line: &Line, address: u32) -> Option<Instruction> {
     Some(out)
 }
 
-pub(crate) fn chosen(reader: &mut Reader, choice: &Choice) -> Option<&'static str> {
+pub(crate) fn choose_text(reader: &mut Reader, choice: &Choice) -> Option<&'static str> {
     let value = usize::try_from(reader.bits(&choice.bits)).ok()?;
     choice.texts.get(value).copied().flatten()
 }
@@ -243,7 +243,7 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
         Field::Barrier(at) => out.push(Operand::Barrier(reader.get(*at, 4) as u8)),
         Field::Scoreboard(at) => out.push(Operand::Scoreboard(reader.get(*at, 3) as u8)),
         Field::Text(choice) => {
-            let text = chosen(reader, choice)?;
+            let text = choose_text(reader, choice)?;
             if !text.is_empty() {
                 out.push(Operand::Text(text));
             }
@@ -261,7 +261,8 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
     Some(())
 }
 
-/// The distance of a branch, bytes from the next instruction; since sm_90 its low byte stands apart.
+/// Reads the distance of a branch, in bytes from the next instruction. Since sm_90 its low byte is
+/// a separate field.
 fn branch_offset(reader: &mut Reader) -> i64 {
     let high = reader.signed(34, 48);
     let words = if reader.sm >= 90 {
@@ -272,7 +273,7 @@ fn branch_offset(reader: &mut Reader) -> i64 {
     words << 2
 }
 
-/// The number that a field holds, its sign extended where it has one.
+/// Reads a number field, with sign extension if signed.
 fn number(reader: &mut Reader, bits: &Bits, signed: bool) -> i64 {
     let raw = reader.bits(bits);
     if signed {
@@ -282,7 +283,7 @@ fn number(reader: &mut Reader, bits: &Bits, signed: bool) -> i64 {
     }
 }
 
-/// What the form puts where a source may be.
+/// Kind of a source operand as selected by the form.
 enum Kind {
     Register(u8),
     Immediate,
@@ -291,7 +292,7 @@ enum Kind {
 }
 
 fn kind(form: u8, slot: Slot) -> Option<Kind> {
-    // Forms 2, 3 and 7 have the third source where the others have the second.
+    // Forms 2, 3 and 7 swap the second and the third source.
     Some(match (slot, form) {
         (Slot::At(at), _) => Kind::Register(at),
         (Slot::B, 2 | 3 | 7) => Kind::Register(64),
@@ -308,7 +309,7 @@ fn kind(form: u8, slot: Slot) -> Option<Kind> {
     })
 }
 
-/// What is written around a source.
+/// Signs and selector printed around a source.
 struct Marks {
     negate: bool,
     absolute: bool,
@@ -316,7 +317,7 @@ struct Marks {
     selector: &'static str,
 }
 
-/// The sign bits and the selector of a source; an immediate has none.
+/// Reads the sign bits and the selector of a source; an immediate has none.
 fn marks(reader: &mut Reader, source: &Source, at: u8) -> Option<Marks> {
     let (negate, absolute, halves) = match (at, source.halves) {
         (24, _) => (72, 73, 74),
@@ -338,7 +339,7 @@ fn marks(reader: &mut Reader, source: &Source, at: u8) -> Option<Marks> {
     let selector = if source.halves {
         ["", "F32", "H0_H0", "H1_H1"][reader.get(halves, 2) as usize & 3]
     } else if let Some(choice) = &source.selector {
-        chosen(reader, choice)?
+        choose_text(reader, choice)?
     } else {
         source.suffix
     };

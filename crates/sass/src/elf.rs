@@ -1,13 +1,13 @@
-//! As much of ELF as a cubin needs. Everything is bounds-checked: the bytes may be anything.
+//! ELF reader for cubins. All accesses are bounds-checked, as the input is untrusted.
 
 /// One section.
 #[derive(Debug, Clone)]
 pub(crate) struct Section<'a> {
     pub(crate) name: String,
     pub(crate) data: &'a [u8],
-    /// Bytes in memory; more than `data` has where the file holds none.
+    /// Size in memory, bytes; larger than `data` for a section without bytes in the file.
     pub(crate) size: u64,
-    /// What the section belongs to: for relocations, the section that they change.
+    /// Related section: for relocations, the section that they change.
     pub(crate) info: usize,
 }
 
@@ -15,17 +15,17 @@ pub(crate) struct Section<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Symbol {
     pub(crate) name: String,
-    /// Index of its section; 0 where it has none.
+    /// Index of the section; 0 without one.
     pub(crate) section: usize,
     pub(crate) value: u64,
     pub(crate) size: u64,
-    /// Type, as in the ELF standard: 1 object, 2 function, 3 section.
+    /// Symbol type of the ELF standard: 1 object, 2 function, 3 section.
     pub(crate) kind: u8,
-    /// Whether a function is a kernel.
+    /// True for a kernel.
     pub(crate) entry: bool,
 }
 
-/// A file's sections and the names of what its symbols stand for.
+/// Sections and symbols of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Elf<'a> {
     pub(crate) sections: Vec<Section<'a>>,
@@ -34,7 +34,7 @@ pub(crate) struct Elf<'a> {
     pub(crate) sm: u32,
 }
 
-/// A little-endian number of `N` bytes.
+/// Reads a little-endian number of `N` bytes.
 pub(crate) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     let part = bytes.get(at..at.checked_add(N)?)?;
     Some(part.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b)))
@@ -46,7 +46,7 @@ fn text(table: &[u8], at: usize) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// One entry of the symbol table.
+/// Reads one entry of the symbol table.
 fn symbol(entry: &[u8; 24], names: &[u8]) -> Symbol {
     let field = |at, length: usize| {
         let bytes = entry.iter().skip(at).take(length).rev();
@@ -63,7 +63,7 @@ fn symbol(entry: &[u8; 24], names: &[u8]) -> Symbol {
 }
 
 impl<'a> Elf<'a> {
-    /// `None` for bytes that are no 64-bit little-endian ELF file.
+    /// Reads a file; `None` for bytes that are not a 64-bit little-endian ELF file.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Elf<'a>> {
         if bytes.get(..6)? != b"\x7fELF\x02\x01" {
             return None;
@@ -109,7 +109,8 @@ impl<'a> Elf<'a> {
         Some(Elf {
             sections,
             symbols: symbols.unwrap_or_default(),
-            // In the lowest byte of the flags, or (since CUDA 13) in the one above.
+            // The SM version is in the lowest byte of the flags, or (since CUDA 13) in the second
+            // one.
             sm: if flags & 0xff >= 70 {
                 flags & 0xff
             } else {
@@ -118,7 +119,7 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// The section of that name.
+    /// Returns the section of that name.
     pub(crate) fn section(&self, name: &str) -> Option<&Section<'a>> {
         self.sections.iter().find(|s| s.name == name)
     }

@@ -1,28 +1,28 @@
-//! A kernel's attributes: sections `.nv.info` and `.nv.info.KERNEL`, a list of entries of a format
-//! byte, an attribute byte, and a value or the length of what follows.
+//! Kernel attributes in the sections `.nv.info` and `.nv.info.KERNEL`. An entry is a format byte,
+//! an attribute byte, and a value or the length of the following data.
 
 use crate::elf::number;
 
-/// What a kernel's attributes say.
+/// Attributes of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Info {
-    /// Where the parameters begin in constant bank 0, in bytes.
+    /// Offset of the parameters in constant bank 0, bytes.
     pub parameter_base: u32,
-    /// Bytes of all parameters.
+    /// Size of all parameters, bytes.
     pub parameter_size: u32,
     /// The parameters in order.
     pub parameters: Vec<Parameter>,
-    /// Registers a lane.
+    /// Registers per lane.
     pub registers: u32,
-    /// Bytes of stack that its own frame takes; functions that it calls take theirs.
+    /// Stack size of the kernel's own frame, without called functions, bytes.
     pub frame: u32,
-    /// Bytes of stack with everything that it calls, where they are known.
+    /// Stack size including known called functions, bytes.
     pub stack: u32,
-    /// Barriers of the block.
+    /// Number of block-wide barriers.
     pub barriers: u32,
-    /// Addresses of the instructions that end lanes.
+    /// Addresses of the exit instructions.
     pub exits: Vec<u32>,
-    /// Where each indirect branch may go.
+    /// Targets of the indirect branches.
     pub indirect: Vec<Indirect>,
 }
 
@@ -38,22 +38,22 @@ pub struct Parameter {
 /// An indirect branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Indirect {
-    /// Its address.
+    /// Address of the branch.
     pub address: u32,
-    /// Where it may go.
+    /// Addresses of its possible targets.
     pub targets: Vec<u32>,
 }
 
-/// One attribute.
+/// One attribute entry.
 pub(crate) struct Entry<'a> {
     kind: u8,
     /// The value of a short entry.
     value: u32,
-    /// What follows a long entry.
+    /// Data of a long entry.
     data: &'a [u8],
 }
 
-/// The entries of a section; ends where one is cut short.
+/// Parses the entries of a section, up to a truncated one.
 pub(crate) fn entries(section: &[u8]) -> Vec<Entry<'_>> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -89,8 +89,8 @@ fn word(data: &[u8], index: usize) -> Option<u32> {
 }
 
 impl Info {
-    /// Reads the attributes that belong to a kernel: its own, and of the file's those that name
-    /// its symbol.
+    /// Reads the attributes of a kernel: those of its section, and those of the file's section that
+    /// name its symbol.
     pub(crate) fn read(own: &[u8], file: &[u8], symbol: usize) -> Info {
         let mut info = Info::default();
         for entry in entries(own) {

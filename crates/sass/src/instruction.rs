@@ -1,4 +1,4 @@
-//! One instruction with its operands.
+//! Instructions and their operands.
 
 mod text;
 
@@ -12,65 +12,65 @@ pub const ZERO: u8 = 255;
 pub struct Instruction {
     /// Byte address within its kernel's code.
     pub address: u32,
-    /// The predicate it runs under; none where it always runs.
+    /// Guard predicate; `None` for an unconditional instruction.
     pub guard: Option<Guard>,
-    /// Its name, for example `IMAD`.
+    /// Opcode name, for example `IMAD`.
     pub opcode: &'static str,
-    /// The name's endings in their written order, without dots, for example `WIDE`, `U32`.
+    /// Modifiers of the name in printed order, without dots, for example `WIDE`, `U32`.
     pub modifiers: Vec<&'static str>,
-    /// In their written order: destinations first.
+    /// Operands in printed order: destinations first.
     pub operands: Vec<Operand>,
-    /// How it is scheduled.
+    /// Scheduling bits.
     pub control: Control,
-    /// What executes it.
+    /// Execution unit.
     pub unit: Unit,
-    /// Its 128 bits.
+    /// Encoded bits.
     pub word: u128,
 }
 
-/// An encoding that is not known, or bytes that are no instruction.
+/// An unknown encoding, or bytes that are not an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unknown {
     /// Byte address within its kernel's code.
     pub address: u32,
-    /// Its 128 bits.
+    /// Encoded bits.
     pub word: u128,
-    /// The operation's name, where at least this is known.
+    /// Opcode name, if known.
     pub opcode: Option<&'static str>,
 }
 
-/// The predicate that an instruction runs under.
+/// Guard predicate of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
-    /// 0 to 6, or 7 for the one that is always true.
+    /// Index 0 to 6, or 7 for the predicate that is always true.
     pub index: u8,
-    /// From the uniform register file.
+    /// True for the uniform register file.
     pub uniform: bool,
-    /// Runs where the predicate is false.
+    /// True if the instruction runs where the predicate is false.
     pub invert: bool,
 }
 
-/// How the assembler schedules an instruction.
+/// Scheduling bits of an instruction, set by the assembler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Control {
     /// Cycles until the warp's next instruction.
     pub stall: u8,
     /// The yield bit as encoded.
     pub yield_: bool,
-    /// Scoreboard (0 to 5) set until the result is there.
+    /// Scoreboard (0 to 5) that is set until the result is available.
     pub write_barrier: Option<u8>,
-    /// Scoreboard set until the sources were read.
+    /// Scoreboard that is set until the sources were read.
     pub read_barrier: Option<u8>,
-    /// Scoreboards waited for, a bit each.
+    /// Bit mask of the scoreboards to wait for.
     pub wait_mask: u8,
-    /// Operand slots kept in the reuse cache, a bit each.
+    /// Bit mask of the operand slots kept in the reuse cache.
     pub reuse: u8,
 }
 
 /// One operand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Operand {
-    /// A register of a lane, or of the warp where [`Register::uniform`] says so.
+    /// A register of a lane, or of the warp if [`Register::uniform`] is set.
     Register(Register),
     /// A predicate of a lane or of the warp.
     Predicate(Predicate),
@@ -78,31 +78,30 @@ pub enum Operand {
     Barrier(u8),
     /// A scoreboard, `SB0` to `SB5`.
     Scoreboard(u8),
-    /// An integer as it is written: where it is written signed, negative; its low 32 bits are what
-    /// a 32-bit operation reads.
+    /// An integer as printed, negative if printed signed; a 32-bit operation reads its low 32 bits.
     Immediate(i64),
-    /// An integer of 64 bits.
+    /// A 64-bit integer.
     Immediate64(u64),
     /// A floating-point number.
     Float(Float),
-    /// A value of a constant bank.
+    /// A value in a constant bank.
     Constant(Constant),
     /// An address in memory.
     Address(Address),
     /// A special register, for example `SR_TID.X`.
     Special(&'static str),
-    /// The byte address of an instruction of the same code.
+    /// Byte address of an instruction of the same code.
     Target(u64),
-    /// Anything else, as it is written.
+    /// Any other operand, as printed.
     Text(&'static str),
 }
 
-/// A register as an operand.
+/// A register operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Register {
-    /// 0 to 254, or [`ZERO`].
+    /// Index 0 to 254, or [`ZERO`].
     pub index: u8,
-    /// From the uniform register file: `UR`.
+    /// True for the uniform register file: `UR`.
     pub uniform: bool,
     /// `-R`.
     pub negate: bool,
@@ -110,27 +109,27 @@ pub struct Register {
     pub absolute: bool,
     /// `~R`.
     pub invert: bool,
-    /// Kept in the reuse cache for the next instruction.
+    /// True if the reuse cache keeps it for the next instruction.
     pub reuse: bool,
-    /// `.64`: with its successor, a 64-bit number.
+    /// `.64`: a 64-bit number together with the next register.
     pub wide: bool,
-    /// The part or interpretation that is read, without its dot (`H0_H0`, `B1`, `U32`, `X4`);
-    /// empty where there is none.
+    /// Selected part or interpretation without its dot (`H0_H0`, `B1`, `U32`, `X4`); empty without
+    /// one.
     pub selector: &'static str,
 }
 
-/// A predicate as an operand.
+/// A predicate operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Predicate {
-    /// 0 to 6, or 7 for the one that is always true.
+    /// Index 0 to 6, or 7 for the predicate that is always true.
     pub index: u8,
-    /// From the uniform register file: `UP`.
+    /// True for the uniform register file: `UP`.
     pub uniform: bool,
     /// `!P`.
     pub invert: bool,
 }
 
-/// How a floating-point number is encoded.
+/// Encoding of a floating-point number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FloatFormat {
     /// IEEE half precision.
@@ -143,32 +142,32 @@ pub enum FloatFormat {
     Double,
 }
 
-/// A floating-point number as an operand.
+/// A floating-point operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Float {
-    /// Its bits, in the format's width.
+    /// Encoded bits, in the format's width.
     pub bits: u64,
-    /// How they are read.
+    /// Encoding of the bits.
     pub format: FloatFormat,
 }
 
-/// A bank of constants.
+/// A constant bank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bank {
-    /// By its number: `c[0x0]`.
+    /// Bank number: `c[0x0]`.
     Number(u8),
-    /// By a descriptor in uniform registers: `cx[UR4]`.
+    /// Descriptor in uniform registers: `cx[UR4]`.
     Descriptor(Register),
 }
 
-/// A value of a constant bank as an operand: `c[0x0][0x168]`.
+/// An operand in a constant bank: `c[0x0][0x168]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Constant {
-    /// The bank.
+    /// Constant bank.
     pub bank: Bank,
-    /// Register that is added to the offset.
+    /// Register added to the offset.
     pub base: Option<Register>,
-    /// Bytes.
+    /// Offset in bytes.
     pub offset: i64,
     /// `-c`.
     pub negate: bool,
@@ -178,31 +177,31 @@ pub struct Constant {
     pub invert: bool,
     /// `.64`: eight bytes.
     pub wide: bool,
-    /// Written with a space between the brackets; says nothing about the value.
+    /// True if printed with a space between the brackets; the value is not affected.
     pub spaced: bool,
-    /// As of a register.
+    /// Selected part, as for a register.
     pub selector: &'static str,
 }
 
-/// An address in memory: `desc[UR4][R2.64+UR6+0x10]`.
+/// A memory address: `desc[UR4][R2.64+UR6+0x10]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// What stands before the bracket, for example `gdesc`; empty where nothing does.
+    /// Prefix of the bracket, for example `gdesc`; empty without one.
     pub kind: &'static str,
-    /// The memory descriptor `desc[UR4]`; it decides nothing about the address.
+    /// Memory descriptor `desc[UR4]`; it does not affect the address.
     pub descriptor: Option<Register>,
-    /// Register part. With [`Register::wide`] 64 bits; selector `X4`, `X8`, `X16`: scaled;
-    /// `U32`: 32 bits, zero-extended.
+    /// Base register: 64 bits with [`Register::wide`], scaled with selector `X4`, `X8` or `X16`, 32
+    /// bits zero-extended with `U32`.
     pub base: Option<Register>,
-    /// Uniform part.
+    /// Uniform register added to the base.
     pub uniform: Option<Register>,
-    /// Bytes.
+    /// Offset in bytes.
     pub offset: i64,
 }
 
 impl Control {
-    /// The scheduling bits of an instruction; every encoding has them at the same place.
-    pub fn of(word: u128) -> Control {
+    /// Extracts the scheduling bits of an instruction, which have a fixed position.
+    pub fn from_word(word: u128) -> Control {
         let bits = (word >> 105) as u32;
         let barrier = |at: u32| Some((bits >> at & 7) as u8).filter(|index| *index != 7);
         Control {
@@ -217,12 +216,12 @@ impl Control {
 }
 
 impl Instruction {
-    /// Whether one of the name's endings is `modifier`.
+    /// Returns true if the instruction has this modifier.
     pub fn has(&self, modifier: &str) -> bool {
         self.modifiers.contains(&modifier)
     }
 
-    /// The name with all its endings, for example `IMAD.WIDE.U32`.
+    /// Returns the name with all modifiers, for example `IMAD.WIDE.U32`.
     pub fn name(&self) -> String {
         let mut name = self.opcode.to_owned();
         for modifier in &self.modifiers {
@@ -234,7 +233,7 @@ impl Instruction {
 }
 
 impl Register {
-    /// A register read as it is.
+    /// Creates a register operand without signs or selector.
     pub fn new(index: u8, uniform: bool) -> Register {
         Register {
             index,
@@ -248,7 +247,7 @@ impl Register {
         }
     }
 
-    /// Whether it is `RZ` or `URZ`.
+    /// Returns true for `RZ` and `URZ`.
     pub fn is_zero(&self) -> bool {
         self.index == ZERO
     }

@@ -1,9 +1,9 @@
-//! NVIDIA machine code (SASS) of compute capability 7.5 to 12.0: a cubin's kernels, their
-//! instructions, and each instruction's text as `nvdisasm` writes it.
+//! NVIDIA machine code (SASS) of compute capability 7.5 to 12.0: the kernels of a cubin, their
+//! instructions, and each instruction's text in the syntax of `nvdisasm`.
 //!
-//! NVIDIA does not document the encodings; they are read from what `nvdisasm` prints for words of
-//! which one bit after the other is changed, and hold for every instruction that was compared with
-//! it (`tests/nvdisasm.rs`). They are a table, one operation form a line, in `encodings.txt`.
+//! NVIDIA does not document the encodings. They were derived from the output of `nvdisasm` for
+//! words that differ in one bit, and are verified against it for all recorded instructions
+//! (`tests/nvdisasm.rs`). The table in `encodings.txt` has one operation form per line.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod alias;
@@ -17,7 +17,7 @@ mod place;
 mod table;
 mod unit;
 
-pub use cubin::{Cubin, CubinError, Function, Global, Kernel, Place, Relocation};
+pub use cubin::{Cubin, CubinError, Function, Global, Kernel, Relocation, RelocationTarget};
 pub use decode::decode;
 pub use info::{Indirect, Info, Parameter};
 pub use instruction::{

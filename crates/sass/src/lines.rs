@@ -1,19 +1,19 @@
-//! From which line of PTX each machine instruction came: section `.nv_debug_line_sass`, a line
-//! number program as in DWARF 2, section 6.2.
+//! PTX line of each SASS instruction: section `.nv_debug_line_sass`, a line number program as in
+//! DWARF 2, section 6.2.
 
 use crate::elf::{Elf, number};
 use std::collections::BTreeMap;
 
-/// By kernel: address of an instruction and PTX line from there on, in order of address.
+/// PTX lines by kernel: start address and line, in order of address.
 pub(crate) type Lines = BTreeMap<String, Vec<(u32, u32)>>;
 
-/// The lines of all kernels; empty where the file has none.
+/// Reads the lines of all kernels; empty if the file has none.
 pub(crate) fn read(elf: &Elf<'_>) -> Lines {
     let mut lines = Lines::new();
     let Some(section) = elf.section(".nv_debug_line_sass") else {
         return lines;
     };
-    let places = places(elf);
+    let places = kernel_offsets(elf);
     let data = section.data;
     let mut at = 0;
     while let Some(next) = unit(data, at, &places, &mut lines) {
@@ -25,8 +25,8 @@ pub(crate) fn read(elf: &Elf<'_>) -> Lines {
     lines
 }
 
-/// Kernel names by the place in the section where their address is written.
-fn places(elf: &Elf<'_>) -> BTreeMap<usize, String> {
+/// Maps section offsets of kernel addresses to kernel names.
+fn kernel_offsets(elf: &Elf<'_>) -> BTreeMap<usize, String> {
     let mut out = BTreeMap::new();
     let tables = [
         (".rel.nv_debug_line_sass", 16),
@@ -51,7 +51,7 @@ fn places(elf: &Elf<'_>) -> BTreeMap<usize, String> {
     out
 }
 
-/// The state of a line number program.
+/// State of a line number program.
 struct Machine {
     kernel: Option<String>,
     address: u64,
@@ -93,7 +93,7 @@ fn leb(data: &[u8], at: &mut usize, signed: bool) -> Option<i64> {
     }
 }
 
-/// Runs one unit; gives the place of the next.
+/// Runs one unit and returns the offset of the next.
 fn unit(
     data: &[u8],
     start: usize,
@@ -146,7 +146,7 @@ fn unit(
     Some(end)
 }
 
-/// An extended operation; gives the place behind it.
+/// Executes an extended operation and returns the offset after it.
 fn extended(
     body: &[u8],
     mut at: usize,

@@ -1,19 +1,19 @@
-//! Addresses and constants with layouts of their own.
+//! Address and constant operands with special layouts.
 #![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
 use crate::decode::Reader;
 use crate::instruction::{Address, Bank, Constant, Operand, Register, ZERO};
 
-/// Whether the register of an address is 64 bits wide.
+/// Width of an address register.
 #[derive(Clone, Copy)]
 enum Width {
-    /// Always.
+    /// 64 bits.
     Wide,
-    /// If bit 90 says so, else 32 bits.
+    /// 64 bits if bit 90 is set, else 32 bits.
     Bit90,
 }
 
-/// An operand by the name of its layout in the table.
+/// Reads an operand with the named layout of the table.
 pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
     Some(match name {
         "shared32" => shared(reader, 32),
@@ -53,14 +53,14 @@ pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
     })
 }
 
-/// `[R+offset]`, the offset at bit 40.
+/// Reads `[R+offset]` with the offset at bit 40.
 pub(crate) fn base(reader: &mut Reader, at: u8) -> Operand {
     let register = reader.register(at, false);
     let offset = reader.signed(40, 24);
     bracket(register, None, offset)
 }
 
-/// An address; a base that is zero is not written where something else is.
+/// Creates an address; a zero base is omitted if another part is present.
 fn bracket(base: Register, uniform: Option<Register>, offset: i64) -> Operand {
     let alone = uniform.is_none() && offset == 0;
     let written = alone || !base.is_zero() || !base.selector.is_empty();
@@ -73,7 +73,7 @@ fn bracket(base: Register, uniform: Option<Register>, offset: i64) -> Operand {
     })
 }
 
-/// `[R+UR+offset]`; the uniform register stands at `at`.
+/// Reads `[R+UR+offset]` with the uniform register at `at`.
 fn shared(reader: &mut Reader, at: u8) -> Operand {
     let scale = ["", "X4", "X8", "X16"][reader.get(78, 2) as usize & 3];
     let base = Register {
@@ -85,7 +85,7 @@ fn shared(reader: &mut Reader, at: u8) -> Operand {
     bracket(base, uniform, offset)
 }
 
-/// The same without a scale.
+/// Reads the same address without a scale.
 fn plain(reader: &mut Reader, at: u8) -> Operand {
     let base = reader.register(24, false);
     let uniform = reader.bit(91).then(|| reader.register(at, true));
@@ -93,20 +93,20 @@ fn plain(reader: &mut Reader, at: u8) -> Operand {
     bracket(base, uniform, offset)
 }
 
-/// `[UR]`
+/// Reads `[UR]`.
 pub(crate) fn uniform(reader: &mut Reader, at: u8) -> Operand {
     let uniform = reader.register(at, true);
     bracket(Register::new(ZERO, false), Some(uniform), 0)
 }
 
-/// `[UR+offset]`
+/// Reads `[UR+offset]`.
 fn uniform24(reader: &mut Reader) -> Operand {
     let uniform = reader.register(24, true);
     let offset = reader.signed(40, 24);
     bracket(Register::new(ZERO, false), Some(uniform), offset)
 }
 
-/// `[R.64+offset]`
+/// Reads `[R.64+offset]`.
 fn wide(reader: &mut Reader) -> Operand {
     reader.get(90, 1);
     let base = Register {
@@ -117,7 +117,7 @@ fn wide(reader: &mut Reader) -> Operand {
     bracket(base, None, offset)
 }
 
-/// `[R+offset]` with an offset of 32 bits.
+/// Reads `[R+offset]` with a 32-bit offset.
 fn absolute(reader: &mut Reader) -> Operand {
     if reader.sm >= 80 {
         reader.get(76, 1);
@@ -128,7 +128,7 @@ fn absolute(reader: &mut Reader) -> Operand {
 }
 
 fn local(reader: &mut Reader, at: u8) -> Operand {
-    // Bits 77 to 79 say nothing about the address.
+    // Bits 77 to 79 do not affect the address.
     reader.get(76, 4);
     let base = reader.register(24, false);
     let uniform = reader.bit(91).then(|| reader.register(at, true));
@@ -136,7 +136,7 @@ fn local(reader: &mut Reader, at: u8) -> Operand {
     bracket(base, uniform, offset)
 }
 
-/// Global memory before compute capability 8.0: `[R.64+UR+offset]`, without a descriptor.
+/// Reads a global address before compute capability 8.0: `[R.64+UR+offset]`, without a descriptor.
 fn old(reader: &mut Reader, at: u8) -> Operand {
     let uniform = reader.bit(91).then(|| reader.register(at, true));
     let wide = uniform.is_some() && reader.bit(90);
@@ -163,14 +163,14 @@ fn atomic_old(reader: &mut Reader) -> Operand {
     bracket(base, uniform, offset)
 }
 
-/// `desc[UR][R.64+offset]`, or without a descriptor `[R.64+UR+offset]`: which of the two, the bit
-/// `by_descriptor` says. Until compute capability 8.9 the descriptor is there but not written.
+/// Reads `desc[UR][R.64+offset]`, or `[R.64+UR+offset]` if the bit `by_descriptor` is clear. Up to
+/// compute capability 8.9 the descriptor is encoded but not printed.
 fn global(reader: &mut Reader, at: u8, by_descriptor: u8, width: Width) -> Option<Operand> {
     let offset = reader.signed(40, 24);
     described(reader, at, offset, by_descriptor, width)
 }
 
-/// Atomics since compute capability 10.0: bit 63 is not part of the offset.
+/// Reads the address of an atomic since compute capability 10.0: bit 63 is not part of the offset.
 fn atomic(reader: &mut Reader, by_descriptor: u8) -> Option<Operand> {
     reader.get(63, 1);
     let offset = reader.signed(40, 23);
@@ -211,14 +211,14 @@ fn described(
     }))
 }
 
-/// Where an asynchronous copy writes: `[R+offset]`.
+/// Reads the destination of an asynchronous copy: `[R+offset]`.
 fn copy_target(reader: &mut Reader) -> Operand {
     let base = reader.register(16, false);
     let offset = reader.signed(44, 20);
     bracket(base, None, offset)
 }
 
-/// Where an asynchronous copy reads.
+/// Reads the source of an asynchronous copy.
 fn copy_source(reader: &mut Reader) -> Option<Operand> {
     if reader.sm < 100 {
         reader.get(70, 1);
@@ -227,7 +227,7 @@ fn copy_source(reader: &mut Reader) -> Option<Operand> {
     described(reader, 64, offset, 76, Width::Wide)
 }
 
-/// `c[bank][R+offset]`; the offset ends at bit 53.
+/// Reads `c[bank][R+offset]`; the offset ends at bit 53.
 fn constant(reader: &mut Reader, uniform: bool, at: u8) -> Operand {
     let base = if uniform && reader.form == 5 && !reader.bit(91) {
         Register::new(ZERO, true)

@@ -1,5 +1,5 @@
-//! The encodings, one line an operation form, read once from `encodings.txt`, which says how a
-//! line is written.
+//! Encoding table with one operation form per line, parsed once from `encodings.txt`, which
+//! documents the syntax.
 
 use crate::Unit;
 use std::sync::LazyLock;
@@ -19,38 +19,38 @@ pub(crate) struct Condition {
 /// A part of an operation's name.
 #[derive(Debug)]
 pub(crate) enum Modifier {
-    /// Always there.
+    /// Constant text.
     Fixed(&'static str),
-    /// By the value of a field.
+    /// Text selected by a field.
     Field(Choice),
 }
 
-/// Texts by the value of a field; none where a value is not known.
+/// Texts by the value of a field; `None` for an unknown value.
 #[derive(Debug)]
 pub(crate) struct Choice {
     pub(crate) bits: Bits,
     pub(crate) texts: Vec<Option<&'static str>>,
 }
 
-/// Where an operand stands.
+/// Position of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// A register field at a fixed position.
     At(u8),
-    /// The second source: register, immediate, constant or uniform register, by the form.
+    /// Second source: register, immediate, constant or uniform register, depending on the form.
     B,
-    /// The third source.
+    /// Third source.
     C,
-    /// What stands at bit 32, second or third.
+    /// Operand at bit 32, the second or third source.
     Either,
 }
 
-/// How an immediate is written.
+/// Format of an immediate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Number {
     Signed,
     Unsigned,
-    /// Signed where the bit is set.
+    /// Signed if the bit is set.
     SignedIf(u8),
     Single,
     Double,
@@ -58,7 +58,7 @@ pub(crate) enum Number {
     Brains,
 }
 
-/// A register, or what the form puts in its place.
+/// A source operand whose kind depends on the form.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) slot: Slot,
@@ -68,23 +68,23 @@ pub(crate) struct Source {
     pub(crate) negate: Option<Sign>,
     pub(crate) absolute: Option<Sign>,
     pub(crate) invert: Option<Sign>,
-    /// Has the selector of packed halves.
+    /// True if it has the selector of packed halves.
     pub(crate) halves: bool,
-    /// A constant is written with a space between its brackets.
+    /// True if a constant is printed with a space between its brackets.
     pub(crate) spaced: bool,
     pub(crate) selector: Option<Choice>,
     pub(crate) suffix: &'static str,
     pub(crate) optional: bool,
 }
 
-/// The bit of a sign: the slot's own, or another.
+/// Bit of a sign: the slot's default, or another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sign {
     Slot,
     Bit(u8),
 }
 
-/// What an operand is.
+/// An operand field.
 #[derive(Debug)]
 pub(crate) enum Field {
     Source(Source),
@@ -94,7 +94,7 @@ pub(crate) enum Field {
         invert: Option<u8>,
         optional: bool,
     },
-    /// `optional`: not written where it is zero.
+    /// An immediate; `optional`: not printed if zero.
     Immediate {
         bits: Bits,
         signed: bool,
@@ -106,7 +106,7 @@ pub(crate) enum Field {
         relative: bool,
         optional: bool,
     },
-    /// The same in 32 bits.
+    /// A target in 32 bits.
     NearTarget,
     Special(u8),
     Barrier(u8),
@@ -119,13 +119,13 @@ pub(crate) enum Field {
     Uniform(u8),
     /// An address relative to the next instruction, in bytes, of 58 bits.
     FarTarget,
-    /// A number of 64 bits.
+    /// A 64-bit number.
     Wide(Bits),
-    /// An address or a constant, by the name of its layout.
+    /// An address or a constant with a named layout.
     Place(&'static str),
 }
 
-/// One line.
+/// One line of the table.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) opcode: u16,
@@ -140,7 +140,7 @@ pub(crate) struct Line {
     pub(crate) fields: Vec<Field>,
 }
 
-/// The whole table.
+/// The parsed table.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     lines: Vec<Vec<Line>>,
@@ -149,14 +149,14 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The lines of an operation.
+    /// Returns the lines of an operation.
     pub(crate) fn lines(&self, opcode: u16) -> &[Line] {
         self.lines
             .get(usize::from(opcode))
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The name of a special register.
+    /// Returns the name of a special register.
     pub(crate) fn special(&self, number: u8, sm: u32) -> Option<&'static str> {
         self.special
             .iter()
@@ -165,10 +165,10 @@ impl Table {
     }
 }
 
-/// The table; a line that cannot be read is left out, and a test finds it.
+/// The table. Unreadable lines are left out; a test checks that there are none.
 pub(crate) static TABLE: LazyLock<Table> = LazyLock::new(|| read(include_str!("encodings.txt")).0);
 
-/// Reads the table, with the lines that cannot be read.
+/// Parses the table; returns the unreadable lines as well.
 pub(crate) fn read(text: &'static str) -> (Table, Vec<&'static str>) {
     let mut table = Table {
         lines: (0..512).map(|_| Vec::new()).collect(),
@@ -205,7 +205,7 @@ fn special(rest: &'static str) -> Option<(u8, u32, u32, &'static str)> {
     Some((number, from, to, words.next()?))
 }
 
-/// Architectures: `*`, `90`, `80-90`, `80-`, `-90`.
+/// Parses a range of architectures: `*`, `90`, `80-90`, `80-`, `-90`.
 fn range(text: &str) -> Option<(u32, u32)> {
     if text == "*" {
         return Some((0, u32::MAX));
@@ -233,7 +233,7 @@ fn row(line: &'static str) -> Option<Line> {
     let mut words = head.split_whitespace();
     let (opcode, forms) = words.next()?.split_once('/')?;
     let (from, to) = range(words.next()?)?;
-    let unit = Unit::named(words.next()?)?;
+    let unit = Unit::from_name(words.next()?)?;
     let (name, uniform_guard) = match words.next()? {
         name if name.starts_with('@') => (&name[1..], true),
         name => (name, false),
@@ -277,7 +277,7 @@ fn row(line: &'static str) -> Option<Line> {
     })
 }
 
-/// `72`, `72-75` or a sum of these, least significant first.
+/// Parses bit runs: `72`, `72-75` or a sum of these, least significant first.
 fn bits(text: &str) -> Option<Bits> {
     let mut out = Vec::new();
     for part in text.split('+') {
@@ -292,7 +292,7 @@ fn bits(text: &str) -> Option<Bits> {
     Some(Bits(out))
 }
 
-/// `72-73=A|B||!`: `!` for a value that is not known.
+/// Parses `72-73=A|B||!`: `!` for an unknown value.
 fn choice(text: &'static str) -> Option<Choice> {
     let (bits, texts) = text.split_once('=')?;
     let texts = texts.split('|');
@@ -421,7 +421,7 @@ fn source(token: &'static str) -> Option<Source> {
     Some(out)
 }
 
-/// Takes a number from the front.
+/// Parses a number at the front and removes it.
 fn number(rest: &mut &'static str) -> Option<u8> {
     let end = rest
         .find(|c: char| !c.is_ascii_digit())

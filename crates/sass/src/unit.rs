@@ -1,6 +1,6 @@
-//! What executes an instruction.
+//! Execution units of instructions.
 
-/// What executes an instruction.
+/// Execution unit of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Single-precision multiply-add and 32-bit integer multiply-add.
@@ -13,11 +13,11 @@ pub enum Unit {
     Double,
     /// Approximations and conversions.
     Special,
-    /// Matrix instructions; how many multiply-adds a warp makes depends on the form.
+    /// Matrix instructions; the number of multiply-adds per warp depends on the form.
     Tensor,
     /// The uniform datapath.
     Uniform,
-    /// Branches and what belongs to them.
+    /// Branches and other control flow.
     Branch,
     /// Block-wide barriers.
     Barrier,
@@ -29,9 +29,9 @@ pub enum Unit {
     CopyAsync,
     /// Loads and stores of shared memory, and matrices from it.
     Shared,
-    /// Loads and stores of local memory: spills, and arrays that are indexed.
+    /// Loads and stores of local memory: spills, and indexed arrays.
     Local,
-    /// Loads of constants by the load path.
+    /// Loads of constants through the load path.
     Constant,
     /// Atomics on global memory.
     Atomic,
@@ -43,15 +43,15 @@ pub enum Unit {
     Misc,
     /// Textures.
     Texture,
-    /// Takes an issue slot and nothing else.
+    /// No unit; only an issue slot.
     Nop,
-    /// Not known.
+    /// Unknown unit.
     Unknown,
 }
 
 impl Unit {
-    /// The unit of that name.
-    pub(crate) fn named(name: &str) -> Option<Unit> {
+    /// Returns the unit with this name in the table.
+    pub(crate) fn from_name(name: &str) -> Option<Unit> {
         Some(match name {
             "Fma" => Unit::Fma,
             "Alu" => Unit::Alu,

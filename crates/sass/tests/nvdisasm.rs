@@ -1,8 +1,8 @@
-//! Every instruction's text is `nvdisasm`'s.
+//! Comparison of every instruction's text with `nvdisasm`.
 //!
-//! `data/recorded.tsv.gz` holds, a line each, architectures, a word and `nvdisasm` 13.1's text of
-//! it: of what NVRTC 13.0 makes of the shipped templates, the hazard suite and kernels of single
-//! PTX instructions, each form a few times. The ignored test takes a folder of cubins.
+//! Each line of `data/recorded.tsv.gz` has architectures, a word and its text by `nvdisasm` 13.1.
+//! The words are NVRTC 13.0's code for the shipped templates, the hazard suite and kernels of
+//! single PTX instructions, with each form a few times. The ignored test takes a folder of cubins.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
 
@@ -33,7 +33,7 @@ fn number(arch: &str) -> u32 {
     arch.trim_end_matches('a').parse().unwrap()
 }
 
-/// The text that is decoded, or why there is none.
+/// Decodes a word to text, or returns the reason for the refusal.
 fn text(word: u128, address: u32, sm: u32) -> String {
     match sass::decode(word, address, sm) {
         Ok(instruction) => instruction.to_string().trim().to_owned(),
@@ -41,8 +41,8 @@ fn text(word: u128, address: u32, sm: u32) -> String {
     }
 }
 
-/// What the table does not have: matrix instructions of warp groups (9.0a) and of 8x8x4 (7.5).
-/// They must be refused, not guessed.
+/// Forms that the table lacks: matrix instructions of warp groups (9.0a) and of 8x8x4 (7.5). The
+/// decoder must refuse them instead of guessing.
 fn unknown(text: &str) -> bool {
     text.contains("GMMA") || text.contains("HMMA.884")
 }
@@ -98,7 +98,7 @@ fn every_architecture_and_most_operations_are_recorded() {
     }
 }
 
-/// The folder's cubins, by architecture as `nvdisasm` names it: a sub-folder each.
+/// Returns the folder's cubins by architecture, from sub-folders named as `nvdisasm` names it.
 fn cubins(folder: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     let mut out: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for arch in std::fs::read_dir(folder).unwrap().flatten() {
@@ -114,7 +114,7 @@ fn cubins(folder: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     out
 }
 
-/// The words of a file's kernels, in order.
+/// Returns the words of a file's kernels, in order.
 fn words(path: &Path) -> Vec<u128> {
     let bytes = std::fs::read(path).unwrap();
     let cubin = sass::Cubin::read(&bytes).unwrap();
@@ -129,7 +129,7 @@ fn words(path: &Path) -> Vec<u128> {
         .collect()
 }
 
-/// `nvdisasm`'s text of words, each at 16 times its index.
+/// Returns `nvdisasm`'s text of words, each at 16 times its index.
 fn disassembled(tool: &str, arch: &str, words: &[u128]) -> Vec<String> {
     let file = std::env::temp_dir().join(format!("sass-words-{}.bin", std::process::id()));
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

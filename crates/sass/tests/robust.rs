@@ -1,4 +1,4 @@
-//! Any bytes are decoded or refused, and never end the program.
+//! The decoder accepts or refuses any bytes and never panics.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ proptest! {
 
     #[test]
     fn words_that_begin_as_instructions_do(opcode in 0u128..0x1000, rest: u128, sparse: u128) {
-        // Few bits set reach further into the table than any bits.
+        // Words with few set bits match more lines of the table than random words.
         for bits in [rest, rest & sparse, rest & sparse & rest.rotate_left(40)] {
             let word = bits & !0xffff | 0x7000 | opcode;
             for sm in SM {
@@ -39,7 +39,7 @@ proptest! {
     }
 }
 
-/// A file with one small kernel, cut short and with bytes changed.
+/// Returns a file with one small kernel, truncated and with changed bytes.
 #[test]
 fn damaged_cubins_are_read_or_refused() {
     let whole = include_bytes!("data/calls.sm_86.cubin").to_vec();
@@ -54,9 +54,10 @@ fn damaged_cubins_are_read_or_refused() {
     }
 }
 
-/// What the file's source says: `extern "C" __global__ void k(unsigned*, unsigned*, char, float,
-/// int)` with 33 integers of shared memory, three functions that are not inlined, a `switch`, a
-/// variable `gv` and constants `cst`.
+/// Expected contents of the file. Its source has `extern "C" __global__ void k(unsigned*,
+/// unsigned*, char, float, int)` with 33 integers of shared memory, three functions that are not
+/// inlined, a
+/// `switch`, a variable `gv` and constants `cst`.
 #[test]
 fn a_cubin_says_what_its_source_says() {
     let cubin = sass::Cubin::read(include_bytes!("data/calls.sm_86.cubin")).unwrap();
@@ -81,7 +82,7 @@ fn a_cubin_says_what_its_source_says() {
     assert_eq!(&kernel.constants[&3][..8], &[0, 0, 128, 63, 0, 0, 0, 64]);
     let variable = |r: &&sass::Relocation| r.symbol == "gv";
     let relocation = kernel.relocations.iter().find(variable).unwrap();
-    assert_eq!(relocation.place, sass::Place::Constant(4));
+    assert_eq!(relocation.target, sass::RelocationTarget::Constant(4));
     let global = cubin.globals.iter().find(|global| global.name == "gv");
     assert_eq!(global.unwrap().size, 64);
 }

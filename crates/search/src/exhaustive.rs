@@ -1,13 +1,13 @@
-//! Every configuration once, in a seeded pseudo-random order, so that stopping early leaves a
-//! fair sample and not one corner of the space.
+//! Every configuration once, in a seeded pseudo-random order: stopping early leaves a fair sample
+//! of the space instead of one corner.
 
 use super::{Observation, Proposal, Strategy};
 use std::collections::{HashSet, VecDeque};
 use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
 
-/// Walks a permutation of the indices; remembers only the few configurations that were proposed
-/// out of turn.
+/// Exhaustive search along a permutation of the indices. Stores only the configurations that were
+/// proposed out of order.
 pub(super) struct Exhaustive {
     space: Space,
     order: Permutation,
@@ -31,12 +31,12 @@ impl Exhaustive {
         }
     }
 
-    /// Marks a configuration as proposed out of turn; `false` when it is invalid or had its turn.
+    /// Marks a configuration as proposed out of order; `false` if it is invalid or was proposed.
     fn claim(&mut self, config: &Config) -> bool {
         let Some(index) = self.space.index_of(config) else {
             return false;
         };
-        let new = self.order.place_of(index) >= self.next && self.ahead.insert(config.clone());
+        let new = self.order.position_of(index) >= self.next && self.ahead.insert(config.clone());
         self.left -= u128::from(new);
         new
     }
@@ -56,7 +56,7 @@ impl Strategy for Exhaustive {
             }
         }
         while self.next < self.order.len {
-            let config = self.space.config_at(self.order.at(self.next));
+            let config = self.space.config_at(self.order.index_at(self.next));
             self.next += 1;
             if let Some(config) = config.filter(|config| !self.ahead.remove(config)) {
                 self.left -= 1;
@@ -66,9 +66,9 @@ impl Strategy for Exhaustive {
         None
     }
 
-    fn tell(&mut self, _id: u64, _told: Observation) {}
+    fn tell(&mut self, _id: u64, _observation: Observation) {}
 
-    fn observe(&mut self, config: &Config, _told: Observation) {
+    fn observe(&mut self, config: &Config, _observation: Observation) {
         self.claim(config);
     }
 
@@ -82,7 +82,7 @@ impl Strategy for Exhaustive {
 }
 
 /// A seeded bijection of `0..len`: a four-round Feistel network on the next even number of bits,
-/// walked until it lands inside (Black and Rogaway 2002), so it needs no memory.
+/// iterated until the value is in range (Black and Rogaway 2002). It needs no table.
 struct Permutation {
     len: u128,
     half_bits: u32,
@@ -99,15 +99,15 @@ impl Permutation {
         }
     }
 
-    fn at(&self, place: u128) -> u128 {
-        self.walked(place, Self::forward)
+    fn index_at(&self, position: u128) -> u128 {
+        self.iterate_into_range(position, Self::forward)
     }
 
-    fn place_of(&self, index: u128) -> u128 {
-        self.walked(index, Self::backward)
+    fn position_of(&self, index: u128) -> u128 {
+        self.iterate_into_range(index, Self::backward)
     }
 
-    fn walked(&self, mut value: u128, step: fn(&Self, u128) -> u128) -> u128 {
+    fn iterate_into_range(&self, mut value: u128, step: fn(&Self, u128) -> u128) -> u128 {
         loop {
             value = step(self, value);
             if value < self.len {
@@ -150,7 +150,7 @@ impl Permutation {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+/// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
 fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

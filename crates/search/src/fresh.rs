@@ -1,14 +1,14 @@
-//! Configurations nobody has proposed yet.
+//! Unproposed configurations of a space.
 
 use rand::{Rng, RngExt as _};
 use std::collections::{HashSet, VecDeque};
 use tuner_space::{Config, Space};
 
-/// The part of a space that was not proposed yet, with exact uniform draws from it.
+/// The unproposed part of a space, with exact uniform draws from it.
 ///
-/// Draws by rejection while the proposed share is below a half, so at most two draws are expected
-/// each; after that lists what is left, which is no more than was already proposed. So memory is
-/// bounded by the number of proposals, whatever the size of the space.
+/// Draws by rejection while less than half of the space is proposed, so a draw takes two tries at
+/// most on average. Beyond that it lists the rest, which is not larger than the proposed part.
+/// Memory is therefore bounded by the number of proposals, not by the size of the space.
 #[derive(Debug)]
 pub(super) struct Fresh {
     space: Space,
@@ -33,7 +33,7 @@ impl Fresh {
         &self.space
     }
 
-    /// The next configuration of the start list that is valid and new; it counts as proposed.
+    /// Returns the next valid and new configuration of the start list and marks it as proposed.
     pub(super) fn take_start(&mut self) -> Option<Config> {
         while let Some(config) = self.start.pop_front() {
             if self.claim(&config) {
@@ -43,12 +43,12 @@ impl Fresh {
         None
     }
 
-    /// Marks a configuration as proposed; `false` when it is invalid or was proposed before.
+    /// Marks a configuration as proposed; `false` if it is invalid or was proposed before.
     pub(super) fn claim(&mut self, config: &Config) -> bool {
         self.is_new(config) && self.seen.insert(config.clone())
     }
 
-    /// Takes back a claim: the configuration may be proposed again.
+    /// Releases a claimed configuration, which may then be proposed again.
     pub(super) fn release(&mut self, config: &Config) {
         if self.seen.remove(config)
             && let Some(rest) = &mut self.rest
@@ -65,14 +65,14 @@ impl Fresh {
         self.seen.len() as u128 >= self.space.count()
     }
 
-    /// An identifier for the next proposal.
+    /// Returns an identifier for the next proposal.
     pub(super) fn take_id(&mut self) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         id
     }
 
-    /// A configuration drawn uniformly from those not proposed yet; it counts as proposed.
+    /// Draws uniformly from the unproposed configurations and marks the result as proposed.
     pub(super) fn draw(&mut self, rng: &mut impl Rng) -> Option<Config> {
         if self.exhausted() {
             return None;
@@ -101,7 +101,8 @@ impl Fresh {
                 )
             }
         };
-        // Other operators may have claimed some of the list meanwhile; those are dropped here.
+        // Other operators may have claimed some of the list since it was made; they are
+        // dropped here.
         while !rest.is_empty() {
             let config = rest.swap_remove(rng.random_range(0..rest.len()));
             if self.seen.insert(config.clone()) {

@@ -1,8 +1,8 @@
-//! What to try next: search strategies behind one ask/tell interface.
+//! Search strategies behind one ask/tell interface.
 //!
-//! Pure: no clock, no files, no threads. The engine asks for proposals while earlier ones are
-//! still being compiled, and tells results in whatever order they arrive. The same seed, the same
-//! asks and the same tells give the same proposals.
+//! Pure: no clock, no files, no threads. The engine requests proposals while earlier ones are
+//! still being compiled, and reports results in the order in which they arrive. The same seed and
+//! the same sequence of calls produce the same proposals.
 #![expect(
     clippy::indexing_slicing,
     reason = "parameters, choices, coordinates and entries are numbered by the space and the archive that hold them, and configurations come from the space itself"
@@ -12,13 +12,13 @@ mod classic;
 mod encode;
 mod exhaustive;
 mod fresh;
-mod guided;
+mod evolve;
 mod knowledge;
 mod random;
 mod survey;
 mod variation;
 
-pub use guided::Settings;
+pub use evolve::Settings;
 pub use knowledge::{Experience, Knowledge, MAX_SOURCES};
 pub use survey::Survey;
 
@@ -26,7 +26,7 @@ use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
 use tuner_space::{Config, Space};
 
-/// The names that [`strategy`] knows, the default first.
+/// Names that [`strategy`] accepts; the first is the default.
 pub const STRATEGIES: [&str; 7] = [
     "evolve",
     "random",
@@ -37,43 +37,43 @@ pub const STRATEGIES: [&str; 7] = [
     "exhaustive",
 ];
 
-/// The chance with which [`Strategy::left`] holds, over recorded spaces that it was not calibrated on
-/// (`docs/search.md`).
+/// Probability with which [`Strategy::left`] holds, measured over recorded spaces that did not
+/// take part in its calibration (`docs/search.md`).
 pub const LEFT_CHANCE: f64 = 0.9;
 
-/// A configuration to try.
+/// A proposed configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// Counts up from 0 within a strategy; names the proposal in [`Strategy::tell`].
+    /// Number that counts up from 0 within a strategy; identifies the proposal in
+    /// [`Strategy::tell`].
     pub id: u64,
-    /// A valid configuration that was never proposed before.
+    /// A valid configuration, not proposed before.
     pub config: Config,
-    /// The operator that made it, such as `mutate`.
+    /// Name of the operator that produced it, such as `mutate`.
     pub origin: &'static str,
 }
 
-/// What became of a proposal.
+/// The result of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Observation {
-    /// It is right, and this fast.
+    /// The candidate is correct and has a time.
     Time {
         /// The measured time.
         time: Micros,
-        /// Its standard error, as a share of the time; 0 where a time is exact or its error is not
-        /// known.
+        /// Standard error as a share of the time; 0 for an exact time or an unknown error.
         error: f64,
-        /// A second objective beside the time, above 0, where one counts: the search then looks for
-        /// the front of both.
+        /// Second objective next to the time, above 0, if the run has one. The search then looks
+        /// for the Pareto front of both.
         other: Option<f64>,
     },
-    /// It failed, and why.
+    /// The candidate failed with this verdict.
     Failed(Verdict),
-    /// It was not judged, through no fault of its own: nothing is known of it.
+    /// The candidate was not judged for a reason outside it; the result is unknown.
     Unknown,
 }
 
 impl Observation {
-    /// A time without an error that is known.
+    /// Creates a time without a known error.
     #[must_use]
     pub fn exactly(time: Micros) -> Self {
         Self::Time {
@@ -84,112 +84,111 @@ impl Observation {
     }
 }
 
-/// What the compiler and a model of the device say of a candidate that was not evaluated yet.
+/// Facts about a candidate before its evaluation, from the compiler and a device model.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CompileStats {
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Bytes a thread that ptxas spilled.
+    /// Bytes per thread that ptxas spilled.
     pub spill_bytes: u64,
-    /// Shared memory a block, bytes.
+    /// Shared memory per block, bytes.
     pub shared_bytes: u64,
-    /// Predicted time, where a model was asked.
+    /// Predicted time, if a device model made a prediction.
     pub predicted: Option<Micros>,
-    /// The second objective, where one counts and the compiler decides it.
+    /// Second objective, if the run has one and the compiler determines it.
     pub other: Option<f64>,
 }
 
-/// A proposal that is compiled and can be evaluated.
+/// A compiled proposal, ready for evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ready {
-    /// The proposal.
+    /// Identifier of the proposal.
     pub id: u64,
-    /// What is known of it; `None` where the device knows nothing, as with recorded data.
+    /// Compile-time facts; `None` if the device has none, as with recorded data.
     pub facts: Option<CompileStats>,
 }
 
 /// A search over one space.
 ///
-/// Candidates are compiled ahead of the device, so proposals are asked for before the results that
-/// would have changed them. [`Strategy::choose`] makes up for that: which of the compiled ones is
-/// evaluated next is decided when the device is free, with all that is known by then.
+/// The engine compiles candidates ahead of the device, so it requests proposals before the results
+/// that would have changed them. [`Strategy::choose`] compensates: it selects the next compiled
+/// proposal when the device becomes free, with all results known by then.
 ///
 /// # Contract
-/// Never proposes a configuration twice unless it was withdrawn, nor one the space does not contain; takes tells in any
-/// order; proposes every configuration of the space if asked often enough.
+/// Never proposes a configuration twice unless it was withdrawn, nor one outside the space.
+/// Accepts results in any order. Proposes every configuration of the space after enough requests.
 pub trait Strategy: Send {
-    /// The next configuration to try. `None` when the space is exhausted, or when there is nothing
-    /// to propose until something is told.
+    /// Returns the next configuration to try. `None` if the space is exhausted, or if the strategy
+    /// needs a result before its next proposal.
     fn ask(&mut self) -> Option<Proposal>;
 
-    /// Which of the compiled proposals to evaluate next, as a place in `ready`, which is not empty
-    /// and lists the oldest first. The one chosen counts as being evaluated. A caller that never
-    /// asks this evaluates in any order it likes.
+    /// Selects the compiled proposal to evaluate next and returns its index in `ready`, which is
+    /// not empty and lists the oldest first. The selected one counts as being evaluated. Calling
+    /// this is optional: without it, the caller evaluates in any order.
     fn choose(&mut self, ready: &[Ready]) -> usize {
         let _ = ready;
         0
     }
 
-    /// Whether [`Strategy::choose`] weighs what is ready; otherwise the oldest is next, whatever is
-    /// known of the others, and nobody need wait for those.
+    /// Returns true if [`Strategy::choose`] compares the ready proposals. If false, the oldest is
+    /// next, so the caller need not wait for the others.
     fn chooses(&self) -> bool {
         false
     }
 
-    /// Which of the compiled proposals to give up, as a place in `ready`, to make room for others;
-    /// it may be proposed again. `None`: none of them.
+    /// Selects a compiled proposal to give up in favour of others and returns its index in `ready`;
+    /// the strategy may propose it again. `None` keeps all of them.
     fn withdraw(&mut self, ready: &[Ready]) -> Option<usize> {
         let _ = ready;
         None
     }
 
-    /// Takes the result of the proposal `id`. An unknown or already told `id` changes nothing.
-    fn tell(&mut self, id: u64, told: Observation);
+    /// Takes the result of the proposal `id`. An unknown or already reported `id` changes nothing.
+    fn tell(&mut self, id: u64, observation: Observation);
 
     /// Takes a result from elsewhere, such as an interrupted run: the configuration counts as
-    /// proposed and its result as told.
-    fn observe(&mut self, config: &Config, told: Observation);
+    /// proposed and its result as reported.
+    fn observe(&mut self, config: &Config, observation: Observation);
 
-    /// Takes over what is known from elsewhere by now, in place of what was known before. A strategy
-    /// that uses none takes no notice.
+    /// Replaces the prior knowledge. A strategy without prior knowledge ignores the call.
     fn know(&mut self, knowledge: &Knowledge) {
         let _ = knowledge;
     }
 
-    /// How well each source of what it knew beforehand ordered the results that came: the rank
-    /// correlation (Spearman) of what was expected and measured, 1 for the same order, 0 for none and
-    /// -1 for the reverse. Empty where it knew nothing, or too few results have a time.
+    /// Returns the Spearman rank correlation of each knowledge source's expectations with the
+    /// measured times: 1 for the same order, 0 for none, -1 for the reverse. Empty without sources
+    /// or with too few timed results.
     fn worth(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// What further trials may still bring: with a chance of [`LEFT_CHANCE`] no configuration of the
-    /// space is faster than the fastest so far by more than this share of its time. `None` where
-    /// there is no model, or too few results for one.
+    /// Returns the expected gain of further trials as a share of the best time so far: with
+    /// probability [`LEFT_CHANCE`] no configuration of the space gains more. `None` without a model
+    /// or with too few results.
     fn left(&self) -> Option<f64> {
         None
     }
 
-    /// The name it is chosen by.
+    /// Returns the strategy's name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Whether every configuration has been proposed.
+    /// Returns true once every configuration has been proposed.
     fn exhausted(&self) -> bool;
 }
 
-/// No strategy has that name.
+/// Error for an unknown strategy name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no strategy is called `{name}`; choose one of: {}", STRATEGIES.join(", "))]
+#[error("unknown strategy `{name}`; choose one of: {}", STRATEGIES.join(", "))]
 pub struct UnknownStrategy {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
 }
 
-/// Makes the strategy called `name`. `start` is proposed first, in order, duplicates and invalid
-/// configurations left out.
+/// Creates the strategy called `name`. It proposes `start` first, in order, without duplicates and
+/// invalid configurations.
 ///
 /// # Errors
-/// [`UnknownStrategy`] when none has that name.
+/// [`UnknownStrategy`] if `name` is not in [`STRATEGIES`].
 pub fn strategy(
     name: &str,
     space: &Space,
@@ -199,10 +198,10 @@ pub fn strategy(
     knowing(name, space, seed, start, &Knowledge::default())
 }
 
-/// The same with what is known from elsewhere, of which only `evolve` makes use.
+/// Creates the strategy called `name` with prior knowledge, which only `evolve` uses.
 ///
 /// # Errors
-/// [`UnknownStrategy`] when none has that name.
+/// [`UnknownStrategy`] if `name` is not in [`STRATEGIES`].
 pub fn knowing(
     name: &str,
     space: &Space,
@@ -210,14 +209,13 @@ pub fn knowing(
     start: &[Config],
     knowledge: &Knowledge,
 ) -> Result<Box<dyn Strategy>, UnknownStrategy> {
-    let searched = || (space, seed, start);
     Ok(match name {
-        "evolve" => evolve_knowing(space, seed, start, Settings::default(), knowledge),
+        "evolve" => evolve_with_knowledge(space, seed, start, Settings::default(), knowledge),
         "random" => Box::new(random::Random::new(space, seed, start)),
-        "local" => classic(classic::Local::default(), searched()),
-        "annealing" => classic(classic::Annealing::default(), searched()),
-        "differential" => classic(classic::Differential::default(), searched()),
-        "genetic" => classic(classic::Genetic::default(), searched()),
+        "local" => classic(classic::Local::default(), space, seed, start),
+        "annealing" => classic(classic::Annealing::default(), space, seed, start),
+        "differential" => classic(classic::Differential::default(), space, seed, start),
+        "genetic" => classic(classic::Genetic::default(), space, seed, start),
         "exhaustive" => Box::new(exhaustive::Exhaustive::new(space, seed, start)),
         _ => {
             return Err(UnknownStrategy {
@@ -227,7 +225,7 @@ pub fn knowing(
     })
 }
 
-/// `evolve` with other constants: for studies of what its parts bring.
+/// Creates `evolve` with other settings, for ablation studies.
 #[must_use]
 pub fn evolve_with(
     space: &Space,
@@ -235,24 +233,26 @@ pub fn evolve_with(
     start: &[Config],
     settings: Settings,
 ) -> Box<dyn Strategy> {
-    evolve_knowing(space, seed, start, settings, &Knowledge::default())
+    evolve_with_knowledge(space, seed, start, settings, &Knowledge::default())
 }
 
-/// `evolve` with other constants, and with what is known from elsewhere.
+/// Creates `evolve` with other settings and with prior knowledge.
 #[must_use]
-pub fn evolve_knowing(
+pub fn evolve_with_knowledge(
     space: &Space,
     seed: Seed,
     start: &[Config],
     settings: Settings,
     knowledge: &Knowledge,
 ) -> Box<dyn Strategy> {
-    Box::new(guided::Guided::new(space, seed, start, settings, knowledge))
+    Box::new(evolve::Evolve::new(space, seed, start, settings, knowledge))
 }
 
 fn classic<M: classic::Method + 'static>(
     method: M,
-    (space, seed, start): (&Space, Seed, &[Config]),
+    space: &Space,
+    seed: Seed,
+    start: &[Config],
 ) -> Box<dyn Strategy> {
     Box::new(classic::Classic::new(method, space, seed, start))
 }

@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
 
+/// Uniform random search.
 pub(super) struct Random {
     fresh: Fresh,
     rng: ChaCha8Rng,
@@ -34,9 +35,9 @@ impl Strategy for Random {
         })
     }
 
-    fn tell(&mut self, _id: u64, _told: Observation) {}
+    fn tell(&mut self, _id: u64, _observation: Observation) {}
 
-    fn observe(&mut self, config: &Config, _told: Observation) {
+    fn observe(&mut self, config: &Config, _observation: Observation) {
         self.fresh.claim(config);
     }
 

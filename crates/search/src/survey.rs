@@ -1,12 +1,12 @@
-//! Which configurations of a space are worth predicting before a run.
+//! Choice of the configurations to predict before a run.
 //!
-//! A prediction costs no time of the device, but seconds of a processor core, so some hundred must
-//! do. The first third is spread over the space, so that whatever is done when the time is up says
-//! something of all of it. The rest is a search on the predicted times: the model of the device errs,
-//! but what it holds to be fastest is where the run looks first, and the source of knowledge must be
-//! exact there.
+//! A prediction costs seconds of a processor core and no device time, so a few hundred must
+//! suffice. The first third is spread over the space: when the time limit ends the survey early,
+//! the results still cover the whole space. The rest is a search on the predicted times. The
+//! device model has errors, but the run starts with the configurations that it predicts to be
+//! fastest, so this knowledge source must be exact there.
 
-use crate::guided::{Guided, Settings};
+use crate::evolve::{Evolve, Settings};
 use crate::knowledge::Knowledge;
 use crate::{Observation, Strategy as _};
 use rand::SeedableRng as _;
@@ -15,54 +15,58 @@ use std::collections::HashSet;
 use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
 
-/// Configurations in all.
-const ALL: usize = 240;
-/// Of these, spread over the space.
-const SPREAD: usize = 80;
-/// Configurations at once: a full round for the processors of a large machine, and results often
-/// enough for the search.
-const ROUND: usize = 16;
+/// Configurations of a complete survey.
+const MAX_CONFIGS: usize = 240;
+/// Configurations of these that are spread over the space.
+const SPREAD_CONFIGS: usize = 80;
+/// Configurations per round: enough for all cores of a large machine, and few enough that the
+/// search gets results often.
+const ROUND_SIZE: usize = 16;
 
-/// Chooses the configurations, in rounds.
+/// A survey of a space, in rounds.
 pub struct Survey {
-    search: Guided,
+    search: Evolve,
     chosen: usize,
     waiting: Vec<u64>,
 }
 
 impl Survey {
-    /// A survey of `space` that begins with `start`. The same seed and the same results give the
-    /// same configurations.
+    /// Creates a survey of `space` that begins with `start`. The same seed and the same results
+    /// produce the same configurations.
     #[must_use]
     pub fn new(space: &Space, seed: Seed, start: &[Config]) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed.0);
-        // A space that is hardly larger than the draws would never give so many different ones.
-        let draws = (0..2 * SPREAD).filter_map(|_| space.draw(&mut rng));
+        // Bounded, because a space hardly larger than the draws may never return enough
+        // distinct ones.
+        let draws = (0..2 * SPREAD_CONFIGS).filter_map(|_| space.draw(&mut rng));
         let mut seen: HashSet<Config> = HashSet::new();
         let mut spread: Vec<Config> = start.iter().cloned().chain(draws).collect();
         spread.retain(|config| space.contains(config) && seen.insert(config.clone()));
-        spread.truncate(SPREAD);
+        spread.truncate(SPREAD_CONFIGS);
         let settings = Settings::default();
         Self {
-            search: Guided::new(space, seed, &spread, settings, &Knowledge::default()),
+            search: Evolve::new(space, seed, &spread, settings, &Knowledge::default()),
             chosen: 0,
             waiting: Vec::new(),
         }
     }
 
-    /// The next round, at most sixteen configurations; none when the survey is complete.
+    /// Returns the next round, at most 16 configurations; empty if the survey is complete.
     pub fn round(&mut self) -> Vec<Config> {
-        let wanted = ROUND.min(ALL.saturating_sub(self.chosen));
-        let round: Vec<_> = (0..wanted).map_while(|_| self.search.ask()).collect();
+        let count = ROUND_SIZE.min(MAX_CONFIGS.saturating_sub(self.chosen));
+        let round: Vec<_> = (0..count).map_while(|_| self.search.ask()).collect();
         self.chosen += round.len();
         self.waiting = round.iter().map(|proposal| proposal.id).collect();
         round.into_iter().map(|proposal| proposal.config).collect()
     }
 
-    /// What was predicted of the last round, in its order.
-    pub fn tell(&mut self, told: impl IntoIterator<Item = Observation>) {
-        for (id, told) in std::mem::take(&mut self.waiting).into_iter().zip(told) {
-            self.search.tell(id, told);
+    /// Takes the predictions of the last round, in its order.
+    pub fn tell(&mut self, observations: impl IntoIterator<Item = Observation>) {
+        for (id, observation) in std::mem::take(&mut self.waiting)
+            .into_iter()
+            .zip(observations)
+        {
+            self.search.tell(id, observation);
         }
     }
 }

@@ -1,22 +1,22 @@
-//! How a configuration is varied without leaving the space.
+//! Operators that vary a configuration without leaving the space.
 //!
-//! An operator says what it wants, parameter by parameter and in order of importance;
-//! [`Space::nearest`] keeps as many of those wishes as a valid configuration can. So a change that
-//! breaks a constraint takes the smallest set of other parameters with it: halving one tile edge
-//! doubles another, where the rules ask for it.
+//! An operator states a preferred value for each parameter, in order of importance.
+//! [`Space::nearest`] returns a valid configuration that keeps as many of them as possible. A
+//! change that breaks a constraint thus changes as few other parameters as possible: halving one
+//! tile edge doubles another if the constraints require it.
 
 use rand::seq::SliceRandom as _;
 use rand::{Rng, RngExt as _};
 use rand_distr::{Distribution as _, Geometric};
 use tuner_space::{Config, Space};
 
-/// The operators and what they need to know of a space.
+/// The operators, with the data of the space that they use.
 #[derive(Debug)]
 pub(super) struct Variation {
     /// Parameters with more than one value.
     free: Vec<usize>,
-    /// Steps along an ordered parameter, beyond the first: short ones are common, long ones
-    /// happen.
+    /// Distribution of the steps along an ordered parameter beyond the first: short steps are
+    /// common, long steps are rare.
     step: Geometric,
 }
 
@@ -55,8 +55,7 @@ impl Variation {
         space.nearest(&wanted, &order, rng)
     }
 
-    /// Takes each independent group of parameters, or within the only group each parameter, from
-    /// one of the parents.
+    /// Takes whole independent groups of parameters, or single parameters, from either parent.
     pub(super) fn cross(
         &self,
         space: &Space,
@@ -66,8 +65,7 @@ impl Variation {
     ) -> Option<Config> {
         let (a, b) = (first.choices(), second.choices());
         let mut wanted = a.to_vec();
-        // Values of one group belong together more often than not, so whole groups travel half of
-        // the time.
+        // Values of one group depend on each other, so half of the time groups are inherited whole.
         let by_group = space.groups().len() > 1 && rng.random_bool(0.5);
         for group in space.groups() {
             let whole = rng.random_bool(0.5);
@@ -83,7 +81,7 @@ impl Variation {
             }
         }
         let mut order = self.shuffled(rng);
-        // Parents that agree have only copies for children.
+        // Parents that agree would only produce copies of themselves.
         if wanted == a || wanted == b {
             let parameter = *order.first()?;
             wanted[parameter] = self.other_value(space, parameter, wanted[parameter], rng);
@@ -92,8 +90,8 @@ impl Variation {
         space.nearest(&wanted, &order, rng)
     }
 
-    /// A value other than `current`: a few steps up or down where the values have an order, any
-    /// where they have none.
+    /// Draws a value other than `current`: a few steps up or down for an ordered parameter, any
+    /// other value for an unordered one.
     fn other_value(
         &self,
         space: &Space,
@@ -126,7 +124,7 @@ impl Variation {
         order
     }
 
-    /// Parameters with one value: they come last in an order, having nothing to wish for.
+    /// Returns the parameters with one value, which come last in an order as they cannot change.
     fn fixed<'a>(&self, space: &'a Space) -> impl Iterator<Item = usize> + 'a {
         space
             .parameters()

@@ -1,33 +1,35 @@
-//! Length scales and noise by the likelihood of the results and a prior.
+//! Fit of length scales and noise by the likelihood of the results and a prior.
 
 use super::linear::{Symmetric, dot, squared_distance};
 use super::process::{Shape, matern};
 
-/// Typical logarithm of the noise's share of the variance, and how far it may be off.
+/// Mean of the prior of the log noise share.
 const LOG_NOISE: f64 = -6.0;
+/// Standard deviation of the prior of the log noise share.
 const LOG_NOISE_SPREAD: f64 = 1.5;
-/// How far a log length scale may be off.
+/// Standard deviation of the prior of a log length scale.
 const LOG_LENGTH_SPREAD: f64 = 1.0;
-/// Fewer results than this say nothing about scales.
-const FEW: usize = 4;
+/// Smallest number of results for a fit.
+const MIN_RESULTS: usize = 4;
 
-/// A log length scale a dimension, and the log of the noise.
+/// Log length scale per dimension, and log noise.
 #[derive(Debug, Clone)]
 pub struct Scales {
-    /// The dimension of every coordinate, rising; coordinates beyond these have no say.
+    /// Dimension of every coordinate, rising; further coordinates of a point are ignored.
     dimension_of: Vec<usize>,
     log_lengths: Vec<f64>,
     log_noise: f64,
     typical: f64,
-    /// The first of the dimensions that are believed to matter less, and how much longer their log
-    /// length scales typically are.
+    /// First of the dimensions with longer prior scales, and the increase of their log length
+    /// scale.
     longer: (usize, f64),
 }
 
 impl Scales {
-    /// What is believed before any result, for coordinates that belong to these dimensions, from 0
-    /// on and rising; points may have further coordinates, which have no say. Distances grow with the root of the number of
-    /// dimensions, and typical length scales with them (Hvarfner, Hellsten and Nardi 2024).
+    /// Creates prior scales for coordinates that belong to these dimensions, numbered from 0 and
+    /// rising. Further coordinates of a point are ignored. Distances grow with the root of the
+    /// number of dimensions, and typical length scales with them (Hvarfner, Hellsten and Nardi
+    /// 2024).
     #[must_use]
     pub fn prior(dimension_of: &[usize], log_length: f64) -> Self {
         let dimensions = dimension_of.last().map_or(0, |last| last + 1);
@@ -41,8 +43,8 @@ impl Scales {
         }
     }
 
-    /// Begins with log length scales longer by this in the dimensions from `from` on, which are
-    /// believed to matter less.
+    /// Adds `by` to the log length scales of the dimensions from `from` on, which are less relevant
+    /// a priori.
     #[must_use]
     pub fn longer(mut self, from: usize, by: f64) -> Self {
         self.longer = (from, by);
@@ -52,18 +54,18 @@ impl Scales {
         self
     }
 
-    /// How much longer these are believed to be from now on: the next climb is drawn there.
-    pub fn believe_longer(&mut self, by: f64) {
+    /// Sets the prior increase of these log length scales for the next fit.
+    pub fn set_prior_increase(&mut self, by: f64) {
         self.longer.1 = by;
     }
 
-    /// The log length scale that is typical of a dimension.
+    /// Returns the prior mean of a dimension's log length scale.
     fn typical(&self, dimension: usize) -> f64 {
         let (from, by) = self.longer;
         self.typical + if dimension >= from { by } else { 0.0 }
     }
 
-    /// The covariance of these scales.
+    /// Returns the covariance of these scales.
     #[must_use]
     pub fn shape(&self) -> Shape {
         Shape {
@@ -76,10 +78,10 @@ impl Scales {
         }
     }
 
-    /// Climbs from the present scales towards the most likely ones, by the signs of the slopes
-    /// (Riedmiller and Braun 1993): a few steps a fit are enough, as the next fit goes on.
-    /// `noise_variances`: noise that is known of each value beside the fitted one, in units of the signal's
-    /// variance.
+    /// Climbs towards the most likely scales by the signs of the slopes (Riedmiller and Braun
+    /// 1993). A few steps per fit are enough, as the next fit continues from the result.
+    /// `noise_variances`: known
+    /// noise of each value in addition to the fitted one, in units of the signal variance.
     pub fn climb(
         &mut self,
         points: &[&[f64]],
@@ -87,7 +89,7 @@ impl Scales {
         noise_variances: &[f64],
         steps: usize,
     ) {
-        if points.len() < FEW {
+        if points.len() < MIN_RESULTS {
             return;
         }
         let pairs = Pairs::new(points, &self.dimension_of, self.log_lengths.len());
@@ -115,8 +117,8 @@ impl Scales {
         }
     }
 
-    /// The slopes of the log posterior in the log length scales and, last, the log noise, with the
-    /// signal's variance at its best value.
+    /// Computes the slopes of the log posterior in the log length scales and, last, the log noise,
+    /// with the signal variance at its best value.
     fn slopes(&self, pairs: &Pairs, values: &[f64], noise_variances: &[f64]) -> Option<Vec<f64>> {
         let n = values.len();
         let noise = self.log_noise.exp();
@@ -167,7 +169,7 @@ impl Scales {
     }
 }
 
-/// Squared distances between all pairs of points, by dimension; triangles row after row.
+/// Squared distances between all pairs of points, by dimension; triangles row by row.
 struct Pairs {
     count: usize,
     squares: Vec<Vec<f64>>,
@@ -191,7 +193,7 @@ impl Pairs {
         Self { count, squares }
     }
 
-    /// Their weighted sums.
+    /// Computes the weighted sums of the distances over all dimensions.
     fn distances(&self, weights: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.count];
         for (squares, weight) in self.squares.iter().zip(weights) {

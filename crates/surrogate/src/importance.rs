@@ -1,31 +1,31 @@
-//! How much each parameter matters: the functional analysis of variance of a random forest.
+//! Parameter importance by the functional analysis of variance of a random forest.
 //!
-//! Hutter, Hoos, Leyton-Brown, *An Efficient Approach for Assessing Hyperparameter Importance* (ICML
-//! 2014): each regression tree divides the grid of all settings into boxes, so the mean over all other
-//! parameters is a sum over boxes, and the share of the tree's variance that one parameter explains by
-//! itself is exact for that tree. What no parameter explains alone is owed to parameters together.
+//! Hutter, Hoos, Leyton-Brown, *An Efficient Approach for Assessing Hyperparameter Importance*
+//! (ICML 2014): each regression tree divides the grid of all settings into boxes, so the mean over
+//! all other parameters is a sum over boxes. The share of the tree's variance that one parameter
+//! explains alone is exact for that tree. The rest of the variance is due to interactions.
 
-/// Trees of a forest.
+/// Number of trees in the forest.
 const TREES: usize = 48;
 
-/// A box with fewer points than this is not divided.
+/// Smallest number of points in a box that is divided.
 const MIN_SPLIT: usize = 4;
 
-/// Boxes are divided so often at most, one inside another.
+/// Largest nesting depth of boxes.
 const MAX_DEPTH: usize = 24;
 
-/// What the parameters are worth.
+/// Importance of the parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Importance {
-    /// The share of the variance that each parameter explains alone, 0 to 1.
+    /// Share of the variance that each parameter explains alone, 0 to 1.
     pub alone: Vec<f64>,
-    /// The share that is owed to parameters together, 0 to 1.
+    /// Share of the variance that interactions of parameters explain, 0 to 1.
     pub together: f64,
 }
 
-/// The importance of parameters that have so many `levels` each, from `points` (the level of each
-/// parameter, by number) and their `values` (times are best given as logarithms). The same input gives
-/// the same answer. `None` where there are too few points, or their values do not differ.
+/// Computes the importance of parameters with `levels` values each, from `points` (the level index
+/// of each parameter) and their `values` (logarithms for times). The same input produces the same
+/// result. `None` if there are too few points, or their values do not differ.
 #[must_use]
 pub fn importance(levels: &[usize], points: &[Vec<usize>], values: &[f64]) -> Option<Importance> {
     let fits = |point: &Vec<usize>| {
@@ -66,7 +66,7 @@ pub fn importance(levels: &[usize], points: &[Vec<usize>], values: &[f64]) -> Op
     })
 }
 
-/// Numbers that look random and are the same each time: splitmix64 (Steele, Lea, Flood 2014).
+/// Deterministic pseudo-random numbers: splitmix64 (Steele, Lea, Flood 2014).
 struct Draws(u64);
 
 impl Draws {
@@ -83,14 +83,14 @@ impl Draws {
     }
 }
 
-/// A part of the grid in which a tree predicts one value.
+/// A box of the grid for which a tree predicts one value.
 struct Leaf {
-    /// Levels from and to (excluded), for each parameter.
+    /// Level range of each parameter, end excluded.
     ranges: Vec<(usize, usize)>,
     value: f64,
 }
 
-/// Divides the grid into the boxes of one tree.
+/// Builder of one tree, which divides the grid into boxes.
 struct Grower<'a> {
     points: &'a [Vec<usize>],
     values: &'a [f64],
@@ -123,8 +123,8 @@ impl Grower<'_> {
         self.divide(high, above, depth + 1);
     }
 
-    /// The parameter and first upper level whose division leaves the least squared error. Each time one
-    /// parameter in six is left out, so that trees differ.
+    /// Finds the split with the least squared error: the parameter and the first upper level. Each
+    /// call skips one parameter in six at random, so that trees differ.
     fn best_split(
         &mut self,
         ranges: &[(usize, usize)],
@@ -145,16 +145,17 @@ impl Grower<'_> {
                 .iter()
                 .fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
             let mut low = (0.0, 0.0);
-            for (place, slot) in counts.iter().enumerate().take(to - from - 1) {
+            for (level, slot) in counts.iter().enumerate().take(to - from - 1) {
                 low = (low.0 + slot.0, low.1 + slot.1);
                 let high = (all.0 - low.0, all.1 - low.1);
                 if low.0 < 1.0 || high.0 < 1.0 {
                     continue;
                 }
-                // The sum of squares within both parts is least where this is greatest.
+                // The total sum of squares is constant, so the sum within both parts is least at
+                // the maximum.
                 let gain = low.1 * low.1 / low.0 + high.1 * high.1 / high.0 - all.1 * all.1 / all.0;
                 if gain > best.map_or(1e-12, |(most, ..)| most) {
-                    best = Some((gain, parameter, from + place + 1));
+                    best = Some((gain, parameter, from + level + 1));
                 }
             }
         }
@@ -162,7 +163,8 @@ impl Grower<'_> {
     }
 }
 
-/// The share of a tree's variance that each parameter explains; `None` for a tree without any.
+/// Computes the share of a tree's variance that each parameter explains; `None` for a constant
+/// tree.
 fn shares(levels: &[usize], boxes: &[Leaf]) -> Option<Vec<f64>> {
     let width = |(from, to): (usize, usize), count: usize| (to - from) as f64 / count as f64;
     let volume = |leaf: &Leaf| -> f64 {
@@ -178,7 +180,7 @@ fn shares(levels: &[usize], boxes: &[Leaf]) -> Option<Vec<f64>> {
     if variance <= 1e-18 {
         return None;
     }
-    let of = |(parameter, count): (usize, &usize)| {
+    let explained = |(parameter, count): (usize, &usize)| {
         let mut means = vec![0.0; *count];
         for (leaf, volume) in parts() {
             let range = leaf.ranges[parameter];
@@ -190,7 +192,7 @@ fn shares(levels: &[usize], boxes: &[Leaf]) -> Option<Vec<f64>> {
         let spread: f64 = means.iter().map(|at| (at - mean).powi(2)).sum();
         spread / *count as f64 / variance
     };
-    Some(levels.iter().enumerate().map(of).collect())
+    Some(levels.iter().enumerate().map(explained).collect())
 }
 
 #[cfg(test)]

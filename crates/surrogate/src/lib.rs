@@ -1,14 +1,14 @@
-//! The model of the search: a Gaussian process that grows one point at a time.
+//! Surrogate model of the search: a Gaussian process with incremental updates.
 //!
 //! Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), chapters 2 and 5:
-//! Matérn 5/2 covariance with a length scale a dimension, the signal's variance at its best value.
-//! Questions are asked in points that remember what they were answered ([`Point`]), so a pool of
-//! candidates follows a growing model at a cost linear in its size.
+//! Matérn 5/2 covariance with a length scale per dimension, signal variance at its best value.
+//! A query point ([`Point`]) caches its solved covariances, so updating a pool of candidates to a
+//! growing model costs time linear in its size.
 //!
-//! Beside it, [`importance()`]: what each parameter is worth.
+//! [`importance()`] computes the importance of each parameter.
 //!
-//! A library of its own, so that it is optimised in every build profile. It knows nothing of
-//! kernels, draws nothing at random, and its results depend on its input alone.
+//! A separate crate, so that every build profile optimises it. It does not depend on kernels, and
+//! draws no random numbers: the results depend on the input alone.
 #![expect(
     clippy::indexing_slicing,
     reason = "linear algebra over lists whose lengths the callers in this crate set; the dimensions of points are checked where they enter"
@@ -24,4 +24,4 @@ pub use fit::Scales;
 pub use importance::{Importance, importance};
 pub use linear::{dot, squared_distance};
 pub use mean::Mean;
-pub use process::{Place, Point, Process, Shape};
+pub use process::{Input, Point, Process, Shape};

@@ -1,7 +1,7 @@
-//! The little linear algebra that the model needs: dense, double precision, in a fixed order of
-//! operations, so that results are the same everywhere.
+//! Linear algebra of the model: dense, double precision, in a fixed order of operations, so that
+//! results are the same on every machine.
 
-/// Sum of products, eight partial sums at a time.
+/// Computes the sum of products in eight partial sums.
 #[must_use]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
@@ -21,7 +21,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Squared Euclidean distance.
+/// Computes the squared Euclidean distance.
 #[must_use]
 pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
@@ -31,23 +31,23 @@ pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
 #[derive(Debug)]
 pub(super) struct Symmetric {
     pub(super) n: usize,
-    /// The strict lower triangle, row after row.
+    /// Strict lower triangle, row by row.
     pub(super) triangle: Vec<f64>,
     pub(super) diagonal: Vec<f64>,
 }
 
 impl Symmetric {
-    /// Where row `at` starts in the triangle.
+    /// Returns the start of row `at` in the triangle.
     pub(super) fn start(at: usize) -> usize {
         at * at.saturating_sub(1) / 2
     }
 
-    /// The inverse, full and row after row; `None` unless positive definite.
+    /// Computes the full inverse, row by row; `None` unless the matrix is positive definite.
     pub(super) fn inverse(&self) -> Option<Vec<f64>> {
         Some(invert(&self.cholesky()?, self.n))
     }
 
-    /// The lower Cholesky factor, full and row after row.
+    /// Computes the full lower Cholesky factor, row by row.
     fn cholesky(&self) -> Option<Vec<f64>> {
         let n = self.n;
         let mut factor = vec![0.0; n * n];
@@ -68,7 +68,7 @@ impl Symmetric {
     }
 }
 
-/// The inverse of `L L'`.
+/// Computes the inverse of `L L'`.
 fn invert(factor: &[f64], n: usize) -> Vec<f64> {
     // Row `c` holds column `c` of the inverse of L.
     let mut columns = vec![0.0; n * n];

@@ -1,24 +1,23 @@
-//! A model that is made once and then only asked for means.
+//! Fixed model of a mean, without variances.
 
 use super::fit::Scales;
 use super::linear::squared_distance;
-use super::process::{Place, Process, matern};
+use super::process::{Input, Process, matern};
 
-/// Steps of the fit: it starts from the prior, and there is only one.
+/// Steps of the fit. More than for [`Scales`] in a search, as this fit is not continued later.
 const STEPS: usize = 25;
 
-/// The mean of a Gaussian process through given points. An answer costs one covariance a point.
+/// Mean of a Gaussian process. A prediction costs one covariance per training point.
 #[derive(Debug, Clone)]
 pub struct Mean {
     inverse: Vec<f64>,
     points: Vec<Vec<f64>>,
-    pulls: Vec<f64>,
+    weights: Vec<f64>,
     centre: f64,
 }
 
 impl Mean {
-    /// Fits length scales to these values, and keeps the points. `log_length` as in
-    /// [`Scales::prior`].
+    /// Fits length scales to these values. `log_length` as in [`Scales::prior`].
     #[must_use]
     pub fn fit(
         points: &[Vec<f64>],
@@ -35,11 +34,11 @@ impl Mean {
         let shape = scales.shape();
         let mut process = Process::new(shape.clone());
         for point in points {
-            let point = process.point(&Place::of(point.clone()));
+            let point = process.point(&Input::new(point.clone()));
             process.push(point);
         }
         let known: Vec<Option<f64>> = values.into_iter().map(Some).collect();
-        let pulls = process.unwhiten(&process.whiten(&known));
+        let weights = process.unwhiten(&process.whiten(&known));
         let scaled = |point: &Vec<f64>| -> Vec<f64> {
             let pairs = point.iter().zip(&shape.inverse);
             pairs.map(|(x, inverse)| x * inverse).collect()
@@ -47,19 +46,19 @@ impl Mean {
         Self {
             points: points.iter().map(scaled).collect(),
             inverse: shape.inverse,
-            pulls,
+            weights,
             centre,
         }
     }
 
-    /// The expected value at a point.
+    /// Predicts the value at a point.
     #[must_use]
-    pub fn at(&self, point: &[f64]) -> f64 {
+    pub fn predict(&self, point: &[f64]) -> f64 {
         let pairs = point.iter().zip(&self.inverse);
-        let here: Vec<f64> = pairs.map(|(x, inverse)| x * inverse).collect();
-        let terms = self.points.iter().zip(&self.pulls);
+        let scaled: Vec<f64> = pairs.map(|(x, inverse)| x * inverse).collect();
+        let terms = self.points.iter().zip(&self.weights);
         let sum: f64 = terms
-            .map(|(point, pull)| pull * matern(squared_distance(point, &here)).0)
+            .map(|(point, weight)| weight * matern(squared_distance(point, &scaled)).0)
             .sum();
         self.centre + sum
     }

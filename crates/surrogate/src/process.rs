@@ -1,17 +1,17 @@
-//! A Gaussian process that grows one point at a time.
+//! Gaussian process with incremental updates: points are added one at a time.
 
 use super::linear::{dot, squared_distance};
 
-/// The covariance: its scales and its noise.
+/// Hyperparameters of the covariance.
 #[derive(Debug, Clone)]
 pub struct Shape {
     /// Inverse length scale of every coordinate.
     pub(super) inverse: Vec<f64>,
-    /// Variance of the noise, in units of the signal's.
+    /// Noise variance, in units of the signal variance.
     pub(super) noise: f64,
 }
 
-/// Matérn 5/2 of a squared scaled distance, and minus twice its slope there.
+/// Computes Matérn 5/2 of a squared scaled distance, and minus twice its slope.
 pub(super) fn matern(squared: f64) -> (f64, f64) {
     let r = (5.0 * squared).sqrt();
     let decay = (-r).exp();
@@ -21,64 +21,64 @@ pub(super) fn matern(squared: f64) -> (f64, f64) {
     )
 }
 
-/// Where something lies, and what is believed of it before any result.
+/// Input of the process with its prior.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Place {
-    /// Its coordinates.
-    pub at: Vec<f64>,
-    /// Features whose weights are learned with the rest, in prior standard deviations of a weight:
-    /// the covariance of two places has the product of their features beside the Matérn term, so
-    /// weights are integrated out (Rasmussen and Williams, section 2.7). The same number at every
-    /// place; none leaves the Matérn term alone.
+pub struct Input {
+    /// Coordinates before scaling.
+    pub coordinates: Vec<f64>,
+    /// Features with learned weights, in prior standard deviations of a weight. The covariance of
+    /// two inputs is the Matérn term plus the product of their features, so weights are integrated
+    /// out (Rasmussen and Williams, section 2.7). All inputs have the same number of features;
+    /// without features the Matérn term remains.
     pub features: Vec<f64>,
-    /// What is expected of it with all weights zero.
+    /// Expected value with all weights zero.
     pub mean: f64,
 }
 
-impl Place {
-    /// A place of which nothing is believed beforehand.
+impl Input {
+    /// Creates an input without features and with prior mean zero.
     #[must_use]
-    pub fn of(at: Vec<f64>) -> Self {
+    pub fn new(coordinates: Vec<f64>) -> Self {
         Self {
-            at,
+            coordinates,
             ..Self::default()
         }
     }
 }
 
-/// A point that the process may be asked about. Its prediction for targets `y` is the product of
-/// `whitened` with [`Process::whiten`]`(y)`: many models share the work for one point.
+/// A query point. Its prediction for targets `y` is the product of `whitened` with
+/// [`Process::whiten`]`(y)`, so models of several targets share the work for one point.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Scaled coordinates, features, and last what is expected with all weights zero.
+    /// Scaled coordinates, features, and last the prior mean with all weights zero.
     at: Vec<f64>,
-    /// Solves `L v = k` for the covariance `k` with the points held.
+    /// Solution of `L v = k` for the covariance `k` with the points of the process.
     pub whitened: Vec<f64>,
-    /// What is left of the prior's variance: 1, and the square of the features.
+    /// Remaining share of the prior variance, which is 1 plus the squares of the features.
     pub variance: f64,
 }
 
 impl Point {
-    /// What is expected of it with all weights zero.
+    /// Returns the prior mean with all weights zero.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.at.last().copied().unwrap_or(0.0)
     }
 }
 
-/// The points held, and the Cholesky factor `L` of their covariance.
+/// Training points, and the Cholesky factor `L` of their covariance.
 #[derive(Debug)]
 pub struct Process {
     shape: Shape,
-    /// As the points have it.
+    /// Scaled coordinates, features and prior mean of each training point.
     at: Vec<Vec<f64>>,
     rows: Vec<Vec<f64>>,
-    /// Variance of the noise of every point held, in units of the signal's.
+    /// Noise variance of every training point, in units of the signal variance.
     noise: Vec<f64>,
 }
 
 impl Process {
-    /// A process that holds nothing yet.
+    /// Creates a process without training points.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
         Self {
@@ -89,22 +89,22 @@ impl Process {
         }
     }
 
-    /// A point to ask about.
+    /// Creates a query point that is up to date.
     #[must_use]
-    pub fn point(&self, place: &Place) -> Point {
-        let scales = place.at.iter().zip(&self.shape.inverse);
+    pub fn point(&self, input: &Input) -> Point {
+        let scales = input.coordinates.iter().zip(&self.shape.inverse);
         let coordinates = scales.map(|(x, inverse)| x * inverse);
-        let believed = place.features.iter().copied().chain([place.mean]);
+        let prior = input.features.iter().copied().chain([input.mean]);
         let mut point = Point {
-            at: coordinates.chain(believed).collect(),
+            at: coordinates.chain(prior).collect(),
             whitened: Vec::with_capacity(self.rows.len() + 64),
-            variance: 1.0 + dot(&place.features, &place.features),
+            variance: 1.0 + dot(&input.features, &input.features),
         };
         self.catch_up(&mut point);
         point
     }
 
-    /// Lets a point know of what is held since it was made.
+    /// Updates a query point to the training points added since its last update.
     pub fn catch_up(&self, point: &mut Point) {
         for next in point.whitened.len()..self.rows.len() {
             let row = &self.rows[next];
@@ -115,7 +115,7 @@ impl Process {
         }
     }
 
-    /// Holds a point from now on.
+    /// Adds a training point.
     pub fn push(&mut self, mut point: Point) {
         self.catch_up(&mut point);
         let mut row = point.whitened;
@@ -125,8 +125,8 @@ impl Process {
         self.noise.push(self.shape.noise);
     }
 
-    /// Adds noise to the point held last: the variance of its own measurement, in units of the
-    /// signal's.
+    /// Adds the variance of its measurement to the last training point, in units of the signal
+    /// variance.
     pub fn widen_last(&mut self, noise: f64) {
         if let (Some(diagonal), Some(known)) = (
             self.rows.last_mut().and_then(|row| row.last_mut()),
@@ -137,25 +137,26 @@ impl Process {
         }
     }
 
-    /// Variance of the noise that every point has, in units of the signal's.
+    /// Returns the noise variance common to all points, in units of the signal variance.
     #[must_use]
     pub fn noise(&self) -> f64 {
         self.shape.noise
     }
 
-    /// How many points are held.
+    /// Returns the number of training points.
     #[must_use]
-    pub fn held(&self) -> usize {
+    pub fn point_count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Covariance that two points, both up to date, have left, as a share of the prior's variance.
+    /// Returns the posterior covariance of two points that are up to date, as a share of the prior
+    /// variance.
     #[must_use]
     pub fn covariance(&self, a: &Point, b: &Point) -> f64 {
         self.prior(&a.at, &b.at) - dot(&a.whitened, &b.whitened)
     }
 
-    /// Covariance before any result.
+    /// Computes the prior covariance.
     fn prior(&self, a: &[f64], b: &[f64]) -> f64 {
         let coordinates = self.shape.inverse.len();
         let (near, _) = matern(squared_distance(&a[..coordinates], &b[..coordinates]));
@@ -166,23 +167,23 @@ impl Process {
         &at[self.shape.inverse.len()..at.len() - 1]
     }
 
-    /// Solves `L z = y`. A value that is not known is taken to be what those before it predict, so
-    /// that it changes the variance and no mean.
+    /// Solves `L z = y`. An unknown value is set to the prediction from those before it, so it
+    /// affects the variance and no mean.
     #[must_use]
     pub fn whiten(&self, values: &[Option<f64>]) -> Vec<f64> {
         let mut whitened: Vec<f64> = Vec::with_capacity(values.len());
         for (row, value) in self.rows.iter().zip(values) {
-            let place = whitened.len();
+            let index = whitened.len();
             whitened.push(value.map_or(0.0, |value| {
-                (value - dot(&row[..place], &whitened)) / row[place]
+                (value - dot(&row[..index], &whitened)) / row[index]
             }));
         }
         whitened
     }
 
-    /// What the process believes of the points it holds, given targets and what
-    /// [`Process::whiten`] made of them: the targets with the noise taken out. `None` where the
-    /// target is not known.
+    /// Returns the targets with the noise removed, given the result of [`Process::whiten`] for
+    /// them.
+    /// `None` for unknown targets.
     #[must_use]
     pub fn smooth(&self, values: &[Option<f64>], whitened: &[f64]) -> Vec<Option<f64>> {
         values
@@ -193,8 +194,8 @@ impl Process {
             .collect()
     }
 
-    /// The logarithm of the targets' likelihood, but for a constant and with the signal's variance at
-    /// its best value, given what [`Process::whiten`] made of them; all of them are known.
+    /// Returns the log likelihood of the targets up to a constant, with the signal variance at its
+    /// best value, given the result of [`Process::whiten`]. All targets must be known.
     #[must_use]
     pub fn log_likelihood(&self, whitened: &[f64]) -> f64 {
         let count = whitened.len() as f64;
@@ -203,7 +204,7 @@ impl Process {
         -0.5 * count * signal.ln() - diagonals.map(|root| root.ln()).sum::<f64>()
     }
 
-    /// The expected weights of the features, given what [`Process::whiten`] made of targets.
+    /// Returns the expected weights of the features, given the result of [`Process::whiten`].
     #[must_use]
     pub fn weights(&self, whitened: &[f64]) -> Vec<f64> {
         let count = self.at.first().map_or(0, |at| self.features(at).len());

@@ -1,14 +1,14 @@
-//! Where the threads of a warp go behind an instruction that decides on it.
+//! Control flow of a warp after jumps, barriers and exits.
 
-use super::{Fault, stopped};
+use super::{Fault, fault_at};
 use crate::memory::lanes;
 use crate::program::Control;
-use crate::registers::{Origin, Source, Truth};
+use crate::registers::{Origin, Pred, Source};
 use crate::system;
 use crate::warp::{State, Warp};
 
-/// Where the current path goes on; `None` where it waits or has ended. Lanes that go elsewhere
-/// become paths of their own.
+/// Executes a jump and returns the next instruction of the current path; `None` if it waits or has
+/// exited. Lanes with another target become separate paths.
 pub(super) fn jump(
     warp: &mut Warp,
     control: &Control,
@@ -17,7 +17,7 @@ pub(super) fn jump(
     pc: u32,
 ) -> Result<Option<u32>, Fault> {
     let next = pc + 1;
-    let asked = |warp: &Warp, truth: &Truth| on & warp.registers.truth(*truth);
+    let asked = |warp: &Warp, truth: &Pred| on & warp.registers.truth(*truth);
     Ok(match control {
         Control::Branch(to, truth) => {
             let taken = asked(warp, truth);
@@ -25,7 +25,7 @@ pub(super) fn jump(
                 return Ok(Some(next));
             }
             if taken != mask {
-                warp.part(taken, *to);
+                warp.diverge(taken, *to);
                 return Ok(Some(next));
             }
             Some(*to)
@@ -39,11 +39,11 @@ pub(super) fn jump(
             let away = lanes_of(warp, lanes, mask) & !mask != 0;
             Some(if !away && on != 0 { *to } else { next })
         }
-        Control::Trap if on != 0 => return Err(stopped(pc, "a trap".to_owned())),
+        Control::Trap if on != 0 => return Err(fault_at(pc, "a trap".to_owned())),
         Control::Trap => Some(next),
         Control::System(at) => {
             if on != 0 {
-                system::call(warp, *at, on).map_err(|what| stopped(pc, what))?;
+                system::call(warp, *at, on).map_err(|what| fault_at(pc, what))?;
             }
             Some(next)
         }
@@ -51,20 +51,20 @@ pub(super) fn jump(
             if on == 0 {
                 return Ok(Some(next));
             }
-            Some(indirect(warp, (*from, *base), on, mask, pc)?)
+            Some(indirect(warp, *from, *base, on, mask, pc)?)
         }
         other => waiting(warp, other, on, mask, next),
     })
 }
 
-/// The lanes that live of a mask that a register holds.
+/// Returns the live lanes of a mask in a register.
 fn lanes_of(warp: &Warp, source: &Source, mask: u32) -> u32 {
     let row = warp.registers.int(source);
     row[mask.trailing_zeros() as usize & 31] & warp.alive
 }
 
-/// Where the current path goes on behind an instruction at which it may wait or end; `None` where it
-/// does.
+/// Executes an instruction that may wait or exit and returns the next instruction of the current
+/// path; `None` if it waits or has exited.
 fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) -> Option<u32> {
     match control {
         Control::Exit => {
@@ -84,11 +84,11 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
         Control::Sync(_) | Control::Members(_) | Control::Barrier(_) if on == 0 => Some(next),
         Control::Sync(barrier) => {
             if on != mask {
-                warp.part(mask & !on, next);
+                warp.diverge(mask & !on, next);
             } else if warp.all_here(*barrier) {
                 return Some(next);
             }
-            warp.meet(*barrier);
+            warp.wait_reconvergence(*barrier);
             None
         }
         Control::Break(barrier, truth) => {
@@ -116,7 +116,7 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
         }
         Control::Barrier(_) => {
             if on != mask {
-                warp.part(mask & !on, next);
+                warp.diverge(mask & !on, next);
             }
             None
         }
@@ -124,10 +124,11 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
     }
 }
 
-/// To what a register holds; lanes that hold something else go there.
+/// Jumps to a register's value; lanes with another value become separate paths.
 fn indirect(
     warp: &mut Warp,
-    (from, base): (Origin, i64),
+    from: Origin,
+    base: i64,
     on: u32,
     mask: u32,
     pc: u32,
@@ -143,7 +144,7 @@ fn indirect(
             .filter(|_| at >= 0 && at % 16 == 0)
     };
     if on != mask {
-        warp.part(mask & !on, pc + 1);
+        warp.diverge(mask & !on, pc + 1);
     }
     let mut rest = on;
     loop {
@@ -153,11 +154,11 @@ fn indirect(
             .map(|l| 1 << l)
             .sum();
         let lane = rest.trailing_zeros() as usize & 31;
-        let to = number(lane).ok_or_else(|| stopped(pc, format!("a jump to {first:#x}")))?;
+        let to = number(lane).ok_or_else(|| fault_at(pc, format!("a jump to {first:#x}")))?;
         rest &= !group;
         if rest == 0 {
             return Ok(to);
         }
-        warp.part(group, to);
+        warp.diverge(group, to);
     }
 }

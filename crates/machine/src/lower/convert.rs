@@ -23,7 +23,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
     }
 }
 
-/// A type that an instruction's ending names.
+/// A type named by a modifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
     F16,
@@ -34,7 +34,7 @@ enum Type {
 }
 
 impl Type {
-    fn of(name: &str) -> Option<Type> {
+    fn from_name(name: &str) -> Option<Type> {
         let int = |bits, signed| Some(Type::Int(IntType { bits, signed }));
         match name {
             "F16" => Some(Type::F16),
@@ -53,9 +53,12 @@ impl Type {
         }
     }
 
-    /// The types that are named, in their order.
-    fn named(i: &Instruction) -> Vec<Type> {
-        i.modifiers.iter().filter_map(|m| Type::of(m)).collect()
+    /// Returns the named types in their order.
+    fn named_types(i: &Instruction) -> Vec<Type> {
+        i.modifiers
+            .iter()
+            .filter_map(|m| Type::from_name(m))
+            .collect()
     }
 
     fn is_wide(self) -> bool {
@@ -66,7 +69,7 @@ impl Type {
         }
     }
 
-    /// A float of this type as a double.
+    /// Converts a float of this type to a double.
     fn widen(self, bits: u64) -> f64 {
         match self {
             Type::F16 => f64::from(half::f16_to_f32(bits as u16)),
@@ -86,7 +89,7 @@ fn round(i: &Instruction) -> Round {
     }
 }
 
-/// A float operand's bits, of 64 or fewer bits.
+/// Reads the bits of a float operand, at most 64.
 fn bits(r: &Registers, s: &Source, ty: Type) -> [u64; 32] {
     match ty {
         Type::F64 => r.double(s),
@@ -103,7 +106,7 @@ fn bits(r: &Registers, s: &Source, ty: Type) -> [u64; 32] {
     }
 }
 
-/// A conversion of each lane's value, of any width.
+/// Lowers a conversion of each lane's value of any width.
 fn each_value(
     form: &Form,
     wide: bool,
@@ -122,8 +125,8 @@ fn each_value(
 }
 
 fn float_to_float(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    let &[to, from] = Type::named(i).as_slice() else {
+    let form = Form::new(i, true)?;
+    let &[to, from] = Type::named_types(i).as_slice() else {
         return None;
     };
     let (ftz, round, sat) = (i.has("FTZ"), round(i), i.has("SAT"));
@@ -161,13 +164,13 @@ fn f64_to_half(bits: u64, round: Round, to: gpu_arithmetic::soft::Format) -> u64
 }
 
 fn float_to_int(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let mut to = IntType {
         bits: 32,
         signed: true,
     };
     let mut from = Type::F32;
-    for ty in Type::named(i) {
+    for ty in Type::named_types(i) {
         match ty {
             Type::Int(int) => to = int,
             float => from = float,
@@ -180,7 +183,7 @@ fn float_to_int(i: &Instruction) -> Option<Run> {
         if ftz && from == Type::F32 {
             x = f64::from(single::ftz(x as f32));
         }
-        // Whether a NaN gives zero or the highest bit is the instruction's choice.
+        // The instruction selects the result of NaN: zero or the highest bit.
         if x.is_nan() && zero {
             return 0;
         }
@@ -189,13 +192,13 @@ fn float_to_int(i: &Instruction) -> Option<Run> {
 }
 
 fn int_to_float(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let mut from = IntType {
         bits: 32,
         signed: true,
     };
     let mut to = Type::F32;
-    for ty in Type::named(i) {
+    for ty in Type::named_types(i) {
         match ty {
             Type::Int(int) => from = int,
             float => to = float,
@@ -216,8 +219,8 @@ fn int_to_float(i: &Instruction) -> Option<Run> {
 }
 
 fn integral(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    let ty = Type::named(i).first().copied().unwrap_or(Type::F32);
+    let form = Form::new(i, true)?;
+    let ty = Type::named_types(i).first().copied().unwrap_or(Type::F32);
     let (round, ftz) = (round(i), i.has("FTZ"));
     let read = move |r: &Registers, s: &Source| bits(r, s, ty);
     each_value(&form, ty.is_wide(), read, move |bits| match ty {
@@ -244,9 +247,9 @@ fn small(name: &str) -> Option<Small> {
     }
 }
 
-/// Two numbers in one register.
+/// Lowers a conversion of two numbers into one register.
 fn packed(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let format = i.modifiers.iter().find_map(|m| small(m));
     if i.has("UNPACK_B") {
         return unpacked(i, &form, format?);
@@ -278,14 +281,14 @@ fn packed(i: &Instruction) -> Option<Run> {
             let out = std::array::from_fn(|l| {
                 let code =
                     |bits: u32| u32::from(small::from_f32(format, f32::from_bits(bits), relu));
-                // The pair goes into the lower half; the upper one is that of the third operand.
+                // The pair goes into the lower half; the third operand supplies the upper half.
                 kept[l] << 16 | code(high[l]) << 8 | code(low[l])
             });
             r.set(d, mask, &out);
         }));
     }
     let merged = i.has("MERGE_C");
-    // What stands beside a single result is known where it is zero.
+    // A single result is supported only with zero in the other half.
     if merged && low.from != Origin::Value(0) || !merged && !i.has("PACK_AB") {
         return None;
     }
@@ -322,7 +325,7 @@ fn tensor_float(form: &Form, round: Round, overflow: Overflow, relu: bool) -> Op
     }))
 }
 
-/// Two halves as two bytes, in the lower half; the upper one is that of another register.
+/// Lowers two halves to two bytes in the lower half; another register supplies the upper half.
 fn bytes_of_halves(form: &Form, format: Small, relu: bool) -> Option<Run> {
     let (d, a, kept) = (form.dest?, form.source(0)?, form.source(1)?);
     Some(Box::new(move |r, mask| {
@@ -336,10 +339,10 @@ fn bytes_of_halves(form: &Form, format: Small, relu: bool) -> Option<Run> {
     }))
 }
 
-/// Two floats as two bytes of integers beside the lower half of another register.
+/// Lowers two floats to two integer bytes, followed by the lower half of another register.
 fn packed_bytes(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    let (d, [a, b, kept]) = (form.dest?, form.three()?);
+    let form = Form::new(i, true)?;
+    let (d, [a, b, kept]) = (form.dest?, form.first_three()?);
     let to = IntType {
         bits: 8,
         signed: i.has("S8"),
@@ -361,10 +364,10 @@ fn packed_bytes(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Two integers cut to a narrower type, beside the lower part of another register.
+/// Lowers two integers to a narrower type, followed by the lower part of another register.
 fn packed_ints(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    let (d, [a, b, kept]) = (form.dest?, form.three()?);
+    let form = Form::new(i, true)?;
+    let (d, [a, b, kept]) = (form.dest?, form.first_three()?);
     let (bits, signed) = match i.modifiers.first().copied()? {
         "U16" => (16, false),
         "S16" => (16, true),
@@ -392,7 +395,7 @@ fn packed_ints(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Two bytes as two halves.
+/// Lowers two bytes to two halves.
 fn unpacked(i: &Instruction, form: &Form, format: Small) -> Option<Run> {
     let (d, a) = (form.dest?, form.source(0)?);
     let relu = i.has("RELU");
@@ -418,8 +421,8 @@ fn unpacked(i: &Instruction, form: &Form, format: Small) -> Option<Run> {
 }
 
 fn int_to_int(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    let types: Vec<IntType> = Type::named(i)
+    let form = Form::new(i, true)?;
+    let types: Vec<IntType> = Type::named_types(i)
         .into_iter()
         .filter_map(|ty| match ty {
             Type::Int(int) => Some(int),

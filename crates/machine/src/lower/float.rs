@@ -1,9 +1,9 @@
-//! Single and double precision.
+//! Single- and double-precision arithmetic.
 
 use sass::Instruction;
 
-use super::{Combine, Form, Relations, Run, compared, lanes_where, one, two};
-use crate::registers::{Registers, Truth, each};
+use super::{Combine, Form, Relations, Run, compared, lanes_where, lower_binary, lower_unary};
+use crate::registers::{Pred, Registers, map_lanes};
 use gpu_arithmetic::half::{Bfloat16, Fp16, Half};
 use gpu_arithmetic::{Round, approx, convert, double, half, single};
 
@@ -35,7 +35,7 @@ fn round(i: &Instruction) -> Round {
     }
 }
 
-/// Whether all endings are among those that are known.
+/// Returns true if `known` contains all modifiers.
 fn only(i: &Instruction, known: &[&str]) -> bool {
     i.modifiers.iter().all(|m| known.contains(m))
 }
@@ -57,7 +57,7 @@ fn finished(x: f32, ftz: bool, sat: bool) -> u32 {
 }
 
 fn binary(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     if !only(i, &["FTZ", "SAT", "RM", "RP", "RZ"]) {
         return None;
     }
@@ -65,19 +65,19 @@ fn binary(i: &Instruction) -> Option<Run> {
     let add = i.opcode.contains("FADD");
     if round == Round::Rn && !sat {
         return match (add, ftz) {
-            (true, false) => two(
+            (true, false) => lower_binary(
                 &form,
                 Registers::float,
                 #[inline(always)]
                 |a, b| single::add_rn(f32::from_bits(a), f32::from_bits(b)).to_bits(),
             ),
-            (false, false) => two(
+            (false, false) => lower_binary(
                 &form,
                 Registers::float,
                 #[inline(always)]
                 |a, b| single::mul_rn(f32::from_bits(a), f32::from_bits(b)).to_bits(),
             ),
-            (true, true) => two(
+            (true, true) => lower_binary(
                 &form,
                 Registers::float,
                 #[inline(always)]
@@ -89,7 +89,7 @@ fn binary(i: &Instruction) -> Option<Run> {
                     )
                 },
             ),
-            (false, true) => two(
+            (false, true) => lower_binary(
                 &form,
                 Registers::float,
                 #[inline(always)]
@@ -103,7 +103,7 @@ fn binary(i: &Instruction) -> Option<Run> {
             ),
         };
     }
-    two(&form, Registers::float, move |a, b| {
+    lower_binary(&form, Registers::float, move |a, b| {
         let (a, b) = (flushed(a, ftz), flushed(b, ftz));
         let x = if add {
             single::add(a, b, round)
@@ -114,7 +114,7 @@ fn binary(i: &Instruction) -> Option<Run> {
     })
 }
 
-/// The power of two by which a product is multiplied.
+/// Returns the power of two that scales a product.
 fn scale(i: &Instruction) -> Option<f64> {
     i.modifiers.iter().find_map(|m| match *m {
         "D8" => Some(0.125),
@@ -127,19 +127,19 @@ fn scale(i: &Instruction) -> Option<f64> {
     })
 }
 
-/// A product and a power of two, rounded once.
+/// Lowers a product with a power-of-two scale, rounded once.
 fn scaled(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let (ftz, sat, round, scale) = (i.has("FTZ"), i.has("SAT"), round(i), scale(i)?);
-    two(&form, Registers::float, move |a, b| {
-        // Exact in double precision.
+    lower_binary(&form, Registers::float, move |a, b| {
+        // The product is exact in double precision, so the result is rounded only once.
         let product = f64::from(flushed(a, ftz)) * f64::from(flushed(b, ftz)) * scale;
         finished(convert::f64_to_f32(product, round), ftz, sat)
     })
 }
 
 fn multiply_add(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     if !only(i, &["FTZ", "SAT", "RM", "RP", "RZ"]) {
         return None;
     }
@@ -164,7 +164,7 @@ fn multiply_add(i: &Instruction) -> Option<Run> {
 }
 
 fn minimum(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     if !only(i, &["FTZ", "NAN", "XORSIGN"]) {
         return None;
     }
@@ -174,7 +174,7 @@ fn minimum(i: &Instruction) -> Option<Run> {
     let (ftz, nan, sign) = (i.has("FTZ"), i.has("NAN"), i.has("XORSIGN"));
     Some(Box::new(move |r, mask| {
         let (a, b, smaller) = (r.float(&a), r.float(&b), r.truth(smaller));
-        let out = each(
+        let out = map_lanes(
             #[inline(always)]
             |l| {
                 let (x, y) = (flushed(a[l], ftz), flushed(b[l], ftz));
@@ -197,27 +197,35 @@ fn minimum(i: &Instruction) -> Option<Run> {
 }
 
 fn compare(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, false)?;
-    let (relations, combine, ftz) = (Relations::of(&i.modifiers)?, Combine::of(i), i.has("FTZ"));
+    let form = Form::new(i, false)?;
+    let (relations, combine, ftz) = (
+        Relations::from_modifiers(&i.modifiers)?,
+        Combine::from_instruction(i),
+        i.has("FTZ"),
+    );
     let outs = (form.out(0), form.out(1));
     let (a, b) = (form.source(0)?, form.source(1)?);
-    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     Some(Box::new(move |r, mask| {
         let (a, b) = (r.float(&a), r.float(&b));
         let holds = lanes_where(
             #[inline(always)]
-            |l| relations.hold(flushed(a[l], ftz), flushed(b[l], ftz)),
+            |l| relations.holds(flushed(a[l], ftz), flushed(b[l], ftz)),
         );
         compared(r, outs, (combine, r.truth(with)), holds, mask);
     }))
 }
 
 fn compare_to_number(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    let (relations, combine, ftz) = (Relations::of(&i.modifiers)?, Combine::of(i), i.has("FTZ"));
+    let form = Form::new(i, true)?;
+    let (relations, combine, ftz) = (
+        Relations::from_modifiers(&i.modifiers)?,
+        Combine::from_instruction(i),
+        i.has("FTZ"),
+    );
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
-    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     let yes = if i.has("BF") {
         1f32.to_bits()
     } else {
@@ -225,17 +233,17 @@ fn compare_to_number(i: &Instruction) -> Option<Run> {
     };
     Some(Box::new(move |r, mask| {
         let (a, b) = (r.float(&a), r.float(&b));
-        let holds = lanes_where(|l| relations.hold(flushed(a[l], ftz), flushed(b[l], ftz)));
-        let holds = combine.of_lanes(holds, r.truth(with));
-        let out = each(|l| if holds >> l & 1 == 1 { yes } else { 0 });
+        let holds = lanes_where(|l| relations.holds(flushed(a[l], ftz), flushed(b[l], ftz)));
+        let holds = combine.combine_lanes(holds, r.truth(with));
+        let out = map_lanes(|l| if holds >> l & 1 == 1 { yes } else { 0 });
         r.set(d, mask, &out);
     }))
 }
 
-/// Whether a quotient needs more than the reciprocal and its two corrections: exponents so far out
-/// that an intermediate result is not exact.
+/// Tests a quotient for exponents at which an intermediate result of the fast path, a reciprocal
+/// with two corrections, is not exact.
 fn check(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, false)?;
+    let form = Form::new(i, false)?;
     let out = form.out(0);
     let (a, b) = (form.source(0)?, form.source(1)?);
     Some(Box::new(move |r, mask| {
@@ -249,15 +257,17 @@ fn check(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// The approximations; they take and give no subnormals.
+/// Lowers the approximations; they flush subnormal inputs and results.
 fn special(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let name = *i.modifiers.first()?;
     let halves = i.modifiers.get(1).copied();
     match name {
-        "RCP64H" => return one(&form, Registers::float, |high| upper(approx::rcp_f64, high)),
+        "RCP64H" => {
+            return lower_unary(&form, Registers::float, |high| upper(approx::rcp_f64, high));
+        }
         "RSQ64H" => {
-            return one(&form, Registers::float, |high| {
+            return lower_unary(&form, Registers::float, |high| {
                 upper(|x| approx::rsqrt_f64(x, true), high)
             });
         }
@@ -278,18 +288,18 @@ fn special(i: &Instruction) -> Option<Run> {
         Some("F16" | "F16_V2") => narrow::<Fp16>(&form, f),
         Some("BF16" | "BF16_V2") => narrow::<Bfloat16>(&form, f),
         Some(_) => None,
-        // Of these approximations the hyperbolic tangent alone knows subnormals.
-        None if name == "TANH" => one(&form, Registers::float, move |a| {
+        // Only the hyperbolic tangent handles subnormals.
+        None if name == "TANH" => lower_unary(&form, Registers::float, move |a| {
             f(f32::from_bits(a)).to_bits()
         }),
-        None => one(&form, Registers::float, move |a| {
+        None => lower_unary(&form, Registers::float, move |a| {
             single::ftz(f(flushed(a, true))).to_bits()
         }),
     }
 }
 
 fn narrow<H: Half + 'static>(form: &Form, f: fn(f32) -> f32) -> Option<Run> {
-    one(form, Registers::halves, move |a| {
+    lower_unary(form, Registers::halves, move |a| {
         half::map1(a, |x| H::narrow(f(H::widen(x))))
     })
 }
@@ -299,9 +309,9 @@ fn upper(f: impl Fn(f64) -> f64, high: u32) -> u32 {
 }
 
 fn double_binary(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
-    // An addition may have a register between its two operands that is not read.
+    // An addition may have an unused register between its two operands.
     let (a, b) = (form.source(0)?, *form.sources.last()?);
     let (round, add) = (round(i), i.opcode == "DADD");
     Some(Box::new(move |r, mask| {
@@ -320,7 +330,7 @@ fn double_binary(i: &Instruction) -> Option<Run> {
 }
 
 fn double_multiply_add(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let round = round(i);
@@ -335,22 +345,25 @@ fn double_multiply_add(i: &Instruction) -> Option<Run> {
 }
 
 fn double_compare(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, false)?;
-    let (relations, combine) = (Relations::of(&i.modifiers)?, Combine::of(i));
+    let form = Form::new(i, false)?;
+    let (relations, combine) = (
+        Relations::from_modifiers(&i.modifiers)?,
+        Combine::from_instruction(i),
+    );
     let outs = (form.out(0), form.out(1));
     let (a, b) = (form.source(0)?, form.source(1)?);
-    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     Some(Box::new(move |r, mask| {
         let (a, b) = (r.double(&a), r.double(&b));
-        let holds = lanes_where(|l| relations.hold(f64::from_bits(a[l]), f64::from_bits(b[l])));
+        let holds = lanes_where(|l| relations.holds(f64::from_bits(a[l]), f64::from_bits(b[l])));
         compared(r, outs, (combine, r.truth(with)), holds, mask);
     }))
 }
 
-/// Which of two numbers is the smaller or the larger one: the first predicate chooses the first, the
-/// second says that both are NaN.
+/// Compares two numbers for their minimum or maximum: the first predicate selects the first number,
+/// the second reports that both are NaN.
 fn double_choice(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, false)?;
+    let form = Form::new(i, false)?;
     let outs = (form.out(0), form.out(1));
     let (a, b) = (form.source(0)?, form.source(1)?);
     if form.ins.iter().any(|p| !p.is_always()) || !i.has("AND") {

@@ -3,7 +3,7 @@
 use sass::Instruction;
 
 use super::{Combine, Form, Relations, Run, compared, lanes_where};
-use crate::registers::{Part, Registers, Source, Truth};
+use crate::registers::{Part, Pred, Registers, Source};
 use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
 use gpu_arithmetic::{Lanes, single};
 
@@ -40,15 +40,15 @@ fn of_type<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     }
 }
 
-const KNOWN: [&str; 6] = ["BF16_V2", "BF16", "MMA", "SAT", "RELU", "FTZ"];
+const SUPPORTED_MODIFIERS: [&str; 6] = ["BF16_V2", "BF16", "MMA", "SAT", "RELU", "FTZ"];
 
 fn arithmetic(
     i: &Instruction,
     f: impl Fn([Lanes; 3]) -> Lanes + Send + Sync + 'static,
     count: usize,
 ) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    if !i.modifiers.iter().all(|m| KNOWN.contains(m)) {
+    let form = Form::new(i, true)?;
+    if !i.modifiers.iter().all(|m| SUPPORTED_MODIFIERS.contains(m)) {
         return None;
     }
     let d = form.dest?;
@@ -74,7 +74,7 @@ fn arithmetic(
     }))
 }
 
-/// What becomes of the subnormals of two halves: zeros where the instruction says so.
+/// Returns a function that flushes subnormal halves if the instruction says so.
 fn flush(i: &Instruction) -> fn(u32) -> u32 {
     fn zeroed(exponent: u16) -> impl Fn(u16) -> u16 {
         move |x| if x & exponent == 0 { x & 0x8000 } else { x }
@@ -86,9 +86,9 @@ fn flush(i: &Instruction) -> fn(u32) -> u32 {
     }
 }
 
-/// The sum of two halves as a single-precision number: how a half is widened.
+/// Lowers the sum of two halves as a single: the instruction form that widens a half.
 fn single_sum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
     Some(Box::new(move |r, mask| {
@@ -105,14 +105,14 @@ fn single_sum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
 }
 
 fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
     let smaller = *form.ins.last()?;
     if !i
         .modifiers
         .iter()
-        .all(|m| KNOWN.contains(m) || matches!(*m, "NAN" | "XORSIGN"))
+        .all(|m| SUPPORTED_MODIFIERS.contains(m) || matches!(*m, "NAN" | "XORSIGN"))
     {
         return None;
     }
@@ -136,47 +136,53 @@ fn minimum<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Lanes in which the lower, and in which the upper half compares so.
+/// Returns the lanes in which the relation holds for the lower halves, and for the upper halves.
 fn held<H: Half>(r: &Registers, a: &Source, b: &Source, relations: Relations) -> [u32; 2] {
     let (a, b) = (r.halves(a), r.halves(b));
     [0, 16].map(|shift| {
         lanes_where(|l| {
             let value = |v: u32| H::widen((v >> shift) as u16);
-            relations.hold(value(a[l]), value(b[l]))
+            relations.holds(value(a[l]), value(b[l]))
         })
     })
 }
 
 fn compare<H: Half + 'static>(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, false)?;
+    let form = Form::new(i, false)?;
     if i.modifiers.iter().any(|m| m.starts_with('H')) {
         return None;
     }
-    let (relations, combine) = (Relations::of(&i.modifiers)?, Combine::of(i));
+    let (relations, combine) = (
+        Relations::from_modifiers(&i.modifiers)?,
+        Combine::from_instruction(i),
+    );
     let (low, high) = (form.out(0), form.out(1));
     let (a, b) = (form.source(0)?, form.source(1)?);
-    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     Some(Box::new(move |r, mask| {
         let [lower, upper] = held::<H>(r, &a, &b, relations);
         let with = r.truth(with);
-        compared(r, (low, Truth::ALWAYS), (combine, with), lower, mask);
-        compared(r, (high, Truth::ALWAYS), (combine, with), upper, mask);
+        compared(r, (low, Pred::ALWAYS), (combine, with), lower, mask);
+        compared(r, (high, Pred::ALWAYS), (combine, with), upper, mask);
     }))
 }
 
 fn compare_to_number<H: Half + 'static>(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
-    let (relations, combine) = (Relations::of(&i.modifiers)?, Combine::of(i));
+    let form = Form::new(i, true)?;
+    let (relations, combine) = (
+        Relations::from_modifiers(&i.modifiers)?,
+        Combine::from_instruction(i),
+    );
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
-    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     let yes = match i.has("BF") {
         true => u32::from(H::narrow(1.0)),
         false => 0xffff,
     };
     Some(Box::new(move |r, mask| {
         let halves = held::<H>(r, &a, &b, relations);
-        let [low, high] = halves.map(|lanes| combine.of_lanes(lanes, r.truth(with)));
+        let [low, high] = halves.map(|lanes| combine.combine_lanes(lanes, r.truth(with)));
         let out = std::array::from_fn(|l| {
             let pick = |lanes: u32| if lanes >> l & 1 == 1 { yes } else { 0 };
             pick(high) << 16 | pick(low)

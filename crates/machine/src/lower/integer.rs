@@ -2,8 +2,10 @@
 
 use sass::Instruction;
 
-use super::{Combine, Form, Relations, Run, compared, lanes_where, one, three, two};
-use crate::registers::{Registers, Truth, each};
+use super::{
+    Combine, Form, Relations, Run, compared, lanes_where, lower_binary, lower_ternary, lower_unary,
+};
+use crate::registers::{Pred, Registers, map_lanes};
 use gpu_arithmetic::integer;
 use gpu_arithmetic::video::{Simd, Video};
 
@@ -16,18 +18,18 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
         "IMNMX" | "UIMNMX" | "VIMNMX" | "UVIMNMX" => minimum(i),
         "VIADDMNMX" => add_minimum(i),
         "VIMNMX3" => minimum3(i),
-        "IABS" => one(&Form::of(i, true)?, Registers::int, |a| {
+        "IABS" => lower_unary(&Form::new(i, true)?, Registers::int, |a| {
             (a as i32).wrapping_abs() as u32
         }),
-        "POPC" | "UPOPC" => one(&Form::of(i, true)?, Registers::int, u32::count_ones),
-        "BREV" | "UBREV" => one(&Form::of(i, true)?, Registers::int, u32::reverse_bits),
+        "POPC" | "UPOPC" => lower_unary(&Form::new(i, true)?, Registers::int, u32::count_ones),
+        "BREV" | "UBREV" => lower_unary(&Form::new(i, true)?, Registers::int, u32::reverse_bits),
         "FLO" | "UFLO" => leading(i),
         "IDP" => dot(i),
         "VABSDIFF" | "VABSDIFF4" => difference(i),
         "SGXT" | "USGXT" => extend(i),
         "BMSK" | "UBMSK" => {
             let wrap = i.has("W");
-            two(&Form::of(i, true)?, Registers::int, move |a, b| {
+            lower_binary(&Form::new(i, true)?, Registers::int, move |a, b| {
                 integer::bmsk(a, b, wrap)
             })
         }
@@ -35,17 +37,17 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
     }
 }
 
-/// The sum of up to three operands and of carries; carries out go to predicates.
+/// Lowers the sum of up to three operands and carries; predicates receive the carries out.
 fn add(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
-    if let Some(packed) = Packed::of(i) {
-        return two(&form, Registers::int, move |a, b| {
-            packed.each(a, b, |x, y| x.wrapping_add(y))
+    if let Some(packed) = Packed::from_instruction(i) {
+        return lower_binary(&form, Registers::int, move |a, b| {
+            packed.map_parts(a, b, |x, y| x.wrapping_add(y))
         });
     }
     if i.has("ISAT") {
-        return two(&form, Registers::int, integer::add_sat);
+        return lower_binary(&form, Registers::int, integer::add_sat);
     }
     if i.has("64") {
         let (a, b) = (form.source(0)?, form.source(1)?);
@@ -61,11 +63,11 @@ fn add(i: &Instruction) -> Option<Run> {
     let c = form.source(2);
     if form.outs.iter().all(|out| out.is_always()) && form.ins.is_empty() {
         let Some(c) = c else {
-            return two(&form, Registers::int, |a, b| a.wrapping_add(b));
+            return lower_binary(&form, Registers::int, |a, b| a.wrapping_add(b));
         };
         return Some(Box::new(move |r, mask| {
             let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
-            let out = each(
+            let out = map_lanes(
                 #[inline(always)]
                 |l| a[l].wrapping_add(b[l]).wrapping_add(c[l]),
             );
@@ -81,7 +83,7 @@ fn add(i: &Instruction) -> Option<Run> {
         let (c, more_c) = c.as_ref().map_or(([0; 32], 0), |c| r.addend(c));
         let carry =
             |lane: usize| -> u64 { ins.iter().map(|p| u64::from(r.truth(*p) >> lane & 1)).sum() };
-        // A carry takes the place of the 1 that a complement needs.
+        // A carry replaces the 1 of a two's complement.
         let more = if extended {
             0
         } else {
@@ -98,7 +100,7 @@ fn add(i: &Instruction) -> Option<Run> {
 }
 
 fn multiply_add(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let signed = !i.has("U32");
@@ -143,14 +145,14 @@ fn multiply_add(i: &Instruction) -> Option<Run> {
             r.set_truth(carry_out, mask, lanes_where(|l| sums[l] >> 32 != 0));
         }));
     }
-    three(&form, Registers::int, |a, b, c| {
+    lower_ternary(&form, Registers::int, |a, b, c| {
         a.wrapping_mul(b).wrapping_add(c)
     })
 }
 
-/// `(a << n) + b`, or its upper half.
+/// Lowers `(a << n) + b`, or its upper half.
 fn scaled_add(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (high, signed) = (i.has("HI"), i.has("SX32"));
     let (a, b) = (form.source(0)?, form.source(1)?);
@@ -189,12 +191,12 @@ fn scaled_add(i: &Instruction) -> Option<Run> {
 }
 
 fn compare(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, false)?;
-    let relations = Relations::of(&i.modifiers)?;
-    let combine = Combine::of(i);
+    let form = Form::new(i, false)?;
+    let relations = Relations::from_modifiers(&i.modifiers)?;
+    let combine = Combine::from_instruction(i);
     let outs = (form.out(0), form.out(1));
     let (a, b) = (form.source(0)?, form.source(1)?);
-    let with = form.ins.first().copied().unwrap_or(Truth::ALWAYS);
+    let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     let low = match i.has("EX") {
         true => Some(*form.ins.get(1)?),
         false => None,
@@ -204,8 +206,8 @@ fn compare(i: &Instruction) -> Option<Run> {
         return Some(Box::new(move |r, mask| {
             let (a, b) = (r.wide(&a), r.wide(&b));
             let holds = lanes_where(|l| match signed {
-                true => relations.hold(a[l] as i64, b[l] as i64),
-                false => relations.hold(a[l], b[l]),
+                true => relations.holds(a[l] as i64, b[l] as i64),
+                false => relations.holds(a[l], b[l]),
             });
             compared(r, outs, (combine, r.truth(with)), holds, mask);
         }));
@@ -216,15 +218,15 @@ fn compare(i: &Instruction) -> Option<Run> {
         let mut holds = match signed {
             true => lanes_where(
                 #[inline(always)]
-                |l| relations.hold(a[l] as i32, b[l] as i32),
+                |l| relations.holds(a[l] as i32, b[l] as i32),
             ),
             false => lanes_where(
                 #[inline(always)]
-                |l| relations.hold(a[l], b[l]),
+                |l| relations.holds(a[l], b[l]),
             ),
         };
         if let Some(low) = low {
-            // Upper halves that are equal leave it to the lower ones.
+            // Equal upper halves leave the result to the lower halves.
             let equal = lanes_where(|l| a[l] == b[l]);
             holds = holds & !equal | r.truth(low) & equal;
         }
@@ -232,7 +234,7 @@ fn compare(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Parts of a register that are numbers of their own.
+/// Layout of packed integers in a register.
 #[derive(Debug, Clone, Copy)]
 struct Packed {
     bits: u32,
@@ -240,7 +242,7 @@ struct Packed {
 }
 
 impl Packed {
-    fn of(i: &Instruction) -> Option<Packed> {
+    fn from_instruction(i: &Instruction) -> Option<Packed> {
         let (bits, signed) = i.modifiers.iter().find_map(|m| match *m {
             "16x2" | "U16x2" => Some((16, false)),
             "S16x2" => Some((16, true)),
@@ -251,9 +253,9 @@ impl Packed {
         Some(Packed { bits, signed })
     }
 
-    /// `f` of each part, extended to 32 bits and cut again.
+    /// Applies `f` to each part, extended to 32 bits, and truncates the results.
     #[inline(always)]
-    fn each(self, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
+    fn map_parts(self, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
         let cut = u32::MAX >> (32 - self.bits);
         let part = |v: u32, at: u32| {
             let up = v >> at << (32 - self.bits);
@@ -268,9 +270,9 @@ impl Packed {
     }
 }
 
-/// The smaller or the larger one, as a predicate says; of parts each for itself.
+/// Lowers the minimum or maximum, selected by a predicate; packed parts are separate.
 fn minimum(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
     let smaller = *form.ins.first()?;
@@ -293,7 +295,7 @@ fn minimum(i: &Instruction) -> Option<Run> {
             r.set_wide(d, mask, &out);
         }));
     }
-    let packed = Packed::of(i).unwrap_or(Packed {
+    let packed = Packed::from_instruction(i).unwrap_or(Packed {
         bits: 32,
         signed: !i.has("U32"),
     });
@@ -303,11 +305,11 @@ fn minimum(i: &Instruction) -> Option<Run> {
             v if relu && packed.signed && (v as i32) < 0 => 0,
             v => v,
         };
-        let out = each(|l| {
+        let out = map_lanes(|l| {
             let smaller = smaller >> l & 1 == 1;
             match packed.bits {
                 32 => pick(a[l], b[l], smaller),
-                _ => packed.each(a[l], b[l], |x, y| pick(x, y, smaller)),
+                _ => packed.map_parts(a[l], b[l], |x, y| pick(x, y, smaller)),
             }
         });
         r.set(d, mask, &out);
@@ -321,18 +323,18 @@ fn extreme(a: u32, b: u32, smaller: bool, signed: bool) -> u32 {
 }
 
 fn add_minimum(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let smaller = *form.ins.last()?;
     let (signed, relu) = (!i.has("U32"), i.has("RELU"));
-    if Packed::of(i).is_some() {
+    if Packed::from_instruction(i).is_some() {
         return None;
     }
     Some(Box::new(move |r, mask| {
         let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
         let smaller = r.truth(smaller);
-        let out = each(|l| {
+        let out = map_lanes(|l| {
             let v = extreme(a[l].wrapping_add(b[l]), c[l], smaller >> l & 1 == 1, signed);
             if relu && (v as i32) < 0 { 0 } else { v }
         });
@@ -341,26 +343,26 @@ fn add_minimum(i: &Instruction) -> Option<Run> {
 }
 
 fn minimum3(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let smaller = *form.ins.last()?;
     if i.modifiers.iter().any(|m| *m != "U32") || !smaller.is_always() {
         return None;
     }
     let signed = !i.has("U32");
-    three(&form, Registers::int, move |a, b, c| {
+    lower_ternary(&form, Registers::int, move |a, b, c| {
         extreme(extreme(a, b, true, signed), c, true, signed)
     })
 }
 
 fn leading(i: &Instruction) -> Option<Run> {
     let (signed, amount) = (!i.has("U32"), i.has("SH"));
-    one(&Form::of(i, true)?, Registers::int, move |a| {
+    lower_unary(&Form::new(i, true)?, Registers::int, move |a| {
         integer::bfind(a.into(), 32, signed, amount)
     })
 }
 
 fn dot(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let halves = i.modifiers.iter().any(|m| m.starts_with('2'));
     let types: Vec<&str> = i
         .modifiers
@@ -373,22 +375,22 @@ fn dot(i: &Instruction) -> Option<Run> {
     match halves {
         true => {
             let high = i.has("HI");
-            three(&form, Registers::int, move |a, b, c| {
+            lower_ternary(&form, Registers::int, move |a, b, c| {
                 integer::dp2a(a, b, c, a_signed, b_signed, high)
             })
         }
-        false => three(&form, Registers::int, move |a, b, c| {
+        false => lower_ternary(&form, Registers::int, move |a, b, c| {
             integer::dp4a(a, b, c, a_signed, b_signed)
         }),
     }
 }
 
 fn difference(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let signed = i.has("S8") || i.has("S16") || i.has("S32");
     if i.opcode == "VABSDIFF" {
         let signed = !i.has("U32");
-        return three(&form, Registers::int, move |a, b, c| {
+        return lower_ternary(&form, Registers::int, move |a, b, c| {
             let difference = if signed {
                 (a as i32).abs_diff(b as i32)
             } else {
@@ -406,12 +408,12 @@ fn difference(i: &Instruction) -> Option<Run> {
         sat: false,
         accumulate: i.has("ACC"),
     };
-    three(&form, Registers::int, move |a, b, c| video.run(a, b, c))
+    lower_ternary(&form, Registers::int, move |a, b, c| video.run(a, b, c))
 }
 
 fn extend(i: &Instruction) -> Option<Run> {
     let (signed, wrap) = (!i.has("U32"), i.has("W"));
-    two(&Form::of(i, true)?, Registers::int, move |a, bits| {
+    lower_binary(&Form::new(i, true)?, Registers::int, move |a, bits| {
         integer::szext(a, bits, signed, wrap)
     })
 }

@@ -3,7 +3,7 @@
 use sass::{Instruction, Operand};
 
 use super::{Form, Run, lanes_where};
-use crate::registers::{Dest, Part, Registers, Source, Truth, each};
+use crate::registers::{Dest, Part, Pred, Registers, Source, map_lanes};
 use gpu_arithmetic::integer::{self, Permute};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
@@ -20,7 +20,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
 }
 
 fn logic(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let table = form.source(3)?;
@@ -31,23 +31,23 @@ fn logic(i: &Instruction) -> Option<Run> {
         let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
         let table = r.raw(table.from)[0] as u8;
         let value = match table {
-            0xc0 => each(
+            0xc0 => map_lanes(
                 #[inline(always)]
                 |l| a[l] & b[l],
             ),
-            0xfc => each(
+            0xfc => map_lanes(
                 #[inline(always)]
                 |l| a[l] | b[l],
             ),
-            0x3c => each(
+            0x3c => map_lanes(
                 #[inline(always)]
                 |l| a[l] ^ b[l],
             ),
-            0xf8 => each(
+            0xf8 => map_lanes(
                 #[inline(always)]
                 |l| a[l] | b[l] & c[l],
             ),
-            _ => each(
+            _ => map_lanes(
                 #[inline(always)]
                 |l| integer::lop3(a[l], b[l], c[l], table),
             ),
@@ -62,7 +62,7 @@ fn logic(i: &Instruction) -> Option<Run> {
 }
 
 fn shift(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (low, n, high) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let (left, wrap, upper) = (i.has("L"), i.has("W"), i.has("HI"));
@@ -71,7 +71,7 @@ fn shift(i: &Instruction) -> Option<Run> {
     let most = if wide { 64 } else { 32 };
     Some(Box::new(move |r, mask| {
         let (low, n, high) = (r.int(&low), r.int(&n), r.int(&high));
-        let out = each(
+        let out = map_lanes(
             #[inline(always)]
             |l| {
                 let pair = u64::from(high[l]) << 32 | u64::from(low[l]);
@@ -80,7 +80,7 @@ fn shift(i: &Instruction) -> Option<Run> {
                 } else {
                     n[l].min(most)
                 };
-                // 64 is one more than a shift of 64 bits may have.
+                // The clamp allows 64, but a 64-bit shift by more than 63 overflows: shift twice.
                 let (n, rest) = (n.min(63), n.saturating_sub(63));
                 let shifted = if left {
                     pair << n << rest
@@ -101,7 +101,7 @@ fn shift(i: &Instruction) -> Option<Run> {
 }
 
 fn permute(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, selector, b) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let mode = match i.modifiers.first().copied() {
@@ -122,7 +122,7 @@ fn permute(i: &Instruction) -> Option<Run> {
 }
 
 fn select(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b) = (form.source(0)?, form.source(1)?);
     let which = *form.ins.first()?;
@@ -137,23 +137,23 @@ fn select(i: &Instruction) -> Option<Run> {
     Some(Box::new(move |r, mask| {
         let read = |s: &Source| if float { r.float(s) } else { r.int(s) };
         let (a, b, which) = (read(&a), read(&b), r.truth(which));
-        let out = each(|l| if which >> l & 1 == 1 { a[l] } else { b[l] });
+        let out = map_lanes(|l| if which >> l & 1 == 1 { a[l] } else { b[l] });
         r.set(d, mask, &out);
     }))
 }
 
-/// A source of a function of predicates.
+/// A source of a predicate function.
 #[derive(Clone, Copy)]
 enum Lanes {
-    Truth(Truth),
-    /// The sign of a register.
+    Pred(Pred),
+    /// Sign bit of a register.
     Sign(Source),
 }
 
 impl Lanes {
     fn read(self, r: &Registers) -> u32 {
         match self {
-            Lanes::Truth(truth) => r.truth(truth),
+            Lanes::Pred(truth) => r.truth(truth),
             Lanes::Sign(source) => {
                 let row = r.raw(source.from);
                 lanes_where(|l| row[l] >> 31 == 1)
@@ -162,21 +162,21 @@ impl Lanes {
     }
 }
 
-/// Two functions of three predicates or signs, by tables.
+/// Lowers two functions of three predicates or signs, given as truth tables.
 fn predicates(i: &Instruction) -> Option<Run> {
     let (outs, sources) = i.operands.split_at_checked(2)?;
     let &[d, e] = outs
         .iter()
-        .map(Truth::of)
+        .map(Pred::from_operand)
         .collect::<Option<Vec<_>>>()?
         .as_slice()
     else {
         return None;
     };
     let (sources, tables) = sources.split_at_checked(3)?;
-    let source = |operand| match Truth::of(operand) {
-        Some(truth) => Some(Lanes::Truth(truth)),
-        None => Source::of(operand).map(Lanes::Sign),
+    let source = |operand| match Pred::from_operand(operand) {
+        Some(truth) => Some(Lanes::Pred(truth)),
+        None => Source::from_operand(operand).map(Lanes::Sign),
     };
     let sources: Vec<Lanes> = sources.iter().map(source).collect::<Option<_>>()?;
     let (&[a, b, c], &[Operand::Immediate(first), Operand::Immediate(second)]) =
@@ -192,17 +192,18 @@ fn predicates(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Sources of a move between a register and all predicates, without the word that stands for them.
+/// Returns the sources of a move between a register and all predicates, without the placeholder for
+/// the predicates.
 fn beside_predicates(i: &Instruction) -> Option<Vec<Source>> {
     i.operands
         .iter()
         .filter(|operand| !matches!(operand, Operand::Text(_) | Operand::Special(_)))
-        .map(Source::of)
+        .map(Source::from_operand)
         .collect()
 }
 
 fn predicates_to_register(i: &Instruction) -> Option<Run> {
-    // The byte of the result that takes them.
+    // Byte of the result that receives the predicates.
     let shift = match i.modifiers.as_slice() {
         [] => 0,
         ["B1"] => 8,
@@ -210,7 +211,7 @@ fn predicates_to_register(i: &Instruction) -> Option<Run> {
         ["B3"] => 24,
         _ => return None,
     };
-    let d = Dest::of(i.operands.first()?)?;
+    let d = Dest::from_operand(i.operands.first()?)?;
     let uniform = i.opcode == "UP2UR";
     let sources = beside_predicates(i)?;
     let &[_, kept, which] = sources.as_slice() else {

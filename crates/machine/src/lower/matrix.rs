@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use sass::Instruction;
 
@@ -79,7 +79,7 @@ fn form_of(i: &Instruction) -> Option<Mma> {
     })
 }
 
-/// Consecutive registers, or zeros.
+/// Reads consecutive registers, or zeros.
 fn registers(r: &Registers, s: &Source, count: usize) -> [Lanes; 8] {
     let mut out = [[0; 32]; 8];
     if let Origin::Row(first) = s.from {
@@ -93,7 +93,7 @@ fn registers(r: &Registers, s: &Source, count: usize) -> [Lanes; 8] {
 fn product(i: &Instruction) -> Option<Run> {
     let mma = form_of(i)?;
     let counts = mma.registers()?;
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let plain = |s: &Source| matches!(s.from, Origin::Row(_) | Origin::Value(0));
@@ -118,7 +118,7 @@ fn product(i: &Instruction) -> Option<Run> {
 }
 
 fn double_product(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let (m, k) = match *i.modifiers.first()? {
         "884" | "8x8x4" => (8, 4),
         "16x8x4" => (16, 4),
@@ -154,7 +154,7 @@ fn double_product(i: &Instruction) -> Option<Run> {
 }
 
 fn transposed(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let (d, a) = (form.dest?, form.source(0)?);
     if i.modifiers != ["16", "MT88"] {
         return None;

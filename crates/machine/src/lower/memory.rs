@@ -3,9 +3,9 @@
 use sass::{Address, Instruction, Operand, Register};
 
 use crate::atomics::Atomic;
-use crate::memory::{Access, Copy, Kind, Where, Window};
+use crate::memory::{Access, AddressOp, Copy, Kind, Window};
 use crate::program::Op;
-use crate::registers::{Dest, Source, Truth};
+use crate::registers::{Dest, Pred, Source};
 use crate::sync::Sync;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
@@ -18,8 +18,8 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
         "LDGSTS" => Op::Copy(Box::new(copy(i)?)),
         "LDSM" | "STSM" => Op::Memory(Box::new(matrices(i)?)),
         "QSPC" => Op::Space(
-            place(i, Window::Generic)?,
-            Truth::of(i.operands.first()?)?,
+            find_address(i, Window::Generic)?,
+            Pred::from_operand(i.operands.first()?)?,
             i.has("S"),
         ),
         "ATOMS" | "SYNCS" | "ARRIVES" | "UBLKCP" => Op::Sync(Box::new(sync(i)?)),
@@ -44,7 +44,7 @@ fn addresses(i: &Instruction) -> Vec<&Address> {
     all.collect()
 }
 
-pub(super) fn where_of(address: &Address, window: Window) -> Option<Where> {
+pub(super) fn lower_address(address: &Address, window: Window) -> Option<AddressOp> {
     let scale = |r: &Register| match r.selector {
         "X4" => Some(2),
         "X8" => Some(3),
@@ -60,9 +60,9 @@ pub(super) fn where_of(address: &Address, window: Window) -> Option<Where> {
         (base, uniform) = (None, base);
     }
     let long = matches!(window, Window::Global | Window::Generic);
-    // Beside a uniform register, that of the lane may be an offset of 32 bits.
+    // Next to a uniform base register, the lane's register may be a 32-bit offset.
     let wide = base.is_some_and(|r| r.wide || long && r.selector != "U32");
-    Some(Where {
+    Some(AddressOp {
         window,
         shift: base.as_ref().map_or(Some(0), scale)?,
         base: base.filter(|r| !r.is_zero()).map(|r| r.index),
@@ -73,15 +73,15 @@ pub(super) fn where_of(address: &Address, window: Window) -> Option<Where> {
     })
 }
 
-fn place(i: &Instruction, window: Window) -> Option<Where> {
+fn find_address(i: &Instruction, window: Window) -> Option<AddressOp> {
     let found = addresses(i);
     if found.first()?.kind.is_empty() {
-        return where_of(found.first()?, window);
+        return lower_address(found.first()?, window);
     }
     None
 }
 
-/// Bytes a lane and whether a narrow value is signed.
+/// Returns the bytes per lane and the signedness of a narrow value.
 fn width(i: &Instruction) -> (u8, bool) {
     for modifier in &i.modifiers {
         match *modifier {
@@ -102,7 +102,7 @@ fn load(i: &Instruction) -> Option<Access> {
     if i.has("256") || i.has("ENL2") {
         return None;
     }
-    let dest = i.operands.iter().find_map(Dest::of)?;
+    let dest = i.operands.iter().find_map(Dest::from_operand)?;
     let asks = i
         .operands
         .iter()
@@ -111,7 +111,7 @@ fn load(i: &Instruction) -> Option<Access> {
         return None;
     }
     Some(Access {
-        at: place(i, window(i))?,
+        at: find_address(i, window(i))?,
         bytes,
         kind: Kind::Load { dest, signed },
     })
@@ -128,15 +128,15 @@ fn store(i: &Instruction) -> Option<Access> {
         return None;
     }
     Some(Access {
-        at: place(i, window(i))?,
+        at: find_address(i, window(i))?,
         bytes,
         kind: Kind::Store {
-            source: Source::of(source)?,
+            source: Source::from_operand(source)?,
         },
     })
 }
 
-/// One, two or four matrices of 8 by 8 halves, a row of 16 bytes a lane.
+/// Lowers accesses to one, two or four matrices of 8 by 8 halves, with a row of 16 bytes per lane.
 fn matrices(i: &Instruction) -> Option<Access> {
     let count = match *i.modifiers.last()? {
         "4" => 4,
@@ -150,19 +150,19 @@ fn matrices(i: &Instruction) -> Option<Access> {
     }
     let kind = if i.opcode == "LDSM" {
         Kind::LoadMatrices {
-            dest: i.operands.iter().find_map(Dest::of)?,
+            dest: i.operands.iter().find_map(Dest::from_operand)?,
             count,
             trans,
         }
     } else {
         Kind::StoreMatrices {
-            source: Source::of(i.operands.last()?)?,
+            source: Source::from_operand(i.operands.last()?)?,
             count,
             trans,
         }
     };
     Some(Access {
-        at: place(i, Window::Shared)?,
+        at: find_address(i, Window::Shared)?,
         bytes: 16,
         kind,
     })
@@ -207,34 +207,34 @@ fn values(i: &Instruction) -> Option<Vec<Source>> {
         .iter()
         .skip_while(|operand| !matches!(operand, Operand::Address(_)))
         .skip(1)
-        .map(Source::of)
+        .map(Source::from_operand)
         .collect()
 }
 
 fn atomic(i: &Instruction) -> Option<Atomic> {
     let values = values(i)?;
     if i.opcode == "ATOMS" && i.has("POPC") {
-        // Each lane that takes part adds one.
+        // Each active lane adds one.
         return Some(Atomic {
-            at: place(i, Window::Shared)?,
+            at: find_address(i, Window::Shared)?,
             op: AtomOp::Add,
             ty: AtomType::U32,
-            told: false,
-            dest: i.operands.iter().find_map(Dest::of),
+            returns_success: false,
+            dest: i.operands.iter().find_map(Dest::from_operand),
             done: None,
             values: [Source::value(1), Source::value(0)],
         });
     }
     let done = match i.operands.first()? {
-        predicate @ Operand::Predicate(_) => Truth::of(predicate),
+        predicate @ Operand::Predicate(_) => Pred::from_operand(predicate),
         _ => None,
     };
     Some(Atomic {
-        at: place(i, window(i))?,
+        at: find_address(i, window(i))?,
         op: operation(i)?,
         ty: number(i)?,
-        told: i.has("CAST"),
-        dest: i.operands.iter().find_map(Dest::of),
+        returns_success: i.has("CAST"),
+        dest: i.operands.iter().find_map(Dest::from_operand),
         done,
         values: [
             *values.first()?,
@@ -245,7 +245,7 @@ fn atomic(i: &Instruction) -> Option<Atomic> {
 
 fn reduction(i: &Instruction) -> Option<Atomic> {
     Some(Atomic {
-        at: place(
+        at: find_address(
             i,
             if i.opcode == "REDS" {
                 Window::Shared
@@ -255,7 +255,7 @@ fn reduction(i: &Instruction) -> Option<Atomic> {
         )?,
         op: operation(i)?,
         ty: number(i)?,
-        told: i.has("CAST"),
+        returns_success: i.has("CAST"),
         dest: None,
         done: None,
         values: [*values(i)?.first()?, Source::value(0)],
@@ -268,23 +268,23 @@ fn copy(i: &Instruction) -> Option<Copy> {
         return None;
     };
     let (bytes, _) = width(i);
-    let last = i.operands.last().and_then(Truth::of);
+    let last = i.operands.last().and_then(Pred::from_operand);
     Some(Copy {
-        to: where_of(to, Window::Shared)?,
-        from: where_of(from, Window::Global)?,
+        to: lower_address(to, Window::Shared)?,
+        from: lower_address(from, Window::Global)?,
         bytes,
         partial: i.has("ZFILL"),
-        present: last.unwrap_or(Truth::ALWAYS),
+        present: last.unwrap_or(Pred::ALWAYS),
     })
 }
 
 fn sync(i: &Instruction) -> Option<Sync> {
     let found = addresses(i);
-    let at = |n: usize| where_of(found.get(n)?, Window::Shared);
+    let at = |n: usize| lower_address(found.get(n)?, Window::Shared);
     Some(match i.opcode {
         "ATOMS" => Sync::Arrive {
             at: at(0)?,
-            dest: i.operands.iter().find_map(Dest::of),
+            dest: i.operands.iter().find_map(Dest::from_operand),
             arrivals: Source::value(1),
             bytes: None,
             masks: false,
@@ -295,35 +295,35 @@ fn sync(i: &Instruction) -> Option<Sync> {
         },
         "SYNCS" if i.has("EXCH") => Sync::Exchange {
             at: at(0)?,
-            value: Source::of(i.operands.last()?)?,
+            value: Source::from_operand(i.operands.last()?)?,
         },
         "SYNCS" if i.has("ARRIVE") => Sync::Arrive {
             at: at(0)?,
-            dest: i.operands.iter().find_map(Dest::of),
-            // `A` and `T` say how many arrivals and bytes: 0, 1 or what a register holds.
+            dest: i.operands.iter().find_map(Dest::from_operand),
+            // `A` and `T` select the number of arrivals and bytes: 0, 1 or a register's value.
             arrivals: match () {
-                () if i.has("ART0") => Source::of(i.operands.last()?)?,
+                () if i.has("ART0") => Source::from_operand(i.operands.last()?)?,
                 () if i.has("A0T1") || i.has("A0TR") => Source::value(0),
                 () => Source::value(1),
             },
             bytes: match () {
                 () if i.has("A1T0") || i.has("ART0") => None,
-                () => Some(Source::of(i.operands.last()?)?),
+                () => Some(Source::from_operand(i.operands.last()?)?),
             },
             masks: i.has("TMASK"),
         },
         "SYNCS" if i.has("CCTL") => Sync::Nothing,
         "SYNCS" if i.has("PHASECHK") => Sync::Check {
             at: at(0)?,
-            out: Truth::of(i.operands.first()?)?,
-            phase: Source::of(i.operands.last()?)?,
+            out: Pred::from_operand(i.operands.first()?)?,
+            phase: Source::from_operand(i.operands.last()?)?,
         },
         "UBLKCP" => bulk(i)?,
         _ => return None,
     })
 }
 
-/// A copy of a whole range; registers name the two places, the barrier and the units of 16 bytes.
+/// Lowers a bulk copy; registers hold both addresses, the barrier and the number of 16-byte units.
 fn bulk(i: &Instruction) -> Option<Sync> {
     let registers: Vec<u8> = i
         .operands

@@ -1,4 +1,4 @@
-//! From an instruction's text to what it does: one line an operation.
+//! Lowering of decoded instructions to executable operations.
 
 mod convert;
 mod float;
@@ -13,44 +13,44 @@ mod warp;
 use sass::{FloatFormat, Instruction, Operand};
 
 use super::program::Op;
-use super::registers::{Dest, Registers, Source, Truth, each};
+use super::registers::{Dest, Pred, Registers, Source, map_lanes};
 use gpu_arithmetic::Lanes as Row;
 
-/// What an instruction that touches registers alone does, for the lanes of a mask.
+/// Operation of an instruction that accesses registers only, for the lanes of a mask.
 pub(super) type Run = Box<dyn Fn(&mut Registers, u32) + Send + Sync>;
 
-/// How an operand is read.
+/// Function that reads an operand.
 type Read = fn(&Registers, &Source) -> Row;
 
-/// An instruction's operands, by what they are for.
+/// Operands of an instruction by purpose.
 #[derive(Debug, Default)]
 pub(super) struct Form {
     pub(super) dest: Option<Dest>,
-    /// Predicates written: those before the first source.
-    pub(super) outs: Vec<Truth>,
+    /// Predicate destinations: those before the first source.
+    pub(super) outs: Vec<Pred>,
     pub(super) sources: Vec<Source>,
-    /// Predicates read: those behind it.
-    pub(super) ins: Vec<Truth>,
+    /// Predicate sources: those after the first source.
+    pub(super) ins: Vec<Pred>,
 }
 
 impl Form {
-    /// `with_dest`: whether the first register is written. `None` where an operand is of a kind
-    /// that arithmetic has not.
-    pub(super) fn of(instruction: &Instruction, with_dest: bool) -> Option<Form> {
+    /// Sorts the operands. `with_dest`: the first register is a destination. `None` for an operand
+    /// kind that arithmetic instructions do not have.
+    pub(super) fn new(instruction: &Instruction, with_dest: bool) -> Option<Form> {
         let mut form = Form::default();
         let mut operands = instruction.operands.iter().peekable();
         while let Some(operand) = operands.next() {
             match operand {
                 Operand::Predicate(_) if form.sources.is_empty() => {
-                    form.outs.push(Truth::of(operand)?);
+                    form.outs.push(Pred::from_operand(operand)?);
                 }
-                Operand::Predicate(_) => form.ins.push(Truth::of(operand)?),
+                Operand::Predicate(_) => form.ins.push(Pred::from_operand(operand)?),
                 Operand::Register(_) if with_dest && form.dest.is_none() => {
-                    form.dest = Dest::of(operand);
+                    form.dest = Dest::from_operand(operand);
                 }
                 Operand::Float(high) => {
-                    let mut source = Source::of(operand)?;
-                    // Two halves are written side by side, the upper one first.
+                    let mut source = Source::from_operand(operand)?;
+                    // Two halves are separate operands, the upper one first.
                     if matches!(high.format, FloatFormat::Half | FloatFormat::Brain)
                         && let Some(Operand::Float(low)) = operands.peek()
                     {
@@ -59,7 +59,7 @@ impl Form {
                     }
                     form.sources.push(source);
                 }
-                _ => form.sources.push(Source::of(operand)?),
+                _ => form.sources.push(Source::from_operand(operand)?),
             }
         }
         Some(form)
@@ -69,23 +69,27 @@ impl Form {
         self.sources.get(index).copied()
     }
 
-    /// The first three sources.
-    pub(super) fn three(&self) -> Option<[Source; 3]> {
+    /// Returns the first three sources.
+    pub(super) fn first_three(&self) -> Option<[Source; 3]> {
         Some([self.source(0)?, self.source(1)?, self.source(2)?])
     }
 
-    /// A written predicate, or the one that nothing is written to.
-    pub(super) fn out(&self, index: usize) -> Truth {
-        self.outs.get(index).copied().unwrap_or(Truth::ALWAYS)
+    /// Returns a predicate destination, by default the one that discards writes.
+    pub(super) fn out(&self, index: usize) -> Pred {
+        self.outs.get(index).copied().unwrap_or(Pred::ALWAYS)
     }
 }
 
-/// `d = f(a)`, lane by lane.
-fn one(form: &Form, read: Read, f: impl Fn(u32) -> u32 + Send + Sync + 'static) -> Option<Run> {
+/// Lowers `d = f(a)`, lane by lane.
+fn lower_unary(
+    form: &Form,
+    read: Read,
+    f: impl Fn(u32) -> u32 + Send + Sync + 'static,
+) -> Option<Run> {
     let (d, a) = (form.dest?, form.source(0)?);
     Some(Box::new(move |r, mask| {
         let a = read(r, &a);
-        let out = each(
+        let out = map_lanes(
             #[inline(always)]
             |i| f(a[i]),
         );
@@ -93,8 +97,8 @@ fn one(form: &Form, read: Read, f: impl Fn(u32) -> u32 + Send + Sync + 'static) 
     }))
 }
 
-/// `d = f(a, b)`, lane by lane.
-fn two(
+/// Lowers `d = f(a, b)`, lane by lane.
+fn lower_binary(
     form: &Form,
     read: Read,
     f: impl Fn(u32, u32) -> u32 + Send + Sync + 'static,
@@ -102,7 +106,7 @@ fn two(
     let (d, a, b) = (form.dest?, form.source(0)?, form.source(1)?);
     Some(Box::new(move |r, mask| {
         let (a, b) = (read(r, &a), read(r, &b));
-        let out = each(
+        let out = map_lanes(
             #[inline(always)]
             |i| f(a[i], b[i]),
         );
@@ -110,8 +114,8 @@ fn two(
     }))
 }
 
-/// `d = f(a, b, c)`, lane by lane.
-fn three(
+/// Lowers `d = f(a, b, c)`, lane by lane.
+fn lower_ternary(
     form: &Form,
     read: Read,
     f: impl Fn(u32, u32, u32) -> u32 + Send + Sync + 'static,
@@ -124,7 +128,7 @@ fn three(
     );
     Some(Box::new(move |r, mask| {
         let (a, b, c) = (read(r, &a), read(r, &b), read(r, &c));
-        let out = each(
+        let out = map_lanes(
             #[inline(always)]
             |i| f(a[i], b[i], c[i]),
         );
@@ -132,12 +136,12 @@ fn three(
     }))
 }
 
-/// Relations between two numbers, a bit each: less, equal, greater, unordered.
+/// Bit set of the relations of two numbers: less, equal, greater, unordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Relations(u8);
 
 impl Relations {
-    fn of(modifiers: &[&str]) -> Option<Relations> {
+    fn from_modifiers(modifiers: &[&str]) -> Option<Relations> {
         modifiers.iter().find_map(|name| {
             let (base, unordered) = match *name {
                 "NAN" => return Some(Relations(8)),
@@ -163,7 +167,7 @@ impl Relations {
     }
 
     #[inline(always)]
-    fn hold<T: PartialOrd>(self, a: T, b: T) -> bool {
+    fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
         let which = match a.partial_cmp(&b) {
             Some(std::cmp::Ordering::Less) => 1,
             Some(std::cmp::Ordering::Equal) => 2,
@@ -174,7 +178,7 @@ impl Relations {
     }
 }
 
-/// How a comparison is combined with a predicate.
+/// Combination of a comparison with a predicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Combine {
     And,
@@ -183,7 +187,7 @@ enum Combine {
 }
 
 impl Combine {
-    fn of(instruction: &Instruction) -> Combine {
+    fn from_instruction(instruction: &Instruction) -> Combine {
         if instruction.has("OR") {
             Combine::Or
         } else if instruction.has("XOR") {
@@ -193,7 +197,7 @@ impl Combine {
         }
     }
 
-    fn of_lanes(self, a: u32, b: u32) -> u32 {
+    fn combine_lanes(self, a: u32, b: u32) -> u32 {
         match self {
             Combine::And => a & b,
             Combine::Or => a | b,
@@ -202,7 +206,7 @@ impl Combine {
     }
 }
 
-/// Lanes in which `f` holds.
+/// Returns the mask of lanes for which `f` holds.
 #[inline(always)]
 fn lanes_where(f: impl Fn(usize) -> bool) -> u32 {
     gpu_arithmetic::host::vectorised(
@@ -211,21 +215,15 @@ fn lanes_where(f: impl Fn(usize) -> bool) -> u32 {
     )
 }
 
-/// Writes the two predicates of a comparison: what holds, and what does not, each combined with a
+/// Writes the two predicates of a comparison, its result and the negation, each combined with a
 /// third one.
-fn compared(
-    r: &mut Registers,
-    form: (Truth, Truth),
-    combine: (Combine, u32),
-    holds: u32,
-    mask: u32,
-) {
+fn compared(r: &mut Registers, form: (Pred, Pred), combine: (Combine, u32), holds: u32, mask: u32) {
     let (combine, with) = combine;
-    r.set_truth(form.0, mask, combine.of_lanes(holds, with));
-    r.set_truth(form.1, mask, combine.of_lanes(!holds, with));
+    r.set_truth(form.0, mask, combine.combine_lanes(holds, with));
+    r.set_truth(form.1, mask, combine.combine_lanes(!holds, with));
 }
 
-/// What an instruction does; `None` where it is not known, which the caller tells by its name.
+/// Lowers an instruction; `None` if it is unknown, which the caller reports by name.
 pub(super) fn lower(i: &Instruction) -> Option<Op> {
     if let Some(op) = memory::lower(i).or_else(|| warp::control(i)) {
         return Some(op);

@@ -1,8 +1,8 @@
-//! Moves between registers, constants and what the hardware knows of a thread.
+//! Moves between registers, constants and special registers.
 
 use sass::{Instruction, Operand, Unit};
 
-use super::{Form, Run, lanes_where, one};
+use super::{Form, Run, lanes_where, lower_unary};
 use crate::program::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::registers::{Dest, Origin, Registers, Source};
 
@@ -21,7 +21,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
 }
 
 fn moved(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     if form
         .source(1)
         .is_some_and(|mask| mask.from != Origin::Value(0xf))
@@ -35,12 +35,12 @@ fn moved(i: &Instruction) -> Option<Run> {
             r.set_wide(d, mask, &a);
         }));
     }
-    one(&form, Registers::int, |a| a)
+    lower_unary(&form, Registers::int, |a| a)
 }
 
-/// Of the first lane that takes part; a predicate tells which lanes hold something else.
+/// Moves the value of the first active lane; a predicate reports lanes with other values.
 fn from_lanes(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let (d, a, other) = (form.dest?, form.source(0)?, form.out(0));
     let more = i.has("OR");
     if i.modifiers
@@ -58,8 +58,8 @@ fn from_lanes(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Between a register and one of the two words that hold a thread's return address, which are used
-/// as any other register.
+/// Moves between a register and one of the two words of a thread's return address, which kernels
+/// also use as ordinary registers.
 fn return_address(i: &Instruction) -> Option<Run> {
     let word = |operand: &Operand| match operand {
         Operand::Text("Rpc.LO") => Some(0),
@@ -70,7 +70,7 @@ fn return_address(i: &Instruction) -> Option<Run> {
         return None;
     };
     if let Some(n) = word(to) {
-        let from = Source::of(from)?;
+        let from = Source::from_operand(from)?;
         return Some(Box::new(move |r, mask| {
             let row = r.raw(from.from);
             (0..32)
@@ -78,16 +78,16 @@ fn return_address(i: &Instruction) -> Option<Run> {
                 .for_each(|l| r.return_address[n][l] = row[l]);
         }));
     }
-    let (d, n) = (Dest::of(to)?, word(from)?);
+    let (d, n) = (Dest::from_operand(to)?, word(from)?);
     Some(Box::new(move |r, mask| {
         let row = r.return_address[n];
         r.set(d, mask, &row);
     }))
 }
 
-/// The address of an instruction, of this one where none is named.
+/// Loads the address of an instruction, by default of this one.
 fn own_address(i: &Instruction) -> Option<Run> {
-    let d = Dest::of(i.operands.first()?)?;
+    let d = Dest::from_operand(i.operands.first()?)?;
     let address = match i.operands.get(1) {
         Some(Operand::Target(address)) => *address,
         Some(_) => return None,
@@ -98,13 +98,13 @@ fn own_address(i: &Instruction) -> Option<Run> {
 
 fn constant(i: &Instruction) -> Option<Run> {
     let (d, operand) = match i.operands.as_slice() {
-        [d, operand] => (Dest::of(d)?, operand),
+        [d, operand] => (Dest::from_operand(d)?, operand),
         _ => return None,
     };
     if !matches!(operand, Operand::Constant(_)) {
         return None;
     }
-    let from = Source::of(operand)?.from;
+    let from = Source::from_operand(operand)?.from;
     let words = match () {
         () if i.has("128") => 4,
         () if i.has("64") => 2,
@@ -123,7 +123,7 @@ fn constant(i: &Instruction) -> Option<Run> {
     }
     Some(Box::new(move |r, mask| {
         // The register of the address may be one of those that are written: all is read first.
-        let mut rows: [_; 4] = std::array::from_fn(|word| r.raw(ahead(from, word as u32 * 4)));
+        let mut rows: [_; 4] = std::array::from_fn(|word| r.raw(advance_origin(from, word as u32 * 4)));
         if let Some((bits, signed)) = narrow {
             let unused = 32 - bits;
             rows[0] = rows[0].map(|v| match signed {
@@ -137,15 +137,15 @@ fn constant(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Where a load of constants reads, if each lane may read elsewhere.
+/// Returns the origin of a load of constants whose address may differ by lane.
 pub(super) fn indexed(i: &Instruction) -> Option<Origin> {
     let operand = i.operands.get(1).filter(|_| i.unit == Unit::Constant)?;
-    let from = Source::of(operand)?.from;
+    let from = Source::from_operand(operand)?.from;
     matches!(from, Origin::Indexed { .. }).then_some(from)
 }
 
-/// The same place, so many bytes on.
-fn ahead(from: Origin, bytes: u32) -> Origin {
+/// Returns the origin `bytes` further on.
+fn advance_origin(from: Origin, bytes: u32) -> Origin {
     match from {
         Origin::Constant { bank, offset } => Origin::Constant {
             bank,
@@ -166,7 +166,7 @@ fn ahead(from: Origin, bytes: u32) -> Origin {
     }
 }
 
-/// What a special register reads as in a lane.
+/// Value of a special register in a lane.
 #[derive(Clone, Copy)]
 enum Special {
     Zero,
@@ -176,7 +176,7 @@ enum Special {
     Threads(usize),
     Blocks(usize),
     Warp,
-    /// Lanes below, at or above this one.
+    /// Mask of the lanes below, at or above this one.
     LanesBelow,
     LanesUpTo,
     LaneOnly,
@@ -188,7 +188,7 @@ enum Special {
 }
 
 fn special(i: &Instruction) -> Option<Run> {
-    let d = Dest::of(i.operands.first()?)?;
+    let d = Dest::from_operand(i.operands.first()?)?;
     let name = match i.operands.get(1)? {
         Operand::Special(name) | Operand::Text(name) => *name,
         _ => return None,
@@ -261,10 +261,13 @@ fn read(r: &Registers, which: Special, lane: usize) -> u64 {
     value.into()
 }
 
-/// What a reduction at a block-wide barrier gave.
+/// Reads the result of a reduction at a block-wide barrier.
 fn reduced(i: &Instruction) -> Option<Run> {
-    let d = Dest::of(i.operands.first()?)?;
-    let out = i.operands.get(1).and_then(crate::registers::Truth::of);
+    let d = Dest::from_operand(i.operands.first()?)?;
+    let out = i
+        .operands
+        .get(1)
+        .and_then(crate::registers::Pred::from_operand);
     if !i.has("RESULT") {
         return None;
     }
@@ -277,12 +280,12 @@ fn reduced(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// Between a convergence barrier and a register.
+/// Moves between a convergence barrier and a register.
 fn barrier(i: &Instruction) -> Option<Run> {
     let clear = i.has("CLEAR");
     match i.operands.as_slice() {
         [d @ Operand::Register(_), Operand::Barrier(b)] => {
-            let (d, b) = (Dest::of(d)?, usize::from(b & 15));
+            let (d, b) = (Dest::from_operand(d)?, usize::from(b & 15));
             Some(Box::new(move |r, mask| {
                 let row = r.barriers[b];
                 r.set(d, mask, &row);
@@ -294,7 +297,7 @@ fn barrier(i: &Instruction) -> Option<Run> {
             }))
         }
         [Operand::Barrier(b), a] => {
-            let (a, b) = (Source::of(a)?, usize::from(b & 15));
+            let (a, b) = (Source::from_operand(a)?, usize::from(b & 15));
             Some(Box::new(move |r, mask| {
                 let row = r.int(&a);
                 (0..32)

@@ -1,10 +1,10 @@
-//! What the lanes of a warp tell each other, and where they go.
+//! Warp-level exchange and control flow.
 
 use sass::{Instruction, Operand, ZERO};
 
 use super::{Form, Run};
 use crate::program::{Barrier, Control, Op};
-use crate::registers::{Dest, Origin, Registers, Source, Truth};
+use crate::registers::{Dest, Origin, Pred, Registers, Source};
 use gpu_arithmetic::Lanes as Row;
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {
@@ -18,13 +18,13 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
     }
 }
 
-/// Lanes of a mask, ascending.
+/// Returns the lanes of a mask, ascending.
 fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |lane| mask >> lane & 1 == 1)
 }
 
 fn shuffle(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let d = form.dest?;
     let out = form.out(0);
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
@@ -74,15 +74,15 @@ fn vote(i: &Instruction) -> Option<Run> {
     let mut truths = Vec::new();
     for operand in &i.operands {
         match operand {
-            Operand::Register(_) => d = Dest::of(operand),
-            Operand::Predicate(p) => truths.push(Truth::predicate(p)),
+            Operand::Register(_) => d = Dest::from_operand(operand),
+            Operand::Predicate(p) => truths.push(Pred::predicate(p)),
             _ => return None,
         }
     }
     let &[ref outs @ .., asked] = truths.as_slice() else {
         return None;
     };
-    let out = outs.first().copied().unwrap_or(Truth::ALWAYS);
+    let out = outs.first().copied().unwrap_or(Pred::ALWAYS);
     let mode = *i.modifiers.first()?;
     if !matches!(mode, "ALL" | "ANY" | "EQ") {
         return None;
@@ -102,7 +102,7 @@ fn vote(i: &Instruction) -> Option<Run> {
 }
 
 fn matching(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let (d, a) = (form.dest?, form.source(0)?);
     let (all, wide) = (i.has("ALL"), i.has("U64"));
     let out = form.out(0);
@@ -135,7 +135,7 @@ fn matching(i: &Instruction) -> Option<Run> {
 }
 
 fn reduce(i: &Instruction) -> Option<Run> {
-    let form = Form::of(i, true)?;
+    let form = Form::new(i, true)?;
     let (d, a) = (form.dest?, form.source(0)?);
     let signed = i.has("S32");
     let kind = i
@@ -163,10 +163,10 @@ fn reduce(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// The first lane that takes part.
+/// Lowers the election of the first active lane.
 fn elect(i: &Instruction) -> Option<Run> {
-    let out = Truth::of(i.operands.first()?)?;
-    let d = Dest::of(i.operands.get(1)?)?;
+    let out = Pred::from_operand(i.operands.first()?)?;
+    let d = Dest::from_operand(i.operands.get(1)?)?;
     Some(Box::new(move |r: &mut Registers, mask| {
         let first = mask & mask.wrapping_neg();
         r.set(d, mask, &[mask.trailing_zeros(); 32]);
@@ -174,7 +174,7 @@ fn elect(i: &Instruction) -> Option<Run> {
     }))
 }
 
-/// The instruction of an address; instructions are 16 bytes.
+/// Returns the instruction index of an address; instructions have 16 bytes.
 fn target(i: &Instruction) -> Option<u32> {
     i.operands.iter().find_map(|operand| match operand {
         Operand::Target(address) => u32::try_from(address / 16).ok(),
@@ -182,15 +182,15 @@ fn target(i: &Instruction) -> Option<u32> {
     })
 }
 
-/// Where the instruction's own predicate says that a jump is taken.
-fn condition(i: &Instruction) -> Truth {
+/// Returns the operand predicate on which a jump is taken.
+fn condition(i: &Instruction) -> Pred {
     i.operands
         .iter()
-        .find_map(Truth::of)
-        .unwrap_or(Truth::ALWAYS)
+        .find_map(Pred::from_operand)
+        .unwrap_or(Pred::ALWAYS)
 }
 
-/// A mask of lanes; all of them where none is named or `~URZ` stands for them.
+/// Returns a mask operand; all lanes if it is absent or `~URZ`.
 fn lanes_named(i: &Instruction) -> Option<Source> {
     let all = Source::value(u64::from(u32::MAX));
     let found = i
@@ -200,7 +200,7 @@ fn lanes_named(i: &Instruction) -> Option<Source> {
     Some(match found {
         None => all,
         Some(Operand::Register(r)) if r.index == ZERO && r.invert => all,
-        Some(operand) => Source::of(operand)?,
+        Some(operand) => Source::from_operand(operand)?,
     })
 }
 
@@ -227,7 +227,7 @@ pub(super) fn control(i: &Instruction) -> Option<Op> {
     Some(Op::Control(control))
 }
 
-/// What decides nothing where memory is in order and copies arrive at once.
+/// Lowers instructions without effect here: memory is in order, and copies complete at once.
 fn nothing(i: &Instruction) -> Option<Op> {
     let idle = matches!(
         i.opcode,
@@ -267,24 +267,24 @@ fn branch(i: &Instruction) -> Option<Control> {
     })
 }
 
-/// Where the address of a function outside the code stands.
+/// Returns the origin of the address of a function outside the code.
 fn called(i: &Instruction) -> Option<Origin> {
     let mut sources = i
         .operands
         .iter()
         .filter(|o| matches!(o, Operand::Register(_)));
-    Some(Source::of(sources.next()?)?.from)
+    Some(Source::from_operand(sources.next()?)?.from)
 }
 
-/// To a register's value and an offset.
+/// Lowers a jump to a register's value plus an offset.
 fn indirect(i: &Instruction) -> Option<Control> {
     let mut base = 0i64;
     let mut from = None;
     for operand in &i.operands {
         match operand {
-            Operand::Register(_) => from = Some(Source::of(operand)?.from),
+            Operand::Register(_) => from = Some(Source::from_operand(operand)?.from),
             Operand::Target(address) => base = *address as i64,
-            // From the next instruction on.
+            // The offset counts from the next instruction.
             Operand::Immediate(offset) => base = i64::from(i.address) + 16 + offset,
             _ => {}
         }
@@ -304,8 +304,8 @@ fn barrier(i: &Instruction) -> Option<Barrier> {
     let mut asked = None;
     for operand in &i.operands {
         match operand {
-            Operand::Predicate(p) => asked = Some(Truth::predicate(p)),
-            _ => numbers.push(Source::of(operand)?),
+            Operand::Predicate(p) => asked = Some(Pred::predicate(p)),
+            _ => numbers.push(Source::from_operand(operand)?),
         }
     }
     if i.has("SYNCALL") {

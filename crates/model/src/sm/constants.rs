@@ -1,35 +1,35 @@
-//! The constant caches: one a scheduler for operands that are constants, one of the multiprocessor for
-//! loads of constants, both filled from the cache that instructions have too.
+//! Constant caches: one per scheduler for constant operands, one per multiprocessor for loads of
+//! constants. Both are filled from the cache that also serves instructions.
 //!
-//! What they do is after NVIDIA's Nsight Compute documentation ("Metrics decoder": IMC, IDC) and Huerta et
-//! al. (MICRO 2025; arXiv 2503.20481, sections 5.1.1 and 5.4): an operand that is not there holds its
-//! scheduler for four cycles and its warp until it comes, 79 cycles later if the next cache has it; a load
-//! goes once for each different address of its lanes (CUDA C++ Programming Guide, constant memory). Their
-//! size, 2 KiB in lines of 64 bytes, is that of the T4's constant cache (Jia et al., arXiv 1903.07486);
-//! that each of the two has it is an assumption.
+//! Behaviour after NVIDIA's Nsight Compute documentation ("Metrics decoder": IMC, IDC) and Huerta
+//! et al. (MICRO 2025; arXiv 2503.20481, sections 5.1.1 and 5.4). A missing operand blocks its
+//! scheduler for four cycles and its warp until it arrives, 79 cycles later on a hit in the next
+//! cache. A load is issued once per distinct address of its lanes (CUDA C++ Programming Guide,
+//! constant memory). The size, 2 KiB in lines of 64 bytes, is the T4's (Jia et al., arXiv
+//! 1903.07486). The same size for both caches is an assumption.
 
 use super::fetch::Fetch;
-use super::queue::Unshared;
+use super::queue::SerialResource;
 
-/// Lines of 64 bytes that a cache holds.
+/// Number of 64-byte lines per cache.
 const LINES: usize = 32;
-/// Cycles for which an operand that is not there keeps its scheduler from issuing anything.
-pub(super) const HELD: u64 = 4;
-/// Cycles from one address of a load to the next: what the multiprocessor's shared structures take for
-/// a memory instruction (table 1 of the paper).
-const REQUEST: u64 = 2;
+/// Cycles for which a missing operand blocks its scheduler.
+pub(super) const MISS_STALL_CYCLES: u64 = 4;
+/// Cycles between the addresses of a load: the service time of the multiprocessor's shared
+/// structures for a memory instruction (table 1 of the paper).
+const ADDRESS_CYCLES: u64 = 2;
 
-/// Lines that were asked for, least recently used out first.
+/// Cached lines with least-recently-used replacement.
 #[derive(Debug, Default)]
 struct Lines {
-    /// The line, when it is there, and when it was used last, in uses.
+    /// Line number, arrival cycle, and number of the last use.
     held: Vec<(u32, u64, u64)>,
     uses: u64,
 }
 
 impl Lines {
-    /// When a line is there; it is asked for at `now` where it is not.
-    fn at(&mut self, line: u32, now: u64, beyond: &mut Fetch) -> u64 {
+    /// Returns the arrival of a line, which is requested at `now` if missing.
+    fn request(&mut self, line: u32, now: u64, beyond: &mut Fetch) -> u64 {
         self.uses += 1;
         if let Some(found) = self.held.iter_mut().find(|held| held.0 == line) {
             found.2 = self.uses;
@@ -46,12 +46,12 @@ impl Lines {
     }
 }
 
-/// The constant caches of a multiprocessor, empty when a launch begins.
+/// Constant caches of a multiprocessor, empty at the start of a launch.
 #[derive(Debug)]
 pub(super) struct Constants {
     immediate: Vec<Lines>,
     indexed: Lines,
-    unit: Unshared,
+    unit: SerialResource,
 }
 
 impl Constants {
@@ -59,17 +59,17 @@ impl Constants {
         Constants {
             immediate: (0..schedulers).map(|_| Lines::default()).collect(),
             indexed: Lines::default(),
-            unit: Unshared::default(),
+            unit: SerialResource::default(),
         }
     }
 
-    /// When a scheduler has the line of an operand that it asks for at `now`.
+    /// Returns the arrival of the line of an operand that a scheduler requests at `now`.
     pub(super) fn operand(&mut self, core: usize, line: u32, now: u64, beyond: &mut Fetch) -> u64 {
-        self.immediate[core].at(line, now, beyond)
+        self.immediate[core].request(line, now, beyond)
     }
 
-    /// When a load issued at `now` has been served: the lines that its lanes ask for, and at how many
-    /// different addresses.
+    /// Returns the completion of a load issued at `now`, for the lines and the number of distinct
+    /// addresses of its lanes.
     pub(super) fn load(
         &mut self,
         lines: impl Iterator<Item = u32>,
@@ -77,10 +77,12 @@ impl Constants {
         now: u64,
         beyond: &mut Fetch,
     ) -> u64 {
-        let busy = addresses.max(1) * REQUEST;
+        let busy = addresses.max(1) * ADDRESS_CYCLES;
         let begun = self.unit.take(now, now, busy);
-        let there = lines.map(|line| self.indexed.at(line, now, beyond)).max();
-        (begun + busy - REQUEST).max(there.unwrap_or(now))
+        let there = lines
+            .map(|line| self.indexed.request(line, now, beyond))
+            .max();
+        (begun + busy - ADDRESS_CYCLES).max(there.unwrap_or(now))
     }
 }
 
@@ -100,7 +102,7 @@ mod tests {
         let first = constants.operand(0, 5, 0, &mut fetch);
         assert!(first > 200, "from beyond: {first}");
         assert_eq!(constants.operand(0, 5, 1000, &mut fetch), first);
-        // Another scheduler, and the cache of loads, have to ask for it: the paper's 79 cycles.
+        // Another scheduler and the cache of loads miss: the paper's 79 cycles.
         assert_eq!(constants.operand(1, 5, 2000, &mut fetch), 2079);
         assert_eq!(constants.load([5].into_iter(), 1, 3000, &mut fetch), 3079);
     }

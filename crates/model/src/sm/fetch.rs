@@ -1,31 +1,31 @@
-//! The instruction caches: one for each scheduler, a larger one that the schedulers share.
+//! Instruction caches: one per scheduler, and a larger one shared by the schedulers.
 //!
-//! Sizes and times are those with which Huerta et al., "Dissecting and Modeling the Architecture of
-//! Modern GPU Cores" (MICRO 2025; arXiv 2503.20481, sections 5.2 and 7.3, and the configurations of
-//! their simulator, upc-arco/modern-gpu-simulator-micro-2025), are closest to real GPUs: 32 KiB a
-//! scheduler (RTX 2080 Ti: 16) and 128 KiB a multiprocessor in lines of 128 bytes, 39 cycles each way
-//! between them, and eight lines asked for ahead of the one that is executed. Of data centre GPUs no
-//! figures are known: they are taken to be the same.
+//! Sizes and latencies are those for which the simulator of Huerta et al. is closest to real GPUs
+//! ("Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025; arXiv 2503.20481,
+//! sections 5.2 and 7.3, and the configurations of upc-arco/modern-gpu-simulator-micro-2025). A
+//! scheduler has 32 KiB (RTX 2080 Ti: 16) and a multiprocessor 128 KiB, in lines of 128 bytes. The
+//! latency between them is 39 cycles in each direction, and the prefetch covers eight lines. No
+//! figures are known for data centre GPUs; the model uses the same ones.
 
 use vgpu::Arch;
 
-/// Instructions of a line.
+/// Instructions per line.
 pub(super) const LINE: u32 = 8;
-/// Lines asked for ahead of the one that is executed.
-const AHEAD: u32 = 8;
-/// Cycles from a scheduler's cache to the shared one and back.
-const AWAY: u64 = 78;
-/// Instructions' worth of bytes of the constant banks: eight of 64 KiB.
-const BANKS: usize = 8 * 64 * 1024 / 16;
+/// Number of prefetched lines.
+const PREFETCH_LINES: u32 = 8;
+/// Round-trip cycles between a scheduler's cache and the shared one.
+const ROUND_TRIP_CYCLES: u64 = 78;
+/// Size of the constant banks in instructions of 16 bytes: eight banks of 64 KiB.
+const CONSTANT_BANK_INSTRUCTIONS: usize = 8 * 64 * 1024 / 16;
 
-/// A cache of lines of a kernel's code, least recently used out first.
+/// A cache of code lines with least-recently-used replacement.
 #[derive(Debug)]
 struct Lines {
-    /// When each line of the code is or will be there; [`ABSENT`] where it was not asked for.
+    /// Arrival of each line of the code; [`ABSENT`] if it was not requested.
     there: Vec<u64>,
-    /// When each was used or asked for last, in such events.
+    /// Number of the last use or request of each line.
     used: Vec<u64>,
-    /// Which of them were not used since they were asked for.
+    /// Flags of the lines not used since their request.
     fresh: Vec<bool>,
     held: usize,
     most: usize,
@@ -52,7 +52,7 @@ impl Lines {
         time.filter(|time| *time != ABSENT)
     }
 
-    /// Marks a line as used; whether it is the first time since it came.
+    /// Marks a line as used; returns true on the first use since its arrival.
     fn mark(&mut self, line: u32) -> bool {
         self.uses += 1;
         self.used[line as usize] = self.uses;
@@ -74,22 +74,22 @@ impl Lines {
     }
 }
 
-/// The instruction caches of a multiprocessor, empty when a launch begins.
+/// Instruction caches of a multiprocessor, empty at the start of a launch.
 #[derive(Debug)]
 pub(super) struct Fetch {
     own: Vec<Lines>,
-    /// Lines of the code, and behind them those of the constant banks.
+    /// Lines of the code, followed by those of the constant banks.
     shared: Lines,
-    /// Lines of the code.
+    /// Number of code lines.
     code: u32,
-    /// The first cycle at which the shared cache can be asked again.
+    /// First cycle at which the shared cache accepts a request.
     free: u64,
-    /// Cycles until a line that it has not is there.
+    /// Miss latency of the shared cache, cycles.
     beyond: u64,
 }
 
 impl Fetch {
-    /// The caches for code of so many instructions.
+    /// Creates the caches for `code` instructions.
     pub(super) fn new(arch: &Arch, code: usize) -> Fetch {
         let own = if arch.cc < 80 { 16 * 1024 } else { 32 * 1024 };
         let shared = 128 * 1024;
@@ -97,44 +97,47 @@ impl Fetch {
             own: (0..arch.schedulers)
                 .map(|_| Lines::new(code, own))
                 .collect(),
-            shared: Lines::new(code.next_multiple_of(LINE as usize) + BANKS, shared),
+            shared: Lines::new(
+                code.next_multiple_of(LINE as usize) + CONSTANT_BANK_INSTRUCTIONS,
+                shared,
+            ),
             code: code.div_ceil(LINE as usize) as u32,
             free: 0,
             beyond: arch.l2_cycles.into(),
         }
     }
 
-    /// When a scheduler has the instruction that one of its warps comes to at `now`.
-    pub(super) fn at(&mut self, core: usize, instruction: u32, now: u64) -> u64 {
+    /// Returns the arrival of the instruction that a warp of a scheduler reaches at `now`.
+    pub(super) fn request(&mut self, core: usize, instruction: u32, now: u64) -> u64 {
         let line = instruction / LINE;
         let time = match self.own[core].get(line) {
             Some(time) => time,
-            None => self.bring(core, line, now),
+            None => self.fetch_line(core, line, now),
         };
         if self.own[core].mark(line) {
-            for next in (line + 1..self.code).take(AHEAD as usize) {
+            for next in (line + 1..self.code).take(PREFETCH_LINES as usize) {
                 if self.own[core].get(next).is_none() {
-                    self.bring(core, next, now);
+                    self.fetch_line(core, next, now);
                 }
             }
         }
         time
     }
 
-    fn bring(&mut self, core: usize, line: u32, now: u64) -> u64 {
-        let there = self.shared(line, now) + AWAY;
+    fn fetch_line(&mut self, core: usize, line: u32, now: u64) -> u64 {
+        let there = self.shared(line, now) + ROUND_TRIP_CYCLES;
         self.own[core].put(line, there);
         there
     }
 
-    /// When a constant cache has 64 bytes of a constant bank that it asks for at `now`: one cycle after
-    /// a scheduler would have a line of code, 79 in all, as measured.
+    /// Returns the arrival of 64 bytes of a constant bank that a constant cache requests at `now`.
+    /// It is one cycle later than a line of code at a scheduler, 79 in all as measured.
     pub(super) fn constant(&mut self, line: u32, now: u64) -> u64 {
-        let place = self.code + (line / 2).min(BANKS as u32 / LINE - 1);
-        self.shared(place, now) + AWAY + 1
+        let place = self.code + (line / 2).min(CONSTANT_BANK_INSTRUCTIONS as u32 / LINE - 1);
+        self.shared(place, now) + ROUND_TRIP_CYCLES + 1
     }
 
-    /// When the shared cache, asked at `now`, has a line.
+    /// Returns the arrival of a line in the shared cache, requested at `now`.
     fn shared(&mut self, line: u32, now: u64) -> u64 {
         let asked = self.free.max(now);
         self.free = asked + 1;
@@ -154,14 +157,14 @@ impl Fetch {
 mod tests {
     use super::*;
 
-    /// Cycles that a warp alone waits for instructions in a loop of so many, passed so many times.
+    /// Returns the fetch stalls of a single warp for each pass of a loop of `length` instructions.
     fn waited(length: u32, times: usize) -> Vec<u64> {
         let mut fetch = Fetch::new(Arch::by_name("a6000").unwrap(), length as usize);
         let (mut now, mut all) = (0, Vec::new());
         for _ in 0..times {
             let begun = now;
             for instruction in 0..length {
-                let there = fetch.at(0, instruction, now);
+                let there = fetch.request(0, instruction, now);
                 now = there.max(now) + 1;
             }
             all.push(now - begun - u64::from(length));
@@ -181,8 +184,11 @@ mod tests {
      {
         let waits = waited(3000, 4);
         let lines = 3000 / u64::from(LINE);
-        assert!(waits[3] > 0 && waits[3] < lines * AWAY / 4, "{waits:?}");
-        // Beyond the shared cache as well.
+        assert!(
+            waits[3] > 0 && waits[3] < lines * ROUND_TRIP_CYCLES / 4,
+            "{waits:?}"
+        );
+        // The loop also exceeds the shared cache.
         assert!(waited(10_000, 3)[2] / 10 > waits[3] / 3);
     }
 }

@@ -1,8 +1,8 @@
 //! One multiprocessor: schedulers, pipes, the memory path, and the warps of its resident blocks.
 //!
-//! Time goes by the events: each scheduler looks for a warp that may issue, and sleeps until one
-//! may. A warp may when its last instruction's stall cycles are over, the barriers that its next
-//! one waits for are clear, and the unit is free.
+//! The simulation is event-driven: a scheduler looks for a warp that can issue and sleeps until one
+//! can. A warp can issue once the stall cycles of its last instruction are over, the barriers of
+//! its next instruction are clear, and the unit is free.
 
 mod constants;
 mod fetch;
@@ -18,57 +18,58 @@ use super::code::Instr;
 use super::cursor::Cursor;
 use super::sectors::{BySector, Sectors};
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
-use constants::{Constants, HELD};
+use constants::{Constants, MISS_STALL_CYCLES};
 use fetch::{Fetch, LINE};
 pub(crate) use outcome::Outcome;
 use outcome::Wave;
 use paths::Issue;
 use ports::Ports;
-use queue::{Queue, Unshared};
+use queue::{Queue, SerialResource};
 use sass::Unit;
 use share::Share;
 pub(crate) use tally::{Stall, Tally};
 use vgpu::Arch;
 use vgpu::exec::trace::BlockTrace;
 
-/// What one multiprocessor is given.
+/// Workload of one multiprocessor.
 pub(super) struct Work<'a> {
     pub(super) arch: &'a Arch,
     pub(super) code: &'a [Instr],
-    /// What the warps of the sampled block did.
+    /// Trace of the sampled block.
     pub(super) trace: &'a BlockTrace,
-    /// Multiprocessors that have blocks.
+    /// Number of multiprocessors with blocks.
     pub(super) active: f64,
-    /// Blocks resident at once.
+    /// Number of resident blocks.
     pub(super) resident: usize,
-    /// Blocks that the multiprocessor has to execute.
+    /// Number of blocks for this multiprocessor.
     pub(super) blocks: usize,
-    /// Instructions after which the replay stops.
+    /// Instruction limit of the replay.
     pub(super) budget: u64,
-    /// First-level cache, bytes.
+    /// Size of the L1 cache, bytes.
     pub(super) l1_bytes: u64,
-    /// Share of the L2 cache's and of the memory's bytes a clock.
+    /// L2 bandwidth share, bytes per clock; the next field is the share of memory bandwidth.
     pub(super) l2_rate: f64,
     pub(super) dram_rate: f64,
-    /// Share of a block's own sectors that come from (or go to) memory when it first asks for
-    /// them; the L2 cache has the others, and all of them from then on.
+    /// Memory share of the first accesses to a block's private sectors. The L2 cache serves the
+    /// other first accesses and all later ones.
     pub(super) first_miss: f64,
-    /// Share of the sectors of local memory that the L2 cache has.
+    /// L2 hit share of local memory.
     pub(super) local_hit_share: f64,
 }
 
 struct Warp {
     cursor: Cursor,
-    /// Its index in the block, and the block's number here.
+    /// Index in the block; the next field is the number of the block's replica.
     index: usize,
     replica: u64,
     slot: usize,
-    /// Cycle from which the next instruction may issue, units aside, and what holds it until then.
+    /// First issue cycle of the next instruction regardless of units, with the stall reason until
+    /// then.
     ready: u64,
     why: Stall,
-    /// When each barrier clears, and what clears it.
+    /// Clear cycle and stall reason of each barrier.
     barriers: [(u64, Stall); 6],
-    /// Ends of the groups of asynchronous copies.
+    /// End cycles of the groups of asynchronous copies.
     groups: Vec<u64>,
     copies: u64,
     waiting: bool,
@@ -80,9 +81,9 @@ struct Core {
     ports: Ports,
     queue: Queue,
     next: u64,
-    /// The warp that issued last, if it is still there.
+    /// Warp that issued last, if still resident.
     last: Option<usize>,
-    /// Since when it has had nothing to issue, and why.
+    /// Cycle and stall reason since which nothing was issued.
     asleep: Option<(u64, Stall)>,
 }
 
@@ -91,35 +92,35 @@ pub(super) struct Sm<'a> {
     rates: Rates,
     cores: Vec<Core>,
     warps: Vec<Warp>,
-    /// Blocks by slot: warps left, warps at the barrier.
+    /// Resident blocks by slot: remaining warps, warps at the barrier.
     slots: Vec<(usize, usize)>,
     free: Vec<usize>,
     l1: Cache,
     fetch: Fetch,
     constants: Constants,
-    /// Sectors that were asked of the L2 cache.
+    /// Sectors that the L2 cache has served.
     seen: Sectors,
-    lsu: Unshared,
-    /// When the sources of the instruction at hand were read.
+    lsu: SerialResource,
+    /// Cycle at which the sources of the present instruction are read.
     read: u64,
     l2: Share,
     dram: Share,
     misses: f64,
-    /// Words that atomics change: when the last change is made, and the cycles of all.
+    /// Words updated by atomics: end of the last update, and cycles of all updates.
     words: BySector<(f64, f64)>,
-    /// When the last change of all is made.
+    /// End of the last atomic update.
     changed: u64,
     started: usize,
-    /// Blocks to start: all, until the waves are steady.
+    /// Number of blocks to start: all, until the waves are steady.
     limit: usize,
-    /// The last wave that ended while blocks were still started.
+    /// Last wave that ended while blocks were still started.
     wave: Option<Wave>,
     out: Outcome,
 }
 
-/// Bytes a clock that a multiprocessor takes from the L2 cache at most.
-pub(crate) const PORT: f64 = 64.0;
-/// Bit of a sector's number: each block has its own in that place.
+/// Largest L2 bandwidth of one multiprocessor, bytes per clock.
+pub(crate) const L2_PORT_RATE: f64 = 64.0;
+/// Flag in the sector number of sectors private to a block.
 pub(super) const PRIVATE: u64 = 1 << 63;
 
 impl<'a> Sm<'a> {
@@ -135,7 +136,7 @@ impl<'a> Sm<'a> {
         };
         Sm {
             work,
-            rates: Rates::of(work.arch),
+            rates: Rates::from_arch(work.arch),
             cores: (0..work.arch.schedulers).map(|_| core()).collect(),
             warps: Vec::new(),
             slots: Vec::new(),
@@ -144,10 +145,10 @@ impl<'a> Sm<'a> {
             fetch: Fetch::new(work.arch, work.code.len()),
             constants: Constants::new(work.arch.schedulers as usize),
             seen: Sectors::default(),
-            lsu: Unshared::default(),
+            lsu: SerialResource::default(),
             read: 0,
-            l2: Share::new(work.l2_rate, PORT),
-            dram: Share::new(work.dram_rate, PORT),
+            l2: Share::new(work.l2_rate, L2_PORT_RATE),
+            dram: Share::new(work.dram_rate, L2_PORT_RATE),
             misses: 0.0,
             words: BySector::default(),
             changed: 0,
@@ -158,8 +159,8 @@ impl<'a> Sm<'a> {
         }
     }
 
-    /// Runs until all blocks are done or the budget is spent. Once two successive waves went at the same
-    /// rate no more blocks are started.
+    /// Runs until all blocks are done or the budget is spent. Starts no more blocks once two
+    /// successive waves have the same rate.
     pub(super) fn run(mut self) -> Outcome {
         for slot in 0..self.work.resident.min(self.limit) {
             self.slots.push((0, 0));
@@ -185,8 +186,8 @@ impl<'a> Sm<'a> {
         self.finish()
     }
 
-    /// Instructions issued, in units of a block's. (Not a mean of the warps' progress: one of them may do
-    /// most of a block's work.)
+    /// Returns the issued instructions in units of a block's instructions. The mean progress of the
+    /// warps would mislead, as one warp may do most of a block's work.
     fn progress(&self) -> f64 {
         let runs = self.work.trace.warps.iter().flat_map(|warp| &warp.runs);
         let block: u64 = runs.map(|run| u64::from(run.end - run.start)).sum();
@@ -200,7 +201,7 @@ impl<'a> Sm<'a> {
                 self.out.tally.stalled[why as usize] += self.out.cycles.saturating_sub(since);
             }
         }
-        // What is still on its way to memory.
+        // Pending memory traffic.
         let drained = (self.l2.end.max(self.dram.end) as u64)
             .max(self.lsu.end)
             .max(self.changed);
@@ -211,7 +212,7 @@ impl<'a> Sm<'a> {
         self.out
     }
 
-    /// Puts the next block into a slot.
+    /// Starts the next block in a slot.
     fn start(&mut self, slot: usize, now: u64) {
         self.started += 1;
         let count = self.work.trace.warps.len();
@@ -229,31 +230,31 @@ impl<'a> Sm<'a> {
                 copies: 0,
                 waiting: false,
             };
-            let place = match self.free.pop() {
-                Some(place) => {
-                    self.warps[place] = warp;
-                    place
+            let warp_index = match self.free.pop() {
+                Some(warp_index) => {
+                    self.warps[warp_index] = warp;
+                    warp_index
                 }
                 None => {
                     self.warps.push(warp);
                     self.warps.len() - 1
                 }
             };
-            // The scheduler with the fewest warps.
+            // New warps go to the scheduler with the fewest warps.
             let core = (0..self.cores.len()).min_by_key(|c| self.cores[*c].warps.len());
             let core = core.unwrap_or(0);
-            let warp = &mut self.warps[place];
+            let warp = &mut self.warps[warp_index];
             (warp.ready, warp.why) = (
-                self.fetch.at(core, warp.cursor.at, now),
+                self.fetch.request(core, warp.cursor.at, now),
                 Stall::NoInstruction,
             );
             let core = &mut self.cores[core];
-            core.warps.push(place);
+            core.warps.push(warp_index);
             core.next = core.next.min(now);
         }
     }
 
-    /// Lets blocks go on in which all that are left wait at a barrier.
+    /// Releases blocks whose remaining warps all wait at a barrier.
     fn release_stuck(&mut self) -> bool {
         let now = self.out.cycles + 1;
         let mut any = false;
@@ -281,23 +282,23 @@ impl<'a> Sm<'a> {
         }
     }
 
-    /// One scheduler at one cycle: issues an instruction if it can.
+    /// Issues an instruction of one scheduler at one cycle, if possible.
     fn issue(&mut self, core: usize, now: u64) {
-        // Booked when it wakes: it may be woken before its time.
+        // Idle cycles are counted on waking, because a scheduler may be woken early.
         if let Some((since, why)) = self.cores[core].asleep.take() {
             self.out.tally.stalled[why as usize] += now.saturating_sub(since);
         }
         let mut soonest = (u64::MAX, Stall::Idle);
         let count = self.cores[core].warps.len();
         let mut barrier = false;
-        // The warp of the last instruction, then from the youngest to the oldest.
+        // Issue order: the warp of the last instruction, then the youngest first.
         for turn in 0..=count {
-            let place = match (turn, self.cores[core].last) {
+            let warp_index = match (turn, self.cores[core].last) {
                 (0, None) => continue,
                 (0, Some(last)) => last,
                 _ => self.cores[core].warps[count - turn],
             };
-            let warp = &self.warps[place];
+            let warp = &self.warps[warp_index];
             if warp.waiting {
                 barrier = true;
                 continue;
@@ -313,13 +314,13 @@ impl<'a> Sm<'a> {
                 continue;
             }
             if let Some(there) = self.constant_missing(core, instr.operand, now) {
-                let warp = &mut self.warps[place];
+                let warp = &mut self.warps[warp_index];
                 (warp.ready, warp.why) = (there, Stall::ImcMiss);
-                soonest = (there.min(now + HELD), Stall::ImcMiss);
+                soonest = (there.min(now + MISS_STALL_CYCLES), Stall::ImcMiss);
                 break;
             }
-            self.cores[core].last = Some(place);
-            self.execute(core, place, now, pipe);
+            self.cores[core].last = Some(warp_index);
+            self.execute(core, warp_index, now, pipe);
             return;
         }
         let why = if soonest.0 == u64::MAX && barrier {
@@ -331,33 +332,33 @@ impl<'a> Sm<'a> {
         self.cores[core].next = soonest.0;
     }
 
-    /// When a constant that is an operand comes, where the scheduler's cache has it not.
+    /// Returns the arrival of a constant operand if the scheduler's cache misses it.
     fn constant_missing(&mut self, core: usize, line: Option<u32>, now: u64) -> Option<u64> {
         let there = (self.constants).operand(core, line?, now, &mut self.fetch);
         (there > now).then_some(there)
     }
 
-    /// When the unit of an instruction is free.
+    /// Returns the first free cycle of the instruction's unit.
     fn unit_free(&self, core: usize, instr: &Instr) -> (u64, Stall, Option<(usize, u64)>) {
         let Some((mut pipe, busy)) = self.rates.pipe(instr) else {
             return (0, Stall::Wait, None);
         };
         let pipes = &self.cores[core].pipes;
-        if pipe == FMA && self.rates.either(instr) && pipes[FMA_SECOND] <= pipes[FMA] {
+        if pipe == FMA && self.rates.runs_on_second_fma(instr) && pipes[FMA_SECOND] <= pipes[FMA] {
             pipe = FMA_SECOND;
         }
         let mut free = pipes[pipe];
         let mut why = Stall::MathPipe;
         if pipe == super::units::MEMORY {
             why = Stall::Mio;
-            free = free.max(self.cores[core].queue.free());
+            free = free.max(self.cores[core].queue.first_free());
         }
         (free, why, Some((pipe, busy)))
     }
 
-    fn execute(&mut self, core: usize, place: usize, now: u64, pipe: Option<(usize, u64)>) {
+    fn execute(&mut self, core: usize, warp_index: usize, now: u64, pipe: Option<(usize, u64)>) {
         let work = self.work;
-        let instr = work.code[self.warps[place].cursor.at as usize];
+        let instr = work.code[self.warps[warp_index].cursor.at as usize];
         let tally = &mut self.out.tally;
         tally.issued += 1;
         tally.by_unit[instr.unit as usize] += 1;
@@ -365,15 +366,22 @@ impl<'a> Sm<'a> {
             self.cores[core].pipes[pipe] = now + busy;
             tally.pipe_cycles[pipe] += busy;
         }
-        // Held until the register file can be read, and what comes behind it too, but for one.
-        let begun = self.cores[core].ports.read(place, &instr.reads, now);
+        // Wait for register file ports; the instruction behind it is delayed by all but one cycle.
+        let begun = self.cores[core].ports.read(warp_index, &instr.reads, now);
         if begun > now + 1 {
             self.cores[core].asleep = Some((now + 1, Stall::Dispatch));
         }
         self.cores[core].next = begun.max(now + 1);
-        let (end, why, read) = self.latency(Issue { core, place, now }, &instr);
+        let (end, why, read) = self.latency(
+            Issue {
+                core,
+                warp_index,
+                now,
+            },
+            &instr,
+        );
         let held = begun.saturating_sub(1).max(now);
-        let warp = &mut self.warps[place];
+        let warp = &mut self.warps[warp_index];
         if let Some(index) = instr.write_barrier {
             let barrier = &mut warp.barriers[usize::from(index)];
             *barrier = (*barrier).max((end, why));
@@ -387,11 +395,11 @@ impl<'a> Sm<'a> {
         let least = if instr.yields { 2 } else { 1 };
         let mut ready = (held + u64::from(instr.stall.max(least)), Stall::Wait);
         if warp.cursor.done {
-            return self.leave(core, place, now);
+            return self.leave(core, warp_index, now);
         }
         let at = warp.cursor.at;
         if at / LINE != before / LINE || at < before {
-            let there = self.fetch.at(core, at, now);
+            let there = self.fetch.request(core, at, now);
             ready = ready.max((there, Stall::NoInstruction));
         }
         let next = &work.code[at as usize];
@@ -418,13 +426,13 @@ impl<'a> Sm<'a> {
         }
     }
 
-    /// A warp ends; perhaps its block, perhaps another begins.
-    fn leave(&mut self, core: usize, place: usize, now: u64) {
-        let slot = self.warps[place].slot;
-        self.warps[place].slot = usize::MAX;
-        self.cores[core].warps.retain(|w| *w != place);
+    /// Removes a finished warp; a finished block is replaced by the next one.
+    fn leave(&mut self, core: usize, warp_index: usize, now: u64) {
+        let slot = self.warps[warp_index].slot;
+        self.warps[warp_index].slot = usize::MAX;
+        self.cores[core].warps.retain(|w| *w != warp_index);
         self.cores[core].last = None;
-        self.free.push(place);
+        self.free.push(warp_index);
         self.slots[slot].0 -= 1;
         let (left, waiting) = self.slots[slot];
         if left > 0 {
@@ -442,11 +450,11 @@ impl<'a> Sm<'a> {
         }
     }
 
-    /// Notes the end of a wave.
+    /// Records the end of a wave.
     fn end_wave(&mut self, cycle: u64) {
         self.out.first_wave.get_or_insert(cycle);
         if self.started >= self.limit {
-            // Fewer blocks run together from here on.
+            // Later waves have fewer concurrent blocks, so their rates are not comparable.
             return;
         }
         let wave = Wave::new(cycle, self.progress(), self.wave);
@@ -461,7 +469,7 @@ impl<'a> Sm<'a> {
 }
 
 impl Warp {
-    /// When all but the last `left` groups of copies are there.
+    /// Returns the completion of all but the last `left` groups of copies.
     fn copied(&self, left: u8) -> (u64, Stall) {
         let open = self.groups.len().saturating_sub(left.into());
         let end = self.groups[..open].iter().copied().max().unwrap_or(0);

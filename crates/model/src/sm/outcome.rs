@@ -1,43 +1,43 @@
-//! How far a replay came, and at which rate its waves went.
+//! Result of a replay: its progress and the rate of its waves.
 
 use super::Tally;
 
 /// Relative difference between the rates of two successive waves below which they are steady.
-const STEADY: f64 = 0.02;
+const MAX_STEADY_DIFFERENCE: f64 = 0.02;
 
-/// How far the replay came.
+/// Result of a replay.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Outcome {
     /// Cycles until the end, or until the budget was spent.
     pub(crate) cycles: u64,
-    /// When as many blocks had ended as are resident at once.
+    /// Cycle at which as many blocks had ended as are resident at once.
     pub(crate) first_wave: Option<u64>,
-    /// Cycles a block of the last wave that ended while blocks were still started, beginning with the
-    /// second wave.
+    /// Cycles per block of the last wave that ended while blocks were still started, from the
+    /// second wave on.
     pub(crate) cycles_per_block: Option<f64>,
-    /// The budget was spent before the blocks that were started had ended.
+    /// True if the budget was spent before the end of the started blocks.
     pub(crate) cut_short: bool,
-    /// Blocks done.
+    /// Number of finished blocks.
     pub(crate) done: usize,
-    /// Instructions issued, in units of a block's.
+    /// Issued instructions, in units of a block's instructions.
     pub(crate) progress: f64,
     pub(crate) tally: Tally,
 }
 
-/// The end of a wave: as many blocks have ended since the one before as are resident at once.
+/// End of a wave: since the previous one, as many blocks have ended as are resident at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wave {
-    /// When.
+    /// Cycle of the end.
     cycle: u64,
-    /// Instructions issued by then, in units of a block's. (The youngest warps go first, so blocks of the
-    /// next wave are far from their beginning.)
+    /// Instructions issued until then, in units of a block's instructions. The youngest warps issue
+    /// first, so blocks of the next wave are well advanced.
     progress: f64,
-    /// Cycles a block since the end of the wave before.
+    /// Cycles per block since the end of the previous wave.
     pub(super) cycles_per_block: f64,
 }
 
 impl Wave {
-    /// The wave that ends at `cycle`, after the one before.
+    /// Creates the wave that ends at `cycle`, after the previous one.
     pub(super) fn new(cycle: u64, progress: f64, before: Option<Self>) -> Self {
         let before = before.unwrap_or_default();
         let blocks = (progress - before.progress).max(0.5);
@@ -48,8 +48,8 @@ impl Wave {
         }
     }
 
-    /// Whether it went at the rate of the one before.
+    /// Returns true if its rate equals that of the previous wave.
     pub(super) fn is_steady(self, before: Self) -> bool {
-        (self.cycles_per_block / before.cycles_per_block - 1.0).abs() <= STEADY
+        (self.cycles_per_block / before.cycles_per_block - 1.0).abs() <= MAX_STEADY_DIFFERENCE
     }
 }

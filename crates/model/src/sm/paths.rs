@@ -1,32 +1,53 @@
-//! What an instruction asks of the memory path, and when its result is there.
+//! Memory path: requests of an instruction, and the cycle at which its result is available.
 
-use super::queue::{HANDED, sources_read};
+use super::queue::{MIN_DISPATCH_CYCLES, sources_read};
 use super::{PRIVATE, Sm, Stall};
 use crate::code::{Instr, constant_line};
-use crate::cursor::Found;
+use crate::cursor::AccessLookup;
 use sass::Unit;
 use sass_machine::CONSTANT;
 use vgpu::exec::trace::{Access, LOCAL, Target, WarpTrace};
 
-/// Cycles until the sources of an instruction that waits in no queue were read.
+/// Cycles until the sources of an unqueued instruction are read.
 const READ_CYCLES: u64 = 10;
 
-/// Cycles until what is loaded from constant memory is there, and until its address was read: from a place
-/// that the instruction names and from one in a register (table 2 of the paper in `queue`).
+/// Cycles until a constant is loaded and until its address is read: with an immediate address, and
+/// with an address in a register (table 2 of the paper in `queue`).
 const CONSTANT_CYCLES: [(u64, u64); 2] = [(26, 10), (29, 29)];
 
-/// Where and when an instruction was issued.
+/// Data movement of one memory instruction.
+#[derive(Debug, Clone, Copy)]
+struct Transfer {
+    /// Lookups of L1 lines.
+    lookups: u64,
+    /// Bytes requested by all lanes.
+    bytes: u64,
+    write: bool,
+}
+
+impl Transfer {
+    fn new(lookups: u64, bytes: u64, write: bool) -> Transfer {
+        Transfer {
+            lookups,
+            bytes,
+            write,
+        }
+    }
+}
+
+/// Scheduler, warp and cycle of an issued instruction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Issue {
-    /// The scheduler.
+    /// Index of the scheduler.
     pub(super) core: usize,
-    /// The warp's place.
-    pub(super) place: usize,
+    /// Index of the warp.
+    pub(super) warp_index: usize,
     pub(super) now: u64,
 }
 
 impl<'a> Sm<'a> {
-    /// When the result of an instruction is there, what it waits for, and when its sources were read.
+    /// Returns the result cycle of an instruction, its stall reason, and the cycle of its source
+    /// reads.
     pub(super) fn latency(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall, u64) {
         self.read = issue.now + READ_CYCLES;
         let (end, why) = self.result(issue, instr);
@@ -36,7 +57,9 @@ impl<'a> Sm<'a> {
     fn result(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
         let arch = self.work.arch;
         let shared = u64::from(arch.shared_cycles);
-        let Issue { place, now, .. } = issue;
+        let Issue {
+            warp_index, now, ..
+        } = issue;
         match instr.unit {
             Unit::Shared => self.shared(issue, instr),
             Unit::Global | Unit::CopyAsync | Unit::Atomic => self.global(issue, instr),
@@ -52,7 +75,7 @@ impl<'a> Sm<'a> {
             }
             Unit::Special => (now + self.rates.special + 14, Stall::ShortScoreboard),
             Unit::Misc if instr.commits => {
-                let warp = &mut self.warps[place];
+                let warp = &mut self.warps[warp_index];
                 warp.groups.push(warp.copies);
                 (now + 2, Stall::LongScoreboard)
             }
@@ -63,39 +86,41 @@ impl<'a> Sm<'a> {
         }
     }
 
-    /// Takes the load and store unit for an instruction of so many wavefronts; gives the cycle at
-    /// which the last was taken in.
+    /// Occupies the load and store unit for `wavefronts` and returns the cycle at which the last
+    /// one enters.
     fn take_lsu(&mut self, issue: Issue, instr: &Instr, wavefronts: u64) -> u64 {
         let busy = wavefronts.max(self.rates.lanes);
         self.out.tally.lsu_cycles += busy;
         let queue = &mut self.cores[issue.core].queue;
-        let handed = self.lsu.take(issue.now, queue.soonest(issue.now), busy);
-        queue.hand(handed);
+        let handed = self
+            .lsu
+            .take(issue.now, queue.first_dispatch(issue.now), busy);
+        queue.record_dispatch(handed);
         self.read = sources_read(instr, handed);
         handed + busy
     }
 
-    /// When the result of an instruction is there whose last wavefront was taken in at `done`, where
-    /// the result of one that nothing holds up is there `cycles` after it was issued.
+    /// Returns the result cycle of an instruction whose last wavefront enters at `done`. `cycles`
+    /// is the latency from issue without contention.
     fn after(&self, done: u64, cycles: u64) -> u64 {
-        (done + cycles).saturating_sub(HANDED + self.rates.lanes)
+        (done + cycles).saturating_sub(MIN_DISPATCH_CYCLES + self.rates.lanes)
     }
 
-    fn found(&mut self, place: usize) -> (Found<'a>, &'a WarpTrace) {
-        let trace = &self.work.trace.warps[self.warps[place].index];
-        (self.warps[place].cursor.access(trace), trace)
+    fn lookup_access(&mut self, warp_index: usize) -> (AccessLookup<'a>, &'a WarpTrace) {
+        let trace = &self.work.trace.warps[self.warps[warp_index].index];
+        (self.warps[warp_index].cursor.access(trace), trace)
     }
 
     fn shared(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
         let least = u64::from(instr.bytes.div_ceil(4));
-        let (wavefronts, conflicts) = match self.found(issue.place).0 {
-            Found::Access(access, _) => wavefronts(access),
-            Found::Nothing => (0, 0),
-            Found::Unknown => (least, 0),
+        let (wavefronts, conflicts) = match self.lookup_access(issue.warp_index).0 {
+            AccessLookup::Access(access, _) => wavefronts(access),
+            AccessLookup::Inactive => (0, 0),
+            AccessLookup::Unknown => (least, 0),
         };
         self.out.tally.shared_wavefronts += wavefronts;
         self.out.tally.shared_conflicts += conflicts;
-        // A word is read and written back.
+        // An atomic reads and writes each word.
         let passes = if instr.unit == Unit::SharedAtomic {
             2
         } else {
@@ -107,13 +132,15 @@ impl<'a> Sm<'a> {
     }
 
     fn constant(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
-        let Issue { place, now, .. } = issue;
-        let (found, trace) = self.found(place);
+        let Issue {
+            warp_index, now, ..
+        } = issue;
+        let (found, trace) = self.lookup_access(warp_index);
         let (sectors, addresses) = match found {
-            Found::Access(access, _) => (trace.sectors_of(access), lookups(access)),
+            AccessLookup::Access(access, _) => (trace.sectors_of(access), lookups(access)),
             _ => (&[][..], 1),
         };
-        // Sectors are marked as a block's own, and as those of constants.
+        // The trace marks the sectors of constants, and so those private to a block.
         let lines = sectors
             .iter()
             .map(|s| constant_line((s & !PRIVATE & !CONSTANT) * 32));
@@ -125,57 +152,70 @@ impl<'a> Sm<'a> {
     }
 
     fn global(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
-        let Issue { place, now, .. } = issue;
-        let (found, trace) = self.found(place);
+        let Issue {
+            warp_index, now, ..
+        } = issue;
+        let (found, trace) = self.lookup_access(warp_index);
         let sectors: &[u64] = match found {
-            Found::Access(access, _) => trace.sectors_of(access),
-            Found::Nothing => return (now + 4, Stall::LongScoreboard),
-            Found::Unknown => &[],
+            AccessLookup::Access(access, _) => trace.sectors_of(access),
+            AccessLookup::Inactive => return (now + 4, Stall::LongScoreboard),
+            AccessLookup::Unknown => &[],
         };
         let write = instr.write || instr.unit == Unit::Atomic;
         let all = match found {
-            Found::Access(access, _) => u64::from(instr.bytes) * u64::from(access.lanes),
+            AccessLookup::Access(access, _) => u64::from(instr.bytes) * u64::from(access.lanes),
             _ => u64::from(instr.bytes) * 32,
         };
-        // A copy to shared memory moves each byte once; loads give every lane its own.
+        // A copy to shared memory moves each byte once; a load delivers bytes to every lane.
         let all = match instr.unit {
             Unit::CopyAsync => all.min(sectors.len() as u64 * 32),
             _ => all,
         };
         let end = if sectors.is_empty() {
-            // Beyond what the trace kept: the usual, all lanes side by side.
+            // Outside the kept trace, assume the usual pattern: consecutive lanes.
             let usual = [PRIVATE, PRIVATE | 1, PRIVATE | 2, PRIVATE | 3];
-            self.sectors(&usual, issue, instr, (all.div_ceil(128), all, write))
+            self.sectors(
+                &usual,
+                issue,
+                instr,
+                Transfer::new(all.div_ceil(128), all, write),
+            )
         } else {
             let lookups = match found {
-                Found::Access(access, _) => lookups(access),
+                AccessLookup::Access(access, _) => lookups(access),
                 _ => 1,
             };
-            self.sectors(sectors, issue, instr, (lookups, all, write))
+            self.sectors(sectors, issue, instr, Transfer::new(lookups, all, write))
         };
-        if let (Found::Access(access, _), Unit::Atomic) = (found, instr.unit) {
-            let changed = self.change(trace, access, (now, self.warps[place].replica));
+        if let (AccessLookup::Access(access, _), Unit::Atomic) = (found, instr.unit) {
+            let changed = self.update_atomics(trace, access, now, self.warps[warp_index].replica);
             return (end.max(changed), Stall::LongScoreboard);
         }
         if instr.unit == Unit::CopyAsync {
             let least = u64::from(instr.bytes.div_ceil(4));
             let into = match found {
-                Found::Access(_, Some(pair)) => wavefronts(pair).0,
+                AccessLookup::Access(_, Some(pair)) => wavefronts(pair).0,
                 _ => least,
             };
             let busy = into * self.rates.wavefront;
             self.out.tally.lsu_cycles += busy;
-            self.lsu.take(now, now + HANDED, busy);
-            let warp = &mut self.warps[place];
+            self.lsu.take(now, now + MIN_DISPATCH_CYCLES, busy);
+            let warp = &mut self.warps[warp_index];
             warp.copies = warp.copies.max(end);
         }
         (end, Stall::LongScoreboard)
     }
 
-    /// When the L2 cache has changed all words of an atomic operation: one word is changed once a
-    /// clock (NVIDIA, Kepler GK110 whitepaper, 2012), and what neighbouring blocks change too all
-    /// multiprocessors change.
-    fn change(&mut self, trace: &WarpTrace, access: &Access, (now, replica): (u64, u64)) -> u64 {
+    /// Returns the cycle at which the L2 cache has updated all words of an atomic operation. A word
+    /// is updated once per clock (NVIDIA, Kepler GK110 whitepaper, 2012). All multiprocessors
+    /// update words that neighbouring blocks share.
+    fn update_atomics(
+        &mut self,
+        trace: &WarpTrace,
+        access: &Access,
+        now: u64,
+        replica: u64,
+    ) -> u64 {
         let mut last = 0.0f64;
         for (sector, word, lanes) in trace.changed_by(access) {
             let (others, own) = match sector & PRIVATE {
@@ -184,7 +224,7 @@ impl<'a> Sm<'a> {
             };
             let word = self.words.entry(own).or_default();
             let work = f64::from(lanes) * others;
-            word.0 = word.0.max((now + HANDED) as f64) + work;
+            word.0 = word.0.max((now + MIN_DISPATCH_CYCLES) as f64) + work;
             word.1 += work;
             last = last.max(word.0);
             let tally = &mut self.out.tally;
@@ -194,46 +234,51 @@ impl<'a> Sm<'a> {
         self.after(last as u64, self.work.arch.l2_cycles.into())
     }
 
-    /// Local memory lies lane by lane: a word of all lanes is a line.
+    /// Accesses local memory, which is interleaved by lane: a word of all lanes is a line.
     fn local(&mut self, issue: Issue, instr: &Instr) -> (u64, Stall) {
-        let Issue { place, now, .. } = issue;
-        let (found, trace) = self.found(place);
+        let Issue {
+            warp_index, now, ..
+        } = issue;
+        let (found, trace) = self.lookup_access(warp_index);
         let (lookups, sectors) = match found {
-            Found::Access(access, _) => (lookups(access), trace.sectors_of(access)),
-            Found::Nothing => return (now + 4, Stall::LongScoreboard),
-            Found::Unknown => (u64::from(instr.bytes.div_ceil(4)), &[LOCAL][..]),
+            AccessLookup::Access(access, _) => (lookups(access), trace.sectors_of(access)),
+            AccessLookup::Inactive => return (now + 4, Stall::LongScoreboard),
+            AccessLookup::Unknown => (u64::from(instr.bytes.div_ceil(4)), &[LOCAL][..]),
         };
-        // A block that takes another's place takes its local memory too.
-        let slot = self.warps[place].slot as u64;
-        let index = self.warps[place].index as u64;
+        // A block also inherits the local memory of the block that it replaces.
+        let slot = self.warps[warp_index].slot as u64;
+        let index = self.warps[warp_index].index as u64;
         let base = (slot * 64 + index) << 20;
         let own: Vec<u64> = sectors.iter().map(|s| s + base).collect();
         self.out.tally.local_sectors += own.len() as u64;
-        let end = self.sectors(&own, issue, instr, (lookups, lookups * 128, instr.write));
+        let end = self.sectors(
+            &own,
+            issue,
+            instr,
+            Transfer::new(lookups, lookups * 128, instr.write),
+        );
         (end, Stall::LongScoreboard)
     }
 
-    /// Moves sectors, found by so many lookups of lines; gives the cycle at which the last is
-    /// there. `bytes` are those that the lanes ask for: all of them take the way to the registers,
-    /// also where lanes ask for the same.
-    fn sectors(
-        &mut self,
-        sectors: &[u64],
-        issue: Issue,
-        instr: &Instr,
-        (lookups, bytes, write): (u64, u64, bool),
-    ) -> u64 {
+    /// Moves sectors and returns the arrival of the last one. All bytes requested by the lanes pass
+    /// to the registers, even if lanes request the same.
+    fn sectors(&mut self, sectors: &[u64], issue: Issue, instr: &Instr, transfer: Transfer) -> u64 {
+        let Transfer {
+            lookups,
+            bytes,
+            write,
+        } = transfer;
         let arch = self.work.arch;
         let line = u64::from(128_u32.div_ceil(arch.l1_bytes_per_clock)).max(1);
         let data = bytes.div_ceil(u64::from(arch.l1_bytes_per_clock));
         let done = self.take_lsu(issue, instr, (lookups * line).max(data));
         let mut missed = 0u64;
-        let replica = self.warps[issue.place].replica;
+        let replica = self.warps[issue.warp_index].replica;
         let local = sectors
             .first()
             .is_some_and(|s| *s & LOCAL != 0 && *s & PRIVATE == 0);
         let mut fetched = 0.0;
-        // Blocks have sectors of their own in the place of those that the sampled one has alone.
+        // Each replica of the sampled block has separate sectors in place of the private ones.
         let moved = |sector: &u64| match sector & PRIVATE {
             0 => *sector,
             _ => (sector & !PRIVATE) + (replica << 40),
@@ -255,7 +300,7 @@ impl<'a> Sm<'a> {
         }
         let tally = &mut self.out.tally;
         if local {
-            // Counted by itself.
+            // Local memory has its own counter.
         } else if write {
             tally.stored_sectors += sectors.len() as u64;
         } else {
@@ -272,8 +317,8 @@ impl<'a> Sm<'a> {
         end
     }
 
-    /// Sectors that L1 misses come from L2, and so many of them, a fraction, from memory; gives the
-    /// cycle at which the last is there.
+    /// Fetches missed sectors from L2, a fraction of them from memory, and returns the arrival of
+    /// the last one.
     fn fetch(&mut self, done: u64, missed: u64, from_memory: f64) -> u64 {
         let arch = self.work.arch;
         let bytes = missed as f64 * 32.0;
@@ -282,7 +327,7 @@ impl<'a> Sm<'a> {
         tally.l2_cycles += bytes / self.work.l2_rate;
         let served = self.l2.take(done, bytes);
         let end = self.after(served, arch.l2_cycles.into());
-        // Fractions are counted off by the whole sector.
+        // Fractions accumulate until they make a whole sector.
         self.misses += from_memory;
         if self.misses < 1.0 {
             return end;
@@ -304,7 +349,7 @@ fn lookups(access: &Access) -> u64 {
     }
 }
 
-/// Wavefronts and conflicts of an access.
+/// Returns the wavefronts and bank conflicts of an access.
 fn wavefronts(access: &Access) -> (u64, u64) {
     match access.target {
         Target::Shared {

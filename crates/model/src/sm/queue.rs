@@ -1,65 +1,68 @@
-//! The way of memory instructions from the schedulers to the load and store unit.
+//! Memory instruction queues between the schedulers and the load and store unit.
 //!
 //! After Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores" (MICRO 2025;
-//! arXiv 2503.20481), section 5.4 and tables 1 and 2, measured on an RTX A6000: each scheduler has
-//! five places for memory instructions, works out the addresses of one every four cycles, and hands
-//! it to what the schedulers share eleven cycles after its issue at the earliest; its place is free
-//! from then on.
+//! arXiv 2503.20481), section 5.4 and tables 1 and 2, measured on an RTX A6000. Each scheduler has
+//! five queue slots for memory instructions and computes the addresses of one every four cycles. It
+//! dispatches an instruction to the shared structures eleven cycles after its issue at the
+//! earliest. The slot is free from then on.
 
 use crate::code::Instr;
 use sass::Unit;
 use std::collections::VecDeque;
 
-/// Memory instructions of a scheduler that have been issued and not handed on.
-const PLACES: usize = 5;
-/// Cycles from one instruction of a scheduler that is handed on to the next.
-const ADDRESSES: u64 = 4;
-/// Cycles from issue until an instruction can be handed on.
-pub(super) const HANDED: u64 = 11;
+/// Queue slots of a scheduler for issued memory instructions that are not dispatched.
+const QUEUE_SLOTS: usize = 5;
+/// Cycles between the dispatches of one scheduler, for the address computation.
+const DISPATCH_INTERVAL: u64 = 4;
+/// Smallest number of cycles from issue to dispatch.
+pub(super) const MIN_DISPATCH_CYCLES: u64 = 11;
 
-/// The memory instructions that a scheduler has issued.
+/// Queue of the memory instructions that a scheduler issued.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// When each of the last ones was or will be handed on.
-    handed: VecDeque<u64>,
+    /// Dispatch cycles of the last instructions.
+    dispatched: VecDeque<u64>,
 }
 
 impl Queue {
-    /// The first cycle at which there is a place for another one.
-    pub(super) fn free(&self) -> u64 {
-        match self.handed.len() {
-            PLACES.. => self.handed.front().copied().unwrap_or(0),
+    /// Returns the first cycle with a free slot.
+    pub(super) fn first_free(&self) -> u64 {
+        match self.dispatched.len() {
+            QUEUE_SLOTS.. => self.dispatched.front().copied().unwrap_or(0),
             _ => 0,
         }
     }
 
-    /// The first cycle at which one that is issued `now` can be handed on.
-    pub(super) fn soonest(&self, now: u64) -> u64 {
-        let after = self.handed.back().map_or(0, |last| last + ADDRESSES);
-        after.max(now + HANDED)
+    /// Returns the first cycle at which an instruction issued at `now` can be dispatched.
+    pub(super) fn first_dispatch(&self, now: u64) -> u64 {
+        let after = self
+            .dispatched
+            .back()
+            .map_or(0, |last| last + DISPATCH_INTERVAL);
+        after.max(now + MIN_DISPATCH_CYCLES)
     }
 
-    /// The last one issued is handed on at `cycle`.
-    pub(super) fn hand(&mut self, cycle: u64) {
-        if self.handed.len() == PLACES {
-            self.handed.pop_front();
+    /// Records the dispatch cycle of the last issued instruction.
+    pub(super) fn record_dispatch(&mut self, cycle: u64) {
+        if self.dispatched.len() == QUEUE_SLOTS {
+            self.dispatched.pop_front();
         }
-        self.handed.push_back(cycle);
+        self.dispatched.push_back(cycle);
     }
 }
 
-/// What one instruction after the other has to itself, in the order in which they come.
+/// A resource that serves one instruction at a time, in order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct Unshared {
-    /// Cycles that are taken, from first to behind the last, in order.
+pub(super) struct SerialResource {
+    /// Occupied cycle ranges in order, ends excluded.
     taken: VecDeque<(u64, u64)>,
-    /// When all of it is over.
+    /// End of the last occupied range.
     pub(super) end: u64,
 }
 
-impl Unshared {
-    /// Takes it for so many cycles at the first moment from `soonest` on; gives the first of them.
-    /// What comes earlier than `now` is past.
+impl SerialResource {
+    /// Occupies the resource for `cycles` at the first gap from `soonest` on and returns its first
+    /// cycle. Ranges before `now` are discarded.
     pub(super) fn take(&mut self, now: u64, soonest: u64, cycles: u64) -> u64 {
         while self.taken.front().is_some_and(|(_, end)| *end <= now) {
             self.taken.pop_front();
@@ -79,16 +82,17 @@ impl Unshared {
     }
 }
 
-/// When the sources of an instruction that is handed on at `handed` were read (table 2 of the paper:
-/// what they are of a 32-bit access, and two cycles more for each further register that is stored).
-pub(super) fn sources_read(instr: &Instr, handed: u64) -> u64 {
+/// Returns the cycle at which the sources of an instruction dispatched at `dispatched` are read.
+/// The value is that of table 2 of the paper for a 32-bit access, plus two cycles per further
+/// stored register.
+pub(super) fn sources_read(instr: &Instr, dispatched: u64) -> u64 {
     let registers = u64::from(instr.bytes.div_ceil(4));
     match instr.unit {
-        Unit::Shared if instr.write => handed + 2 * registers - 1,
-        Unit::Shared => handed - 2,
-        Unit::CopyAsync => handed + 2,
-        _ if instr.write => handed + 2 * registers + 1,
-        _ => handed,
+        Unit::Shared if instr.write => dispatched + 2 * registers - 1,
+        Unit::Shared => dispatched - 2,
+        Unit::CopyAsync => dispatched + 2,
+        _ if instr.write => dispatched + 2 * registers + 1,
+        _ => dispatched,
     }
 }
 
@@ -96,15 +100,15 @@ pub(super) fn sources_read(instr: &Instr, handed: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// When each scheduler issues each of eight loads, as table 1 counts it: from cycle 2 on.
+    /// Returns the issue cycles of eight loads per scheduler, from cycle 2 on as in table 1.
     fn issued(schedulers: usize) -> Vec<Vec<u64>> {
         let mut queues: Vec<Queue> = (0..schedulers).map(|_| Queue::default()).collect();
-        let mut unit = Unshared::default();
+        let mut unit = SerialResource::default();
         let mut found = vec![Vec::new(); schedulers];
         for now in 2..200 {
             for (queue, found) in queues.iter_mut().zip(&mut found) {
-                if queue.free() <= now {
-                    queue.hand(unit.take(now, queue.soonest(now), 2));
+                if queue.first_free() <= now {
+                    queue.record_dispatch(unit.take(now, queue.first_dispatch(now), 2));
                     found.push(now);
                 }
             }

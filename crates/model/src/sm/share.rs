@@ -1,21 +1,21 @@
-//! A multiprocessor's share of what all of them use: the L2 cache's and the memory's bandwidth.
+//! Bandwidth share of a multiprocessor in the L2 cache and in memory.
 
-/// A queue that serves this multiprocessor at its share of the whole on average.
+/// A queue that serves this multiprocessor at its mean share of the bandwidth.
 ///
-/// The multiprocessors are not in step: while some compute, others may have their bandwidth. How far
-/// they are apart is what they have held each other up by so far, for whoever is served first goes
-/// on first. So what is left over of the share is kept for as long as that, and no longer: all begin
-/// at once.
+/// Multiprocessors are not synchronous: while some compute, others can use their bandwidth. The
+/// spread between them grows with the delays they have caused each other, as the one served first
+/// also continues first. Unused share is therefore kept for that long and not longer, because all
+/// start at the same time.
 #[derive(Debug)]
 pub(super) struct Share {
-    /// Bytes a clock on average, and at most.
+    /// Mean rate, bytes per clock; the next field is the largest rate.
     rate: f64,
     most: f64,
-    /// When everything so far would be served at the share alone.
+    /// Completion of all requests at the mean share alone.
     even: f64,
-    /// When everything so far is served.
+    /// Completion of all requests.
     pub(super) end: f64,
-    /// Cycles that the multiprocessors are apart.
+    /// Spread between the multiprocessors, cycles.
     apart: f64,
 }
 
@@ -30,7 +30,7 @@ impl Share {
         }
     }
 
-    /// So many bytes are asked for; gives the cycle at which the last of them was served.
+    /// Requests `bytes` and returns the cycle at which the last one is served.
     pub(super) fn take(&mut self, now: u64, bytes: f64) -> u64 {
         let now = now as f64;
         self.even = self.even.max(now - self.apart) + bytes / self.rate;

@@ -1,36 +1,36 @@
-//! What a replay counts.
+//! Counters of a replay.
 
 use crate::units::PIPES;
 
-/// Why a scheduler had nothing to issue; the names are those of `ncu`'s warp states.
+/// Reason for a scheduler cycle without an issue, named after `ncu`'s warp states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stall {
     /// Fixed cycles after an instruction.
     Wait,
     /// Global or local memory.
     LongScoreboard,
-    /// Shared memory, shuffles, approximations.
+    /// Shared memory, shuffles, special functions.
     ShortScoreboard,
-    /// A unit is busy.
+    /// Busy unit.
     MathPipe,
-    /// The memory input queue is full.
+    /// Full memory input queue.
     Mio,
-    /// The last instruction's sources cannot be read yet.
+    /// Register file ports occupied by the last instruction.
     Dispatch,
-    /// The next instruction is not there yet.
+    /// Instruction cache miss.
     NoInstruction,
-    /// A constant that is an operand is not there yet.
+    /// Constant cache miss of an operand.
     ImcMiss,
-    /// Other warps of the block have not come to the barrier.
+    /// Barrier that other warps of the block have not reached.
     Barrier,
-    /// No warp is left.
+    /// No resident warp.
     Idle,
 }
 
 /// Number of [`Stall`] values.
 const STALLS: usize = 10;
 
-/// What the replay counted.
+/// Event counts of the replay.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     /// Instructions issued.
@@ -39,7 +39,7 @@ pub(crate) struct Tally {
     pub(crate) by_unit: [u64; 24],
     /// Scheduler cycles without an issue, by cause.
     pub(crate) stalled: [u64; STALLS],
-    /// Sectors asked of the L1 cache, and those it had.
+    /// Sectors requested from the L1 cache; the next field counts its hits.
     pub(crate) l1_sectors: u64,
     pub(crate) l1_hits: u64,
     /// Sectors written.
@@ -48,18 +48,18 @@ pub(crate) struct Tally {
     pub(crate) local_sectors: u64,
     pub(crate) shared_wavefronts: u64,
     pub(crate) shared_conflicts: u64,
-    /// Cycles for which each pipe of the schedulers was taken.
+    /// Busy cycles of each pipe, summed over the schedulers.
     pub(crate) pipe_cycles: [u64; PIPES],
-    /// Cycles of the load and store unit, of the share of the L2 cache, of that of
-    /// memory.
+    /// Busy cycles of the load and store unit; the next fields are the same for the shares of the
+    /// L2 cache and of memory.
     pub(crate) lsu_cycles: u64,
     pub(crate) l2_cycles: f64,
     pub(crate) dram_cycles: f64,
-    /// Cycles of the word that atomics change most, by all multiprocessors.
+    /// Cycles of the word that atomics of all multiprocessors update most.
     pub(crate) atomic_cycles: f64,
-    /// Sectors asked of the L2 cache and of memory.
+    /// Sectors requested from the L2 cache; the next field counts those from memory.
     pub(crate) l2_sectors: f64,
     pub(crate) dram_sectors: f64,
-    /// Barriers passed by warps.
+    /// Number of barriers passed by warps.
     pub(crate) barriers: u64,
 }

@@ -1,4 +1,4 @@
-//! Instructions and operands as `nvdisasm` writes them.
+//! Text of instructions and operands in the syntax of `nvdisasm`.
 
 use super::*;
 use std::fmt::{self, Display, Formatter};
@@ -18,7 +18,7 @@ impl Display for Instruction {
             write!(f, ".{modifier}")?;
         }
         for (index, operand) in self.operands.iter().enumerate() {
-            // An indirect branch writes register and offset as one operand.
+            // An indirect branch prints register and offset as one operand.
             let before = index
                 .checked_sub(1)
                 .and_then(|before| self.operands.get(before));
@@ -56,13 +56,13 @@ impl Display for Operand {
     }
 }
 
-/// `0x10` or `-0x10`.
+/// Formats a signed number: `0x10` or `-0x10`.
 fn signed(value: i64) -> String {
     let sign = if value < 0 { "-" } else { "" };
     format!("{sign}{:#x}", value.unsigned_abs())
 }
 
-/// Writes what stands around an operand that has signs.
+/// Writes the signs and bars around an operand.
 fn within(
     f: &mut Formatter<'_>,
     (negate, invert, absolute): (bool, bool, bool),
@@ -100,7 +100,7 @@ impl Display for Register {
             parts.push_str(self.selector);
         }
         let signs = (self.negate, self.invert, self.absolute);
-        // Only a uniform register has its part within the bars.
+        // Only a uniform register has its selector within the bars.
         if self.uniform {
             within(f, signs, &format!("{name}{parts}"))
         } else {
@@ -146,7 +146,7 @@ impl Display for Constant {
     }
 }
 
-/// `+0x10` or `+-0x10`.
+/// Formats an offset: `+0x10` or `+-0x10`.
 fn plus(offset: i64) -> String {
     format!("+{}", signed(offset))
 }
@@ -195,7 +195,7 @@ impl Display for Float {
 }
 
 impl Float {
-    /// The number; a NaN's sign and payload may be lost.
+    /// Converts the number to a double; a NaN's sign and payload may be lost.
     pub fn value(&self) -> f64 {
         match self.format {
             FloatFormat::Half => half(self.bits as u16),
@@ -215,7 +215,7 @@ impl Float {
     }
 }
 
-/// Twenty significant digits as C's `%.20g`, and numbers from 1e9 on as `%.20e`.
+/// Formats twenty significant digits like C's `%.20g`, and numbers from 1e9 on like `%.20e`.
 fn decimal(value: f64) -> String {
     if value.abs() >= 1e9 {
         return exponent(&format!("{value:.20e}"));
@@ -236,7 +236,7 @@ fn decimal(value: f64) -> String {
     }
 }
 
-/// Writes an exponent with its sign and at least two digits.
+/// Formats an exponent with its sign and at least two digits.
 fn exponent(text: &str) -> String {
     let (mantissa, power) = text.split_once('e').unwrap_or((text, "0"));
     let power: i32 = power.parse().unwrap_or(0);
@@ -244,7 +244,7 @@ fn exponent(text: &str) -> String {
     format!("{mantissa}e{sign}{:02}", power.unsigned_abs())
 }
 
-/// A half-precision number's value.
+/// Converts a half-precision number.
 fn half(bits: u16) -> f64 {
     let fraction = f64::from(bits & 0x3ff);
     let exponent = i32::from(bits >> 10 & 0x1f);

@@ -1,16 +1,17 @@
-//! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) over single-parameter moves, with
-//! Kernel Tuner's settings: temperature 1 to 0.001, times 0.995 a step, worsening taken relative
-//! to the current time. Reheated from a new draw when cold.
+//! Simulated annealing (Kirkpatrick, Gelatt and Vecchi 1983) over single-parameter moves, with the
+//! settings of Kernel Tuner: temperature 1 to 0.001, factor 0.995 per step, worsening relative to
+//! the current time. Restarts from a new draw at the final temperature.
 
 use super::{Method, random_neighbour};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use tuner_space::{Config, Space};
 
-const HOT: f64 = 1.0;
-const COLD: f64 = 0.001;
-const COOLING: f64 = 0.995;
+const INITIAL_TEMPERATURE: f64 = 1.0;
+const FINAL_TEMPERATURE: f64 = 0.001;
+const COOLING_FACTOR: f64 = 0.995;
 
+/// Simulated annealing.
 #[derive(Debug)]
 pub(crate) struct Annealing {
     current: Option<(Config, f64)>,
@@ -21,7 +22,7 @@ impl Default for Annealing {
     fn default() -> Self {
         Self {
             current: None,
-            temperature: HOT,
+            temperature: INITIAL_TEMPERATURE,
         }
     }
 }
@@ -31,8 +32,8 @@ impl Method for Annealing {
         "annealing"
     }
 
-    fn wish(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
-        if self.temperature < COLD {
+    fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+        if self.temperature < FINAL_TEMPERATURE {
             *self = Self::default();
         }
         let near = self
@@ -49,7 +50,7 @@ impl Method for Annealing {
             }
             return;
         };
-        self.temperature *= COOLING;
+        self.temperature *= COOLING_FACTOR;
         let gain = (current - cost) / current;
         if gain >= 0.0 || rng.random::<f64>() < (gain / self.temperature).exp() {
             self.current = Some((config.clone(), cost));

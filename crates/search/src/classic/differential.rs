@@ -8,13 +8,14 @@ use rand_chacha::ChaCha8Rng;
 use tuner_space::{Config, Space};
 
 const MEMBERS: usize = 20;
-const CROSSOVER: f64 = 0.7;
+const CROSSOVER_PROBABILITY: f64 = 0.7;
 
+/// Differential evolution.
 #[derive(Debug, Default)]
 pub(crate) struct Differential {
     members: Vec<(Config, f64)>,
     turn: usize,
-    /// Trials that wait for a result, with the member each challenges.
+    /// Trials without a result, with the member that each one challenges.
     trials: Vec<(Config, usize)>,
 }
 
@@ -26,7 +27,7 @@ impl Differential {
         let mut wanted = self.members[target].0.choices().to_vec();
         let forced = rng.random_range(0..wanted.len());
         for (at, choice) in wanted.iter_mut().enumerate() {
-            if at == forced || rng.random_bool(CROSSOVER) {
+            if at == forced || rng.random_bool(CROSSOVER_PROBABILITY) {
                 let top = space.parameters()[at].values.len() as f64 - 1.0;
                 let apart = f64::from(a.choices()[at]) - f64::from(b.choices()[at]);
                 let goal = f64::from(best.0.choices()[at]) + weight * apart;
@@ -42,7 +43,7 @@ impl Method for Differential {
         "differential"
     }
 
-    fn wish(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+    fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         if self.members.len() < MEMBERS || space.parameters().is_empty() {
             return space.draw(rng);
         }
@@ -50,7 +51,7 @@ impl Method for Differential {
         self.turn += 1;
         let trial = self.trial(target, space, rng)?;
         self.trials.push((trial.clone(), target));
-        // Wishes for what is being measured are never answered; the oldest are forgotten.
+        // A trial that equals a pending proposal never gets a result; drop the oldest of them.
         if self.trials.len() > 4 * MEMBERS {
             self.trials.remove(0);
         }
@@ -62,10 +63,10 @@ impl Method for Differential {
             self.members.push((config.clone(), cost));
             return;
         }
-        let Some(place) = self.trials.iter().position(|(trial, _)| trial == config) else {
+        let Some(index) = self.trials.iter().position(|(trial, _)| trial == config) else {
             return;
         };
-        let (trial, target) = self.trials.swap_remove(place);
+        let (trial, target) = self.trials.swap_remove(index);
         if cost <= self.members[target].1 {
             self.members[target] = (trial, cost);
         }

@@ -1,5 +1,5 @@
-//! A plain generational genetic algorithm with Kernel Tuner's settings: 20 members, parents drawn
-//! by rank, uniform crossover, every gene mutated with probability 1/10, the best member kept.
+//! Generational genetic algorithm with the settings of Kernel Tuner: 20 members, parents drawn by
+//! rank, uniform crossover. Every gene mutates with probability 1/10, and the best member is kept.
 
 use super::{Method, repair};
 use rand::RngExt as _;
@@ -7,11 +7,12 @@ use rand_chacha::ChaCha8Rng;
 use tuner_space::{Config, Space};
 
 const MEMBERS: usize = 20;
-const MUTATION: f64 = 0.1;
+const MUTATION_PROBABILITY: f64 = 0.1;
 
+/// Generational genetic algorithm.
 #[derive(Debug, Default)]
 pub(crate) struct Genetic {
-    /// Of the present generation: still to be asked for, asked for, judged.
+    /// Members of the present generation that are not proposed yet.
     unborn: Vec<Config>,
     waiting: Vec<Config>,
     judged: Vec<(Config, f64)>,
@@ -24,13 +25,13 @@ impl Genetic {
         parents.sort_by(|a, b| a.1.total_cmp(&b.1));
         parents.truncate(MEMBERS);
         while self.unborn.len() + 1 < MEMBERS {
-            let [a, b] = [0, 1].map(|_| by_rank(&parents, rng));
+            let [a, b] = [0, 1].map(|_| draw_by_rank(&parents, rng));
             let mut wanted: Vec<u32> = a.choices().to_vec();
             for (at, gene) in wanted.iter_mut().enumerate() {
                 if rng.random_bool(0.5) {
                     *gene = b.choices()[at];
                 }
-                if rng.random_bool(MUTATION) {
+                if rng.random_bool(MUTATION_PROBABILITY) {
                     *gene = rng.random_range(0..space.parameters()[at].values.len() as u32);
                 }
             }
@@ -43,12 +44,12 @@ impl Genetic {
     }
 }
 
-/// The fittest of `n` is `n` times as likely as the last.
-fn by_rank<'a>(ranked: &'a [(Config, f64)], rng: &mut ChaCha8Rng) -> &'a Config {
+/// Draws by rank: the fittest of `n` is `n` times as likely as the last.
+fn draw_by_rank<'a>(ranked: &'a [(Config, f64)], rng: &mut ChaCha8Rng) -> &'a Config {
     let count = ranked.len();
     let mut left = rng.random_range(0..count * (count + 1) / 2);
-    for (place, (config, _)) in ranked.iter().enumerate() {
-        let weight = count - place;
+    for (rank, (config, _)) in ranked.iter().enumerate() {
+        let weight = count - rank;
         if left < weight {
             return config;
         }
@@ -62,7 +63,7 @@ impl Method for Genetic {
         "genetic"
     }
 
-    fn wish(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+    fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         if self.unborn.is_empty() {
             if !self.waiting.is_empty() {
                 return None;
@@ -80,8 +81,8 @@ impl Method for Genetic {
     }
 
     fn judge(&mut self, config: &Config, cost: f64, _space: &Space, _rng: &mut ChaCha8Rng) {
-        if let Some(place) = self.waiting.iter().position(|waiting| waiting == config) {
-            self.waiting.swap_remove(place);
+        if let Some(index) = self.waiting.iter().position(|waiting| waiting == config) {
+            self.waiting.swap_remove(index);
             self.judged.push((config.clone(), cost));
         }
     }

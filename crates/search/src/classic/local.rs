@@ -1,5 +1,6 @@
 //! Local search with restarts: first improvement over all configurations that differ in one
-//! parameter, in random order; a local optimum ends a descent, and the next one starts anywhere.
+//! parameter, in random order. A local optimum ends a descent, and the next one starts at a random
+//! configuration.
 
 use super::Method;
 use rand::seq::SliceRandom as _;
@@ -7,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
 use tuner_space::{Config, Neighbourhood, Space};
 
+/// Local search with restarts.
 #[derive(Debug, Default)]
 pub(crate) struct Local {
     current: Option<(Config, f64)>,
@@ -19,7 +21,7 @@ impl Method for Local {
         "local"
     }
 
-    fn wish(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
+    fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
         let config = match self.ahead.pop() {
             Some(config) => config,
             None if self.current.is_some() && !self.waiting.is_empty() => return None,

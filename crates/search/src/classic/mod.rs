@@ -1,8 +1,8 @@
-//! Baselines: the methods other tuners offer, with their usual settings, so that one run compares
-//! them with `evolve` under the same rules.
+//! Baselines: the methods of other tuners with their usual settings, for comparison with `evolve`
+//! in one run under the same rules.
 //!
-//! They may come back to a configuration as often as they like: what was measured is remembered
-//! and costs nothing, so only unique evaluations count for them too.
+//! A method may return to a configuration at no cost, as its result is stored. Only unique
+//! evaluations count, as they do for `evolve`.
 
 mod annealing;
 mod differential;
@@ -22,22 +22,22 @@ use std::collections::HashMap;
 use tuner_core::units::Seed;
 use tuner_space::{Config, Space};
 
-/// Wishes in a row that bring nothing new before a uniform draw is proposed instead.
+/// Consecutive repeated proposals after which a uniform draw is proposed instead.
 const MAX_REPEATED_DRAWS: usize = 400;
 
-/// One method, apart from bookkeeping.
+/// A search method without bookkeeping.
 pub(super) trait Method: Send {
-    /// The name it is chosen by.
+    /// Returns the method's name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Where it wants to look next, old or new; `None` when it has to wait for results.
-    fn wish(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config>;
+    /// Returns the next configuration, new or repeated; `None` if the method waits for results.
+    fn next_config(&mut self, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config>;
 
-    /// Takes the cost of a configuration: its time in microseconds, infinite when it failed.
+    /// Takes the cost of a configuration: its time in microseconds, infinite for a failure.
     fn judge(&mut self, config: &Config, cost: f64, space: &Space, rng: &mut ChaCha8Rng);
 }
 
-/// A method as a strategy: duplicates answered from memory, results in any order.
+/// A method as a strategy: answers repeated configurations from memory, takes results in any order.
 pub(super) struct Classic<M> {
     method: M,
     fresh: Fresh,
@@ -57,15 +57,15 @@ impl<M: Method> Classic<M> {
         }
     }
 
-    /// `None` when the method has to wait.
-    fn next(&mut self) -> Option<(Config, &'static str)> {
+    /// Returns the next new configuration; `None` if the method waits for results.
+    fn next_unproposed(&mut self) -> Option<(Config, &'static str)> {
         let name = self.method.name();
         if let Some(config) = self.fresh.take_start() {
             return Some((config, "start"));
         }
         for _ in 0..MAX_REPEATED_DRAWS {
-            let wish = self.method.wish(self.fresh.space(), &mut self.rng);
-            let Some(config) = wish else {
+            let next = self.method.next_config(self.fresh.space(), &mut self.rng);
+            let Some(config) = next else {
                 if self.pending.is_empty() {
                     break;
                 }
@@ -86,14 +86,14 @@ impl<M: Method> Classic<M> {
             .judge(config, cost, self.fresh.space(), &mut self.rng);
     }
 
-    fn learn(&mut self, config: Config, told: Observation) {
-        let cost = match told {
+    fn learn(&mut self, config: Config, observation: Observation) {
+        let cost = match observation {
             Observation::Time { time, .. } => time.get(),
             Observation::Failed(_) | Observation::Unknown => f64::INFINITY,
         };
         self.judge(&config, cost);
-        // The method goes on without one that is unknown, and does not meet it as a failure again.
-        if told != Observation::Unknown {
+        // Unknown is infinite for this step only; a stored cost would count as a failure later.
+        if observation != Observation::Unknown {
             self.costs.insert(config, cost);
         }
     }
@@ -101,21 +101,21 @@ impl<M: Method> Classic<M> {
 
 impl<M: Method> Strategy for Classic<M> {
     fn ask(&mut self) -> Option<Proposal> {
-        let (config, origin) = self.next()?;
+        let (config, origin) = self.next_unproposed()?;
         let id = self.fresh.take_id();
         self.pending.insert(id, config.clone());
         Some(Proposal { id, config, origin })
     }
 
-    fn tell(&mut self, id: u64, told: Observation) {
+    fn tell(&mut self, id: u64, observation: Observation) {
         if let Some(config) = self.pending.remove(&id) {
-            self.learn(config, told);
+            self.learn(config, observation);
         }
     }
 
-    fn observe(&mut self, config: &Config, told: Observation) {
+    fn observe(&mut self, config: &Config, observation: Observation) {
         if self.fresh.claim(config) {
-            self.learn(config.clone(), told);
+            self.learn(config.clone(), observation);
         }
     }
 
@@ -128,8 +128,7 @@ impl<M: Method> Strategy for Classic<M> {
     }
 }
 
-/// The same configuration with one parameter set to another value, both drawn uniformly, if that
-/// is valid; `None` after some tries in vain.
+/// Changes one parameter to another value, both drawn uniformly; `None` after 100 invalid draws.
 fn random_neighbour(config: &Config, space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
     let parameters = space.parameters();
     for _ in 0..100 {
@@ -147,7 +146,7 @@ fn random_neighbour(config: &Config, space: &Space, rng: &mut ChaCha8Rng) -> Opt
     None
 }
 
-/// The valid configuration nearest to a wish, parameters taken in random order.
+/// Returns the valid configuration nearest to a preference, parameters taken in random order.
 fn repair(wanted: &[u32], space: &Space, rng: &mut ChaCha8Rng) -> Option<Config> {
     use rand::seq::SliceRandom as _;
     let config = Config::new(wanted);

@@ -15,9 +15,9 @@ fn the_values_of_a_short_list_are_equally_far_apart_beside_their_line() {
     let encoder = encoder(4, true);
     assert_eq!(encoder.smooth(), [0]);
     assert_eq!(encoder.dimension_of(), [0, 1, 1, 1, 1]);
-    let place = |choice| encoder.encode(&Config::new(vec![choice]))[1..].to_vec();
+    let one_hot = |choice| encoder.encode(&Config::new(vec![choice]))[1..].to_vec();
     for (a, b) in [(0, 1), (0, 3), (2, 3)] {
-        let distance = squared_distance(&place(a), &place(b));
+        let distance = squared_distance(&one_hot(a), &one_hot(b));
         assert!((distance - 1.0).abs() < 1e-12, "{a} {b}: {distance}");
     }
 }

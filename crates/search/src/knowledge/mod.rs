@@ -1,60 +1,60 @@
-//! What is known from elsewhere: the same kernel on another device, at another size, before the
-//! last change of its template, or as a model of the device predicts it.
+//! Prior knowledge: results of the same kernel on another device, at another size, before the last
+//! change of its template, or predicted by a device model.
 //!
-//! Each of these is a source: results of configurations of *some* space, of which a cheap model of
-//! the log time over *this* space is made ([`source`]). Parameters are matched by name. The search
-//! expects the weighted sum of its sources and learns the weights ([`Knowledge::place`]), and its
-//! first trials are chosen so that one is good whichever source is right (`portfolio`).
+//! Each of these is a source: results for configurations of *some* space, from which a cheap model
+//! of the log time over *this* space is built ([`source`]). Parameters are matched by name. The
+//! search expects the weighted sum of its sources and learns the weights ([`Knowledge::input`]).
+//! Its first trials are selected so that one is good whichever source is right (`portfolio`).
 
-mod places;
+mod input_cache;
 mod portfolio;
 mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use places::Places;
+pub(crate) use input_cache::InputCache;
 pub(crate) use portfolio::portfolio;
 
 use crate::encode::Encoder;
 use source::Source;
 use std::sync::Arc;
-use surrogate::Place;
+use surrogate::Input;
 use tuner_core::record::ConfigValues;
 use tuner_core::units::Micros;
 use tuner_space::{Config, Space};
 
-/// Sources beyond this many are left out: each costs time at every proposal.
+/// Largest number of sources: each costs time at every proposal.
 pub const MAX_SOURCES: usize = 10;
 
-/// Results that the model of one source goes through at most, and those of all together: each is a
-/// covariance at every new candidate.
-const MODEL_POINTS: usize = 160;
-const ALL_POINTS: usize = 400;
+/// Largest number of results in the model of one source. Each costs a covariance per candidate.
+const MAX_SOURCE_POINTS: usize = 160;
+/// Largest number of results in the models of all sources together.
+const MAX_TOTAL_POINTS: usize = 400;
 
-/// Results from elsewhere.
+/// Results of another run or prediction, as input of [`Knowledge`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experience {
-    /// What they are, for people.
+    /// Display name.
     pub name: String,
-    /// Configurations by name, and their times; `None` where one failed.
+    /// Configurations as parameter names and values, with their times; `None` for a failure.
     pub rows: Vec<(ConfigValues, Option<Micros>)>,
 }
 
-/// Sources made ready for one space.
+/// Knowledge sources, fitted to one space.
 #[derive(Debug, Clone, Default)]
 pub struct Knowledge {
     sources: Arc<[Source]>,
 }
 
 impl Knowledge {
-    /// Makes ready what says something about this space, at most [`MAX_SOURCES`], in the order
-    /// given. An experience that shares no parameter with the space, or holds no time, is left out.
+    /// Fits the sources to this space, at most [`MAX_SOURCES`], in the order of the input. Skips an
+    /// experience that shares no parameter with the space or has no time.
     #[must_use]
     pub fn new(space: &Space, experiences: &[Experience]) -> Self {
-        // Sources are smooth: told apart, values that a source has not would say nothing.
+        // Without separate coordinates for single values: a source has no data for values it lacks.
         let encoder = Encoder::new(space, true, false);
         let count = experiences.len().clamp(1, MAX_SOURCES);
-        let points = (ALL_POINTS / count).min(MODEL_POINTS);
+        let points = (MAX_TOTAL_POINTS / count).min(MAX_SOURCE_POINTS);
         let sources = experiences
             .iter()
             .filter_map(|experience| Source::new(space, &encoder, experience, points));
@@ -63,13 +63,13 @@ impl Knowledge {
         }
     }
 
-    /// Whether nothing is known.
+    /// Returns true without any source.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
-    /// The names of the sources, in the order of their weights.
+    /// Returns the names of the sources, in the order of their weights.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().map(|source| source.name.as_str())
     }
@@ -78,26 +78,30 @@ impl Knowledge {
         &self.sources
     }
 
-    /// Where a configuration lies, and what is believed of it beforehand: the mean of all sources,
-    /// whose weights may be corrected by `doubt` standard deviations of the signal for each
+    /// Returns the model input of a configuration with its prior mean, the mean of all sources. The
+    /// search may correct a source's weight by `doubt` standard deviations of the signal for each
     /// standard deviation of the source.
-    pub(crate) fn place(&self, encoder: &Encoder, config: &Config, doubt: f64) -> Place {
-        let at = encoder.encode(config);
+    pub(crate) fn input(&self, encoder: &Encoder, config: &Config, doubt: f64) -> Input {
+        let coordinates = encoder.encode(config);
         if self.sources.is_empty() {
-            return Place::of(at);
+            return Input::new(coordinates);
         }
         let mut features = Vec::with_capacity(self.sources.len() + 1);
         let mut mean = 0.0;
         for source in self.sources.iter() {
-            let expected = source.expected(config, &at);
+            let expected = source.expected(config, &coordinates);
             mean += expected / self.sources.len() as f64;
             features.push(doubt * expected / source.spread);
         }
         features.push(1.0);
-        Place { at, features, mean }
+        Input {
+            coordinates,
+            features,
+            mean,
+        }
     }
 
-    /// The best configurations of all sources, each once.
+    /// Returns the `each` best configurations of every source, without duplicates.
     pub(crate) fn best(&self, each: usize) -> Vec<Config> {
         let mut best: Vec<Config> = Vec::new();
         for source in self.sources.iter() {

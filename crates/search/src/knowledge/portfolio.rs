@@ -1,36 +1,39 @@
-//! The first trials: a few configurations of which one is good, whichever source is right.
+//! Choice of the first trials: a few configurations of which one is good, whichever source is
+//! right.
 
 use super::Knowledge;
 use crate::encode::Encoder;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution as _, StandardNormal};
-use surrogate::{Place, Process, Shape, dot};
+use surrogate::{Input, Process, Shape, dot};
 use tuner_space::Config;
 
-/// Most candidates among which the first trials are chosen.
-const CANDIDATES: usize = 300;
-/// The best of each source that are candidates.
-const EACH: usize = 60;
-/// Imagined truths.
-const TRUTHS: usize = 256;
+/// Largest number of candidates for the first trials.
+const MAX_CANDIDATES: usize = 300;
+/// Best configurations per source that are candidates.
+const BEST_PER_SOURCE: usize = 60;
+/// Number of sampled scenarios.
+const SCENARIOS: usize = 256;
 
-/// Chooses `count` configurations, one after the other: the one that most raises the mean, over
-/// imagined truths, of the best chosen one's score. A truth is one of the sources, or the mean of
-/// all, and a draw of what no source knows, of a standard deviation that is `doubt` times the
-/// source's.
+/// Selects configurations greedily. Each step adds the one that most raises the mean, over sampled
+/// scenarios, of the best selected score. A scenario is one source, or the mean of all, plus a draw
+/// of their common error, whose standard deviation is `error_share` of the source's spread.
 pub(crate) fn portfolio(
     knowledge: &Knowledge,
     encoder: &Encoder,
     shape: &Shape,
-    (count, doubt): (usize, f64),
+    count: usize,
+    error_share: f64,
     rng: &mut ChaCha8Rng,
 ) -> Vec<Config> {
     let sources = knowledge.sources();
-    let candidates = knowledge.best(EACH.min(CANDIDATES / sources.len().max(1)));
-    let imagined = Imagined::new(knowledge, encoder, shape, &candidates);
-    let scores: Vec<Vec<f64>> = (0..TRUTHS).map(|_| imagined.scores(doubt, rng)).collect();
-    let mut reached = [0.0_f64; TRUTHS];
+    let candidates = knowledge.best(BEST_PER_SOURCE.min(MAX_CANDIDATES / sources.len().max(1)));
+    let sampler = ScenarioSampler::new(knowledge, encoder, shape, &candidates);
+    let scores: Vec<Vec<f64>> = (0..SCENARIOS)
+        .map(|_| sampler.sample_scores(error_share, rng))
+        .collect();
+    let mut reached = [0.0_f64; SCENARIOS];
     let mut chosen = Vec::new();
     while chosen.len() < count {
         let gain = |at: usize| -> f64 {
@@ -39,7 +42,7 @@ pub(crate) fn portfolio(
                 .map(|(score, reached)| (score[at] - reached).max(0.0))
                 .sum()
         };
-        let gains = (0..imagined.rows.len()).map(|at| (at, gain(at)));
+        let gains = (0..sampler.rows.len()).map(|at| (at, gain(at)));
         let best = gains.reduce(|best, next| if next.1 > best.1 { next } else { best });
         let Some((best, _)) = best.filter(|(_, gain)| *gain > 0.0) else {
             break;
@@ -55,31 +58,31 @@ pub(crate) fn portfolio(
         .collect()
 }
 
-/// What truths are drawn from.
-struct Imagined {
-    /// What each source expects of each candidate and, last, what they expect together.
+/// Distribution of the scenarios.
+struct ScenarioSampler {
+    /// Expectations of each source for each candidate; last, the mean of all sources.
     expected: Vec<Vec<f64>>,
     spreads: Vec<f64>,
-    /// The Cholesky factor of the covariance of what no source knows.
+    /// Cholesky factor of the covariance of the sources' common error.
     rows: Vec<Vec<f64>>,
 }
 
-impl Imagined {
+impl ScenarioSampler {
     fn new(knowledge: &Knowledge, encoder: &Encoder, shape: &Shape, candidates: &[Config]) -> Self {
         let sources = knowledge.sources();
         let mut expected = vec![Vec::with_capacity(candidates.len()); sources.len() + 1];
         let mut process = Process::new(shape.clone());
         let mut rows = Vec::with_capacity(candidates.len());
         for config in candidates {
-            let at = encoder.encode(config);
-            let mut together = 0.0;
+            let coordinates = encoder.encode(config);
+            let mut mean = 0.0;
             for (source, expected) in sources.iter().zip(&mut expected) {
-                let here = source.expected(config, &at);
-                together += here / sources.len() as f64;
-                expected.push(here);
+                let expectation = source.expected(config, &coordinates);
+                mean += expectation / sources.len() as f64;
+                expected.push(expectation);
             }
-            expected[sources.len()].push(together);
-            let point = process.point(&Place::of(at));
+            expected[sources.len()].push(mean);
+            let point = process.point(&Input::new(coordinates));
             let mut row = point.whitened.clone();
             row.push(point.variance.max(0.0).sqrt());
             rows.push(row);
@@ -94,16 +97,16 @@ impl Imagined {
         }
     }
 
-    /// The score of each candidate in one truth: the time of the best, divided by its own.
-    fn scores(&self, doubt: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
-        let believed = rng.random_range(0..self.expected.len());
-        let spread = doubt * self.spreads[believed];
+    /// Samples a scenario and returns each candidate's score: the best time divided by its own.
+    fn sample_scores(&self, error_share: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        let scenario = rng.random_range(0..self.expected.len());
+        let spread = error_share * self.spreads[scenario];
         let normal: Vec<f64> = self
             .rows
             .iter()
             .map(|_| StandardNormal.sample(rng))
             .collect();
-        let logs: Vec<f64> = self.expected[believed]
+        let logs: Vec<f64> = self.expected[scenario]
             .iter()
             .zip(&self.rows)
             .map(|(expected, row)| expected + spread * dot(row, &normal[..row.len()]))

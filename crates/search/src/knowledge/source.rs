@@ -1,4 +1,4 @@
-//! One source: what it says of any configuration of this space.
+//! One knowledge source: expected times for all configurations of a space.
 
 use super::Experience;
 use crate::encode::Encoder;
@@ -9,38 +9,39 @@ use surrogate::Mean;
 use tuner_core::value::Value;
 use tuner_space::{Config, Space};
 
-/// Configurations by which a source's centre and spread are found.
-const DRAWS: usize = 256;
-/// The best of a source that are kept as candidates.
-const BEST: usize = 300;
-/// Typical log length scale, as the search has it.
+/// Number of draws that determine a source's centre and spread.
+const SCALE_DRAWS: usize = 256;
+/// Number of best configurations kept as candidates.
+const MAX_BEST: usize = 300;
+/// Typical log length scale, as in the settings of `evolve`.
 const LOG_LENGTH: f64 = -0.5;
-/// What is left of the distance to the median beyond it, as the search has it.
+/// Compression factor of log times above the median, as in the settings of `evolve`.
 const SLACK: f64 = 0.5;
-/// The least spread: of a source for which everything is equal.
-const LEAST_SPREAD: f64 = 1e-6;
+/// Lower bound of the spread, for a source with equal times.
+const MIN_SPREAD: f64 = 1e-6;
 
-/// A model of the log time over a space, from results of elsewhere.
+/// A model of the log time over a space, from results of another run.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(super) name: String,
-    /// Parameters of the space that the source knows and varies.
+    /// Parameters of the space that the source has and varies.
     shared: Vec<usize>,
-    /// Log times of what the source has itself, by choices of the shared parameters.
+    /// Log times of the source's own results, by choices of the shared parameters.
     exact: HashMap<Box<[u32]>, f64>,
-    /// For the others: coordinates and a model over them.
+    /// Coordinates of the model, which covers the other configurations.
     coordinates: Vec<usize>,
     model: Option<Mean>,
     /// Log time of a typical configuration.
     median: f64,
-    /// Mean and standard deviation of what is expected over the space.
+    /// Mean of the expectation over the space.
     centre: f64,
+    /// Standard deviation of the expectation over the space.
     pub(super) spread: f64,
-    /// Fastest first.
+    /// Best configurations, fastest first.
     pub(super) best: Vec<Config>,
 }
 
-/// Results in terms of the space.
+/// Results of the source in terms of the space.
 #[derive(Default)]
 struct Rows {
     /// Coordinates of the shared parameters, and log times.
@@ -49,7 +50,7 @@ struct Rows {
 }
 
 impl Source {
-    /// `points`: results that the model goes through at most.
+    /// Fits a source; `points` limits the number of results in its model.
     pub(super) fn new(
         space: &Space,
         encoder: &Encoder,
@@ -73,10 +74,10 @@ impl Source {
             best: Vec::new(),
             shared: columns.shared,
         };
-        // One that covers the space needs no model of the rest.
+        // Exact results for the whole space make a model superfluous.
         let covers = source.exact.len() as u128 >= space.count();
         if !covers {
-            source.model = Some(model(rows.points, points, &dimensions)?);
+            source.model = Some(fit_model(rows.points, points, &dimensions)?);
         }
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         source.standardise(space, encoder, &mut rng)?;
@@ -84,21 +85,25 @@ impl Source {
         Some(source)
     }
 
-    /// The log time that the source expects.
-    fn log(&self, config: &Config, at: &[f64]) -> Option<f64> {
+    /// Returns the log time that the source expects.
+    fn log_time(&self, config: &Config, coordinates: &[f64]) -> Option<f64> {
         let choices = config.choices();
         let key: Vec<u32> = self.shared.iter().map(|each| choices[*each]).collect();
         if let Some(log) = self.exact.get(key.as_slice()) {
             return Some(*log);
         }
         let model = self.model.as_ref()?;
-        let point: Vec<f64> = self.coordinates.iter().map(|each| at[*each]).collect();
-        Some(model.at(&point))
+        let point: Vec<f64> = self
+            .coordinates
+            .iter()
+            .map(|index| coordinates[*index])
+            .collect();
+        Some(model.predict(&point))
     }
 
-    /// What the source expects, as the search takes it: zero on the mean, and slow ones closer.
-    pub(super) fn expected(&self, config: &Config, at: &[f64]) -> f64 {
-        let log = self.log(config, at).unwrap_or(self.median);
+    /// Returns the expectation on the search's scale: mean 0, slow times compressed.
+    pub(super) fn expected(&self, config: &Config, coordinates: &[f64]) -> f64 {
+        let log = self.log_time(config, coordinates).unwrap_or(self.median);
         self.bend(log) - self.centre
     }
 
@@ -116,10 +121,10 @@ impl Source {
         encoder: &Encoder,
         rng: &mut ChaCha8Rng,
     ) -> Option<()> {
-        let mut logs: Vec<f64> = (0..DRAWS)
+        let mut logs: Vec<f64> = (0..SCALE_DRAWS)
             .filter_map(|_| {
                 let config = space.draw(rng)?;
-                self.log(&config, &encoder.encode(&config))
+                self.log_time(&config, &encoder.encode(&config))
             })
             .collect();
         if logs.is_empty() {
@@ -131,11 +136,11 @@ impl Source {
         let count = bent.len() as f64;
         self.centre = bent.iter().sum::<f64>() / count;
         let squares = bent.iter().map(|log| (log - self.centre).powi(2));
-        self.spread = (squares.sum::<f64>() / count).sqrt().max(LEAST_SPREAD);
+        self.spread = (squares.sum::<f64>() / count).sqrt().max(MIN_SPREAD);
         Some(())
     }
 
-    /// The fastest of the source as configurations of the space.
+    /// Returns the fastest results of the source as configurations of the space.
     fn fastest(&self, space: &Space, rng: &mut ChaCha8Rng) -> Vec<Config> {
         let mut ranked: Vec<(&Box<[u32]>, f64)> =
             self.exact.iter().map(|(key, log)| (key, *log)).collect();
@@ -146,7 +151,7 @@ impl Source {
             .collect();
         let mut order = self.shared.clone();
         order.append(&mut others);
-        for (key, _) in ranked.into_iter().take(BEST) {
+        for (key, _) in ranked.into_iter().take(MAX_BEST) {
             let mut wanted = space.default_config().choices().to_vec();
             for (parameter, choice) in self.shared.iter().zip(key) {
                 wanted[*parameter] = *choice;
@@ -161,8 +166,8 @@ impl Source {
     }
 }
 
-/// The model through the fastest half and a sample of the others.
-fn model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]) -> Option<Mean> {
+/// Fits a model to the fastest half and a sample of the others.
+fn fit_model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]) -> Option<Mean> {
     if points.is_empty() {
         return None;
     }
@@ -181,7 +186,7 @@ fn model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]) ->
         .into_iter()
         .map(|(point, log)| (point, median + (log - median).min(SLACK * (log - median))))
         .unzip();
-    // Dimensions that the source does not know leave gaps.
+    // The source lacks some dimensions, and the fit needs consecutive numbers.
     let mut dense = Vec::with_capacity(dimensions.len());
     for (at, dimension) in dimensions.iter().enumerate() {
         let next = match (at.checked_sub(1), dense.last()) {
@@ -193,10 +198,10 @@ fn model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]) ->
     Some(Mean::fit(&points, &values, &dense, LOG_LENGTH))
 }
 
-/// Which value of a row belongs to which parameter of the space.
+/// Match of the source's columns with the parameters of the space.
 struct Columns {
     shared: Vec<usize>,
-    /// Parameters that have one value in the space, and rows of the source with that value.
+    /// Parameters with one value in the space, which some row of the source has too.
     fixed: Vec<usize>,
 }
 
@@ -239,26 +244,30 @@ impl Columns {
         let Some(slowest) = slowest else { return rows };
         let mut merged: HashMap<Vec<u64>, usize> = HashMap::new();
         for (row, time) in &from.rows {
-            let of = |at: &usize| value(row, &parameters[*at].name);
-            let constant = |at: &usize| of(at) == Some(&parameters[*at].values[0]);
+            let value_of = |at: &usize| value(row, &parameters[*at].name);
+            let constant = |at: &usize| value_of(at) == Some(&parameters[*at].values[0]);
             if !self.fixed.iter().all(constant) {
                 continue;
             }
-            // One that failed there is no candidate here, at first.
+            // A failure counts as slow: not a candidate at first, but not excluded for this space.
             let log = time.unwrap_or(slowest).get().ln();
             let choices = self
                 .shared
                 .iter()
-                .map(|at| parameters[*at].index_of(of(at)?));
+                .map(|at| parameters[*at].index_of(value_of(at)?));
             if let Some(key) = choices.collect::<Option<Box<[u32]>>>() {
                 let known = rows.exact.entry(key).or_insert(f64::INFINITY);
                 *known = known.min(log);
             }
-            let place = |at: &usize| {
+            let position = |at: &usize| {
                 let value = value(row, &parameters[encoder.parameter_of(*at)].name)?;
-                encoder.place_of(space, *at, value)
+                encoder.position_of(space, *at, value)
             };
-            let Some(point) = coordinates.iter().map(place).collect::<Option<Vec<f64>>>() else {
+            let Some(point) = coordinates
+                .iter()
+                .map(position)
+                .collect::<Option<Vec<f64>>>()
+            else {
                 continue;
             };
             let key = point.iter().map(|x| x.to_bits()).collect();

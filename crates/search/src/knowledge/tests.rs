@@ -1,6 +1,6 @@
 use super::{Experience, Knowledge};
 use crate::encode::Encoder;
-use crate::{Observation, Settings, evolve_knowing};
+use crate::{Observation, Settings, evolve_with_knowledge};
 use tuner_core::record::ConfigValues;
 use tuner_core::units::{Micros, Seed};
 use tuner_core::value::Value;
@@ -20,7 +20,7 @@ fn cube() -> Space {
     space(&[("a", &SIZES), ("b", &SIZES), ("c", &SIZES), ("d", &SIZES)])
 }
 
-/// A time with interactions and a cliff; `shift` moves the best.
+/// Computes a time with interactions and a cliff; `shift` moves the best.
 fn time(choices: &[u32], shift: u32) -> f64 {
     let far = |at: usize, best: u32| f64::from(choices[at].abs_diff((best + shift) % 7));
     let cliff = if choices[0] + choices[1] > 9 {
@@ -42,14 +42,14 @@ fn experience(space: &Space, log: impl Fn(usize, &Config) -> f64) -> Experience 
     }
 }
 
-/// Mean score after so many trials.
+/// Returns the mean score after that number of trials.
 fn score(space: &Space, knowledge: &Knowledge, evals: &[usize]) -> Vec<f64> {
     const SEEDS: u64 = 6;
     let most = evals.iter().copied().max().unwrap_or(0);
     let mut scores = vec![0.0; evals.len()];
     for seed in 1..=SEEDS {
         let settings = Settings::default();
-        let mut search = evolve_knowing(space, Seed(seed), &[], settings, knowledge);
+        let mut search = evolve_with_knowledge(space, Seed(seed), &[], settings, knowledge);
         let mut best = f64::INFINITY;
         for done in 1..=most {
             let proposal = search.ask().unwrap();
@@ -79,7 +79,7 @@ fn what_becomes_known_in_the_middle_of_a_search_helps_it_from_then_on() {
     let knowledge = Knowledge::new(&space, &[right]);
     let best_after = |informed: bool, seed: u64| {
         let none = Knowledge::default();
-        let mut search = evolve_knowing(&space, Seed(seed), &[], Settings::default(), &none);
+        let mut search = evolve_with_knowledge(&space, Seed(seed), &[], Settings::default(), &none);
         let mut best = f64::INFINITY;
         for done in 0..14 {
             if informed && done == 8 {
@@ -140,8 +140,8 @@ fn parameters_are_matched_by_name_and_what_does_not_fit_is_handled() {
     for a in SIZES {
         for b in [1, 2, 4, 8] {
             for (fixed, gone) in [(3, 0), (3, 1), (5, 0)] {
-                // Best with a = 8 and b = 8, a value that this space does not have; with another
-                // constant everything is the reverse.
+                // The best is a = 8 and b = 8, a value outside this space. With another constant
+                // the order of times is reversed.
                 let far = (a as f64 / 8.0).log2().abs() + (8.0 / b as f64).log2();
                 let time = if fixed == 3 {
                     10.0 + far + f64::from(gone)
@@ -164,14 +164,14 @@ fn parameters_are_matched_by_name_and_what_does_not_fit_is_handled() {
     let knowledge = Knowledge::new(&here, &[Experience { name, rows }]);
     let expected = |choices: [u32; 4]| {
         let config = Config::new(choices);
-        knowledge.place(&encoder, &config, 1.0).mean
+        knowledge.input(&encoder, &config, 1.0).mean
     };
     let best = expected([3, 0, 2, 0]);
     assert!((best - expected([3, 1, 2, 0])).abs() < 1e-9);
     for worse in [[0, 0, 2, 0], [6, 0, 2, 0], [3, 0, 0, 0]] {
         assert!(best < expected(worse) - 0.01, "{worse:?}");
     }
-    // The best that the source knows is not in this space: its nearest neighbour is a candidate.
+    // The source's best configuration is outside this space: its nearest neighbour is a candidate.
     assert_eq!(knowledge.best(1)[0].choices()[0], 3);
 }
 

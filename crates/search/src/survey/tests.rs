@@ -35,13 +35,13 @@ fn surveyed(space: &Space, seed: u64) -> Vec<Config> {
 #[test]
 fn a_survey_spreads_and_then_looks_where_it_is_fast() {
     let all = surveyed(&space(9, 6), 1);
-    assert_eq!(all.len(), ALL);
+    assert_eq!(all.len(), MAX_CONFIGS);
     assert_eq!(all[0].choices(), [0; 6]);
     let different: HashSet<&Config> = all.iter().collect();
-    assert_eq!(different.len(), ALL);
+    assert_eq!(different.len(), MAX_CONFIGS);
     let mean = |part: &[Config]| part.iter().map(time).sum::<f64>() / part.len() as f64;
     let best = |part: &[Config]| part.iter().map(time).fold(f64::INFINITY, f64::min);
-    let (spread, searched) = all.split_at(SPREAD);
+    let (spread, searched) = all.split_at(SPREAD_CONFIGS);
     assert!(mean(searched) < mean(spread) - 4.0);
     assert!(best(searched) < best(spread) - 2.0);
 }

@@ -1,7 +1,7 @@
 use super::*;
 
-fn place(x: f64) -> Place {
-    Place::of(vec![x])
+fn input(x: f64) -> Input {
+    Input::new(vec![x])
 }
 
 fn process(points: &[f64]) -> Process {
@@ -10,14 +10,14 @@ fn process(points: &[f64]) -> Process {
         noise: 1e-6,
     });
     for x in points {
-        let point = process.point(&place(*x));
+        let point = process.point(&input(*x));
         process.push(point);
     }
     process
 }
 
 fn predict(process: &Process, values: &[Option<f64>], x: f64) -> (f64, f64) {
-    let point = process.point(&place(x));
+    let point = process.point(&input(x));
     (
         dot(&process.whiten(values), &point.whitened),
         point.variance,
@@ -37,17 +37,17 @@ fn known_values_are_met_and_certain() {
 #[test]
 fn the_weight_of_a_feature_is_learned_and_holds_far_away() {
     let mut process = process(&[]);
-    let with = |x: f64, feature: f64| Place {
+    let with = |x: f64, feature: f64| Input {
         features: vec![feature],
-        ..place(x)
+        ..input(x)
     };
-    let places = [(0.0, 1.0), (9.0, -1.0), (20.0, 0.5), (40.0, -2.0)];
-    for (x, feature) in places {
+    let rows = [(0.0, 1.0), (9.0, -1.0), (20.0, 0.5), (40.0, -2.0)];
+    for (x, feature) in rows {
         let point = process.point(&with(x, feature));
         process.push(point);
     }
     // Inverted: the targets fall where the feature rises.
-    let targets: Vec<Option<f64>> = places.iter().map(|place| Some(-3.0 * place.1)).collect();
+    let targets: Vec<Option<f64>> = rows.iter().map(|place| Some(-3.0 * place.1)).collect();
     let whitened = process.whiten(&targets);
     let weight = process.weights(&whitened)[0];
     assert!((-3.0..-2.4).contains(&weight), "{weight}");
@@ -71,7 +71,7 @@ fn a_pending_point_takes_variance_and_leaves_the_mean() {
 #[test]
 fn a_doubted_value_is_believed_less_than_its_neighbours() {
     let mut process = process(&[0.0, 0.2]);
-    let odd = process.point(&place(0.1));
+    let odd = process.point(&input(0.1));
     process.push(odd);
     process.widen_last(4.0);
     let values = [Some(0.0), Some(0.0), Some(1.0)];
@@ -88,10 +88,10 @@ fn a_doubted_value_is_believed_less_than_its_neighbours() {
 #[test]
 fn what_two_points_have_in_common_shrinks_when_one_of_them_is_known() {
     let mut process = process(&[]);
-    let (a, b) = (process.point(&place(0.1)), process.point(&place(0.3)));
+    let (a, b) = (process.point(&input(0.1)), process.point(&input(0.3)));
     let before = process.covariance(&a, &b);
     process.push(a.clone());
-    let (mut c, mut b) = (process.point(&place(0.12)), b);
+    let (mut c, mut b) = (process.point(&input(0.12)), b);
     process.catch_up(&mut c);
     process.catch_up(&mut b);
     assert!(process.covariance(&c, &b) < before / 2.0);
@@ -100,10 +100,10 @@ fn what_two_points_have_in_common_shrinks_when_one_of_them_is_known() {
 #[test]
 fn a_point_that_catches_up_is_the_same_as_a_new_one() {
     let mut process = process(&[0.0, 0.2]);
-    let mut old = process.point(&place(0.5));
-    let more = process.point(&place(0.8));
+    let mut old = process.point(&input(0.5));
+    let more = process.point(&input(0.8));
     process.push(more);
     process.catch_up(&mut old);
-    let new = process.point(&place(0.5));
+    let new = process.point(&input(0.5));
     assert_eq!((old.whitened, old.variance), (new.whitened, new.variance));
 }

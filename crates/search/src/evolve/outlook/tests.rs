@@ -1,4 +1,4 @@
-use super::{LEVELS, Outlook};
+use super::{GAIN_LEVELS, Outlook};
 use crate::{Observation, Settings, evolve_with};
 use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
@@ -8,16 +8,19 @@ use tuner_space::{Environment, Parameter, Space};
 #[test]
 fn both_the_model_and_the_results_have_to_agree() {
     let sure = Outlook {
-        expected: Some([0.0; LEVELS.len()]),
+        expected: Some([0.0; GAIN_LEVELS.len()]),
     };
-    assert_eq!(sure.left(39), None);
-    assert_eq!((sure.left(40), sure.left(149)), (Some(0.2), Some(0.02)));
-    assert_eq!(sure.left(150), Some(0.01));
+    assert_eq!(sure.remaining_gain(39), None);
+    assert_eq!(
+        (sure.remaining_gain(40), sure.remaining_gain(149)),
+        (Some(0.2), Some(0.02))
+    );
+    assert_eq!(sure.remaining_gain(150), Some(0.01));
     let hopeful = Outlook {
         expected: Some([40.0, 10.0, 2.9, 1.0, 0.0]),
     };
-    assert_eq!(hopeful.left(1000), Some(0.05));
-    assert_eq!(Outlook::default().left(1000), None);
+    assert_eq!(hopeful.remaining_gain(1000), Some(0.05));
+    assert_eq!(Outlook::default().remaining_gain(1000), None);
 }
 
 #[test]

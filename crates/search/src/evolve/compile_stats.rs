@@ -1,39 +1,40 @@
-//! What compile-time facts and a predicted time add to the model, learned while it goes.
+//! Online correction of the model by compile-time facts and a predicted time.
 //!
-//! For every result there is what the model had expected before it came, so the difference is an
-//! honest error of the model. A ridge regression of these errors on the facts says how far to trust
-//! which fact: spills that cost nothing here get no weight, a prediction that orders the candidates
-//! well gets much.
+//! The model's expectation is stored before each result, so the difference to the result is an
+//! unbiased error of the model. A ridge regression of these errors on the facts learns the weight
+//! of each fact. Spills without a cost get none, a prediction that orders the candidates well gets
+//! a large one.
 
 use crate::CompileStats;
 
-/// How many numbers stand for the facts, each near 1 where it matters.
+/// Number of features, each scaled to be near 1 where it matters.
 const FEATURES: usize = 4;
-/// Errors before the facts have a say.
-const FEW: usize = 12;
-/// Results remembered: kernels of one space behave alike, and the model changes.
-const MOST: usize = 256;
-/// Weight of the belief that facts do not matter, in results.
+/// Smallest number of errors for a regression.
+const MIN_ERRORS: usize = 12;
+/// Largest number of stored errors. Old ones are dropped because the model changes.
+const MAX_ERRORS: usize = 256;
+/// Ridge penalty on the weights, as a number of results.
 const RIDGE: f64 = 4.0;
 
 type Features = [f64; FEATURES];
 
-/// `expected` and, below, all errors are in the model's own scale; `centre` is its zero as a
-/// logarithm of microseconds.
+/// Computes the features. `expected` and all errors below are on the model's scale; `centre` is its
+/// zero as a logarithm of microseconds.
 fn features(facts: &CompileStats, expected: f64, centre: f64) -> Features {
     let log = |value: f64| value.max(0.0).ln_1p();
     [
         f64::from(facts.registers) / 64.0,
         log(facts.spill_bytes as f64) / 4.0,
         log(facts.shared_bytes as f64) / 8.0,
-        // What the prediction says beyond the model; a constant factor between them is in the mean.
+        // The prediction relative to the model; subtracting the mean later removes a
+        // constant factor.
         facts
             .predicted
             .map_or(0.0, |predicted| predicted.get().ln() - centre - expected),
     ]
 }
 
-/// Errors of the model with the facts of their candidates.
+/// Model errors with the facts of their candidates.
 #[derive(Debug, Default)]
 pub(super) struct Correction {
     seen: Vec<(Features, f64)>,
@@ -41,17 +42,17 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    /// Takes the target that a candidate came to, of which the model had expected another.
+    /// Adds the error of the model for a candidate: its target minus the expected one.
     pub(super) fn learn(&mut self, facts: &CompileStats, expected: f64, centre: f64, target: f64) {
-        if self.seen.len() == MOST {
+        if self.seen.len() == MAX_ERRORS {
             self.seen.remove(0);
         }
         let seen = features(facts, expected, centre);
         self.seen.push((seen, target - expected));
-        self.weights = (self.seen.len() >= FEW).then(|| fit(&self.seen));
+        self.weights = (self.seen.len() >= MIN_ERRORS).then(|| fit(&self.seen));
     }
 
-    /// What to add to the expected target.
+    /// Returns the correction of the expected target.
     pub(super) fn shift(&self, facts: &CompileStats, expected: f64, centre: f64) -> f64 {
         let Some((weights, means, reach)) = &self.weights else {
             return 0.0;
@@ -60,12 +61,12 @@ impl Correction {
         let sum: f64 = (0..FEATURES)
             .map(|at| weights[at] * (here[at] - means[at]))
             .sum();
-        // Beyond the errors ever made the regression knows nothing.
+        // The regression does not extrapolate beyond the largest observed error.
         sum.clamp(-reach, *reach)
     }
 }
 
-/// Weights of the features, their means, and the largest error.
+/// Fits the regression to the errors.
 fn fit(seen: &[(Features, f64)]) -> ([f64; FEATURES], Features, f64) {
     let count = seen.len() as f64;
     let mut centre = [0.0; FEATURES];
@@ -96,7 +97,7 @@ fn fit(seen: &[(Features, f64)]) -> ([f64; FEATURES], Features, f64) {
     (solve(matrix), centre, reach)
 }
 
-/// Gauss elimination of a positive definite system.
+/// Solves a positive definite system by Gauss elimination.
 fn solve(mut matrix: [[f64; FEATURES + 1]; FEATURES]) -> [f64; FEATURES] {
     for at in 0..FEATURES {
         let pivot = matrix[at];

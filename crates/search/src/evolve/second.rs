@@ -1,12 +1,12 @@
-//! A second search that knows nothing of the first.
+//! Independent second search.
 //!
-//! The model believes in the optimum that it has found: what differs from it in several parameters
-//! at once promises nothing, whatever is there. A search that begins elsewhere and never hears of
-//! that optimum finds others (multi-start; Rinnooy Kan and Timmer 1987). It gets its turns only while
-//! the first gains nothing, and is given up for a third when it gains nothing either.
+//! The model is confident in the optimum it has found: candidates that differ from it in several
+//! parameters score low, whatever their times. A search that starts elsewhere without these results
+//! finds other optima (multi-start; Rinnooy Kan and Timmer 1987). It gets turns only while the
+//! first search gains nothing, and is replaced by another one once it stops gaining too.
 
 use super::archive::{Archive, Outcome};
-use super::{Guided, Settings};
+use super::{Evolve, Settings};
 use crate::knowledge::Knowledge;
 use crate::{Observation, Strategy as _};
 use rand::RngExt as _;
@@ -15,23 +15,23 @@ use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
 use tuner_space::Config;
 
-/// Proposals in a row that the first search has tried already, and whose results are told at once,
-/// before the first search goes on.
-const MOST_KNOWN: usize = 20;
+/// Largest number of consecutive proposals that the first search has already tried. Their results
+/// are reported at once; after them the first search takes the turn.
+const MAX_REPEATED_PROPOSALS: usize = 20;
 
 /// The second search.
 #[derive(Default)]
 pub(super) struct Second {
-    search: Option<Box<Guided>>,
-    /// What it waits for, by its own numbers.
+    search: Option<Box<Evolve>>,
+    /// Pending proposals by configuration, with the identifiers of the second search.
     asked: HashMap<Config, u64>,
-    /// Proposals since the first search began to gain nothing.
+    /// Proposals since the first search stopped gaining.
     turn: usize,
 }
 
-impl Guided {
-    /// What the second search proposes, where it has its turn.
-    pub(super) fn ask_second(&mut self) -> Option<Config> {
+impl Evolve {
+    /// Requests a proposal of the second search, if it has the turn.
+    pub(super) fn propose_second(&mut self) -> Option<Config> {
         let after = self.settings.second_after;
         if self.archive.since_gain < after {
             return None;
@@ -40,26 +40,26 @@ impl Guided {
         if !self.second.turn.is_multiple_of(self.settings.second_every) {
             return None;
         }
-        let over = |search: &Guided| search.archive.since_gain >= after;
+        let over = |search: &Evolve| search.archive.since_gain >= after;
         if self.second.search.as_deref().is_none_or(over) {
-            self.second.search = Some(Box::new(self.another()));
+            self.second.search = Some(Box::new(self.new_search()));
             self.second.asked.clear();
         }
         let search = self.second.search.as_mut()?;
-        for _ in 0..MOST_KNOWN {
+        for _ in 0..MAX_REPEATED_PROPOSALS {
             let proposal = search.ask()?;
             if self.fresh.claim(&proposal.config) {
                 let asked = &mut self.second.asked;
                 asked.insert(proposal.config.clone(), proposal.id);
                 return Some(proposal.config);
             }
-            search.tell(proposal.id, self.archive.told_of(&proposal.config));
+            search.tell(proposal.id, self.archive.observation_for(&proposal.config));
         }
         None
     }
 
-    /// A search of the same space, from nothing.
-    fn another(&mut self) -> Self {
+    /// Creates a search of the same space without results.
+    fn new_search(&mut self) -> Self {
         let settings = Settings {
             second_after: usize::MAX,
             opening: Settings::default().opening,
@@ -75,22 +75,22 @@ impl Guided {
         )
     }
 
-    /// Tells the second search of a result that it has asked for.
-    pub(super) fn tell_second(&mut self, place: usize, told: Observation) {
-        let config = &self.archive.entries[place].config;
+    /// Reports a result to the second search if it proposed the configuration.
+    pub(super) fn report_to_second(&mut self, index: usize, observation: Observation) {
+        let config = &self.archive.entries[index].config;
         let id = self.second.asked.remove(config);
         if let Some((search, id)) = self.second.search.as_mut().zip(id) {
-            search.tell(id, told);
+            search.tell(id, observation);
         }
     }
 }
 
 impl Archive {
-    /// What is known of a configuration, as it was told.
-    fn told_of(&self, config: &Config) -> Observation {
+    /// Returns the observation of a configuration as it was reported.
+    fn observation_for(&self, config: &Config) -> Observation {
         let mut entries = self.entries.iter().enumerate();
         let found = entries.find(|(_, entry)| entry.config == *config);
-        let Some((place, Some(result))) = found.map(|(place, entry)| (place, entry.result)) else {
+        let Some((index, Some(result))) = found.map(|(index, entry)| (index, entry.result)) else {
             return Observation::Unknown;
         };
         match result {
@@ -99,7 +99,7 @@ impl Archive {
                 Micros::new(log.exp()).map_or(Observation::Unknown, |time| Observation::Time {
                     time,
                     error,
-                    other: self.other(place).map(f64::exp),
+                    other: self.other(index).map(f64::exp),
                 })
             }
         }

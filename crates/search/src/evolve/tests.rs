@@ -11,7 +11,7 @@ fn space() -> Space {
     Space::build("test", named.collect(), &[], &Environment::default()).unwrap()
 }
 
-/// Each value has a factor of its own, which says nothing of its neighbours'.
+/// Computes a time to which each value contributes a factor unrelated to its neighbours' factors.
 fn time(choices: &[u32]) -> f64 {
     const LOGS: [f64; 5] = [0.3, 0.0, 0.45, 0.15, 0.6];
     let each = choices.iter().enumerate();
@@ -19,7 +19,7 @@ fn time(choices: &[u32]) -> f64 {
     100.0 * logs.sum::<f64>().exp()
 }
 
-/// Mean score after sixty trials.
+/// Returns the mean score after sixty trials.
 fn score(apart: bool) -> f64 {
     const SEEDS: u64 = 8;
     let space = space();
@@ -53,8 +53,8 @@ fn values_that_say_nothing_of_their_neighbours_are_learned_one_by_one() {
     );
 }
 
-/// Of the choices of what is proposed after the opening while no result is known, the share that is the
-/// first or the last value of its parameter. Uniform draws have 0.4.
+/// Returns the share of first or last values in proposals after the opening, before any result.
+/// Uniform draws have 0.4.
 fn extreme_share(seed: u64) -> f64 {
     let space = space();
     let mut search = evolve_with(&space, Seed(seed), &[], Settings::default());

@@ -1,16 +1,16 @@
-//! Where candidates come from.
+//! Generation of candidates for the pool.
 
-use super::refit::weighed;
-use super::{CROSS, Guided};
+use super::refit::weighted_features;
+use super::{CROSSOVER_SHARE, Evolve};
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
-use surrogate::Place;
+use surrogate::Input;
 use tuner_space::{Config, Neighbourhood};
 
-/// Where uniform draws come from.
+/// Origin name of uniform draws.
 pub(super) const UNIFORM: &str = "explore";
 
-impl Guided {
+impl Evolve {
     pub(super) fn fill_pool(&mut self) {
         self.pool.clear();
         for rank in 0..self.settings.near_elites.min(self.archive.elites()) {
@@ -29,31 +29,32 @@ impl Guided {
         if self.pool.holds(&config) || !self.fresh.is_new(&config) {
             return;
         }
-        let point = if self.archive.trusting {
-            self.process.point(self.places.of(&config, &self.encoder))
+        let point = if self.archive.uses_knowledge {
+            self.process.point(self.inputs.get(&config, &self.encoder))
         } else {
-            let place = Place::of(self.encoder.encode(&config));
-            self.process.point(&place)
+            let input = Input::new(self.encoder.encode(&config));
+            self.process.point(&input)
         };
         self.pool.add(config, origin, point);
     }
 
-    /// Adds what the sources, weighted as they are now, believe to be fastest.
+    /// Adds the configurations that the weighted sources expect to be fastest.
     fn add_known(&mut self) {
-        if !self.archive.trusting {
+        if !self.archive.uses_knowledge {
             return;
         }
-        let expected = |lies: &Place| lies.mean + weighed(&self.weights, lies);
-        let known = self.known.iter().enumerate();
-        let mut ranked: Vec<(f64, usize)> =
-            known.map(|(at, (_, lies))| (expected(lies), at)).collect();
+        let expected = |input: &Input| input.mean + weighted_features(&self.weights, input);
+        let known = self.known_best.iter().enumerate();
+        let mut ranked: Vec<(f64, usize)> = known
+            .map(|(at, (_, input))| (expected(input), at))
+            .collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut left = self.settings.pool_known;
         for (_, at) in ranked {
             if left == 0 {
                 break;
             }
-            let config = &self.known[at].0;
+            let config = &self.known_best[at].0;
             if self.fresh.is_new(config) {
                 self.add(config.clone(), "known");
                 left -= 1;
@@ -84,7 +85,7 @@ impl Guided {
         let parent = self.archive.elite(rank).clone();
         let partner = self
             .rng
-            .random_bool(CROSS)
+            .random_bool(CROSSOVER_SHARE)
             .then(|| self.pick_rank())
             .flatten()
             .map(|rank| self.archive.elite(rank).clone());
@@ -101,10 +102,10 @@ impl Guided {
         }
     }
 
-    /// The square of a uniform number prefers the fastest.
+    /// Draws a rank with a preference for the fastest: the square of a uniform number.
     fn pick_rank(&mut self) -> Option<usize> {
         let elites = self.archive.elites();
-        let place = self.rng.random::<f64>().powi(2) * elites as f64;
-        (elites > 0).then(|| (place as usize).min(elites - 1))
+        let rank = self.rng.random::<f64>().powi(2) * elites as f64;
+        (elites > 0).then(|| (rank as usize).min(elites - 1))
     }
 }

@@ -1,39 +1,39 @@
-//! The first configurations, which no model chooses.
+//! The opening: the first configurations, before the model selects.
 
-use super::Guided;
-use surrogate::{Place, Point, Process, squared_distance};
+use super::Evolve;
+use surrogate::{Input, Point, Process, squared_distance};
 use tuner_space::Config;
 
-impl Guided {
-    /// How many configurations have been proposed.
+impl Evolve {
+    /// Returns the number of proposed configurations.
     pub(super) fn proposed(&self) -> usize {
         self.archive.entries.len() + self.waiting.list.len()
     }
 
-    /// Where all of these lie.
-    fn places(&self) -> impl Iterator<Item = &Place> {
-        let waiting = self.waiting.list.iter().map(|each| &each.lies);
-        let entries = self.archive.entries.iter().map(|entry| &entry.lies);
+    /// Returns the model inputs of all proposed configurations.
+    fn inputs(&self) -> impl Iterator<Item = &Input> {
+        let waiting = self.waiting.list.iter().map(|each| &each.input);
+        let entries = self.archive.entries.iter().map(|entry| &entry.input);
         entries.chain(waiting)
     }
 
-    /// The next configuration of the opening.
+    /// Returns the next configuration of the opening.
     pub(super) fn open(&mut self) -> Option<Config> {
         if self.proposed() < self.settings.typical {
-            self.typical()
+            self.draw_typical()
         } else {
-            self.far()
+            self.draw_distant()
         }
     }
 
-    /// That of some uniform draws which tells most of the others: it takes most of their variance
-    /// away (active learning after Cohn, 1996). Configurations far apart are extreme ones, and extreme
-    /// ones are slow on many kernels.
-    pub(super) fn typical(&mut self) -> Option<Config> {
+    /// Selects the uniform draw that reduces the variance of the other draws most (active learning
+    /// after Cohn, 1996). A maximum-distance choice would pick extreme configurations, which are
+    /// slow on many kernels.
+    pub(super) fn draw_typical(&mut self) -> Option<Config> {
         let mut process = Process::new(self.scales[0].shape());
         let proposed: Vec<Point> = self
-            .places()
-            .map(|lies| process.point(&Place::of(lies.at.clone())))
+            .inputs()
+            .map(|input| process.point(&Input::new(input.coordinates.clone())))
             .collect();
         for point in proposed {
             process.push(point);
@@ -41,24 +41,24 @@ impl Guided {
         let mut drawn: Vec<(Config, Point)> = Vec::with_capacity(self.settings.typical_draws);
         for _ in 0..self.settings.typical_draws {
             let config = self.fresh.space().draw(&mut self.rng)?;
-            let point = process.point(&Place::of(self.encoder.encode(&config)));
+            let point = process.point(&Input::new(self.encoder.encode(&config)));
             drawn.push((config, point));
         }
-        let told = |one: &Point| -> f64 {
+        let gain = |one: &Point| -> f64 {
             let others = drawn.iter();
             let common = others.map(|(_, other)| process.covariance(one, other).powi(2));
             common.sum::<f64>() / (one.variance.max(0.0) + process.noise())
         };
         let new = drawn.iter().filter(|(config, _)| self.fresh.is_new(config));
         let best = new
-            .map(|(config, point)| (told(point), config))
+            .map(|(config, point)| (gain(point), config))
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
             .map(|(_, config)| config.clone());
-        self.claimed(best)
+        self.claim_or_draw(best)
     }
 
-    /// The farthest of some uniform draws from everything proposed so far.
-    pub(super) fn far(&mut self) -> Option<Config> {
+    /// Selects the uniform draw farthest from all proposed configurations.
+    pub(super) fn draw_distant(&mut self) -> Option<Config> {
         let mut best: Option<(f64, Config)> = None;
         for _ in 0..self.settings.opening_draws {
             let config = self.fresh.space().draw(&mut self.rng)?;
@@ -66,17 +66,19 @@ impl Guided {
                 continue;
             }
             let here = self.encoder.encode(&config);
-            let proposed = self.places().map(|lies| squared_distance(&here, &lies.at));
+            let proposed = self
+                .inputs()
+                .map(|input| squared_distance(&here, &input.coordinates));
             let distance = proposed.fold(f64::INFINITY, f64::min);
             if best.as_ref().is_none_or(|(most, _)| distance > *most) {
                 best = Some((distance, config));
             }
         }
-        self.claimed(best.map(|(_, config)| config))
+        self.claim_or_draw(best.map(|(_, config)| config))
     }
 
-    /// That one, or any draw where there is none.
-    fn claimed(&mut self, wanted: Option<Config>) -> Option<Config> {
+    /// Claims this configuration, or draws another one if there is none.
+    fn claim_or_draw(&mut self, wanted: Option<Config>) -> Option<Config> {
         match wanted {
             Some(config) if self.fresh.claim(&config) => Some(config),
             _ => self.fresh.draw(&mut self.rng),

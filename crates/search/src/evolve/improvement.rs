@@ -1,9 +1,9 @@
-//! Expected improvement (Mockus 1975; Jones, Schonlau and Welch 1998), as a logarithm so that it
-//! still ranks candidates where it underflows.
+//! Expected improvement (Mockus 1975; Jones, Schonlau and Welch 1998), as a logarithm: it ranks
+//! candidates even if the improvement itself underflows.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 
-/// Natural logarithm of the expected improvement of a standard normal below `u`:
+/// Computes the natural logarithm of the expected improvement of a standard normal below `u`:
 /// `ln(u Φ(u) + φ(u))`.
 pub(super) fn log_improvement(u: f64) -> f64 {
     let log_density = -0.5 * (u * u + LN_2 + PI.ln());
@@ -17,8 +17,8 @@ pub(super) fn log_improvement(u: f64) -> f64 {
     }
 }
 
-/// Distribution function of the standard normal, relative error below 1.2e-7: the Chebyshev fit of
-/// erfc in Numerical Recipes, section 6.2.
+/// Computes the distribution function of the standard normal with a relative error below 1.2e-7,
+/// by the Chebyshev fit of erfc in Numerical Recipes, section 6.2.
 pub(super) fn normal_cdf(x: f64) -> f64 {
     const FIT: [f64; 10] = [
         -1.265_512_23,

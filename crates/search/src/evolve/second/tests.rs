@@ -9,7 +9,7 @@ fn space() -> Space {
     Space::build("test", named.into(), &[], &Environment::default()).unwrap()
 }
 
-/// Two valleys, between which five parameters have to change at once; one of them is deeper.
+/// A time with two valleys, one deeper; five parameters must change at once between them.
 fn time(config: &Config) -> f64 {
     let choices = config.choices();
     let high = choices[..5].iter().filter(|at| **at >= 4).count();
@@ -22,7 +22,7 @@ fn time(config: &Config) -> f64 {
     level + f64::from(far)
 }
 
-/// Searches of 300 trials that found the deeper valley, and trials of the second search.
+/// Counts searches of 300 trials that found the deeper valley, and trials of the second search.
 fn found(settings: &Settings) -> (usize, usize) {
     let space = space();
     let (mut deeper, mut seconds) = (0, 0);
@@ -34,8 +34,8 @@ fn found(settings: &Settings) -> (usize, usize) {
             seconds += usize::from(proposal.origin == "second");
             let time = time(&proposal.config);
             best = best.min(time);
-            let told = Observation::exactly(Micros::new(time).unwrap());
-            search.tell(proposal.id, told);
+            let observation = Observation::exactly(Micros::new(time).unwrap());
+            search.tell(proposal.id, observation);
         }
         deeper += usize::from(best < 19.0);
     }

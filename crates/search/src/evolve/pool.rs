@@ -1,5 +1,5 @@
-//! Candidates that the model chooses from: drawn lazily, so that the size of the space is no
-//! matter, and kept while they are promising.
+//! Pool of candidates that the model chooses from. Candidates are drawn lazily, so the size of the
+//! space does not matter, and stay while their scores are good.
 
 use std::collections::HashSet;
 use surrogate::{Point, Process};
@@ -27,12 +27,12 @@ impl Pool {
         self.members.clear();
     }
 
-    /// Whether it is there.
+    /// Returns true if the pool contains the configuration.
     pub(super) fn holds(&self, config: &Config) -> bool {
         self.members.contains(config)
     }
 
-    /// Adds a candidate that is not there.
+    /// Adds a candidate that the pool does not contain.
     pub(super) fn add(&mut self, config: Config, origin: &'static str, point: Point) {
         self.members.insert(config.clone());
         self.candidates.push(Candidate {
@@ -43,13 +43,13 @@ impl Pool {
         });
     }
 
-    /// All candidates: where each came from, and its point.
+    /// Returns the origin and the point of every candidate.
     pub(super) fn points(&self) -> impl Iterator<Item = (&'static str, &Point)> {
         let all = self.candidates.iter();
         all.map(|candidate| (candidate.origin, &candidate.point))
     }
 
-    /// Brings all points up to date and scores them.
+    /// Updates all points to the present process and scores them.
     pub(super) fn score(&mut self, process: &Process, score: impl Fn(&Point) -> f64) {
         for candidate in &mut self.candidates {
             process.catch_up(&mut candidate.point);
@@ -57,7 +57,7 @@ impl Pool {
         }
     }
 
-    /// Scores the `count` best anew and leaves the others behind them.
+    /// Scores the `count` best candidates again and caps the scores of the others below them.
     pub(super) fn score_best(&mut self, count: usize, score: impl Fn(&Point) -> f64) {
         let count = count.min(self.candidates.len());
         if count < self.candidates.len() {
@@ -75,7 +75,7 @@ impl Pool {
         }
     }
 
-    /// Takes out the candidate with the highest score.
+    /// Removes and returns the candidate with the highest score.
     pub(super) fn take_best(&mut self) -> Option<Candidate> {
         let scores = self.candidates.iter().map(|candidate| candidate.score);
         let (best, _) = scores
@@ -86,7 +86,8 @@ impl Pool {
         Some(candidate)
     }
 
-    /// Drops the less promising half, once there are more than `limit`.
+    /// Drops the candidates with low scores down to half of `limit`, once there are more than
+    /// `limit`.
     pub(super) fn trim(&mut self, limit: usize) {
         if self.candidates.len() <= limit {
             return;

@@ -1,12 +1,12 @@
-//! Which of the bytes that a block asks for others ask for at the same time.
+//! Reuse of bytes between concurrent blocks.
 //!
-//! Some of the blocks that are on the device together run to their first loads; addresses alone
-//! are computed. Of each load instruction: if a sector of one block is also another's with
-//! probability `q`, then of `n` blocks together about `1 + (n - 1) q` want each sector, and one of
-//! them brings it from memory. Any order of blocks, tiles and heads shows in that, as no
-//! comparison of neighbours along x and y does.
+//! Some of the concurrent blocks run up to their first loads, and only addresses are computed. The
+//! estimate is separate for each load instruction. Let a sector of one block belong to another
+//! block with probability `q`. Then about `1 + (n - 1) q` of `n` blocks use each sector, and one of
+//! them fetches it from memory. The estimate covers any order of blocks, tiles and heads; a
+//! comparison of neighbours along x and y does not.
 
-use super::sample::beginnings;
+use super::sample::trace_beginnings;
 use super::sectors::{BySector, Sectors};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use vgpu::Arch;
@@ -15,31 +15,31 @@ use vgpu::exec::launch::{Depth, Launch, LaunchError};
 use vgpu::exec::trace::{BlockTrace, FIRST_LOADS};
 use vgpu::memory::GlobalMemory;
 
-/// Blocks whose first loads are looked at.
-const LOOKED_AT: u64 = 64;
-/// Instructions of a warp, of which most are passed over.
-const BEGINNING: u64 = 3072;
+/// Largest number of blocks whose first loads are traced.
+const MAX_SURVEYED_BLOCKS: u64 = 64;
+/// Instructions per warp up to which blocks run; most of them are skipped.
+const SURVEY_INSTRUCTIONS: u64 = 3072;
 
-/// Share of the sectors of loads that come from memory for each block.
+/// Share of the sectors of loads that each block fetches from memory.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sharing {
-    /// By PTX instruction.
-    of: HashMap<u32, f64>,
-    /// Of loads that were not seen: the mean of those that were.
+pub(crate) struct Reuse {
+    /// Share by PTX instruction.
+    by_instruction: HashMap<u32, f64>,
+    /// Mean share, for loads outside the traces.
     other: f64,
 }
 
-impl Sharing {
-    /// Nothing is shared.
-    fn none() -> Sharing {
-        Sharing {
-            of: HashMap::new(),
+impl Reuse {
+    /// Creates an estimate without reuse.
+    fn none() -> Reuse {
+        Reuse {
+            by_instruction: HashMap::new(),
             other: 1.0,
         }
     }
 
-    /// Sectors that a block has brought from memory or written to it, those counted that others
-    /// bring as well as the share that falls to it.
+    /// Computes the sectors that a block moves from or to memory. A sector used by several blocks
+    /// counts as its share.
     pub(crate) fn sectors(&self, trace: &BlockTrace) -> f64 {
         let (mut read, mut written) = (Sectors::default(), Sectors::default());
         let mut sum = 0.0;
@@ -47,7 +47,10 @@ impl Sharing {
             for access in &warp.accesses {
                 let (seen, share) = match access.write {
                     true => (&mut written, 1.0),
-                    false => (&mut read, *self.of.get(&access.pc).unwrap_or(&self.other)),
+                    false => (
+                        &mut read,
+                        *self.by_instruction.get(&access.pc).unwrap_or(&self.other),
+                    ),
                 };
                 for sector in warp.sectors_of(access) {
                     if seen.insert(*sector) {
@@ -60,38 +63,39 @@ impl Sharing {
     }
 }
 
-/// Looks at the blocks around `chosen`, of which `together` run at the same time.
+/// Traces blocks around `chosen`, of which `together` run at the same time.
 ///
 /// # Errors
-/// A launch that is refused.
+/// A refused launch.
 pub(super) fn survey(
     module: &Module,
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
-    (chosen, together): (u64, u64),
-) -> Result<Sharing, LaunchError> {
+    chosen: u64,
+    together: u64,
+) -> Result<Reuse, LaunchError> {
     let blocks: u64 = template.grid.iter().map(|d| u64::from(*d)).product();
     let wave = together.min(blocks);
     if wave < 2 {
-        return Ok(Sharing::none());
+        return Ok(Reuse::none());
     }
     let first = (chosen / wave * wave).min(blocks - wave);
-    let list = drawn(wave).into_iter().map(|at| first + at).collect();
-    let wanted = (BEGINNING, Depth::Addresses);
-    let traces = beginnings(module, memory, arch, template, list, wanted)?;
-    Ok(share(&traces, wave))
+    let list = draw_blocks(wave).into_iter().map(|at| first + at).collect();
+    let (each, depth) = (SURVEY_INSTRUCTIONS, Depth::Addresses);
+    let traces = trace_beginnings(module, memory, arch, template, list, each, depth)?;
+    Ok(estimate_reuse(&traces, wave))
 }
 
-/// Numbers below `wave`: all, or so many drawn at random. (Evenly spaced ones would be of different
-/// rows of tiles each, and never meet.)
-fn drawn(wave: u64) -> Vec<u64> {
-    if wave <= LOOKED_AT {
+/// Selects numbers below `wave`: all, or a random sample. Evenly spaced blocks would all be from
+/// different rows of tiles and show no reuse.
+fn draw_blocks(wave: u64) -> Vec<u64> {
+    if wave <= MAX_SURVEYED_BLOCKS {
         return (0..wave).collect();
     }
     let mut chosen = BTreeSet::new();
     let mut state = 0x5eed_u64;
-    while (chosen.len() as u64) < LOOKED_AT {
+    while (chosen.len() as u64) < MAX_SURVEYED_BLOCKS {
         // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -101,9 +105,9 @@ fn drawn(wave: u64) -> Vec<u64> {
     chosen.into_iter().collect()
 }
 
-/// What blocks share, of which these are some of `wave`.
-fn share(traces: &[BlockTrace], wave: u64) -> Sharing {
-    // Blocks that want each sector, by instruction: in order, for the same sum every time.
+/// Computes the reuse of these blocks as a sample of `wave` blocks.
+fn estimate_reuse(traces: &[BlockTrace], wave: u64) -> Reuse {
+    // An ordered map: the sum of floating-point numbers must be the same in every run.
     let mut wanted: BTreeMap<u32, BySector<u32>> = BTreeMap::new();
     for trace in traces {
         for (pc, mine) in first_loads(trace) {
@@ -114,7 +118,7 @@ fn share(traces: &[BlockTrace], wave: u64) -> Sharing {
     }
     let count = traces.len() as f64;
     let (mut own, mut all) = (0.0, 0.0);
-    let mut of = HashMap::new();
+    let mut by_instruction = HashMap::new();
     for (pc, counts) in wanted {
         let asked: f64 = counts.values().map(|n| f64::from(*n)).sum();
         let share = if wave == traces.len() as u64 {
@@ -127,15 +131,15 @@ fn share(traces: &[BlockTrace], wave: u64) -> Sharing {
         };
         own += share * asked;
         all += asked;
-        of.insert(pc, share);
+        by_instruction.insert(pc, share);
     }
-    Sharing {
-        of,
+    Reuse {
+        by_instruction,
         other: if all > 0.0 { own / all } else { 1.0 },
     }
 }
 
-/// The sectors of a block's first loads, by instruction.
+/// Collects the sectors of a block's first loads, by instruction.
 fn first_loads(trace: &BlockTrace) -> HashMap<u32, Sectors> {
     let mut found: HashMap<u32, Sectors> = HashMap::new();
     for warp in &trace.warps {
@@ -158,7 +162,7 @@ mod tests {
     use super::*;
     use vgpu::exec::trace::{Access, Target, WarpTrace};
 
-    /// A block whose one warp loads these sectors, an instruction each list.
+    /// Creates a block with one warp that loads these sectors, one list per instruction.
     fn block(index: u32, loads: &[&[u64]]) -> BlockTrace {
         let mut warp = WarpTrace::default();
         for (pc, list) in loads.iter().enumerate() {
@@ -182,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A product of matrices in tiles: 64 rows of blocks by 64 columns.
+    /// Creates a block of a tiled matrix product: 64 rows of blocks by 64 columns.
     fn product(index: u64) -> BlockTrace {
         let (row, column) = (index / 64, index % 64);
         let a: Vec<u64> = (0..8).map(|i| row * 100 + i).collect();
@@ -193,18 +197,18 @@ mod tests {
     #[test]
     fn of_all_blocks_together_each_strip_comes_once() {
         let traces: Vec<BlockTrace> = (0..128).map(product).collect();
-        let sharing = share(&traces, 128);
-        assert!((sharing.of[&0] - 1.0 / 64.0).abs() < 1e-9);
-        assert!((sharing.of[&1] - 1.0 / 2.0).abs() < 1e-9);
+        let reuse = estimate_reuse(&traces, 128);
+        assert!((reuse.by_instruction[&0] - 1.0 / 64.0).abs() < 1e-9);
+        assert!((reuse.by_instruction[&1] - 1.0 / 2.0).abs() < 1e-9);
     }
 
     #[test]
     fn from_some_blocks_the_sharing_of_all_is_known() {
-        let traces: Vec<BlockTrace> = drawn(4096).into_iter().map(product).collect();
-        let sharing = share(&traces, 4096);
-        // Each strip is wanted by 64 blocks of 4096.
+        let traces: Vec<BlockTrace> = draw_blocks(4096).into_iter().map(product).collect();
+        let reuse = estimate_reuse(&traces, 4096);
+        // Each strip is used by 64 blocks of 4096.
         for pc in [0, 1] {
-            let wanted = 1.0 / sharing.of[&pc];
+            let wanted = 1.0 / reuse.by_instruction[&pc];
             assert!((32.0..128.0).contains(&wanted), "{wanted}");
         }
     }
@@ -212,7 +216,7 @@ mod tests {
     #[test]
     fn blocks_with_bytes_of_their_own_share_nothing() {
         let traces: Vec<BlockTrace> = (0..32).map(|i| block(i, &[&[u64::from(i)]])).collect();
-        assert_eq!(share(&traces, 32).of[&0], 1.0);
-        assert_eq!(share(&traces, 1000).of[&0], 1.0);
+        assert_eq!(estimate_reuse(&traces, 32).by_instruction[&0], 1.0);
+        assert_eq!(estimate_reuse(&traces, 1000).by_instruction[&0], 1.0);
     }
 }
