@@ -158,7 +158,10 @@ async fn front_boards(
     let mut boards = store.boards(&query).await?;
     for board in &mut boards {
         let all = board.rows.len();
-        board.rows.retain(LeaderboardRow::is_proven);
+        let best = board.rows.iter().map(|row| rank_class(row.compared)).min();
+        board
+            .rows
+            .retain(|row| row.is_proven() && Some(rank_class(row.compared)) == best);
         note_unproven(all - board.rows.len(), &board_name(board));
         let point = |row: &LeaderboardRow| {
             let [first, second] = objectives.both().map(|each| each.of_row(row));

@@ -224,6 +224,7 @@ fn an_answer_that_contradicts_itself_or_the_recording_is_not_believed() {
                     compilation: None,
                     charged_us: 0,
                     put_off: false,
+                    whole_tried: false,
                 }));
                 json!({ "answer": serde_json::to_value(&lie).unwrap() })
             })

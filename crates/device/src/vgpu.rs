@@ -6,7 +6,6 @@
 
 mod trace;
 
-use crate::step::proof_deadline;
 use ::vgpu::{
     Arch, Arg, BlockOrder, BlockSet, BufferId, Checks, GlobalMemory, HazardKind, Launch, Module,
     Roots, Schedule,
@@ -48,8 +47,6 @@ type Parsed = Result<Arc<Module>, Judgement>;
 pub struct VirtualGpu {
     arch: &'static Arch,
     limits: Limits,
-    /// Wall time of one launch.
-    wall: Duration,
     memory: GlobalMemory,
     buffers: Vec<BufferId>,
     forecaster: Forecaster,
@@ -71,7 +68,6 @@ impl VirtualGpu {
         Self {
             arch,
             limits,
-            wall: limits.wall,
             memory,
             buffers: Vec::new(),
             forecaster: Forecaster::new(arch, limits.memory_bytes.min(arch.memory_bytes))
@@ -86,13 +82,6 @@ impl VirtualGpu {
     /// The model of its times.
     pub fn forecaster(&mut self) -> &mut Forecaster {
         &mut self.forecaster
-    }
-
-    /// Gives each launch the time that a proof of that many lane instructions needs; `None`: the
-    /// usual time.
-    pub(crate) fn allow_proof(&mut self, lane_instructions: Option<u64>) {
-        let needed = lane_instructions.map_or(Duration::ZERO, proof_deadline);
-        self.wall = self.limits.wall.max(needed);
     }
 
     /// The GPU imitated.

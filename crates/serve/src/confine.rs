@@ -60,6 +60,7 @@ pub(super) fn confine(
             .map(|file| Ok(to_text(&find_within(&file.0, folders)?)))
             .collect::<Result<_, Problem>>()?,
         no_knowledge: request.no_knowledge,
+        prove_budget: request.prove_budget,
     };
     confined.check().map_err(refused)?;
     if matches!(confined.selector(), Ok(DeviceSelector::Replay(_))) {

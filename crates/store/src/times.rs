@@ -29,6 +29,7 @@ impl TimeRow {
     pub(super) fn timed(&self, timing: TimingKind) -> Timed {
         if timing == TimingKind::Predicted {
             return Timed {
+                class: self.class,
                 p50: self.p50_us,
                 low: self.p50_us / PREDICTION_RESOLUTION,
                 high: self.p50_us,

@@ -234,7 +234,8 @@ impl FleetEvaluator {
         if let FleetSource::Recorded(recording) = &self.tasks[task].source {
             // What is recorded is known here: a worker's word is not needed for it.
             let recorded = recording.lookup(config);
-            return Ok(ReplayEvaluator::judge(judged.candidate, &recorded));
+            let (candidate, timing) = (judged.candidate, recording.timing);
+            return Ok(ReplayEvaluator::judge(candidate, &recorded, timing));
         }
         if judged.time().is_some_and(|time| time.kind != expected) {
             let why = format!(

@@ -63,7 +63,6 @@ pub fn judge(
     begins: &mut dyn FnMut(Step) -> io::Result<()>,
 ) -> Result<TimedJudgement, Failure> {
     begins(Step::Load).map_err(Failure::Pipe)?;
-    session.allow_proof(job.proof_limit);
     let (passed, last) = match gate(session, references, job, begins)? {
         Gated::Rejected(judgement) => {
             let mut rejected = TimedJudgement::from(judgement);

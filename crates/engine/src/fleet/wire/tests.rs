@@ -17,6 +17,7 @@ fn judged(found: TimedJudgement) -> Answer {
         compilation: None,
         charged_us: 0,
         put_off: false,
+        whole_tried: false,
     }))
 }
 

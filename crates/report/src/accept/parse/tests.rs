@@ -29,7 +29,7 @@ fn what_is_wrong_is_pointed_at_with_what_may_stand_there() {
         ("& no spills", (1, 1), "a clause is"),
     ] {
         let error = Rules::parse(text, "--accept").unwrap_err();
-        assert_eq!(error.place().unwrap_or((1, 1)), place, "{text}: {error}");
+        assert_eq!(error.position().unwrap_or((1, 1)), place, "{text}: {error}");
         let words = error.to_string();
         assert!(
             words.contains(hint) && words.contains("--accept:"),
