@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tuner_core::record::{Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
+use tuner_core::record::{
+    Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object,
+};
 use tuner_core::units::Seed;
 
 /// Something that happened. As JSON, one object with its kind in `event`.

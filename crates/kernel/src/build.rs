@@ -356,7 +356,12 @@ impl PlanBuilder {
 
     /// Whole numbers above 1 among the values of the parameters, ascending; of many, an even choice.
     fn tile_sizes(&self) -> Vec<u64> {
-        let values = self.kernel.spec.parameters.iter().flat_map(|p| p.values.iter());
+        let values = self
+            .kernel
+            .spec
+            .parameters
+            .iter()
+            .flat_map(|p| p.values.iter());
         let whole = values.filter_map(|value| match value {
             Value::Int(value) => u64::try_from(*value).ok().filter(|size| *size > 1),
             _ => None,

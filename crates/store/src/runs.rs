@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use std::collections::BTreeMap;
-use tuner_core::record::{Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object};
+use tuner_core::record::{
+    Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object,
+};
 use tuner_core::units::ContentHash;
 use utoipa::ToSchema;
 

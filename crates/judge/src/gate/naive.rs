@@ -220,7 +220,11 @@ impl Gate<'_> {
     /// Runs one block to see what it costs and how the blocks share the outputs.
     fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Naive, Stop> {
         let block = sampling::first(kernel.launch.blocks());
-        let budget = Some(self.demands.block_limit.max(self.demands.reference_block_limit));
+        let budget = Some(
+            self.demands
+                .block_limit
+                .max(self.demands.reference_block_limit),
+        );
         let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
         let counters = report.work.counters;
         let mut naive = Naive {

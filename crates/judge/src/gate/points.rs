@@ -50,6 +50,7 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
     let mut starts = vec![count / 2, count.saturating_sub(RUN), 0];
     let far = OVERFLOWS.iter().map(|bytes| bytes / size);
     starts.extend(far.chain(OVERFLOWS).filter(|element| *element < count));
+    let fixed = starts.len();
     let mut rng = Splitmix(count);
     let mut drawn = (0..DRAWN).map(|stratum| {
         // One in each of as many equal parts: no large region is left out.
@@ -67,7 +68,6 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
         starts.extend(element);
     }
     // Neighbouring strata would put neighbouring blocks into a small sample.
-    let fixed = starts.len().min(5);
     rng.shuffle(&mut starts[fixed..]);
     let mut seen = std::collections::HashSet::new();
     starts.retain(|start| seen.insert(*start));

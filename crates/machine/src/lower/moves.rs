@@ -123,7 +123,8 @@ fn constant(i: &Instruction) -> Option<Run> {
     }
     Some(Box::new(move |r, mask| {
         // The register of the address may be one of those that are written: all is read first.
-        let mut rows: [_; 4] = std::array::from_fn(|word| r.raw(advance_origin(from, word as u32 * 4)));
+        let mut rows: [_; 4] =
+            std::array::from_fn(|word| r.raw(advance_origin(from, word as u32 * 4)));
         if let Some((bits, signed)) = narrow {
             let unused = 32 - bits;
             rows[0] = rows[0].map(|v| match signed {

@@ -26,6 +26,8 @@ fn a_constant_without_a_value_stays_without_one() {
 #[test]
 fn a_constant_of_which_the_source_shows_no_declaration_counts_as_set() {
     let ptx = ".const .align 4 .u32 hidden;\n.const .align 4 .u32 one = 1;\n.global .u32 g;\n";
-    let whole = ptx.replace("hidden;", "hidden = 0;");
+    let whole = ptx
+        .replace("hidden;", "hidden = 0;")
+        .replace("g;", "g = 0;");
     assert_eq!(completed("#include \"constants.h\"\n", ptx), whole);
 }
