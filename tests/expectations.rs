@@ -264,7 +264,7 @@ fn histogram(reference: &str) -> tempfile::TempDir {
 fn where_nothing_can_be_compared_a_smaller_problem_is_made_and_told() {
     let folder = histogram(HISTOGRAM_REFERENCE);
     let folder = folder.path();
-    let ran = run(folder, &format!("{RUN} 4"));
+    let ran = run(folder, &format!("{RUN} 4 --prove-budget 0"));
     ran.says(0, &["under `check_problems`"]);
     let said = ran.stderr.find("cannot be compared").expect("the note");
     let began = ran.stderr.find(": evolve").expect("the run's line");
@@ -290,7 +290,7 @@ fn what_no_reference_can_pay_for_is_unchecked_and_goes_nowhere() {
     );
     let folder = histogram(&slow);
     let folder = folder.path();
-    let ran = run(folder, &format!("{RUN} 2"));
+    let ran = run(folder, &format!("{RUN} 2 --prove-budget 0"));
     ran.says(3, &["will be `unchecked` and will not rank"]);
     assert!(ran.stdout.contains("unchecked 2"), "{}", ran.stdout);
     let (_, rows) = json(folder, BOARD);

@@ -365,6 +365,8 @@ fn a_size_that_a_header_of_the_installation_declares_is_told_by_its_name() {
         "  - { name: n, type: i32, role: scalar }",
         "  - { name: m, type: i32, role: scalar, value: n }",
     );
+    let named = elsewhere.path().display();
+    let space = format!("{space}compile: {{ include: [{named}] }}\n");
     let folder = folder(&[("k.cu", &source), ("r.cu", &source), ("k.yaml", &space)]);
     let output = run(folder.path(), "check k.yaml");
     output.says(2, &["vendor.cuh:1:", "`n` is a macro"]);

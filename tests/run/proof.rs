@@ -126,23 +126,32 @@ fn without_a_budget_for_proofs_rows_stay_sampled_and_an_export_proves_them() {
     assert_eq!(gate.json()["problems"][0]["compared"], "whole");
 }
 
-/// A kernel of two launches: what a sample of the blocks writes cannot be compared.
+/// A kernel whose first launch computes where the second one stores: which elements a sample leaves out
+/// cannot be traced.
 #[test]
 fn what_was_compared_on_smaller_problems_leaves_only_on_request_or_once_it_is_proven() {
     let folder = project();
     let folder = folder.path();
+    let output = "  - { name: y, type: f32, role: output, shape: [N] }\n";
+    let scratch = "  - { name: at, type: i32, role: scratch, shape: [N] }\n";
     let launch = r#"  - { entry: k, grid"#;
-    let first =
-        r#"  - { entry: clear, args: [y], grid: ["ceil_div(N, 256)", 1, 1], block: [256, 1, 1] }"#;
-    let space = SPACE.replace(launch, &format!("{first}\n{launch}"));
+    let first = r#"  - { entry: number, args: [at], grid: ["ceil_div(N, 256)", 1, 1], block: [256, 1, 1] }"#;
+    let space = SPACE
+        .replace(output, &format!("{output}{scratch}"))
+        .replace(launch, &format!("{first}\n{launch}"));
     std::fs::write(folder.join("space.yaml"), space).unwrap();
-    let clear = r#"
-extern "C" __global__ void clear(float* y) {
+    let number = r#"
+extern "C" __global__ void number(int* at) {
   int i = blockIdx.x * 256 + threadIdx.x;
-  if (i < N) y[i] = 0.0f;
+  if (i < N) at[i] = i;
 }
 "#;
-    std::fs::write(folder.join("kernel.cu"), format!("{KERNEL}{clear}")).unwrap();
+    let kernel = KERNEL
+        .replace("float* y)", "float* y, const int* at)")
+        .replace("y[i] =", "y[at[i]] =");
+    std::fs::write(folder.join("kernel.cu"), format!("{kernel}{number}")).unwrap();
+    let reference = REFERENCE.replace("float* y)", "float* y, int* at)");
+    std::fs::write(folder.join("ref.cu"), reference).unwrap();
     let line = "run space.yaml --device vgpu:l4 --evals 1 --db t.db --prove-budget 0";
     run(folder, line).says(0, &[]);
     assert_eq!(ranked(folder), [state(0, "smaller_problems")]);

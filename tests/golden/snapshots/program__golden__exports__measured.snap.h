@@ -179,6 +179,6 @@ SUM_WITH_DEFECTS_TUNED_EXPAND(SUM_WITH_DEFECTS_TUNED_CHECK_0, DEFECT);
 #endif /* kernel_tuner */
 
 /* What `tuner gate` reads back. */
-/* tuner-entry {"device":"fake GPU of the tests","problem":"rows","config":{"DEFECT":1},"time_us_p50":4.017600875183572,"compared":"unknown"} */
+/* tuner-entry {"device":"fake GPU of the tests","problem":"rows","config":{"DEFECT":1},"time_us_p50":4.017600875183572,"timing":"measured","compared":"unknown"} */
 
 #endif /* SUM_WITH_DEFECTS_TUNED_H */

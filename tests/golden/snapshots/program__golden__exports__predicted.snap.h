@@ -337,6 +337,6 @@ SOFTMAX_TUNED_EXPAND(SOFTMAX_TUNED_EXACT_0, THREADS, ROWS, VEC, KEEP);
 #endif /* kernel_tuner */
 
 /* What `tuner gate` reads back. */
-/* tuner-entry {"device":"vgpu:a100","problem":"small","config":{"THREADS":256,"ROWS":1,"VEC":8,"KEEP":2},"time_us_p50":3.149645390070922,"compared":"unknown"} */
+/* tuner-entry {"device":"vgpu:a100","problem":"small","config":{"THREADS":256,"ROWS":1,"VEC":8,"KEEP":2},"time_us_p50":3.149645390070922,"timing":"predicted","compared":"unknown"} */
 
 #endif /* SOFTMAX_TUNED_H */

@@ -209,6 +209,6 @@ CONVOLUTION2D_15X15_BAT_TUNED_EXPAND(CONVOLUTION2D_15X15_BAT_TUNED_CHECK_0, bloc
 #endif /* kernel_tuner */
 
 /* What `tuner gate` reads back. */
-/* tuner-entry {"device":"NVIDIA GeForce RTX 3090","problem":"4096x4096","config":{"block_size_x":2,"block_size_y":32,"filter_height":15,"filter_width":15,"read_only":1,"tile_size_x":8,"tile_size_y":1,"use_padding":0},"time_us_p50":528.5888,"compared":null} */
+/* tuner-entry {"device":"NVIDIA GeForce RTX 3090","problem":"4096x4096","config":{"block_size_x":2,"block_size_y":32,"filter_height":15,"filter_width":15,"read_only":1,"tile_size_x":8,"tile_size_y":1,"use_padding":0},"time_us_p50":528.5888,"timing":"recorded","compared":null} */
 
 #endif /* CONVOLUTION2D_15X15_BAT_TUNED_H */

@@ -130,7 +130,7 @@ impl Gate<'_> {
         let plan = self.plan;
         let points = choose_points(plan);
         let watched = watched_points(plan, &points, slots);
-        let mut traces = vec![AccessTrace::default(); plan.launches.len()];
+        let mut traces = Vec::with_capacity(plan.launches.len());
         let mut unknown = None;
         let mut written: BTreeSet<Slot> = BTreeSet::new();
         for number in 0..plan.launches.len() {
@@ -144,16 +144,17 @@ impl Gate<'_> {
                         unknown.get_or_insert(format!(
                             "what the kernel computes in `{name}` decides which elements it writes"
                         ));
-                        continue;
+                        break;
                     }
                     written.extend(&trace.written);
                     self.check_trace(&trace, slots)?;
-                    traces[number] = trace;
+                    traces.push(trace);
                 }
                 Traced::Refused(why) => {
                     unknown.get_or_insert(format!(
                         "which elements the kernel writes cannot be traced: {why}"
                     ));
+                    break;
                 }
             }
         }
