@@ -80,6 +80,10 @@ impl Gate<'_> {
         let mut most = coverage.points.len();
         while most > 0 {
             let chosen = self.choose_blocks(&coverage, most, costs);
+            if linked && chosen.cost > self.linked_limit() {
+                // One element alone depends on too many blocks, as a sum over everything does.
+                break;
+            }
             let sample = Sample {
                 blocks: chosen.blocks.into_iter().map(Vec::from_iter).collect(),
                 elements: chosen.elements,
@@ -285,6 +289,11 @@ impl Gate<'_> {
         Ok(())
     }
 
+    /// Lane instructions that blocks which depend on one another may cost.
+    fn linked_limit(&self) -> u64 {
+        self.demands.sample_limit.saturating_mul(LINKED_FACTOR)
+    }
+
     /// Blocks that write the first `most` points, as far as the demands allow.
     fn choose_blocks(&self, coverage: &Coverage, most: usize, costs: &Costs<'_>) -> Chosen {
         let launches = self.plan.launches.len();
@@ -292,11 +301,11 @@ impl Gate<'_> {
             blocks: vec![BTreeSet::new(); launches],
             elements: vec![Vec::new(); self.plan.compared().count()],
             points: 0,
+            cost: 0,
         };
         let limit = self.demands.sample_limit;
         // An element that several blocks work on needs all of them.
         let most_blocks = BLOCKS_MAX * if launches > 1 || costs.atomics { 8 } else { 1 };
-        let mut spent = 0u64;
         for (point, writers) in coverage.points.iter().zip(&coverage.writers) {
             if chosen.points == most {
                 break;
@@ -309,11 +318,11 @@ impl Gate<'_> {
             let cost = cost.fold(0, u64::saturating_add);
             let full = (new.iter().zip(&chosen.blocks))
                 .any(|(new, old)| !new.is_empty() && (old.len() + new.len()) as u64 > most_blocks);
-            let over = spent.saturating_add(cost) > limit || full;
+            let over = chosen.cost.saturating_add(cost) > limit || full;
             if over && chosen.points > 0 {
                 continue;
             }
-            spent = spent.saturating_add(cost);
+            chosen.cost = chosen.cost.saturating_add(cost);
             for (blocks, new) in chosen.blocks.iter_mut().zip(new) {
                 blocks.extend(new);
             }
@@ -374,8 +383,7 @@ impl Gate<'_> {
             }
             let cost = blocks.iter().zip(costs.blocks);
             let cost = cost.map(|(list, each)| each.saturating_mul(list.len() as u64));
-            let limit = self.demands.sample_limit.saturating_mul(LINKED_FACTOR);
-            if cost.fold(0, u64::saturating_add) > limit {
+            if cost.fold(0, u64::saturating_add) > self.linked_limit() {
                 return Ok(Closure::TooLarge);
             }
         }
@@ -399,6 +407,8 @@ struct Chosen {
     elements: Vec<Vec<Range<u64>>>,
     /// Number of points.
     points: usize,
+    /// Lane instructions of the blocks.
+    cost: u64,
 }
 
 enum Closure {
