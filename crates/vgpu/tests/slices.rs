@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failure is a panic")]
 
 use std::sync::Arc;
-use vgpu::{Arch, Arg, End, GlobalMemory, Launch, LaunchReport, Module, Roots, Watch, launch};
+use vgpu::{
+    Arch, Arg, BlockSet, End, GlobalMemory, Launch, LaunchReport, Module, Roots, Watch, launch,
+};
 
 const PTX: &str = include_str!("ptx/basic.ptx");
 
@@ -55,4 +57,20 @@ fn a_slice_executes_less_than_the_kernel() {
     let (whole, _) = saxpy(Roots::Accesses, 0);
     let (stores, _) = saxpy(Roots::Stores, 0);
     assert!(stores.counters.lane_instructions < whole.counters.lane_instructions);
+}
+
+#[test]
+fn a_launch_of_no_blocks_completes_and_writes_nothing() {
+    let mut memory = GlobalMemory::new(1 << 20);
+    let buffers = ["x", "y"].map(|name| memory.alloc(4000, name).unwrap());
+    let mut args: Vec<Arg> = buffers.into_iter().map(Arg::Buffer).collect();
+    args.push(Arg::Bytes(2.0f32.to_le_bytes().to_vec()));
+    args.push(Arg::Bytes(1000i32.to_le_bytes().to_vec()));
+    let mut l = Launch::new("saxpy", [8, 1, 1], [128, 1, 1], args);
+    l.blocks = BlockSet::List(Vec::new());
+    let module = Module::load(PTX).unwrap();
+    let report = launch(&module, &mut memory, Arch::by_name("h100").unwrap(), &l).unwrap();
+    assert_eq!((report.end, report.counters.blocks), (End::Completed, 0));
+    let unwritten: Vec<_> = memory.unwritten(buffers[1]).collect();
+    assert_eq!(unwritten, std::iter::once(0..4000).collect::<Vec<_>>());
 }

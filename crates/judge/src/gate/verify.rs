@@ -409,7 +409,8 @@ impl Gate<'_> {
             sample.blocks = sampling::blocks(plan, self.demands, data.seed, costs.blocks);
         }
         for (blocks, launch) in sample.blocks.iter_mut().zip(&plan.launches) {
-            if blocks.is_empty() {
+            // A block outside a closed sample would read results of blocks that do not run.
+            if blocks.is_empty() && !sample.linked {
                 blocks.push(sampling::first(launch.blocks()));
             }
         }
