@@ -12,6 +12,7 @@ pub(crate) mod device_worker;
 pub(crate) mod doctor;
 mod error;
 mod events;
+pub(crate) mod exec;
 mod failures;
 mod fit;
 pub(crate) mod export;
@@ -101,6 +102,7 @@ commands! {
     Adopt(adopt::Args) => adopt::run,
     Check(check::Args) => check::run,
     Predict(predict::Args) => predict::run,
+    Exec(exec::Args) => exec::run,
     Ablate(ablate::Args) => ablate::run,
     Serve(serve::Args) => serve::run,
     Submit(submit::Args) => submit::run,

@@ -1,0 +1,141 @@
+//! Operations that both interfaces share: streams, events, synchronization.
+
+use crate::connection::{call, clear_sticky, flush_printed};
+use crate::errors::{self, Code};
+use crate::memory;
+use crate::protocol::{ALL_STREAMS, Message, Op};
+
+fn request(op: Op, fields: &[u64]) -> Result<crate::connection::Reply, Code> {
+    let mut head = Message::new();
+    for field in fields {
+        head.put_u64(*field);
+    }
+    call(op, &head)
+}
+
+fn handle(reply: &crate::connection::Reply) -> Result<u64, Code> {
+    reply.fields().u64().map_err(|_| errors::UNKNOWN)
+}
+
+/// Creates a stream.
+pub(crate) fn create_stream(flags: u32, priority: i32) -> Result<u64, Code> {
+    let mut head = Message::new();
+    head.put_u32(flags).put_u32(priority as u32);
+    handle(&call(Op::CreateStream, &head)?)
+}
+
+/// Destroys a stream; its work completes.
+pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
+    request(Op::DestroyStream, &[stream]).map(drop)
+}
+
+/// Waits for a stream.
+pub(crate) fn synchronize(stream: u64) -> Result<(), Code> {
+    crate::graph::refuse_in_capture(stream)?;
+    let done = request(Op::Synchronize, &[stream]).map(drop);
+    flush_printed();
+    done
+}
+
+/// Waits for all streams.
+pub(crate) fn synchronize_device() -> Result<(), Code> {
+    synchronize(ALL_STREAMS)
+}
+
+/// Creates an event.
+pub(crate) fn create_event(flags: u32) -> Result<u64, Code> {
+    let mut head = Message::new();
+    head.put_u32(flags);
+    handle(&call(Op::CreateEvent, &head)?)
+}
+
+/// Destroys an event.
+pub(crate) fn destroy_event(event: u64) -> Result<(), Code> {
+    request(Op::DestroyEvent, &[event]).map(drop)
+}
+
+/// Records an event after the work of a stream.
+pub(crate) fn record_event(event: u64, stream: u64) -> Result<(), Code> {
+    request(Op::RecordEvent, &[event, stream]).map(drop)
+}
+
+/// Lets a stream wait for an event.
+pub(crate) fn wait_event(stream: u64, event: u64) -> Result<(), Code> {
+    request(Op::WaitEvent, &[stream, event]).map(drop)
+}
+
+/// Waits for an event.
+pub(crate) fn synchronize_event(event: u64) -> Result<(), Code> {
+    let done = request(Op::SynchronizeEvent, &[event]).map(drop);
+    flush_printed();
+    done
+}
+
+/// Time between two recorded events on the virtual clock, ms.
+pub(crate) fn elapsed_ms(start: u64, end: u64) -> Result<f32, Code> {
+    let reply = request(Op::ElapsedTime, &[start, end])?;
+    Ok(f64::from_bits(handle(&reply)?) as f32)
+}
+
+/// Orders a host function after the work of a stream.
+pub(crate) fn order_host_function(stream: u64) -> Result<(), Code> {
+    flush_printed();
+    request(Op::HostFunction, &[stream]).map(drop)
+}
+
+/// Free and total device memory, bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryInfo {
+    pub(crate) free: u64,
+    pub(crate) total: u64,
+}
+
+/// Free and total memory.
+pub(crate) fn memory_info() -> Result<MemoryInfo, Code> {
+    let reply = call(Op::MemoryInfo, &Message::new())?;
+    let mut fields = reply.fields();
+    let broken = |_| errors::UNKNOWN;
+    Ok(MemoryInfo {
+        free: fields.u64().map_err(broken)?,
+        total: fields.u64().map_err(broken)?,
+    })
+}
+
+/// Frees everything of the process and clears its errors.
+pub(crate) fn reset() -> Result<(), Code> {
+    flush_printed();
+    call(Op::Reset, &Message::new())?;
+    memory::forget_all();
+    clear_sticky();
+    Ok(())
+}
+
+/// The sticky error, if a kernel faulted.
+pub(crate) fn check_status() -> Result<(), Code> {
+    call(Op::Status, &Message::new()).map(drop)
+}
+
+/// Blocks of a kernel that a multiprocessor holds.
+pub(crate) fn occupancy(function: u64, threads: u32, shared_bytes: u64) -> Result<u32, Code> {
+    let mut head = Message::new();
+    head.put_u64(function)
+        .put_u32(threads)
+        .put_u64(shared_bytes);
+    call(Op::Occupancy, &head)?
+        .fields()
+        .u32()
+        .map_err(|_| errors::UNKNOWN)
+}
+
+/// Sets an attribute of a kernel, such as its limit of dynamic shared memory.
+pub(crate) fn set_function_attribute(
+    function: u64,
+    attribute: u32,
+    value: i32,
+) -> Result<(), Code> {
+    let mut head = Message::new();
+    head.put_u64(function)
+        .put_u32(attribute)
+        .put_u32(value as u32);
+    call(Op::SetFunctionAttribute, &head).map(drop)
+}

@@ -1,0 +1,263 @@
+//! The connection to the device: one socket a process, one request at a time.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::errors::{self, Code};
+use crate::protocol::{Fields, FrameHeader, Message, Op, SOCKET_VARIABLE, reply_code, write_frame};
+use crate::say::say_once;
+use crate::system;
+
+/// What the device says of itself at the first request.
+#[derive(Debug, Clone)]
+pub(crate) struct Device {
+    /// Marketing name.
+    pub(crate) name: String,
+    /// Memory, bytes.
+    pub(crate) memory_bytes: u64,
+    /// First address of device memory.
+    pub(crate) first_address: u64,
+    /// First address after it.
+    pub(crate) end_address: u64,
+    /// Attributes by their number in `cudaDeviceAttr`.
+    pub(crate) attributes: Vec<(u32, i32)>,
+}
+
+impl Device {
+    /// An attribute; zero where the device does not have it.
+    pub(crate) fn attribute(&self, number: u32) -> i32 {
+        let found = self.attributes.iter().find(|(key, _)| *key == number);
+        found.map_or(0, |(_, value)| *value)
+    }
+
+    /// Whether an address is one of device memory.
+    pub(crate) fn holds(&self, address: u64) -> bool {
+        (self.first_address..self.end_address).contains(&address)
+    }
+}
+
+struct Connection {
+    stream: UnixStream,
+    /// The process that connected: a child after `fork` must not use its parent's socket.
+    process: u32,
+    device: Device,
+}
+
+/// Text of device `printf` that the program has not seen: it appears when the program synchronizes.
+static PRINTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+fn connection() -> Result<&'static Mutex<Connection>, Code> {
+    static CONNECTION: OnceLock<Result<Mutex<Connection>, Code>> = OnceLock::new();
+    let opened = CONNECTION.get_or_init(|| {
+        connect().map(Mutex::new).map_err(|error| {
+            say_once(&error);
+            errors::NO_DEVICE
+        })
+    });
+    opened.as_ref().map_err(|code| *code)
+}
+
+fn connect() -> Result<Connection, String> {
+    let path = std::env::var_os(SOCKET_VARIABLE).ok_or_else(|| {
+        format!("{SOCKET_VARIABLE} is not set: this library works under `tuner exec -- PROGRAM`")
+    })?;
+    let lost = |error: io::Error| format!("no connection to the virtual device: {error}");
+    let mut stream = UnixStream::connect(path).map_err(lost)?;
+    let process = std::process::id();
+    let mut head = Message::new();
+    head.put_u32(process);
+    write_frame(&mut stream, Op::Hello as u32, head.bytes(), &[]).map_err(lost)?;
+    let header = FrameHeader::read(&mut stream)
+        .and_then(|header| header.ok_or_else(|| io::ErrorKind::UnexpectedEof.into()))
+        .map_err(lost)?;
+    let mut head = vec![0; header.head_bytes as usize];
+    stream.read_exact(&mut head).map_err(lost)?;
+    let device = read_device(&head).map_err(lost)?;
+    Ok(Connection {
+        stream,
+        process,
+        device,
+    })
+}
+
+fn read_device(head: &[u8]) -> io::Result<Device> {
+    let mut fields = Fields::new(head);
+    let mut device = Device {
+        name: fields.str()?.to_owned(),
+        memory_bytes: fields.u64()?,
+        first_address: fields.u64()?,
+        end_address: fields.u64()?,
+        attributes: Vec::new(),
+    };
+    for _ in 0..fields.u32()? {
+        device
+            .attributes
+            .push((fields.u32()?, fields.u32()? as i32));
+    }
+    Ok(device)
+}
+
+/// The device of this process.
+///
+/// # Errors
+/// No device.
+pub(crate) fn device() -> Result<&'static Device, Code> {
+    static DEVICE: OnceLock<Device> = OnceLock::new();
+    if let Some(device) = DEVICE.get() {
+        return Ok(device);
+    }
+    let device = lock(connection()?)?.device.clone();
+    Ok(DEVICE.get_or_init(|| device))
+}
+
+fn lock(connection: &'static Mutex<Connection>) -> Result<MutexGuard<'static, Connection>, Code> {
+    let guard = connection.lock().unwrap_or_else(PoisonError::into_inner);
+    if guard.process != std::process::id() {
+        say_once(
+            "the program used CUDA before `fork` and again in the child; as on a GPU, call CUDA \
+             only after `fork`, or `exec` the child",
+        );
+        return Err(errors::INITIALIZATION);
+    }
+    Ok(guard)
+}
+
+/// The reply to a request that succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct Reply {
+    head: Vec<u8>,
+    /// Bulk data that no sink took.
+    pub(crate) bulk: Vec<u8>,
+}
+
+impl Reply {
+    /// The fields of the head.
+    pub(crate) fn fields(&self) -> Fields<'_> {
+        Fields::new(&self.head)
+    }
+}
+
+/// Sends a request without bulk data.
+///
+/// # Errors
+/// The code that the device returned.
+pub(crate) fn call(op: Op, head: &Message) -> Result<Reply, Code> {
+    exchange(op, head, &[], None)
+}
+
+/// Sends a request with bulk data.
+///
+/// # Errors
+/// The code that the device returned.
+pub(crate) fn send(op: Op, head: &Message, bulk: &[u8]) -> Result<Reply, Code> {
+    exchange(op, head, bulk, None)
+}
+
+/// Takes the bulk data of a reply from the socket.
+pub(crate) type Sink<'a> = &'a mut dyn FnMut(&mut UnixStream, u64) -> io::Result<()>;
+
+/// Sends a request whose reply has bulk data for `sink`.
+///
+/// # Errors
+/// The code that the device returned.
+pub(crate) fn receive(op: Op, head: &Message, sink: Sink<'_>) -> Result<Reply, Code> {
+    exchange(op, head, &[], Some(sink))
+}
+
+fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Result<Reply, Code> {
+    let mut guard = lock(connection()?)?;
+    let answered = transfer(&mut guard.stream, op, head, bulk, sink);
+    let (header, reply) = answered.map_err(|error| {
+        say_once(&format!("the virtual device ended: {error}"));
+        errors::UNKNOWN
+    })?;
+    match reply_code(header) {
+        errors::SUCCESS => Ok(reply),
+        code => {
+            note_sticky(code);
+            Err(code)
+        }
+    }
+}
+
+fn transfer(
+    stream: &mut UnixStream,
+    op: Op,
+    head: &Message,
+    bulk: &[u8],
+    sink: Option<Sink<'_>>,
+) -> io::Result<(FrameHeader, Reply)> {
+    write_frame(stream, op as u32, head.bytes(), bulk)?;
+    let header = FrameHeader::read(stream)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+    let mut reply = Reply {
+        head: vec![0; header.head_bytes as usize],
+        bulk: Vec::new(),
+    };
+    stream.read_exact(&mut reply.head)?;
+    match sink {
+        Some(sink) if reply_code(header) == errors::SUCCESS => sink(stream, header.bulk_bytes)?,
+        _ => {
+            let read = stream
+                .take(header.bulk_bytes)
+                .read_to_end(&mut reply.bulk)?;
+            if read as u64 != header.bulk_bytes {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+    Ok((header, reply))
+}
+
+/// Keeps the text of a launch until the program synchronizes.
+pub(crate) fn keep_printed(text: &[u8]) {
+    let mut kept = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.extend_from_slice(text);
+}
+
+/// Writes the kept text to the program's standard output.
+pub(crate) fn flush_printed() {
+    let mut kept = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !kept.is_empty() {
+        system::print(&kept);
+        kept.clear();
+    }
+}
+
+static STICKY: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+
+fn note_sticky(code: Code) {
+    if errors::is_sticky(code) {
+        STICKY.store(code, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// Forgets the sticky error: the device was reset.
+pub(crate) fn clear_sticky() {
+    STICKY.store(0, std::sync::atomic::Ordering::Relaxed);
+}
+
+thread_local! {
+    static LAST: Cell<Code> = const { Cell::new(errors::SUCCESS) };
+}
+
+/// Keeps the result of a runtime call for `cudaGetLastError`, and returns it.
+pub(crate) fn keep_last(code: Code) -> Code {
+    if code != errors::SUCCESS && code != errors::NOT_READY {
+        LAST.set(code);
+    }
+    code
+}
+
+/// The last error of this thread; `clear` forgets it, but for a sticky one.
+pub(crate) fn last_error(clear: bool) -> Code {
+    let sticky = STICKY.load(std::sync::atomic::Ordering::Relaxed);
+    if sticky != errors::SUCCESS {
+        return sticky;
+    }
+    match clear {
+        true => LAST.replace(errors::SUCCESS),
+        false => LAST.get(),
+    }
+}

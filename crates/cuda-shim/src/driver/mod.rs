@@ -1,0 +1,1 @@
+//! The driver interface: the exported functions of `libcuda`.

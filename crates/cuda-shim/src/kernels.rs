@@ -1,0 +1,224 @@
+//! Modules, kernels and variables that the program registered, and launches.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::connection::{call, keep_printed, send};
+use crate::errors::{self, Code};
+use crate::protocol::{FunctionInfo, Message, Op};
+
+/// An image of code: loaded into the device at its first use.
+#[derive(Debug)]
+pub(crate) struct Image {
+    bytes: &'static [u8],
+    module: OnceLock<Result<u64, Code>>,
+}
+
+impl Image {
+    /// An image in the program's own data, which lives as long as the process.
+    pub(crate) fn new(bytes: &'static [u8]) -> Image {
+        Image {
+            bytes,
+            module: OnceLock::new(),
+        }
+    }
+
+    /// The module on the device.
+    pub(crate) fn module(&self) -> Result<u64, Code> {
+        *self.module.get_or_init(|| load_module(self.bytes))
+    }
+}
+
+/// Loads an image.
+pub(crate) fn load_module(image: &[u8]) -> Result<u64, Code> {
+    let reply = send(Op::LoadModule, &Message::new(), image)?;
+    reply.fields().u64().map_err(|_| errors::UNKNOWN)
+}
+
+/// The kernel of that name in a module.
+pub(crate) fn get_function(module: u64, name: &str) -> Result<FunctionInfo, Code> {
+    let mut head = Message::new();
+    head.put_u64(module).put_str(name);
+    let reply = call(Op::GetFunction, &head)?;
+    FunctionInfo::take(&mut reply.fields()).map_err(|_| errors::UNKNOWN)
+}
+
+/// A registered kernel. Its address is the handle that the program holds.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    image: Arc<Image>,
+    pub(crate) name: String,
+    info: OnceLock<Result<FunctionInfo, Code>>,
+}
+
+impl Kernel {
+    /// A kernel of an image that is not loaded yet.
+    pub(crate) fn new(image: Arc<Image>, name: String) -> Kernel {
+        Kernel {
+            image,
+            name,
+            info: OnceLock::new(),
+        }
+    }
+
+    /// The kernel on the device.
+    pub(crate) fn info(&self) -> Result<&FunctionInfo, Code> {
+        let found = self
+            .info
+            .get_or_init(|| get_function(self.image.module()?, &self.name));
+        found.as_ref().map_err(|code| *code)
+    }
+}
+
+/// A registered variable.
+#[derive(Debug)]
+pub(crate) struct Variable {
+    /// The image that declares it.
+    pub(crate) image: Arc<Image>,
+    /// Its name in the image.
+    pub(crate) name: String,
+}
+
+/// Address and size of a variable on the device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// Address of the first byte.
+    pub(crate) address: u64,
+    /// Size, bytes.
+    pub(crate) bytes: u64,
+}
+
+/// The variable of that name in a module.
+pub(crate) fn get_variable(module: u64, name: &str) -> Result<Span, Code> {
+    let mut head = Message::new();
+    head.put_u64(module).put_str(name);
+    let reply = call(Op::GetVariable, &head)?;
+    let mut fields = reply.fields();
+    let broken = |_| errors::UNKNOWN;
+    Ok(Span {
+        address: fields.u64().map_err(broken)?,
+        bytes: fields.u64().map_err(broken)?,
+    })
+}
+
+impl Variable {
+    /// Where it is on the device.
+    pub(crate) fn span(&self) -> Result<Span, Code> {
+        get_variable(self.image.module()?, &self.name)
+    }
+}
+
+/// Everything that the program's constructors registered.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    /// Kernels by the address of their host function.
+    pub(crate) kernels: BTreeMap<u64, &'static Kernel>,
+    /// The same by their own address: handles.
+    pub(crate) handles: BTreeMap<u64, &'static Kernel>,
+    /// Variables by the address of their host shadow.
+    pub(crate) variables: BTreeMap<u64, Variable>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    kernels: BTreeMap::new(),
+    handles: BTreeMap::new(),
+    variables: BTreeMap::new(),
+});
+
+/// The registry of this process.
+pub(crate) fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kernel of a host function or of a handle.
+pub(crate) fn find_kernel(function: *const c_void) -> Result<&'static Kernel, Code> {
+    let address = function.addr() as u64;
+    let registry = registry();
+    let found = registry
+        .kernels
+        .get(&address)
+        .or(registry.handles.get(&address));
+    found.copied().ok_or(errors::INVALID_FUNCTION)
+}
+
+/// Extent in three dimensions, as `dim3`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dim3 {
+    /// Extent in x.
+    pub x: u32,
+    /// Extent in y.
+    pub y: u32,
+    /// Extent in z.
+    pub z: u32,
+}
+
+/// A launch, its arguments packed.
+#[derive(Debug, Clone)]
+pub(crate) struct Launch {
+    pub(crate) function: u64,
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared_bytes: u64,
+    pub(crate) stream: u64,
+    pub(crate) flags: u32,
+    pub(crate) cluster: Dim3,
+    pub(crate) parameters: Vec<u8>,
+}
+
+impl Launch {
+    /// Sends the launch. A fault of the kernel appears at the next request, as on a GPU.
+    pub(crate) fn run(&self) -> Result<(), Code> {
+        let shared = u32::try_from(self.shared_bytes).map_err(|_| errors::INVALID_VALUE)?;
+        let mut head = Message::new();
+        head.put_u64(self.stream).put_u64(self.function);
+        for extent in [self.grid, self.block] {
+            head.put_u32(extent.x).put_u32(extent.y).put_u32(extent.z);
+        }
+        head.put_u32(shared).put_u32(self.flags);
+        let cluster = self.cluster;
+        head.put_u32(cluster.x)
+            .put_u32(cluster.y)
+            .put_u32(cluster.z);
+        let reply = send(Op::Launch, &head, &self.parameters)?;
+        if !reply.bulk.is_empty() {
+            keep_printed(&reply.bulk);
+        }
+        Ok(())
+    }
+}
+
+/// Copies the arguments of a launch into a parameter block.
+///
+/// # Safety
+/// `arguments` points to one readable pointer a parameter, each to a value of its size.
+pub(crate) unsafe fn pack_arguments(
+    info: &FunctionInfo,
+    arguments: *mut *mut c_void,
+) -> Result<Vec<u8>, Code> {
+    let end = info.parameters.iter().map(|p| p.offset + p.bytes).max();
+    let mut packed = vec![0; end.unwrap_or(0) as usize];
+    if info.parameters.is_empty() {
+        return Ok(packed);
+    }
+    if arguments.is_null() {
+        return Err(errors::INVALID_VALUE);
+    }
+    for (index, parameter) in info.parameters.iter().enumerate() {
+        // SAFETY: the caller's promise: as many pointers as parameters.
+        let argument = unsafe { *arguments.add(index) };
+        if argument.is_null() {
+            return Err(errors::INVALID_VALUE);
+        }
+        // SAFETY: the caller's promise: a value of the parameter's size.
+        let value = unsafe {
+            std::slice::from_raw_parts(argument.cast::<u8>().cast_const(), parameter.bytes as usize)
+        };
+        let span = parameter.offset as usize..(parameter.offset + parameter.bytes) as usize;
+        if let Some(slot) = packed.get_mut(span) {
+            slot.copy_from_slice(value);
+        }
+    }
+    Ok(packed)
+}

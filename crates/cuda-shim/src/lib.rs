@@ -1,0 +1,44 @@
+//! The client side of the virtual CUDA device.
+//!
+//! A CUDA program that runs under `tuner exec` loads `libcudart.so.12`, `libcudart.so.13` or
+//! `libcuda.so.1` built from these sources (by the build script of `virtual-driver`). Each function
+//! translates a call into a request ([`protocol`]) to the tuner, which holds the device. The program's
+//! process holds no device state but handles, graphs and mappings of memory that host and device share.
+//!
+//! ```text
+//! program ── C interface (runtime, driver) ── client ── Unix socket ── virtual-driver ── vgpu
+//! ```
+#![allow(
+    unsafe_code,
+    reason = "the C interface of CUDA: pointers of the program, checked as far as CUDA checks them"
+)]
+#![allow(
+    non_snake_case,
+    non_camel_case_types,
+    reason = "names of the C interface"
+)]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the contract of each function is CUDA's own documentation of it"
+)]
+
+pub mod errors;
+pub mod protocol;
+
+mod abi;
+mod client;
+mod connection;
+mod graph;
+mod kernels;
+mod memory;
+mod properties;
+mod say;
+mod system;
+
+pub mod driver;
+pub mod runtime;
+
+#[cfg(shim)]
+mod stubs {
+    include!(env!("CUDA_SHIM_STUBS"));
+}

@@ -1,0 +1,385 @@
+//! Memory: allocations of the device, memory that host and device share, and copies between them.
+//!
+//! Shared memory (pinned and managed) is a file that both processes map or read. The device takes its
+//! contents before a launch and writes them back after it; in between the program owns it. Copies
+//! therefore treat shared memory as host memory.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
+
+use crate::connection::{call, device, flush_printed, receive, send};
+use crate::errors::{self, Code};
+use crate::protocol::{Message, Op, Shape, kind};
+use crate::say::say_once;
+use crate::system::{self, PAGE};
+
+/// A mapping of shared memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mapping {
+    /// Bytes that the program asked for.
+    pub(crate) bytes: u64,
+    /// One of [`kind`].
+    pub(crate) kind: u32,
+}
+
+/// Mappings by the address of their first byte.
+static MAPPINGS: Mutex<BTreeMap<u64, Mapping>> = Mutex::new(BTreeMap::new());
+
+/// Host ranges of `cudaHostRegister`, by address.
+pub(crate) static REGISTERED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// The shared mapping that holds an address, with its first address.
+pub(crate) fn find_mapping(address: u64) -> Option<(u64, Mapping)> {
+    let mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    let (base, mapping) = mappings.range(..=address).next_back()?;
+    (address - base < mapping.bytes.max(1)).then_some((*base, *mapping))
+}
+
+/// Whether only the device can access the address.
+pub(crate) fn is_device_only(address: u64) -> Result<bool, Code> {
+    Ok(device()?.holds(address) && find_mapping(address).is_none())
+}
+
+/// Allocates memory of a [`kind`]; shared kinds are mapped at the same address here.
+pub(crate) fn allocate(bytes: u64, kind: u32) -> Result<u64, Code> {
+    let mut head = Message::new();
+    head.put_u64(bytes).put_u32(kind);
+    let reply = call(Op::Allocate, &head)?;
+    let mut fields = reply.fields();
+    let address = fields.u64().map_err(|_| errors::UNKNOWN)?;
+    if kind != kind::DEVICE {
+        let path = fields.str().map_err(|_| errors::UNKNOWN)?;
+        if let Err(code) = map_shared(address, bytes, kind, path) {
+            let _ = release(address);
+            return Err(code);
+        }
+    }
+    Ok(address)
+}
+
+/// Maps shared memory that the device made, at its device address.
+pub(crate) fn map_shared(address: u64, bytes: u64, kind: u32, path: &str) -> Result<(), Code> {
+    let file = File::options().read(true).write(true).open(path);
+    let mapped = file.and_then(|file| {
+        let start = address & !(PAGE - 1);
+        system::map_file(&file, start, mapped_bytes(address, bytes))
+    });
+    mapped.map_err(|error| {
+        say_once(&format!(
+            "cannot map {bytes} bytes of shared memory at {address:#x}: {error}"
+        ));
+        errors::OUT_OF_MEMORY
+    })?;
+    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    mappings.insert(address, Mapping { bytes, kind });
+    Ok(())
+}
+
+/// Size of the mapping that holds the range: whole pages.
+fn mapped_bytes(address: u64, bytes: u64) -> u64 {
+    (address % PAGE + bytes.max(1)).next_multiple_of(PAGE)
+}
+
+/// Frees memory of any kind. A null pointer is no error.
+pub(crate) fn release(address: u64) -> Result<(), Code> {
+    if address == 0 {
+        return Ok(());
+    }
+    flush_printed();
+    let mut head = Message::new();
+    head.put_u64(address);
+    call(Op::Free, &head)?;
+    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(mapping) = mappings.remove(&address) {
+        system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
+    }
+    Ok(())
+}
+
+/// Forgets every mapping: the device was reset.
+pub(crate) fn forget_all() {
+    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    for (address, mapping) in std::mem::take(&mut *mappings) {
+        system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
+    }
+}
+
+/// Direction that the program states for a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// `cudaMemcpyHostToHost`.
+    HostToHost,
+    /// `cudaMemcpyHostToDevice`.
+    HostToDevice,
+    /// `cudaMemcpyDeviceToHost`.
+    DeviceToHost,
+    /// `cudaMemcpyDeviceToDevice`.
+    DeviceToDevice,
+    /// `cudaMemcpyDefault`: by the addresses.
+    Inferred,
+}
+
+impl Direction {
+    /// The direction of a number of the interface.
+    pub(crate) fn from_number(number: i32) -> Result<Direction, Code> {
+        Ok(match number {
+            0 => Direction::HostToHost,
+            1 => Direction::HostToDevice,
+            2 => Direction::DeviceToHost,
+            3 => Direction::DeviceToDevice,
+            4 => Direction::Inferred,
+            _ => return Err(errors::INVALID_DIRECTION),
+        })
+    }
+
+    /// Whether the pointers fit the direction; shared memory fits each.
+    fn admits(self, destination: Side, source: Side) -> bool {
+        let host = |side: Side| side != Side::Device;
+        let device = |side: Side| side != Side::Host;
+        match self {
+            Direction::HostToHost => host(destination) && host(source),
+            Direction::HostToDevice => device(destination) && host(source),
+            Direction::DeviceToHost => host(destination) && device(source),
+            Direction::DeviceToDevice => device(destination) && device(source),
+            Direction::Inferred => true,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Host,
+    Device,
+    Shared,
+}
+
+fn side(address: u64) -> Result<Side, Code> {
+    Ok(if !device()?.holds(address) {
+        Side::Host
+    } else if find_mapping(address).is_some() {
+        Side::Shared
+    } else {
+        Side::Device
+    })
+}
+
+/// One end of a copy.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// First byte.
+    pub address: u64,
+    /// Its rows.
+    pub shape: Shape,
+}
+
+impl Place {
+    /// A contiguous range.
+    pub(crate) fn linear(address: u64, bytes: u64) -> Place {
+        Place {
+            address,
+            shape: Shape::linear(bytes),
+        }
+    }
+}
+
+/// A copy between two places of the same width, height and depth.
+#[derive(Debug, Clone, Copy)]
+pub struct Copy {
+    /// Where the bytes go.
+    pub destination: Place,
+    /// Where they come from.
+    pub source: Place,
+    /// As the program states it.
+    pub direction: Direction,
+    /// Stream.
+    pub stream: u64,
+}
+
+impl Copy {
+    /// Performs the copy.
+    pub(crate) fn run(&self) -> Result<(), Code> {
+        let bytes = self.source.shape.bytes().ok_or(errors::INVALID_VALUE)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        flush_printed();
+        if self.destination.address == 0 || self.source.address == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let sides = (side(self.destination.address)?, side(self.source.address)?);
+        if !self.direction.admits(sides.0, sides.1) {
+            // A pageable pointer in the place of a device pointer.
+            return Err(errors::INVALID_VALUE);
+        }
+        match sides {
+            (Side::Device, Side::Device) => self.on_device(),
+            (Side::Device, _) => self.to_device(bytes),
+            (_, Side::Device) => self.from_device(),
+            (Side::Shared, _) | (_, Side::Shared) => self.on_host(true),
+            _ => self.on_host(false),
+        }
+    }
+
+    fn on_device(&self) -> Result<(), Code> {
+        let mut head = Message::new();
+        head.put_u64(self.stream)
+            .put_u64(self.destination.address)
+            .put_u64(self.source.address);
+        self.destination.shape.put(&mut head);
+        self.source.shape.put(&mut head);
+        call(Op::CopyMemory, &head).map(drop)
+    }
+
+    fn to_device(&self, bytes: u64) -> Result<(), Code> {
+        let mut head = Message::new();
+        head.put_u64(self.stream).put_u64(self.destination.address);
+        self.destination.shape.put(&mut head);
+        let mut runs = self.source.shape.runs();
+        let (first, second) = (runs.next(), runs.next());
+        if let (Some(run), None) = (first, second) {
+            let address = self.source.address + run.offset;
+            // SAFETY: the program states that it may read these bytes; they are copied before the call
+            // returns.
+            let data = unsafe { std::slice::from_raw_parts(pointer(address), run.bytes as usize) };
+            return send(Op::WriteMemory, &head, data).map(drop);
+        }
+        let mut packed = Vec::with_capacity(bytes as usize);
+        for run in self.source.shape.runs() {
+            let address = self.source.address + run.offset;
+            // SAFETY: as above, row by row.
+            packed.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(pointer(address), run.bytes as usize)
+            });
+        }
+        send(Op::WriteMemory, &head, &packed).map(drop)
+    }
+
+    fn from_device(&self) -> Result<(), Code> {
+        let mut head = Message::new();
+        head.put_u64(self.stream).put_u64(self.source.address);
+        self.source.shape.put(&mut head);
+        let destination = self.destination;
+        let mut scatter = |stream: &mut UnixStream, _bytes: u64| {
+            for run in destination.shape.runs() {
+                let address = pointer(destination.address + run.offset).cast_mut();
+                // SAFETY: the program states that it may write these bytes.
+                let into = unsafe { std::slice::from_raw_parts_mut(address, run.bytes as usize) };
+                stream.read_exact(into)?;
+            }
+            Ok(())
+        };
+        receive(Op::ReadMemory, &head, &mut scatter).map(drop)
+    }
+
+    fn on_host(&self, shared: bool) -> Result<(), Code> {
+        if shared {
+            // The copy waits for the kernels before it, whose faults it reports.
+            synchronize_stream(self.stream)?;
+        }
+        let pairs = self.destination.shape.runs().zip(self.source.shape.runs());
+        let same = self.destination.shape.runs().count() == self.source.shape.runs().count();
+        if same {
+            for (to, from) in pairs {
+                move_bytes(
+                    self.destination.address + to.offset,
+                    self.source.address + from.offset,
+                    to.bytes.min(from.bytes),
+                );
+            }
+            return Ok(());
+        }
+        let shape = self.source.shape;
+        for z in 0..shape.depth {
+            for y in 0..shape.height {
+                move_bytes(
+                    self.destination.address
+                        + z * self.destination.shape.slice
+                        + y * self.destination.shape.pitch,
+                    self.source.address + z * shape.slice + y * shape.pitch,
+                    shape.width,
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+fn synchronize_stream(stream: u64) -> Result<(), Code> {
+    let mut head = Message::new();
+    head.put_u64(stream);
+    call(Op::Synchronize, &head).map(drop)
+}
+
+fn move_bytes(to: u64, from: u64, bytes: u64) {
+    // SAFETY: the program states that it may read and write these bytes; they may overlap.
+    unsafe { std::ptr::copy(pointer(from), pointer(to).cast_mut(), bytes as usize) }
+}
+
+fn pointer(address: u64) -> *const u8 {
+    std::ptr::with_exposed_provenance(address as usize)
+}
+
+/// Fills memory with a value of 1, 2 or 4 bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Fill {
+    /// First byte and rows.
+    pub place: Place,
+    /// The value, in the low bytes.
+    pub value: u32,
+    /// Its size.
+    pub element_bytes: u32,
+    /// Stream.
+    pub stream: u64,
+}
+
+impl Fill {
+    /// Performs the fill.
+    pub(crate) fn run(&self) -> Result<(), Code> {
+        if self.place.shape.bytes().ok_or(errors::INVALID_VALUE)? == 0 {
+            return Ok(());
+        }
+        let pattern = self.value.to_le_bytes();
+        match side(self.place.address)? {
+            Side::Device => {
+                let mut head = Message::new();
+                head.put_u64(self.stream)
+                    .put_u64(self.place.address)
+                    .put_u32(self.value)
+                    .put_u32(self.element_bytes);
+                self.place.shape.put(&mut head);
+                call(Op::FillMemory, &head).map(drop)
+            }
+            Side::Shared => {
+                synchronize_stream(self.stream)?;
+                for run in self.place.shape.runs() {
+                    let first = pointer(self.place.address + run.offset).cast_mut();
+                    // SAFETY: the range is inside a mapping of shared memory, or the program's fault is
+                    // its own.
+                    let into = unsafe { std::slice::from_raw_parts_mut(first, run.bytes as usize) };
+                    let element = pattern.iter().cycle().take(self.element_bytes as usize);
+                    let repeated = element.copied().collect::<Vec<u8>>();
+                    into.iter_mut()
+                        .zip(repeated.iter().cycle())
+                        .for_each(|(byte, value)| *byte = *value);
+                }
+                Ok(())
+            }
+            // A host pointer: the driver refuses it.
+            Side::Host => Err(errors::INVALID_VALUE),
+        }
+    }
+}
+
+/// The address of a pointer of the program.
+pub(crate) fn address_of<T>(pointer: *const T) -> u64 {
+    pointer.expose_provenance() as u64
+}
+
+/// The pointer of an address, for the program.
+pub(crate) fn pointer_to(address: u64) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(address as usize)
+}

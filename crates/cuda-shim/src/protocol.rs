@@ -1,0 +1,500 @@
+//! Requests and replies between a CUDA program and the device.
+//!
+//! Both are a frame: a number (the operation, or the error code of the reply), the lengths of a head
+//! and of bulk data, then both. The head holds small fields, little endian; bulk data is copied
+//! straight between the socket and the program's memory.
+
+use std::io::{self, Read, Write};
+
+use crate::errors::Code;
+
+/// Environment variable with the path of the device's socket.
+pub const SOCKET_VARIABLE: &str = "TUNER_EXEC_SOCKET";
+
+/// Size of the largest frame that a peer accepts, bytes: a head, and bulk data as large as device memory.
+pub const MAX_HEAD_BYTES: u32 = 1 << 20;
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident = $value:literal,)+) => {
+        /// An operation of the device.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum Op { $($(#[$doc])* $name = $value,)+ }
+
+        impl Op {
+            /// The operation of that number.
+            #[must_use]
+            pub fn from_number(number: u32) -> Option<Op> {
+                match number { $($value => Some(Op::$name),)+ _ => None }
+            }
+        }
+    };
+}
+
+operations! {
+    /// `pid: u32, interface: str` → device description.
+    Hello = 1,
+    /// `bulk: image` → `module: u64`.
+    LoadModule = 2,
+    /// `module: u64`.
+    UnloadModule = 3,
+    /// `module: u64, name: str` → [`FunctionInfo`].
+    GetFunction = 4,
+    /// `module: u64` → `count: u32, names: str…`.
+    ListFunctions = 5,
+    /// `module: u64, name: str` → `address: u64, bytes: u64`.
+    GetVariable = 6,
+    /// `module: u64, name: str` → `address: u64, bytes: u64, path: str`: a variable as shared memory.
+    ShareVariable = 7,
+    /// `bytes: u64, kind: u32` → `address: u64, path: str`.
+    Allocate = 8,
+    /// `address: u64`.
+    Free = 9,
+    /// `address: u64` → `base: u64, bytes: u64, kind: u32`.
+    Find = 10,
+    /// `stream: u64, destination: u64, shape, bulk`.
+    WriteMemory = 11,
+    /// `stream: u64, source: u64, shape` → bulk.
+    ReadMemory = 12,
+    /// `stream: u64, destination: u64, source: u64, two shapes`.
+    CopyMemory = 13,
+    /// `stream: u64, destination: u64, value: u32, element bytes: u32, shape`.
+    FillMemory = 14,
+    /// `stream: u64, function: u64, grid, block, shared: u32, flags: u32, cluster, caller: u64, bulk: parameters`.
+    Launch = 15,
+    /// `flags: u32, priority: i32` → `stream: u64`.
+    CreateStream = 16,
+    /// `stream: u64`.
+    DestroyStream = 17,
+    /// `stream: u64`; [`ALL_STREAMS`] waits for the device.
+    Synchronize = 18,
+    /// `stream: u64, event: u64`.
+    WaitEvent = 19,
+    /// `flags: u32` → `event: u64`.
+    CreateEvent = 20,
+    /// `event: u64`.
+    DestroyEvent = 21,
+    /// `event: u64, stream: u64`.
+    RecordEvent = 22,
+    /// `event: u64`.
+    SynchronizeEvent = 23,
+    /// `start: u64, end: u64` → `milliseconds: f64`.
+    ElapsedTime = 24,
+    /// `function: u64, threads: u32, shared: u64` → `blocks: u32`.
+    Occupancy = 25,
+    /// `function: u64, attribute: u32, value: i32`.
+    SetFunctionAttribute = 26,
+    /// → `free: u64, total: u64`.
+    MemoryInfo = 27,
+    /// Frees everything of the process and clears its sticky error.
+    Reset = 28,
+    /// → the sticky error as the reply's code.
+    Status = 29,
+    /// `limit: u32, value: u64`.
+    SetLimit = 30,
+    /// `stream: u64`: a host function runs after the work of the stream.
+    HostFunction = 31,
+    /// `text: str`: a message for the user, such as a function that is not supported.
+    Report = 32,
+}
+
+/// Number of [`Op::Synchronize`] that stands for every stream.
+pub const ALL_STREAMS: u64 = u64::MAX;
+
+/// Flag of a launch: all blocks resident at once.
+pub const COOPERATIVE: u32 = 1;
+
+/// Kinds of allocations.
+pub mod kind {
+    /// Device memory.
+    pub const DEVICE: u32 = 0;
+    /// Page-locked host memory that the device addresses.
+    pub const PINNED: u32 = 1;
+    /// Managed memory.
+    pub const MANAGED: u32 = 2;
+}
+
+/// A region of rows: `width` bytes a row, `height` rows a slice, `depth` slices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes of a row.
+    pub width: u64,
+    /// Rows of a slice.
+    pub height: u64,
+    /// Slices.
+    pub depth: u64,
+    /// Bytes from row to row.
+    pub pitch: u64,
+    /// Bytes from slice to slice.
+    pub slice: u64,
+}
+
+impl Shape {
+    /// A contiguous range.
+    #[must_use]
+    pub fn linear(bytes: u64) -> Shape {
+        Shape {
+            width: bytes,
+            height: 1,
+            depth: 1,
+            pitch: bytes,
+            slice: bytes,
+        }
+    }
+
+    /// Rows at a pitch, in one slice.
+    #[must_use]
+    pub fn rows(width: u64, height: u64, pitch: u64) -> Shape {
+        Shape {
+            width,
+            height,
+            depth: 1,
+            pitch,
+            slice: pitch.saturating_mul(height),
+        }
+    }
+
+    /// Bytes that belong to the region; `None` on overflow.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        self.width.checked_mul(self.height)?.checked_mul(self.depth)
+    }
+
+    /// Offset of each row from the first, in bytes. Rows that touch are one.
+    pub fn runs(self) -> impl Iterator<Item = Run> {
+        let row_joined = self.pitch == self.width;
+        let all_joined = row_joined && self.slice == self.width.wrapping_mul(self.height);
+        let (rows, slices, length) = match (row_joined, all_joined) {
+            (_, true) => (1, 1, self.width * self.height * self.depth),
+            (true, false) => (1, self.depth, self.width * self.height),
+            (false, false) => (self.height, self.depth, self.width),
+        };
+        (0..slices).flat_map(move |z| {
+            (0..rows).map(move |y| Run {
+                offset: z * self.slice + y * self.pitch,
+                bytes: length,
+            })
+        })
+    }
+
+    /// Appends the fields.
+    pub fn put(&self, message: &mut Message) {
+        for field in [self.width, self.height, self.depth, self.pitch, self.slice] {
+            message.put_u64(field);
+        }
+    }
+
+    /// Reads the fields.
+    ///
+    /// # Errors
+    /// A head that ends before.
+    pub fn take(fields: &mut Fields<'_>) -> io::Result<Shape> {
+        Ok(Shape {
+            width: fields.u64()?,
+            height: fields.u64()?,
+            depth: fields.u64()?,
+            pitch: fields.u64()?,
+            slice: fields.u64()?,
+        })
+    }
+}
+
+/// Contiguous bytes of a [`Shape`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Offset from the first byte.
+    pub offset: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// A head under construction.
+#[derive(Debug, Default)]
+pub struct Message(Vec<u8>);
+
+impl Message {
+    /// An empty head.
+    #[must_use]
+    pub fn new() -> Message {
+        Message::default()
+    }
+
+    /// Appends a word.
+    pub fn put_u32(&mut self, value: u32) -> &mut Message {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    /// Appends a double word.
+    pub fn put_u64(&mut self, value: u64) -> &mut Message {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    /// Appends a text with its length.
+    pub fn put_str(&mut self, text: &str) -> &mut Message {
+        self.put_u32(text.len() as u32);
+        self.0.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The fields of a head that was received.
+#[derive(Debug)]
+pub struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// Reads from the beginning.
+    #[must_use]
+    pub fn new(head: &'a [u8]) -> Fields<'a> {
+        Fields(head)
+    }
+
+    fn take(&mut self, bytes: usize) -> io::Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes).ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a message ends before its fields do",
+            )
+        })?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    /// A word.
+    ///
+    /// # Errors
+    /// A head that ends before.
+    pub fn u32(&mut self) -> io::Result<u32> {
+        let mut word = [0; 4];
+        word.copy_from_slice(self.take(4)?);
+        Ok(u32::from_le_bytes(word))
+    }
+
+    /// A double word.
+    ///
+    /// # Errors
+    /// A head that ends before.
+    pub fn u64(&mut self) -> io::Result<u64> {
+        let mut word = [0; 8];
+        word.copy_from_slice(self.take(8)?);
+        Ok(u64::from_le_bytes(word))
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    /// A head that ends before, or bytes that are not UTF-8.
+    pub fn str(&mut self) -> io::Result<&'a str> {
+        let length = self.u32()?;
+        let bytes = self.take(length as usize)?;
+        std::str::from_utf8(bytes)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+}
+
+/// What precedes head and bulk data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// Operation, or error code.
+    pub number: u32,
+    /// Bytes of the head.
+    pub head_bytes: u32,
+    /// Bytes of bulk data.
+    pub bulk_bytes: u64,
+}
+
+impl FrameHeader {
+    /// Reads a header; `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// Those of the stream, and a head over [`MAX_HEAD_BYTES`].
+    pub fn read(from: &mut impl Read) -> io::Result<Option<FrameHeader>> {
+        let mut bytes = [0; 16];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let rest = bytes.get_mut(filled..).unwrap_or_default();
+            match from.read(rest) {
+                Ok(0) if filled == 0 => return Ok(None),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut fields = Fields::new(&bytes);
+        let header = FrameHeader {
+            number: fields.u32()?,
+            head_bytes: fields.u32()?,
+            bulk_bytes: fields.u64()?,
+        };
+        if header.head_bytes > MAX_HEAD_BYTES {
+            let text = "a message with an oversized head";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        Ok(Some(header))
+    }
+}
+
+/// Sends one frame.
+///
+/// # Errors
+/// Those of the stream.
+pub fn write_frame(to: &mut impl Write, number: u32, head: &[u8], bulk: &[u8]) -> io::Result<()> {
+    let mut message = Message::new();
+    message
+        .put_u32(number)
+        .put_u32(head.len() as u32)
+        .put_u64(bulk.len() as u64);
+    message.0.extend_from_slice(head);
+    // Small bulk data shares the packet: one system call for most requests.
+    if bulk.len() <= 4096 {
+        message.0.extend_from_slice(bulk);
+        return to.write_all(&message.0);
+    }
+    to.write_all(&message.0)?;
+    to.write_all(bulk)
+}
+
+/// A kernel as the device describes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FunctionInfo {
+    /// Number of the function.
+    pub id: u64,
+    /// Offset and size of each parameter in the parameter block, bytes.
+    pub parameters: Vec<ParameterSpan>,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory, bytes.
+    pub static_shared_bytes: u64,
+    /// Local memory of a thread, bytes.
+    pub local_bytes: u64,
+    /// Most threads of a block.
+    pub max_threads: u32,
+    /// Compute capability of the code times ten.
+    pub capability: u32,
+}
+
+/// One parameter in the parameter block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterSpan {
+    /// Offset, bytes.
+    pub offset: u32,
+    /// Size, bytes.
+    pub bytes: u32,
+}
+
+impl FunctionInfo {
+    /// Appends the fields.
+    pub fn put(&self, message: &mut Message) {
+        message
+            .put_u64(self.id)
+            .put_u32(self.registers)
+            .put_u64(self.static_shared_bytes)
+            .put_u64(self.local_bytes)
+            .put_u32(self.max_threads)
+            .put_u32(self.capability)
+            .put_u32(self.parameters.len() as u32);
+        for parameter in &self.parameters {
+            message.put_u32(parameter.offset).put_u32(parameter.bytes);
+        }
+    }
+
+    /// Reads the fields.
+    ///
+    /// # Errors
+    /// A head that ends before.
+    pub fn take(fields: &mut Fields<'_>) -> io::Result<FunctionInfo> {
+        let mut info = FunctionInfo {
+            id: fields.u64()?,
+            registers: fields.u32()?,
+            static_shared_bytes: fields.u64()?,
+            local_bytes: fields.u64()?,
+            max_threads: fields.u32()?,
+            capability: fields.u32()?,
+            parameters: Vec::new(),
+        };
+        for _ in 0..fields.u32()? {
+            info.parameters.push(ParameterSpan {
+                offset: fields.u32()?,
+                bytes: fields.u32()?,
+            });
+        }
+        Ok(info)
+    }
+}
+
+/// The code of a reply as the interfaces return it.
+#[must_use]
+pub fn reply_code(header: FrameHeader) -> Code {
+    header.number as Code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_touch_are_one_run() {
+        let runs: Vec<Run> = Shape::rows(16, 4, 16).runs().collect();
+        assert_eq!(
+            runs,
+            [Run {
+                offset: 0,
+                bytes: 64
+            }]
+        );
+        let runs: Vec<Run> = Shape::rows(16, 2, 32).runs().collect();
+        assert_eq!(
+            runs,
+            [
+                Run {
+                    offset: 0,
+                    bytes: 16
+                },
+                Run {
+                    offset: 32,
+                    bytes: 16
+                }
+            ]
+        );
+    }
+
+    #[test]
+    fn a_cut_head_is_an_error() {
+        let mut message = Message::new();
+        message.put_u64(7).put_str("kernel");
+        let cut = message
+            .bytes()
+            .split_last()
+            .map(|(_, head)| head)
+            .unwrap_or_default();
+        let mut fields = Fields::new(cut);
+        assert_eq!(fields.u64().ok(), Some(7));
+        assert!(fields.str().is_err());
+    }
+
+    #[test]
+    fn frames_arrive_as_they_were_sent() {
+        let mut stream = Vec::new();
+        let bulk = vec![5; 10_000];
+        assert!(write_frame(&mut stream, 3, b"head", &bulk).is_ok());
+        let mut rest = stream.as_slice();
+        let header = FrameHeader::read(&mut rest).ok().flatten();
+        assert_eq!(
+            header,
+            Some(FrameHeader {
+                number: 3,
+                head_bytes: 4,
+                bulk_bytes: 10_000
+            })
+        );
+        assert_eq!(rest.len(), 4 + 10_000);
+    }
+}

@@ -1,0 +1,322 @@
+//! Launches, attributes of kernels and occupancy.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use crate::abi::{runtime, store};
+use crate::client;
+use crate::connection::device;
+use crate::errors::{self, Code};
+use crate::graph::{HostCall, Node, submit};
+use crate::kernels::{Dim3, Kernel, Launch, find_kernel, pack_arguments};
+use crate::memory::address_of;
+use crate::protocol::COOPERATIVE;
+
+/// A launch without a cluster.
+pub(crate) const NO_CLUSTER: Dim3 = Dim3 { x: 1, y: 1, z: 1 };
+
+/// Attributes of a launch (`cudaLaunchAttribute`): 72 bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+/// Configuration of `cudaLaunchKernelExC`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+    attributes: *const LaunchAttribute,
+    attribute_count: c_uint,
+}
+
+const ATTRIBUTE_COOPERATIVE: u32 = 2;
+const ATTRIBUTE_CLUSTER: u32 = 4;
+
+/// Reads the attributes that change what a launch does.
+///
+/// # Safety
+/// As many attributes as stated are readable.
+pub(crate) unsafe fn read_attributes(
+    launch: &mut Launch,
+    attributes: *const LaunchAttribute,
+    count: u32,
+) {
+    if attributes.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let attributes = unsafe { std::slice::from_raw_parts(attributes, count as usize) };
+    for attribute in attributes {
+        let [x, y, z, ..] = attribute.value;
+        match attribute.id {
+            ATTRIBUTE_COOPERATIVE if x != 0 => launch.flags |= COOPERATIVE,
+            ATTRIBUTE_CLUSTER => launch.cluster = Dim3 { x, y, z },
+            _ => {}
+        }
+    }
+}
+
+/// A launch of a kernel with its arguments.
+///
+/// # Safety
+/// As of [`pack_arguments`].
+pub(crate) unsafe fn prepare(
+    kernel: &Kernel,
+    extents: [Dim3; 2],
+    arguments: *mut *mut c_void,
+    shared_bytes: usize,
+    stream: *mut c_void,
+) -> Result<Launch, Code> {
+    let info = kernel.info()?;
+    let [grid, block] = extents;
+    Ok(Launch {
+        function: info.id,
+        grid,
+        block,
+        shared_bytes: shared_bytes as u64,
+        stream: address_of(stream),
+        flags: 0,
+        cluster: NO_CLUSTER,
+        // SAFETY: the caller's promise.
+        parameters: unsafe { pack_arguments(info, arguments)? },
+    })
+}
+
+fn submit_launch(launch: Launch) -> Result<(), Code> {
+    submit(launch.stream, Node::Launch(launch))
+}
+
+runtime! {
+    /// Launches a kernel by its handle.
+    fn __cudaLaunchKernel(
+        kernel: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: usize,
+        stream: *mut c_void,
+    ) {
+        // SAFETY: the compiler passes the arguments of the kernel's own signature.
+        submit_launch(unsafe {
+            prepare(find_kernel(kernel)?, [grid, block], arguments, shared_bytes, stream)?
+        })
+    }
+
+    /// Launches a kernel by its host function.
+    fn cudaLaunchKernel(
+        function: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: usize,
+        stream: *mut c_void,
+    ) {
+        // SAFETY: the program passes as many arguments as the kernel has parameters.
+        submit_launch(unsafe {
+            prepare(find_kernel(function)?, [grid, block], arguments, shared_bytes, stream)?
+        })
+    }
+
+    /// Launches a kernel whose blocks are all resident.
+    fn cudaLaunchCooperativeKernel(
+        function: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: usize,
+        stream: *mut c_void,
+    ) {
+        // SAFETY: the program passes as many arguments as the kernel has parameters.
+        let mut launch = unsafe {
+            prepare(find_kernel(function)?, [grid, block], arguments, shared_bytes, stream)?
+        };
+        launch.flags |= COOPERATIVE;
+        submit_launch(launch)
+    }
+
+    /// Launches a kernel with attributes.
+    fn cudaLaunchKernelExC(
+        config: *const LaunchConfig,
+        function: *const c_void,
+        arguments: *mut *mut c_void,
+    ) {
+        if config.is_null() {
+            return Err(errors::INVALID_VALUE);
+        }
+        // SAFETY: the program passes a configuration, and as many arguments as the kernel has
+        // parameters.
+        let launch = unsafe {
+            let config = &*config;
+            let extents = [config.grid, config.block];
+            let kernel = find_kernel(function)?;
+            let mut launch = prepare(kernel, extents, arguments, config.shared_bytes, config.stream)?;
+            read_attributes(&mut launch, config.attributes, config.attribute_count);
+            launch
+        };
+        submit_launch(launch)
+    }
+
+    /// Runs a function of the program after the work of a stream.
+    fn cudaLaunchHostFunc(
+        stream: *mut c_void,
+        function: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    ) {
+        let call = HostCall { function, argument: address_of(argument) };
+        submit(address_of(stream), Node::Host(call))
+    }
+
+    /// Runs a function of the program with the stream and its status.
+    fn cudaStreamAddCallback(
+        stream: *mut c_void,
+        function: unsafe extern "C" fn(*mut c_void, Code, *mut c_void),
+        argument: *mut c_void,
+        _flags: c_uint,
+    ) {
+        client::order_host_function(address_of(stream))?;
+        // SAFETY: the program gave the function for this call.
+        unsafe { function(stream, errors::SUCCESS, argument) };
+        Ok(())
+    }
+}
+
+/// `cudaFuncAttributes`, as far as it is filled.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct FunctionAttributes {
+    shared_bytes: usize,
+    constant_bytes: usize,
+    local_bytes: usize,
+    max_threads: c_int,
+    registers: c_int,
+    ptx_version: c_int,
+    binary_version: c_int,
+    cache_mode: c_int,
+    max_dynamic_shared_bytes: c_int,
+    preferred_carveout: c_int,
+    cluster: [c_int; 6],
+    reserved: [c_int; 16],
+}
+
+const MAX_DYNAMIC_SHARED: u32 = 8;
+/// Shared memory of a block without an opt-in, bytes.
+pub(crate) const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
+
+runtime! {
+    /// Returns what is known of a kernel.
+    fn cudaFuncGetAttributes(attributes: *mut FunctionAttributes, function: *const c_void) {
+        let info = find_kernel(function)?.info()?;
+        let version = info.capability as c_int;
+        let dynamic = DEFAULT_SHARED_BYTES.saturating_sub(info.static_shared_bytes);
+        let filled = FunctionAttributes {
+            shared_bytes: info.static_shared_bytes as usize,
+            constant_bytes: 0,
+            local_bytes: info.local_bytes as usize,
+            max_threads: info.max_threads as c_int,
+            registers: info.registers as c_int,
+            ptx_version: version,
+            binary_version: version,
+            cache_mode: 0,
+            max_dynamic_shared_bytes: dynamic as c_int,
+            preferred_carveout: -1,
+            cluster: [0; 6],
+            reserved: [0; 16],
+        };
+        // SAFETY: the program passes the structure of the header.
+        unsafe { store(attributes, filled) }
+    }
+
+    /// Sets an attribute, such as the most dynamic shared memory.
+    fn cudaFuncSetAttribute(function: *const c_void, attribute: c_uint, value: c_int) {
+        let id = find_kernel(function)?.info()?.id;
+        client::set_function_attribute(id, attribute, value)
+    }
+
+    /// A hint without an effect.
+    fn cudaFuncSetCacheConfig(function: *const c_void, _config: c_uint) {
+        find_kernel(function).map(drop)
+    }
+
+    /// A hint without an effect.
+    fn cudaFuncSetSharedMemConfig(_function: *const c_void, _config: c_uint) { Ok(()) }
+
+    /// Returns the kernel's mangled name.
+    fn cudaFuncGetName(name: *mut *const c_char, function: *const c_void) {
+        let kernel = find_kernel(function)?;
+        let text = std::ffi::CString::new(kernel.name.as_str());
+        let text = text.map_err(|_| errors::INVALID_VALUE)?;
+        // SAFETY: the program passes where the pointer goes; the text stays valid, as documented.
+        unsafe { store(name, text.into_raw().cast_const()) }
+    }
+
+    /// Returns offset and size of a parameter.
+    fn cudaFuncGetParamInfo(function: *const c_void, index: usize, offset: *mut usize, bytes: *mut usize) {
+        let parameters = &find_kernel(function)?.info()?.parameters;
+        let parameter = parameters.get(index).ok_or(errors::INVALID_VALUE)?;
+        // SAFETY: the program passes where the results go; the size is optional.
+        unsafe {
+            store(offset, parameter.offset as usize)?;
+            if !bytes.is_null() {
+                store(bytes, parameter.bytes as usize)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how many blocks a multiprocessor holds.
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: *const c_void,
+        threads: c_int,
+        shared_bytes: usize,
+    ) {
+        // SAFETY: as of the function below.
+        unsafe { store(blocks, resident_blocks(function, threads, shared_bytes)?) }
+    }
+
+    /// The same; the flags do not change it.
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: *mut c_int,
+        function: *const c_void,
+        threads: c_int,
+        shared_bytes: usize,
+        _flags: c_uint,
+    ) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(blocks, resident_blocks(function, threads, shared_bytes)?) }
+    }
+
+    /// Returns the shared memory left for each of so many resident blocks.
+    fn cudaOccupancyAvailableDynamicSMemPerBlock(
+        bytes: *mut usize,
+        function: *const c_void,
+        blocks: c_int,
+        _threads: c_int,
+    ) {
+        let info = find_kernel(function)?.info()?;
+        let whole = device()?.attribute(81) as usize;
+        let each = whole / usize::try_from(blocks.max(1)).unwrap_or(1);
+        let reserved = device()?.attribute(111) as usize + info.static_shared_bytes as usize;
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(bytes, each.saturating_sub(reserved)) }
+    }
+}
+
+fn resident_blocks(
+    function: *const c_void,
+    threads: c_int,
+    shared_bytes: usize,
+) -> Result<c_int, Code> {
+    let threads = u32::try_from(threads).map_err(|_| errors::INVALID_VALUE)?;
+    if threads == 0 {
+        return Err(errors::INVALID_VALUE);
+    }
+    let id = find_kernel(function)?.info()?.id;
+    Ok(client::occupancy(id, threads, shared_bytes as u64)? as c_int)
+}

@@ -1,0 +1,18 @@
+//! The runtime interface: the exported functions of `libcudart`.
+
+pub mod device;
+pub mod graphs;
+pub mod launches;
+pub mod memory;
+pub mod registration;
+pub mod streams;
+
+/// Major version of the library that these sources are compiled into.
+pub(crate) const VERSION: u32 = if cfg!(shim = "cudart12") { 12 } else { 13 };
+
+/// Number of [`cudaRuntimeGetVersion`](device::cudaRuntimeGetVersion).
+pub(crate) const FULL_VERSION: i32 = if cfg!(shim = "cudart12") {
+    12_090
+} else {
+    13_000
+};

@@ -1,0 +1,286 @@
+//! Functions that the constructors of a program call: its images, kernels and variables.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::abi::{runtime, store, text};
+use crate::connection::call;
+use crate::errors::{self, Code};
+use crate::kernels::{Dim3, Image, Kernel, Variable, find_kernel, registry};
+use crate::memory::{address_of, map_shared, pointer_to};
+use crate::protocol::{Message, Op, kind};
+use crate::say::say_once;
+
+/// Head of an embedded fat binary (`fatbinary_section.h`).
+#[repr(C)]
+struct Wrapper {
+    magic: u32,
+    version: u32,
+    data: *const u8,
+    rest: *const c_void,
+}
+
+const WRAPPER_MAGIC: u32 = 0x4662_43b1;
+const IMAGE_MAGIC: u32 = 0xba55_ed50;
+
+/// The bytes of a fat binary: its header holds the size of all entries.
+///
+/// # Safety
+/// `data` points to a fat binary that lives as long as the process.
+unsafe fn image_bytes(data: *const u8) -> Option<&'static [u8]> {
+    // SAFETY: the header of 16 bytes is readable by the caller's promise.
+    let header = unsafe { std::slice::from_raw_parts(data, 16) };
+    let field = |range: std::ops::Range<usize>| header.get(range).unwrap_or_default();
+    let magic = u32::from_le_bytes(field(0..4).try_into().ok()?);
+    let head = u16::from_le_bytes(field(6..8).try_into().ok()?);
+    let size = u64::from_le_bytes(field(8..16).try_into().ok()?);
+    if magic != IMAGE_MAGIC {
+        return None;
+    }
+    let bytes = usize::from(head) + usize::try_from(size).ok()?;
+    // SAFETY: the header states the size of the image.
+    Some(unsafe { std::slice::from_raw_parts(data, bytes) })
+}
+
+/// Registers an image; its code is loaded when the program first uses it.
+///
+/// # Safety
+/// As of the compiler that generates the call.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c_void {
+    let wrapper = wrapper.cast::<Wrapper>();
+    // SAFETY: the compiler passes its own wrapper.
+    let bytes = unsafe {
+        match (*wrapper).magic {
+            WRAPPER_MAGIC => image_bytes((*wrapper).data),
+            _ => None,
+        }
+    };
+    if bytes.is_none() {
+        say_once(
+            "the program registers an image that is not a fat binary; its kernels are missing",
+        );
+    }
+    let image = Arc::new(Image::new(bytes.unwrap_or_default()));
+    Box::into_raw(Box::new(image)).cast()
+}
+
+/// The image of a handle.
+///
+/// # Safety
+/// The handle is one of `__cudaRegisterFatBinary`.
+unsafe fn image(handle: *mut *mut c_void) -> Arc<Image> {
+    // SAFETY: the caller's promise; handles are never freed.
+    unsafe { (*handle.cast::<Arc<Image>>()).clone() }
+}
+
+/// Managed variables wait for the end of the registration of their image.
+struct PendingManaged {
+    image: Arc<Image>,
+    name: String,
+    /// Address of the program's pointer to the variable.
+    pointer: u64,
+}
+
+static PENDING: Mutex<Vec<PendingManaged>> = Mutex::new(Vec::new());
+
+/// Ends the registration of an image.
+///
+/// # Safety
+/// As of the compiler that generates the call.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {
+    let pending = std::mem::take(&mut *PENDING.lock().unwrap_or_else(PoisonError::into_inner));
+    for variable in pending {
+        if share_variable(&variable).is_err() {
+            say_once(&format!(
+                "the managed variable `{}` is not available",
+                variable.name
+            ));
+        }
+    }
+}
+
+fn share_variable(variable: &PendingManaged) -> Result<(), Code> {
+    let mut head = Message::new();
+    head.put_u64(variable.image.module()?)
+        .put_str(&variable.name);
+    let reply = call(Op::ShareVariable, &head)?;
+    let mut fields = reply.fields();
+    let broken = |_| errors::UNKNOWN;
+    let address = fields.u64().map_err(broken)?;
+    let bytes = fields.u64().map_err(broken)?;
+    map_shared(address, bytes, kind::MANAGED, fields.str().map_err(broken)?)?;
+    let pointer = pointer_to(variable.pointer).cast::<*mut c_void>();
+    // SAFETY: the compiler registered the address of a pointer variable.
+    unsafe { store(pointer, pointer_to(address)) }
+}
+
+/// Ends the life of an image. The device ends with the process.
+///
+/// # Safety
+/// As of the compiler that generates the call.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: *mut *mut c_void) {}
+
+/// Loads an image; variables are in place afterwards.
+///
+/// # Safety
+/// As of the compiler that generates the call.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaInitModule(_handle: *mut *mut c_void) -> c_char {
+    1
+}
+
+/// Registers a kernel by the address of its host function.
+///
+/// # Safety
+/// As of the compiler that generates the call.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+#[expect(clippy::too_many_arguments, reason = "the compiler's signature")]
+pub unsafe extern "C" fn __cudaRegisterFunction(
+    handle: *mut *mut c_void,
+    host_function: *const c_void,
+    _device_function: *mut c_char,
+    device_name: *const c_char,
+    _thread_limit: c_int,
+    _thread_id: *mut c_void,
+    _block_id: *mut c_void,
+    _block: *mut c_void,
+    _grid: *mut c_void,
+    _warp_size: *mut c_int,
+) {
+    // SAFETY: the compiler passes the handle and a name that it generated.
+    let (image, name) = unsafe { (image(handle), text(device_name)) };
+    let kernel = Kernel::new(image, name.unwrap_or_default().to_owned());
+    let kernel: &'static Kernel = Box::leak(Box::new(kernel));
+    let mut registry = registry();
+    registry.handles.insert(address_of(kernel), kernel);
+    registry.kernels.insert(address_of(host_function), kernel);
+}
+
+/// Registers a variable of device or constant memory.
+///
+/// # Safety
+/// As of the compiler that generates the call.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+#[expect(clippy::too_many_arguments, reason = "the compiler's signature")]
+pub unsafe extern "C" fn __cudaRegisterVar(
+    handle: *mut *mut c_void,
+    host_variable: *mut c_char,
+    _device_address: *mut c_char,
+    device_name: *const c_char,
+    _external: c_int,
+    _bytes: usize,
+    _constant: c_int,
+    _global: c_int,
+) {
+    // SAFETY: the compiler passes the handle and a name that it generated.
+    let (image, name) = unsafe { (image(handle), text(device_name)) };
+    let variable = Variable {
+        image,
+        name: name.unwrap_or_default().to_owned(),
+    };
+    registry()
+        .variables
+        .insert(address_of(host_variable), variable);
+}
+
+/// Registers a managed variable: the program's pointer to it is set when its image is complete.
+///
+/// # Safety
+/// As of the compiler that generates the call.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+#[expect(clippy::too_many_arguments, reason = "the compiler's signature")]
+pub unsafe extern "C" fn __cudaRegisterManagedVar(
+    handle: *mut *mut c_void,
+    host_pointer: *mut *mut c_void,
+    _device_address: *mut c_char,
+    device_name: *const c_char,
+    _external: c_int,
+    _bytes: usize,
+    _constant: c_int,
+    _global: c_int,
+) {
+    // SAFETY: the compiler passes the handle and a name that it generated.
+    let (image, name) = unsafe { (image(handle), text(device_name)) };
+    let name = name.unwrap_or_default().to_owned();
+    let variable = Variable {
+        image: image.clone(),
+        name: name.clone(),
+    };
+    registry()
+        .variables
+        .insert(address_of(host_pointer), variable);
+    let pending = PendingManaged {
+        image,
+        name,
+        pointer: address_of(host_pointer),
+    };
+    PENDING
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(pending);
+}
+
+/// A launch configuration of `<<<…>>>` that waits for its kernel.
+#[derive(Debug, Clone, Copy)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: u64,
+}
+
+thread_local! {
+    static CONFIGURATIONS: std::cell::RefCell<Vec<Configuration>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Keeps a launch configuration for the kernel's host function.
+///
+/// # Safety
+/// Safe with any values.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+) -> u32 {
+    let stream = address_of(stream);
+    let configuration = Configuration {
+        grid,
+        block,
+        shared_bytes,
+        stream,
+    };
+    CONFIGURATIONS.with_borrow_mut(|kept| kept.push(configuration));
+    0
+}
+
+runtime! {
+    /// Takes the launch configuration that was kept last.
+    fn __cudaPopCallConfiguration(
+        grid: *mut Dim3,
+        block: *mut Dim3,
+        shared_bytes: *mut usize,
+        stream: *mut *mut c_void,
+    ) {
+        let kept = CONFIGURATIONS.with_borrow_mut(Vec::pop);
+        let kept = kept.ok_or(errors::MISSING_CONFIGURATION)?;
+        // SAFETY: the compiler passes addresses of its own variables.
+        unsafe {
+            store(grid, kept.grid)?;
+            store(block, kept.block)?;
+            store(shared_bytes, kept.shared_bytes)?;
+            store(stream, pointer_to(kept.stream))
+        }
+    }
+
+    /// Returns the handle of a kernel.
+    fn __cudaGetKernel(handle: *mut *const c_void, function: *const c_void) {
+        let kernel = find_kernel(function)?;
+        // SAFETY: the program passes where the handle goes, or null.
+        unsafe { store(handle, std::ptr::from_ref(kernel).cast::<c_void>()) }
+    }
+}

@@ -1,0 +1,137 @@
+//! Streams and events.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use crate::abi::{runtime, store};
+use crate::client;
+use crate::errors;
+use crate::graph::{self, Node, submit};
+use crate::memory::{address_of, pointer_to};
+
+runtime! {
+    /// Creates a stream.
+    fn cudaStreamCreate(stream: *mut *mut c_void) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(stream, pointer_to(client::create_stream(0, 0)?)) }
+    }
+
+    /// Creates a stream with flags.
+    fn cudaStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(stream, pointer_to(client::create_stream(flags, 0)?)) }
+    }
+
+    /// Creates a stream with a priority, which changes no order.
+    fn cudaStreamCreateWithPriority(stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(stream, pointer_to(client::create_stream(flags, priority)?)) }
+    }
+
+    /// Destroys a stream.
+    fn cudaStreamDestroy(stream: *mut c_void) { client::destroy_stream(address_of(stream)) }
+
+    /// Waits for a stream.
+    fn cudaStreamSynchronize(stream: *mut c_void) { client::synchronize(address_of(stream)) }
+
+    /// Reports whether a stream is idle: operations complete when they are submitted.
+    fn cudaStreamQuery(stream: *mut c_void) { client::synchronize(address_of(stream)) }
+
+    /// Lets a stream wait for an event.
+    fn cudaStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) {
+        submit(address_of(stream), Node::Wait(address_of(event)))
+    }
+
+    /// Returns the priority of a stream.
+    fn cudaStreamGetPriority(_stream: *mut c_void, priority: *mut c_int) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(priority, 0) }
+    }
+
+    /// Returns the flags of a stream.
+    fn cudaStreamGetFlags(_stream: *mut c_void, flags: *mut c_uint) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(flags, 0) }
+    }
+
+    /// Returns the number of a stream.
+    fn cudaStreamGetId(stream: *mut c_void, id: *mut u64) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(id, address_of(stream)) }
+    }
+
+    /// Associates managed memory with a stream: no effect.
+    fn cudaStreamAttachMemAsync(_stream: *mut c_void, _memory: *mut c_void, _bytes: usize, _flags: c_uint) {
+        Ok(())
+    }
+
+    /// Sets an attribute without an effect on results.
+    fn cudaStreamSetAttribute(_stream: *mut c_void, _attribute: c_uint, _value: *const c_void) { Ok(()) }
+
+    /// Creates an event.
+    fn cudaEventCreate(event: *mut *mut c_void) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(event, pointer_to(client::create_event(0)?)) }
+    }
+
+    /// Creates an event with flags.
+    fn cudaEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(event, pointer_to(client::create_event(flags)?)) }
+    }
+
+    /// Destroys an event.
+    fn cudaEventDestroy(event: *mut c_void) { client::destroy_event(address_of(event)) }
+
+    /// Records an event.
+    fn cudaEventRecord(event: *mut c_void, stream: *mut c_void) {
+        submit(address_of(stream), Node::Record(address_of(event)))
+    }
+
+    /// Records an event with flags.
+    fn cudaEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, _flags: c_uint) {
+        submit(address_of(stream), Node::Record(address_of(event)))
+    }
+
+    /// Waits for an event.
+    fn cudaEventSynchronize(event: *mut c_void) { client::synchronize_event(address_of(event)) }
+
+    /// Reports whether an event has completed.
+    fn cudaEventQuery(event: *mut c_void) { client::synchronize_event(address_of(event)) }
+
+    /// Returns the time between two events on the virtual clock, ms.
+    fn cudaEventElapsedTime(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
+    }
+
+    /// The same.
+    fn cudaEventElapsedTime_v2(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
+    }
+
+    /// Begins the capture of a stream into a graph.
+    fn cudaStreamBeginCapture(stream: *mut c_void, _mode: c_uint) {
+        match address_of(stream) {
+            // The legacy default stream cannot be captured.
+            0 | 1 => Err(errors::CAPTURE_UNSUPPORTED),
+            stream => graph::begin_capture(stream),
+        }
+    }
+
+    /// Ends the capture of a stream.
+    fn cudaStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) {
+        let handle = graph::end_capture(address_of(stream))?;
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(graph, pointer_to(handle)) }
+    }
+
+    /// Reports whether a stream is captured: 0 or 1.
+    fn cudaStreamIsCapturing(stream: *mut c_void, status: *mut c_int) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(status, graph::is_capturing(address_of(stream)).into()) }
+    }
+
+    /// Exchanges the mode of captures: each mode permits the same.
+    fn cudaThreadExchangeStreamCaptureMode(_mode: *mut c_uint) { Ok(()) }
+}

@@ -1,0 +1,197 @@
+//! Builds the shared libraries that CUDA programs load: the sources of `cuda-shim`, once a library,
+//! linked by the C compiler with the version of the symbols that NVIDIA's library has.
+//!
+//! cargo makes no shared library with versioned symbols, and installs none; these become data of
+//! this crate.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs, io};
+
+struct Library {
+    /// File name and `DT_SONAME`.
+    name: &'static str,
+    /// Value of `cfg(shim)`.
+    variant: &'static str,
+    /// Node of the version script; empty for unversioned symbols.
+    version: &'static str,
+    /// List of the symbols that NVIDIA's library exports.
+    symbols: &'static str,
+    /// Folder of the functions.
+    functions: &'static str,
+}
+
+const LIBRARIES: [Library; 3] = [
+    Library {
+        name: "libcudart.so.12",
+        variant: "cudart12",
+        version: "libcudart.so.12",
+        symbols: "libcudart-12.txt",
+        functions: "runtime",
+    },
+    Library {
+        name: "libcudart.so.13",
+        variant: "cudart13",
+        version: "libcudart.so.13",
+        symbols: "libcudart-13.txt",
+        functions: "runtime",
+    },
+    Library {
+        name: "libcuda.so.1",
+        variant: "cuda",
+        version: "",
+        symbols: "libcuda.txt",
+        functions: "driver",
+    },
+];
+
+fn main() -> io::Result<()> {
+    let shim = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../cuda-shim");
+    println!("cargo::rerun-if-changed={}", shim.join("src").display());
+    println!("cargo::rerun-if-changed={}", shim.join("symbols").display());
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    let linux = variable("CARGO_CFG_TARGET_OS")? == "linux";
+    for library in &LIBRARIES {
+        if linux {
+            build(library, &shim, &out)?;
+        } else {
+            // CUDA programs of other systems load other libraries.
+            fs::write(out.join(library.name), [])?;
+        }
+    }
+    Ok(())
+}
+
+fn variable(name: &str) -> io::Result<String> {
+    env::var(name).map_err(|error| io::Error::other(format!("{name}: {error}")))
+}
+
+fn build(library: &Library, shim: &Path, out: &Path) -> io::Result<()> {
+    let names = fs::read_to_string(shim.join("symbols").join(library.symbols))?;
+    let implemented = implemented(&shim.join("src").join(library.functions))?;
+    let mut names: BTreeSet<&str> = names.split_whitespace().collect();
+    names.extend(implemented.iter().map(String::as_str));
+    let stubs = out.join(format!("{}-stubs.rs", library.variant));
+    fs::write(&stubs, make_stubs(&names, &implemented)?)?;
+    let archive = out.join(format!("lib{}.a", library.variant));
+    let mut rustc = Command::new(variable("RUSTC")?);
+    rustc
+        .env("CUDA_SHIM_STUBS", &stubs)
+        .args([
+            "--edition",
+            "2024",
+            "--crate-type",
+            "staticlib",
+            "--crate-name",
+            "cuda_shim",
+        ])
+        .args(["--target", &variable("TARGET")?])
+        .args([
+            "-C",
+            "opt-level=2",
+            "-C",
+            "panic=abort",
+            "-C",
+            "relocation-model=pic",
+        ])
+        .args([
+            "--cfg",
+            "shim",
+            "--cfg",
+            &format!("shim=\"{}\"", library.variant),
+        ])
+        // A library has one interface; the functions of the other are not exported.
+        .args(["-A", "dead_code", "-A", "unused"])
+        .arg("-o")
+        .arg(&archive)
+        .arg(shim.join("src/lib.rs"));
+    run(rustc)?;
+    link(library, &names, &archive, out)
+}
+
+fn link(library: &Library, names: &BTreeSet<&str>, archive: &Path, out: &Path) -> io::Result<()> {
+    let list: Vec<&str> = names.iter().copied().collect();
+    let script = out.join(format!("{}.map", library.variant));
+    let text = format!(
+        "{} {{ global: {}; local: *; }};\n",
+        library.version,
+        list.join("; ")
+    );
+    fs::write(&script, text)?;
+    let mut cc = Command::new(env::var("CC").unwrap_or_else(|_| "cc".to_owned()));
+    cc.args(["-shared", "-s", "-Wl,--gc-sections"])
+        .arg(format!("-Wl,-soname,{}", library.name))
+        .arg(format!("-Wl,--version-script={}", script.display()))
+        .arg("-Wl,--whole-archive")
+        .arg(archive)
+        .args([
+            "-Wl,--no-whole-archive",
+            "-lpthread",
+            "-ldl",
+            "-lm",
+            "-lgcc_s",
+        ])
+        .arg("-o")
+        .arg(out.join(library.name));
+    run(cc)
+}
+
+fn run(mut command: Command) -> io::Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|error| io::Error::other(format!("{program}: {error}; a C compiler is needed")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    Err(io::Error::other(format!("{program} failed:\n{text}")))
+}
+
+/// Names of the functions that the sources export.
+fn implemented(folder: &Path) -> io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(folder)? {
+        let text = fs::read_to_string(entry?.path())?;
+        for after in text.split("fn ").skip(1) {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let name = after.get(..end.unwrap_or(0)).unwrap_or_default();
+            let exported = |rest: &str| rest.starts_with(|c: char| c.is_ascii_uppercase());
+            let is_function = name.strip_prefix("cuda").is_some_and(exported)
+                || name.strip_prefix("cu").is_some_and(exported)
+                || name.starts_with("__cuda");
+            if is_function {
+                names.insert(name.to_owned());
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Functions for the names that the sources do not export: those of the default stream a thread are
+/// the plain ones, and the others report themselves as unsupported.
+fn make_stubs(names: &BTreeSet<&str>, implemented: &BTreeSet<String>) -> io::Result<String> {
+    let jump = match variable("CARGO_CFG_TARGET_ARCH")?.as_str() {
+        "x86_64" => "jmp",
+        _ => "b",
+    };
+    let mut text = String::new();
+    for name in names.iter().filter(|name| !implemented.contains(**name)) {
+        let plain = name.strip_suffix("_ptsz").or(name.strip_suffix("_ptds"));
+        let written = match plain.filter(|plain| implemented.contains(*plain)) {
+            Some(plain) => writeln!(
+                text,
+                "core::arch::global_asm!(\".text\\n.globl {name}\\n.type {name},@function\\n{name}: {jump} {plain}@PLT\");"
+            ),
+            None => writeln!(
+                text,
+                "#[unsafe(no_mangle)] pub extern \"C\" fn {name}() -> i32 {{ crate::abi::missing(\"{name}\") }}"
+            ),
+        };
+        written.map_err(io::Error::other)?;
+    }
+    Ok(text)
+}

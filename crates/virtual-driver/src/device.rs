@@ -1,0 +1,204 @@
+//! The device of one process: its memory, modules, streams and errors.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use cuda_shim::errors::{self, Code};
+use cuda_shim::protocol::FunctionInfo;
+use vgpu::{Arch, GlobalMemory};
+
+use crate::memory::Allocations;
+use crate::modules::LoadedModule;
+use crate::streams::Streams;
+use crate::summary::Summary;
+
+/// First address and end of device memory: what [`GlobalMemory`] hands out.
+pub(crate) const ADDRESSES: std::ops::Range<u64> = 0x10_0000_0000..1 << 46;
+
+/// How programs run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The GPU.
+    pub arch: &'static Arch,
+    /// Whether races and unwritten memory are looked for; faults always are.
+    pub hazards: bool,
+    /// Kernels that are checked, by a part of their name; empty for all. The others run unchecked.
+    pub kernels: Vec<String>,
+    /// Lane instructions after which a launch is stopped; `None` for no limit.
+    pub lane_budget: Option<u64>,
+    /// Host threads; 0 is one a core.
+    pub threads: usize,
+    /// Folder of files that the process and the device share.
+    pub folder: PathBuf,
+    /// Time after which a running launch is reported on standard error.
+    pub progress: Option<Duration>,
+}
+
+/// A kernel that the process uses.
+#[derive(Debug, Clone)]
+pub(crate) struct Function {
+    pub(crate) module: u64,
+    pub(crate) name: String,
+    pub(crate) info: FunctionInfo,
+    /// Most dynamic shared memory, bytes.
+    pub(crate) dynamic_limit: u64,
+}
+
+/// The device of one process.
+#[derive(Debug)]
+pub struct Device {
+    pub(crate) options: Options,
+    pub(crate) memory: GlobalMemory,
+    pub(crate) allocations: Allocations,
+    pub(crate) modules: Vec<Option<LoadedModule>>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) streams: Streams,
+    pub(crate) summary: Summary,
+    /// A fault of a kernel: every request fails with it until a reset.
+    pub(crate) sticky: Code,
+    pub(crate) started: Instant,
+}
+
+impl Device {
+    /// A device without allocations and modules.
+    #[must_use]
+    pub fn new(options: Options) -> Device {
+        Device {
+            memory: GlobalMemory::new(options.arch.memory_bytes),
+            allocations: Allocations::default(),
+            modules: Vec::new(),
+            functions: Vec::new(),
+            streams: Streams::default(),
+            summary: Summary::default(),
+            sticky: errors::SUCCESS,
+            started: Instant::now(),
+            options,
+        }
+    }
+
+    /// Ends the device; returns what the process did.
+    #[must_use]
+    pub fn into_summary(mut self) -> Summary {
+        self.summary.time_us = self.streams.now_us();
+        self.summary
+    }
+
+    /// Fails with the sticky error.
+    pub(crate) fn check(&self) -> Result<(), Code> {
+        match self.sticky {
+            errors::SUCCESS => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// Frees everything and clears the sticky error. Modules are loaded again on their next use.
+    pub(crate) fn reset(&mut self) {
+        self.memory = GlobalMemory::new(self.options.arch.memory_bytes);
+        self.allocations = Allocations::default();
+        self.sticky = errors::SUCCESS;
+        self.streams = Streams::default();
+        for module in self.modules.iter_mut().flatten() {
+            if let Err(failure) = module.place_again(&mut self.memory) {
+                self.summary.add_note(failure.text);
+            }
+        }
+    }
+
+    /// Loads an image; returns the module's number.
+    pub(crate) fn load_module(&mut self, image: &[u8]) -> Result<u64, Code> {
+        self.check()?;
+        match LoadedModule::load(image, self.options.arch, &mut self.memory) {
+            Ok(module) => {
+                self.modules.push(Some(module));
+                Ok(self.modules.len() as u64)
+            }
+            Err(failure) => {
+                self.summary.add_note(failure.text);
+                Err(failure.code)
+            }
+        }
+    }
+
+    /// Unloads a module.
+    pub(crate) fn unload_module(&mut self, number: u64) -> Result<(), Code> {
+        let slot = slot(number).and_then(|index| self.modules.get_mut(index));
+        let module = slot.and_then(Option::take).ok_or(errors::INVALID_HANDLE)?;
+        for (_, variable) in module.variables() {
+            self.memory.free(variable);
+        }
+        Ok(())
+    }
+
+    /// The module of a number.
+    pub(crate) fn module(&self, number: u64) -> Result<&LoadedModule, Code> {
+        let module = slot(number).and_then(|index| self.modules.get(index)?.as_ref());
+        module.ok_or(errors::INVALID_HANDLE)
+    }
+
+    /// Finds a kernel; returns its description.
+    pub(crate) fn get_function(&mut self, number: u64, name: &str) -> Result<FunctionInfo, Code> {
+        let id = self.functions.len() as u64 + 1;
+        let arch = self.options.arch;
+        let module = self.module(number)?;
+        let info = module.describe(name, id, arch).ok_or(errors::NOT_FOUND)?;
+        let default = u64::from(crate::attributes::DEFAULT_SHARED_BYTES);
+        self.functions.push(Function {
+            module: number,
+            name: name.to_owned(),
+            dynamic_limit: default.saturating_sub(info.static_shared_bytes),
+            info: info.clone(),
+        });
+        Ok(info)
+    }
+
+    /// The kernel of a number.
+    pub(crate) fn function(&self, id: u64) -> Result<&Function, Code> {
+        let found = slot(id).and_then(|index| self.functions.get(index));
+        found.ok_or(errors::INVALID_HANDLE)
+    }
+
+    /// Sets an attribute of a kernel.
+    pub(crate) fn set_attribute(
+        &mut self,
+        id: u64,
+        attribute: u32,
+        value: i32,
+    ) -> Result<(), Code> {
+        const MAX_DYNAMIC_SHARED: u32 = 8;
+        let optin = u64::from(self.options.arch.shared_bytes_optin);
+        let found = slot(id).and_then(|index| self.functions.get_mut(index));
+        let function = found.ok_or(errors::INVALID_HANDLE)?;
+        if attribute != MAX_DYNAMIC_SHARED {
+            return Ok(());
+        }
+        let wanted = u64::try_from(value).map_err(|_| errors::INVALID_VALUE)?;
+        if wanted + function.info.static_shared_bytes > optin {
+            return Err(errors::INVALID_VALUE);
+        }
+        let default = u64::from(crate::attributes::DEFAULT_SHARED_BYTES);
+        let without = default.saturating_sub(function.info.static_shared_bytes);
+        function.dynamic_limit = wanted.max(without);
+        Ok(())
+    }
+
+    /// Blocks of a kernel that a multiprocessor holds.
+    pub(crate) fn occupancy(&self, id: u64, threads: u32, shared_bytes: u64) -> Result<u32, Code> {
+        let function = self.function(id)?;
+        if threads > function.info.max_threads {
+            return Ok(0);
+        }
+        let shared = shared_bytes + function.info.static_shared_bytes;
+        let registers = function.info.registers;
+        Ok(gpu_model::resident_blocks(
+            self.options.arch,
+            threads,
+            registers,
+            shared,
+        ))
+    }
+}
+
+/// Index of a number that counts from 1.
+fn slot(number: u64) -> Option<usize> {
+    usize::try_from(number.checked_sub(1)?).ok()
+}

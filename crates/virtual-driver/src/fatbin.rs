@@ -1,0 +1,238 @@
+//! Images of code: fat binaries, PTX text and cubins.
+//!
+//! A fat binary is a header and a list of entries, each PTX or an ELF file for one compute capability,
+//! often compressed (zstd since CUDA 12.8, LZ4 before).
+
+use std::io::Read;
+
+const FATBIN_MAGIC: u32 = 0xba55_ed50;
+const ELF_MAGIC: [u8; 4] = [0x7f, b'E', b'L', b'F'];
+const KIND_PTX: u16 = 1;
+const KIND_ELF: u16 = 2;
+const COMPRESSED_LZ4: u64 = 0x2000;
+const COMPRESSED_ZSTD: u64 = 0x8000;
+/// Largest decompressed entry, bytes: a limit for sizes that a broken file states.
+const MAX_ENTRY_BYTES: u64 = 1 << 30;
+
+/// Code for one GPU.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    /// PTX text.
+    pub ptx: Option<String>,
+    /// Machine code.
+    pub cubin: Option<Vec<u8>>,
+}
+
+/// Why an image was not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// Bytes of another format, or cut short.
+    #[error("the image is not a fat binary, PTX or a cubin{0}")]
+    Format(&'static str),
+    /// No code for this GPU.
+    #[error("the image has no code for sm_{wanted}; it has {present}")]
+    NoCode {
+        /// Compute capability times ten.
+        wanted: u32,
+        /// Entries of the image.
+        present: String,
+    },
+}
+
+struct Entry<'a> {
+    kind: u16,
+    capability: u32,
+    flags: u64,
+    compressed_bytes: u32,
+    decompressed_bytes: u64,
+    data: &'a [u8],
+}
+
+impl Entry<'_> {
+    fn bytes(&self) -> Result<Vec<u8>, ImageError> {
+        let stored = match self.compressed_bytes {
+            0 => self.data,
+            bytes => self.data.get(..bytes as usize).unwrap_or(self.data),
+        };
+        let broken = ImageError::Format(": a compressed entry is damaged");
+        if self.decompressed_bytes > MAX_ENTRY_BYTES {
+            return Err(broken);
+        }
+        if self.flags & COMPRESSED_ZSTD != 0 {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(stored);
+            let mut out = Vec::new();
+            let mut decoder = decoder.map_err(|_| broken.clone())?.take(MAX_ENTRY_BYTES);
+            decoder.read_to_end(&mut out).map_err(|_| broken)?;
+            Ok(out)
+        } else if self.flags & COMPRESSED_LZ4 != 0 {
+            let bytes = self.decompressed_bytes as usize;
+            lz4_flex::block::decompress(stored, bytes).map_err(|_| broken)
+        } else {
+            Ok(stored.to_vec())
+        }
+    }
+}
+
+/// Little-endian field of a header.
+fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
+    let mut wide = [0; 8];
+    wide.get_mut(..N)?
+        .copy_from_slice(bytes.get(offset..offset.checked_add(N)?)?);
+    Some(u64::from_le_bytes(wide))
+}
+
+fn entries(bytes: &[u8]) -> Option<Vec<Entry<'_>>> {
+    let head = field::<2>(bytes, 6)? as usize;
+    let size = field::<8>(bytes, 8)?;
+    let end = head.checked_add(usize::try_from(size).ok()?)?;
+    let mut rest = bytes.get(head..end.min(bytes.len()))?;
+    let mut out = Vec::new();
+    while rest.len() >= 64 {
+        let header_bytes = field::<4>(rest, 4)? as usize;
+        let data_bytes = usize::try_from(field::<8>(rest, 8)?).ok()?;
+        let whole = header_bytes.checked_add(data_bytes)?;
+        out.push(Entry {
+            kind: field::<2>(rest, 0)? as u16,
+            capability: field::<4>(rest, 28)? as u32,
+            flags: field::<8>(rest, 40)?,
+            compressed_bytes: field::<4>(rest, 16)? as u32,
+            decompressed_bytes: field::<8>(rest, 56)?,
+            data: rest.get(header_bytes..whole)?,
+        });
+        rest = rest.get(whole.max(1)..)?;
+    }
+    Some(out)
+}
+
+/// Reads the code for a GPU of a compute capability (times ten) from an image.
+///
+/// # Errors
+/// Bytes of another format, and an image without code for the GPU.
+pub fn read_image(bytes: &[u8], capability: u32) -> Result<Image, ImageError> {
+    if bytes.starts_with(&ELF_MAGIC) {
+        return Ok(Image {
+            ptx: None,
+            cubin: Some(bytes.to_vec()),
+        });
+    }
+    if field::<4>(bytes, 0) == Some(u64::from(FATBIN_MAGIC)) {
+        let entries = entries(bytes).ok_or(ImageError::Format(": it is cut short"))?;
+        return choose(&entries, capability);
+    }
+    let end = bytes.iter().position(|byte| *byte == 0);
+    let text = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+    match std::str::from_utf8(text) {
+        Ok(text) if text.contains(".version") => Ok(Image {
+            ptx: Some(text.to_owned()),
+            cubin: None,
+        }),
+        _ => Err(ImageError::Format("")),
+    }
+}
+
+/// The newest PTX that the GPU can use, and the machine code of its own generation: as the driver
+/// chooses, but for the preference, since hazards need PTX.
+fn choose(entries: &[Entry<'_>], capability: u32) -> Result<Image, ImageError> {
+    let newest = |kind: u16, fits: &dyn Fn(u32) -> bool| {
+        let fitting = entries
+            .iter()
+            .filter(|e| e.kind == kind && fits(e.capability));
+        fitting.max_by_key(|entry| entry.capability)
+    };
+    let ptx = newest(KIND_PTX, &|of| of <= capability);
+    let elf = newest(KIND_ELF, &|of| {
+        of / 10 == capability / 10 && of <= capability
+    });
+    if ptx.is_none() && elf.is_none() {
+        let present = entries.iter().map(|entry| match entry.kind {
+            KIND_PTX => format!("compute_{}", entry.capability),
+            _ => format!("sm_{}", entry.capability),
+        });
+        return Err(ImageError::NoCode {
+            wanted: capability,
+            present: present.collect::<Vec<_>>().join(", "),
+        });
+    }
+    let text = ptx.map(Entry::bytes).transpose()?.map(|mut bytes| {
+        let end = bytes.iter().position(|byte| *byte == 0);
+        bytes.truncate(end.unwrap_or(bytes.len()));
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    Ok(Image {
+        // Entries without kernels and variables are empty texts.
+        ptx: text.filter(|text| text.contains(".version")),
+        cubin: elf.map(Entry::bytes).transpose()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+    fn entry(kind: u16, capability: u32, flags: u64, data: &[u8], decompressed: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend(kind.to_le_bytes());
+        out.extend([1, 0]);
+        out.extend(64_u32.to_le_bytes());
+        out.extend((data.len() as u64).to_le_bytes());
+        let compressed = if flags == 0 { 0 } else { data.len() as u32 };
+        out.extend(compressed.to_le_bytes());
+        out.extend([0; 8]);
+        out.extend(capability.to_le_bytes());
+        out.extend([0; 8]);
+        out.extend(flags.to_le_bytes());
+        out.extend([0; 8]);
+        out.extend(decompressed.to_le_bytes());
+        out.extend(data);
+        out
+    }
+
+    fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
+        let body = entries.concat();
+        let mut out = FATBIN_MAGIC.to_le_bytes().to_vec();
+        out.extend([1, 0, 16, 0]);
+        out.extend((body.len() as u64).to_le_bytes());
+        out.extend(body);
+        out
+    }
+
+    #[test]
+    fn the_newest_fitting_ptx_is_chosen() {
+        let newer = PTX.replace("sm_80", "sm_90");
+        let bytes = fatbin(&[
+            entry(KIND_PTX, 80, 0, PTX.as_bytes(), 0),
+            entry(KIND_PTX, 90, 0, newer.as_bytes(), 0),
+        ]);
+        let image = read_image(&bytes, 86).expect("an image");
+        assert_eq!(image.ptx.as_deref(), Some(PTX));
+        let image = read_image(&bytes, 90).expect("an image");
+        assert_eq!(image.ptx.as_deref(), Some(newer.as_str()));
+    }
+
+    #[test]
+    fn lz4_entries_are_decompressed() {
+        let data = lz4_flex::block::compress(PTX.as_bytes());
+        let bytes = fatbin(&[entry(KIND_PTX, 80, COMPRESSED_LZ4, &data, PTX.len() as u64)]);
+        let image = read_image(&bytes, 80).expect("an image");
+        assert_eq!(image.ptx.as_deref(), Some(PTX));
+    }
+
+    #[test]
+    fn code_for_other_gpus_only_is_named() {
+        let bytes = fatbin(&[entry(KIND_ELF, 75, 0, b"\x7fELF", 0)]);
+        let error = read_image(&bytes, 80).expect_err("no code");
+        assert!(error.to_string().contains("sm_75"), "{error}");
+    }
+
+    #[test]
+    fn cut_images_are_errors() {
+        let data = lz4_flex::block::compress(PTX.as_bytes());
+        let bytes = fatbin(&[entry(KIND_PTX, 80, COMPRESSED_LZ4, &data, PTX.len() as u64)]);
+        for end in 0..bytes.len() {
+            let cut = bytes.get(..end).unwrap_or_default();
+            assert!(read_image(cut, 80).is_err(), "cut at {end}");
+        }
+    }
+}

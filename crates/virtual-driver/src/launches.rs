@@ -1,0 +1,287 @@
+//! Launches: what a driver refuses, the run on the virtual GPU, faults and hazards.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use cuda_shim::errors::{self, Code};
+use cuda_shim::protocol::COOPERATIVE;
+use vgpu::{Arg, Checks, Hazard, HazardKind, Launch, LaunchReport, Watch};
+
+use crate::device::{Device, Function};
+use crate::streams::{Access, Conflict};
+use crate::summary::coordinates;
+use crate::time::launch_us;
+
+/// Warp instructions after which a block is taken for endless.
+const BLOCK_BUDGET: u64 = 1 << 36;
+/// Hazards of one launch that are kept apart.
+const MAX_HAZARDS: usize = 64;
+
+/// A launch as the program states it.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) stream: u64,
+    pub(crate) function: u64,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared_bytes: u32,
+    pub(crate) flags: u32,
+    pub(crate) cluster: [u32; 3],
+    /// The parameter block.
+    pub(crate) parameters: Vec<u8>,
+}
+
+impl Device {
+    /// Runs a launch; returns the text that the kernel printed. A refused launch is an error at once, a
+    /// fault is the error of every later request.
+    pub(crate) fn launch(&mut self, request: &Request) -> Result<Vec<u8>, Code> {
+        self.check()?;
+        self.check_stream(request.stream)?;
+        let function = self.function(request.function)?.clone();
+        if let Err(refusal) = self.refuse(request, &function) {
+            self.summary.add_note(format!(
+                "launch of {} refused: {}",
+                function.name, refusal.text
+            ));
+            return Err(refusal.code);
+        }
+        self.take_shared();
+        let watch = self.streams.can_conflict().then(|| self.watch());
+        let launch = self.prepare(request, &function, watch.clone());
+        let code = Arc::clone(&self.module(function.module)?.code);
+        let began = Instant::now();
+        let run = vgpu::launch(&code, &mut self.memory, self.options.arch, &launch);
+        let report = run.map_err(|error| {
+            self.summary
+                .add_note(format!("launch of {} refused: {error}", function.name));
+            match error {
+                vgpu::LaunchError::Unsupported(_) => errors::NOT_SUPPORTED,
+                vgpu::LaunchError::Memory(_) => errors::OUT_OF_MEMORY,
+                _ => errors::INVALID_VALUE,
+            }
+        })?;
+        self.report_progress(&function, began);
+        self.give_shared();
+        self.finish(request, &function, &report);
+        Ok(Vec::new())
+    }
+
+    fn report_progress(&self, function: &Function, began: Instant) {
+        if let Some(limit) = self.options.progress
+            && began.elapsed() >= limit
+        {
+            let seconds = began.elapsed().as_secs_f64();
+            let at = self.started.elapsed().as_secs_f64();
+            report(&format!(
+                "{at:.0} s: {} took {seconds:.1} s on the host",
+                function.name
+            ));
+        }
+    }
+
+    fn watch(&self) -> Arc<Watch> {
+        let mut watch = Watch::new(&self.memory, true);
+        for buffer in self.memory.buffers() {
+            let bytes = self.memory.len(buffer);
+            watch.add(&self.memory, buffer, &(0..bytes));
+        }
+        Arc::new(watch)
+    }
+
+    fn prepare(&self, request: &Request, function: &Function, watch: Option<Arc<Watch>>) -> Launch {
+        let args = function.info.parameters.iter().map(|parameter| {
+            let range = parameter.offset as usize..(parameter.offset + parameter.bytes) as usize;
+            Arg::Bytes(request.parameters.get(range).unwrap_or_default().to_vec())
+        });
+        let named = |part: &String| function.name.contains(part.as_str());
+        let checked = self.options.kernels.is_empty() || self.options.kernels.iter().any(named);
+        let hazards = self.options.hazards && checked;
+        Launch {
+            dynamic_shared_bytes: request.shared_bytes,
+            instruction_budget: BLOCK_BUDGET,
+            threads: self.options.threads,
+            checks: Checks {
+                races: hazards,
+                uninitialized: hazards,
+                max_hazards: MAX_HAZARDS,
+                ..Checks::default()
+            },
+            cooperative: request.flags & COOPERATIVE != 0,
+            watch,
+            ..Launch::new(&function.name, request.grid, request.block, args.collect())
+        }
+    }
+
+    /// Adds a launch to the summary and to its stream.
+    fn finish(&mut self, request: &Request, function: &Function, report: &LaunchReport) {
+        let time_us = launch_us(self.options.arch, &report.counters);
+        self.summary
+            .add_launch(&function.name, &report.counters, time_us);
+        for hazard in &report.hazards {
+            self.report_hazard(function, hazard);
+        }
+        let fault = report
+            .hazards
+            .iter()
+            .find_map(|hazard| fault_code(hazard.kind));
+        if let Some(code) = fault {
+            self.sticky = code;
+        }
+        let accesses = self.accesses(report);
+        self.order(
+            request.stream,
+            &format!("kernel {}", function.name),
+            time_us,
+            accesses,
+        );
+    }
+
+    fn report_hazard(&mut self, function: &Function, hazard: &Hazard) {
+        if self.summary.add_hazard(&function.name, hazard) {
+            let place = coordinates(hazard.block, hazard.thread);
+            report(&format!(
+                "{} in {} at {place}: {}",
+                hazard.kind.name(),
+                function.name,
+                hazard.detail
+            ));
+        }
+    }
+
+    pub(crate) fn report_conflict(&mut self, conflict: &Conflict) {
+        let verb = |writes| if writes { "writes" } else { "reads" };
+        let place = match self.find(conflict.address) {
+            Ok(found) => format!(
+                "byte {} of the allocation at {:#x}",
+                conflict.address - found.address,
+                found.address
+            ),
+            Err(_) => format!("address {:#x}", conflict.address),
+        };
+        let detail = format!(
+            "{} (stream {:#x}) {} and {} (stream {:#x}) {} {place} without an order between them",
+            conflict.earlier.name,
+            conflict.earlier.stream,
+            verb(conflict.earlier_writes),
+            conflict.later.name,
+            conflict.later.stream,
+            verb(conflict.later_writes),
+        );
+        let names = [&*conflict.earlier.name, &*conflict.later.name];
+        if self.summary.add_unordered(names, detail.clone()) {
+            report(&format!("unordered: {detail}"));
+        }
+    }
+
+    /// Bytes that a launch accessed, merged over its blocks.
+    fn accesses(&self, report: &LaunchReport) -> Vec<Access> {
+        let mut out = Vec::new();
+        for write in [false, true] {
+            let lists = report.accesses.iter().flat_map(|block| match write {
+                true => &block.writes,
+                false => &block.reads,
+            });
+            let mut ranges: Vec<std::ops::Range<u64>> = lists
+                .map(|range| {
+                    let base = self.memory.address(range.buffer);
+                    base + range.bytes.start..base + range.bytes.end
+                })
+                .collect();
+            ranges.sort_unstable_by_key(|range| range.start);
+            let mut merged: Vec<std::ops::Range<u64>> = Vec::new();
+            for range in ranges {
+                match merged.last_mut() {
+                    Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                    _ => merged.push(range),
+                }
+            }
+            out.extend(merged.into_iter().map(|bytes| Access { bytes, write }));
+        }
+        out
+    }
+
+    /// What a driver refuses before a launch runs.
+    fn refuse(&self, request: &Request, function: &Function) -> Result<(), Refusal> {
+        let arch = self.options.arch;
+        let refused = |code, text: String| Err(Refusal { code, text });
+        let threads: u64 = request
+            .block
+            .iter()
+            .map(|extent| u64::from(*extent))
+            .product();
+        let [x, y, z] = request.block;
+        let [grid_x, grid_y, grid_z] = request.grid;
+        let empty = request.block.contains(&0) || request.grid.contains(&0);
+        if empty || x > 1024 || y > 1024 || z > 64 || threads > 1024 {
+            let text =
+                format!("a block of {x}×{y}×{z} threads in a grid of {grid_x}×{grid_y}×{grid_z}");
+            return refused(errors::INVALID_CONFIGURATION, text);
+        }
+        if grid_x > i32::MAX as u32 || grid_y > 65_535 || grid_z > 65_535 {
+            let text = format!("a grid of {grid_x}×{grid_y}×{grid_z} blocks");
+            return refused(errors::INVALID_CONFIGURATION, text);
+        }
+        if threads > u64::from(function.info.max_threads) {
+            let text = format!(
+                "{threads} threads a block; the kernel's registers ({}) and launch bounds permit {}",
+                function.info.registers, function.info.max_threads
+            );
+            return refused(errors::OUT_OF_RESOURCES, text);
+        }
+        if u64::from(request.shared_bytes) > function.dynamic_limit {
+            let text = format!(
+                "{} bytes of dynamic shared memory; the kernel may use {} (see \
+                 cudaFuncAttributeMaxDynamicSharedMemorySize)",
+                request.shared_bytes, function.dynamic_limit
+            );
+            return refused(errors::INVALID_VALUE, text);
+        }
+        if request.cluster != [1, 1, 1] {
+            return refused(
+                errors::NOT_SUPPORTED,
+                "clusters are not supported".to_owned(),
+            );
+        }
+        let blocks: u64 = request
+            .grid
+            .iter()
+            .map(|extent| u64::from(*extent))
+            .product();
+        let shared = u64::from(request.shared_bytes) + function.info.static_shared_bytes;
+        let each =
+            gpu_model::resident_blocks(arch, threads as u32, function.info.registers, shared);
+        let together = u64::from(each) * u64::from(arch.sm_count);
+        if request.flags & COOPERATIVE != 0 && blocks > together {
+            let text =
+                format!("a cooperative grid of {blocks} blocks; the device holds {together}");
+            return refused(errors::COOPERATIVE_TOO_LARGE, text);
+        }
+        Ok(())
+    }
+}
+
+/// Why a driver refuses a launch.
+struct Refusal {
+    code: Code,
+    text: String,
+}
+
+/// The error that a program sees after a hazard; `None` where a GPU goes on.
+fn fault_code(kind: HazardKind) -> Option<Code> {
+    match kind {
+        HazardKind::OutOfBounds => Some(errors::ILLEGAL_ADDRESS),
+        HazardKind::Misaligned => Some(errors::MISALIGNED_ADDRESS),
+        HazardKind::Timeout => Some(errors::LAUNCH_TIMEOUT),
+        HazardKind::Crashed | HazardKind::Deadlock => Some(errors::LAUNCH_FAILURE),
+        HazardKind::BarrierDivergence
+        | HazardKind::Race
+        | HazardKind::Uninitialized
+        | HazardKind::ModuleState => None,
+    }
+}
+
+/// Prints a line on standard error, next to the program's own.
+fn report(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "tuner exec: {text}");
+}

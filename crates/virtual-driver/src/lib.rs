@@ -1,0 +1,28 @@
+//! A virtual CUDA device for whole programs.
+//!
+//! ```text
+//! program (libcudart, libcuda: `cuda-shim`) ── Unix socket ── server ── device ── vgpu
+//!                                                                         └── summary of kernels and hazards
+//! ```
+//! [`libraries`] unpacks the shared libraries that a program loads; [`Server`] answers its requests
+//! with a [`Device`] a process, on a virtual GPU; [`Summary`] is what the program's kernels did.
+
+mod attributes;
+mod device;
+mod fatbin;
+mod launches;
+pub mod libraries;
+mod linkage;
+mod memory;
+mod modules;
+mod server;
+mod streams;
+mod summary;
+mod time;
+
+pub use cuda_shim::protocol::SOCKET_VARIABLE;
+pub use device::{Device, Options};
+pub use fatbin::{Image, ImageError, read_image};
+pub use linkage::{Linkage, read_linkage};
+pub use server::Server;
+pub use summary::{FoldedHazard, KernelSummary, Summary};

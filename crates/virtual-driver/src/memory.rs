@@ -1,0 +1,444 @@
+//! Allocations, copies and fills of one process, and memory that the host shares.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+use cuda_shim::errors::{self, Code};
+use cuda_shim::protocol::{Shape, kind};
+use vgpu::{BufferId, GlobalMemory};
+
+use crate::device::Device;
+use crate::streams::Access;
+use crate::time::{device_copy_us, host_copy_us};
+
+/// Size of a page of shared memory, bytes.
+const PAGE: u64 = 4096;
+
+/// Memory that both sides access: an anonymous file, which ends with the processes that hold it.
+#[derive(Debug)]
+pub(crate) struct SharedFile {
+    file: File,
+    /// Offset of the first byte in the file: an address is at the same place of its page.
+    offset: u64,
+    /// What both sides had after the last exchange.
+    known: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Allocation {
+    buffer: BufferId,
+    bytes: u64,
+    kind: u32,
+    shared: Option<SharedFile>,
+    /// A variable of a module, which the program does not free.
+    variable: bool,
+}
+
+/// Allocations by their first address.
+#[derive(Debug, Default)]
+pub(crate) struct Allocations {
+    by_address: BTreeMap<u64, Allocation>,
+}
+
+impl SharedFile {
+    /// A path by which another process of the same user opens the file.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+}
+
+/// An allocation as the process sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+    pub(crate) kind: u32,
+}
+
+/// A range of a buffer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BufferOffset {
+    pub(crate) buffer: BufferId,
+    pub(crate) offset: u64,
+}
+
+impl Device {
+    /// Allocates memory; shared kinds come with the path of their file.
+    pub(crate) fn allocate(&mut self, bytes: u64, kind: u32) -> Result<(u64, String), Code> {
+        self.check()?;
+        let name = match kind {
+            kind::DEVICE => "device memory",
+            kind::PINNED => "pinned memory",
+            kind::MANAGED => "managed memory",
+            _ => return Err(errors::INVALID_VALUE),
+        };
+        let number = self.allocations.by_address.len() + 1;
+        let name = format!("{name} of {bytes} bytes (allocation {number})");
+        let buffer = self.memory.alloc(bytes, &name);
+        let buffer = buffer.map_err(|_| errors::OUT_OF_MEMORY)?;
+        let address = self.memory.address(buffer);
+        let mut allocation = Allocation {
+            buffer,
+            bytes,
+            kind,
+            shared: None,
+            variable: false,
+        };
+        let mut path = String::new();
+        if kind != kind::DEVICE {
+            // The system hands such memory out as zeros.
+            self.memory.write(buffer, 0, &vec![0; bytes as usize]);
+            let shared = self.share(address, vec![0; bytes as usize])?;
+            path = shared.path();
+            allocation.shared = Some(shared);
+        }
+        self.allocations.by_address.insert(address, allocation);
+        Ok((address, path))
+    }
+
+    /// Makes the file of shared memory at an address.
+    fn share(&mut self, address: u64, contents: Vec<u8>) -> Result<SharedFile, Code> {
+        let offset = address % PAGE;
+        let length = (offset + contents.len() as u64).next_multiple_of(PAGE);
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let made = rustix::fs::memfd_create("tuner-shared", flags)
+            .map_err(std::io::Error::from)
+            .map(File::from)
+            .and_then(|file| {
+                file.set_len(length)?;
+                if contents.iter().any(|byte| *byte != 0) {
+                    file.write_all_at(&contents, offset)?;
+                }
+                Ok(file)
+            });
+        let file = made.map_err(|error| {
+            let text = format!("shared memory of {} bytes: {error}", contents.len());
+            self.summary.add_note(text);
+            errors::OUT_OF_MEMORY
+        })?;
+        Ok(SharedFile {
+            file,
+            offset,
+            known: contents,
+        })
+    }
+
+    /// Makes a variable shared memory: a managed variable.
+    pub(crate) fn share_variable(&mut self, buffer: BufferId) -> Result<(u64, u64, String), Code> {
+        let address = self.memory.address(buffer);
+        let contents = self.memory.read(buffer);
+        let bytes = contents.len() as u64;
+        let shared = self.share(address, contents)?;
+        let path = shared.path();
+        let allocation = Allocation {
+            buffer,
+            bytes,
+            kind: kind::MANAGED,
+            shared: Some(shared),
+            variable: true,
+        };
+        self.allocations.by_address.insert(address, allocation);
+        Ok((address, bytes, path))
+    }
+
+    /// Frees an allocation. As on a GPU, this waits for the device.
+    pub(crate) fn free(&mut self, address: u64) -> Result<(), Code> {
+        self.check()?;
+        let allocations = &mut self.allocations.by_address;
+        if allocations.get(&address).is_none_or(|found| found.variable) {
+            return Err(errors::INVALID_VALUE);
+        }
+        if let Some(allocation) = allocations.remove(&address) {
+            self.streams.synchronize(cuda_shim::protocol::ALL_STREAMS);
+            self.streams.forget(&(address..address + allocation.bytes));
+            self.memory.free(allocation.buffer);
+        }
+        Ok(())
+    }
+
+    /// The allocation or variable that holds an address.
+    pub(crate) fn find(&self, address: u64) -> Result<Found, Code> {
+        let lookup = self.memory.find(address).ok_or(errors::INVALID_VALUE)?;
+        let (base, bytes) = self
+            .memory
+            .extent(lookup.index)
+            .ok_or(errors::INVALID_VALUE)?;
+        let known = self.allocations.by_address.get(&base);
+        Ok(Found {
+            address: base,
+            bytes,
+            kind: known.map_or(kind::DEVICE, |found| found.kind),
+        })
+    }
+
+    /// Free and total memory, bytes.
+    pub(crate) fn memory_info(&self) -> [u64; 2] {
+        let total = self.options.arch.memory_bytes;
+        [total.saturating_sub(self.memory.allocated()), total]
+    }
+
+    /// The buffer of a range, which must be in one allocation.
+    pub(crate) fn resolve(&self, address: u64, bytes: u64) -> Result<BufferOffset, Code> {
+        let lookup = self.memory.find(address).ok_or(errors::INVALID_VALUE)?;
+        let buffer = lookup.buffer();
+        let end = lookup.offset.checked_add(bytes);
+        match end.is_some_and(|end| end <= self.memory.len(buffer)) {
+            true => Ok(BufferOffset {
+                buffer,
+                offset: lookup.offset,
+            }),
+            false => Err(errors::INVALID_VALUE),
+        }
+    }
+
+    /// Writes packed rows into device memory.
+    pub(crate) fn write(
+        &mut self,
+        stream: u64,
+        address: u64,
+        shape: Shape,
+        data: &[u8],
+    ) -> Result<(), Code> {
+        self.check()?;
+        self.check_stream(stream)?;
+        let place = self.resolve(address, span(shape)?)?;
+        let mut rest = data;
+        for run in shape.runs() {
+            let (row, after) = rest
+                .split_at_checked(run.bytes as usize)
+                .ok_or(errors::INVALID_VALUE)?;
+            self.memory
+                .write(place.buffer, place.offset + run.offset, row);
+            rest = after;
+        }
+        let lasting = host_copy_us(data.len() as u64);
+        self.order(
+            stream,
+            "copy to the device",
+            lasting,
+            vec![access(address, shape, true)],
+        );
+        Ok(())
+    }
+
+    /// Reads device memory as packed rows.
+    pub(crate) fn read(
+        &mut self,
+        stream: u64,
+        address: u64,
+        shape: Shape,
+    ) -> Result<Vec<u8>, Code> {
+        self.check()?;
+        self.check_stream(stream)?;
+        let place = self.resolve(address, span(shape)?)?;
+        let bytes = shape.bytes().ok_or(errors::INVALID_VALUE)?;
+        let mut out = vec![0; bytes as usize];
+        let mut rest = out.as_mut_slice();
+        for run in shape.runs() {
+            let (row, after) = rest
+                .split_at_mut_checked(run.bytes as usize)
+                .ok_or(errors::INVALID_VALUE)?;
+            self.memory
+                .read_at(place.buffer, place.offset + run.offset, row);
+            rest = after;
+        }
+        self.order(
+            stream,
+            "copy to the host",
+            host_copy_us(bytes),
+            vec![access(address, shape, false)],
+        );
+        Ok(out)
+    }
+
+    /// Copies inside device memory.
+    pub(crate) fn copy(
+        &mut self,
+        stream: u64,
+        destination: (u64, Shape),
+        source: (u64, Shape),
+    ) -> Result<(), Code> {
+        self.check()?;
+        self.check_stream(stream)?;
+        let to = self.resolve(destination.0, span(destination.1)?)?;
+        let from = self.resolve(source.0, span(source.1)?)?;
+        let shape = source.1;
+        for z in 0..shape.depth {
+            for y in 0..shape.height {
+                let to_offset = to.offset + z * destination.1.slice + y * destination.1.pitch;
+                let from_offset = from.offset + z * shape.slice + y * shape.pitch;
+                copy_range(
+                    &mut self.memory,
+                    BufferOffset {
+                        offset: to_offset,
+                        ..to
+                    },
+                    BufferOffset {
+                        offset: from_offset,
+                        ..from
+                    },
+                    shape.width,
+                );
+            }
+        }
+        let bytes = shape.bytes().unwrap_or(0);
+        let lasting = device_copy_us(self.options.arch, bytes, 2.0);
+        let accesses = vec![
+            access(source.0, source.1, false),
+            access(destination.0, destination.1, true),
+        ];
+        self.order(stream, "copy on the device", lasting, accesses);
+        Ok(())
+    }
+
+    /// Fills device memory with an element.
+    pub(crate) fn fill(
+        &mut self,
+        stream: u64,
+        address: u64,
+        element: &[u8],
+        shape: Shape,
+    ) -> Result<(), Code> {
+        self.check()?;
+        self.check_stream(stream)?;
+        let place = self.resolve(address, span(shape)?)?;
+        for run in shape.runs() {
+            let row: Vec<u8> = element
+                .iter()
+                .copied()
+                .cycle()
+                .take(run.bytes as usize)
+                .collect();
+            self.memory
+                .write(place.buffer, place.offset + run.offset, &row);
+        }
+        let lasting = device_copy_us(self.options.arch, shape.bytes().unwrap_or(0), 1.0);
+        self.order(stream, "fill", lasting, vec![access(address, shape, true)]);
+        Ok(())
+    }
+
+    /// Fails where the handle is not a stream's.
+    pub(crate) fn check_stream(&self, stream: u64) -> Result<(), Code> {
+        match self.streams.holds(stream) {
+            true => Ok(()),
+            false => Err(errors::INVALID_HANDLE),
+        }
+    }
+
+    /// Adds an operation to a stream and reports accesses without an order.
+    pub(crate) fn order(
+        &mut self,
+        stream: u64,
+        name: &str,
+        lasting_us: f64,
+        accesses: Vec<Access>,
+    ) {
+        let operation = self.streams.submit(stream, name.into(), lasting_us);
+        for conflict in self.streams.check(&operation, accesses) {
+            self.report_conflict(&conflict);
+        }
+    }
+
+    /// Takes what the host wrote to shared memory, before a launch.
+    pub(crate) fn take_shared(&mut self) {
+        let memory = &mut self.memory;
+        for allocation in self.allocations.by_address.values_mut() {
+            let Some(shared) = &mut allocation.shared else {
+                continue;
+            };
+            let mut now = vec![0; allocation.bytes as usize];
+            if shared.file.read_exact_at(&mut now, shared.offset).is_err() {
+                continue;
+            }
+            for range in differences(&shared.known, &now) {
+                let part = now.get(range.clone()).unwrap_or_default();
+                memory.write(allocation.buffer, range.start as u64, part);
+            }
+            shared.known = now;
+        }
+    }
+
+    /// Gives the host what a launch wrote to shared memory.
+    pub(crate) fn give_shared(&mut self) {
+        let memory = &self.memory;
+        for allocation in self.allocations.by_address.values_mut() {
+            let Some(shared) = &mut allocation.shared else {
+                continue;
+            };
+            let now = memory.read(allocation.buffer);
+            for range in differences(&shared.known, &now) {
+                let part = now.get(range.clone()).unwrap_or_default();
+                let offset = shared.offset + range.start as u64;
+                if let Err(error) = shared.file.write_all_at(part, offset) {
+                    self.summary
+                        .add_note(format!("shared memory cannot be written: {error}"));
+                }
+            }
+            shared.known = now;
+        }
+    }
+}
+
+/// Pages in which two texts of the same length differ, adjacent ones as one range.
+fn differences(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
+    let page = PAGE as usize;
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for (index, (old, new)) in before.chunks(page).zip(after.chunks(page)).enumerate() {
+        if old == new {
+            continue;
+        }
+        let range = index * page..index * page + new.len();
+        match out.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+/// Bytes from the first to the end of the last row.
+fn span(shape: Shape) -> Result<u64, Code> {
+    if shape.depth == 0 || shape.height == 0 {
+        return Ok(0);
+    }
+    let slices = (shape.depth - 1).checked_mul(shape.slice);
+    let rows = (shape.height - 1).checked_mul(shape.pitch);
+    let total = slices
+        .zip(rows)
+        .and_then(|(slices, rows)| slices.checked_add(rows)?.checked_add(shape.width));
+    total.ok_or(errors::INVALID_VALUE)
+}
+
+fn access(address: u64, shape: Shape, write: bool) -> Access {
+    let end = address.saturating_add(span(shape).unwrap_or(0));
+    Access {
+        bytes: address..end,
+        write,
+    }
+}
+
+/// Copies bytes and whether they were ever written.
+fn copy_range(memory: &mut GlobalMemory, to: BufferOffset, from: BufferOffset, bytes: u64) {
+    let mut data = vec![0; bytes as usize];
+    memory.read_at(from.buffer, from.offset, &mut data);
+    memory.write(to.buffer, to.offset, &data);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changed_pages_are_exchanged() {
+        let before = vec![0; 3 * PAGE as usize];
+        let mut after = before.clone();
+        *after.last_mut().expect("bytes") = 1;
+        assert_eq!(
+            differences(&before, &after),
+            [2 * PAGE as usize..3 * PAGE as usize]
+        );
+    }
+}

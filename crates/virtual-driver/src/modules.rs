@@ -1,0 +1,148 @@
+//! Loaded modules: code, kernels and variables.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cuda_shim::errors::{self, Code};
+use cuda_shim::protocol::{FunctionInfo, ParameterSpan};
+use vgpu::{Arch, BufferId, GlobalMemory, Module};
+
+use crate::fatbin::{ImageError, read_image};
+
+/// Registers of a thread where no machine code states them.
+const UNKNOWN_REGISTERS: u32 = 32;
+/// Threads of a block at most.
+const MAX_THREADS: u32 = 1024;
+
+/// What the machine code says of a kernel.
+#[derive(Debug, Clone, Copy, Default)]
+struct Resources {
+    registers: u32,
+    local_bytes: u64,
+}
+
+/// A module of the program.
+#[derive(Debug)]
+pub(crate) struct LoadedModule {
+    pub(crate) code: Arc<Module>,
+    resources: BTreeMap<String, Resources>,
+    /// Variables by name, after their placement.
+    variables: BTreeMap<String, BufferId>,
+}
+
+/// Why a module was not loaded: the code for the program and a sentence for the user.
+#[derive(Debug)]
+pub(crate) struct LoadFailure {
+    pub(crate) code: Code,
+    pub(crate) text: String,
+}
+
+impl LoadedModule {
+    /// Loads an image and places its variables in memory.
+    pub(crate) fn load(
+        bytes: &[u8],
+        arch: &Arch,
+        memory: &mut GlobalMemory,
+    ) -> Result<LoadedModule, LoadFailure> {
+        let failed = |code, text: String| LoadFailure { code, text };
+        let image = read_image(bytes, arch.cc).map_err(|error| {
+            let code = match error {
+                ImageError::NoCode { .. } => errors::NO_BINARY,
+                ImageError::Format(_) => errors::INVALID_IMAGE,
+            };
+            failed(code, error.to_string())
+        })?;
+        let ptx = image.ptx.ok_or_else(|| {
+            let text = "a module has machine code without PTX; build with PTX (`-arch=sm_80`, or \
+                        `-gencode arch=compute_80,code=[sm_80,compute_80]`, without \
+                        `-rdc=true`)";
+            failed(errors::NO_BINARY, text.to_owned())
+        })?;
+        let code = Module::load(&ptx)
+            .map_err(|error| failed(errors::INVALID_PTX, format!("PTX cannot be read: {error}")))?;
+        let mut module = LoadedModule {
+            code: Arc::new(code),
+            resources: image
+                .cubin
+                .as_deref()
+                .map(read_resources)
+                .unwrap_or_default(),
+            variables: BTreeMap::new(),
+        };
+        module.place_again(memory)?;
+        Ok(module)
+    }
+
+    /// Places the variables in a memory, with their initial values.
+    pub(crate) fn place_again(&mut self, memory: &mut GlobalMemory) -> Result<(), LoadFailure> {
+        let placed = self.code.named_variables(memory);
+        let placed = placed.map_err(|error| LoadFailure {
+            code: errors::OUT_OF_MEMORY,
+            text: error.to_string(),
+        })?;
+        self.variables = placed
+            .into_iter()
+            .map(|(name, id)| (name.to_owned(), id))
+            .collect();
+        for id in self.variables.values() {
+            // C++ initializes static variables with zeros: none is unwritten.
+            let bytes = memory.read(*id);
+            memory.write(*id, 0, &bytes);
+        }
+        Ok(())
+    }
+
+    /// The variable of that name.
+    pub(crate) fn variable(&self, name: &str) -> Option<BufferId> {
+        self.variables.get(name).copied()
+    }
+
+    /// Buffers of all variables.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, BufferId)> {
+        self.variables.iter().map(|(name, id)| (name.as_str(), *id))
+    }
+
+    /// Describes a kernel under the number `id`.
+    pub(crate) fn describe(&self, name: &str, id: u64, arch: &Arch) -> Option<FunctionInfo> {
+        let entry = self.code.entry(name)?;
+        let resources = self.resources.get(name).copied().unwrap_or(Resources {
+            registers: UNKNOWN_REGISTERS,
+            local_bytes: 0,
+        });
+        let by_bounds = entry.max_threads.or(entry.required_threads);
+        let by_bounds = by_bounds.map_or(MAX_THREADS, |extent| extent.iter().product());
+        let spans = entry.params.iter().map(|parameter| ParameterSpan {
+            offset: parameter.offset,
+            bytes: parameter.bytes,
+        });
+        Some(FunctionInfo {
+            id,
+            parameters: spans.collect(),
+            registers: resources.registers,
+            static_shared_bytes: entry.static_shared_bytes.into(),
+            local_bytes: resources.local_bytes,
+            max_threads: by_bounds.min(threads_by_registers(arch, resources.registers)),
+            capability: arch.cc,
+        })
+    }
+}
+
+/// Threads of a block that the registers permit, in whole warps.
+fn threads_by_registers(arch: &Arch, registers: u32) -> u32 {
+    let each_warp = (registers.max(1) * 32).next_multiple_of(256);
+    (arch.registers_per_sm / each_warp * 32).min(MAX_THREADS)
+}
+
+fn read_resources(cubin: &[u8]) -> BTreeMap<String, Resources> {
+    let Ok(cubin) = sass::Cubin::read(cubin) else {
+        return BTreeMap::new();
+    };
+    let kernels = cubin.kernels.into_iter().map(|(name, kernel)| {
+        let resources = Resources {
+            registers: kernel.info.registers,
+            local_bytes: kernel.info.stack.max(kernel.info.frame).into(),
+        };
+        (name, resources)
+    });
+    kernels.collect()
+}

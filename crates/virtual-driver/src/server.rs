@@ -1,0 +1,411 @@
+//! The server: answers the requests of the processes of one program.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuda_shim::errors::{self, Code};
+use cuda_shim::protocol::{Fields, FrameHeader, Message, Op, Shape, write_frame};
+
+use crate::attributes::device_attributes;
+use crate::device::{ADDRESSES, Device, Options};
+use crate::launches::Request;
+use crate::summary::Summary;
+
+/// Largest bulk data of one request, bytes.
+const MAX_BULK_BYTES: u64 = 1 << 40;
+
+type Devices = BTreeMap<u32, Arc<Mutex<Device>>>;
+
+/// Answers the processes of one program.
+#[derive(Debug)]
+pub struct Server {
+    path: PathBuf,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    options: Options,
+    /// Devices by process.
+    devices: Mutex<Devices>,
+}
+
+impl Server {
+    /// Listens on a socket in the options' folder.
+    ///
+    /// # Errors
+    /// A socket or a thread that the system does not grant.
+    pub fn start(options: Options) -> io::Result<Server> {
+        let path = options.folder.join("device");
+        let listener = UnixListener::bind(&path)?;
+        let shared = Arc::new(Shared {
+            options,
+            devices: Mutex::default(),
+        });
+        let accepting = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("device".to_owned())
+            .spawn(move || accept(&listener, &accepting))?;
+        Ok(Server { path, shared })
+    }
+
+    /// Path of the socket, for [`cuda_shim::protocol::SOCKET_VARIABLE`].
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What all processes did until now. Their devices end.
+    #[must_use]
+    pub fn finish(&self) -> Summary {
+        let devices = std::mem::take(&mut *lock(&self.shared.devices));
+        let mut summary = Summary::default();
+        for device in devices.into_values() {
+            let options = self.shared.options.clone();
+            let ended = std::mem::replace(&mut *lock(&device), Device::new(options));
+            summary.merge(ended.into_summary());
+        }
+        summary
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            return;
+        };
+        let shared = Arc::clone(shared);
+        let started = std::thread::Builder::new()
+            .name("client".to_owned())
+            .spawn(move || {
+                // A process that ends closes its socket: no error to report.
+                let _ = serve(stream, &shared);
+            });
+        if let Err(error) = started {
+            eprint(&format!("a process cannot be served: {error}"));
+        }
+    }
+}
+
+fn eprint(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "tuner exec: {text}");
+}
+
+/// One request.
+struct Frame {
+    op: Option<Op>,
+    head: Vec<u8>,
+    bulk: Vec<u8>,
+}
+
+fn read_frame(from: &mut impl Read) -> io::Result<Option<Frame>> {
+    let Some(header) = FrameHeader::read(from)? else {
+        return Ok(None);
+    };
+    let mut head = vec![0; header.head_bytes as usize];
+    from.read_exact(&mut head)?;
+    if header.bulk_bytes > MAX_BULK_BYTES {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bulk = Vec::new();
+    let taken = from
+        .by_ref()
+        .take(header.bulk_bytes)
+        .read_to_end(&mut bulk)?;
+    if taken as u64 != header.bulk_bytes {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let op = Op::from_number(header.number);
+    Ok(Some(Frame { op, head, bulk }))
+}
+
+fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let Some(hello) = read_frame(&mut reader)? else {
+        return Ok(());
+    };
+    if hello.op != Some(Op::Hello) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let process = Fields::new(&hello.head).u32()?;
+    let device = {
+        let mut devices = lock(&shared.devices);
+        let new = || Arc::new(Mutex::new(Device::new(shared.options.clone())));
+        Arc::clone(devices.entry(process).or_insert_with(new))
+    };
+    write_frame(&mut stream, 0, describe(&shared.options).bytes(), &[])?;
+    while let Some(frame) = read_frame(&mut reader)? {
+        let mut reply = Reply::default();
+        let answered = match frame.op {
+            Some(op) => answer(&mut lock(&device), op, &frame, &mut reply),
+            None => Ok(Err(errors::NOT_SUPPORTED)),
+        };
+        let code = match answered? {
+            Ok(()) => errors::SUCCESS,
+            Err(code) => {
+                reply = Reply::default();
+                code
+            }
+        };
+        write_frame(&mut stream, code as u32, reply.head.bytes(), &reply.bulk)?;
+    }
+    Ok(())
+}
+
+fn describe(options: &Options) -> Message {
+    let mut head = Message::new();
+    let attributes = device_attributes(options.arch);
+    head.put_str(options.arch.full_name)
+        .put_u64(options.arch.memory_bytes)
+        .put_u64(ADDRESSES.start)
+        .put_u64(ADDRESSES.end)
+        .put_u32(attributes.len() as u32);
+    for (number, value) in attributes {
+        head.put_u32(number).put_u32(value as u32);
+    }
+    head
+}
+
+#[derive(Debug, Default)]
+struct Reply {
+    head: Message,
+    bulk: Vec<u8>,
+}
+
+type Answer = Result<(), Code>;
+
+/// Answers a request. The outer error is a message that breaks the protocol.
+fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::Result<Answer> {
+    let mut fields = Fields::new(&frame.head);
+    Ok(match op {
+        Op::LoadModule
+        | Op::UnloadModule
+        | Op::GetFunction
+        | Op::ListFunctions
+        | Op::GetVariable
+        | Op::ShareVariable
+        | Op::Occupancy
+        | Op::SetFunctionAttribute => answer_module(device, op, frame, reply)?,
+        Op::Allocate
+        | Op::Free
+        | Op::Find
+        | Op::WriteMemory
+        | Op::ReadMemory
+        | Op::CopyMemory
+        | Op::FillMemory
+        | Op::MemoryInfo => answer_memory(device, op, frame, reply)?,
+        Op::Launch => {
+            let request = read_launch(&mut fields, &frame.bulk)?;
+            device.launch(&request).map(|text| reply.bulk = text)
+        }
+        Op::Hello => Err(errors::INVALID_VALUE),
+        Op::Reset => {
+            device.reset();
+            Ok(())
+        }
+        Op::Status => device.check(),
+        Op::SetLimit => Ok(()),
+        Op::Report => {
+            device.summary.add_unsupported(fields.str()?);
+            Ok(())
+        }
+        _ => answer_stream(device, op, &mut fields, reply)?,
+    })
+}
+
+fn read_launch(fields: &mut Fields<'_>, parameters: &[u8]) -> io::Result<Request> {
+    let (stream, function) = (fields.u64()?, fields.u64()?);
+    let mut extent = || Ok::<_, io::Error>([fields.u32()?, fields.u32()?, fields.u32()?]);
+    let (grid, block) = (extent()?, extent()?);
+    Ok(Request {
+        stream,
+        function,
+        grid,
+        block,
+        shared_bytes: fields.u32()?,
+        flags: fields.u32()?,
+        cluster: [fields.u32()?, fields.u32()?, fields.u32()?],
+        parameters: parameters.to_vec(),
+    })
+}
+
+fn answer_module(
+    device: &mut Device,
+    op: Op,
+    frame: &Frame,
+    reply: &mut Reply,
+) -> io::Result<Answer> {
+    let mut fields = Fields::new(&frame.head);
+    let head = &mut reply.head;
+    Ok(match op {
+        Op::LoadModule => device.load_module(&frame.bulk).map(|number| {
+            head.put_u64(number);
+        }),
+        Op::UnloadModule => device.unload_module(fields.u64()?),
+        Op::GetFunction => {
+            let module = fields.u64()?;
+            device
+                .get_function(module, fields.str()?)
+                .map(|info| info.put(head))
+        }
+        Op::ListFunctions => device.module(fields.u64()?).map(|module| {
+            let names: Vec<&str> = module
+                .code
+                .entries()
+                .map(|entry| entry.name.as_str())
+                .collect();
+            head.put_u32(names.len() as u32);
+            for name in names {
+                head.put_str(name);
+            }
+        }),
+        Op::GetVariable | Op::ShareVariable => {
+            let module = fields.u64()?;
+            let name = fields.str()?;
+            let buffer = device.module(module);
+            let buffer = buffer.and_then(|module| module.variable(name).ok_or(errors::NOT_FOUND));
+            match (op, buffer) {
+                (Op::ShareVariable, Ok(buffer)) => {
+                    device.share_variable(buffer).map(|(address, bytes, path)| {
+                        head.put_u64(address).put_u64(bytes).put_str(&path);
+                    })
+                }
+                (_, Ok(buffer)) => {
+                    head.put_u64(device.memory.address(buffer))
+                        .put_u64(device.memory.len(buffer));
+                    Ok(())
+                }
+                (_, Err(code)) => Err(code),
+            }
+        }
+        Op::Occupancy => {
+            let (function, threads, shared) = (fields.u64()?, fields.u32()?, fields.u64()?);
+            device.occupancy(function, threads, shared).map(|blocks| {
+                head.put_u32(blocks);
+            })
+        }
+        _ => {
+            let (function, attribute) = (fields.u64()?, fields.u32()?);
+            device.set_attribute(function, attribute, fields.u32()? as i32)
+        }
+    })
+}
+
+fn answer_memory(
+    device: &mut Device,
+    op: Op,
+    frame: &Frame,
+    reply: &mut Reply,
+) -> io::Result<Answer> {
+    let mut fields = Fields::new(&frame.head);
+    let head = &mut reply.head;
+    Ok(match op {
+        Op::Allocate => {
+            let (bytes, kind) = (fields.u64()?, fields.u32()?);
+            device.allocate(bytes, kind).map(|(address, path)| {
+                head.put_u64(address).put_str(&path);
+            })
+        }
+        Op::Free => device.free(fields.u64()?),
+        Op::Find => device.find(fields.u64()?).map(|found| {
+            head.put_u64(found.address)
+                .put_u64(found.bytes)
+                .put_u32(found.kind);
+        }),
+        Op::WriteMemory => {
+            let (stream, address) = (fields.u64()?, fields.u64()?);
+            device.write(stream, address, Shape::take(&mut fields)?, &frame.bulk)
+        }
+        Op::ReadMemory => {
+            let (stream, address) = (fields.u64()?, fields.u64()?);
+            let shape = Shape::take(&mut fields)?;
+            device
+                .read(stream, address, shape)
+                .map(|bytes| reply.bulk = bytes)
+        }
+        Op::CopyMemory => {
+            let (stream, to, from) = (fields.u64()?, fields.u64()?, fields.u64()?);
+            let (to_shape, from_shape) = (Shape::take(&mut fields)?, Shape::take(&mut fields)?);
+            device.copy(stream, (to, to_shape), (from, from_shape))
+        }
+        Op::FillMemory => {
+            let (stream, address) = (fields.u64()?, fields.u64()?);
+            let (value, size) = (fields.u32()?.to_le_bytes(), fields.u32()?);
+            let element = value.get(..size as usize).unwrap_or(&value);
+            device.fill(stream, address, element, Shape::take(&mut fields)?)
+        }
+        _ => {
+            let [free, total] = device.memory_info();
+            head.put_u64(free).put_u64(total);
+            Ok(())
+        }
+    })
+}
+
+fn answer_stream(
+    device: &mut Device,
+    op: Op,
+    fields: &mut Fields<'_>,
+    reply: &mut Reply,
+) -> io::Result<Answer> {
+    let known = |held: bool| {
+        if held {
+            Ok(())
+        } else {
+            Err(errors::INVALID_HANDLE)
+        }
+    };
+    let all = cuda_shim::protocol::ALL_STREAMS;
+    Ok(match op {
+        Op::CreateStream => {
+            let handle = device.streams.create(fields.u32()?);
+            reply.head.put_u64(handle);
+            device.check()
+        }
+        Op::DestroyStream => known(device.streams.destroy(fields.u64()?)),
+        Op::Synchronize | Op::HostFunction => {
+            let stream = fields.u64()?;
+            let valid = stream == all || device.streams.holds(stream);
+            if valid && op == Op::Synchronize {
+                device.streams.synchronize(stream);
+            }
+            known(valid).and_then(|()| device.check())
+        }
+        Op::WaitEvent => {
+            let (stream, event) = (fields.u64()?, fields.u64()?);
+            known(device.streams.wait(stream, event))
+        }
+        Op::CreateEvent => {
+            fields.u32()?;
+            reply.head.put_u64(device.streams.create_event());
+            device.check()
+        }
+        Op::DestroyEvent => known(device.streams.destroy_event(fields.u64()?)),
+        Op::RecordEvent => {
+            let (event, stream) = (fields.u64()?, fields.u64()?);
+            known(device.streams.holds(stream) && device.streams.record(event, stream))
+                .and_then(|()| device.check())
+        }
+        Op::SynchronizeEvent => {
+            known(device.streams.synchronize_event(fields.u64()?)).and_then(|()| device.check())
+        }
+        _ => {
+            let (start, end) = (fields.u64()?, fields.u64()?);
+            device
+                .streams
+                .elapsed_ms(start, end)
+                .ok_or(errors::INVALID_HANDLE)
+                .map(|ms| {
+                    reply.head.put_u64(ms.to_bits());
+                })
+        }
+    })
+}

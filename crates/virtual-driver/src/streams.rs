@@ -1,0 +1,415 @@
+//! Order of operations: what CUDA promises of streams, events and the host, as vector clocks.
+//!
+//! Operations run when they are submitted. Two that touch the same bytes, one writing, must be ordered
+//! by a stream, an event, a synchronization or the rules of the legacy default stream; otherwise the
+//! program relies on timing ([`Conflict`]).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use cuda_shim::protocol::ALL_STREAMS;
+
+/// The legacy default stream, and the handle that names it explicitly.
+const LEGACY: u64 = 0;
+const LEGACY_HANDLE: u64 = 1;
+/// The default stream of a thread: a blocking stream.
+const PER_THREAD: u64 = 2;
+/// First handle of a created stream.
+const FIRST_HANDLE: u64 = 0x1000;
+/// Distance between handles.
+const HANDLE_STEP: u64 = 16;
+/// `cudaStreamNonBlocking`.
+const NON_BLOCKING: u32 = 1;
+/// Accesses kept for each buffer; the oldest are forgotten beyond.
+const MAX_ACCESSES: usize = 4096;
+
+/// Operations that precede, as the number of the last one of each stream.
+type Clock = BTreeMap<u64, u64>;
+
+fn join(into: &mut Clock, other: &Clock) {
+    for (stream, number) in other {
+        let own = into.entry(*stream).or_insert(0);
+        *own = (*own).max(*number);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Stream {
+    clock: Clock,
+    blocking: bool,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Event {
+    clock: Clock,
+    /// Virtual time of the record, µs.
+    time_us: f64,
+    recorded: bool,
+}
+
+/// An operation, as a conflict names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Operation {
+    /// Such as `kernel add` or `copy to the host`.
+    pub(crate) name: Arc<str>,
+    pub(crate) stream: u64,
+    number: u64,
+}
+
+/// Bytes that an operation read or wrote.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    /// Address of the first byte, and the end.
+    pub(crate) bytes: Range<u64>,
+    pub(crate) write: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Past {
+    operation: Operation,
+    access: Access,
+}
+
+/// Two operations without an order that touch the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Conflict {
+    pub(crate) earlier: Operation,
+    pub(crate) later: Operation,
+    /// First byte that both touch.
+    pub(crate) address: u64,
+    pub(crate) earlier_writes: bool,
+    pub(crate) later_writes: bool,
+}
+
+/// Streams and events of one process.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    streams: BTreeMap<u64, Stream>,
+    events: BTreeMap<u64, Event>,
+    /// What the host has waited for.
+    host: Clock,
+    next_handle: u64,
+    next_number: u64,
+    past: Vec<Past>,
+    /// Virtual time at which each stream is idle, µs.
+    idle_us: BTreeMap<u64, f64>,
+    /// Virtual time of the host, µs.
+    host_us: f64,
+}
+
+impl Default for Streams {
+    fn default() -> Streams {
+        let mut streams = BTreeMap::new();
+        for stream in [LEGACY, PER_THREAD] {
+            streams.insert(
+                stream,
+                Stream {
+                    clock: Clock::new(),
+                    blocking: true,
+                },
+            );
+        }
+        Streams {
+            streams,
+            events: BTreeMap::new(),
+            host: Clock::new(),
+            next_handle: FIRST_HANDLE,
+            next_number: 1,
+            past: Vec::new(),
+            idle_us: BTreeMap::new(),
+            host_us: 0.0,
+        }
+    }
+}
+
+fn plain(stream: u64) -> u64 {
+    if stream == LEGACY_HANDLE {
+        LEGACY
+    } else {
+        stream
+    }
+}
+
+impl Streams {
+    /// Whether the handle is a stream's.
+    pub(crate) fn holds(&self, stream: u64) -> bool {
+        self.streams.contains_key(&plain(stream))
+    }
+
+    /// Whether two operations can be unordered: the program created a stream or uses that of a thread.
+    pub(crate) fn can_conflict(&self) -> bool {
+        let per_thread = self.streams.get(&PER_THREAD);
+        self.streams.len() > 2 || per_thread.is_some_and(|stream| !stream.clock.is_empty())
+    }
+
+    /// Creates a stream.
+    pub(crate) fn create(&mut self, flags: u32) -> u64 {
+        let handle = self.next_handle;
+        self.next_handle += HANDLE_STEP;
+        let blocking = flags & NON_BLOCKING == 0;
+        self.streams.insert(
+            handle,
+            Stream {
+                clock: Clock::new(),
+                blocking,
+            },
+        );
+        handle
+    }
+
+    /// Destroys a stream. Its operations stay unordered with those of others.
+    pub(crate) fn destroy(&mut self, stream: u64) -> bool {
+        stream >= FIRST_HANDLE && self.streams.remove(&stream).is_some()
+    }
+
+    /// Creates an event.
+    pub(crate) fn create_event(&mut self) -> u64 {
+        let handle = self.next_handle;
+        self.next_handle += HANDLE_STEP;
+        self.events.insert(handle, Event::default());
+        handle
+    }
+
+    /// Destroys an event.
+    pub(crate) fn destroy_event(&mut self, event: u64) -> bool {
+        self.events.remove(&event).is_some()
+    }
+
+    /// The operations that precede the next one of a stream.
+    fn preceding(&self, stream: u64) -> Clock {
+        let mut clock = self.host.clone();
+        let own = self.streams.get(&stream);
+        if let Some(own) = own {
+            join(&mut clock, &own.clock);
+        }
+        let blocking = own.is_some_and(|own| own.blocking);
+        for (handle, other) in &self.streams {
+            // The legacy default stream waits for blocking streams, and they for it.
+            let ordered = other.blocking && blocking && (stream == LEGACY || *handle == LEGACY);
+            if ordered {
+                join(&mut clock, &other.clock);
+            }
+        }
+        clock
+    }
+
+    /// Adds an operation to a stream; it lasts for so long on the virtual clock.
+    pub(crate) fn submit(&mut self, stream: u64, name: Arc<str>, lasting_us: f64) -> Operation {
+        let stream = plain(stream);
+        let number = self.next_number;
+        self.next_number += 1;
+        let mut clock = self.preceding(stream);
+        clock.insert(stream, number);
+        if let Some(own) = self.streams.get_mut(&stream) {
+            own.clock = clock;
+        }
+        let idle = self.idle_us.entry(stream).or_insert(0.0);
+        *idle = idle.max(self.host_us) + lasting_us;
+        Operation {
+            name,
+            stream,
+            number,
+        }
+    }
+
+    /// Checks the accesses of an operation against those that are not ordered before it, and keeps them.
+    pub(crate) fn check(&mut self, operation: &Operation, accesses: Vec<Access>) -> Vec<Conflict> {
+        if !self.can_conflict() {
+            return Vec::new();
+        }
+        let stream = self.streams.get(&operation.stream);
+        let clock = stream
+            .map(|stream| stream.clock.clone())
+            .unwrap_or_default();
+        let precedes = |past: &Past| {
+            let known = clock.get(&past.operation.stream).copied().unwrap_or(0);
+            past.operation.number <= known
+        };
+        let mut conflicts = Vec::new();
+        for access in &accesses {
+            let meets = |past: &&Past| {
+                (past.access.write || access.write)
+                    && past.access.bytes.start < access.bytes.end
+                    && access.bytes.start < past.access.bytes.end
+            };
+            let unordered = self.past.iter().filter(meets).find(|past| !precedes(past));
+            if let Some(past) = unordered {
+                conflicts.push(Conflict {
+                    earlier: past.operation.clone(),
+                    later: operation.clone(),
+                    address: past.access.bytes.start.max(access.bytes.start),
+                    earlier_writes: past.access.write,
+                    later_writes: access.write,
+                });
+            }
+        }
+        // An access that precedes a write of the same bytes conflicts with nothing that the write does
+        // not conflict with.
+        let host = &self.host;
+        let host_precedes = |past: &Past| {
+            let known = host.get(&past.operation.stream).copied().unwrap_or(0);
+            past.operation.number <= known
+        };
+        self.past.retain(|past| {
+            let covered = accesses.iter().any(|access| {
+                access.write
+                    && access.bytes.start <= past.access.bytes.start
+                    && past.access.bytes.end <= access.bytes.end
+            });
+            !(covered && precedes(past)) && !host_precedes(past)
+        });
+        let excess = (self.past.len() + accesses.len()).saturating_sub(MAX_ACCESSES);
+        self.past.drain(..excess.min(self.past.len()));
+        let kept = accesses.into_iter().map(|access| Past {
+            operation: operation.clone(),
+            access,
+        });
+        self.past.extend(kept);
+        conflicts
+    }
+
+    /// Forgets the accesses to a range: its memory was freed, which waits for the device.
+    pub(crate) fn forget(&mut self, bytes: &Range<u64>) {
+        self.past.retain(|past| {
+            past.access.bytes.end <= bytes.start || bytes.end <= past.access.bytes.start
+        });
+    }
+
+    /// The host waits for a stream, or for all.
+    pub(crate) fn synchronize(&mut self, stream: u64) {
+        if stream == ALL_STREAMS {
+            for other in self.streams.values() {
+                join(&mut self.host, &other.clock);
+            }
+            let latest = self.idle_us.values().copied().fold(self.host_us, f64::max);
+            self.host_us = latest;
+            return;
+        }
+        let stream = plain(stream);
+        let clock = self.preceding(stream);
+        join(&mut self.host, &clock);
+        let idle = self.idle_us.get(&stream).copied().unwrap_or(0.0);
+        self.host_us = self.host_us.max(idle);
+    }
+
+    /// Records an event after the operations of a stream.
+    pub(crate) fn record(&mut self, event: u64, stream: u64) -> bool {
+        let stream = plain(stream);
+        let clock = self.preceding(stream);
+        let time_us = self
+            .idle_us
+            .get(&stream)
+            .copied()
+            .unwrap_or(0.0)
+            .max(self.host_us);
+        let Some(event) = self.events.get_mut(&event) else {
+            return false;
+        };
+        *event = Event {
+            clock,
+            time_us,
+            recorded: true,
+        };
+        true
+    }
+
+    /// A stream waits for an event.
+    pub(crate) fn wait(&mut self, stream: u64, event: u64) -> bool {
+        let stream = plain(stream);
+        let (Some(event), Some(own)) = (self.events.get(&event), self.streams.get_mut(&stream))
+        else {
+            return false;
+        };
+        join(&mut own.clock, &event.clock);
+        let idle = self.idle_us.entry(stream).or_insert(0.0);
+        *idle = idle.max(event.time_us);
+        true
+    }
+
+    /// The host waits for an event.
+    pub(crate) fn synchronize_event(&mut self, event: u64) -> bool {
+        let Some(event) = self.events.get(&event) else {
+            return false;
+        };
+        join(&mut self.host, &event.clock);
+        self.host_us = self.host_us.max(event.time_us);
+        true
+    }
+
+    /// Time between two events, ms; `None` where one was not recorded.
+    pub(crate) fn elapsed_ms(&self, start: u64, end: u64) -> Option<f64> {
+        let time = |event: u64| {
+            let event = self.events.get(&event)?;
+            event.recorded.then_some(event.time_us)
+        };
+        Some((time(end)? - time(start)?) / 1e3)
+    }
+
+    /// Virtual time of the whole program so far, µs.
+    pub(crate) fn now_us(&self) -> f64 {
+        self.idle_us.values().copied().fold(self.host_us, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(streams: &mut Streams, stream: u64, bytes: Range<u64>) -> Vec<Conflict> {
+        let operation = streams.submit(stream, "op".into(), 1.0);
+        streams.check(&operation, vec![Access { bytes, write: true }])
+    }
+
+    #[test]
+    fn writes_of_two_streams_conflict() {
+        let mut streams = Streams::default();
+        let (a, b) = (streams.create(NON_BLOCKING), streams.create(NON_BLOCKING));
+        assert!(write(&mut streams, a, 0..64).is_empty());
+        assert!(write(&mut streams, b, 64..128).is_empty());
+        let conflicts = write(&mut streams, b, 32..40);
+        assert_eq!(conflicts.first().map(|conflict| conflict.address), Some(32));
+    }
+
+    #[test]
+    fn an_event_orders_two_streams() {
+        let mut streams = Streams::default();
+        let (a, b) = (streams.create(NON_BLOCKING), streams.create(NON_BLOCKING));
+        let event = streams.create_event();
+        write(&mut streams, a, 0..64);
+        assert!(streams.record(event, a) && streams.wait(b, event));
+        assert!(write(&mut streams, b, 0..64).is_empty());
+        // The event orders nothing in the other direction.
+        assert!(!write(&mut streams, a, 0..64).is_empty());
+    }
+
+    #[test]
+    fn the_host_orders_what_it_waited_for() {
+        let mut streams = Streams::default();
+        let (a, b) = (streams.create(NON_BLOCKING), streams.create(NON_BLOCKING));
+        write(&mut streams, a, 0..64);
+        streams.synchronize(a);
+        assert!(write(&mut streams, b, 0..64).is_empty());
+    }
+
+    #[test]
+    fn the_legacy_stream_waits_for_blocking_streams_only() {
+        let mut streams = Streams::default();
+        let (blocking, free) = (streams.create(0), streams.create(NON_BLOCKING));
+        write(&mut streams, blocking, 0..64);
+        assert!(write(&mut streams, LEGACY, 0..64).is_empty());
+        assert!(write(&mut streams, blocking, 0..64).is_empty());
+        write(&mut streams, free, 64..128);
+        assert!(!write(&mut streams, LEGACY, 64..128).is_empty());
+    }
+
+    #[test]
+    fn two_streams_overlap_on_the_virtual_clock() {
+        let mut streams = Streams::default();
+        let (a, b) = (streams.create(0), streams.create(0));
+        streams.submit(a, "op".into(), 30.0);
+        streams.submit(b, "op".into(), 20.0);
+        streams.synchronize(ALL_STREAMS);
+        assert!((streams.now_us() - 30.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,232 @@
+//! What the kernels of a program did: launches, work, virtual time and hazards.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use vgpu::{Counters, Hazard};
+
+/// Launches of one kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct KernelSummary {
+    /// Mangled name.
+    pub symbol: String,
+    /// Name as in the source.
+    pub name: String,
+    /// Number of launches.
+    pub launches: u64,
+    /// Blocks of all launches.
+    pub blocks: u64,
+    /// Instructions that lanes executed.
+    pub lane_instructions: u64,
+    /// Virtual time, µs: an estimate.
+    pub time_us: f64,
+}
+
+/// Equal hazards of one kernel.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoldedHazard {
+    /// Such as `race` or `out_of_bounds`; `unordered` between operations of streams.
+    pub kind: String,
+    /// Kernel, as in the source; empty between operations.
+    pub kernel: String,
+    /// Memory of the access, such as `global` or `shared`.
+    pub space: String,
+    /// One sentence about the first occurrence.
+    pub detail: String,
+    /// File and line of the access.
+    pub source: Option<String>,
+    /// File and line of the access that it conflicts with.
+    pub other: Option<String>,
+    /// Block of the first occurrence.
+    pub block: [u32; 3],
+    /// Thread of the first occurrence.
+    pub thread: [u32; 3],
+    /// Occurrences in all launches.
+    pub count: u64,
+    /// Launches in which it occurred.
+    pub launches: u64,
+}
+
+/// Everything that one program did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Summary {
+    /// Kernels in the order of their first launch.
+    pub kernels: Vec<KernelSummary>,
+    /// Hazards in the order of their first occurrence.
+    pub hazards: Vec<FoldedHazard>,
+    /// Functions that the program called and the device does not implement.
+    pub unsupported: Vec<String>,
+    /// Other messages, such as modules that were not loaded, and refused launches.
+    pub notes: Vec<String>,
+    /// Virtual time of the whole program, µs: an estimate.
+    pub time_us: f64,
+    #[serde(skip)]
+    places: BTreeMap<Place, usize>,
+}
+
+/// What makes two hazards equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    kind: String,
+    kernel: String,
+    source: Option<String>,
+    other: Option<String>,
+    /// Line of the PTX, where there is no source line.
+    ptx_line: u32,
+}
+
+impl Summary {
+    /// Adds one launch.
+    pub(crate) fn add_launch(&mut self, symbol: &str, counters: &Counters, time_us: f64) {
+        let position = self
+            .kernels
+            .iter()
+            .position(|kernel| kernel.symbol == symbol);
+        let index = position.unwrap_or_else(|| {
+            self.kernels.push(KernelSummary {
+                symbol: symbol.to_owned(),
+                name: plain_name(symbol),
+                ..KernelSummary::default()
+            });
+            self.kernels.len() - 1
+        });
+        if let Some(kernel) = self.kernels.get_mut(index) {
+            kernel.launches += 1;
+            kernel.blocks += counters.blocks;
+            kernel.lane_instructions += counters.lane_instructions;
+            kernel.time_us += time_us;
+        }
+    }
+
+    /// Adds a hazard of a launch; returns whether its place is new.
+    pub(crate) fn add_hazard(&mut self, kernel: &str, hazard: &Hazard) -> bool {
+        let text = |line: &Option<vgpu::SourceLine>| line.as_ref().map(ToString::to_string);
+        let (source, other) = (text(&hazard.source), text(&hazard.other));
+        let folded = FoldedHazard {
+            kind: hazard.kind.name().to_owned(),
+            kernel: plain_name(kernel),
+            space: hazard.space.to_string(),
+            detail: hazard.detail.clone(),
+            source,
+            other,
+            block: hazard.block,
+            thread: hazard.thread,
+            count: hazard.repeated,
+            launches: 1,
+        };
+        let line = if folded.source.is_some() {
+            0
+        } else {
+            hazard.ptx_line
+        };
+        self.fold(folded, line)
+    }
+
+    /// Adds a conflict between operations of streams.
+    pub(crate) fn add_unordered(&mut self, names: [&str; 2], detail: String) -> bool {
+        let [earlier, later] = names.map(str::to_owned);
+        let folded = FoldedHazard {
+            kind: "unordered".to_owned(),
+            kernel: String::new(),
+            space: "global".to_owned(),
+            detail,
+            source: Some(earlier),
+            other: Some(later),
+            block: [0; 3],
+            thread: [0; 3],
+            count: 1,
+            launches: 1,
+        };
+        self.fold(folded, 0)
+    }
+
+    fn fold(&mut self, hazard: FoldedHazard, ptx_line: u32) -> bool {
+        let place = Place {
+            kind: hazard.kind.clone(),
+            kernel: hazard.kernel.clone(),
+            source: hazard.source.clone(),
+            other: hazard.other.clone(),
+            ptx_line,
+        };
+        if let Some(known) = self
+            .places
+            .get(&place)
+            .and_then(|index| self.hazards.get_mut(*index))
+        {
+            known.count += hazard.count;
+            known.launches += 1;
+            return false;
+        }
+        self.places.insert(place, self.hazards.len());
+        self.hazards.push(hazard);
+        true
+    }
+
+    /// Adds a message once.
+    pub(crate) fn add_note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Adds the name of an unsupported function once.
+    pub(crate) fn add_unsupported(&mut self, function: &str) {
+        if !self.unsupported.iter().any(|known| known == function) {
+            self.unsupported.push(function.to_owned());
+        }
+    }
+
+    /// Adds what another process of the program did.
+    pub fn merge(&mut self, other: Summary) {
+        for kernel in other.kernels {
+            match self
+                .kernels
+                .iter_mut()
+                .find(|own| own.symbol == kernel.symbol)
+            {
+                Some(own) => {
+                    own.launches += kernel.launches;
+                    own.blocks += kernel.blocks;
+                    own.lane_instructions += kernel.lane_instructions;
+                    own.time_us += kernel.time_us;
+                }
+                None => self.kernels.push(kernel),
+            }
+        }
+        let by_index: BTreeMap<usize, u32> = other
+            .places
+            .iter()
+            .map(|(place, index)| (*index, place.ptx_line))
+            .collect();
+        for (index, hazard) in other.hazards.into_iter().enumerate() {
+            self.fold(hazard, by_index.get(&index).copied().unwrap_or(0));
+        }
+        other
+            .unsupported
+            .iter()
+            .for_each(|function| self.add_unsupported(function));
+        other.notes.into_iter().for_each(|note| self.add_note(note));
+        self.time_us += other.time_us;
+    }
+}
+
+/// The name of a kernel as in the source, without its parameters.
+pub(crate) fn plain_name(symbol: &str) -> String {
+    let options = cpp_demangle::DemangleOptions::new()
+        .no_params()
+        .no_return_type();
+    let parsed = cpp_demangle::Symbol::new(symbol).ok();
+    let name = parsed.and_then(|parsed| parsed.demangle_with_options(&options).ok());
+    name.unwrap_or_else(|| symbol.to_owned())
+}
+
+/// One line for a launch's coordinates, such as `block (1,0,0), thread (31,0,0)`.
+#[must_use]
+pub(crate) fn coordinates(block: [u32; 3], thread: [u32; 3]) -> String {
+    let mut text = String::new();
+    let [bx, by, bz] = block;
+    let [tx, ty, tz] = thread;
+    let _ = write!(text, "block ({bx},{by},{bz}), thread ({tx},{ty},{tz})");
+    text
+}

@@ -1,0 +1,185 @@
+//! `tuner exec`: runs a CUDA program on the virtual GPU.
+
+mod program;
+mod sanitizer;
+mod show;
+
+use super::CommandResult;
+use crate::{atomic, exit};
+use clap::ValueEnum;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+use tuner_device::DeviceSelector;
+use virtual_driver::{Options, Server, Summary};
+
+/// Time after which a launch that runs on the host is reported.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// Run a CUDA program on the virtual GPU and report hazards
+///
+/// The program is an ordinary executable whose runtime library is shared: compile it with
+/// `nvcc -cudart shared`, and with -lineinfo for source lines. Its kernels run on the virtual GPU, its
+/// output and exit code are its own, and a summary of kernels and hazards follows on standard error.
+/// No GPU, driver or CUDA installation is needed to run it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner exec -- ./app --size 1024
+  tuner exec --device vgpu:h100 --json hazards.json -- ./app
+  tuner exec --build vector_add.cu -- 1024
+  tuner exec --format sanitizer --error-exitcode 1 -- ./app
+
+With --build, the arguments after -- are those of the program that was built.
+
+Exit codes: the program's own; 4 where a hazard was found (--error-exitcode); 128+N where the program
+died of signal N; 2 bad usage, or a program that cannot use the virtual GPU.")]
+pub(crate) struct Args {
+    /// Virtual GPU, vgpu:NAME
+    #[arg(long, value_name = "DEVICE", default_value = "vgpu:a100")]
+    device: DeviceSelector,
+
+    /// Check only kernels whose name contains this; repeat for several [default: all]
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+
+    /// Do not look for races and reads of unwritten memory: faster
+    #[arg(long)]
+    no_hazards: bool,
+
+    /// Exit code where a hazard was found; 0 keeps the program's
+    #[arg(long, value_name = "N", default_value_t = exit::NOT_OK)]
+    error_exitcode: u8,
+
+    /// Format of the summary
+    #[arg(long, value_enum, default_value = "text")]
+    format: SummaryFormat,
+
+    /// Also write the summary as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Compile this CUDA file with the installed nvcc (see scripts/get-nvcc) and run the result;
+    /// repeat for several files
+    #[arg(long, value_name = "FILE.cu")]
+    build: Vec<PathBuf>,
+
+    /// Option for nvcc, with --build; repeat for several
+    #[arg(
+        long,
+        value_name = "OPTION",
+        allow_hyphen_values = true,
+        requires = "build"
+    )]
+    nvcc_option: Vec<String>,
+
+    /// Stop a launch after this many lane instructions [default: none]
+    #[arg(long, value_name = "N")]
+    max_work: Option<u64>,
+
+    /// Host threads [default: number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Program and its arguments, after --
+    #[arg(last = true, value_name = "PROGRAM ARGS")]
+    command: Vec<std::ffi::OsString>,
+}
+
+/// Format of the summary on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SummaryFormat {
+    /// Tables for people.
+    Text,
+    /// As compute-sanitizer prints, for scripts that read that.
+    Sanitizer,
+}
+
+/// The summary as `--json` writes it.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    /// Version of this document.
+    format: u32,
+    program: Vec<String>,
+    device: &'a str,
+    /// The program's own exit code, or null where a signal ended it.
+    exit_code: Option<i32>,
+    /// The signal that ended the program.
+    signal: Option<i32>,
+    #[serde(flatten)]
+    summary: &'a Summary,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A program that is not there or cannot use the virtual GPU; a device that is not virtual.
+pub(crate) fn run(args: &Args) -> CommandResult {
+    let DeviceSelector::Vgpu(name) = &args.device else {
+        refuse!(
+            "`exec` runs programs on a virtual GPU, and {} is not one; use --device vgpu:a100",
+            args.device
+        );
+    };
+    let Some(arch) = vgpu::Arch::by_name(name) else {
+        refuse!("no virtual GPU is called `{name}`");
+    };
+    let folder = tempfile::Builder::new().prefix("tuner-exec-").tempdir()?;
+    let command = program::prepare(args, folder.path(), arch)?;
+    if let Some(path) = &args.json {
+        program::check_output(path)?;
+    }
+    let server = Server::start(Options {
+        arch,
+        hazards: !args.no_hazards,
+        kernels: args.kernel.clone(),
+        lane_budget: args.max_work,
+        threads: args.threads.map_or(0, usize::from),
+        folder: folder.path().to_owned(),
+        progress: Some(PROGRESS),
+    })?;
+    let status = program::spawn(&command, folder.path(), server.path())?;
+    let summary = server.finish();
+    match args.format {
+        SummaryFormat::Text => show::print(&summary, arch.full_name, !args.no_hazards),
+        SummaryFormat::Sanitizer => sanitizer::print(&summary),
+    }
+    if let Some(path) = &args.json {
+        write_json(path, args, &command, status, &summary)?;
+    }
+    Ok(exit_code(status, &summary, args.error_exitcode))
+}
+
+fn write_json(
+    path: &Path,
+    args: &Args,
+    command: &program::Program,
+    status: ExitStatus,
+    summary: &Summary,
+) -> Result<(), super::CliError> {
+    let document = Document {
+        format: 1,
+        program: command.words(),
+        device: &args.device.to_string(),
+        exit_code: status.code(),
+        signal: program::signal(status),
+        summary,
+    };
+    let text = serde_json::to_string_pretty(&document)?;
+    Ok(atomic::write(path, format!("{text}\n").as_bytes())?)
+}
+
+/// The exit code of the command.
+fn exit_code(status: ExitStatus, summary: &Summary, for_hazards: u8) -> u8 {
+    if for_hazards != 0 && !summary.hazards.is_empty() {
+        return for_hazards;
+    }
+    if let Some(signal) = program::signal(status) {
+        return u8::try_from(128 + signal).unwrap_or(exit::FAILED);
+    }
+    status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(exit::FAILED)
+}

@@ -1,0 +1,214 @@
+//! The program: whether it can use the virtual GPU, its environment, its run.
+
+use super::super::CliError;
+use super::Args;
+use anyhow::Context as _;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use tuner_kernel::catalog::shown;
+use vgpu::Arch;
+use virtual_driver::libraries::LIBRARIES;
+
+/// A program with its arguments.
+#[derive(Debug, Clone)]
+pub(super) struct Program {
+    path: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// The command line, for people.
+    pub(super) fn words(&self) -> Vec<String> {
+        let path = self.path.to_string_lossy().into_owned();
+        let rest = self
+            .arguments
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned());
+        std::iter::once(path).chain(rest).collect()
+    }
+}
+
+/// Builds the program where that is asked for, and checks it.
+///
+/// # Errors
+/// No program, one that cannot be built, and one that cannot use the virtual GPU.
+pub(super) fn prepare(args: &Args, folder: &Path, arch: &Arch) -> Result<Program, CliError> {
+    if !args.build.is_empty() {
+        let path = compile(args, folder, arch)?;
+        let arguments = args.command.clone();
+        return Ok(Program { path, arguments });
+    }
+    let Some((name, arguments)) = args.command.split_first() else {
+        refuse!("no program is given; type tuner exec -- ./app, or --build FILE.cu");
+    };
+    let Some(path) = find(name) else {
+        refuse!(
+            "{} is not a program; type its path, such as ./app",
+            shown(Path::new(name))
+        );
+    };
+    check(&path)?;
+    Ok(Program {
+        path,
+        arguments: arguments.to_vec(),
+    })
+}
+
+/// The file of a program, in the search path where its name has no slash.
+fn find(name: &OsStr) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        let data = std::fs::metadata(path).ok();
+        data.is_some_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    let path = PathBuf::from(name);
+    if path.components().count() > 1 || name.to_string_lossy().contains('/') {
+        return Some(path).filter(is_program);
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(name))
+        .find(is_program)
+}
+
+/// Refuses a program that holds the CUDA runtime itself: its calls reach no shared library.
+fn check(path: &Path) -> Result<(), CliError> {
+    use virtual_driver::{Linkage, read_linkage};
+    let bytes = std::fs::read(path).with_context(|| shown(path))?;
+    match read_linkage(&bytes) {
+        Linkage::StaticRuntime => refuse!(
+            "{} holds the CUDA runtime itself, so its calls cannot be answered; link it again with \
+             `nvcc -cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared)",
+            shown(path)
+        ),
+        Linkage::OldRuntime(name) => refuse!(
+            "{} needs {name}; the virtual GPU has libcudart.so.12 and libcudart.so.13: build it with \
+             CUDA 12 or 13 (scripts/get-nvcc fetches a compiler)",
+            shown(path)
+        ),
+        // A script or a launcher: the programs that it starts inherit the libraries.
+        Linkage::Shared | Linkage::Other => Ok(()),
+    }
+}
+
+/// Compiles CUDA files with the installed compiler.
+fn compile(args: &Args, folder: &Path, arch: &Arch) -> Result<PathBuf, CliError> {
+    let Some(nvcc) = find_nvcc() else {
+        refuse!("nvcc is not installed; fetch it with scripts/get-nvcc, or put it into PATH");
+    };
+    let program = folder.join("program");
+    let mut command = std::process::Command::new(&nvcc);
+    command
+        .args(["-cudart", "shared", "-lineinfo", "-std=c++17"])
+        .arg(format!("-arch=sm_{}", arch.cc))
+        .args(&args.nvcc_option)
+        .args(&args.build)
+        .arg("-o")
+        .arg(&program);
+    let library = nvcc
+        .parent()
+        .and_then(Path::parent)
+        .map(|root| root.join("lib"));
+    if let Some(library) = library.filter(|library| library.join("libcudart.so").exists()) {
+        command.arg("-L").arg(library);
+    }
+    let output = command.output().with_context(|| shown(&nvcc))?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        return Err(super::super::usage(format!("nvcc failed:\n{out}{text}")));
+    }
+    Ok(program)
+}
+
+/// The compiler in PATH, or that of `scripts/get-nvcc`.
+fn find_nvcc() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("TUNER_NVCC") {
+        return Some(PathBuf::from(named)).filter(|path| path.is_file());
+    }
+    let fetched = data_folder().map(|data| data.join("tuner/nvcc/nvidia/cu13/bin/nvcc"));
+    fetched
+        .filter(|path| path.is_file())
+        .or_else(|| find(OsStr::new("nvcc")))
+}
+
+/// `XDG_DATA_HOME`, by its specification: absolute, or else `~/.local/share`.
+fn data_folder() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
+    named
+        .filter(|path| path.is_absolute())
+        .or_else(home)
+        .filter(|path| path.is_absolute())
+}
+
+/// Fails early where the JSON file cannot be written.
+///
+/// # Errors
+/// A folder that is not there.
+pub(super) fn check_output(path: &Path) -> Result<(), CliError> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        refuse!("{} is not a folder; create it first", shown(folder));
+    }
+    Ok(())
+}
+
+/// Runs the program with the shared libraries in front of all others.
+///
+/// # Errors
+/// Libraries that cannot be written, and a program that cannot be started.
+pub(super) fn spawn(
+    program: &Program,
+    folder: &Path,
+    socket: &Path,
+) -> Result<ExitStatus, CliError> {
+    let libraries = folder.join("lib");
+    std::fs::create_dir(&libraries)?;
+    for library in LIBRARIES {
+        std::fs::write(libraries.join(library.name), library.bytes)?;
+    }
+    let before = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let paths = std::iter::once(libraries).chain(std::env::split_paths(&before));
+    let path = std::env::join_paths(paths)
+        .context("LD_LIBRARY_PATH, or the folder for temporary files, has a colon")?;
+    let mut command = tokio::process::Command::new(&program.path);
+    command
+        .args(&program.arguments)
+        .env("LD_LIBRARY_PATH", path)
+        .env(virtual_driver::SOCKET_VARIABLE, socket);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(wait(command, &program.path))
+}
+
+/// Waits for the program. Ctrl-C reaches it through the terminal; a request to end is passed on.
+async fn wait(mut command: tokio::process::Command, path: &Path) -> Result<ExitStatus, CliError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut child = command.spawn().with_context(|| shown(path))?;
+    let process = child.id().and_then(|id| i32::try_from(id).ok());
+    loop {
+        tokio::select! {
+            status = child.wait() => return Ok(status?),
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {
+                let process = process.and_then(rustix::process::Pid::from_raw);
+                if let Some(process) = process {
+                    let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+                }
+            }
+        }
+    }
+}
+
+/// The signal that ended the program.
+pub(super) fn signal(status: ExitStatus) -> Option<i32> {
+    status.signal()
+}
