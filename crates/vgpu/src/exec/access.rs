@@ -1,4 +1,4 @@
-//! One lane's access to memory: where it lands, whether it may, who else was there.
+//! Memory accesses of one lane: address resolution, bounds and race checks.
 
 use ptx::structs::Unwritten;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,16 +11,16 @@ use crate::lower::program::{Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_W
 use crate::memory::{Allocation, Lookup};
 use crate::module::plain_name;
 
-/// A checked access.
+/// An access to check.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     pub(super) lane: usize,
     pub(super) bytes: u32,
     pub(super) write: bool,
-    /// Whether bytes must have been written before.
+    /// The bytes must have been written before.
     pub(super) needs_written: bool,
     pub(super) strong: bool,
-    /// Atomic towards its own block only.
+    /// Atomic within its own block only.
     pub(super) narrow: bool,
     pub(super) in_flight: bool,
     /// For plain stores, the words to be stored: equal stores may be allowed.
@@ -56,12 +56,12 @@ impl Touch {
     }
 }
 
-/// Where an access lands.
+/// Memory location of a checked access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Global(Lookup),
     Shared(u32),
-    /// Byte of the warp's local memory.
+    /// Byte offset in the warp's local memory.
     Local(usize),
     Param(usize),
 }
@@ -92,7 +92,7 @@ pub(super) fn split(address: u64) -> (Area, u64) {
 }
 
 impl Cta<'_> {
-    /// Checks an access; `None` when it must not happen.
+    /// Checks an access; returns `None` when it must not be executed.
     #[inline]
     pub(super) fn touch(&mut self, w: &mut Warp, area: Area, at: u64, t: Touch) -> Option<Place> {
         let (area, at) = if area == Area::Generic {
@@ -155,7 +155,7 @@ impl Cta<'_> {
         });
     }
 
-    /// Reports a read of bytes of global memory that nobody wrote.
+    /// Reports a read of bytes of global memory that were never written.
     #[cold]
     pub(super) fn unwritten_global(&mut self, thread: usize, word: usize, from: &Allocation) {
         let place = (Space::Global, from.base + word as u64 * 4);
@@ -185,13 +185,14 @@ impl Cta<'_> {
         });
     }
 
-    /// Whether the load at hand copies a struct of which the word at `at` holds padding, or sets a
+    /// Reports whether the current load copies a struct whose word at `at` holds padding, or sets a
     /// bit field in it.
     fn is_padding(&self, at: u64) -> bool {
         let Op::Load(m) = &self.context.program.code[self.pc as usize].op else {
             return false;
         };
         let copied = u64::from((m.width * m.data.len() as u32).max(4));
+        // The struct is aligned to the size of the vector load that copies it.
         let start = at / copied * copied;
         match m.unwritten {
             Unwritten::Hazard => false,
@@ -204,8 +205,9 @@ impl Cta<'_> {
         }
     }
 
-    /// Records that each lane of `mask` reads and writes the same 8 bytes of shared memory atomically,
-    /// as one access where that comes to the same. Else `false`, and nothing is changed.
+    /// Records an atomic read and write of the same 8 bytes of shared memory by each lane of
+    /// `mask`,
+    /// as one access where that is equivalent. Otherwise returns `false` and changes nothing.
     pub(super) fn touch_atomic_row(&mut self, w: &Warp, at: u64, mask: u32) -> bool {
         let first = (at / 4) as usize;
         let Some(states) = self.shared_state.get(first..first + 2) else {
@@ -217,6 +219,8 @@ impl Cta<'_> {
             return false;
         }
         if self.context.checks.races {
+            // Each lane observes the write of the lane before it, so the last one represents them
+            // all.
             let last = 31 - mask.leading_zeros() as usize;
             let touch = Touch {
                 strong: true,
@@ -239,7 +243,7 @@ impl Cta<'_> {
                 .iter()
                 .all(|s| u32::from(*s) >> EXISTS & mask == mask);
         if !exists {
-            // A misaligned access inside is misaligned, not out of bounds.
+            // A misaligned access inside an array is reported as misaligned, not as out of bounds.
             if at & u64::from(t.bytes - 1) != 0 && self.byte_exists(at) && self.byte_exists(end - 1)
             {
                 self.misaligned_shared(w, at, &t);
@@ -272,7 +276,8 @@ impl Cta<'_> {
         Some(Place::Shared(at as u32))
     }
 
-    /// Reports it; the bytes of a store count as written, so that nothing else is said of them.
+    /// Reports a misaligned access; the bytes of a store count as written, to avoid follow-up
+    /// hazards.
     #[cold]
     fn misaligned_shared(&mut self, w: &Warp, at: u64, t: &Touch) {
         self.aligned(w, Space::Shared, at, t);
@@ -304,7 +309,7 @@ impl Cta<'_> {
                 let extents = p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]);
                 let mut extents: Vec<_> = extents.filter(|(_, bytes)| *bytes > 0).collect();
                 extents.sort_unstable();
-                // Shared addresses have 32 bits: what lies below the first array has a sign.
+                // Shared addresses have 32 bits: an address before the first array is negative.
                 let at = i64::from(at as u32 as i32);
                 let before = extents.iter().rfind(|(start, _)| i64::from(*start) <= at);
                 match before.or(extents.first()) {
@@ -347,6 +352,7 @@ impl Cta<'_> {
         if !param && !self.aligned(w, Space::Local, at, &t) {
             return None;
         }
+        // Local memory is laid out lane after lane, with the call parameters after the locals.
         let start = t.lane * w.stride + base as usize + at as usize;
         let written = &mut w.local_written[start..start + t.bytes as usize];
         if t.write {
@@ -377,7 +383,7 @@ impl Cta<'_> {
         Some(Place::Param(at as usize))
     }
 
-    /// Up to 8 bytes at a checked place.
+    /// Reads up to 8 bytes at a checked location.
     #[inline]
     pub(super) fn get(&self, w: &Warp, place: Place, offset: u32, bytes: u32) -> u64 {
         match place {
@@ -392,9 +398,11 @@ impl Cta<'_> {
         }
     }
 
-    /// Stores up to 8 bytes at a checked place.
+    /// Stores up to 8 bytes at a checked location.
     #[inline]
     pub(super) fn put(&mut self, w: &mut Warp, place: Place, offset: u32, bytes: u32, value: u64) {
+        // The version detects deadlocks: a polling loop is stuck only while memory stays unchanged.
+        // Local memory is part of a warp's hashed state instead.
         if !matches!(place, Place::Local(_)) {
             let cut = if bytes == 8 {
                 u64::MAX
@@ -416,7 +424,8 @@ impl Cta<'_> {
                     }
                     _ => {
                         let (mask, shift) = part(at, bytes);
-                        // Neighbouring bytes may be stored by another block at the same time.
+                        // A block on another core may store the neighbouring bytes at the same
+                        // time.
                         let _ = words[word].fetch_update(Relaxed, Relaxed, |old| {
                             Some((old & !mask) | ((value as u32) << shift & mask))
                         });
@@ -444,12 +453,13 @@ impl Cta<'_> {
                 let bytes = bytes as usize;
                 w.local[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
             }
+            // Parameters are read-only: `touch_param` refuses every write.
             Place::Param(_) => {}
         }
     }
 }
 
-/// Whether a load of local memory copies a struct with padding, or sets a bit field.
+/// Reports whether a load of local memory copies a struct with padding, or sets a bit field.
 #[cold]
 fn excused(op: &Op, written: &[bool]) -> bool {
     let Op::Load(m) = op else { return false };

@@ -1,5 +1,5 @@
-//! Attempts at a launch: its blocks apart on all cores, and where that could make a difference, one
-//! after the other.
+//! Attempts at a launch: first with isolated blocks on all cores, then serialized where blocks
+//! interact.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,31 +14,31 @@ use crate::lower::program::Program;
 use crate::memory::GlobalMemory;
 use ptx::skeleton;
 
-/// A launch that was found legal.
+/// A validated launch, ready to run.
 pub(super) struct Work<'a> {
     pub(super) program: &'a Program,
     pub(super) arch: &'a Arch,
     pub(super) launch: &'a Launch,
     pub(super) params: Vec<u8>,
     pub(super) globals: Vec<u64>,
-    /// Address of what a cooperative launch is given, or 0.
+    /// Address of the workspace of a cooperative launch, or 0.
     pub(super) workspace: u64,
     /// [`Launch::meets_alone`].
     pub(super) meets_alone: Option<u64>,
 }
 
-/// How blocks run in one attempt.
+/// Execution mode of the blocks in one attempt.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
-    /// On all cores, as if each were alone.
+    /// Isolated: on all cores, each block as if it were alone.
     Apart,
-    /// One after the other, asking for words about which too little is remembered.
+    /// Serialized; requests full histories of words whose order stays undecided.
     Together,
-    /// The same once more, with every access to those words remembered.
+    /// Serialized again, with every access to the requested words recorded.
     Exactly,
 }
 
-/// What came of an attempt.
+/// Result of an attempt.
 struct Outcome {
     report: LaunchReport,
     met: bool,
@@ -46,13 +46,15 @@ struct Outcome {
 }
 
 impl Work<'_> {
-    /// Runs the blocks on all cores where that can make no difference: each as if it were alone, and
-    /// all to their ends. Else what was done is undone, and they run together.
+    /// Runs the blocks on all cores, each isolated from the others. If blocks interacted or did not
+    /// finish, undoes the attempt and runs them serialized.
     pub(super) fn run(&self, memory: &mut GlobalMemory) -> LaunchReport {
         let races = self.launch.checks.races;
         let before = memory.overwritten();
         if self.launch.workers() > 1 {
             let apart = self.attempt(memory, Way::Apart);
+            // Without race checks nothing tells whether blocks interacted: the first attempt is
+            // final.
             if !apart.met || !races {
                 return apart.report;
             }
@@ -64,6 +66,8 @@ impl Work<'_> {
             return together.report;
         }
         memory.undo(memory.attempts, &before);
+        // Blocks and schedule are the same in the next attempt, so that the same words come up
+        // again.
         for address in &together.asked {
             if let Some(found) = memory.find(*address) {
                 let word = (found.offset / 4) as usize;
@@ -82,9 +86,12 @@ impl Work<'_> {
     }
 
     fn attempt(&self, memory: &mut GlobalMemory, way: Way) -> Outcome {
+        // Marks in the shadow carry the attempt's number: those of earlier attempts are ignored
+        // without clearing the shadow.
         memory.attempts += 1;
         let launch = self.launch;
-        // Where fences or the like order threads, two accesses a word may be too few to decide.
+        // With partial synchronisation, one write and one read per word may be too few to decide an
+        // order.
         let can_ask = way == Way::Together && self.program.partial_sync;
         let dynamic_shared = launch.dynamic_shared_bytes.max(self.program.dynamic_least);
         let seed = match launch.schedule {
@@ -122,6 +129,7 @@ impl Work<'_> {
             waits: Mutex::default(),
             wide: Mutex::new(()),
             stop: AtomicBool::new(false),
+            // Saving costs a copy of each written chunk, so only attempts that may be undone do it.
             together: way != Way::Apart,
             met: AtomicBool::new(false),
             can_ask,

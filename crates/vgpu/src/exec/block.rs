@@ -1,4 +1,4 @@
-//! One block: its warps take turns until all have exited or none can go on.
+//! One block: its warps take turns until all have exited or none can continue.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -12,39 +12,41 @@ use crate::hazard::{HazardKind, Space};
 use crate::lower::program::NONE;
 use ptx::skeleton::ADDRESSES;
 
-/// Instructions of a turn.
+/// Warp instructions of a turn.
 const TURN: u64 = 4096;
-/// Turns that ran out, after which lanes waiting for convergence go on alone.
+/// Exhausted turns in a row after which lanes that wait for convergence continue alone.
 const LONG_TURNS: u32 = 16;
 
-/// How far a block got.
+/// State of a block after a time slice.
 pub(super) enum Progress {
     Done,
-    /// Used up its time slice; run it again.
+    /// The time slice is used up; run it again.
     More,
 }
 
-/// A block that runs in slices.
+/// A block that runs in time slices.
 pub(super) struct Block<'a> {
     pub(super) team: Cta<'a>,
     warps: Vec<Warp>,
     spent: u64,
     random: Option<u64>,
-    /// Counted among the blocks that repeat themselves.
+    /// Counted among the stalled blocks, which repeat the same states.
     stalled: bool,
-    /// The round it counts in, and its version of memory when it last reported.
+    /// The round it counts in, and its version of memory at its last report.
     round: u64,
     reported: u64,
 }
 
 impl<'a> Block<'a> {
-    /// A block at its beginning, in the buffers of one that ended.
+    /// Creates a block at its first instruction, reusing the buffers of a finished one.
     pub(super) fn new(context: &'a Context<'a>, block: u32, mut spare: Spare) -> Block<'a> {
         let ctaid = context.ctaid(block.into());
         let mut old = std::mem::take(&mut spare.warps).into_iter();
         let warps = (0..context.threads.div_ceil(32))
             .map(|i| Warp::renew(old.next().unwrap_or_default(), context, i, ctaid))
             .collect();
+        // The seed of the schedule is mixed with the block's number, so that blocks differ;
+        // xorshift needs a state that is not zero.
         let random = context
             .seed
             .map(|s| (s ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
@@ -59,19 +61,20 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The buffers of a block that ended, for another.
+    /// Returns the buffers of a finished block for reuse.
     pub(super) fn spare(self) -> Spare {
         let mut spare = self.team.spare();
         spare.warps = self.warps;
         spare
     }
 
-    /// Runs until done or `slice` instructions are spent.
+    /// Runs until the block is done or `slice` instructions are spent.
     pub(super) fn run(&mut self, slice: u64) -> Progress {
         self.join_round();
         let (before, version) = (self.spent, self.team.version);
         let until = before + slice;
         loop {
+            // Taken before the turns: a warp that becomes ready in them is not stuck.
             let any_ready = self.warps.iter().any(|w| w.ready().is_some());
             for turn in 0..self.warps.len() {
                 let (index, length) = self.choose(turn);
@@ -94,7 +97,7 @@ impl<'a> Block<'a> {
                 return Progress::Done;
             }
             if self.stalled && version == self.team.version {
-                // Waiting for another block is no use of the budget.
+                // Waiting for another block does not use up the budget.
                 self.spent = before;
             }
             if self.stalled || self.spent >= until {
@@ -103,12 +106,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The warp whose turn it is and the length of the turn.
+    /// Returns the warp whose turn it is and the length of the turn.
     fn choose(&mut self, turn: usize) -> (usize, u64) {
         let Some(state) = &mut self.random else {
             return (turn, TURN);
         };
-        // xorshift64*: any order will do, it only has to be the same for the same seed.
+        // xorshift64*: any order is valid; it only has to be reproducible.
         *state ^= *state >> 12;
         *state ^= *state << 25;
         *state ^= *state >> 27;
@@ -126,6 +129,7 @@ impl<'a> Block<'a> {
             let used = step::run(&mut self.team, w, path, left);
             self.spent += used;
             left = left.saturating_sub(used.max(1));
+            // The turn ends, because `release` resumes the paths that a barrier let through.
             if !self.team.released.is_empty() {
                 break;
             }
@@ -134,7 +138,8 @@ impl<'a> Block<'a> {
             }
             let ends = left == 0 || self.team.polled;
             if ends && w.ready() == Some(path) && w.paths.len() > 1 {
-                // It may spin on what another path of the warp will do: that one is next.
+                // The path may spin on a value that another path of the warp will write: run that
+                // one next.
                 w.paths[..=path].rotate_right(1);
             }
             if ends {
@@ -143,6 +148,8 @@ impl<'a> Block<'a> {
         }
         let version = self.team.version;
         let w = &mut self.warps[index];
+        // Each poll ends a turn early. The instructions of short turns are summed up, so that a
+        // polling warp is checked for a deadlock as often as another one.
         if self.team.polled {
             w.polling += length - left;
         }
@@ -152,6 +159,9 @@ impl<'a> Block<'a> {
         } else if !self.team.polled {
             (w.long_turns, w.polling) = (0, 0);
         }
+        // Independent thread scheduling guarantees progress without convergence (CUDA C++ guide,
+        // "SIMT architecture"): a spinning path may wait for lanes parked at a reconvergence point.
+        // Drawn turns are a sixteenth as long.
         if w.long_turns >= LONG_TURNS && self.random.is_none() || w.long_turns >= LONG_TURNS * 16 {
             w.break_meetings();
             w.long_turns = 0;
@@ -159,10 +169,11 @@ impl<'a> Block<'a> {
         self.release();
     }
 
-    /// Lets the paths go on that a barrier released.
+    /// Resumes the paths that a barrier released.
     fn release(&mut self) {
         for (warp, mask, kind, row, yes, votes) in std::mem::take(&mut self.team.reduced) {
             let regs = &mut self.warps[warp].regs;
+            // Reduction kinds: 0 is `and`, 1 is `or`, 2 is `popc`.
             if kind == 2 {
                 lanes(mask).for_each(|l| regs.r32[row as usize][l] = yes);
                 continue;
@@ -178,18 +189,20 @@ impl<'a> Block<'a> {
                 .iter_mut()
                 .find(|p| waiting(p.state) && p.mask == mask)
             {
+                // Only now past the barrier: until here the path's `pc` names the instruction it
+                // waits at.
                 p.pc += 1;
                 p.state = State::Ready;
             }
         }
     }
 
-    /// Whether the block only repeats itself until memory changes.
+    /// Reports whether the block repeats itself until memory changes.
     pub(super) fn waits(&self) -> bool {
         self.stalled
     }
 
-    /// A new round: what the block saw before counts no more.
+    /// Enters a new round, which discards states seen before.
     fn join_round(&mut self) {
         let round = self.team.context.waits().round;
         if round != self.round {
@@ -199,8 +212,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether every thread of the launch that is left repeats itself while memory stays the same:
-    /// nobody will write what they wait for.
+    /// Reports a deadlock: every remaining thread of the launch repeats its states while memory
+    /// stays unchanged, so that the values they wait for are never written.
     fn deadlocked(&mut self) -> bool {
         let version = self.team.version;
         let repeats = |w: &Warp| w.ready().is_none() || w.repeats_at == Some(version);
@@ -209,6 +222,7 @@ impl<'a> Block<'a> {
             return false;
         }
         let mut waits = self.team.context.waits();
+        // Another block has begun a new round: this report belongs to the old one.
         if waits.round != self.round {
             return false;
         }
@@ -225,12 +239,14 @@ impl<'a> Block<'a> {
         if !waits.all_stalled() {
             return false;
         }
+        // A block that stalled earlier may not have seen the change: every block reports again.
         if waits.changed {
             waits.round += 1;
             waits.stalled = 0;
             waits.changed = false;
             return false;
         }
+        // `report_deadlock` does not need the lock, and other workers wait for it.
         drop(waits);
         self.report_deadlock()
     }
@@ -255,8 +271,8 @@ impl<'a> Block<'a> {
         true
     }
 
-    /// A launch that ends early, ends with as much done as the order of blocks decides, not the
-    /// machine: blocks that run apart must run together.
+    /// Abandons an isolated attempt that ends early: how far its blocks got depends on the host.
+    /// The launch is repeated with serialized blocks.
     fn leaves_apart(&mut self) -> bool {
         let context = self.team.context;
         let leaves = !context.together && context.checks.races;
@@ -267,7 +283,7 @@ impl<'a> Block<'a> {
         leaves
     }
 
-    /// Some thread that could run, and where it is.
+    /// Returns a thread that could run, and its instruction.
     fn running(&self) -> Option<(usize, u32)> {
         self.warps.iter().find_map(|w| {
             let p = w.paths.iter().rfind(|p| p.state == State::Ready)?;
@@ -275,7 +291,7 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Takes the block out of the count of unfinished ones.
+    /// Removes the block from the count of unfinished ones.
     pub(super) fn finish(&self) {
         let mut waits = self.team.context.waits();
         waits.unfinished -= 1;
@@ -299,6 +315,7 @@ impl<'a> Block<'a> {
         let Some((thread, pc)) = self.running() else {
             return false;
         };
+        // An address trace ends blocks one by one at their budget, which depends on no other block.
         if !late && context.skip_unless != ADDRESSES && self.leaves_apart() {
             return true;
         }

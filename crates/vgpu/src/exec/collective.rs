@@ -9,13 +9,14 @@ use crate::lower::program::{Data, NONE, Shuffle, WarpOp};
 use gpu_arithmetic::atomic::AtomOp;
 
 impl Cta<'_> {
-    /// Groups of active lanes by member mask, or `None` when lanes named are not here yet.
+    /// Groups the active lanes by member mask; `None` when named lanes have not arrived yet.
     /// `here` are the lanes at the instruction.
     pub(super) fn groups(w: &Warp, mask_row: u32, here: u32) -> Option<Vec<u32>> {
         let rows = &w.regs.r32[mask_row as usize];
         let first = rows[here.trailing_zeros() as usize & 31];
-        // Nearly always one mask for all.
+        // In most kernels all lanes name the same mask.
         if lanes(here).all(|l| rows[l] == first) {
+            // Exited lanes are not waited for, as on hardware.
             return (first & w.alive & !here == 0).then(|| vec![here & first]);
         }
         let mut groups = Vec::new();
@@ -97,7 +98,7 @@ impl Cta<'_> {
         }
     }
 
-    /// Reports the lanes that execute the instruction and are not in the mask they give.
+    /// Reports the calling lanes that are not in their own member mask.
     fn refuse_absent_callers(&mut self, w: &Warp, mask_row: u32, lanes_outside: u32) {
         for lane in lanes(lanes_outside) {
             let members = w.regs.r32[mask_row as usize][lane];
@@ -113,8 +114,8 @@ impl Cta<'_> {
         }
     }
 
-    /// A lane took a value from one that does not take part. Of a sum by `down`, and a scan by `up`,
-    /// the lanes at the end do so and throw it away.
+    /// Reports a lane that took its value from a lane outside the group. Sums by `down` and scans
+    /// by `up` do so at the ends of the warp and discard the value.
     #[cold]
     fn stray_shuffle(
         &mut self,
@@ -143,10 +144,11 @@ impl Cta<'_> {
         );
     }
 
-    /// `bar.warp.sync` orders the lanes it names.
+    /// Implements `bar.warp.sync`, which orders the named lanes.
     fn warp_barrier(&mut self, w: &Warp, group: u32) {
         let threads: Vec<usize> = lanes(group).map(|l| w.index * 32 + l).collect();
         threads.iter().for_each(|t| self.apply_pending(*t, false));
+        // The warp floor is valid only where all live lanes take part.
         if group == w.alive {
             self.clocks.full_warp(w.index, &threads);
         } else {
@@ -156,11 +158,11 @@ impl Cta<'_> {
     }
 }
 
-/// What a lane gets from one that does not take part: a NaN, and no plausible number.
+/// Value read from a lane outside the group: a NaN, and not a plausible integer.
 const STRAY: u32 = 0x7fc5_7a11;
 
-/// Returns the first lane that took its value from one that does not take part, and that one; and the
-/// lane that each lane of the group took its value from.
+/// Executes a shuffle. Returns the first lane that read from a lane outside the group, with that
+/// lane; and the source lane of each lane of the group.
 fn shuffle(
     w: &mut Warp,
     mode: Shuffle,
@@ -177,6 +179,8 @@ fn shuffle(
     );
     let mut in_range = 0;
     for lane in lanes(group) {
+        // PTX ISA, `shfl.sync`: `c` holds the clamp value in bits 0 to 4 and the segment mask in
+        // bits 8 to 12.
         let (amount, clamp) = (amounts[lane] & 31, clamps[lane] & 31);
         let segment = clamps[lane] >> 8 & 31;
         let l = lane as u32;
@@ -185,6 +189,7 @@ fn shuffle(
         let (from, ok) = match mode {
             Shuffle::Up => (
                 l.wrapping_sub(amount),
+                // For `up` the bound is a lowest lane: the comparison is signed and reversed.
                 l as i32 - amount as i32 >= most as i32,
             ),
             Shuffle::Down => (l + amount, l + amount <= most),
@@ -194,6 +199,7 @@ fn shuffle(
                 (j, j <= most)
             }
         };
+        // Out of range, a lane keeps its own value.
         let from = if ok { from & 31 } else { l };
         in_range |= u32::from(ok) << lane;
         sources[lane] = from as u8;
@@ -214,9 +220,10 @@ fn shuffle(
     (stray, sources)
 }
 
-/// Writes what the lanes of a group voted: a truth for all, or (`ballot`) the votes themselves.
+/// Writes the result of a vote: one predicate for all lanes, or (`ballot`) the votes themselves.
 fn vote(w: &mut Warp, mode: u8, dest: u32, votes: u32, group: u32) {
     let truth = match mode {
+        // 0 is `all`, 1 `any`, 2 `uni`; the rest is `ballot`.
         0 => votes == group,
         1 => votes != 0,
         2 => votes == group || votes == 0,

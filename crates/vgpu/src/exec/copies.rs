@@ -1,4 +1,4 @@
-//! `cp.async` and `cp.async.bulk`.
+//! Asynchronous copies: `cp.async` and `cp.async.bulk`.
 
 use super::access::{Place, Touch};
 use super::atomics::Reduced;
@@ -12,7 +12,7 @@ use crate::lower::program::{Area, Bulk, CpAsync, NONE};
 use crate::memory::Lookup;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
-/// A reducing bulk copy of one lane: addresses, size in bytes, and what it does to each element.
+/// A reducing bulk copy of one lane: addresses, size in bytes, and the operation on each element.
 struct Reduction {
     to: u64,
     from: u64,
@@ -50,6 +50,7 @@ impl Cta<'_> {
             }
             let data = self.fetch(w, c, lane, real);
             let to = w.address(&c.to, lane);
+            // The whole size is written: PTX zero-fills beyond the source size.
             let touch = Touch {
                 in_flight: true,
                 ..Touch::write(lane, c.bytes)
@@ -68,7 +69,8 @@ impl Cta<'_> {
         }
     }
 
-    /// The usual copies, whole or all zeros in each lane; `false` for others, with nothing done.
+    /// Executes copies that are whole or all zeros in each lane; otherwise returns `false` and
+    /// changes nothing.
     fn copy_rows(&mut self, w: &mut Warp, c: &CpAsync, mask: u32) -> bool {
         let mut whole = mask;
         if c.source_bytes != NONE {
@@ -83,6 +85,8 @@ impl Cta<'_> {
         if c.ignore != NONE {
             whole &= !w.regs.preds[c.ignore as usize];
         }
+        // Both rows are checked before anything is counted: the slow path starts from the
+        // beginning.
         let Some(to) = self.row(w, &c.to, mask, c.bytes) else {
             return false;
         };
@@ -132,7 +136,7 @@ impl Cta<'_> {
         }
     }
 
-    /// The bytes a copy reads; zeros beyond `real`.
+    /// Returns the bytes that a copy reads; zeros beyond `real`.
     fn fetch(&mut self, w: &mut Warp, c: &CpAsync, lane: usize, real: u32) -> [u32; 4] {
         let mut data = [0; 4];
         if real == 0 {
@@ -148,7 +152,8 @@ impl Cta<'_> {
             }
             return data;
         }
-        // A part: byte by byte, because only those bytes are read.
+        // A partial copy goes byte by byte, because the other bytes may be out of bounds or
+        // unwritten.
         for i in 0..real {
             let at = from + u64::from(i);
             if let Some(place) = self.touch(w, c.from.area, at, Touch::read(lane, 1)) {
@@ -175,7 +180,7 @@ impl Cta<'_> {
             let thread = w.index * 32 + lane;
             let segment = self.clocks.segment[thread];
             let mut copies = std::mem::take(&mut self.threads[thread].copies);
-            // The last entry is the open group, which no wait_group counts.
+            // The last entry is the open group, which `wait_group` does not count.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = copies.len().saturating_sub(keep);
             for copied in copies.drain(..done).flatten() {
@@ -185,6 +190,7 @@ impl Cta<'_> {
                 if let Some(source) = &copied.source {
                     self.check_source(thread, source, copied.words * 4);
                 }
+                // The copied words now count as writes of this thread in its current segment.
                 for word in copied.first..copied.first + copied.words {
                     self.shadow.landed(word as usize, thread, segment);
                 }
@@ -193,7 +199,7 @@ impl Cta<'_> {
         }
     }
 
-    /// `cp.reduce.async.bulk` of one lane, from shared to global memory.
+    /// Executes `cp.reduce.async.bulk` of one lane, from shared to global memory.
     fn bulk_reduce(&mut self, w: &mut Warp, lane: usize, copy: Reduction) {
         let thread = w.index * 32 + lane;
         let width = copy.ty.bytes();
@@ -214,12 +220,13 @@ impl Cta<'_> {
             };
             self.reduce_element(w, lane, element);
         }
+        // Elements of 2 bytes list their word twice.
         words.dedup();
         self.check_proxy(thread, &words);
         self.bulk_reads(thread, &words);
     }
 
-    /// `cp.async.bulk`: lanes copy one after the other.
+    /// Executes `cp.async.bulk`: lanes copy one after the other.
     pub(super) fn bulk(&mut self, w: &mut Warp, b: &Bulk, mask: u32) {
         for lane in lanes(mask) {
             let bytes = w.regs.r32[b.bytes as usize][lane];
@@ -243,7 +250,7 @@ impl Cta<'_> {
             }
             let mut words = Vec::new();
             let flight = b.to.area == Area::Shared;
-            // After a hazard the copy goes on with zeros, so that nothing waits for its bytes.
+            // After a hazard the copy continues with zeros, so that its barrier still completes.
             let (to, mut from) = (to & !3, Some(from & !3));
             for i in (0..u64::from(bytes)).step_by(4) {
                 let read = Touch::read(lane, 4);
@@ -260,7 +267,7 @@ impl Cta<'_> {
                     break;
                 };
                 self.put(w, place, 0, 4, value);
-                // The copy has this word of shared memory to itself until it is done.
+                // The copy owns this word of shared memory until it completes.
                 if let (Place::Shared(at), _) | (_, Some(Place::Shared(at))) = (place, source) {
                     words.push(at / 4);
                 }

@@ -1,4 +1,4 @@
-//! One lane's access to global memory.
+//! Global memory accesses of one lane.
 
 use super::access::{Place, Touch, word_mask};
 use super::cta::Cta;
@@ -16,6 +16,7 @@ impl<'a> Cta<'a> {
         let memory = self.context.memory;
         let allocations = &memory.allocations;
         let mut hit = None;
+        // Consecutive accesses mostly hit one allocation: the last one is tried before the search.
         if let Some(a) = allocations.get(self.last) {
             let offset = at.wrapping_sub(a.base);
             if offset < a.bytes {
@@ -41,7 +42,7 @@ impl<'a> Cta<'a> {
         }
         self.note_access(found.index, [found.offset], t.bytes, t.write);
         if t.write && t.needs_written {
-            // An atomic update reads what it changes, which other blocks may have put there.
+            // An atomic update reads its operand, which another block may have written.
             self.note_access(found.index, [found.offset], t.bytes, false);
         }
         let allocation = &allocations[found.index];
@@ -55,6 +56,7 @@ impl<'a> Cta<'a> {
                 self.unwritten_global(thread, word, allocation);
             }
             let races = self.context.checks.races;
+            // A word that many blocks only read needs no lock: one more reader changes nothing.
             if races && (t.write || !allocation.shadow.is_quiet(word, 1, self.context.launch)) {
                 let access = self.access_of(thread, &t);
                 let mut open = allocation.shadow.open(word);
@@ -67,7 +69,7 @@ impl<'a> Cta<'a> {
                     self.race(thread, (Space::Global, at), t.write, c);
                 }
             }
-            // After what there was is saved.
+            // Only after the old state is saved.
             if t.write {
                 allocation.init.mark_word(word, mask);
             }
@@ -75,7 +77,7 @@ impl<'a> Cta<'a> {
         Some(Place::Global(found))
     }
 
-    /// Notes accesses at these offsets of an allocation, where the launch is watched.
+    /// Records accesses at these offsets of an allocation, if the launch is watched.
     #[inline]
     pub(super) fn note_access(
         &mut self,
@@ -101,8 +103,8 @@ impl<'a> Cta<'a> {
         }
     }
 
-    /// Marks the bytes of a misaligned store as written, so that a later load of them is not a second
-    /// report of the same mistake.
+    /// Marks the bytes of a misaligned store as written, so that a later load of them is not
+    /// reported as a second mistake.
     fn written_askew(&self, allocation: &Allocation, offset: u64, bytes: u32) {
         let bytes = offset..offset + u64::from(bytes);
         for word in [bytes.start, bytes.end - 1].map(|byte| (byte / 4) as usize) {
@@ -148,7 +150,8 @@ impl<'a> Cta<'a> {
         found
     }
 
-    /// The allocation at the pointer that the address of the instruction at hand is computed from.
+    /// Returns the allocation at the pointer from which the current instruction computes its
+    /// address.
     fn meant(&self) -> Option<&'a Allocation> {
         let context = self.context;
         let inst = context.program.code.get(self.pc as usize)?;

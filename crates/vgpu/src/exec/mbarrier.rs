@@ -1,4 +1,4 @@
-//! `mbarrier`: phases, pending arrivals, bytes expected of asynchronous copies.
+//! The `mbarrier` object: phases, pending arrivals, transaction bytes of asynchronous copies.
 
 use super::access::Touch;
 use super::cta::Cta;
@@ -8,24 +8,24 @@ use crate::hazard::clock::{Clock, join};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, Area, MbarOp, NONE};
 
-/// One `mbarrier` object.
+/// An `mbarrier` object.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mbarrier {
     expected: u32,
     pending: i64,
     bytes: i64,
     phase: u64,
-    /// What the arrivals of the current phase had seen and done, and those of all finished ones.
+    /// Clock joined from the arrivals of the current phase, and that of all finished phases.
     current: Option<Clock>,
     finished: Option<Clock>,
-    /// Bulk copies on their way.
+    /// Bulk copies in flight.
     in_flight: Vec<Flight>,
 }
 
 /// A bulk copy that signals an `mbarrier`.
 #[derive(Debug, Clone)]
 struct Flight {
-    /// Phase it belongs to, once its bytes were counted.
+    /// Phase in which its bytes were counted, once they are.
     delivered: Option<u64>,
     bytes: u32,
     thread: usize,
@@ -33,7 +33,7 @@ struct Flight {
     words: Vec<u32>,
 }
 
-/// The objects of a block by address, in ascending order: they are few, and asked for at every poll.
+/// The objects of a block in ascending order of address: few, and searched at every poll.
 #[derive(Debug, Default)]
 pub(super) struct Mbarriers(Vec<(u32, Mbarrier)>);
 
@@ -68,7 +68,7 @@ impl Mbarrier {
         }
         self.phase += 1;
         self.pending = self.expected.into();
-        // Whoever sees a phase end has seen the earlier ones end.
+        // A thread that observes the end of a phase has observed the ends of earlier ones.
         if let Some(clock) = self.current.take() {
             join(&mut self.finished, clock);
         }
@@ -88,7 +88,7 @@ impl Cta<'_> {
             (Area::Generic, address) => super::access::split(address).1,
             (_, address) => address,
         };
-        // The lanes of a warp nearly always mean the same object.
+        // The lanes of a warp mostly name the same object.
         let first = place(w, mask.trailing_zeros() as usize & 31);
         if !init
             && lanes(mask).all(|lane| place(w, lane) == first)
@@ -98,7 +98,7 @@ impl Cta<'_> {
                 self.mbarrier_lane(w, first as u32, op, lane);
             }
             if let MbarOp::Wait { dest, .. } = op {
-                // Orders of warps that are drawn keep the turns that were drawn.
+                // In a random schedule the drawn turn lengths are kept.
                 let in_vain = w.regs.preds[*dest as usize] & mask == 0;
                 self.polled = in_vain && self.context.seed.is_none();
             }
@@ -121,6 +121,7 @@ impl Cta<'_> {
 
     fn mbarrier_lane(&mut self, w: &mut Warp, at: u32, op: &MbarOp, lane: usize) {
         let thread = w.index * 32 + lane;
+        // An operand that the instruction omits has its default: one arrival, no bytes.
         let row = |r: u32, none: u32| {
             if r == NONE {
                 none
@@ -167,6 +168,9 @@ impl Cta<'_> {
             MbarOp::ExpectTx { bytes } => self.expect(at, i64::from(row(*bytes, 0))),
             MbarOp::CompleteTx { bytes } => self.expect(at, -i64::from(row(*bytes, 0))),
             MbarOp::AsyncArrive { noinc } => {
+                // The executor copies at once: the arrival is triggered here instead of by the last
+                // copy. The count is incremented first, so that the arrival leaves it unchanged
+                // (PTX ISA, `cp.async.mbarrier.arrive`).
                 self.wait_group(w, NONE, 1 << lane);
                 if !noinc && let Some(m) = self.mbarriers.get_mut(at) {
                     m.pending += 1;
@@ -189,11 +193,12 @@ impl Cta<'_> {
     }
 
     fn arrive_mbarrier(&mut self, at: u32, thread: usize, n: u32, bytes: i64, drop: bool) -> u64 {
-        // What a loop that tests the phase waits for may have come.
+        // The phase may complete, which ends the loops that test it.
         self.version += 1;
         let Some(m) = self.mbarriers.get_mut(at) else {
             return 0;
         };
+        // The opaque state token: the phase, and the pending count for `mbarrier.pending_count`.
         let token = m.phase | (m.pending.max(0) as u64) << 32;
         m.bytes += bytes;
         m.pending -= i64::from(n);
@@ -223,7 +228,8 @@ impl Cta<'_> {
         }
     }
 
-    /// A bulk copy has written its bytes; they are visible to whoever waits for the phase.
+    /// Records that a bulk copy has written its bytes, which are visible to threads that wait for
+    /// the phase.
     pub(super) fn bulk_done(&mut self, at: u32, thread: usize, bytes: u32, words: Vec<u32>) {
         let segment = self.clocks.segment[thread];
         let Some(m) = self.mbarriers.get_mut(at) else {
@@ -246,8 +252,8 @@ impl Cta<'_> {
         });
     }
 
-    /// Lets the copies arrive: they do when somebody has to wait for them, not sooner, so that a
-    /// wait that is not one is seen.
+    /// Delivers the copies in flight. They complete only when a thread polls for them, so that a
+    /// missing wait is detected.
     fn deliver(&mut self, at: u32) {
         let Some(m) = self.mbarriers.get_mut(at) else {
             return;
@@ -276,6 +282,7 @@ impl Cta<'_> {
         let done = if parity {
             m.phase & 1 != wanted & 1
         } else {
+            // A token holds the phase in its low half; the phase of the token must have ended.
             m.phase > wanted & 0xffff_ffff
         };
         if !done {
@@ -283,6 +290,8 @@ impl Cta<'_> {
             return false;
         }
         let phase = m.phase;
+        // Copies of earlier phases are now visible to this thread; those of the current phase are
+        // in flight.
         let clocks = m.finished.clone();
         let there = |f: &mut Flight| f.delivered.is_some_and(|p| p < phase);
         let landed: Vec<Flight> = m.in_flight.extract_if(.., there).collect();

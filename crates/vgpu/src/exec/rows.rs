@@ -1,9 +1,9 @@
 //! Accesses of a whole warp: one check of all addresses, then word by word without calls where the
 //! epoch shows that an access is ordered.
 //!
-//! What is out of the ordinary goes lane by lane through [`Cta::touch`], which says what is wrong:
-//! a warp with a bad address as a whole, a lane that reads unwritten bytes, a word whose order
-//! needs vector clocks. The order of the effects is the same: lane after lane.
+//! Exceptional accesses go lane by lane through [`Cta::touch`], which reports the hazard: a warp
+//! with an invalid address as a whole, a lane that reads unwritten bytes, a word whose order needs
+//! vector clocks. The effects are in the same order: lane by lane.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,17 +19,17 @@ use crate::lower::program::{Address, Area, Data, SHARED_WINDOW, WINDOW};
 use crate::memory::Allocation;
 use gpu_arithmetic::host::vectorised;
 
-/// Byte offsets of the lanes of one access, in bounds and aligned for the active ones.
+/// Byte offsets of the lanes of one access; in bounds and aligned for the active ones.
 pub(super) struct Row {
-    /// The allocation, or none for shared memory.
+    /// The allocation; `None` for shared memory.
     pub(super) allocation: Option<usize>,
     pub(super) at: [u64; 32],
 }
 
-/// The words of up to 16 bytes a lane: word, then lane.
+/// Words of up to 16 bytes per lane, indexed by word, then lane.
 pub(super) type Words = [[u32; 32]; 4];
 
-/// What all lanes of an access have in common.
+/// Properties that all lanes of an access share.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     pub(super) bytes: u32,
@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// Addresses of all lanes.
+/// Returns the addresses of all lanes.
 #[inline(always)]
 fn addresses(w: &Warp, a: &Address) -> [u64; 32] {
     let mut at = [0u64; 32];
@@ -100,7 +100,7 @@ fn addresses(w: &Warp, a: &Address) -> [u64; 32] {
     at
 }
 
-/// The lowest and highest active address, and all their bits together.
+/// Returns the lowest and highest active address, and the union of their bits.
 #[inline(always)]
 fn extent(at: &[u64; 32], mask: u32) -> (u64, u64, u64) {
     let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
@@ -114,8 +114,8 @@ fn extent(at: &[u64; 32], mask: u32) -> (u64, u64, u64) {
 }
 
 impl Cta<'_> {
-    /// The offsets of an access of `bytes` (a power of two) by the lanes of `mask`, if it is all in
-    /// one allocation or in shared memory and all aligned.
+    /// Returns the offsets of an access of `bytes` (a power of two) by the lanes of `mask`, if all
+    /// are in one allocation or in shared memory, and aligned.
     pub(super) fn row(&mut self, w: &Warp, a: &Address, mask: u32, bytes: u32) -> Option<Row> {
         let (mut at, (mut low, mut high, bits)) = vectorised(
             #[inline(always)]
@@ -129,6 +129,7 @@ impl Cta<'_> {
                 (at, extent)
             },
         );
+        // One test for all lanes: a misaligned address has a low bit set in the union.
         if bits & u64::from(bytes - 1) != 0 || mask == 0 || bytes > 16 {
             return None;
         }
@@ -154,7 +155,7 @@ impl Cta<'_> {
         Some(Row { allocation, at })
     }
 
-    /// The allocation that holds a range.
+    /// Returns the allocation that contains a range.
     fn allocation(&mut self, start: u64, end: u64) -> Option<usize> {
         let memory = self.context.memory;
         let holds = |index: usize| {
@@ -182,7 +183,7 @@ impl Cta<'_> {
         to
     }
 
-    /// Writes the words of all active lanes. Returns the lanes that could.
+    /// Writes the words of all active lanes. Returns the lanes that succeeded.
     pub(super) fn write_row(
         &mut self,
         w: &mut Warp,
@@ -219,6 +220,8 @@ impl Cta<'_> {
         kind: Kind,
         words: &mut Words,
     ) -> u32 {
+        // The quick path has changed nothing where it fails: the lanes are simply done again one by
+        // one.
         if self.shared_quick::<N>(w, row, mask, kind, words) {
             return mask;
         }
@@ -248,8 +251,9 @@ impl Cta<'_> {
         done
     }
 
-    /// Whole words that exist and, where they are read, were written. Else `false`, and nothing is
-    /// done. One pass for the state of the words, one for their order, one for the data.
+    /// Executes an access to whole words that exist and, for reads, were written. Otherwise returns
+    /// `false` and changes nothing. One pass each for the states of the words, their order, and the
+    /// data.
     #[inline(always)]
     fn shared_quick<const N: usize>(
         &mut self,
@@ -264,12 +268,14 @@ impl Cta<'_> {
         }
         let place = |lane: usize| (row.at[lane & 31] / (4 * N as u64)) as usize;
         let read_unwritten = kind.write || !self.context.checks.uninitialized;
+        // High four bits: the bytes exist. Low four: they were written.
         let needed = if read_unwritten { 0xf0 } else { 0xff };
         let states = self.shared_state.as_chunks_mut::<N>().0;
         let mut all = needed;
         each(mask, |lane| {
             states[place(lane)].iter().for_each(|s| all &= s);
         });
+        // Nothing is changed up to here.
         if all != needed {
             return false;
         }
@@ -301,17 +307,19 @@ impl Cta<'_> {
         true
     }
 
-    /// Notes an access of whole words in the shadow of shared memory.
+    /// Records an access of whole words in the shadow of shared memory.
     #[inline(always)]
     fn shared_order<const N: usize>(&mut self, w: &Warp, row: &Row, mask: u32, kind: Kind) {
         let epoch = Epoch::of(&self.clocks);
-        // Two lanes of this warp have just read the same: one more changes nothing.
+        // Two lanes of this warp have just read the same word: one more changes nothing.
         let repeats = if kind.write {
             0
         } else {
             self.repeats(w, row, mask)
         };
         let (pc, shadow, clocks) = (self.pc, &mut self.shadow, &self.clocks);
+        // Reported after the loop: `race` needs the whole block, which the closure borrows in
+        // parts.
         let mut races: Vec<(usize, u64, Conflict)> = Vec::new();
         each(mask & !repeats, |lane| {
             let thread = w.index * 32 + lane;
@@ -342,7 +350,7 @@ impl Cta<'_> {
         }
     }
 
-    /// Lanes that read what the two lanes before them do, in the same segment.
+    /// Returns the lanes that read the same as the two lanes before them, in the same segment.
     #[inline(always)]
     fn repeats(&self, w: &Warp, row: &Row, mask: u32) -> u32 {
         let threads = w.index * 32..w.index * 32 + 32;
@@ -404,7 +412,7 @@ impl Cta<'_> {
             }
             if races && (kind.write || !allocation.shadow.is_quiet(first, N, context.launch)) {
                 if !open.as_ref().is_some_and(|o| o.holds(first)) {
-                    // The old one is given back first: two workers must not wait for each other.
+                    // The old chunk is released first: two workers must not wait for each other.
                     drop(open.take());
                     let mut chunk = allocation.shadow.open(first);
                     if kind.write {
@@ -433,7 +441,7 @@ impl Cta<'_> {
         mask
     }
 
-    /// Notes an access in the shadow of global memory.
+    /// Records an access in the shadow of global memory.
     #[inline(always)]
     fn global_order(
         &mut self,
@@ -456,7 +464,7 @@ impl Cta<'_> {
     }
 }
 
-/// Calls `f` for the lanes of a mask, in a loop of its own where that is all of them.
+/// Calls `f` for the lanes of a mask, with a separate loop for a full one.
 #[inline(always)]
 fn each(mask: u32, mut f: impl FnMut(usize)) {
     if mask == FULL {
@@ -466,7 +474,7 @@ fn each(mask: u32, mut f: impl FnMut(usize)) {
     }
 }
 
-/// The bytes `part` of a word, shifted down.
+/// Extracts the bytes `part` of a word, shifted down.
 #[inline(always)]
 fn cut(word: u32, part: u32, at: u64) -> u32 {
     if part == 15 {
@@ -476,7 +484,7 @@ fn cut(word: u32, part: u32, at: u64) -> u32 {
     word >> ((at & 3) * 8) & narrow
 }
 
-/// A word with its bytes `part` replaced.
+/// Returns a word with its bytes `part` replaced.
 #[inline(always)]
 fn merged(old: u32, new: u32, part: u32, at: u64) -> u32 {
     if part == 15 {
@@ -487,7 +495,7 @@ fn merged(old: u32, new: u32, part: u32, at: u64) -> u32 {
     old & !narrow | new << shift & narrow
 }
 
-/// Stores to a word that other blocks may use; true when that changed it.
+/// Stores to a word that other blocks may use; returns whether its value changed.
 #[inline(always)]
 fn store(word: &std::sync::atomic::AtomicU32, new: u32, part: u32, at: u64) -> bool {
     let old = word.load(Relaxed);
@@ -495,7 +503,7 @@ fn store(word: &std::sync::atomic::AtomicU32, new: u32, part: u32, at: u64) -> b
         word.store(new, Relaxed);
         return old != new;
     }
-    // Neighbouring bytes may be stored by another block at the same time.
+    // A block on another core may store the neighbouring bytes at the same time.
     let _ = word.fetch_update(Relaxed, Relaxed, |old| Some(merged(old, new, part, at)));
     merged(old, new, part, at) != old
 }

@@ -1,4 +1,4 @@
-//! The inner loop: one path of a warp until it waits, splits, ends or used up its turn.
+//! The inner loop: runs one path of a warp until it waits, splits, ends or has used up its turn.
 
 use super::cta::Cta;
 use super::misc;
@@ -11,17 +11,17 @@ use crate::lower::{JOIN, WATCHED};
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
 
-/// What a path does after an instruction.
+/// Continuation of a path after an instruction.
 enum Next {
-    /// Goes on at the next instruction.
+    /// Continues at the next instruction.
     On,
-    /// Goes on elsewhere.
+    /// Continues at another instruction.
     Jump(u32),
-    /// Was stored away: another path may run.
+    /// The path is suspended: another one may run.
     Stop,
 }
 
-/// Runs one path of `w` for at most `turn` instructions. Returns how many it ran.
+/// Runs one path of `w` for at most `turn` instructions. Returns the number executed.
 pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
     let code: &[Inst] = &team.context.program.code;
     let skip_unless = team.context.skip_unless;
@@ -32,6 +32,7 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
     team.open_run(pc);
     loop {
         let inst = &code[pc as usize];
+        // One test of all marks: most instructions have none.
         if inst.marks != 0 {
             if inst.marks & JOIN != 0 && meets(w, meeting, pc) {
                 team.close_run(pc);
@@ -59,10 +60,13 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
         let flops = count * u64::from(inst.flops);
         team.counters.count(inst.class, flops);
         let skipped = skip_unless != 0 && (inst.keep & skip_unless == 0 || seen(team, inst, pc));
+        // Register-only instructions cannot end a turn: loops end at a jump, which checks the
+        // limit.
         if skipped || computed(w, inst, active) {
             pc += 1;
             continue;
         }
+        // Written back only before instructions that can report, wait or split.
         team.pc = pc;
         w.paths[path].pc = pc;
         match execute(team, w, path, inst, active, mask) {
@@ -91,7 +95,7 @@ pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u
     ran
 }
 
-/// Whether a path that comes to `pc` has reached its reconvergence point.
+/// Reports whether a path at `pc` has reached its reconvergence point.
 #[inline]
 fn meets(w: &Warp, meeting: u32, pc: u32) -> bool {
     if meeting == NONE {
@@ -101,7 +105,7 @@ fn meets(w: &Warp, meeting: u32, pc: u32) -> bool {
     m.pc == pc && !m.call
 }
 
-/// The lanes that an instruction's guard lets execute.
+/// Returns the lanes that an instruction's guard enables.
 #[inline]
 pub(super) fn guarded(w: &Warp, inst: &Inst) -> u32 {
     if inst.guard == NONE {
@@ -111,7 +115,7 @@ pub(super) fn guarded(w: &Warp, inst: &Inst) -> u32 {
     if inst.guard_negated { !p } else { p }
 }
 
-/// Executes an instruction that reads and writes registers alone; whether it is one.
+/// Executes an instruction that only reads and writes registers; returns `false` for any other.
 #[inline]
 fn computed(w: &mut Warp, inst: &Inst, active: u32) -> bool {
     match &inst.op {
@@ -122,7 +126,7 @@ fn computed(w: &mut Warp, inst: &Inst, active: u32) -> bool {
     true
 }
 
-/// Whether a load is one whose value nobody needs, and whose addresses are known well enough.
+/// Reports whether a load has an unused value and sufficiently known addresses.
 fn seen(team: &mut Cta<'_>, inst: &Inst, pc: u32) -> bool {
     inst.keep & UNUSED != 0
         && team.context.skip_unless == ADDRESSES
@@ -181,7 +185,7 @@ fn execute(
         Op::Bar(b) => {
             if team.arrive_at(w, b, active) {
                 w.paths[path].state = State::Barrier;
-                // Lanes the guard leaves out do not wait; they go on as a path of their own.
+                // Lanes that the guard disables do not wait; they continue as a separate path.
                 leave_behind(w, path, active, mask);
                 return Next::Stop;
             }
@@ -277,7 +281,7 @@ fn control(
     }
 }
 
-/// Makes a path of the lanes that an instruction's guard left out: they go on after it.
+/// Splits off the lanes that an instruction's guard disabled, which continue after it.
 fn leave_behind(w: &mut Warp, path: usize, active: u32, mask: u32) {
     let rest = mask & !active;
     if rest == 0 {
@@ -308,8 +312,8 @@ fn branch(
     let pc = w.paths[path].pc;
     let meeting = split_at(w, path, join, mask);
     w.paths[path].state = State::Gone;
-    // The path added last runs first: the lanes that fall through, as on a GPU, unless the others
-    // leave at once: those have exited by the time that the rest comes to a barrier.
+    // The path added last runs first: the lanes that fall through, as on a GPU. If the taken path
+    // exits at once it runs first: its lanes have then exited before the rest reaches a barrier.
     let leaves = matches!(team.context.program.code[target as usize].op, Op::Exit);
     let taken = Path {
         pc: target,
@@ -331,13 +335,13 @@ fn branch(
     Next::Stop
 }
 
-/// The meeting of the parts of a path that splits.
+/// Returns the reconvergence point of the parts of a path that splits.
 fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
     let parent = w.paths[path].meeting;
     if join == NONE {
         return parent;
     }
-    // In a loop, those who leave wait at the meeting that is already there.
+    // In a loop, leaving lanes wait at the reconvergence point that exists already.
     if parent != NONE {
         let m = &w.meetings[parent as usize];
         if m.pc == join && !m.call {
@@ -380,6 +384,7 @@ fn table(
                 state: State::Ready,
             });
         }
+        // One path per distinct target, in order of the lowest lane.
         let mut rest = active;
         while rest != 0 {
             let value = rows[rest.trailing_zeros() as usize];
@@ -415,10 +420,11 @@ fn table(
     Next::Stop
 }
 
-/// `ret` of a function: lanes go to the return of the innermost call.
+/// Implements `ret` of a function: lanes return to the innermost call.
 fn leave_function(team: &mut Cta<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
     let from = w.paths[path].meeting;
     w.paths[path].state = State::Gone;
+    // Reconvergence points inside the function are skipped: their lanes leave them by returning.
     let mut at = from;
     while at != NONE && !w.meetings[at as usize].call {
         at = w.meetings[at as usize].parent;
@@ -435,7 +441,7 @@ fn leave_function(team: &mut Cta<'_>, w: &mut Warp, path: usize, active: u32) ->
     Next::Stop
 }
 
-/// A warp-wide operation: runs when every lane named is here, else the path waits.
+/// Executes a warp-wide operation if every named lane has arrived; otherwise the path waits.
 fn members(
     team: &mut Cta<'_>,
     w: &mut Warp,
@@ -451,7 +457,7 @@ fn members(
         return Next::On;
     }
     w.paths[path].state = State::Members;
-    // Others may wait at the same instruction: together they may be complete.
+    // Other paths wait at the same instruction: together they may be complete.
     let pc = w.paths[path].pc;
     let mut here = 0;
     for p in w
@@ -478,6 +484,7 @@ fn members(
             .iter_mut()
             .filter(|p| p.state == State::Members && p.pc == pc)
         {
+            // This path is among them: all of them continue after the operation.
             p.pc += 1;
             p.state = State::Ready;
         }

@@ -1,12 +1,14 @@
-//! Blocks in which nothing can run: what is wrong, and letting go of what may.
+//! Blocks in which no path can run: reports the reason, or releases paths that may continue.
 
 use super::cta::Cta;
 use super::warp::{State, Warp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Op, WarpOp};
 
-/// Nothing is ready. Lets something run, or reports why nothing can and halts the block.
+/// Releases a path when none is ready, or reports why none can continue and halts the block.
 pub(super) fn resolve(team: &mut Cta<'_>, warps: &mut [Warp]) {
+    // From the harmless to the fatal: exits first, then definite errors, then reconvergence points
+    // that may be broken up, and only then waits that can never end.
     for w in warps.iter_mut() {
         if retry_members(team, w) {
             return;
@@ -24,7 +26,7 @@ pub(super) fn resolve(team: &mut Cta<'_>, warps: &mut [Warp]) {
     different_barriers(team);
 }
 
-/// Lanes named by a waiting operation may have exited since.
+/// Retries waiting operations whose named lanes may have exited since.
 fn retry_members(team: &Cta<'_>, w: &mut Warp) -> bool {
     let mut any = false;
     for at in 0..w.paths.len() {
@@ -42,7 +44,7 @@ fn retry_members(team: &Cta<'_>, w: &mut Warp) -> bool {
     any
 }
 
-/// Lanes of a warp wait at a barrier for the whole warp, while others wait for them to converge.
+/// Reports an aligned barrier of lanes that other lanes of the warp wait for to converge.
 fn divergent_barrier(team: &mut Cta<'_>, warps: &[Warp]) -> bool {
     for w in warps {
         let parked = w
@@ -74,7 +76,7 @@ fn divergent_barrier(team: &mut Cta<'_>, warps: &[Warp]) -> bool {
     false
 }
 
-/// Lanes wait for others that themselves wait for them to converge.
+/// Reports a warp-wide operation whose named lanes wait for its own lanes to converge.
 fn absent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
         let parked: u32 = w
@@ -100,7 +102,7 @@ fn absent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     false
 }
 
-/// Lanes wait for others at warp-wide operations that those never reach.
+/// Reports lanes that wait at warp-wide operations for lanes that never reach them.
 fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
         let waiting: Vec<_> = w
@@ -142,7 +144,7 @@ fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     false
 }
 
-/// All that is left waits at barriers of the block.
+/// Reports that all remaining threads wait at barriers of the block.
 fn different_barriers(team: &mut Cta<'_>) {
     let waiters = team.waiters();
     let Some(&(id, thread, pc, counted)) = waiters.first() else {
@@ -151,6 +153,8 @@ fn different_barriers(team: &mut Cta<'_>) {
     };
     team.pc = pc;
     let other = waiters.iter().find(|x| x.2 != pc);
+    // Block-wide barriers at different instructions, or one that exited threads do not reach, are
+    // divergence. Named barriers that wait for each other are a deadlock.
     let exited = team.live < team.context.threads;
     let kind = if other.is_some_and(|o| !o.3 && !counted) || (exited && other.is_none()) {
         HazardKind::BarrierDivergence

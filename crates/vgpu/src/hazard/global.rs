@@ -1,5 +1,5 @@
-//! Shadow of global memory: cells that the blocks of a launch share, and what the words held before
-//! the launch, so that it can be done again.
+//! Shadow of global memory: cells shared by the blocks of a launch, and the previous contents of
+//! written words, so that a launch can be repeated.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,21 +11,21 @@ use super::word::{GlobalCell, MANY};
 use crate::memory::init::InitMap;
 use crate::table::{Numbers, Table};
 
-/// Words a chunk of global shadow covers.
+/// Words that a chunk of global shadow covers.
 const CHUNK: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCells {
     words: Vec<GlobalCell>,
     split: Table<u32, [GlobalCell; 4]>,
-    /// Histories, where blocks run together.
+    /// Histories, where blocks are serialized.
     lists: Lists,
-    /// Words of which every access is remembered.
+    /// Words whose accesses are all recorded.
     watched: Numbers<u32>,
     saved: Saved,
 }
 
-/// The words of a chunk, and which bytes were written, before a launch wrote to them.
+/// Contents of a chunk and its written bytes, before a launch wrote to it.
 #[derive(Debug, Default)]
 struct Saved {
     launch: u32,
@@ -35,7 +35,7 @@ struct Saved {
 
 #[derive(Debug)]
 struct Chunk {
-    /// Per word: the launch (a byte of it) in which many blocks read and none wrote.
+    /// Per word: the launch (one byte of it) in which many blocks read and none wrote.
     quiet: Vec<AtomicU8>,
     cells: Mutex<ChunkCells>,
 }
@@ -46,7 +46,7 @@ impl Chunk {
     }
 }
 
-/// Shadow of one global allocation, filled as it is touched.
+/// Shadow of one global allocation, allocated on first access.
 #[derive(Debug)]
 pub(crate) struct GlobalShadow {
     chunks: Vec<OnceLock<Chunk>>,
@@ -71,8 +71,8 @@ impl GlobalShadow {
         })
     }
 
-    /// Whether many blocks of this launch read the words and none wrote them: one more reader is
-    /// no news. The words are of one chunk.
+    /// Reports whether many blocks of this launch read the words and none wrote them: one more
+    /// reader then changes nothing. The words are in one chunk.
     #[inline]
     pub(crate) fn is_quiet(&self, first: usize, words: usize, launch: u32) -> bool {
         let at = first % CHUNK;
@@ -80,7 +80,7 @@ impl GlobalShadow {
         quiet.iter().all(|q| q.load(Relaxed) == tag(launch))
     }
 
-    /// Takes the chunk of a word for several accesses.
+    /// Locks the chunk of a word for several accesses.
     #[inline]
     pub(crate) fn open(&self, word: usize) -> OpenChunk<'_> {
         let chunk = self.chunk(word);
@@ -91,13 +91,13 @@ impl GlobalShadow {
         }
     }
 
-    /// Remembers every access to a word from now on, until [`forget`](Self::forget).
+    /// Records every access to a word from now on, until [`forget`](Self::forget).
     pub(crate) fn watch(&self, word: usize) {
         let at = (word % CHUNK) as u32;
         self.chunk(word).open().watched.insert(at);
     }
 
-    /// Watches no word any more, and drops histories.
+    /// Stops watching words, and drops histories.
     pub(crate) fn forget(&self) {
         for chunk in self.chunks.iter().filter_map(OnceLock::get) {
             let mut cells = chunk.open();
@@ -106,13 +106,14 @@ impl GlobalShadow {
         }
     }
 
-    /// Gives back the words that a launch wrote to.
+    /// Restores the words that a launch wrote to.
     pub(crate) fn restore(&self, launch: u32, words: &[AtomicU32], init: &InitMap) {
         let chunks = self.chunks.iter().enumerate();
         for (number, chunk) in chunks.filter_map(|(n, chunk)| Some((n, chunk.get()?))) {
             let cells = chunk.open();
             if cells.saved.launch != launch {
                 continue;
+                // The attempt to undo wrote nothing in this chunk.
             }
             let first = number * CHUNK;
             for (word, old) in words[first..].iter().zip(&cells.saved.words) {
@@ -127,7 +128,7 @@ fn tag(launch: u32) -> u8 {
     (launch % 255 + 1) as u8
 }
 
-/// A chunk that no other worker can touch.
+/// A chunk locked by this worker.
 pub(crate) struct OpenChunk<'a> {
     number: usize,
     quiet: &'a [AtomicU8],
@@ -135,13 +136,13 @@ pub(crate) struct OpenChunk<'a> {
 }
 
 impl OpenChunk<'_> {
-    /// Whether a word is in this chunk.
+    /// Reports whether a word is in this chunk.
     #[inline(always)]
     pub(crate) fn holds(&self, word: usize) -> bool {
         word / CHUNK == self.number
     }
 
-    /// Keeps what the chunk holds, before the launch's first write to it.
+    /// Saves the contents of the chunk before the launch's first write to it.
     #[inline(always)]
     pub(crate) fn save(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {
         if self.cells.saved.launch != launch {
@@ -161,8 +162,8 @@ impl OpenChunk<'_> {
         init.cells_into(first / 8..end.div_ceil(8), &mut saved.written);
     }
 
-    /// Records a plain access of a whole word where the epoch shows that it is right. Else `false`,
-    /// and nothing is changed.
+    /// Records a plain access of a whole word where the epoch shows that it is ordered. Otherwise
+    /// returns `false` and changes nothing.
     #[inline(always)]
     pub(crate) fn plain(
         &mut self,
@@ -188,8 +189,9 @@ impl OpenChunk<'_> {
         right
     }
 
-    /// The last write of a launch to bytes of a word (its number and their mask), and the block that did
-    /// it. `own` are the histories of the block that asks, where blocks run apart.
+    /// Returns the last write of a launch to bytes of a word (its number and their mask), and the
+    /// block of that write. `own` are the histories of the requesting block, where blocks are
+    /// isolated.
     pub(crate) fn last_write(
         &self,
         (word, mask): (usize, u32),
@@ -230,6 +232,7 @@ impl OpenChunk<'_> {
         let at = word % CHUNK;
         let cells = &mut *self.cells;
         let cell = &mut cells.words[at];
+        // Marks of earlier launches are ordered by the end of their launch.
         if cell.launch != view.launch {
             *cell = GlobalCell {
                 launch: view.launch,
@@ -239,6 +242,7 @@ impl OpenChunk<'_> {
         if a.write {
             self.quiet[at].store(0, Relaxed);
         }
+        // A split word stays split for the rest of the launch: its bytes have different owners.
         if mask != 15 || cell.cell.write.is(SPLIT) {
             return split_access(cells, word, mask, a, view);
         }

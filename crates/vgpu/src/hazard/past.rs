@@ -1,14 +1,14 @@
-//! The accesses of one kind to a word, one a thread.
+//! Accesses of one kind to a word, one per thread.
 
 use std::collections::VecDeque;
 
 use super::shadow::Stamp;
 
-/// Accesses that a word remembers of a kind. A thread has one, so this is reached only by grids of
-/// more threads than that on one word; the lowest blocks are then forgotten.
+/// Accesses of one kind that a word records. A thread has one, so only grids with more threads on
+/// one word reach it; the lowest blocks are then forgotten.
 const MAX_PAST: usize = 1 << 16;
 
-/// An access, its block, and its place among those to the word.
+/// An access, its block, and its sequence number among those to the word.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Past {
     pub(super) block: u32,
@@ -17,14 +17,14 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// What there is one of: a thread.
+    /// Returns the key of the record: one per thread.
     fn thread(&self) -> (u32, u16) {
         (self.block, self.stamp.thread)
     }
 }
 
-/// Accesses in ascending order of threads, which is nearly that in which they come: up to `N` in
-/// place, which are enough for nearly all words, or any number elsewhere.
+/// Accesses in ascending order of threads, which is nearly their order in time: up to `N` inline,
+/// which is enough for nearly all words, or any number on the heap.
 #[derive(Debug, Clone)]
 pub(super) enum Pasts<const N: usize> {
     Few { len: u32, all: [Past; N] },
@@ -48,7 +48,7 @@ impl<const N: usize> Pasts<N> {
         }
     }
 
-    /// All, in two parts that follow each other.
+    /// Returns all accesses, in two consecutive parts.
     #[inline]
     pub(super) fn parts(&self) -> (&[Past], &[Past]) {
         match self {
@@ -65,7 +65,7 @@ impl<const N: usize> Pasts<N> {
         }
     }
 
-    /// Records an access in place of that thread's last one.
+    /// Records an access, replacing the last one of its thread.
     #[inline]
     pub(super) fn add(&mut self, new: Past) {
         let Pasts::Few { len, all } = self else {
@@ -73,6 +73,7 @@ impl<const N: usize> Pasts<N> {
         };
         let used = *len as usize;
         let before = |past: &&Past| past.thread() < new.thread();
+        // Searched from the end: threads mostly come in ascending order.
         let at = used - all[..used].iter().rev().take_while(|p| !before(p)).count();
         if all[at..used]
             .first()

@@ -1,13 +1,13 @@
-//! Collected hazards: one a kind and pair of instructions, with a count.
+//! Collected hazards: one per kind and pair of instructions, with a count.
 
 use std::collections::BTreeMap;
 
 use super::{HazardKind, Space};
 
-/// What makes two reports the same hazard: kind, program counter, the other's program counter.
+/// Identity of a hazard: kind, program counter, the other access's program counter.
 pub(crate) type Key = (HazardKind, u32, u32);
 
-/// The first occurrence (in order of block and thread) and how often it happened.
+/// The first occurrence (in order of block and thread) and the number of occurrences.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) block: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// An occurrence whose detail is not formed yet.
+    /// Creates an occurrence without its detail.
     pub(crate) fn at(block: u32, thread: usize, space: Space, address: u64) -> Found {
         Found {
             block,
@@ -39,11 +39,13 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Adds an occurrence; `detail` is only formed for one that is kept.
+    /// Adds an occurrence; `detail` is only formatted for one that is kept.
     pub(crate) fn add(&mut self, key: Key, mut new: Found, detail: impl FnOnce() -> String) {
         match self.found.get_mut(&key) {
             Some(old) => {
                 let repeated = old.repeated + 1;
+                // The lowest thread is kept, so that the report does not depend on the order of
+                // blocks.
                 if (new.block, new.thread) < (old.block, old.thread) {
                     new.detail = detail();
                     *old = new;
@@ -58,7 +60,7 @@ impl Collector {
         }
     }
 
-    /// Joins the hazards of another worker.
+    /// Merges the hazards of another worker.
     pub(crate) fn merge(&mut self, other: Collector) {
         for (key, new) in other.found {
             match self.found.get_mut(&key) {

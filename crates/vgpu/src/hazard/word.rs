@@ -1,8 +1,9 @@
-//! A word of global memory: what the blocks of a launch did to it.
+//! A word of global memory: its accesses by the blocks of a launch.
 //!
-//! Blocks run *apart* (each on any core, at any time) or *together* (one after the other, in an order
-//! that the launch alone decides). Apart, a word that two blocks touch, one of them writing, ends the
-//! attempt: nothing of what it found can depend on the other block before. Together, it is checked.
+//! Blocks run *isolated* (each on any core, at any time) or *serialized* (one after the other, in
+//! an order that the launch alone decides). If two isolated blocks access a word, one of them
+//! writing, the attempt ends: nothing found before depends on another block. Serialized accesses
+//! are checked.
 
 use super::clock::Clocks;
 use super::history::Lists;
@@ -11,7 +12,7 @@ use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp
 /// Several blocks read, or several threads wrote atomically: not all of them are known.
 pub(super) const MANY: u32 = u32::MAX;
 
-/// A global word: its cell, and which blocks of which launch filled it.
+/// A global word: its cell, and the blocks and launch that filled it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
     pub(super) launch: u32,
@@ -20,22 +21,22 @@ pub(super) struct GlobalCell {
     pub(super) cell: Cell,
 }
 
-/// What a block brings to a check of global memory.
+/// Context of a block for checks of global memory.
 pub(crate) struct GlobalView<'a> {
     pub(crate) launch: u32,
     pub(crate) block: u32,
     pub(crate) clocks: &'a Clocks,
-    /// The block's own histories, where blocks run apart.
+    /// The block's own histories, where blocks are isolated.
     pub(crate) lists: &'a mut Lists,
-    /// Start of the allocation, to tell the words of different ones apart.
+    /// Start of the allocation, which distinguishes the words of different ones.
     pub(crate) base: u64,
-    /// Blocks run together.
+    /// Blocks are serialized.
     pub(crate) together: bool,
-    /// Words can be asked for (see `unsure`).
+    /// Full histories can be requested (see `unsure`).
     pub(crate) can_ask: bool,
-    /// Set: another block was at the word, so that blocks must run together.
+    /// Set: another block accessed the word, so that blocks must be serialized.
     pub(crate) met: bool,
-    /// Set: every access to this word must be remembered to decide.
+    /// Set: a decision needs every access to this word.
     pub(crate) unsure: bool,
 }
 
@@ -81,7 +82,7 @@ impl GlobalCell {
         false
     }
 
-    /// Checks an access of a block that runs apart from the others.
+    /// Checks an access of an isolated block.
     pub(super) fn apart(
         &mut self,
         a: &Access,
@@ -94,7 +95,8 @@ impl GlobalCell {
         let alike = !w.is(VALID) || w.commutes == a.commutes;
         let commutes = a.commutes != 0 && alike && !r.is(VALID);
         if foreign_write && commutes {
-            // Sums of any order: the word is the same in the end, and nobody has looked.
+            // Commuting reductions: the final value is the same in any order, and no thread has
+            // read it.
             self.cell.write = Stamp {
                 commutes: a.commutes,
                 ..Stamp::of(a)
@@ -122,16 +124,17 @@ impl GlobalCell {
         found
     }
 
-    /// One more reader than a stamp can name.
+    /// Records one more reader than a stamp can name.
     fn also_reads(&mut self, a: &Access) {
         self.read_block = MANY;
         let r = &mut self.cell.read;
+        // A plain or block-scoped reader is kept: it races with atomic writes of other blocks.
         if r.is(STRONG) && (!a.strong || a.narrow) {
             *r = Stamp::of(a);
         }
     }
 
-    /// Checks an access where blocks run together. `watched`: the word's accesses are all remembered.
+    /// Checks an access of serialized blocks. `watched`: all accesses to the word are recorded.
     pub(super) fn together(
         &mut self,
         a: &Access,
@@ -140,7 +143,7 @@ impl GlobalCell {
         (lists, watched): (&mut Lists, bool),
     ) -> Option<Conflict> {
         let (w, r) = (self.cell.write, self.cell.read);
-        // An atomic write may not hide a plain one.
+        // An atomic write must not hide a plain one.
         let hides = a.write && a.strong && w.is(VALID) && !w.is(STRONG);
         let readers_known = !r.is(VALID) || self.read_block != MANY;
         let hides = hides && self.write_block != MANY;
@@ -171,7 +174,7 @@ impl GlobalCell {
     ) -> Option<Conflict> {
         let listed = self.cell.write.is(LISTED);
         if !listed || lists.of(self.cell.write.segment, key).is_none() {
-            // A history that was dropped held nothing that matters any more.
+            // A dropped history held nothing relevant any more.
             let held = if listed { Cell::default() } else { self.cell };
             let blocks = (self.write_block, self.read_block);
             self.cell.write.segment = lists.begin(key, &held, blocks);
@@ -254,7 +257,7 @@ impl GlobalCell {
         if own && (replaced || !view.clocks.exact_readers) {
             let read = self.cell.read;
             self.cell.add_atomic(a, view.clocks);
-            // Other blocks may not have seen the barrier that this block's readers came before.
+            // Other blocks may not be ordered after the barrier that follows this block's readers.
             self.cell.read = read;
             self.write_block = view.block;
             return;
@@ -266,7 +269,8 @@ impl GlobalCell {
 }
 
 impl GlobalView<'_> {
-    /// Whether an earlier access, of any block, happens before what the thread does now.
+    /// Reports whether an earlier access, of any block, happens before the current point of the
+    /// thread.
     fn is_ordered(&self, thread: usize, block: u32, stamp: &Stamp) -> bool {
         let earlier = usize::from(stamp.thread);
         if block == self.block {
@@ -275,7 +279,7 @@ impl GlobalView<'_> {
         super::sync::knows(&self.clocks.foreign[thread], block, earlier, stamp.segment)
     }
 
-    /// The race of an access with an earlier one by another block, or by several.
+    /// Returns the race of an access with an earlier one by another block, or by several.
     fn foreign(&mut self, a: &Access, s: &Stamp, block: u32, write: bool) -> Option<Conflict> {
         let race = if block != MANY {
             !self.is_ordered(a.thread, block, s)
@@ -286,6 +290,7 @@ impl GlobalView<'_> {
             self.unsure = true;
             false
         } else {
+            // The blocks are not known: any acquire gives the kernel the benefit of the doubt.
             self.clocks.foreign[a.thread].is_none()
         };
         race.then(|| Conflict {
