@@ -1,4 +1,5 @@
-//! The tables of GPUs: those in the program are right, and wrong figures are named with their place.
+//! Tables of GPUs: the built-in ones are valid, and invalid figures are reported with their
+//! position.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cvt`: every pair of types, rounding and saturation.
+//! `cvt`: every pair of types, rounding mode and saturation.
 
 use crate::counters::Class;
 use crate::exec::regs::{Alu, alu};
@@ -58,7 +58,7 @@ fn flags(m: &Mods<'_>) -> u32 {
     k
 }
 
-/// An integer type in the constant: bytes in bits 8–11, signed in bit 12.
+/// Packs an integer type into the constant, from bit `shift` on: bytes in 4 bits, then the sign.
 fn pack_int(ty: Type, shift: u32) -> u32 {
     (ty.bytes() | u32::from(ty.signed()) << 4) << shift
 }
@@ -71,7 +71,7 @@ fn int(k: u32, shift: u32) -> IntType {
     }
 }
 
-/// Picks `cvt.D.S` and the packed forms.
+/// Selects `cvt.D.S` and the packed forms.
 pub(super) fn pick(m: &Mods<'_>) -> Option<Picked> {
     let types: Vec<Type> = m.types().collect();
     let k = flags(m);
@@ -296,7 +296,7 @@ fn from_double<H: Half>(a: f64, k: u32) -> u16 {
     }
 }
 
-/// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
+/// Selects `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
 fn pack_halves(to: Type) -> Alu {
     if to == Type::F16x2 {
         alu!(k = [0]; |a: F32, b: F32| -> U32 h::pack(narrow::<Fp16>(b, k), narrow::<Fp16>(a, k)))

@@ -8,14 +8,15 @@ use gpu_arithmetic::{Round, approx, double as d, single as s};
 use ptx::ast::Type;
 use ptx::contract::{FROM, LESS};
 
-/// Constant of an instruction: rounding in bits 0–1, then flushing and saturation.
+/// Flush bit of an instruction's constant, which holds the rounding mode in bits 0–1, then flushing
+/// and saturation.
 pub(super) const FTZ: u32 = 4;
 const SAT: u32 = 8;
-/// A product or an addend is subtracted: a contracted `sub`. In the constant, so that it is not taken for
-/// the plain `fma`, which has none.
+/// The product or the addend is subtracted: a contracted `sub`. The bit distinguishes it from the
+/// plain `fma`, whose constant is zero.
 const NEGATED: u32 = 16;
 
-/// The rounding mode in the low bits.
+/// Returns the rounding mode in the low bits.
 #[inline(always)]
 fn round(k: u32) -> Round {
     match k & 3 {
@@ -38,7 +39,7 @@ pub(super) fn flags(m: &Mods<'_>) -> u32 {
     round | flag(m.has("ftz"), FTZ) | flag(m.has("sat"), SAT) | flag(negated, NEGATED)
 }
 
-/// Flushes an operand when the instruction says so.
+/// Flushes an operand if the instruction does so.
 #[inline(always)]
 pub(super) fn fl(x: f32, k: u32) -> f32 {
     if k & FTZ != 0 { s::ftz(x) } else { x }
@@ -51,7 +52,7 @@ pub(super) fn fin(x: f32, k: u32) -> f32 {
     if k & SAT != 0 { s::sat(x) } else { x }
 }
 
-/// Picks a floating-point instruction.
+/// Selects a floating-point instruction.
 pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let ty = m.ty()?;
     let imm = flags(m);
@@ -69,6 +70,7 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
         opcode,
         "ex2" | "lg2" | "rcp" | "rsqrt" | "sqrt" | "sin" | "cos" | "tanh"
     );
+    // Operations per lane: a packed instruction computes two results.
     let each = match opcode {
         "fma" | "mad" => 2,
         "add" | "sub" | "mul" | "div" => 1,
@@ -90,6 +92,7 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
 
 fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {
     let approximate = m.has("approx");
+    // The common forms come first: without a run-time mode their loops vectorise.
     Some(match opcode {
         "add" if k == 0 => alu!(|a: F32, b: F32| -> F32 s::add_rn(a, b)),
         "sub" if k == 0 => alu!(|a: F32, b: F32| -> F32 s::sub_rn(a, b)),
@@ -205,7 +208,7 @@ pub(super) fn hfin<H: Half>(x: u16, k: u32) -> u16 {
     if k & SAT != 0 { h::sat::<H>(x) } else { x }
 }
 
-/// One expression for the single and the packed form.
+/// Expands one expression to the single and the packed form.
 macro_rules! half_op {
     ($packed:expr, |$a:ident| $e:expr) => {
         if $packed {
@@ -230,7 +233,8 @@ fn halves<H: HalfOps>(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
     H::pick(opcode, m, packed)
 }
 
-/// The macro cannot be generic over a type of the function around it, so each format gets its own.
+/// Half-precision operations of one format: the macro cannot be generic over a type of the
+/// enclosing function.
 pub(super) trait HalfOps: Half {
     fn pick(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu>;
     fn fused(m: &Mods<'_>, packed: bool) -> Alu;

@@ -1,4 +1,4 @@
-//! `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`, `wmma`.
+//! Matrix instructions: `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`, `wmma`.
 
 use super::program::{Data, MmaF64, MmaOp, Op, WmmaMem, WmmaOp};
 use super::{Fail, Lower, Lowered, Mods};
@@ -33,7 +33,7 @@ fn accumulator(word: &str) -> Option<Accumulator> {
     })
 }
 
-/// `m16n8k16` to its numbers.
+/// Parses a shape such as `m16n8k16`.
 fn shape(m: &Mods<'_>) -> Option<(usize, usize, usize)> {
     let word =
         m.0.iter()
@@ -48,11 +48,11 @@ fn shape(m: &Mods<'_>) -> Option<(usize, usize, usize)> {
 }
 
 fn flops(m: usize, n: usize, k: usize) -> u8 {
-    // Operations a lane, 2mnk/32, in units of 16 to fit a byte.
+    // Operations per lane, 2mnk/32, in units of 16 to fit a byte.
     (2 * m * n * k / 32 / 16).min(255) as u8
 }
 
-/// The form with types of D, A, B and C as PTX names them.
+/// Builds the form with the types of D, A, B and C as PTX names them.
 fn typed(
     m: &Mods<'_>,
     (rows, columns, depth): (usize, usize, usize),
@@ -74,7 +74,7 @@ fn typed(
 }
 
 impl<'a> Lower<'a> {
-    /// Matrix instructions; `false` when it is none.
+    /// Lowers matrix instructions; returns `false` for any other.
     pub(super) fn matrix(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         match i.opcode {
             "ldmatrix" | "stmatrix" => self.matrix_move(i, m)?,
@@ -148,6 +148,7 @@ impl<'a> Lower<'a> {
         if !m.has("row") || !m.has("col") {
             return Err(Fail::Unsupported("a layout other than row.col"));
         }
+        // The types follow the layouts: `.row.col.dtype.atype.btype.ctype`.
         let at = m.0.iter().position(|w| *w == "col").unwrap_or(0) + 1;
         let words: Vec<&str> = m.0[at..]
             .iter()
@@ -211,6 +212,7 @@ impl<'a> Lower<'a> {
             m: rows,
             k,
             round,
+            // Fragments of `.f64`: one 64-bit register holds one element of each lane.
             a: self.wide_rows(a, rows * k / 32)?,
             b: self.wide_rows(b, k / 4)?,
             c: self.wide_rows(c, rows / 4)?,
@@ -292,6 +294,7 @@ impl<'a> Lower<'a> {
         let stride = match stride {
             Some(s) => self.source(s, Kind::R32)?,
             None => {
+                // Without a stride operand the matrix is tightly packed (PTX ISA, `wmma.load`).
                 let tight = match (which, row_major) {
                     ("a", true) => dims.2,
                     ("a", false) => dims.0,

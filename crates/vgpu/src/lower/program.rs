@@ -1,5 +1,5 @@
-//! The flat program of one entry: every function it calls is laid out behind it, with registers of
-//! its own, so a register is a fixed row and a call is a jump.
+//! The flat program of one entry. The functions it calls are laid out after it, with separate
+//! registers, so a register is a fixed row and a call is a jump.
 
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 use ptx::structs::Unwritten;
@@ -13,10 +13,10 @@ use crate::hazard::SourceLine;
 use gpu_arithmetic::mma::Mma;
 use gpu_arithmetic::wmma::{Fragment, Wmma};
 
-/// No register, no target.
+/// No register or no target.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Generic address of shared offset 0. The low half is zero: cutting a generic address to 32 bits
-/// gives the shared offset, as on a GPU.
+/// Generic address of shared offset 0. The low half is zero, so that truncating a generic address
+/// to 32 bits yields the shared offset, as on a GPU.
 pub(crate) const SHARED_WINDOW: u64 = 0x7100_0000_0000;
 /// Generic address of local offset 0.
 pub(crate) const LOCAL_WINDOW: u64 = 0x7200_0000_0000;
@@ -34,7 +34,7 @@ pub(crate) enum Area {
     Local,
     /// The kernel's parameters: read only.
     KernelParam,
-    /// Parameters of functions: behind the local memory of a thread.
+    /// Parameters of functions, after the local memory of a thread.
     CallParam,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Area {
 pub(crate) enum Data {
     R32(u32),
     R64(u32),
-    /// A destination nobody wants.
+    /// An unused destination.
     Nothing,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum Order {
     Weak,
     /// `.volatile`.
     Volatile,
-    /// `.relaxed` (and atomics without a word).
+    /// `.relaxed` (and atomics without a qualifier).
     Relaxed,
     Acquire,
     Release,
@@ -78,16 +78,16 @@ pub(crate) struct Mem {
     pub(crate) signed: bool,
     pub(crate) data: Vec<Data>,
     pub(crate) order: Order,
-    /// Scope reaches beyond the block.
+    /// The scope is wider than the block.
     pub(crate) device_wide: bool,
     pub(crate) unwritten: Unwritten,
     /// A load through the non-coherent cache.
     pub(crate) read_only: bool,
-    /// For loads: the bytes that somebody uses; bit 0 is the first.
+    /// For loads: the used bytes; bit 0 is the first.
     pub(crate) used: u32,
 }
 
-/// A bit for each of so many bytes.
+/// Returns a mask of `bytes` bytes, one bit each.
 pub(crate) fn every_byte(bytes: u32) -> u32 {
     u32::MAX >> (32 - bytes.clamp(1, 32))
 }
@@ -165,14 +165,14 @@ pub(crate) struct Bar {
     pub(crate) red: Option<(u8, u32, u32, bool)>,
 }
 
-/// `mbarrier` operations.
+/// Operations on an `mbarrier`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum MbarOp {
     Init {
         count: u32,
     },
     Inval,
-    /// Arrive: count row or `NONE`, bytes expected or `NONE`, state destination, and whether the
+    /// Arrive: count row or `NONE`, expected bytes or `NONE`, state destination, and whether the
     /// arrival drops out of later phases.
     Arrive {
         count: u32,
@@ -209,9 +209,9 @@ pub(crate) struct CpAsync {
     pub(crate) to: Address,
     pub(crate) from: Address,
     pub(crate) bytes: u32,
-    /// Row of the bytes really read, or `NONE`.
+    /// Row of the number of bytes read, or `NONE`.
     pub(crate) source_bytes: u32,
-    /// Predicate (and negation) under which nothing is read and zeros are written, or `NONE`.
+    /// Predicate row under which nothing is read and zeros are written, or `NONE`.
     pub(crate) ignore: u32,
 }
 
@@ -221,13 +221,13 @@ pub(crate) struct Bulk {
     pub(crate) to: Address,
     pub(crate) from: Address,
     pub(crate) bytes: u32,
-    /// The `mbarrier` that counts the bytes; none for stores, which use bulk groups.
+    /// The `mbarrier` that counts the bytes; `None` for stores, which use bulk groups.
     pub(crate) mbarrier: Option<Address>,
     /// `cp.reduce.async.bulk`: the operation on each element of the destination, and its type.
     pub(crate) reduce: Option<(AtomOp, AtomType)>,
 }
 
-/// What an instruction does.
+/// Operation of an instruction.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Alu(AluFn, Slots),
@@ -311,7 +311,7 @@ pub(crate) enum Op {
         to: Data,
         width: u32,
     },
-    /// `setp` with two destinations or a boolean third source: after the compare.
+    /// `setp` with two destinations or a boolean third source: the step after the comparison.
     SetpCombine {
         p: u32,
         q: u32,
@@ -330,7 +330,7 @@ pub(crate) struct Call {
     pub(crate) target: u32,
     /// Copies of parameter memory before the call: from, to, bytes.
     pub(crate) arguments: Vec<(u32, u32, u32)>,
-    /// The same after it returned.
+    /// The same after the return.
     pub(crate) results: Vec<(u32, u32, u32)>,
 }
 
@@ -400,11 +400,11 @@ pub(crate) struct Inst {
     pub(crate) guard: u32,
     pub(crate) guard_negated: bool,
     pub(crate) class: Class,
-    /// Operations a lane, for the flop counters.
+    /// Operations per lane, for the FLOP counters.
     pub(crate) flops: u8,
     /// [`super::JOIN`], [`super::WATCHED`].
     pub(crate) marks: u8,
-    /// Which slices it is in: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
+    /// Slices that include it: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
     pub(crate) keep: u8,
     /// PTX line.
     pub(crate) line: u32,
@@ -423,7 +423,7 @@ pub(crate) enum Constant {
     Special(Special),
 }
 
-/// Special registers that do not change while a thread runs.
+/// Special registers that are constant while a thread runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Special {
     Tid(u8),
@@ -456,12 +456,12 @@ pub(crate) struct Extent {
     pub(crate) bytes: u32,
 }
 
-/// Where a launch finds a pointer.
+/// Location of a pointer at launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PointerPlace {
-    /// Byte of the parameter block.
+    /// Byte of the parameter buffer.
     Parameter(u32),
-    /// Number among the module's variables.
+    /// Index among the module's variables.
     Variable(u32),
 }
 
@@ -478,28 +478,28 @@ pub(crate) struct Program {
     pub(crate) shared: Vec<Extent>,
     pub(crate) dynamic_at: u32,
     pub(crate) uses_dynamic: bool,
-    /// Bytes from `dynamic_at` on that there are whatever the launch gives: those of an `.extern` array
-    /// that has a size.
+    /// Minimum number of bytes from `dynamic_at` on, whatever the launch requests: the size of an
+    /// `.extern` array with a size.
     pub(crate) dynamic_least: u32,
-    /// Local bytes a thread, then the bytes of call parameters behind them.
+    /// Local bytes per thread, then the bytes of call parameters after them.
     pub(crate) local_bytes: u32,
     pub(crate) param_bytes: u32,
     pub(crate) sources: Vec<SourceLine>,
-    /// The pointers that addresses are computed from, by PTX line.
+    /// Pointers from which addresses are computed, by PTX line.
     pub(crate) pointers: HashMap<u32, PointerPlace>,
     /// It has fences or ordered accesses.
     pub(crate) has_fences: bool,
-    /// It polls volatile flags, so that volatile stores may be flags being set.
+    /// It polls volatile flags, so that volatile stores may set flags.
     pub(crate) polls: bool,
     /// It synchronises other than by whole-block and whole-warp barriers.
     pub(crate) partial_sync: bool,
-    /// Number of registers whose definedness is tracked, and the instructions that do so.
+    /// Number of registers whose definedness is tracked.
     pub(crate) watched: u32,
     /// The first of them are undefined when a thread begins.
     pub(crate) undefined_at_entry: u32,
     pub(crate) watches: HashMap<u32, Watch>,
     /// Some branch depends on the block's index.
     pub(crate) by_block: bool,
-    /// The way depends on what other blocks have done.
+    /// Control flow depends on other blocks.
     pub(crate) by_others: bool,
 }

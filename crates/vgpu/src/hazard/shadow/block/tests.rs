@@ -87,7 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One word after the other, as if no accesses were wide.
+/// Accesses one word after the other, as if no access were wide.
 fn by_words(
     shadow: &mut BlockShadow,
     first: usize,
