@@ -1,4 +1,4 @@
-//! What a GPU draws while it runs one subject.
+//! Energy of a GPU while it runs one subject.
 
 use super::driver::{Event, GraphExec};
 use super::nvml::EnergyCounter as _;
@@ -6,12 +6,12 @@ use super::session::GpuSession;
 use tuner_core::judgement::Judgement;
 use tuner_judge::stopwatch::{Draw, Subject};
 
-/// Graphs that are queued ahead, so that the device has work while the host reads the counter.
+/// Graphs queued ahead, so that the device has work while the host reads the counter.
 pub(super) const AHEAD: usize = 3;
-/// A counter that does not step within so many windows counts nothing.
+/// A counter that does not step within this number of windows is unusable.
 const WINDOWS_MOST: u64 = 20;
 
-/// Where a window stands: nothing counts before the first step of the counter.
+/// State of a window: nothing counts before the first step of the counter.
 #[derive(Debug, Default)]
 struct Window {
     last: Option<u64>,
@@ -19,8 +19,8 @@ struct Window {
 }
 
 impl Window {
-    /// Takes what the counter says after so many launches; the window's end, where this is a step
-    /// after `least` launches in it.
+    /// Records a counter value after `done` launches. Returns the window's result if this is a step
+    /// after at least `least` launches in it.
     fn step(&mut self, counter: u64, done: u64, least: u64) -> Option<Draw> {
         if self
             .last
@@ -38,8 +38,8 @@ impl Window {
 }
 
 impl GpuSession {
-    /// Runs the graph until the window ends; `None` where the counter does not step. Where launches
-    /// change a buffer in place, the copies that restore it are part of what is drawn.
+    /// Runs the graph until the window ends; `None` if the counter does not step. If launches
+    /// change a buffer in place, the energy includes the copies that restore it.
     pub(super) fn drawn_by(
         &mut self,
         events: &mut Vec<Event>,

@@ -1,4 +1,4 @@
-//! What the gate asks of a GPU.
+//! The gate's operations on a GPU.
 
 use super::driver::DevicePointer;
 use super::helpers::{config, entry};
@@ -34,7 +34,7 @@ impl Session for GpuSession {
     }
 
     fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
-        // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
+        // Slots are only created by `alloc` of this session and dropped at `reset`.
         let mut buffer = self.buffers[slot.0].clone();
         self.fill_input(&mut buffer, bytes)?;
         self.buffers[slot.0] = buffer;

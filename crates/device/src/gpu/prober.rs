@@ -12,17 +12,17 @@ use tuner_judge::timing::calibration::{Probe, Prober};
 const NULLS: u32 = 500;
 /// Copies in a sample.
 const COPIES: u32 = 8;
-/// Bytes of each buffer of the copy, at least and at most.
+/// Minimum and maximum size of each buffer of the copy, bytes.
 const COPY_BYTES: (u64, u64) = (64 << 20, 512 << 20);
 /// Bytes read from the L2 cache in a sample.
 const CACHE_BYTES: u64 = 8 << 30;
 /// Threads of a probe's block.
 const THREADS: u32 = 256;
-/// Blocks a multiprocessor: as many as it holds for the memory probes, and for the arithmetic ones
-/// as many as their registers allow everywhere.
+/// Blocks per multiprocessor: the maximum for the memory probes, and for the arithmetic ones as
+/// many as their registers allow everywhere.
 const MEMORY_BLOCKS: u32 = 8;
 const ARITHMETIC_BLOCKS: u32 = 4;
-/// Rounds of the arithmetic probes, and what a round does (see `helpers.cu`).
+/// Rounds of the arithmetic probes, and the operations of a round (see `helpers.cu`).
 const SINGLE_ROUNDS: u32 = 4000;
 const SINGLE_OPERATIONS: u64 = 2 * 8 * 16;
 const TENSOR_ROUNDS: u32 = 3200;
@@ -41,7 +41,8 @@ impl Prober for GpuSession {
                     .map(Some)
             }
             Probe::Tensor => {
-                // 16 × 8 × 16, or 16 × 8 × 8 before compute capability 8, multiply-adds a product.
+                // Multiply-adds per product: 16 × 8 × 16, or 16 × 8 × 8 before compute capability
+                // 8.
                 let capability = self.gpu.facts().capability;
                 if capability < (7, 5) {
                     return Ok(None);
@@ -80,7 +81,7 @@ impl GpuSession {
         result
     }
 
-    /// Times `count` launches of one of our kernels, queued one after the other.
+    /// Times `count` launches of a helper kernel, queued one after the other.
     fn launches(
         &mut self,
         entry: &'static str,

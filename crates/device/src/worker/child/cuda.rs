@@ -1,4 +1,4 @@
-//! A real GPU in a worker. The context lives and dies with this process.
+//! A real GPU in a worker. The context lives as long as this process.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the worker itself, and finalists by the request whose plans they index"
@@ -40,7 +40,7 @@ use tuner_judge::timing::executor::{Raced, Timed, race_candidate, settle};
 use tuner_judge::timing::plan::Settings;
 use tuner_process::Replies;
 
-/// One of our own kernels, loaded first to see whether the driver takes the compiler's code.
+/// Helper kernel that is loaded first, to test whether the driver accepts the compiler's code.
 const PROBE: &str = "tuner_null";
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
@@ -49,7 +49,7 @@ pub(super) struct Cuda {
     open: Option<OpenGpu>,
 }
 
-/// An open GPU with what it remembers between candidates.
+/// An open GPU with its state between candidates.
 struct OpenGpu {
     session: GpuSession,
     references: References,
@@ -71,7 +71,7 @@ impl Cuda {
             gpu::open_counted()
                 .map_err(gpu::GpuError::from)
                 .and_then(|(mut driver, counter)| {
-                    // Before there is a context, so that every process seen is another one.
+                    // Before there is a context, so that all listed processes are others.
                     gpu::facts::start(&mut *driver)?;
                     let facts = gpu::GpuFacts::read(&mut *driver, self.ordinal)?;
                     let mut monitor = Monitor::open(&facts.uuid);
@@ -101,7 +101,7 @@ impl Cuda {
         }
         let replies = self.replies.clone();
         session.announce_launches(Box::new(move |step| {
-            // A pipe that is gone shows at the next answer.
+            // A broken pipe shows at the next answer.
             let _ = reply(&replies, &Response::Begins(step));
         }));
         self.open = Some(OpenGpu {
@@ -194,8 +194,8 @@ impl OpenGpu {
         Ok(calibration)
     }
 
-    /// Loads the code and takes the candidate through the gate; gives the proof of the timed
-    /// problem where it passed.
+    /// Loads the code and takes the candidate through the gate. Returns the evidence for the timed
+    /// problem if it passed.
     fn judge<'a>(
         &mut self,
         job: &'a Job,
@@ -223,7 +223,7 @@ impl OpenGpu {
         })
     }
 
-    /// The driver takes the code, and each launch could be resident.
+    /// Checks that the driver accepts the code, and that each launch could be resident.
     fn load(&mut self, plan: &Plan) -> Result<(), Judgement> {
         for launch in &plan.launches {
             let facts = self.session.gpu.kernel_facts(
@@ -255,8 +255,8 @@ impl OpenGpu {
         measuring: &MeasureRequest,
         begins: Begins<'_>,
     ) -> Result<(TimedJudgement, Option<RelativeTime>), Failure> {
-        // One seed and one run say whether it is worth timing; the level that is asked for is for
-        // those that may win.
+        // One seed and one run decide whether to time the candidate; the requested level is for
+        // potential winners.
         let first = Job {
             level: Level::First,
             seeds: measuring.job.seeds.iter().copied().take(1).collect(),
@@ -285,8 +285,8 @@ impl OpenGpu {
         )
     }
 
-    /// The time of a candidate that is right, and where it stands; or why it has none: the device
-    /// failed, or the candidate was refused.
+    /// Returns the absolute and relative time of a verified candidate, or the reason for their
+    /// absence: the device failed, or the candidate was refused.
     fn time(
         &mut self,
         measuring: &MeasureRequest,
@@ -335,7 +335,7 @@ impl OpenGpu {
         }
     }
 
-    /// Measures the energy of what was timed.
+    /// Measures the energy of the timed candidate.
     fn with_energy(&mut self, timed: Timed) -> Result<Timed, Judgement> {
         let micros = timed.measured.p50().get();
         let energy = energy::measure(&mut self.session, timed.runner, micros, settings())?;
@@ -346,7 +346,7 @@ impl OpenGpu {
         Ok(Timed { measured, ..timed })
     }
 
-    /// The candidate against the task's reference.
+    /// Times the candidate against the task's reference.
     fn race(
         &mut self,
         measuring: &MeasureRequest,
@@ -374,7 +374,8 @@ impl OpenGpu {
     }
 }
 
-/// The constants of the protocol; on the tests' stand-in, whose clock is steady, shorter ones.
+/// Returns the constants of the protocol; shorter ones for the stand-in of the tests, whose clock
+/// is steady.
 fn settings() -> Settings {
     let usual = Settings::default();
     match gpu::stand_in::installed() {
@@ -392,5 +393,5 @@ fn settings() -> Settings {
     }
 }
 
-/// The timed problem, with the proof that it is right.
+/// The timed problem, with the evidence that it is correct.
 type Proof<'a> = (&'a Plan, Verified, Evidence);

@@ -1,4 +1,4 @@
-//! A second look at what a candidate computes.
+//! Re-validation of timed candidates.
 
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
@@ -7,7 +7,7 @@ use tuner_judge::gate::recheck;
 use tuner_judge::gate::references::References;
 use tuner_judge::stopwatch::{Stopwatch, Subject};
 
-/// Judges what the timed launches left.
+/// Re-validates the outputs of the timed launches.
 pub(super) fn look_again(
     plan: &Plan,
     seed: u64,
@@ -26,7 +26,7 @@ pub(super) fn look_again(
     match found {
         Ok(Ok(())) => Ok(()),
         Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
-        // The gate has used the same oracle before; it does not change its mind.
+        // The gate has used the same oracle successfully before.
         Err(error) => Err(refused(Verdict::Incorrect, error.to_string())),
     }
 }
