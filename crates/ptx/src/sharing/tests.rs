@@ -1,7 +1,7 @@
 use super::*;
 use crate::parse;
 
-/// The places of `%r0`, `%r1`, …
+/// Returns the representatives of `%r0`, `%r1`, …
 fn of(body: &str) -> Vec<u32> {
     let text = format!(
         ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
