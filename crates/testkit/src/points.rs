@@ -1,14 +1,14 @@
-//! Checking many points, and the figures of it.
+//! Checks of many points, and their summary.
 
 use crate::proxy::Point;
 use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Points that are checked at once: most of their time is spent waiting.
+/// Points checked at once: most of their time is spent waiting.
 const AT_ONCE: usize = 4;
 
-/// Checks every point, and prints those that fail. Gives their count.
+/// Checks every point, and prints those that fail. Returns their count.
 pub fn check_all(
     points: &[Point],
     check: impl Fn(usize, Point) -> Result<(), String> + Sync,
@@ -33,7 +33,7 @@ pub fn check_all(
     failed.into_inner()
 }
 
-/// Prints the figures, and gives the code to end with.
+/// Prints the summary, and returns the exit code.
 #[must_use]
 pub fn conclude(place: &str, count: usize, failed: usize) -> ExitCode {
     say(&format!("{count} points {place}: {failed} failed"));
@@ -44,7 +44,7 @@ pub fn conclude(place: &str, count: usize, failed: usize) -> ExitCode {
     }
 }
 
-/// The exit code of a process that is part of a test.
+/// Returns the exit code of a process that is part of a test.
 #[must_use]
 pub fn code(ended: io::Result<i32>) -> ExitCode {
     match ended {

@@ -1,4 +1,4 @@
-//! The calls of the driver, answered from the virtual GPU's memory.
+//! The driver calls, answered from the virtual GPU's memory.
 
 use super::NAME;
 use super::clock::Costs;
@@ -203,7 +203,7 @@ impl Driver for VirtualDriver {
         let found = found.map_err(|_| failed(code::OUT_OF_MEMORY))?;
         let (id, bytes) = found.ok_or_else(|| failed(code::NOT_FOUND).noting(name))?;
         let base = self.memory.address(id);
-        // Copies to it find it among what is allocated.
+        // Copies look it up among the allocations.
         self.living.insert(base, (id, bytes));
         Ok((DevicePointer(base), bytes))
     }

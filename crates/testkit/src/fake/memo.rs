@@ -1,9 +1,9 @@
-//! Launches that the stand-in knows the outcome of.
+//! Cached outcomes of launches.
 //!
-//! Timing launches one kernel some thousand times on the same data, which the virtual GPU would
-//! execute anew each time. The same launch on the same memory leaves the same memory, unless the
-//! kernel reads a clock. Two memories keep that: within a graph, until the host writes, a launch is
-//! known by itself, which costs nothing; across graphs and writes, by the content of what it finds.
+//! Timing launches one kernel thousands of times on the same data, which the virtual GPU would
+//! execute again each time. The same launch on the same memory has the same result, unless the
+//! kernel reads a clock. There are two caches. Within a graph, until the host writes, a launch is
+//! identified by itself, at no cost; across graphs and writes, by the contents of memory.
 
 use super::execute::Queued;
 use super::virtual_driver::VirtualDriver;
@@ -11,19 +11,19 @@ use sha2::{Digest as _, Sha256};
 use tuner_device::gpu::driver::Answer;
 use vgpu::BufferId;
 
-/// Memory beyond this takes longer to compare than most kernels to execute, bytes.
+/// Memory beyond this takes longer to compare than most kernels take to execute, bytes.
 const MAX_BYTES: u64 = 4 << 20;
-/// Outcomes that are kept; the oldest goes first.
+/// Maximum number of cached outcomes; the oldest is dropped first.
 const MAX_KEPT: usize = 64;
-/// Launches of graphs that are kept between two writes of the host.
+/// Maximum number of cached graph launches between two writes of the host.
 const MAX_RAN: usize = 512;
-/// Bytes that are hashed at a time: the stack holds them.
+/// Bytes hashed at a time, on the stack.
 const CHUNK: usize = 4096;
 
-/// What a launch found in memory: the living buffers with the hash of their content.
+/// Memory before a launch: the live buffers with the hash of their contents.
 pub(super) type Found = Vec<(BufferId, [u8; 32])>;
 
-/// A launch with what it found, and what it left.
+/// A launch with the memory before and after it.
 #[derive(Debug)]
 pub(super) struct Outcome {
     queued: Queued,
@@ -34,8 +34,8 @@ pub(super) struct Outcome {
 }
 
 impl VirtualDriver {
-    /// Replays a launch of a graph: in earnest the first time, then by its time alone, because
-    /// the same launch on the same data gives the same.
+    /// Replays a launch of a graph: executes it the first time, then only accounts for its time,
+    /// because the same launch on the same data has the same result.
     pub(super) fn replay(&mut self, queued: &Queued) -> Answer<()> {
         self.touch(queued);
         if let Some((_, micros)) = self.ran.iter().find(|(known, _)| known == queued) {
@@ -51,8 +51,8 @@ impl VirtualDriver {
         Ok(())
     }
 
-    /// The content of memory but for the time stamps, or `None` where the outcome of the launch cannot
-    /// be known from it.
+    /// Returns the contents of memory except the time stamps, or `None` if they do not determine
+    /// the outcome of the launch.
     pub(super) fn found(&self, queued: &Queued) -> Option<Found> {
         let others = || {
             let all = self.living.values();
@@ -76,7 +76,7 @@ impl VirtualDriver {
         hasher.finalize().into()
     }
 
-    /// Leaves what the launch is known to leave. Gives what it takes but for noise, microseconds.
+    /// Restores a known outcome of the launch. Returns its time without noise, microseconds.
     pub(super) fn recall(&mut self, queued: &Queued, found: &Found) -> Option<f64> {
         let known = |outcome: &&Outcome| {
             outcome.found == *found
@@ -90,7 +90,7 @@ impl VirtualDriver {
         Some(outcome.micros)
     }
 
-    /// Keeps what a launch left.
+    /// Caches the outcome of a launch.
     pub(super) fn keep(&mut self, queued: &Queued, found: Found, micros: f64) {
         let written = |(id, before): &(BufferId, [u8; 32])| {
             (self.hash(*id) != *before).then(|| (*id, self.memory.read(*id)))
