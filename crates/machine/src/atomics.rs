@@ -29,10 +29,12 @@ impl Memory<'_> {
         let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
         let values = a.values.map(|source| w.registers.raw_wide(source.from));
         let mut old_rows: [Row; 2] = [[0; 32]; 2];
+        // In the order of lanes, as in the PTX executor: sums of floats depend on it.
         for lane in lanes(mask) {
             let [low, high, ..] = self.load(w, a.at.window, lane, at[lane], bytes)?;
             let old = u64::from(high) << 32 | u64::from(low);
             let [mut b, c] = values.map(|row| row[lane]);
+            // The other blocks of the grid do not run: one arrival counts for all of them.
             if self.meets_alone == Some(at[lane]) && a.op == AtomOp::Add {
                 b = ALL_MET.into();
             }

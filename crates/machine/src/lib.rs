@@ -173,10 +173,12 @@ impl Machine {
             &mut done,
         );
         if let Err(fault) = result {
+            // A failed execution must leave memory unchanged.
             done.undo(memory);
             return Err(fault.into());
         }
         if let Some(buffer) = meeting {
+            // The workspace is not a result of the kernel.
             done.written
                 .retain(|w| w.allocation as usize != buffer.index());
             memory.free(buffer);
@@ -254,6 +256,7 @@ impl Machine {
             if let (Some((_, id)), Some(slot)) =
                 (found, bank3.get_mut(offset..offset.saturating_add(bytes)))
             {
+                // The host may have set the variable since the module was loaded.
                 let now = memory.read(*id);
                 let count = now.len().min(bytes);
                 slot[..count].copy_from_slice(&now[..count]);
@@ -306,6 +309,7 @@ fn run_blocks(
 ) -> Result<(), Fault> {
     let slice = SLICE_INSTRUCTIONS.min(launch.instruction_budget.max(1));
     let turn = |block: &mut Block<'_>, counts: &mut Counts, done: &mut Execution| {
+        // The journal moves from block to block, so that stores can be undone in reverse order.
         block.memory.journal = std::mem::take(&mut done.written);
         let ended = block.run(slice, counts);
         done.written = std::mem::take(&mut block.memory.journal);

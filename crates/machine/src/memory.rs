@@ -134,6 +134,7 @@ impl AddressOp {
                 *at = fixed.wrapping_add(base << self.shift);
             }
         }
+        // Shared and local addresses have 32 bits: a negative offset wraps.
         if matches!(self.window, Window::Shared | Window::Local) {
             at = at.map(|at| u64::from(at as u32));
         }
@@ -210,6 +211,7 @@ impl Memory<'_> {
         let first = (offset / 4) as usize;
         let mut put = |word: usize, new: u32, keep: u32| {
             let old = words[word].load(Relaxed);
+            // The previous value is needed by `Execution::undo`.
             self.journal.push(Written {
                 allocation: index as u32,
                 word: word as u32,
@@ -361,6 +363,7 @@ impl Memory<'_> {
         trans: bool,
         mask: u32,
     ) -> Result<(), String> {
+        // Eight lanes per matrix hold the row addresses; exited ones hold none.
         let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
         w.note(at, Window::Shared, named, 16, false);
         for matrix in 0..count {
@@ -415,6 +418,8 @@ impl Memory<'_> {
         for lane in lanes(mask) {
             let mut value = [0; 4];
             if present >> lane & 1 == 1 {
+                // The low bits of the source address hold the number of valid bytes; zero means
+                // all.
                 let rest = from[lane] & u64::from(c.bytes - 1);
                 let count = if c.partial && rest != 0 {
                     rest
