@@ -236,6 +236,8 @@ impl<'a> Lower<'a> {
                     Place::Param(bump(&mut self.program.param_bytes, bytes, v.align))
                 }
                 _ if in_device_memory(v.space) => {
+                    // Qualified by the function: two functions may have a variable of the same
+                    // name.
                     let key = format!("{}::{}", f.name, v.name);
                     Place::Global(self.globals.index.get(&key).copied().unwrap_or(0))
                 }
@@ -318,6 +320,7 @@ impl<'a> Lower<'a> {
     fn call(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         let mut operands = i.operands.as_slice();
         let mut results: &[Operand<'a>] = &[];
+        // A call with results lists them before the name.
         if let [Operand::List(list), rest @ ..] = operands {
             results = list;
             operands = rest;

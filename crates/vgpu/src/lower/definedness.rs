@@ -161,6 +161,7 @@ impl<'a> Lower<'a> {
         watch.destinations = set.iter().filter_map(|r| watching.number(*r)).collect();
         let guard = i.guard.and_then(|(reg, _)| watching.number(reg));
         let deciding = deciding(i, watching);
+        // An undefined guard of an instruction that only computes makes its result undefined.
         match (guard, deciding) {
             (guard, None) => watch.guard = guard,
             (guard, Some(more)) => {

@@ -246,6 +246,7 @@ macro_rules! half_ops {
         impl HalfOps for $format {
             fn pick(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
                 type H = $format;
+                // Without flags, a whole row of pairs is computed at once.
                 let plain = packed && flags(m) == 0;
                 Some(match opcode {
                     "add" if plain => rows!(|a, b| h::add_lanes::<$format>(a, b)),

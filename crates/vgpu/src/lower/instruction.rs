@@ -12,6 +12,7 @@ impl<'a> Lower<'a> {
     /// Tries the instruction families in turn.
     pub(super) fn dispatch(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         let m = Mods(&i.modifiers);
+        // Families with side effects come first; all other opcodes only compute.
         if self.control(i)? || self.memory(i, &m)? || self.sync(i, &m)? || self.matrix(i, &m)? {
             return Ok(());
         }
@@ -81,6 +82,7 @@ impl<'a> Lower<'a> {
             class,
             flops,
         } = picked;
+        // Malformed PTX is rejected here: each operation has a fixed number of operands.
         if sources.len() != alu.sources.len() {
             return Err(Fail::Operand(format!(
                 "{} source operands where {} are needed",
@@ -182,6 +184,7 @@ impl<'a> Lower<'a> {
             p => (p, &Operand::Sink),
         };
         let ftz = m.has("ftz");
+        // A packed comparison has one destination for each half.
         if matches!(ty, Type::F16x2 | Type::Bf16x2) {
             for (d, high) in [(p, false), (q, true)] {
                 let picked = select::compare_packed(cmp, ty, high, ftz);
@@ -190,6 +193,7 @@ impl<'a> Lower<'a> {
             return Ok(());
         }
         let picked = select::compare(cmp, ty, ftz).ok_or(Fail::Unsupported(""))?;
+        // Without a combination, the comparison writes its destination directly.
         if combine.is_empty() && *q == Operand::Sink {
             return self.emit(picked, p, &[a, b]);
         }

@@ -280,6 +280,7 @@ impl<'a> Lower<'a> {
         let bits = match ty {
             "f16" | "bf16" => 16,
             "s8" | "u8" => 8,
+            // Elements of less than a byte have no address.
             "s4" | "u4" => return Err(unsupported()),
             _ => 32,
         };

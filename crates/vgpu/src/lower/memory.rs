@@ -162,6 +162,7 @@ impl<'a> Lower<'a> {
                 .collect::<Lowered<Vec<_>>>()?,
             single => vec![self.data(single)?],
         };
+        // The widest vector of PTX has 8 elements or 32 bytes.
         if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
             return Err(Fail::Unsupported("a vector of this size"));
         }
@@ -216,6 +217,7 @@ impl<'a> Lower<'a> {
             ));
         };
         let area = self.area(m)?;
+        // An atomic without an order is relaxed (PTX ISA, `atom`).
         let order = order_of(m, Order::Relaxed);
         self.strong(order);
         let c = match operands.get(2) {

@@ -322,6 +322,7 @@ impl<'a> Lower<'a> {
                 self.place_address(place, area, *offset, none)
             }
             Operand::Name(name, _) => {
+                // Kernel and function parameters are named by the same space.
                 if let Some((start, kernel)) = self.function.param(name)
                     && area == Area::CallParam
                 {
@@ -368,6 +369,7 @@ impl<'a> Lower<'a> {
             } else {
                 0
             };
+            // A generic access to a named variable uses the address in its window.
             let area = if area == Area::Generic { area } else { own };
             Address {
                 area,
@@ -395,6 +397,7 @@ impl<'a> Lower<'a> {
     pub(super) fn area(&self, m: &Mods<'_>) -> Lowered<Area> {
         for word in m.0 {
             return Ok(match *word {
+                // Constant memory is an ordinary allocation that kernels only read.
                 "global" | "const" => Area::Global,
                 "shared" | "shared::cta" => Area::Shared,
                 "shared::cluster" => Area::Shared,

@@ -55,6 +55,7 @@ fn rounds_to_whole(x: f32) -> bool {
 
 fn sum(toss: Toss, a: f32, b: f32) -> f32 {
     let nearest = s::add_rn(a, b);
+    // The addition rounds to an integer on purpose: a random result would break the idiom.
     if rounds_to_whole(a) || rounds_to_whole(b) {
         return nearest;
     }
@@ -68,6 +69,7 @@ fn fused(toss: Toss, a: f32, b: f32, c: f32) -> f32 {
         return s::fma_rn(a, b, c);
     }
     let product = f64::from(a) * f64::from(b);
+    // Product and sum have separate coins.
     let rounded = toss.other().single(product as f32, product);
     // A product that is not normal has lost bits that the fused result keeps.
     if !rounded.is_normal() {

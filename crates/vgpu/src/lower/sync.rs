@@ -94,6 +94,7 @@ impl<'a> Lower<'a> {
         let mut rest = &rest[1..];
         let mut reduction = None;
         if let Some(dest) = dest {
+            // The predicate is the last operand; a thread count may precede it.
             let (source, before) = rest.split_last().ok_or(Fail::Unsupported(""))?;
             rest = before;
             let (source, negated) = match source {
@@ -140,6 +141,7 @@ impl<'a> Lower<'a> {
         let [dest, a, b, c, mask @ ..] = i.operands.as_slice() else {
             return Err(Fail::Unsupported(""));
         };
+        // Shuffles without `.sync` do not exist from sm_70 on.
         if !m.has("sync") {
             return Err(Fail::Unsupported("without .sync"));
         }
@@ -309,6 +311,7 @@ impl<'a> Lower<'a> {
                     return Err(missing());
                 };
                 let parity = m.has("parity");
+                // A phase parity is a 32-bit operand, a state token has 64 bits.
                 let op = MbarOp::Wait {
                     parity,
                     state: self.data_source(state, if parity { 4 } else { 8 })?,
@@ -354,6 +357,7 @@ impl<'a> Lower<'a> {
             [] => return Err(Fail::Operand("operands are missing".to_owned())),
         };
         let value = self.optional_word(rest.get(1))?;
+        // With `expect_tx`, the operand is a byte count and the arrival count is one.
         let expecting = m.has("expect_tx");
         let op = MbarOp::Arrive {
             count: if expecting { NONE } else { value },
