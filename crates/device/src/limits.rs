@@ -34,7 +34,10 @@ pub fn by_name(name: &str) -> Option<DeviceLimits> {
 /// Lists all names, for messages and help.
 #[must_use]
 pub fn names() -> String {
-    let names: Vec<&str> = vgpu::arch::all().iter().map(|arch| arch.name).collect();
+    let names: Vec<&str> = vgpu::arch::list_gpus()
+        .iter()
+        .map(|arch| arch.name)
+        .collect();
     names.join(", ")
 }
 

@@ -38,7 +38,7 @@ tuner_core::with_defaults! {
 }
 
 /// Maximum number of cached modules: a candidate's, its reference's, and their check problems'.
-const KEPT_MODULES: usize = 8;
+const MAX_CACHED_MODULES: usize = 8;
 
 /// A module, or the reason for its absence.
 type Parsed = Result<Arc<Module>, Judgement>;
@@ -124,7 +124,7 @@ impl VirtualGpu {
                 format!("the virtual GPU cannot read this PTX: {error}"),
             )),
         };
-        if self.modules.len() >= KEPT_MODULES {
+        if self.modules.len() >= MAX_CACHED_MODULES {
             self.modules.clear();
         }
         self.modules.insert(key, module.clone());
@@ -133,10 +133,10 @@ impl VirtualGpu {
 
     /// Restores the kept values of a module's variables at its first run since the last reset.
     fn place_variables(&mut self, code: &Code, module: &Module) -> Result<(), Judgement> {
-        if of(&self.found, code).is_some() {
+        if find_values(&self.found, code).is_some() {
             return Ok(());
         }
-        if let Some(values) = of(&self.kept, code) {
+        if let Some(values) = find_values(&self.kept, code) {
             let set = module.set_variables(&mut self.memory, values);
             set.map_err(|error| no_room(&error))?;
         }
@@ -212,7 +212,10 @@ pub(crate) fn other_size(name: &str, given: u64, size: u64) -> Judgement {
 }
 
 /// Returns the values that belong to this code.
-fn of<'a>(values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>, code: &Code) -> Option<&'a [Vec<u8>]> {
+fn find_values<'a>(
+    values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>,
+    code: &Code,
+) -> Option<&'a [Vec<u8>]> {
     let (text, values) = values.as_ref()?;
     Arc::ptr_eq(text, &code.ptx).then_some(values)
 }
@@ -237,7 +240,7 @@ impl Session for VirtualGpu {
     }
 
     fn keep_variables(&mut self, code: &Code) -> Result<bool, Judgement> {
-        let Some(found) = of(&self.found, code).filter(|found| !found.is_empty()) else {
+        let Some(found) = find_values(&self.found, code).filter(|found| !found.is_empty()) else {
             return Ok(false);
         };
         let found = found.to_vec();
@@ -340,7 +343,7 @@ impl Session for VirtualGpu {
         if !run.launch.cooperative && run.code.ptx.contains("%envreg") {
             // Cooperative groups end a grid barrier with a trap if the driver passes no workspace.
             let crashed = hazards.iter_mut().filter(|it| it.kind == Verdict::Crashed);
-            crashed.for_each(|it| it.detail.push_str(ALONE));
+            crashed.for_each(|it| it.detail.push_str(COOPERATIVE_HINT));
         }
         Ok(RunReport {
             hazards,
@@ -391,7 +394,8 @@ fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
 }
 
 /// Hint for a kernel that waits for its grid in a launch that is not cooperative.
-const ALONE: &str = "; where it calls `grid.sync()`, write `cooperative: true` at its launch";
+const COOPERATIVE_HINT: &str =
+    "; where it calls `grid.sync()`, write `cooperative: true` at its launch";
 
 /// Formats the refusal of a cooperative launch that does not fit on the device.
 pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {

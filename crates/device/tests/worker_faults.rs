@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         ["proxy", point, mark, ..] => points::code(harmed_once(point, mark, &arguments[3..])),
         // Query of test runners to every test program.
         ["--list", ..] => ExitCode::SUCCESS,
-        _ => all(),
+        _ => check_all_points(),
     }
 }
 
@@ -195,10 +195,10 @@ fn check(point: Point, mark: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn all() -> ExitCode {
+fn check_all_points() -> ExitCode {
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Every fifth of the many points: all of them are tested in crates/process.
-    let fast = Point::all(CANDIDATES, 2 * CANDIDATES);
+    let fast = Point::list_fast(CANDIDATES, 2 * CANDIDATES);
     let all: Vec<Point> = fast
         .into_iter()
         .step_by(5)

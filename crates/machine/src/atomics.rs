@@ -6,7 +6,7 @@ use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::atomic::apply;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
-use vgpu::exec::launch::ALL_MET;
+use vgpu::exec::launch::ALL_ARRIVED;
 
 /// An atomic operation of each lane.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +35,8 @@ impl Memory<'_> {
             let old = u64::from(high) << 32 | u64::from(low);
             let [mut b, c] = values.map(|row| row[lane]);
             // The other blocks of the grid do not run: one arrival counts for all of them.
-            if self.meets_alone == Some(at[lane]) && a.op == AtomOp::Add {
-                b = ALL_MET.into();
+            if self.solo_grid_barrier == Some(at[lane]) && a.op == AtomOp::Add {
+                b = ALL_ARRIVED.into();
             }
             let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
             let new = apply(a.op, a.ty, old, b & cut, c & cut);

@@ -59,7 +59,7 @@ pub(super) struct BlockInputs<'a> {
     pub(super) traced: bool,
     /// Barrier layout, as in [`Memory`].
     pub(super) barriers_count_bytes: bool,
-    pub(super) meets_alone: Option<u64>,
+    pub(super) solo_grid_barrier: Option<u64>,
 }
 
 /// Execution counts per instruction.
@@ -225,8 +225,7 @@ impl<'a> Block<'a> {
             let Some(step) = program.steps.get(pc as usize) else {
                 return Err(fault_at(pc, "no instruction at this address".to_owned()));
             };
-            // Like the hardware counter `smsp__inst_executed`, this includes instructions with a
-            // false guard.
+            // Instructions with a false guard count, as in `smsp__inst_executed`.
             counts.warps[pc as usize] += 1;
             counts.threads[pc as usize] += u64::from(mask.count_ones());
             done += 1;

@@ -149,7 +149,8 @@ impl Machine {
             local_bytes: self.local_bytes() as usize,
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
-            meets_alone: meeting.and_then(|buffer| launch.meets_alone(memory.address(buffer))),
+            solo_grid_barrier: meeting
+                .and_then(|buffer| launch.solo_grid_barrier(memory.address(buffer))),
         };
         let blocks = block_numbers(launch);
         let shared =
@@ -326,7 +327,7 @@ fn run_blocks(
             global: memory,
             shared: vec![0; shared],
             barriers_count_bytes: inputs.barriers_count_bytes,
-            meets_alone: inputs.meets_alone,
+            solo_grid_barrier: inputs.solo_grid_barrier,
             journal: Vec::new(),
             last: 0,
         };

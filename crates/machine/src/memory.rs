@@ -92,8 +92,8 @@ pub(super) struct Memory<'a> {
     /// True if barriers in shared memory also count bytes: from compute capability 9.0 on.
     pub(super) barriers_count_bytes: bool,
     /// Address of the grid barrier word for a block that runs alone
-    /// ([`vgpu::exec::launch::Launch::meets_alone`]).
-    pub(super) meets_alone: Option<u64>,
+    /// ([`vgpu::exec::launch::Launch::solo_grid_barrier`]).
+    pub(super) solo_grid_barrier: Option<u64>,
     pub(super) journal: Vec<Written>,
     /// Allocation of the last access, which is the likeliest for the next one.
     pub(super) last: usize,
@@ -458,7 +458,7 @@ impl Warp {
                 let mut banks = [0u64; 32];
                 lanes(mask).for_each(|lane| banks[(at[lane] / 4 % 32) as usize] += 1);
                 let passes = banks.into_iter().max().unwrap_or(1);
-                trace.shared(pc, (passes, passes - 1), mask, bytes.into(), true);
+                trace.shared(pc, passes, passes - 1, mask, bytes.into(), true);
             }
             Window::Local => self.note(at, window, mask, bytes, true),
             _ => trace.atomic(pc, at, mask, bytes.into()),
@@ -482,7 +482,7 @@ impl Warp {
         match split(window, at[mask.trailing_zeros() as usize]).0 {
             Window::Shared => {
                 let (groups, extra) = shared_wavefronts(at, mask, bytes.into(), write);
-                trace.shared(pc, (groups + extra, extra), mask, bytes.into(), write);
+                trace.shared(pc, groups + extra, extra, mask, bytes.into(), write);
             }
             Window::Local => {
                 let at = at.map(|at| at & 0xffff_ffff);

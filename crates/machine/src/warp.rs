@@ -90,7 +90,7 @@ impl Warp {
             pc: 0,
             local: vec![0; local_bytes * 32],
             local_bytes,
-            trace: traced.map(WarpTrace::of),
+            trace: traced.map(WarpTrace::with_warps),
         }
     }
 

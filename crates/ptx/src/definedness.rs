@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::ast::{Body, Instruction, Operand, Reg};
 use super::intent::registers;
-use super::sharing::{Block, Effects, Set, blocks, live};
+use super::regalloc::{Block, Effects, Set, blocks, live};
 
 /// Opcodes whose first operand is read, not set.
 const WITHOUT_DESTINATION: &[&str] = &[
@@ -118,7 +118,7 @@ fn effects(i: &Instruction<'_>) -> Effects {
         None => destinations(i),
         Some(_) => Vec::new(),
     };
-    (needs, sets)
+    Effects { needs, sets }
 }
 
 /// Returns the registers that may be undefined at the beginning of each block.
@@ -147,9 +147,10 @@ fn propagate(body: &Body<'_>, effects: &[Effects], blocks: &[Block], seeds: Set)
 }
 
 /// Applies one instruction to the set of registers that may be undefined.
-fn step(i: &Instruction<'_>, (needs, _): &Effects, undefined: &mut Set) {
+fn step(i: &Instruction<'_>, effects: &Effects, undefined: &mut Set) {
     let guard = i.guard.is_some_and(|(reg, _)| undefined.has(reg));
-    let computed = !FROM_MEMORY.contains(&i.opcode) && needs.iter().any(|r| undefined.has(*r));
+    let computed =
+        !FROM_MEMORY.contains(&i.opcode) && effects.needs.iter().any(|r| undefined.has(*r));
     for reg in destinations(i) {
         if guard || computed {
             undefined.add(reg);
@@ -168,7 +169,7 @@ fn collect(
 ) -> MaybeUndefined {
     for (block, mut now) in blocks.iter().zip(entering) {
         for at in block.range.clone() {
-            for reg in effects[at].0.iter().filter(|reg| now.has(**reg)) {
+            for reg in effects[at].needs.iter().filter(|reg| now.has(**reg)) {
                 let next = found.registers.len() as u32;
                 found.registers.entry(*reg).or_insert(next);
                 found.instructions.insert(at);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Points checked at once: most of their time is spent waiting.
-const AT_ONCE: usize = 4;
+const CONCURRENT_POINTS: usize = 4;
 
 /// Checks every point, and prints those that fail. Returns their count.
 pub fn check_all(
@@ -15,7 +15,7 @@ pub fn check_all(
 ) -> usize {
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..CONCURRENT_POINTS {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);

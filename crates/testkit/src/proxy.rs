@@ -18,7 +18,7 @@ use tuner_process::{Decoder, encode};
 
 /// Direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the tuner.
     Request,
     /// To the tuner.
@@ -58,7 +58,7 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     /// Direction of the message.
-    pub way: Way,
+    pub direction: Direction,
     /// Its number in that direction, from 0.
     pub message: u32,
     /// The fault.
@@ -82,7 +82,7 @@ impl Point {
     /// Returns every point without waiting in a conversation of this many requests and replies:
     /// each byte of the heads, and bytes spread over the rest.
     #[must_use]
-    pub fn all(requests: u32, replies: u32) -> Vec<Self> {
+    pub fn list_fast(requests: u32, replies: u32) -> Vec<Self> {
         let places = || (0..44).chain((1..12).map(|step| 44 + step * 977));
         let mut faults = vec![Fault::Double, Fault::Delay(20), Fault::Orphan];
         faults.extend(places().map(Fault::Cut));
@@ -91,7 +91,7 @@ impl Point {
         faults.extend([100, 200_000].map(Fault::Chatter));
         faults.extend(SIGNALS.map(|signal| Fault::Signal(signal.as_raw())));
         faults.extend([0, 1, 7, 76, 101].map(Fault::Exit));
-        Self::each(requests, replies, &faults)
+        Self::combine(requests, replies, &faults)
     }
 
     /// Returns the points at which a deadline has to pass.
@@ -105,16 +105,16 @@ impl Point {
             Fault::Deaf,
             stop,
         ];
-        Self::each(requests, replies, &faults)
+        Self::combine(requests, replies, &faults)
     }
 
-    fn each(requests: u32, replies: u32, faults: &[Fault]) -> Vec<Self> {
-        let messages = (0..requests).map(|message| (Way::Request, message));
+    fn combine(requests: u32, replies: u32, faults: &[Fault]) -> Vec<Self> {
+        let messages = (0..requests).map(|message| (Direction::Request, message));
         messages
-            .chain((0..replies).map(|message| (Way::Reply, message)))
-            .flat_map(|(way, message)| {
+            .chain((0..replies).map(|message| (Direction::Reply, message)))
+            .flat_map(|(direction, message)| {
                 faults.iter().map(move |fault| Self {
-                    way,
+                    direction,
                     message,
                     fault: *fault,
                 })
@@ -147,9 +147,9 @@ impl Point {
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let way = match self.way {
-            Way::Request => "request",
-            Way::Reply => "reply",
+        let direction = match self.direction {
+            Direction::Request => "request",
+            Direction::Reply => "reply",
         };
         let (name, a, b) = match self.fault {
             Fault::Cut(at) => ("cut", at, 0),
@@ -165,7 +165,7 @@ impl fmt::Display for Point {
             Fault::Mute => ("mute", 0, 0),
             Fault::Deaf => ("deaf", 0, 0),
         };
-        write!(f, "{way}:{}:{name}:{a}:{b}", self.message)
+        write!(f, "{direction}:{}:{name}:{a}:{b}", self.message)
     }
 }
 
@@ -175,7 +175,7 @@ impl FromStr for Point {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || format!("`{text}` is no point");
         let fields: Vec<&str> = text.split(':').collect();
-        let [way, message, name, a, b] = fields.as_slice() else {
+        let [direction, message, name, a, b] = fields.as_slice() else {
             return Err(bad());
         };
         let number = |text: &str| text.parse::<usize>().map_err(|_| bad());
@@ -196,10 +196,10 @@ impl FromStr for Point {
             _ => return Err(bad()),
         };
         Ok(Self {
-            way: if *way == "request" {
-                Way::Request
+            direction: if *direction == "request" {
+                Direction::Request
             } else {
-                Way::Reply
+                Direction::Reply
             },
             message: message as u32,
             fault,
@@ -221,10 +221,16 @@ pub fn run(point: Point, arguments: &[String]) -> io::Result<i32> {
         return Err(io::Error::other("the worker has no pipes"));
     };
     let id = worker.id();
-    let at = move |way| (point.way == way).then_some((point.message, point.fault));
-    let requests = at(Way::Request);
+    let at =
+        move |direction| (point.direction == direction).then_some((point.message, point.fault));
+    let requests = at(Direction::Request);
     std::thread::spawn(move || pass(&mut io::stdin(), Some(input), requests, id));
-    pass(&mut { output }, Some(io::stdout()), at(Way::Reply), id);
+    pass(
+        &mut { output },
+        Some(io::stdout()),
+        at(Direction::Reply),
+        id,
+    );
     end_like(&mut worker)
 }
 

@@ -32,7 +32,7 @@ pub struct Parameter {
 
 /// An instruction (or directive) that the virtual GPU does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unsupported: `{instruction}` at PTX line {line}{}", at(.source_line))]
+#[error("unsupported: `{instruction}` at PTX line {line}{}", format_source(.source_line))]
 pub struct Unsupported {
     /// The instruction as written.
     pub instruction: String,
@@ -42,7 +42,7 @@ pub struct Unsupported {
     pub source_line: Option<SourceLine>,
 }
 
-fn at(source: &Option<SourceLine>) -> String {
+fn format_source(source: &Option<SourceLine>) -> String {
     source
         .as_ref()
         .map(|s| format!(", {s}"))
@@ -60,28 +60,28 @@ pub enum LoadError {
     Unsupported(#[from] Unsupported),
 }
 
-/// Dependence of a kernel's control flow on its block and on other blocks: [`Module::way`].
+/// Dependence of a kernel's control flow on its block and on other blocks: [`Module::control_dependence`].
 #[derive(Debug, Clone, Copy)]
-pub struct Way<'a> {
+pub struct ControlDependence<'a> {
     program: &'a Program,
 }
 
-impl Way<'_> {
+impl ControlDependence<'_> {
     /// Reports whether some branch depends on the block's index.
     #[must_use]
-    pub fn by_block(self) -> bool {
+    pub fn depends_on_block(self) -> bool {
         self.program.by_block
     }
 
     /// Reports whether it depends on results of other blocks.
     #[must_use]
-    pub fn by_others(self) -> bool {
+    pub fn depends_on_other_blocks(self) -> bool {
         self.program.by_others
     }
 
     /// Reports whether the value that the instruction `pc` loads may decide a branch or an address.
     #[must_use]
-    pub fn decided_by(self, pc: u32) -> bool {
+    pub fn is_decided_by(self, pc: u32) -> bool {
         let instruction = self.program.code.get(pc as usize);
         instruction.is_some_and(|i| i.keep & ptx::skeleton::DATA != 0)
     }
@@ -256,9 +256,9 @@ impl Module {
     ///
     /// # Errors
     /// An entry that the module does not have, or that cannot be executed.
-    pub fn way(&self, entry: &str) -> Result<Way<'_>, LaunchError> {
+    pub fn control_dependence(&self, entry: &str) -> Result<ControlDependence<'_>, LaunchError> {
         let (_, program) = self.program(entry)?;
-        Ok(Way { program: program? })
+        Ok(ControlDependence { program: program? })
     }
 
     /// Returns an entry and its program.

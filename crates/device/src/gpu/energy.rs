@@ -7,9 +7,9 @@ use tuner_core::judgement::Judgement;
 use tuner_judge::stopwatch::{Draw, Subject};
 
 /// Graphs queued ahead, so that the device has work while the host reads the counter.
-pub(super) const AHEAD: usize = 3;
+pub(super) const QUEUED_GRAPHS: usize = 3;
 /// A counter that does not step within this number of windows is unusable.
-const WINDOWS_MOST: u64 = 20;
+const MAX_WINDOWS: u64 = 20;
 
 /// State of a window: nothing counts before the first step of the counter.
 #[derive(Debug, Default)]
@@ -40,22 +40,24 @@ impl Window {
 impl GpuSession {
     /// Runs the graph until the window ends; `None` if the counter does not step. If launches
     /// change a buffer in place, the energy includes the copies that restore it.
-    pub(super) fn drawn_by(
+    pub(super) fn measure_draw(
         &mut self,
         events: &mut Vec<Event>,
-        (subject, exec, in_place): (Subject, GraphExec, bool),
+        subject: Subject,
+        exec: GraphExec,
+        in_place: bool,
         launches: u32,
         least: u64,
     ) -> Result<Option<Draw>, Judgement> {
-        for _ in 0..AHEAD {
+        for _ in 0..QUEUED_GRAPHS {
             events.push(self.gpu.call(|driver, _| driver.event_create())?);
         }
         let mut window = Window::default();
-        let most = WINDOWS_MOST.saturating_mul(least.max(u64::from(launches)));
+        let most = MAX_WINDOWS.saturating_mul(least.max(u64::from(launches)));
         let (mut turn, mut done) = (0_usize, 0_u64);
         while done < most {
-            let event = events[turn % AHEAD];
-            if turn >= AHEAD {
+            let event = events[turn % QUEUED_GRAPHS];
+            if turn >= QUEUED_GRAPHS {
                 self.gpu.call(|driver, _| driver.event_synchronize(event))?;
                 done += u64::from(launches);
                 let counter = self.monitor.energy_mj();

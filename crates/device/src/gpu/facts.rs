@@ -96,10 +96,14 @@ impl GpuFacts {
             return Err(GpuError::NoSuch { ordinal, count });
         }
         let device = driver.device(ordinal as i32).map_err(broken)?;
-        Self::of(driver, ordinal, device).map_err(broken)
+        Self::read_device(driver, ordinal, device).map_err(broken)
     }
 
-    fn of(driver: &mut dyn Driver, ordinal: u32, device: Device) -> Result<Self, CudaError> {
+    fn read_device(
+        driver: &mut dyn Driver,
+        ordinal: u32,
+        device: Device,
+    ) -> Result<Self, CudaError> {
         let version = driver.version()?;
         let name = driver.device_name(device)?;
         let uuid = uuid(&name, driver.device_uuid(device)?);

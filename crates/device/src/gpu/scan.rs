@@ -29,7 +29,7 @@ pub(super) struct Resident {
     inputs: Staying<Arc<[u8]>>,
     /// Values and units of each expectation.
     wanted: Staying<ContentHash>,
-    pub(super) kept: BTreeMap<usize, Place>,
+    pub(super) kept: BTreeMap<usize, KeptBuffer>,
     next: usize,
     words: Option<Buffer>,
 }
@@ -65,7 +65,7 @@ impl<K> Staying<K> {
 }
 
 /// A kept buffer; one of a subject is not freed with its contents.
-pub(super) struct Place {
+pub(super) struct KeptBuffer {
     pub(super) buffer: Buffer,
     pub(super) owned: bool,
 }
@@ -100,7 +100,9 @@ impl GpuSession {
     pub(super) fn keep_buffer(&mut self, buffer: Buffer, owned: bool) -> Kept {
         let number = self.resident.next;
         self.resident.next += 1;
-        self.resident.kept.insert(number, Place { buffer, owned });
+        self.resident
+            .kept
+            .insert(number, KeptBuffer { buffer, owned });
         Kept(number)
     }
 
@@ -131,7 +133,7 @@ impl GpuSession {
     ) -> Result<Option<DevicePointer>, Judgement> {
         let known = |input: &Arc<[u8]>| Arc::ptr_eq(input, bytes);
         if let Some(known) = self.resident.inputs.used(known) {
-            return Ok(known.first().map(Buffer::at));
+            return Ok(known.first().map(Buffer::start));
         }
         let size = bytes.len() as u64;
         while self.resident.inputs.bytes().saturating_add(size) > self.room() {
@@ -142,7 +144,7 @@ impl GpuSession {
         }
         let mut buffer = self.guarded("an input that stays", size)?;
         self.fill_input(&mut buffer, bytes)?;
-        let place = buffer.at();
+        let place = buffer.start();
         let entry = (Arc::clone(bytes), vec![buffer]);
         self.resident.inputs.0.push(entry);
         Ok(Some(place))
@@ -162,7 +164,7 @@ impl GpuSession {
             }
         };
         let bytes: Vec<u8> = NOTHING.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let at = words.at();
+        let at = words.start();
         self.gpu.call(|driver, stream| {
             driver.fill_words(at, 0, 2 * (WORDS as u64 - 1), stream)?;
             let last = at.plus(8 * (WORDS as u64 - 1));

@@ -47,7 +47,7 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// Returns the address of the buffer itself.
-    pub(super) fn at(&self) -> DevicePointer {
+    pub(super) fn start(&self) -> DevicePointer {
         self.allocation.plus(self.front)
     }
 
@@ -238,7 +238,7 @@ impl GpuSession {
         bytes: &[u8],
     ) -> Result<(), Judgement> {
         self.guard_input(buffer)?;
-        let (at, began) = (buffer.at(), Instant::now());
+        let (at, began) = (buffer.start(), Instant::now());
         let copied = self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.copy_to_device(at, bytes)
@@ -265,7 +265,7 @@ impl GpuSession {
         buffer: &Buffer,
         pattern: &[u8],
     ) -> Result<(), Judgement> {
-        let (at, bytes) = (buffer.at(), buffer.bytes);
+        let (at, bytes) = (buffer.start(), buffer.bytes);
         if pattern.is_empty() {
             return Ok(());
         }
@@ -304,7 +304,7 @@ impl GpuSession {
 
     pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Judgement> {
         let mut bytes = vec![0; usize::try_from(buffer.bytes).unwrap_or(usize::MAX)];
-        let (at, began) = (buffer.at(), Instant::now());
+        let (at, began) = (buffer.start(), Instant::now());
         self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.copy_from_device(&mut bytes, at)

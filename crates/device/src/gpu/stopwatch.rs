@@ -8,7 +8,7 @@
 //! them.
 
 use super::driver::{Driver, Event, Graph, GraphExec, Stream};
-use super::energy::AHEAD;
+use super::energy::QUEUED_GRAPHS;
 use super::helpers::{config, entry};
 use super::launches::Ready;
 use super::nvml::EnergyCounter as _;
@@ -24,7 +24,7 @@ use tuner_judge::session::{Contents, Session};
 use tuner_judge::stopwatch::{Draw, OutputSet, Sample, Stopwatch, Subject};
 
 /// Maximum number of graphs kept per subject.
-const GRAPHS_KEPT: usize = 8;
+const MAX_GRAPHS: usize = 8;
 /// Time of the host to queue a graph after the spinning kernel: a constant, and more per node.
 const SPIN_NS: u32 = 60_000;
 const SPIN_NS_A_LAUNCH: u32 = 500;
@@ -35,7 +35,7 @@ const SPIN_NS_MAX: u32 = 16_000_000;
 const FLUSH_MULTIPLE: u64 = 2;
 
 /// A buffer of a set: its argument's index, the buffer, and the poison of its elements.
-type Held = (usize, Buffer, &'static [u8]);
+type SetBuffer = (usize, Buffer, &'static [u8]);
 
 /// Times between two events and two stamps.
 #[derive(Debug, Clone, Copy)]
@@ -60,14 +60,14 @@ impl GpuSession {
     ) -> Result<Span, Judgement> {
         let events = self.gpu.call(|driver, _| {
             let from = driver.event_create()?;
-            Ok((from, driver.event_create()?))
+            Ok([from, driver.event_create()?])
         })?;
         let span = self
             .stamps()
             .and_then(|stamps| self.timed_between(events, &stamps, launches, work));
         let destroyed = self.gpu.call(|driver, _| {
-            driver.event_destroy(events.0)?;
-            driver.event_destroy(events.1)
+            driver.event_destroy(events[0])?;
+            driver.event_destroy(events[1])
         });
         let span = span?;
         destroyed.map(|()| span)
@@ -75,11 +75,12 @@ impl GpuSession {
 
     fn timed_between(
         &mut self,
-        (from, to): (Event, Event),
+        events: [Event; 2],
         stamps: &Buffer,
         launches: u32,
         work: &mut dyn FnMut(&mut Self) -> Result<(), Judgement>,
     ) -> Result<Span, Judgement> {
+        let [from, to] = events;
         let spin = SPIN_NS + launches.saturating_mul(SPIN_NS_A_LAUNCH);
         // Code or a graph that is used for the first time is loaded outside the span.
         self.stamp(stamps, 0)?;
@@ -133,7 +134,7 @@ impl GpuSession {
             return Ok(());
         };
         self.gpu
-            .call(|driver, stream| driver.fill_bytes(buffer.at(), 0, buffer.bytes, stream))
+            .call(|driver, stream| driver.fill_bytes(buffer.start(), 0, buffer.bytes, stream))
     }
 
     fn spin(&mut self, nanoseconds: u32) -> Result<(), Judgement> {
@@ -143,7 +144,7 @@ impl GpuSession {
 
     fn stamp(&mut self, stamps: &Buffer, offset: u64) -> Result<(), Judgement> {
         self.ticket += 1;
-        let at = stamps.at().plus(offset).address();
+        let at = stamps.start().plus(offset).address();
         let parameters = [at, self.ticket].map(|word| word.to_le_bytes().to_vec());
         // Enough blocks that one of them runs on multiprocessor 0.
         let config = config(self.gpu.facts().sm_count * 2, 32, parameters.to_vec());
@@ -167,7 +168,7 @@ impl GpuSession {
         if let Some(exec) = loaded.graphs.get(&(cache, launches)) {
             return Ok(*exec);
         }
-        let stale: Vec<GraphExec> = if loaded.graphs.len() >= GRAPHS_KEPT {
+        let stale: Vec<GraphExec> = if loaded.graphs.len() >= MAX_GRAPHS {
             loaded.graphs.drain().map(|(_, exec)| exec).collect()
         } else {
             Vec::new()
@@ -225,7 +226,7 @@ impl GpuSession {
         subject: Subject,
         set: usize,
         wanted: impl Fn(Role) -> bool,
-    ) -> Result<Vec<Held>, Judgement> {
+    ) -> Result<Vec<SetBuffer>, Judgement> {
         let loaded = self.subjects.get(subject)?;
         let arguments = loaded.plan.arguments.iter().enumerate();
         let buffers = &loaded.sets.get(set).map_or(&[][..], |set| &set.buffers);
@@ -334,8 +335,8 @@ impl Stopwatch for GpuSession {
         let roles = &self.subjects.get(subject)?.plan.arguments;
         let in_place = roles.iter().any(|argument| argument.role == Role::Inout);
         let began = Instant::now();
-        let mut events = Vec::with_capacity(AHEAD);
-        let drawn = self.drawn_by(&mut events, (subject, exec, in_place), launches, least);
+        let mut events = Vec::with_capacity(QUEUED_GRAPHS);
+        let drawn = self.measure_draw(&mut events, subject, exec, in_place, launches, least);
         let ended = self.gpu.call(|driver, stream| {
             let ended = driver.stream_synchronize(stream);
             for event in events {

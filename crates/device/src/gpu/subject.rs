@@ -15,13 +15,13 @@ use tuner_judge::gate::generate;
 use tuner_judge::stopwatch::Subject;
 
 /// Maximum number of rotating buffer sets: a graph of 500 launches still uses each.
-const SETS_MAX: u64 = 256;
+const MAX_SETS: u64 = 256;
 /// Total size of the sets, as a multiple of the L2 cache.
 const CACHE_MULTIPLE: u64 = 3;
 /// Divisor of the free memory for the sets of one subject.
 const MEMORY_SHARE: u64 = 4;
 /// Maximum number of inputs kept on the host.
-const INPUTS_KEPT: usize = 16;
+const MAX_CACHED_INPUTS: usize = 16;
 
 /// One loaded subject.
 pub(super) struct Loaded {
@@ -83,7 +83,7 @@ impl Subjects {
 
     /// Caches an input's bytes, which are the same for every candidate.
     fn keep(&mut self, key: String, bytes: &Arc<[u8]>) {
-        if self.inputs.len() >= INPUTS_KEPT {
+        if self.inputs.len() >= MAX_CACHED_INPUTS {
             self.inputs.clear();
         }
         self.inputs.insert(key, Arc::clone(bytes));
@@ -98,7 +98,8 @@ fn points(variable: &PlanVariable) -> bool {
 
 fn pointers(buffers: &[Option<Buffer>]) -> Vec<Option<DevicePointer>> {
     let each = buffers.iter();
-    each.map(|buffer| buffer.as_ref().map(Buffer::at)).collect()
+    each.map(|buffer| buffer.as_ref().map(Buffer::start))
+        .collect()
 }
 
 fn unknown() -> Judgement {
@@ -197,7 +198,7 @@ impl GpuSession {
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
         let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::GUARD_BYTES);
         // At least two, so that a sample never reads only what the previous one has just read.
-        let count = wanted.min(SETS_MAX).min(room).max(2);
+        let count = wanted.min(MAX_SETS).min(room).max(2);
         let sets = Sets {
             count: count as usize,
             most_launches: if count < wanted {
@@ -214,7 +215,7 @@ impl GpuSession {
         let loaded = self.subjects.get(subject)?;
         let (plan, seed) = (loaded.plan.clone(), loaded.seed);
         let mut buffers: Vec<Option<Buffer>> = Vec::new();
-        let filled = self.fill_set(subject, (&plan, seed), &mut buffers);
+        let filled = self.fill_set(subject, &plan, seed, &mut buffers);
         let launches = filled.and_then(|()| {
             let pointers = pointers(&buffers);
             plan.launches
@@ -240,7 +241,8 @@ impl GpuSession {
     fn fill_set(
         &mut self,
         subject: Subject,
-        (plan, seed): (&Plan, u64),
+        plan: &Plan,
+        seed: u64,
         buffers: &mut Vec<Option<Buffer>>,
     ) -> Result<(), Judgement> {
         let first: Option<Vec<Option<Buffer>>> = self
@@ -260,7 +262,7 @@ impl GpuSession {
                 continue;
             }
             if argument.role.is_filled() {
-                let data = self.input((plan, index), seed)?;
+                let data = self.load_input(plan, index, seed)?;
                 self.fill_input(&mut buffer, &data)?;
                 buffers[index] = Some(buffer);
             } else {
@@ -271,7 +273,7 @@ impl GpuSession {
     }
 
     /// Returns the bytes of an argument that is filled.
-    fn input(&mut self, (plan, index): (&Plan, usize), seed: u64) -> Result<Arc<[u8]>, Judgement> {
+    fn load_input(&mut self, plan: &Plan, index: usize, seed: u64) -> Result<Arc<[u8]>, Judgement> {
         let argument: &PlanArgument = &plan.arguments[index];
         let key = format!(
             "{:?}|{:?}|{:?}|{:?}|{index}|{seed}",
@@ -305,7 +307,7 @@ impl GpuSession {
             for (index, argument) in plan.arguments.iter().enumerate() {
                 initial.push(if changed(argument) {
                     let mut buffer = self.guarded(&argument.name, argument.bytes())?;
-                    let data = self.input((&plan, index), seed)?;
+                    let data = self.load_input(&plan, index, seed)?;
                     self.fill_input(&mut buffer, &data)?;
                     Some(buffer)
                 } else {
@@ -321,7 +323,7 @@ impl GpuSession {
                 copies.extend(
                     to.as_ref()
                         .zip(from.as_ref())
-                        .map(|(to, from)| (to.at(), from.at(), from.bytes)),
+                        .map(|(to, from)| (to.start(), from.start(), from.bytes)),
                 );
             }
         }
@@ -345,10 +347,10 @@ impl GpuSession {
         buffer: &Buffer,
     ) -> Result<bool, Judgement> {
         let from = first.and_then(|buffers| buffers.get(index)?.as_ref());
-        let Some(from) = from.map(Buffer::at) else {
+        let Some(from) = from.map(Buffer::start) else {
             return Ok(false);
         };
-        let (to, bytes) = (buffer.at(), buffer.bytes);
+        let (to, bytes) = (buffer.start(), buffer.bytes);
         self.gpu
             .call(|driver, stream| driver.copy_on_device(to, from, bytes, stream))?;
         Ok(true)

@@ -7,7 +7,7 @@ use tuner_core::files;
 use tuner_space::{Diagnostic, Diagnostics, ExprError};
 
 /// Advice for a damaged file; any repair would be a guess.
-const AGAIN: &str = "get the file again, or cut it back to its last whole row";
+const REPAIR_ADVICE: &str = "get the file again, or cut it back to its last whole row";
 
 /// A recorded file, decompressed.
 #[derive(Debug)]
@@ -38,11 +38,11 @@ impl Text {
             return Err(decoded.error(
                 decoded.text.len(),
                 format!("the gzip data are truncated or corrupt after this place: {error}"),
-                AGAIN,
+                REPAIR_ADVICE,
             ));
         }
         if let Some(offset) = invalid {
-            return Err(decoded.error(offset, "the file is not UTF-8 text", AGAIN));
+            return Err(decoded.error(offset, "the file is not UTF-8 text", REPAIR_ADVICE));
         }
         if decoded.text.trim().is_empty() {
             return Err(decoded.error(
@@ -97,9 +97,9 @@ impl Text {
             Category::Eof => self.error(
                 offset,
                 "the file ends in the middle of a value",
-                format!("{AGAIN} (delete everything after the last `}},`)"),
+                format!("{REPAIR_ADVICE} (delete everything after the last `}},`)"),
             ),
-            Category::Syntax => self.error(offset, format!("not JSON: {message}"), AGAIN),
+            Category::Syntax => self.error(offset, format!("not JSON: {message}"), REPAIR_ADVICE),
             Category::Data | Category::Io => self.error(
                 offset,
                 message,

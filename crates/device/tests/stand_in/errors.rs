@@ -11,7 +11,7 @@ use tuner_testkit::fake::{Failing, Notes, VirtualDriver};
 
 #[test]
 fn every_call_of_the_door_is_made_on_the_way() {
-    let (driver, notes) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    let (driver, notes) = Failing::new(VirtualDriver::with_arch(arch()), "", 0);
     assert!(everything(driver).is_ok());
     let made: BTreeSet<&str> = notes.borrow().calls.iter().copied().collect();
     let known: BTreeSet<&str> = CALLS.iter().copied().collect();
@@ -33,7 +33,7 @@ fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
             let place = format!("{call} answers {name}");
             let error = CudaError::new(call, *number);
             let (driver, notes): (_, Rc<RefCell<Notes>>) =
-                Failing::new(VirtualDriver::of(arch()), call, *number);
+                Failing::new(VirtualDriver::with_arch(arch()), call, *number);
             let ended = everything(driver);
             assert!(notes.borrow().failed, "{place}: never called");
             match ended {

@@ -125,7 +125,7 @@ fn session(driver: Failing<VirtualDriver>) -> Result<GpuSession, GpuError> {
 }
 
 fn sound() -> GpuSession {
-    let (driver, _) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    let (driver, _) = Failing::new(VirtualDriver::with_arch(arch()), "", 0);
     session(driver).expect("the stand-in opens")
 }
 
@@ -270,7 +270,7 @@ fn in_place() -> Plan {
 
 #[test]
 fn what_launches_change_in_place_begins_anew_with_each_sample_and_is_judged_after_one_launch() {
-    let (driver, notes) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    let (driver, notes) = Failing::new(VirtualDriver::with_arch(arch()), "", 0);
     let mut session = session(driver).expect("the stand-in opens");
     let subject = session.load_subject(&in_place(), 7).unwrap();
     for cache in [CacheMode::Warm, CacheMode::Cold] {
@@ -319,7 +319,7 @@ fn a_subject_outlives_the_job_whose_equal_code_was_loaded_first() {
 
 /// Returns a stand-in with the call costs of a server, and the log of its calls.
 fn costing(kernel_us: f64, l2_bytes: u64) -> (GpuSession, Gauges, Rc<RefCell<Notes>>) {
-    let driver = VirtualDriver::of(arch())
+    let driver = VirtualDriver::with_arch(arch())
         .costing(Costs::REALISTIC, Some(kernel_us))
         .with_cache(l2_bytes);
     let gauges = driver.gauges();
@@ -405,7 +405,7 @@ fn a_cold_sample_finds_nothing_of_the_sample_before_in_the_cache() {
 
 #[test]
 fn a_window_of_the_energy_counter_holds_what_the_launches_draw() {
-    let driver = VirtualDriver::of(arch()).costing(Costs::NONE, Some(10.0));
+    let driver = VirtualDriver::with_arch(arch()).costing(Costs::NONE, Some(10.0));
     let meter = Meter(driver.gauges());
     let gpu = Gpu::open(Box::new(driver), 0).expect("the stand-in opens");
     let mut monitor = Monitor::default();

@@ -112,7 +112,7 @@ impl Driver for VirtualDriver {
 
     fn copy_from_device(&mut self, to: &mut [u8], from: DevicePointer) -> Answer<()> {
         self.sound("cuMemcpyDtoH_v2")?;
-        let (id, offset) = self.place("cuMemcpyDtoH_v2", from, to.len() as u64)?;
+        let (id, offset) = self.locate("cuMemcpyDtoH_v2", from, to.len() as u64)?;
         self.memory.read_at(id, offset, to);
         self.copied(to.len());
         Ok(())
@@ -126,7 +126,7 @@ impl Driver for VirtualDriver {
         _: Stream,
     ) -> Answer<()> {
         self.sound("cuMemcpyDtoDAsync_v2")?;
-        let (id, offset) = self.place("cuMemcpyDtoDAsync_v2", from, bytes)?;
+        let (id, offset) = self.locate("cuMemcpyDtoDAsync_v2", from, bytes)?;
         self.ran.clear();
         self.moves(2 * bytes);
         self.write_made(to, bytes, |driver, all| {

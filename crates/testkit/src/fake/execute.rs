@@ -7,7 +7,7 @@ use tuner_device::gpu::helpers::entry;
 use vgpu::{Arg, Checks, End, HazardKind, Launch, LaunchError};
 
 /// Warp instructions of a block after which a launch hangs forever, as an endless loop does.
-const BUDGET: u64 = 20_000_000;
+const HANG_INSTRUCTIONS: u64 = 20_000_000;
 /// Minimum duration of a launch, microseconds.
 const LAUNCH_US: f64 = 2.0;
 
@@ -98,7 +98,7 @@ impl VirtualDriver {
             // Two launches never read the same clock.
             clock: self.clock.cycles(),
             cooperative: config.cooperative,
-            instruction_budget: BUDGET,
+            instruction_budget: HANG_INSTRUCTIONS,
             checks: Checks {
                 races: false,
                 uninitialized: false,

@@ -14,21 +14,21 @@ use vgpu::BufferId;
 /// Memory beyond this takes longer to compare than most kernels take to execute, bytes.
 const MAX_BYTES: u64 = 4 << 20;
 /// Maximum number of cached outcomes; the oldest is dropped first.
-const MAX_KEPT: usize = 64;
+const MAX_OUTCOMES: usize = 64;
 /// Maximum number of cached graph launches between two writes of the host.
-const MAX_RAN: usize = 512;
+const MAX_GRAPH_LAUNCHES: usize = 512;
 /// Bytes hashed at a time, on the stack.
-const CHUNK: usize = 4096;
+const HASH_CHUNK_BYTES: usize = 4096;
 
 /// Memory before a launch: the live buffers with the hash of their contents.
-pub(super) type Found = Vec<(BufferId, [u8; 32])>;
+pub(super) type MemoryContents = Vec<(BufferId, [u8; 32])>;
 
 /// A launch with the memory before and after it.
 #[derive(Debug)]
 pub(super) struct Outcome {
     queued: Queued,
     shared_fill: u32,
-    found: Found,
+    found: MemoryContents,
     written: Vec<(BufferId, Vec<u8>)>,
     micros: f64,
 }
@@ -44,7 +44,7 @@ impl VirtualDriver {
             return Ok(());
         }
         let micros = self.execute(queued)?;
-        if self.ran.len() > MAX_RAN {
+        if self.ran.len() > MAX_GRAPH_LAUNCHES {
             self.ran.clear();
         }
         self.ran.push((queued.clone(), micros));
@@ -53,7 +53,7 @@ impl VirtualDriver {
 
     /// Returns the contents of memory except the time stamps, or `None` if they do not determine
     /// the outcome of the launch.
-    pub(super) fn found(&self, queued: &Queued) -> Option<Found> {
+    pub(super) fn found(&self, queued: &Queued) -> Option<MemoryContents> {
         let others = || {
             let all = self.living.values();
             all.filter(|(id, _)| Some(*id) != self.stamps)
@@ -67,9 +67,9 @@ impl VirtualDriver {
 
     fn hash(&self, buffer: BufferId) -> [u8; 32] {
         let bytes = self.memory.len(buffer);
-        let (mut hasher, mut chunk) = (Sha256::new(), [0; CHUNK]);
-        for done in (0..bytes).step_by(CHUNK) {
-            let part = &mut chunk[..CHUNK.min((bytes - done) as usize)];
+        let (mut hasher, mut chunk) = (Sha256::new(), [0; HASH_CHUNK_BYTES]);
+        for done in (0..bytes).step_by(HASH_CHUNK_BYTES) {
+            let part = &mut chunk[..HASH_CHUNK_BYTES.min((bytes - done) as usize)];
             self.memory.read_at(buffer, done, part);
             hasher.update(part);
         }
@@ -77,7 +77,7 @@ impl VirtualDriver {
     }
 
     /// Restores a known outcome of the launch. Returns its time without noise, microseconds.
-    pub(super) fn recall(&mut self, queued: &Queued, found: &Found) -> Option<f64> {
+    pub(super) fn recall(&mut self, queued: &Queued, found: &MemoryContents) -> Option<f64> {
         let known = |outcome: &&Outcome| {
             outcome.found == *found
                 && outcome.shared_fill == self.shared_fill
@@ -91,12 +91,12 @@ impl VirtualDriver {
     }
 
     /// Caches the outcome of a launch.
-    pub(super) fn keep(&mut self, queued: &Queued, found: Found, micros: f64) {
+    pub(super) fn keep(&mut self, queued: &Queued, found: MemoryContents, micros: f64) {
         let written = |(id, before): &(BufferId, [u8; 32])| {
             (self.hash(*id) != *before).then(|| (*id, self.memory.read(*id)))
         };
         let written = found.iter().filter_map(written).collect();
-        if self.outcomes.len() == MAX_KEPT {
+        if self.outcomes.len() == MAX_OUTCOMES {
             self.outcomes.pop_front();
         }
         self.outcomes.push_back(Outcome {

@@ -66,14 +66,14 @@ impl VirtualDriver {
     /// Creates a machine with two GPUs.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        let mut driver = Self::of(&vgpu::arch::all()[0]);
+        let mut driver = Self::with_arch(&vgpu::arch::list_gpus()[0]);
         driver.clock = Clock::slower(settings.slower);
         driver
     }
 
     /// Creates a machine with two GPUs of that architecture.
     #[must_use]
-    pub fn of(arch: &'static Arch) -> Self {
+    pub fn with_arch(arch: &'static Arch) -> Self {
         Self {
             arch,
             memory: GlobalMemory::new(MEMORY_BYTES),
@@ -111,7 +111,7 @@ impl VirtualDriver {
         }
     }
 
-    pub(super) fn place(
+    pub(super) fn locate(
         &self,
         call: &'static str,
         at: DevicePointer,
@@ -127,7 +127,7 @@ impl VirtualDriver {
 
     /// Writes like a kernel or a copy.
     pub(super) fn write(&mut self, at: DevicePointer, bytes: &[u8]) -> Answer<()> {
-        let (id, offset) = self.place("cuMemcpyHtoD_v2", at, bytes.len() as u64)?;
+        let (id, offset) = self.locate("cuMemcpyHtoD_v2", at, bytes.len() as u64)?;
         self.cache.touch(at.0 - offset, bytes.len() as u64);
         self.memory.write(id, offset, bytes);
         Ok(())

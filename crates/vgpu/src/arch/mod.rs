@@ -120,7 +120,7 @@ fn built_in() -> Vec<Arch> {
 }
 
 /// Returns every available GPU.
-pub fn all() -> &'static [Arch] {
+pub fn list_gpus() -> &'static [Arch] {
     ALL.get_or_init(built_in)
 }
 
@@ -178,7 +178,7 @@ fn read_table(path: &Path) -> std::io::Result<String> {
 impl Arch {
     /// Returns the GPU called `name` (`l4 a100 a4000 a6000 rtx2080ti rtx3090 rtx4090 h100 h200`).
     pub fn by_name(name: &str) -> Option<&'static Arch> {
-        all().iter().find(|a| a.name == name)
+        list_gpus().iter().find(|a| a.name == name)
     }
 
     /// Returns the peak of single-precision arithmetic, operations per second.

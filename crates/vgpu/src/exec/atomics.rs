@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use super::access::{Place, Touch};
+use super::access::{CheckedLocation, Touch};
 use super::cta::Cta;
-use super::launch::ALL_MET;
+use super::launch::ALL_ARRIVED;
 use super::order::Publishing;
 use super::rounding::apply_randomly;
 use super::transfer::{generic, lanes};
@@ -13,7 +13,7 @@ use crate::lower::program::{Area, Atom, Data};
 use gpu_arithmetic::atomic::{AtomOp, AtomType, apply};
 
 /// One element that a reducing bulk copy adds to global memory.
-pub(super) struct Reduced {
+pub(super) struct BulkElement {
     pub(super) op: AtomOp,
     pub(super) ty: AtomType,
     pub(super) at: u64,
@@ -83,14 +83,14 @@ impl Cta<'_> {
             };
             let (mut b, c) = (w.value(a.b, lane), w.value(a.c, lane));
             // The other blocks of the grid do not run: one arrival counts for all of them.
-            if self.context.meets_alone == Some(at) && a.op == AtomOp::Add {
-                b = ALL_MET.into();
+            if self.context.solo_grid_barrier == Some(at) && a.op == AtomOp::Add {
+                b = ALL_ARRIVED.into();
             }
             // The coin is drawn once, because the update may be retried.
             let coins = &mut w.regs.coins;
             let toss = coins.is_active().then(|| coins.draw().of_lane(lane));
             let result = |old| match toss {
-                Some(toss) => apply_randomly(toss, (a.op, a.ty), old, b, c),
+                Some(toss) => apply_randomly(toss, a.op, a.ty, old, b, c),
                 None => apply(a.op, a.ty, old, b, c),
             };
             let old = self.modify(w, place, bytes, result);
@@ -104,8 +104,8 @@ impl Cta<'_> {
     }
 
     /// Performs one element of a reducing bulk copy: a relaxed atomic of device scope.
-    pub(super) fn reduce_element(&mut self, w: &mut Warp, lane: usize, element: Reduced) {
-        let Reduced { op, ty, at, value } = element;
+    pub(super) fn reduce_element(&mut self, w: &mut Warp, lane: usize, element: BulkElement) {
+        let BulkElement { op, ty, at, value } = element;
         let touch = Touch {
             strong: true,
             commutes: commuting(op, ty),
@@ -122,11 +122,11 @@ impl Cta<'_> {
     pub(super) fn modify(
         &mut self,
         w: &mut Warp,
-        place: Place,
+        place: CheckedLocation,
         bytes: u32,
         f: impl Fn(u64) -> u64,
     ) -> u64 {
-        let Place::Global(l) = place else {
+        let CheckedLocation::Global(l) = place else {
             // Shared and local memory belong to one block, which runs on one thread.
             let old = self.get(w, place, 0, bytes);
             self.put(w, place, 0, bytes, f(old));

@@ -3,7 +3,8 @@
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::{InstructionPair, Location};
 use crate::lower::program::{Bar, NONE};
 
 /// Lanes of a path that wait at a barrier.
@@ -41,8 +42,19 @@ pub(super) struct Barrier {
     votes: u32,
 }
 
-/// Result of a barrier reduction for lanes of a warp: warp, mask, kind, row, votes for, votes.
-pub(super) type Reduced = (usize, u32, u8, u32, u32, u32);
+/// Result of a barrier reduction for lanes of a warp.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReductionResult {
+    pub(super) warp: usize,
+    pub(super) mask: u32,
+    /// 0 is `and`, 1 is `or`, 2 is `popc`.
+    pub(super) kind: u8,
+    /// Destination row.
+    pub(super) row: u32,
+    /// Votes for, of all votes.
+    pub(super) yes: u32,
+    pub(super) votes: u32,
+}
 
 impl Cta<'_> {
     /// Records the arrival of a path. Returns whether it has to wait.
@@ -53,8 +65,10 @@ impl Cta<'_> {
         let wanted = (bar.count != NONE).then(|| w.regs.r32[bar.count as usize][first]);
         // PTX ISA, `barrier`: 16 barriers, and a thread count that is a multiple of the warp size.
         if id > 15 || wanted.is_some_and(|n| n == 0 || n % 32 != 0 || n > 1024) {
-            self.hazard(HazardKind::Crashed, thread, (Space::Generic, 0), NONE, || {
-                format!("barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32")
+            self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
+                format!(
+                    "barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32"
+                )
             });
             self.halted = Some("an illegal barrier operand");
             return true;
@@ -124,8 +138,14 @@ impl Cta<'_> {
         self.spread_fences(&threads);
         for x in b.waiting {
             if let Some((kind, row)) = x.red {
-                self.reduced
-                    .push((x.warp, x.mask, kind, row, b.yes, b.votes));
+                self.reduced.push(ReductionResult {
+                    warp: x.warp,
+                    mask: x.mask,
+                    kind,
+                    row,
+                    yes: b.yes,
+                    votes: b.votes,
+                });
             }
             self.released.push((x.warp, x.mask));
         }
@@ -139,7 +159,11 @@ impl Cta<'_> {
         };
         if self.live < self.context.threads {
             let (left, all) = (self.context.threads - self.live, self.context.threads);
-            self.warn(first.thread(), (first.pc, NONE), || {
+            let at = InstructionPair {
+                pc: first.pc,
+                other: NONE,
+            };
+            self.warn(first.thread(), at, || {
                 format!(
                     "a barrier of the block that {left} of its {all} threads have left before: it \
                      waits for the others only, which CUDA C++ does not promise"
@@ -157,7 +181,11 @@ impl Cta<'_> {
         };
         let what = "threads of one block wait at different barriers of one phase";
         if b.waiting.iter().all(|x| x.whole || !x.aligned) {
-            self.warn(high.thread(), (high.pc, low.pc), || {
+            let at = InstructionPair {
+                pc: high.pc,
+                other: low.pc,
+            };
+            self.warn(high.thread(), at, || {
                 format!("{what}: whole warps may in PTX, in CUDA C++ all threads want the same one")
             });
             return;
@@ -166,7 +194,7 @@ impl Cta<'_> {
         self.hazard(
             HazardKind::BarrierDivergence,
             high.thread(),
-            (Space::Generic, 0),
+            Location::NONE,
             low.pc,
             || what.to_owned(),
         );
@@ -185,7 +213,11 @@ impl Cta<'_> {
                 .find(|x| x.warp == w.index && x.aligned)
                 .copied();
             if let Some(x) = stranded {
-                self.warn(x.thread(), (x.pc, self.pc), || {
+                let at = InstructionPair {
+                    pc: x.pc,
+                    other: self.pc,
+                };
+                self.warn(x.thread(), at, || {
                     "threads of a warp exit while others of it wait at a barrier, which CUDA C++ \
                      does not allow"
                         .to_owned()

@@ -8,6 +8,7 @@ use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
+use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
 use crate::lower::program::NONE;
 
@@ -73,7 +74,7 @@ impl Cta<'_> {
                     let here = std::mem::replace(&mut self.pc, pc);
                     self.race(
                         writer,
-                        (Space::Shared, u64::from(r.word) * 4),
+                        Location::new(Space::Shared, u64::from(r.word) * 4),
                         true,
                         conflict,
                     );

@@ -3,7 +3,8 @@
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::Location;
 use crate::lower::WATCHED;
 use crate::lower::program::{Data, NONE, Shuffle, WarpOp};
 use gpu_arithmetic::atomic::AtomOp;
@@ -57,10 +58,16 @@ impl Cta<'_> {
                 b,
                 c,
             } => {
-                let rows = (*a, *b, *c);
-                let (stray, from) = shuffle(w, *mode, (*dest, *pred), rows, group);
-                if let Some((lane, from)) = stray {
-                    self.stray_shuffle(w, *mode, (lane, from), mask_row);
+                let rows = ShuffleRows {
+                    dest: *dest,
+                    pred: *pred,
+                    a: *a,
+                    b: *b,
+                    c: *c,
+                };
+                let (stray, from) = shuffle(w, *mode, &rows, group);
+                if let Some(stray) = stray {
+                    self.stray_shuffle(w, *mode, stray, mask_row);
                 }
                 if watched {
                     self.watch_group(w, group, &from);
@@ -76,13 +83,13 @@ impl Cta<'_> {
                 let votes = (if *negated { !p } else { p }) & group;
                 vote(w, *mode, *dest, votes, group);
             }
-            WarpOp::Match { all, dest, pred, a } => matching(w, *all, (*dest, *pred), *a, group),
+            WarpOp::Match { all, dest, pred, a } => matching(w, *all, *dest, *pred, *a, group),
             WarpOp::Redux {
                 op,
                 signed,
                 dest,
                 a,
-            } => redux(w, *op, *signed, (*dest, *a), group),
+            } => redux(w, *op, *signed, *dest, *a, group),
             WarpOp::Elect { dest, pred } => {
                 let leader = group.trailing_zeros();
                 lanes(group).for_each(|l| w.regs.r32[*dest as usize][l] = leader);
@@ -106,7 +113,7 @@ impl Cta<'_> {
                 self.hazard(
                     HazardKind::Crashed,
                     w.index * 32 + lane,
-                    (Space::Generic, 0),
+                    Location::NONE,
                     NONE,
                     || format!("the thread is not in its own member mask 0x{members:08x}"),
                 );
@@ -117,21 +124,16 @@ impl Cta<'_> {
     /// Reports a lane that took its value from a lane outside the group. Sums by `down` and scans
     /// by `up` do so at the ends of the warp and discard the value.
     #[cold]
-    fn stray_shuffle(
-        &mut self,
-        w: &Warp,
-        mode: Shuffle,
-        (lane, from): (usize, u32),
-        mask_row: u32,
-    ) {
+    fn stray_shuffle(&mut self, w: &Warp, mode: Shuffle, stray: StrayRead, mask_row: u32) {
         if matches!(mode, Shuffle::Up | Shuffle::Down) {
             return;
         }
+        let StrayRead { lane, from } = stray;
         let members = w.regs.r32[mask_row as usize][lane];
         self.hazard(
             HazardKind::Uninitialized,
             w.index * 32 + lane,
-            (Space::Generic, 0),
+            Location::NONE,
             NONE,
             || {
                 let why = if members >> from & 1 == 0 {
@@ -158,24 +160,39 @@ impl Cta<'_> {
     }
 }
 
+/// Rows of a shuffle; `pred` may be `NONE`.
+struct ShuffleRows {
+    dest: u32,
+    pred: u32,
+    a: u32,
+    b: u32,
+    c: u32,
+}
+
+/// A lane that read from a lane outside its group.
+#[derive(Clone, Copy)]
+struct StrayRead {
+    lane: usize,
+    from: u32,
+}
+
 /// Value read from a lane outside the group: a NaN, and not a plausible integer.
-const STRAY: u32 = 0x7fc5_7a11;
+const STRAY_VALUE: u32 = 0x7fc5_7a11;
 
 /// Executes a shuffle. Returns the first lane that read from a lane outside the group, with that
 /// lane; and the source lane of each lane of the group.
 fn shuffle(
     w: &mut Warp,
     mode: Shuffle,
-    (dest, pred): (u32, u32),
-    (a, b, c): (u32, u32, u32),
+    rows: &ShuffleRows,
     group: u32,
-) -> (Option<(usize, u32)>, [u8; 32]) {
+) -> (Option<StrayRead>, [u8; 32]) {
     let mut stray = None;
     let mut sources = [0; 32];
     let (values, amounts, clamps) = (
-        w.regs.r32[a as usize],
-        w.regs.r32[b as usize],
-        w.regs.r32[c as usize],
+        w.regs.r32[rows.a as usize],
+        w.regs.r32[rows.b as usize],
+        w.regs.r32[rows.c as usize],
     );
     let mut in_range = 0;
     for lane in lanes(group) {
@@ -205,16 +222,16 @@ fn shuffle(
         sources[lane] = from as u8;
         let takes_part = group >> from & 1 == 1;
         if !takes_part && stray.is_none() {
-            stray = Some((lane, from));
+            stray = Some(StrayRead { lane, from });
         }
-        w.regs.r32[dest as usize][lane] = if takes_part {
+        w.regs.r32[rows.dest as usize][lane] = if takes_part {
             values[from as usize]
         } else {
-            STRAY
+            STRAY_VALUE
         };
     }
-    if pred != NONE {
-        let p = &mut w.regs.preds[pred as usize];
+    if rows.pred != NONE {
+        let p = &mut w.regs.preds[rows.pred as usize];
         *p = (*p & !group) | in_range;
     }
     (stray, sources)
@@ -236,7 +253,7 @@ fn vote(w: &mut Warp, mode: u8, dest: u32, votes: u32, group: u32) {
     *d = if truth { *d | group } else { *d & !group };
 }
 
-fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u32) {
+fn matching(w: &mut Warp, all: bool, dest: u32, pred: u32, a: Data, group: u32) {
     let values: [u64; 32] = std::array::from_fn(|l| w.value(a, l));
     let mut agree = 0;
     for lane in lanes(group) {
@@ -254,7 +271,7 @@ fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u
     }
 }
 
-fn redux(w: &mut Warp, op: AtomOp, signed: bool, (dest, a): (u32, u32), group: u32) {
+fn redux(w: &mut Warp, op: AtomOp, signed: bool, dest: u32, a: u32, group: u32) {
     let values = w.regs.r32[a as usize];
     let total = lanes(group)
         .map(|l| values[l])

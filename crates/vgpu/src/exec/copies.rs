@@ -1,12 +1,13 @@
 //! Asynchronous copies: `cp.async` and `cp.async.bulk`.
 
-use super::access::{Place, Touch};
-use super::atomics::Reduced;
+use super::access::{CheckedLocation, Touch};
+use super::atomics::BulkElement;
 use super::cta::Cta;
-use super::order::Copied;
+use super::order::CopyDestination;
 use super::rows::Kind;
 use super::transfer::lanes;
 use super::warp::Warp;
+use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Bulk, CpAsync, NONE};
 use crate::memory::Lookup;
@@ -38,7 +39,7 @@ impl Cta<'_> {
                     self.hazard(
                         HazardKind::Crashed,
                         thread,
-                        (Space::Global, at),
+                        Location::new(Space::Global, at),
                         NONE,
                         || format!("cp.async reads {real} bytes into a copy of {}", c.bytes),
                     );
@@ -61,7 +62,7 @@ impl Cta<'_> {
             for (i, word) in data.iter().take(c.bytes as usize / 4).enumerate() {
                 self.put(w, place, i as u32 * 4, 4, u64::from(*word));
             }
-            if let Place::Shared(at) = place {
+            if let CheckedLocation::Shared(at) = place {
                 let from = self.context.memory.find(w.address(&c.from, lane));
                 let from = from.filter(|_| real > 0);
                 self.note_copy(thread, at / 4, c.bytes / 4, from);
@@ -128,7 +129,7 @@ impl Cta<'_> {
             copies.push(Vec::new());
         }
         if let Some(open) = copies.last_mut() {
-            open.push(Copied {
+            open.push(CopyDestination {
                 first,
                 words,
                 source,
@@ -192,7 +193,7 @@ impl Cta<'_> {
                 }
                 // The copied words now count as writes of this thread in its current segment.
                 for word in copied.first..copied.first + copied.words {
-                    self.shadow.landed(word as usize, thread, segment);
+                    self.shadow.complete_copy(word as usize, thread, segment);
                 }
             }
             self.threads[thread].copies = copies;
@@ -209,10 +210,10 @@ impl Cta<'_> {
             let Some(source) = self.touch(w, Area::Shared, copy.from + at, read) else {
                 break;
             };
-            if let Place::Shared(at) = source {
+            if let CheckedLocation::Shared(at) = source {
                 words.extend(at / 4..=(at + width - 1) / 4);
             }
-            let element = Reduced {
+            let element = BulkElement {
                 op: copy.op,
                 ty: copy.ty,
                 at: copy.to + at,
@@ -233,7 +234,7 @@ impl Cta<'_> {
             let (to, from) = (w.address(&b.to, lane), w.address(&b.from, lane));
             let thread = w.index * 32 + lane;
             if (u64::from(bytes) | to | from) & 15 != 0 {
-                self.hazard(HazardKind::Misaligned, thread, (Space::Global, from), NONE, || {
+                self.hazard(HazardKind::Misaligned, thread, Location::new(Space::Global, from), NONE, || {
                     format!("cp.async.bulk needs addresses and a size that are multiples of 16 (to 0x{to:x}, from 0x{from:x}, {bytes} bytes)")
                 });
             }
@@ -268,7 +269,9 @@ impl Cta<'_> {
                 };
                 self.put(w, place, 0, 4, value);
                 // The copy owns this word of shared memory until it completes.
-                if let (Place::Shared(at), _) | (_, Some(Place::Shared(at))) = (place, source) {
+                if let (CheckedLocation::Shared(at), _) | (_, Some(CheckedLocation::Shared(at))) =
+                    (place, source)
+                {
                     words.push(at / 4);
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::barrier::{Barrier, Reduced};
+use super::barrier::{Barrier, ReductionResult};
 use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
 use super::order::Thread;
@@ -17,13 +17,13 @@ use super::warp::{Warp, filled};
 use super::watch::{BlockAccesses, Watch};
 use crate::arch::Arch;
 use crate::counters::Counters;
+use crate::hazard::HazardKind;
 use crate::hazard::clock::Clocks;
 use crate::hazard::global::OpenChunk;
 use crate::hazard::history::Lists;
-use crate::hazard::report::{Collector, Found};
+use crate::hazard::report::{Collector, InstructionPair, Location, Occurrence};
 use crate::hazard::shadow::{BlockShadow, Conflict};
 use crate::hazard::sync::Variable;
-use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Program};
 use crate::memory::{Allocation, GlobalMemory};
 
@@ -43,7 +43,7 @@ pub(super) struct Context<'a> {
     /// Address of the workspace that a cooperative grid synchronises on; 0 otherwise.
     pub(super) workspace: u64,
     /// Address of its word, where one block stands in for all.
-    pub(super) meets_alone: Option<u64>,
+    pub(super) solo_grid_barrier: Option<u64>,
     pub(super) threads: usize,
     pub(super) dynamic_shared: u32,
     /// Initial state of a block's shared memory.
@@ -63,13 +63,13 @@ pub(super) struct Context<'a> {
     pub(super) wide: Mutex<()>,
     pub(super) stop: AtomicBool,
     /// Blocks run serialized, in an order that the launch decides; else on any core.
-    pub(super) together: bool,
+    pub(super) serialized: bool,
     /// The isolated attempt is void: blocks interacted, or some did not finish.
-    pub(super) met: AtomicBool,
+    pub(super) conflict: AtomicBool,
     /// Full histories of words can be requested, for another attempt.
-    pub(super) can_ask: bool,
+    pub(super) can_record: bool,
     /// Addresses of those words.
-    pub(super) asked: Mutex<BTreeSet<u64>>,
+    pub(super) requested: Mutex<BTreeSet<u64>>,
     /// Overwritten memory is saved, for another attempt.
     pub(super) saves: bool,
     pub(super) order: BlockOrder,
@@ -119,16 +119,19 @@ impl Context<'_> {
     }
 
     /// Voids the isolated attempt: blocks depend on each other.
-    pub(super) fn meet(&self) {
-        self.met.store(true, Relaxed);
+    pub(super) fn report_conflict(&self) {
+        self.conflict.store(true, Relaxed);
         self.stop.store(true, Relaxed);
     }
 
     /// Requests that every access to a word is recorded in another attempt.
-    pub(super) fn ask(&self, address: u64) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.len() < MAX_ASKED {
-            asked.insert(address);
+    pub(super) fn request_history(&self, address: u64) {
+        let mut requested = self
+            .requested
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if requested.len() < MAX_REQUESTED_WORDS {
+            requested.insert(address);
         }
     }
 
@@ -168,15 +171,15 @@ impl Context<'_> {
 
 /// Words whose accesses are all recorded in one launch. A kernel that leaves more words undecided
 /// is judged by whether the thread has acquired anything at all.
-const MAX_ASKED: usize = 1 << 16;
+const MAX_REQUESTED_WORDS: usize = 1 << 16;
 
 /// Shift of the high four bits of a shared word's state, the existing bytes; the low four are the
 /// written bytes.
-pub(super) const EXISTS: u32 = 4;
+pub(super) const EXISTS_SHIFT: u32 = 4;
 
 /// Buffers that the blocks of one worker reuse.
 #[derive(Default)]
-pub(super) struct Spare {
+pub(super) struct SpareBuffers {
     shared: Vec<u32>,
     shared_state: Vec<u8>,
     shadow: BlockShadow,
@@ -197,7 +200,7 @@ pub(super) fn fresh_state(p: &Program, dynamic_shared: u32) -> Vec<u8> {
     let dynamic = (p.dynamic_at, dynamic_shared);
     for (start, bytes) in p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]) {
         for byte in start..start + bytes {
-            state[byte as usize / 4] |= 1 << (EXISTS + byte % 4);
+            state[byte as usize / 4] |= 1 << (EXISTS_SHIFT + byte % 4);
         }
     }
     state
@@ -235,7 +238,7 @@ pub(super) struct Cta<'a> {
     /// Lanes released by a barrier: warp and mask.
     pub(super) released: Vec<(usize, u32)>,
     /// Results of barrier reductions.
-    pub(super) reduced: Vec<Reduced>,
+    pub(super) reduced: Vec<ReductionResult>,
     /// Trace of the warps, if requested.
     pub(super) trace: Option<Box<BlockTrace>>,
     /// Index of the running warp.
@@ -249,7 +252,7 @@ pub(super) struct Cta<'a> {
 }
 
 impl<'a> Cta<'a> {
-    pub(super) fn new(context: &'a Context<'a>, block: u32, spare: Spare) -> Cta<'a> {
+    pub(super) fn new(context: &'a Context<'a>, block: u32, spare: SpareBuffers) -> Cta<'a> {
         let words = context.fresh_state.len();
         let mut shared_state = spare.shared_state;
         shared_state.clone_from(&context.fresh_state);
@@ -294,14 +297,14 @@ impl<'a> Cta<'a> {
 
     /// Returns the buffers of a finished block. Its shadow marks are older than everything of the
     /// next block, as if a barrier lay between, unless the block left copies open.
-    pub(super) fn spare(self) -> Spare {
+    pub(super) fn spare(self) -> SpareBuffers {
         let time = self.clocks.now();
         let copies = self.threads.iter().flat_map(|t| &t.copies);
         let open = copies.into_iter().any(|group| !group.is_empty());
         // A floor orders all marks but those of copies in flight and of vector clocks. The time must
         // not overflow.
         let plain = !open && !self.context.program.partial_sync && time < u32::MAX / 2;
-        Spare {
+        SpareBuffers {
             shared: self.shared,
             shared_state: self.shared_state,
             shadow: if plain {
@@ -320,11 +323,11 @@ impl<'a> Cta<'a> {
         &mut self,
         kind: HazardKind,
         thread: usize,
-        (space, address): (Space, u64),
+        at: Location,
         other: u32,
         detail: impl FnOnce() -> String,
     ) {
-        let found = Found::at(self.block, thread, space, address);
+        let found = Occurrence::new(self.block, thread, at);
         self.found.add((kind, self.pc, other), found, detail);
     }
 
@@ -333,11 +336,11 @@ impl<'a> Cta<'a> {
     pub(super) fn warn(
         &mut self,
         thread: usize,
-        (pc, other): (u32, u32),
+        at: InstructionPair,
         detail: impl FnOnce() -> String,
     ) {
-        let found = Found::at(self.block, thread, Space::Generic, 0);
-        let key = (HazardKind::BarrierDivergence, pc, other);
+        let found = Occurrence::new(self.block, thread, Location::NONE);
+        let key = (HazardKind::BarrierDivergence, at.pc, at.other);
         self.warned.add(key, found, detail);
     }
 
@@ -346,7 +349,7 @@ impl<'a> Cta<'a> {
     pub(super) fn race(
         &mut self,
         thread: usize,
-        place: (Space, u64),
+        place: Location,
         writes: bool,
         conflict: Conflict,
     ) {
@@ -372,7 +375,7 @@ impl<'a> Cta<'a> {
             };
             format!(
                 "{act} of {} memory is not ordered with {was} by {who}",
-                place.0
+                place.space
             )
         });
     }

@@ -7,10 +7,11 @@
 
 use super::access::split;
 use super::cta::Cta;
-use super::step::guarded;
+use super::step::enabled_lanes;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::Location;
 use crate::lower::definedness::{Condition, Product, Rule, Watch, Watched};
 use crate::lower::program::{Address, Area, Inst, Mem, NONE, Op};
 
@@ -67,7 +68,7 @@ impl Cta<'_> {
             return;
         };
         self.pc = pc;
-        let active = mask & guarded(w, inst);
+        let active = mask & enabled_lanes(w, inst);
         for (register, what) in &watch.deciding {
             // The guard of a branch is read by all lanes, also by those that it switches off.
             let is_guard = *what == "a branch";
@@ -187,7 +188,7 @@ impl Cta<'_> {
     fn undefined_value(&mut self, w: &Warp, undefined: u32, origin: u32, what: &str) {
         let thread = w.index * 32 + undefined.trailing_zeros() as usize;
         let other = if origin == self.pc { NONE } else { origin };
-        let place = (Space::Generic, 0);
+        let place = Location::NONE;
         self.hazard(HazardKind::Uninitialized, thread, place, other, || {
             format!(
                 "{what} depends on a register that was never written: a variable without a value, \

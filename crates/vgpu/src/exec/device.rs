@@ -1,18 +1,19 @@
 //! Global memory accesses of one lane.
 
-use super::access::{Place, Touch, word_mask};
+use super::access::{CheckedLocation, Touch, word_mask};
 use super::cta::Cta;
 use super::warp::Warp;
 use super::watch::Access as Watched;
 use crate::hazard::global::{GlobalView, OpenChunk};
+use crate::hazard::report::Location;
 use crate::hazard::shadow::{Access, Conflict};
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{NONE, Op, PointerPlace};
+use crate::lower::program::{NONE, Op, PointerSource};
 use crate::memory::{Allocation, Lookup};
 use ptx::skeleton::UNUSED;
 
 impl<'a> Cta<'a> {
-    pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
+    pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let memory = self.context.memory;
         let allocations = &memory.allocations;
         let mut hit = None;
@@ -63,10 +64,10 @@ impl<'a> Cta<'a> {
                 if t.write {
                     self.context.save(&mut open, allocation);
                 }
-                let found = self.global_access(&mut open, allocation, (word, mask), &access);
+                let found = self.global_access(&mut open, allocation, word, mask, &access);
                 drop(open);
                 if let Some(c) = found {
-                    self.race(thread, (Space::Global, at), t.write, c);
+                    self.race(thread, Location::new(Space::Global, at), t.write, c);
                 }
             }
             // Only after the old state is saved.
@@ -74,7 +75,7 @@ impl<'a> Cta<'a> {
                 allocation.init.mark_word(word, mask);
             }
         }
-        Some(Place::Global(found))
+        Some(CheckedLocation::Global(found))
     }
 
     /// Records accesses at these offsets of an allocation, if the launch is watched.
@@ -125,7 +126,8 @@ impl<'a> Cta<'a> {
         &mut self,
         open: &mut OpenChunk<'_>,
         allocation: &Allocation,
-        (word, mask): (usize, u32),
+        word: usize,
+        mask: u32,
         access: &Access,
     ) -> Option<Conflict> {
         let context = self.context;
@@ -135,17 +137,17 @@ impl<'a> Cta<'a> {
             clocks: &self.clocks,
             lists: &mut self.lists,
             base: allocation.base,
-            together: context.together,
-            can_ask: context.can_ask,
-            met: false,
-            unsure: false,
+            serialized: context.serialized,
+            can_record: context.can_record,
+            conflict: false,
+            needs_history: false,
         };
         let found = open.access(word, mask, access, &mut view);
-        if view.met {
-            context.meet();
+        if view.conflict {
+            context.report_conflict();
         }
-        if view.unsure {
-            context.ask(allocation.base + word as u64 * 4);
+        if view.needs_history {
+            context.request_history(allocation.base + word as u64 * 4);
         }
         found
     }
@@ -156,11 +158,11 @@ impl<'a> Cta<'a> {
         let context = self.context;
         let inst = context.program.code.get(self.pc as usize)?;
         let pointer = match context.program.pointers.get(&inst.line)? {
-            PointerPlace::Parameter(start) => {
+            PointerSource::Parameter(start) => {
                 let bytes = context.params.get(*start as usize..)?;
                 u64::from_le_bytes(*bytes.first_chunk()?)
             }
-            PointerPlace::Variable(index) => *context.globals.get(*index as usize)?,
+            PointerSource::Variable(index) => *context.globals.get(*index as usize)?,
         };
         let found = context.memory.find(pointer)?;
         context.memory.allocations.get(found.index).map(|a| &**a)
@@ -175,7 +177,7 @@ impl<'a> Cta<'a> {
         self.hazard(
             HazardKind::OutOfBounds,
             Self::thread(w, t.lane),
-            (Space::Global, at),
+            Location::new(Space::Global, at),
             NONE,
             || match meant.or_else(|| memory.nearest(at)) {
                 Some(a) => format!(

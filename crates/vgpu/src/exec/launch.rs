@@ -349,7 +349,7 @@ pub fn launch(
         arch,
         launch,
         workspace: address,
-        meets_alone: launch.meets_alone(address),
+        solo_grid_barrier: launch.solo_grid_barrier(address),
         params,
         globals,
     };
@@ -377,12 +377,12 @@ pub fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, MemoryError> {
 
 /// Increment by the last block that arrives at a grid barrier: the bit by which the others see that
 /// all have arrived (`sync_grids` of cooperative groups).
-pub const ALL_MET: u32 = 1 << 31;
+pub const ALL_ARRIVED: u32 = 1 << 31;
 
 impl Launch {
     /// Returns the address of the word that the grid synchronises on, if one block of several runs
     /// alone: the others then count as arrived, whatever that block adds.
-    pub fn meets_alone(&self, workspace: u64) -> Option<u64> {
+    pub fn solo_grid_barrier(&self, workspace: u64) -> Option<u64> {
         let one_of_many = matches!(&self.blocks, BlockSet::List(list) if list.len() == 1)
             && self.grid.iter().any(|extent| *extent > 1);
         (self.cooperative && one_of_many).then_some(workspace + 4)

@@ -9,6 +9,15 @@ use crate::exec::regs::Row;
 use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
 use gpu_arithmetic::{layout, mma};
 
+/// Part of a lane's register: `bytes` bytes from bit `shift` on.
+#[derive(Clone, Copy)]
+struct RegisterPart {
+    row: u32,
+    lane: usize,
+    shift: u32,
+    bytes: u32,
+}
+
 impl Cta<'_> {
     /// Executes `ldmatrix`: lane 8·i + r holds the address of row r of matrix i. Rows of exited
     /// lanes are not read.
@@ -104,16 +113,22 @@ impl Cta<'_> {
                 if first.is_multiple_of(4) && subs as u32 * bytes == 4 && (1..subs).all(next_to) {
                     // The elements of a register are in one word: fewer accesses, and none narrower
                     // than a word.
-                    self.wmma_element(w, m, (lane, *row), first, (0, 4));
+                    let part = RegisterPart {
+                        row: *row,
+                        lane,
+                        shift: 0,
+                        bytes: 4,
+                    };
+                    self.wmma_element(w, m, part, first);
                 } else {
                     for sub in 0..subs {
-                        self.wmma_element(
-                            w,
-                            m,
-                            (lane, *row),
-                            place(sub),
-                            (sub as u32 * m.bits, bytes),
-                        );
+                        let part = RegisterPart {
+                            row: *row,
+                            lane,
+                            shift: sub as u32 * m.bits,
+                            bytes,
+                        };
+                        self.wmma_element(w, m, part, place(sub));
                     }
                 }
             }
@@ -122,21 +137,20 @@ impl Cta<'_> {
 
     /// Loads or stores `bytes` bytes of a lane's register from bit `shift` on; the other bits are
     /// kept.
-    fn wmma_element(
-        &mut self,
-        w: &mut Warp,
-        m: &WmmaMem,
-        (lane, row): (usize, u32),
-        at: u64,
-        (shift, bytes): (u32, u32),
-    ) {
+    fn wmma_element(&mut self, w: &mut Warp, m: &WmmaMem, part: RegisterPart, at: u64) {
+        let RegisterPart {
+            row,
+            lane,
+            shift,
+            bytes,
+        } = part;
         let touch = if m.store {
             Touch::write(lane, bytes)
         } else {
             Touch::read(lane, bytes)
         };
         let found = self.touch(w, m.at.area, at, touch);
-        let (row, part) = (
+        let (row, bits) = (
             row as usize,
             u32::MAX >> (32 - 8 * bytes.clamp(1, 4)) << shift,
         );
@@ -148,7 +162,7 @@ impl Cta<'_> {
             (found, false) => {
                 let new = found.map_or(0, |place| self.get(w, place, 0, bytes) as u32);
                 let word = &mut w.regs.r32[row][lane];
-                *word = *word & !part | new << shift & part;
+                *word = *word & !bits | new << shift & bits;
             }
             (None, true) => {}
         }

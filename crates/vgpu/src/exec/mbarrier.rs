@@ -5,6 +5,7 @@ use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::{Clock, join};
+use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, Area, MbarOp, NONE};
 
@@ -38,31 +39,31 @@ struct Flight {
 pub(super) struct Mbarriers(Vec<(u32, Mbarrier)>);
 
 impl Mbarriers {
-    fn place(&self, at: u32) -> Result<usize, usize> {
+    fn find_slot(&self, at: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&at, |(address, _)| *address)
     }
 
     fn get_mut(&mut self, at: u32) -> Option<&mut Mbarrier> {
-        let place = self.place(at).ok()?;
+        let place = self.find_slot(at).ok()?;
         Some(&mut self.0[place].1)
     }
 
     fn insert(&mut self, at: u32, fresh: Mbarrier) {
-        match self.place(at) {
+        match self.find_slot(at) {
             Ok(place) => self.0[place].1 = fresh,
             Err(place) => self.0.insert(place, (at, fresh)),
         }
     }
 
     fn remove(&mut self, at: u32) {
-        if let Ok(place) = self.place(at) {
+        if let Ok(place) = self.find_slot(at) {
             self.0.remove(place);
         }
     }
 }
 
 impl Mbarrier {
-    fn settle(&mut self) {
+    fn complete_if_done(&mut self) {
         if self.pending > 0 || self.bytes != 0 {
             return;
         }
@@ -121,7 +122,6 @@ impl Cta<'_> {
 
     fn mbarrier_lane(&mut self, w: &mut Warp, at: u32, op: &MbarOp, lane: usize) {
         let thread = w.index * 32 + lane;
-        // An operand that the instruction omits has its default: one arrival, no bytes.
         let row = |r: u32, none: u32| {
             if r == NONE {
                 none
@@ -140,11 +140,11 @@ impl Cta<'_> {
             self.mbarriers.insert(at, fresh);
             return;
         }
-        if self.mbarriers.place(at).is_err() {
+        if self.mbarriers.find_slot(at).is_err() {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
-                (Space::Shared, at.into()),
+                Location::new(Space::Shared, at.into()),
                 NONE,
                 || "an mbarrier that was not initialised".to_owned(),
             );
@@ -168,9 +168,8 @@ impl Cta<'_> {
             MbarOp::ExpectTx { bytes } => self.expect(at, i64::from(row(*bytes, 0))),
             MbarOp::CompleteTx { bytes } => self.expect(at, -i64::from(row(*bytes, 0))),
             MbarOp::AsyncArrive { noinc } => {
-                // The executor copies at once: the arrival is triggered here instead of by the last
-                // copy. The count is incremented first, so that the arrival leaves it unchanged
-                // (PTX ISA, `cp.async.mbarrier.arrive`).
+                // Copies are complete at once. The count is incremented before the arrival, which then
+                // leaves it unchanged (PTX ISA, `cp.async.mbarrier.arrive`).
                 self.wait_group(w, NONE, 1 << lane);
                 if !noinc && let Some(m) = self.mbarriers.get_mut(at) {
                     m.pending += 1;
@@ -210,13 +209,13 @@ impl Cta<'_> {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
-                (Space::Shared, at.into()),
+                Location::new(Space::Shared, at.into()),
                 NONE,
                 || "more arrivals at an mbarrier than its count".to_owned(),
             );
             return token;
         }
-        m.settle();
+        m.complete_if_done();
         token
     }
 
@@ -224,7 +223,7 @@ impl Cta<'_> {
         self.version += 1;
         if let Some(m) = self.mbarriers.get_mut(at) {
             m.bytes += bytes;
-            m.settle();
+            m.complete_if_done();
         }
     }
 
@@ -236,7 +235,7 @@ impl Cta<'_> {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
-                (Space::Shared, at.into()),
+                Location::new(Space::Shared, at.into()),
                 NONE,
                 || "a bulk copy signals an mbarrier that was not initialised".to_owned(),
             );
@@ -265,7 +264,7 @@ impl Cta<'_> {
                 self.version += 1;
             }
         }
-        m.settle();
+        m.complete_if_done();
     }
 
     fn phase_done(
@@ -298,7 +297,7 @@ impl Cta<'_> {
         for flight in landed.iter().filter(|_| self.context.checks.races) {
             for word in &flight.words {
                 self.shadow
-                    .landed(*word as usize, flight.thread, flight.segment);
+                    .complete_copy(*word as usize, flight.thread, flight.segment);
             }
         }
         if let Some(clock) = clocks

@@ -9,7 +9,7 @@ use crate::lower::CARRY;
 use crate::lower::program::{Area, Call, CarryOp, Data, Op};
 
 /// Executes the rarer register operations; returns `false` for any other.
-pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
+pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
     match op {
         Op::Carry(c) => carry(w, c, mask),
         Op::Unpack { from, to, width } if unpack_row(w, *from, to, *width, mask) => {}
@@ -18,7 +18,7 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
             for lane in lanes(mask) {
                 let value = w.value(*from, lane);
                 for (i, d) in to.iter().enumerate() {
-                    w.set(*d, lane, part(value, i, *width));
+                    w.set(*d, lane, extract_part(value, i, *width));
                 }
             }
         }
@@ -26,7 +26,7 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
             for lane in lanes(mask) {
                 let mut value = 0;
                 for (i, s) in from.iter().enumerate() {
-                    value |= part(w.value(*s, lane), 0, *width) << (i as u32 * width * 8);
+                    value |= extract_part(w.value(*s, lane), 0, *width) << (i as u32 * width * 8);
                 }
                 w.set(*to, lane, value);
             }
@@ -54,8 +54,8 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
         }
         Op::Clock { dest } => {
             // The clock is private to the block: instructions of other blocks must not show in it.
-            let now = team.clock;
-            team.clock = now.wrapping_add(team.context.placement.cycles(now));
+            let now = cta.clock;
+            cta.clock = now.wrapping_add(cta.context.placement.cycles(now));
             lanes(mask).for_each(|l| w.set(*dest, l, now));
         }
         Op::IsSpace { area, dest, source } => {
@@ -63,7 +63,7 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
             for lane in lanes(mask) {
                 let (is, at) = split(w.regs.r64[*source as usize][lane]);
                 let hit = match area {
-                    Area::Global => is == Area::Global && team.context.memory.find(at).is_some(),
+                    Area::Global => is == Area::Global && cta.context.memory.find(at).is_some(),
                     Area::CallParam => is == Area::KernelParam,
                     area => is == *area,
                 };
@@ -122,7 +122,7 @@ fn pack_row(w: &mut Warp, from: &[Data], to: Data, width: u32, mask: u32) -> boo
     true
 }
 
-fn part(value: u64, index: usize, width: u32) -> u64 {
+fn extract_part(value: u64, index: usize, width: u32) -> u64 {
     let shifted = value >> (index as u32 * width * 8).min(63);
     if width >= 8 {
         shifted
@@ -162,8 +162,8 @@ fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
 }
 
 /// Copies call parameters of the active lanes; `results` copies the results back.
-pub(super) fn copy_parameters(team: &Cta<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
-    let base = team.context.program.local_bytes as usize;
+pub(super) fn copy_parameters(cta: &Cta<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
+    let base = cta.context.program.local_bytes as usize;
     let list = if results {
         &call.results
     } else {

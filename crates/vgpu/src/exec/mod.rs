@@ -20,6 +20,7 @@ mod step;
 mod stuck;
 mod cta;
 mod access;
+mod values;
 mod device;
 mod order;
 mod transfer;

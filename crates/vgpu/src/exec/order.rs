@@ -16,9 +16,9 @@ pub(super) struct Thread {
     /// State at the last fence, which the thread's later strong stores publish.
     fence: Option<Published>,
     /// Results of strong loads; they take effect at the next fence whose scope includes the writer.
-    pending: Vec<Pending>,
+    pending: Vec<PendingAcquire>,
     /// Asynchronous copies: ranges of shared memory by group; the last group is open.
-    pub(super) copies: Vec<Vec<Copied>>,
+    pub(super) copies: Vec<Vec<CopyDestination>>,
     /// Its latest proxy fences, oldest first.
     pub(super) proxy_fences: Vec<ProxyFence>,
     /// Bulk copies out of shared memory, by group; the last group is open.
@@ -27,7 +27,7 @@ pub(super) struct Thread {
 
 /// An acquire of a strong load that no fence has completed yet.
 #[derive(Debug, Clone)]
-struct Pending {
+struct PendingAcquire {
     acquired: Acquired,
     /// Clock published by the same block; taken once.
     own: Option<Clock>,
@@ -35,7 +35,7 @@ struct Pending {
 
 /// Words of shared memory that a copy fills.
 #[derive(Debug, Clone)]
-pub(super) struct Copied {
+pub(super) struct CopyDestination {
     pub(super) first: u32,
     pub(super) words: u32,
     /// Its source in global memory; none where the copy only writes zeros.
@@ -195,6 +195,6 @@ impl Cta<'_> {
         }
         let pending = &mut self.threads[thread].pending;
         pending.retain(|p| !acquired.holds(&p.acquired));
-        pending.push(Pending { acquired, own });
+        pending.push(PendingAcquire { acquired, own });
     }
 }

@@ -6,7 +6,7 @@
 //! time and do not fit on one multiprocessor have different multiprocessors.
 
 use super::launch::BlockOrder;
-use super::workers::Places;
+use super::workers::Permutation;
 
 /// Placement of the blocks of a launch on multiprocessors.
 #[derive(Debug)]
@@ -14,10 +14,10 @@ pub(super) struct Placement {
     seed: u64,
     multiprocessors: u64,
     /// Block slots on all multiprocessors, in a drawn order.
-    slots: Places,
+    slots: Permutation,
     slot_count: u64,
     /// Numbers of the multiprocessors.
-    numbers: Places,
+    numbers: Permutation,
     /// Warps that a multiprocessor holds.
     warps: u32,
 }
@@ -41,7 +41,7 @@ impl Placement {
     /// and `warps` warps.
     pub(super) fn new(seed: u64, multiprocessors: u32, blocks_each: u64, warps: u32) -> Placement {
         let shuffled = |salt, count| {
-            Places::of(
+            Permutation::new(
                 BlockOrder::Shuffled {
                     seed: mix(seed ^ salt),
                 },
@@ -61,13 +61,13 @@ impl Placement {
 
     /// Returns `%smid` of a block.
     pub(super) fn multiprocessor(&self, block: u64) -> u32 {
-        let slot = self.slots.of_turn(block % self.slot_count);
-        self.numbers.of_turn(slot % self.multiprocessors) as u32
+        let slot = self.slots.apply(block % self.slot_count);
+        self.numbers.apply(slot % self.multiprocessors) as u32
     }
 
     /// Returns `%warpid` of a warp in a block of `warps_of_block` warps.
     pub(super) fn warp(&self, block: u64, warp: u32, warps_of_block: u32) -> u32 {
-        let slot = self.slots.of_turn(block % self.slot_count);
+        let slot = self.slots.apply(block % self.slot_count);
         // The first warp number is drawn per multiprocessor; blocks on it then have consecutive
         // ranges, so that resident warps have distinct numbers.
         let start = mix(self.seed ^ (slot % self.multiprocessors) << 8) % u64::from(self.warps);

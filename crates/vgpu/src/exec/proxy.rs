@@ -8,6 +8,7 @@ use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::Seen;
+use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::Op;
 
@@ -53,7 +54,7 @@ impl Cta<'_> {
                 continue;
             }
             if !self.is_fenced(thread, writer, segment) {
-                let place = (Space::Shared, u64::from(*word) * 4);
+                let place = Location::new(Space::Shared, u64::from(*word) * 4);
                 self.hazard(HazardKind::Race, thread, place, pc, || {
                     "a bulk copy reads shared memory that ordinary stores wrote, without \
                      `fence.proxy.async` between them"

@@ -73,7 +73,7 @@ pub(crate) trait Lane {
     type Value: Copy;
     type Rows;
     fn rows(regs: &Regs, slot: u32) -> &Self::Rows;
-    fn at(rows: &Self::Rows, lane: usize) -> Self::Value;
+    fn get(rows: &Self::Rows, lane: usize) -> Self::Value;
     fn empty() -> Self::Rows;
     fn set(rows: &mut Self::Rows, lane: usize, value: Self::Value);
     fn put(regs: &mut Regs, slot: u32, mask: u32, rows: &Self::Rows);
@@ -93,7 +93,7 @@ macro_rules! lanes {
                 &regs.$file[slot as usize]
             }
             #[inline(always)]
-            fn at(rows: &$row, lane: usize) -> $value {
+            fn get(rows: &$row, lane: usize) -> $value {
                 let $bits = rows[lane];
                 $from
             }
@@ -145,7 +145,7 @@ impl Lane for P {
         &regs.preds[slot as usize]
     }
     #[inline(always)]
-    fn at(rows: &u32, lane: usize) -> bool {
+    fn get(rows: &u32, lane: usize) -> bool {
         rows & BITS[lane] != 0
     }
     #[inline(always)]
@@ -189,7 +189,7 @@ macro_rules! alu {
                 $(let $x = <$crate::exec::regs::$t as Lane>::rows(r, *_source.next().unwrap_or(&0));)*
                 let mut out = <$crate::exec::regs::$o as Lane>::empty();
                 for lane in 0..32 {
-                    $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
+                    $(let $x = <$crate::exec::regs::$t as Lane>::get($x, lane);)*
                     <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
                 }
                 <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
@@ -224,7 +224,7 @@ macro_rules! random {
             let mut out = <$crate::exec::regs::$o as Lane>::empty();
             for lane in 0..32 {
                 let $toss = tosses.of_lane(lane);
-                $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
+                $(let $x = <$crate::exec::regs::$t as Lane>::get($x, lane);)*
                 <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
             }
             <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);

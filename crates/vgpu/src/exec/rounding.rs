@@ -84,7 +84,8 @@ impl Tosses {
 /// Computes the new value of an atomic, a sum being rounded at random.
 pub(super) fn apply_randomly(
     toss: Toss,
-    (op, ty): (AtomOp, AtomType),
+    op: AtomOp,
+    ty: AtomType,
     old: u64,
     b: u64,
     c: u64,

@@ -8,7 +8,7 @@ use super::transfer::lanes;
 const MAX_ACCESSES: usize = 1 << 19;
 
 /// Bit that marks a sector number as local memory.
-pub const LOCAL: u64 = 1 << 50;
+pub const LOCAL_SECTOR: u64 = 1 << 50;
 
 /// Times that each load of a warp is recorded where only the addresses of first loads are
 /// requested.
@@ -124,7 +124,7 @@ impl WarpTrace {
     }
 
     /// Creates the trace of a warp in a block of `warps`.
-    pub fn of(warps: usize) -> WarpTrace {
+    pub fn with_warps(warps: usize) -> WarpTrace {
         WarpTrace {
             room: MAX_ACCESSES / warps.max(1),
             ..WarpTrace::default()
@@ -261,7 +261,7 @@ impl WarpTrace {
         let mut last = u64::MAX;
         for lane in lanes(mask) {
             for word in at[lane] / 4..=at[lane].saturating_add(u64::from(bytes) - 1) / 4 {
-                let line = LOCAL | ((word & 0x3_ffff) * 4);
+                let line = LOCAL_SECTOR | ((word & 0x3_ffff) * 4);
                 let sector = line + lane as u64 / 8;
                 if word == last && self.sectors.last() == Some(&sector) {
                     continue;
@@ -324,7 +324,8 @@ impl WarpTrace {
     pub fn shared(
         &mut self,
         pc: u32,
-        (wavefronts, conflicts): (u64, u64),
+        wavefronts: u64,
+        conflicts: u64,
         mask: u32,
         bytes: u32,
         write: bool,
@@ -373,7 +374,7 @@ pub(super) fn begin(traced: bool, block: u32, warps: usize) -> Option<Box<BlockT
     traced.then(|| {
         Box::new(BlockTrace {
             block,
-            warps: vec![WarpTrace::of(warps); warps],
+            warps: vec![WarpTrace::with_warps(warps); warps],
         })
     })
 }
@@ -437,7 +438,7 @@ impl Cta<'_> {
     ) {
         let pc = self.pc;
         if let Some(trace) = self.warp_trace() {
-            trace.shared(pc, (wavefronts, conflicts), mask, bytes, write);
+            trace.shared(pc, wavefronts, conflicts, mask, bytes, write);
         }
     }
 }

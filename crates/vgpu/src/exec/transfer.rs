@@ -186,7 +186,7 @@ impl Cta<'_> {
 
     /// Reports whether global or shared memory already holds the value to store.
     fn same_value(&self, w: &Warp, m: &Mem, lane: usize, at: u64) -> bool {
-        use super::access::Place;
+        use super::access::CheckedLocation;
         let (area, at) = if m.at.area == Area::Generic {
             split(at)
         } else {
@@ -194,10 +194,12 @@ impl Cta<'_> {
         };
         let bytes = u64::from(m.width) * m.data.len() as u64;
         let place = match area {
-            Area::Shared if at + bytes <= self.shared.len() as u64 * 4 => Place::Shared(at as u32),
+            Area::Shared if at + bytes <= self.shared.len() as u64 * 4 => {
+                CheckedLocation::Shared(at as u32)
+            }
             Area::Global => match self.context.memory.find(at) {
                 Some(l) if l.offset + bytes <= self.context.memory.allocations[l.index].bytes => {
-                    Place::Global(l)
+                    CheckedLocation::Global(l)
                 }
                 _ => return false,
             },

@@ -11,13 +11,14 @@ use super::cta::Cta;
 use super::rows::Row;
 use super::transfer::lanes;
 use super::warp::Warp;
+use crate::hazard::report::Location;
 use crate::hazard::shadow::{Conflict, Stamp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Mem};
 use crate::memory::Lookup;
 
 /// Words of the widest load.
-const WORDS: usize = 8;
+const MAX_LOAD_WORDS: usize = 8;
 
 /// The last write to a word in this launch: its stamp and block.
 pub(super) type Written = Option<(Stamp, u32)>;
@@ -28,26 +29,26 @@ pub(super) struct Source {
     place: Lookup,
     pc: u32,
     /// `None` where the launch had not written to the buffer.
-    before: Option<Box<[Written; WORDS]>>,
+    before: Option<Box<[Written; MAX_LOAD_WORDS]>>,
 }
 
 impl Cta<'_> {
     /// Returns the last writes of this launch to the words of an access; `None` where the buffer
     /// holds what the host wrote.
-    fn last_writes(&self, found: Lookup, bytes: u32) -> Option<[Written; WORDS]> {
+    fn last_writes(&self, found: Lookup, bytes: u32) -> Option<[Written; MAX_LOAD_WORDS]> {
         let allocation = &self.context.memory.allocations[found.index];
         // Most sources are inputs: they need no search of the shadow.
         if allocation.init.is_as_uploaded() {
             return None;
         }
         let first = (found.offset / 4) as usize;
-        let words = bytes.div_ceil(4).min(WORDS as u32) as usize;
+        let words = bytes.div_ceil(4).min(MAX_LOAD_WORDS as u32) as usize;
         let mask = word_mask(found.offset, bytes);
-        let mut all = [None; WORDS];
+        let mut all = [None; MAX_LOAD_WORDS];
         for (word, written) in (first..first + words).zip(&mut all) {
             let open = allocation.shadow.open(word);
             let key = allocation.base + word as u64 * 4;
-            *written = open.last_write((word, mask), self.context.launch, key, &self.lists);
+            *written = open.last_write(word, mask, self.context.launch, key, &self.lists);
         }
         Some(all)
     }
@@ -76,7 +77,7 @@ impl Cta<'_> {
                 self.hazard(
                     HazardKind::Race,
                     thread,
-                    (Space::Global, at),
+                    Location::new(Space::Global, at),
                     stamp.pc,
                     || {
                         "a read through the non-coherent cache (`__ldg`, `const __restrict__`) of \
@@ -117,7 +118,7 @@ impl Cta<'_> {
             // The hazard is attributed to the store, which is the later of the two accesses.
             let here = std::mem::replace(&mut self.pc, stamp.pc);
             let base = self.context.memory.allocations[source.place.index].base;
-            let place = (Space::Global, base + source.place.offset);
+            let place = Location::new(Space::Global, base + source.place.offset);
             self.race(usize::from(stamp.thread), place, true, conflict);
             self.pc = here;
         }

@@ -8,7 +8,7 @@ use crate::lower::program::{Constant, NONE, Special};
 
 /// Full turns without a change of memory before the states of a warp are compared: a computing warp
 /// has a few, and a state includes all its registers.
-const QUIET_TURNS: u32 = 3;
+const MIN_QUIET_TURNS: u32 = 3;
 
 /// State of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum State {
     /// Waits for the other lanes of a member mask.
     Members,
     /// Its lanes have exited or joined another path.
-    Gone,
+    Retired,
 }
 
 /// Lanes with one program counter.
@@ -28,7 +28,7 @@ pub(super) struct Path {
     pub(super) pc: u32,
     pub(super) mask: u32,
     /// The reconvergence point (or call) it is inside of, or `NONE`.
-    pub(super) meeting: u32,
+    pub(super) reconvergence: u32,
     pub(super) state: State,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Warp {
     pub(super) index: usize,
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
-    pub(super) meetings: Vec<ReconvergencePoint>,
+    pub(super) reconvergence_points: Vec<ReconvergencePoint>,
     /// Local memory, then call parameters: `stride` bytes per lane.
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,
@@ -118,7 +118,7 @@ impl Warp {
                 Path {
                     pc: 0,
                     mask: alive,
-                    meeting: NONE,
+                    reconvergence: NONE,
                     state: State::Ready,
                 },
             ),
@@ -162,7 +162,7 @@ impl Warp {
             self.patience = 1;
             return;
         }
-        if self.remembered.0 == 0 && self.turns_since < QUIET_TURNS {
+        if self.remembered.0 == 0 && self.turns_since < MIN_QUIET_TURNS {
             self.turns_since += 1;
             return;
         }
@@ -186,9 +186,9 @@ impl Warp {
         self.regs.r64.iter().flatten().for_each(|x| h.add(*x));
         self.regs.preds.iter().for_each(|x| h.add((*x).into()));
         self.local.iter().for_each(|x| h.add((*x).into()));
-        for p in self.paths.iter().filter(|p| p.state != State::Gone) {
+        for p in self.paths.iter().filter(|p| p.state != State::Retired) {
             h.add(u64::from(p.pc) << 32 | u64::from(p.mask));
-            h.add(p.meeting.into());
+            h.add(p.reconvergence.into());
         }
         // 0 means that no state is recorded.
         h.0 | 1
@@ -203,41 +203,41 @@ impl Warp {
         self.paths.iter().rposition(|p| p.state == State::Ready)
     }
 
-    pub(super) fn meet(&mut self, meeting: ReconvergencePoint) -> u32 {
-        if let Some(free) = self.meetings.iter().position(|m| !m.in_use) {
-            self.meetings[free] = meeting;
+    pub(super) fn add_reconvergence_point(&mut self, point: ReconvergencePoint) -> u32 {
+        if let Some(free) = self.reconvergence_points.iter().position(|m| !m.in_use) {
+            self.reconvergence_points[free] = point;
             return free as u32;
         }
-        self.meetings.push(meeting);
-        self.meetings.len() as u32 - 1
+        self.reconvergence_points.push(point);
+        self.reconvergence_points.len() as u32 - 1
     }
 
     /// Records lanes that arrive at a reconvergence point.
-    pub(super) fn arrive(&mut self, meeting: u32, lanes: u32) {
-        let m = &mut self.meetings[meeting as usize];
+    pub(super) fn arrive(&mut self, reconvergence: u32, lanes: u32) {
+        let m = &mut self.reconvergence_points[reconvergence as usize];
         m.arrived |= lanes;
-        self.settle(meeting);
+        self.complete_if_done(reconvergence);
     }
 
     /// Completes a reconvergence point when all expected lanes have arrived.
-    fn settle(&mut self, meeting: u32) {
-        let m = self.meetings[meeting as usize];
+    fn complete_if_done(&mut self, reconvergence: u32) {
+        let m = self.reconvergence_points[reconvergence as usize];
         if !m.in_use || m.arrived != m.expected {
             return;
         }
-        self.meetings[meeting as usize].in_use = false;
+        self.reconvergence_points[reconvergence as usize].in_use = false;
         if m.arrived != 0 {
             self.add_path(Path {
                 pc: m.pc,
                 mask: m.arrived,
-                meeting: m.parent,
+                reconvergence: m.parent,
                 state: State::Ready,
             });
         }
     }
 
     pub(super) fn add_path(&mut self, path: Path) {
-        match self.paths.iter_mut().find(|p| p.state == State::Gone) {
+        match self.paths.iter_mut().find(|p| p.state == State::Retired) {
             Some(free) => *free = path,
             None => self.paths.push(path),
         }
@@ -247,32 +247,32 @@ impl Warp {
     pub(super) fn withdraw(&mut self, from: u32, lanes: u32, until: u32) {
         let mut at = from;
         while at != NONE && at != until {
-            let m = &mut self.meetings[at as usize];
+            let m = &mut self.reconvergence_points[at as usize];
             m.expected &= !lanes;
             m.arrived &= !lanes;
             let parent = m.parent;
-            self.settle(at);
+            self.complete_if_done(at);
             at = parent;
         }
     }
 
     /// Lets waiting lanes of incomplete reconvergence points continue alone. Returns whether any
     /// did.
-    pub(super) fn break_meetings(&mut self) -> bool {
+    pub(super) fn break_reconvergence(&mut self) -> bool {
         let mut any = false;
-        for at in 0..self.meetings.len() {
-            let m = self.meetings[at];
+        for at in 0..self.reconvergence_points.len() {
+            let m = self.reconvergence_points[at];
             // A call returns as a whole: its frame is shared.
             if !m.in_use || m.arrived == 0 || m.call {
                 continue;
             }
             any = true;
-            self.meetings[at].expected &= !m.arrived;
-            self.meetings[at].arrived = 0;
+            self.reconvergence_points[at].expected &= !m.arrived;
+            self.reconvergence_points[at].arrived = 0;
             self.add_path(Path {
                 pc: m.pc,
                 mask: m.arrived,
-                meeting: m.parent,
+                reconvergence: m.parent,
                 state: State::Ready,
             });
         }

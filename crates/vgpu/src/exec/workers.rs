@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::block::{Block, Progress};
-use super::cta::{Context, Spare};
+use super::cta::{Context, SpareBuffers};
 use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
 use super::trace::BlockTrace;
 use super::watch::BlockAccesses;
@@ -16,13 +16,13 @@ use crate::hazard::{Hazard, SourceLine};
 use crate::lower::program::{NONE, Program};
 
 /// Warp instructions before a block yields to the next one, which it may wait for.
-const SLICE: u64 = 1 << 20;
+const SLICE_INSTRUCTIONS: u64 = 1 << 20;
 /// The same for serialized blocks: a waiting block wastes less.
-const SLICE_TOGETHER: u64 = 1 << 16;
+const SERIALIZED_SLICE_INSTRUCTIONS: u64 = 1 << 16;
 /// The same for interleaved blocks.
-const SHORT_SLICE: u64 = 256;
+const INTERLEAVED_SLICE_INSTRUCTIONS: u64 = 256;
 /// Unfinished blocks of a worker, unless all of them wait for others.
-const RESIDENT: usize = 64;
+const MAX_UNFINISHED_BLOCKS: usize = 64;
 
 #[derive(Default)]
 struct Total {
@@ -45,7 +45,7 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
             .filter(|b| *b < all)
             .map(|b| b as u32),
     };
-    let threads = if context.together {
+    let threads = if context.serialized {
         1
     } else {
         launch.workers()
@@ -55,11 +55,11 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
         waits.unfinished = chosen;
         waits.capacity = context.blocks_each * u64::from(context.arch.sm_count);
     }
-    let place = Places::of(context.order, chosen);
+    let place = Permutation::new(context.order, chosen);
     let next = AtomicUsize::new(0);
     let take = || {
         let i = next.fetch_add(1, Relaxed) as u64;
-        (i < chosen).then(|| block(place.of_turn(i)))
+        (i < chosen).then(|| block(place.apply(i)))
     };
     let total = Mutex::new(Total::default());
     if threads == 1 {
@@ -102,7 +102,7 @@ pub(super) fn blocks_each(arch: &Arch, program: &Program, launch: &Launch) -> u6
 
 /// Order of blocks: the block number for each turn.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct Permutation {
     order: BlockOrder,
     count: u64,
     /// Turns are this many blocks apart (coprime to the count), starting at `start`.
@@ -110,8 +110,8 @@ pub(super) struct Places {
     start: u64,
 }
 
-impl Places {
-    pub(super) fn of(order: BlockOrder, count: u64) -> Places {
+impl Permutation {
+    pub(super) fn new(order: BlockOrder, count: u64) -> Permutation {
         let (mut step, mut start) = (1, 0);
         if let BlockOrder::Shuffled { seed } = order
             && count > 2
@@ -125,7 +125,7 @@ impl Places {
                 step = step % (count - 1) + 1;
             }
         }
-        Places {
+        Permutation {
             order,
             count,
             step,
@@ -133,7 +133,7 @@ impl Places {
         }
     }
 
-    pub(super) fn of_turn(&self, turn: u64) -> u64 {
+    pub(super) fn apply(&self, turn: u64) -> u64 {
         match self.order {
             BlockOrder::Ascending | BlockOrder::Interleaved => turn,
             BlockOrder::Descending => self.count - 1 - turn,
@@ -157,13 +157,13 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 
 /// Unfinished blocks of a worker, the least recently run first.
 #[derive(Default)]
-struct Started<'a> {
+struct BlockQueue<'a> {
     queue: VecDeque<(u64, Block<'a>)>,
     count: u64,
     old: bool,
 }
 
-impl<'a> Started<'a> {
+impl<'a> BlockQueue<'a> {
     /// Returns the next block to run. Every second one is the oldest that does not wait: an endless
     /// block then uses up its budget before others have used up much.
     fn next(&mut self) -> Option<(u64, Block<'a>)> {
@@ -187,19 +187,19 @@ impl<'a> Started<'a> {
     fn has_room(&self) -> bool {
         let waits = |(_, block): &(u64, Block<'_>)| block.waits();
         (self.queue.is_empty() || !self.old)
-            && (self.queue.len() < RESIDENT || self.queue.iter().all(waits))
+            && (self.queue.len() < MAX_UNFINISHED_BLOCKS || self.queue.iter().all(waits))
     }
 }
 
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
-    let mut started = Started::default();
+    let mut started = BlockQueue::default();
     let mut mine = Total::default();
-    let mut spare = Spare::default();
+    let mut spare = SpareBuffers::default();
     let mut more = true;
     let slice = match context.order {
-        BlockOrder::Interleaved if context.together => SHORT_SLICE,
-        _ if context.together => SLICE_TOGETHER,
-        _ => SLICE,
+        BlockOrder::Interleaved if context.serialized => INTERLEAVED_SLICE_INSTRUCTIONS,
+        _ if context.serialized => SERIALIZED_SLICE_INSTRUCTIONS,
+        _ => SLICE_INSTRUCTIONS,
     };
     loop {
         if more && started.has_room() && context.enter() {
@@ -240,14 +240,14 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
 impl Total {
     /// Adds the results of a finished block.
     fn add(&mut self, block: &mut Block<'_>) {
-        let team = &mut block.team;
+        let cta = &mut block.cta;
         self.merge(Total {
-            counters: team.counters,
-            found: std::mem::take(&mut team.found),
-            warned: std::mem::take(&mut team.warned),
-            stopped: team.halted.map(|why| (team.block, why)),
-            traces: team.trace.take().map(|trace| *trace).into_iter().collect(),
-            accesses: team.accesses.take().into_iter().collect(),
+            counters: cta.counters,
+            found: std::mem::take(&mut cta.found),
+            warned: std::mem::take(&mut cta.warned),
+            stopped: cta.halted.map(|why| (cta.block, why)),
+            traces: cta.trace.take().map(|trace| *trace).into_iter().collect(),
+            accesses: cta.accesses.take().into_iter().collect(),
         });
     }
 

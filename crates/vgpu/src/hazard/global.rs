@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::history::Lists;
 use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, STRONG, Stamp, VALID};
-pub(crate) use super::word::GlobalView;
-use super::word::{GlobalCell, MANY};
+pub(crate) use super::word::{BlockOfLaunch, GlobalView};
+use super::word::{GlobalCell, SEVERAL_BLOCKS};
 use crate::memory::init::InitMap;
 use crate::table::{Numbers, Table};
 
 /// Words that a chunk of global shadow covers.
-const CHUNK: usize = 1024;
+const CHUNK_WORDS: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCells {
@@ -55,17 +55,17 @@ pub(crate) struct GlobalShadow {
 impl GlobalShadow {
     pub(crate) fn new(words: usize) -> GlobalShadow {
         GlobalShadow {
-            chunks: (0..words.div_ceil(CHUNK))
+            chunks: (0..words.div_ceil(CHUNK_WORDS))
                 .map(|_| OnceLock::new())
                 .collect(),
         }
     }
 
     fn chunk(&self, word: usize) -> &Chunk {
-        self.chunks[word / CHUNK].get_or_init(|| Chunk {
-            quiet: (0..CHUNK).map(|_| AtomicU8::new(0)).collect(),
+        self.chunks[word / CHUNK_WORDS].get_or_init(|| Chunk {
+            quiet: (0..CHUNK_WORDS).map(|_| AtomicU8::new(0)).collect(),
             cells: Mutex::new(ChunkCells {
-                words: vec![GlobalCell::default(); CHUNK],
+                words: vec![GlobalCell::default(); CHUNK_WORDS],
                 ..ChunkCells::default()
             }),
         })
@@ -75,7 +75,7 @@ impl GlobalShadow {
     /// reader then changes nothing. The words are in one chunk.
     #[inline]
     pub(crate) fn is_quiet(&self, first: usize, words: usize, launch: u32) -> bool {
-        let at = first % CHUNK;
+        let at = first % CHUNK_WORDS;
         let quiet = &self.chunk(first).quiet[at..at + words];
         quiet.iter().all(|q| q.load(Relaxed) == tag(launch))
     }
@@ -85,7 +85,7 @@ impl GlobalShadow {
     pub(crate) fn open(&self, word: usize) -> OpenChunk<'_> {
         let chunk = self.chunk(word);
         OpenChunk {
-            number: word / CHUNK,
+            number: word / CHUNK_WORDS,
             quiet: &chunk.quiet,
             cells: chunk.open(),
         }
@@ -93,7 +93,7 @@ impl GlobalShadow {
 
     /// Records every access to a word from now on, until [`forget`](Self::forget).
     pub(crate) fn watch(&self, word: usize) {
-        let at = (word % CHUNK) as u32;
+        let at = (word % CHUNK_WORDS) as u32;
         self.chunk(word).open().watched.insert(at);
     }
 
@@ -115,7 +115,7 @@ impl GlobalShadow {
                 continue;
                 // The attempt to undo wrote nothing in this chunk.
             }
-            let first = number * CHUNK;
+            let first = number * CHUNK_WORDS;
             for (word, old) in words[first..].iter().zip(&cells.saved.words) {
                 word.store(*old, Relaxed);
             }
@@ -139,7 +139,7 @@ impl OpenChunk<'_> {
     /// Reports whether a word is in this chunk.
     #[inline(always)]
     pub(crate) fn holds(&self, word: usize) -> bool {
-        word / CHUNK == self.number
+        word / CHUNK_WORDS == self.number
     }
 
     /// Saves the contents of the chunk before the launch's first write to it.
@@ -152,8 +152,8 @@ impl OpenChunk<'_> {
 
     #[cold]
     fn save_now(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {
-        let first = self.number * CHUNK;
-        let end = words.len().min(first + CHUNK);
+        let first = self.number * CHUNK_WORDS;
+        let end = words.len().min(first + CHUNK_WORDS);
         let saved = &mut self.cells.saved;
         saved.launch = launch;
         saved.words.clear();
@@ -170,20 +170,20 @@ impl OpenChunk<'_> {
         word: usize,
         s: &Stamp,
         write: bool,
-        (launch, block): (u32, u32),
+        here: BlockOfLaunch,
         e: Epoch,
     ) -> bool {
-        let at = word % CHUNK;
+        let at = word % CHUNK_WORDS;
         if !self.cells.watched.is_empty() && self.cells.watched.contains(&(at as u32)) {
             return false;
         }
         let cell = &mut self.cells.words[at];
-        let right = cell.plain(s, write, (launch, block), e);
+        let right = cell.plain(s, write, here, e);
         if right {
             if write {
                 self.quiet[at].store(0, Relaxed);
-            } else if cell.read_block == MANY && cell.cell.write.flags == 0 {
-                self.quiet[at].store(tag(launch), Relaxed);
+            } else if cell.read_block == SEVERAL_BLOCKS && cell.cell.write.flags == 0 {
+                self.quiet[at].store(tag(here.launch), Relaxed);
             }
         }
         right
@@ -194,12 +194,13 @@ impl OpenChunk<'_> {
     /// isolated.
     pub(crate) fn last_write(
         &self,
-        (word, mask): (usize, u32),
+        word: usize,
+        mask: u32,
         launch: u32,
         key: u64,
         own: &Lists,
     ) -> Option<(Stamp, u32)> {
-        let at = word % CHUNK;
+        let at = word % CHUNK_WORDS;
         let whole = self.cells.words.get(at)?;
         if whole.launch != launch {
             return None;
@@ -229,7 +230,7 @@ impl OpenChunk<'_> {
         a: &Access,
         view: &mut GlobalView<'_>,
     ) -> Option<Conflict> {
-        let at = word % CHUNK;
+        let at = word % CHUNK_WORDS;
         let cells = &mut *self.cells;
         let cell = &mut cells.words[at];
         // Marks of earlier launches are ordered by the end of their launch.
@@ -247,15 +248,15 @@ impl OpenChunk<'_> {
             return split_access(cells, word, mask, a, view);
         }
         let key = view.base + word as u64 * 4;
-        let found = if view.together {
+        let found = if view.serialized {
             let watched = !cells.watched.is_empty() && cells.watched.contains(&(at as u32));
-            cell.together(a, view, key, (&mut cells.lists, watched))
+            cell.check_serialized(a, view, key, &mut cells.lists, watched)
         } else {
-            cell.apart(a, view, key)
+            cell.check_isolated(a, view, key)
         };
         let (w, r) = (cell.cell.write, cell.cell.read);
         let plain_readers = r.is(VALID) && !r.is(STRONG);
-        if cell.read_block == MANY && !w.is(VALID | LISTED) && plain_readers {
+        if cell.read_block == SEVERAL_BLOCKS && !w.is(VALID | LISTED) && plain_readers {
             self.quiet[at].store(tag(view.launch), Relaxed);
         }
         found
@@ -269,11 +270,11 @@ fn split_access(
     a: &Access,
     view: &mut GlobalView<'_>,
 ) -> Option<Conflict> {
-    let at = word % CHUNK;
+    let at = word % CHUNK_WORDS;
     let key = view.base + word as u64 * 4;
     let whole = &mut cells.words[at];
     if !whole.cell.write.is(SPLIT) {
-        let lists = match view.together {
+        let lists = match view.serialized {
             true => &mut cells.lists,
             false => &mut *view.lists,
         };
@@ -296,10 +297,10 @@ fn split_access(
             continue;
         }
         let key = key + byte as u64;
-        let hit = if view.together {
-            cell.together(a, view, key, (&mut cells.lists, watched))
+        let hit = if view.serialized {
+            cell.check_serialized(a, view, key, &mut cells.lists, watched)
         } else {
-            cell.apart(a, view, key)
+            cell.check_isolated(a, view, key)
         };
         found = hit.or(found);
     }

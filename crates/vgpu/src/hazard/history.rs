@@ -1,8 +1,8 @@
 //! Histories of words for which the last write and the reads since are not enough: every access
 //! that a later one may race with, one per thread and kind.
 
-use super::past::{Past, Pasts};
-use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID, WIDE};
+use super::past::{AccessList, PastAccess};
+use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID, WIDE_WORDS};
 
 /// Histories of words, or of bytes of split words. The cell of such a word holds the history's
 /// number; the number of an ended history is reused.
@@ -16,7 +16,7 @@ pub(crate) struct Lists {
 impl Lists {
     /// Begins a history with the contents of the cell of `key`, whose write and read are of these
     /// blocks. Returns its number.
-    pub(super) fn begin(&mut self, key: u64, cell: &Cell, blocks: (u32, u32)) -> u32 {
+    pub(super) fn begin(&mut self, key: u64, cell: &Cell, blocks: AccessBlocks) -> u32 {
         let number = self.ended.pop().unwrap_or_else(|| {
             self.histories.push(History::default());
             (self.histories.len() - 1) as u32
@@ -24,14 +24,14 @@ impl Lists {
         let history = &mut self.histories[number as usize];
         history.clear();
         history.key = key;
-        history.add(blocks.0, cell.write, true);
-        history.add(blocks.1, cell.read, false);
+        history.add(blocks.write, cell.write, true);
+        history.add(blocks.read, cell.read, false);
         number
     }
 
     /// Returns the history of that number if it still belongs to `key`: a cell may be older than
     /// the block.
-    pub(super) fn of(&mut self, number: u32, key: u64) -> Option<&mut History> {
+    pub(super) fn find_history(&mut self, number: u32, key: u64) -> Option<&mut History> {
         let history = self.histories.get_mut(number as usize);
         history.filter(|history| history.key == key)
     }
@@ -39,7 +39,7 @@ impl Lists {
     /// Ends a history.
     pub(super) fn end(&mut self, number: u32) {
         if let Some(history) = self.histories.get_mut(number as usize) {
-            history.key = NOBODY;
+            history.key = ENDED_KEY;
             self.ended.push(number);
         }
     }
@@ -54,7 +54,7 @@ impl Lists {
     pub(super) fn clear(&mut self) {
         self.ended.clear();
         for (number, history) in self.histories.iter_mut().enumerate() {
-            history.key = NOBODY;
+            history.key = ENDED_KEY;
             self.ended.push(number as u32);
         }
     }
@@ -62,7 +62,7 @@ impl Lists {
     /// Returns the cells of the bytes of a word that is split from now on.
     pub(super) fn split(&mut self, key: u64, cell: Cell) -> [Cell; 4] {
         let number = cell.write.segment;
-        let known = cell.write.is(LISTED) && self.of(number, key).is_some();
+        let known = cell.write.is(LISTED) && self.find_history(number, key).is_some();
         if !known {
             return [cell; 4];
         }
@@ -76,8 +76,8 @@ impl Lists {
 
     /// Ends the history of that number, if it is `key`'s, which four words share, and copies it for
     /// each of them. Returns their numbers.
-    pub(super) fn part(&mut self, number: u32, key: u64) -> Option<[u32; WIDE]> {
-        self.of(number, key)?;
+    pub(super) fn separate_words(&mut self, number: u32, key: u64) -> Option<[u32; WIDE_WORDS]> {
+        self.find_history(number, key)?;
         let first = key & u64::from(u32::MAX);
         Some(self.copies(number, [0, 4, 8, 12].map(|byte| first + byte)))
     }
@@ -88,7 +88,7 @@ impl Lists {
         let whole = self.histories[number as usize].clone();
         self.end(number);
         keys.map(|key| {
-            let number = self.begin(key, &Cell::default(), (0, 0));
+            let number = self.begin(key, &Cell::default(), AccessBlocks::default());
             let mut history = whole.clone();
             history.key = key;
             self.histories[number as usize] = history;
@@ -97,8 +97,15 @@ impl Lists {
     }
 }
 
+/// Blocks of the write and of the read in a cell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct AccessBlocks {
+    pub(super) write: u32,
+    pub(super) read: u32,
+}
+
 /// Key of an ended history.
-const NOBODY: u64 = u64::MAX;
+const ENDED_KEY: u64 = u64::MAX;
 
 /// The last access of each kind by each thread (block, thread) since the last plain write.
 ///
@@ -109,7 +116,7 @@ const NOBODY: u64 = u64::MAX;
 pub(crate) struct History {
     /// Its owner: the address of the word or byte.
     key: u64,
-    writes: Pasts<1>,
+    writes: AccessList<1>,
     /// Only few words have any.
     atomics: Option<Box<Atomics>>,
     /// Number of accesses.
@@ -119,18 +126,18 @@ pub(crate) struct History {
     /// Some atomic access had block scope.
     narrow: bool,
     /// Most words with several readers are read once by each warp of a block.
-    reads: Pasts<8>,
+    reads: AccessList<8>,
 }
 
 /// Atomic accesses of a history.
 #[derive(Debug, Clone, Default)]
 struct Atomics {
-    writes: Pasts<1>,
-    reads: Pasts<1>,
+    writes: AccessList<1>,
+    reads: AccessList<1>,
 }
 
 /// Accesses in two consecutive parts.
-type Parts<'a> = (&'a [Past], &'a [Past]);
+type Parts<'a> = (&'a [PastAccess], &'a [PastAccess]);
 
 impl History {
     fn clear(&mut self) {
@@ -162,7 +169,7 @@ impl History {
         self.narrow |= stamp.is(NARROW);
         self.latest = self.latest.max(stamp.segment);
         self.count += 1;
-        let new = Past {
+        let new = PastAccess {
             block,
             stamp,
             place: self.count,
@@ -190,7 +197,7 @@ impl History {
             atomics.writes.clear();
         }
         if !a.write || a.strong {
-            self.add(block, Stamp::of(a), a.write);
+            self.add(block, Stamp::from_access(a), a.write);
         }
         found
     }
@@ -223,7 +230,7 @@ impl History {
                 let before = readers.filter(|r| ordered(r.block, &r.stamp));
                 before.map(|r| r.place).max().unwrap_or(0)
             };
-            let races = |s: &&Past| {
+            let races = |s: &&PastAccess| {
                 let to_all = !s.stamp.is(NARROW) && !a.narrow;
                 let both = atomic && (to_all || s.block == block);
                 !(both || ordered(s.block, &s.stamp) || strong && write && s.place < seen())

@@ -2,10 +2,10 @@
 
 mod block;
 
-pub(crate) use block::{BlockShadow, WIDE};
+pub(crate) use block::{BlockShadow, WIDE_WORDS};
 
 use super::clock::Clocks;
-use super::history::Lists;
+use super::history::{AccessBlocks, Lists};
 
 /// The stamp holds an access.
 pub(super) const VALID: u8 = 1;
@@ -109,7 +109,7 @@ impl Stamp {
         }
     }
 
-    pub(super) fn of(access: &Access) -> Stamp {
+    pub(super) fn from_access(access: &Access) -> Stamp {
         let strong = if access.strong { STRONG } else { 0 };
         let narrow = if access.narrow { NARROW } else { 0 };
         let flight = if access.in_flight { ASYNC } else { 0 };
@@ -135,7 +135,7 @@ impl Stamp {
     }
 
     /// Returns the joint stamp of this access and a further one that is not ordered after it.
-    fn beside(self, new: &Stamp) -> Stamp {
+    fn merge_with(self, new: &Stamp) -> Stamp {
         let same_warp = self.thread / 32 == new.thread / 32;
         let wide = if same_warp && !self.is(WARPS) {
             LANES
@@ -171,7 +171,7 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
-    pub(crate) fn of(clocks: &Clocks) -> Epoch {
+    pub(crate) fn from_clocks(clocks: &Clocks) -> Epoch {
         Epoch {
             floor: clocks.floor,
             exact_readers: clocks.exact_readers,
@@ -274,7 +274,7 @@ impl Cell {
             self.add_atomic(a, clocks);
         } else {
             *self = Cell {
-                write: Stamp::of(a),
+                write: Stamp::from_access(a),
                 read: Stamp::default(),
             };
         }
@@ -312,10 +312,10 @@ impl Cell {
         lists: &mut Lists,
     ) -> Option<Conflict> {
         if !self.write.is(LISTED) {
-            self.write.segment = lists.begin(key, self, (0, 0));
+            self.write.segment = lists.begin(key, self, AccessBlocks::default());
         }
         let number = self.write.segment;
-        let list = lists.of(number, key);
+        let list = lists.find_history(number, key);
         let Some(list) = list.filter(|list| list.latest >= clocks.floor) else {
             // All of it is before a barrier of the block.
             *self = Cell::default();
@@ -327,7 +327,7 @@ impl Cell {
         if a.write && !a.strong {
             lists.end(number);
             *self = Cell {
-                write: Stamp::of(a),
+                write: Stamp::from_access(a),
                 read: Stamp::default(),
             };
         } else {
@@ -368,7 +368,7 @@ impl Cell {
     #[inline]
     pub(super) fn add_reader(&mut self, a: &Access, clocks: &Clocks) {
         let r = self.read;
-        let new = Stamp::of(a);
+        let new = Stamp::from_access(a);
         if !r.is(VALID) || r.segment < clocks.floor {
             self.read = new;
             return;
@@ -378,16 +378,16 @@ impl Cell {
         if passed && (r.is(STRONG) || !a.strong) {
             self.read = new;
         } else if !passed {
-            self.read = r.beside(&new);
+            self.read = r.merge_with(&new);
         }
     }
 
     /// Records an atomic write where everything before it is atomic or ordered.
     pub(super) fn add_atomic(&mut self, a: &Access, clocks: &Clocks) {
         let w = self.write;
-        let new = Stamp::of(a);
+        let new = Stamp::from_access(a);
         let follows = !w.is(VALID) || !w.is(STRONG) || a.observes || w.passed(a.thread, clocks);
-        self.write = if follows { new } else { w.beside(&new) };
+        self.write = if follows { new } else { w.merge_with(&new) };
         if self.read.segment < clocks.floor {
             self.read = Stamp::default();
         }
@@ -395,7 +395,7 @@ impl Cell {
 
     /// Marks the thread's asynchronous copy as waited for: it counts as the thread's write from now
     /// on.
-    pub(crate) fn landed(&mut self, thread: usize, segment: u32) {
+    pub(crate) fn complete_copy(&mut self, thread: usize, segment: u32) {
         if self.write.is(ASYNC) && usize::from(self.write.thread) == thread {
             self.write.flags &= !ASYNC;
             self.write.segment = segment;

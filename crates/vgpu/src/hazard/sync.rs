@@ -65,6 +65,14 @@ const MAX_ACQUIRED: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Variable(Mutex<History>);
 
+/// An access of another block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForeignAccess {
+    pub(crate) block: u32,
+    pub(crate) thread: usize,
+    pub(crate) segment: u32,
+}
+
 /// The releases of a variable between two points, observed by some thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Acquired {
@@ -166,11 +174,12 @@ impl Acquired {
 
     /// Reports whether these releases cover an access of `thread` of `block` at `segment`;
     /// otherwise adds their own acquires to `deeper`.
-    fn covers(
-        &self,
-        (block, thread, segment): (u32, usize, u32),
-        deeper: &mut Vec<Arc<Vec<Acquired>>>,
-    ) -> bool {
+    fn covers(&self, access: ForeignAccess, deeper: &mut Vec<Arc<Vec<Acquired>>>) -> bool {
+        let ForeignAccess {
+            block,
+            thread,
+            segment,
+        } = access;
         self.variable.with(|h| {
             let own = h.by_block.get(&block).map(|own| own.list.as_slice());
             // From the latest on: it mostly covers the earlier ones.
@@ -189,11 +198,9 @@ impl Acquired {
 }
 
 /// Reports whether acquires cover an access of another block, directly or through other blocks.
-pub(crate) fn knows(
+pub(crate) fn covers_foreign_access(
     foreign: &Option<Arc<Vec<Acquired>>>,
-    block: u32,
-    thread: usize,
-    segment: u32,
+    access: ForeignAccess,
 ) -> bool {
     let mut next: Vec<Arc<Vec<Acquired>>> = foreign.iter().cloned().collect();
     // Already searched: chains of blocks reach the same variables repeatedly.
@@ -204,7 +211,7 @@ pub(crate) fn knows(
                 continue;
             }
             acquired.add_to(&mut done);
-            if acquired.covers((block, thread, segment), &mut next) {
+            if acquired.covers(access, &mut next) {
                 return true;
             }
         }

@@ -6,11 +6,11 @@
 //! are checked.
 
 use super::clock::Clocks;
-use super::history::Lists;
+use super::history::{AccessBlocks, Lists};
 use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp, VALID};
 
 /// Several blocks read, or several threads wrote atomically: not all of them are known.
-pub(super) const MANY: u32 = u32::MAX;
+pub(super) const SEVERAL_BLOCKS: u32 = u32::MAX;
 
 /// A global word: its cell, and the blocks and launch that filled it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,6 +19,13 @@ pub(super) struct GlobalCell {
     pub(super) write_block: u32,
     pub(super) read_block: u32,
     pub(super) cell: Cell,
+}
+
+/// Launch and block of an access.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockOfLaunch {
+    pub(crate) launch: u32,
+    pub(crate) block: u32,
 }
 
 /// Context of a block for checks of global memory.
@@ -31,25 +38,20 @@ pub(crate) struct GlobalView<'a> {
     /// Start of the allocation, which distinguishes the words of different ones.
     pub(crate) base: u64,
     /// Blocks are serialized.
-    pub(crate) together: bool,
-    /// Full histories can be requested (see `unsure`).
-    pub(crate) can_ask: bool,
+    pub(crate) serialized: bool,
+    /// Full histories can be requested (see `needs_history`).
+    pub(crate) can_record: bool,
     /// Set: another block accessed the word, so that blocks must be serialized.
-    pub(crate) met: bool,
+    pub(crate) conflict: bool,
     /// Set: a decision needs every access to this word.
-    pub(crate) unsure: bool,
+    pub(crate) needs_history: bool,
 }
 
 impl GlobalCell {
     /// See [`super::global::OpenChunk::plain`].
     #[inline(always)]
-    pub(super) fn plain(
-        &mut self,
-        s: &Stamp,
-        write: bool,
-        (launch, block): (u32, u32),
-        e: Epoch,
-    ) -> bool {
+    pub(super) fn plain(&mut self, s: &Stamp, write: bool, here: BlockOfLaunch, e: Epoch) -> bool {
+        let BlockOfLaunch { launch, block } = here;
         if self.launch != launch {
             let none = Stamp::default();
             let (write, read) = if write { (*s, none) } else { (none, *s) };
@@ -76,14 +78,14 @@ impl GlobalCell {
         }
         if !write && unwritten && !self.cell.read.is(STRONG) {
             // Another block read before.
-            self.read_block = MANY;
+            self.read_block = SEVERAL_BLOCKS;
             return true;
         }
         false
     }
 
     /// Checks an access of an isolated block.
-    pub(super) fn apart(
+    pub(super) fn check_isolated(
         &mut self,
         a: &Access,
         view: &mut GlobalView<'_>,
@@ -99,13 +101,13 @@ impl GlobalCell {
             // read it.
             self.cell.write = Stamp {
                 commutes: a.commutes,
-                ..Stamp::of(a)
+                ..Stamp::from_access(a)
             };
-            self.write_block = MANY;
+            self.write_block = SEVERAL_BLOCKS;
             return None;
         }
         if foreign_write || foreign_read && a.write {
-            view.met = true;
+            view.conflict = true;
             return None;
         }
         if foreign_read {
@@ -126,31 +128,32 @@ impl GlobalCell {
 
     /// Records one more reader than a stamp can name.
     fn also_reads(&mut self, a: &Access) {
-        self.read_block = MANY;
+        self.read_block = SEVERAL_BLOCKS;
         let r = &mut self.cell.read;
         // A plain or block-scoped reader is kept: it races with atomic writes of other blocks.
         if r.is(STRONG) && (!a.strong || a.narrow) {
-            *r = Stamp::of(a);
+            *r = Stamp::from_access(a);
         }
     }
 
     /// Checks an access of serialized blocks. `watched`: all accesses to the word are recorded.
-    pub(super) fn together(
+    pub(super) fn check_serialized(
         &mut self,
         a: &Access,
         view: &mut GlobalView<'_>,
         key: u64,
-        (lists, watched): (&mut Lists, bool),
+        lists: &mut Lists,
+        watched: bool,
     ) -> Option<Conflict> {
         let (w, r) = (self.cell.write, self.cell.read);
         // An atomic write must not hide a plain one.
         let hides = a.write && a.strong && w.is(VALID) && !w.is(STRONG);
-        let readers_known = !r.is(VALID) || self.read_block != MANY;
-        let hides = hides && self.write_block != MANY;
+        let readers_known = !r.is(VALID) || self.read_block != SEVERAL_BLOCKS;
+        let hides = hides && self.write_block != SEVERAL_BLOCKS;
         if w.is(LISTED) || watched || hides && readers_known {
             return self.listed(a, view, key, lists);
         }
-        view.unsure |= hides && view.can_ask;
+        view.needs_history |= hides && view.can_record;
         let mut found = self.against_write(a, view);
         if a.write && found.is_none() {
             found = self.against_reads(a, view);
@@ -173,14 +176,17 @@ impl GlobalCell {
         lists: &mut Lists,
     ) -> Option<Conflict> {
         let listed = self.cell.write.is(LISTED);
-        if !listed || lists.of(self.cell.write.segment, key).is_none() {
+        if !listed || lists.find_history(self.cell.write.segment, key).is_none() {
             // A dropped history held nothing relevant any more.
             let held = if listed { Cell::default() } else { self.cell };
-            let blocks = (self.write_block, self.read_block);
+            let blocks = AccessBlocks {
+                write: self.write_block,
+                read: self.read_block,
+            };
             self.cell.write.segment = lists.begin(key, &held, blocks);
         }
         let number = self.cell.write.segment;
-        let list = lists.of(number, key)?;
+        let list = lists.find_history(number, key)?;
         let found = list.access(a, view.block, |block, stamp| {
             view.is_ordered(a.thread, block, stamp)
         });
@@ -205,7 +211,7 @@ impl GlobalCell {
             return self.cell.after_write(a, view.clocks);
         }
         let (r, reader) = (self.cell.read, self.read_block);
-        let seen = w.is(STRONG) && r.is(STRONG) && reader != MANY;
+        let seen = w.is(STRONG) && r.is(STRONG) && reader != SEVERAL_BLOCKS;
         if seen && view.is_ordered(a.thread, reader, &r) {
             return None;
         }
@@ -227,7 +233,7 @@ impl GlobalCell {
 
     fn record_write(&mut self, a: &Access, block: u32) {
         self.cell = Cell {
-            write: Stamp::of(a),
+            write: Stamp::from_access(a),
             read: Stamp::default(),
         };
         self.write_block = block;
@@ -236,7 +242,7 @@ impl GlobalCell {
     fn record_read(&mut self, a: &Access, view: &GlobalView<'_>) {
         let r = self.cell.read;
         if !r.is(VALID) {
-            self.cell.read = Stamp::of(a);
+            self.cell.read = Stamp::from_access(a);
             self.read_block = view.block;
             return;
         }
@@ -264,7 +270,7 @@ impl GlobalCell {
         }
         let narrow = if a.narrow { NARROW } else { 0 };
         self.cell.write.flags |= narrow;
-        self.write_block = MANY;
+        self.write_block = SEVERAL_BLOCKS;
     }
 }
 
@@ -276,18 +282,23 @@ impl GlobalView<'_> {
         if block == self.block {
             return stamp.passed(thread, self.clocks);
         }
-        super::sync::knows(&self.clocks.foreign[thread], block, earlier, stamp.segment)
+        let access = super::sync::ForeignAccess {
+            block,
+            thread: earlier,
+            segment: stamp.segment,
+        };
+        super::sync::covers_foreign_access(&self.clocks.foreign[thread], access)
     }
 
     /// Returns the race of an access with an earlier one by another block, or by several.
     fn foreign(&mut self, a: &Access, s: &Stamp, block: u32, write: bool) -> Option<Conflict> {
-        let race = if block != MANY {
+        let race = if block != SEVERAL_BLOCKS {
             !self.is_ordered(a.thread, block, s)
         } else if !self.clocks.exact_readers {
             // Nothing orders blocks here.
             true
-        } else if self.can_ask {
-            self.unsure = true;
+        } else if self.can_record {
+            self.needs_history = true;
             false
         } else {
             // The blocks are not known: any acquire gives the kernel the benefit of the doubt.

@@ -6,7 +6,7 @@ use ptx::flow::post_dominators;
 
 /// Fills in the `join` of every branch and marks the instructions where paths may reconverge.
 pub(super) fn mark_joins(code: &mut [Inst]) {
-    let blocks = Blocks::of(code);
+    let blocks = Blocks::from_code(code);
     let post = post_dominators(&blocks.successors);
     for pc in 0..code.len() {
         let block = blocks.of_pc[pc] as usize;
@@ -35,7 +35,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn of(code: &[Inst]) -> Blocks {
+    fn from_code(code: &[Inst]) -> Blocks {
         let mut leader = vec![false; code.len() + 1];
         leader[0] = true;
         for (pc, inst) in code.iter().enumerate() {

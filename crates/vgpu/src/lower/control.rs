@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
-use super::program::{Call, Data, Inst, NONE, Op, PointerPlace};
+use super::program::{Call, Data, Inst, NONE, Op, PointerSource};
 use super::{Fail, Form, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -17,7 +17,7 @@ use ptx::stores::{self, Step};
 
 /// Storage of a variable of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum VariableStorage {
     Shared(u32),
     Local(u32),
     Param(u32),
@@ -28,7 +28,7 @@ pub(super) enum Place {
 #[derive(Default)]
 pub(super) struct Scope<'a> {
     pub(super) registers: Vec<Option<(Kind, u32)>>,
-    pub(super) variables: Vec<Place>,
+    pub(super) variables: Vec<VariableStorage>,
     /// Offset of each parameter, and whether it is a kernel parameter.
     params: HashMap<&'a str, (u32, bool)>,
     labels: HashMap<(u32, &'a str), usize>,
@@ -156,11 +156,11 @@ impl<'a> Lower<'a> {
             let place = match pointer {
                 Pointer::Parameter(name, bytes) => {
                     let start = self.function.param(name).map(|(start, _)| start);
-                    start.map(|start| PointerPlace::Parameter(start + bytes as u32))
+                    start.map(|start| PointerSource::Parameter(start + bytes as u32))
                 }
                 Pointer::Variable(name) => {
                     let index = self.globals.index.get(name).copied();
-                    index.map(PointerPlace::Variable)
+                    index.map(PointerSource::Variable)
                 }
             };
             self.program
@@ -177,7 +177,7 @@ impl<'a> Lower<'a> {
             .iter()
             .map(|ty| ty.and_then(kind_of))
             .collect();
-        let places = ptx::sharing::places(body, |reg| {
+        let places = ptx::regalloc::merge_registers(body, |reg| {
             // Predicates are one word each: sharing gains nothing.
             kinds[reg.0 as usize].filter(|kind| *kind != Kind::P)
         });
@@ -228,20 +228,20 @@ impl<'a> Lower<'a> {
         for v in &body.variables {
             let bytes = v.bytes as u32;
             let place = match v.space {
-                StateSpace::Shared => Place::Shared(self.place_shared(v)),
+                StateSpace::Shared => VariableStorage::Shared(self.place_shared(v)),
                 StateSpace::Local => {
-                    Place::Local(bump(&mut self.program.local_bytes, bytes, v.align))
+                    VariableStorage::Local(bump(&mut self.program.local_bytes, bytes, v.align))
                 }
                 StateSpace::Param => {
-                    Place::Param(bump(&mut self.program.param_bytes, bytes, v.align))
+                    VariableStorage::Param(bump(&mut self.program.param_bytes, bytes, v.align))
                 }
                 _ if in_device_memory(v.space) => {
                     // Qualified by the function: two functions may have a variable of the same
                     // name.
                     let key = format!("{}::{}", f.name, v.name);
-                    Place::Global(self.globals.index.get(&key).copied().unwrap_or(0))
+                    VariableStorage::Global(self.globals.index.get(&key).copied().unwrap_or(0))
                 }
-                _ => Place::Local(0),
+                _ => VariableStorage::Local(0),
             };
             scope.variables.push(place);
         }
@@ -390,7 +390,8 @@ impl<'a> Lower<'a> {
                     "an argument that is not a .param variable",
                 ));
             };
-            let Some(Place::Param(own)) = self.function.variables.get(*index as usize) else {
+            let Some(VariableStorage::Param(own)) = self.function.variables.get(*index as usize)
+            else {
                 return Err(Fail::Unsupported(
                     "an argument that is not a .param variable",
                 ));

@@ -107,7 +107,7 @@ impl Watching {
     }
 
     /// Returns the numbers of the watched registers among some operands.
-    fn all(&self, operands: &[Operand<'_>]) -> Vec<u32> {
+    fn list_numbers(&self, operands: &[Operand<'_>]) -> Vec<u32> {
         let mut named = Vec::new();
         operands.iter().for_each(|o| registers(o, &mut named));
         named.iter().filter_map(|reg| self.number(*reg)).collect()
@@ -191,7 +191,7 @@ impl<'a> Lower<'a> {
 
     fn rule(&self, i: &Instruction<'a>, watching: &Watching) -> Rule {
         let read = sources(i);
-        let any = || Rule::Any(watching.all(read));
+        let any = || Rule::Any(watching.list_numbers(read));
         let has = |word: &str| i.modifiers.contains(&word);
         match i.opcode {
             "st" if !has("param") => Rule::Stored(watching.elements(i.operands.get(1))),
@@ -202,8 +202,10 @@ impl<'a> Lower<'a> {
                 Some(source) => Rule::Shuffle(source),
                 None => Rule::Defined,
             },
-            "vote" | "redux" | "match" => Rule::Group(watching.all(read.get(..1).unwrap_or(read))),
-            "movmatrix" => Rule::Group(watching.all(read)),
+            "vote" | "redux" | "match" => {
+                Rule::Group(watching.list_numbers(read.get(..1).unwrap_or(read)))
+            }
+            "movmatrix" => Rule::Group(watching.list_numbers(read)),
             "mma" => {
                 let [a, b, c] = [0, 1, 2].map(|n| watching.elements(read.get(n)));
                 let d = watching.elements(i.operands.first());
@@ -237,7 +239,7 @@ impl<'a> Lower<'a> {
         let conditions = conditions.iter();
         Rule::Logic {
             and,
-            compared: watching.all(compared),
+            compared: watching.list_numbers(compared),
             conditions: conditions
                 .filter_map(|o| self.condition(o, watching))
                 .collect(),
@@ -267,7 +269,7 @@ fn deciding(i: &Instruction<'_>, watching: &Watching) -> Option<Vec<(u32, &'stat
         numbers.map(|n| (n, "an address")).collect::<Vec<_>>()
     };
     let values = |operands: &[Operand<'_>], what| {
-        let numbers = watching.all(operands).into_iter();
+        let numbers = watching.list_numbers(operands).into_iter();
         numbers.map(|n| (n, what)).collect::<Vec<_>>()
     };
     let with_values = |operands, what| {

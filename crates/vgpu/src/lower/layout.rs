@@ -6,7 +6,7 @@ use super::program::{Extent, Op};
 use ptx::ast::{Function, Operand, StateSpace, Variable};
 
 /// Minimum number of unowned bytes after each shared variable.
-const GAP: u32 = 64;
+const GAP_BYTES: u32 = 64;
 
 impl<'a> Lower<'a> {
     /// Places the module's shared variables that the entry's code (or a callee's) may name.
@@ -40,7 +40,7 @@ impl<'a> Lower<'a> {
             .filter_map(|f| f.body.as_ref())
             .flat_map(|b| &b.variables)
             .filter(|v| v.space == StateSpace::Shared)
-            .map(|v| v.bytes + u64::from(GAP) + u64::from(v.align))
+            .map(|v| v.bytes + u64::from(GAP_BYTES) + u64::from(v.align))
             .sum();
         let dynamic: Vec<_> = dynamic.collect();
         let end = self.shared_end().next_multiple_of(1024);
@@ -69,7 +69,7 @@ impl<'a> Lower<'a> {
         self.program
             .shared
             .last()
-            .map_or(0, |e| e.start + e.bytes + GAP)
+            .map_or(0, |e| e.start + e.bytes + GAP_BYTES)
     }
 
     pub(super) fn place_shared(&mut self, v: &Variable<'_>) -> u32 {

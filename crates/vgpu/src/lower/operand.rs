@@ -1,6 +1,6 @@
 //! Lowering of operands to rows: registers, constants, addresses.
 
-use super::control::Place;
+use super::control::VariableStorage;
 use super::program::{
     Address, Area, Constant, Data, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Special,
 };
@@ -265,11 +265,11 @@ impl<'a> Lower<'a> {
     fn variable_address(&mut self, index: u32, offset: i64) -> Lowered<Constant> {
         let place = self.function.variables.get(index as usize).copied();
         match place {
-            Some(Place::Shared(at) | Place::Local(at)) => {
+            Some(VariableStorage::Shared(at) | VariableStorage::Local(at)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
-            Some(Place::Global(g)) => Ok(Constant::Global(g, offset as u64)),
-            Some(Place::Param(at)) => {
+            Some(VariableStorage::Global(g)) => Ok(Constant::Global(g, offset as u64)),
+            Some(VariableStorage::Param(at)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
             None => wrong("a variable that does not exist"),
@@ -357,7 +357,7 @@ impl<'a> Lower<'a> {
 
     fn place_address(
         &mut self,
-        place: Option<Place>,
+        place: Option<VariableStorage>,
         area: Area,
         offset: i64,
         none: Data,
@@ -378,10 +378,10 @@ impl<'a> Lower<'a> {
             }
         };
         match place {
-            Some(Place::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
-            Some(Place::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
-            Some(Place::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
-            Some(Place::Global(g)) => {
+            Some(VariableStorage::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
+            Some(VariableStorage::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
+            Some(VariableStorage::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
+            Some(VariableStorage::Global(g)) => {
                 let row = self.constant(Kind::R64, Constant::Global(g, offset as u64));
                 Ok(Address {
                     area,

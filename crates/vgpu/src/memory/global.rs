@@ -9,14 +9,14 @@ use crate::hazard::global::GlobalShadow;
 use crate::memory::init::InitMap;
 
 /// Alignment of every allocation, as `cudaMalloc` guarantees.
-const ALIGN: u64 = 256;
+const ALIGNMENT_BYTES: u64 = 256;
 /// Unowned bytes after each allocation: enough that a stride error still lands in them.
-const GAP: u64 = 1 << 20;
+const GAP_BYTES: u64 = 1 << 20;
 /// Maximum size of one allocation: the address space below the windows of the other spaces holds
 /// many of that size.
-const ADDRESSES: u64 = 1 << 40;
+const MAX_ALLOCATION_BYTES: u64 = 1 << 40;
 /// Address of the first allocation.
-const FIRST: u64 = 0x10_0000_0000;
+const FIRST_ADDRESS: u64 = 0x10_0000_0000;
 
 /// Identifies one allocation of a [`GlobalMemory`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,7 +99,7 @@ impl GlobalMemory {
         GlobalMemory {
             limit: limit_bytes,
             used: 0,
-            next: FIRST,
+            next: FIRST_ADDRESS,
             allocations: Vec::new(),
             attempts: 0,
             launches: 0,
@@ -114,7 +114,12 @@ impl GlobalMemory {
             used: self.used,
             limit: self.limit,
         };
-        if bytes > self.limit.saturating_sub(self.used).min(ADDRESSES) {
+        if bytes
+            > self
+                .limit
+                .saturating_sub(self.used)
+                .min(MAX_ALLOCATION_BYTES)
+        {
             return Err(full());
         }
         // The host may have less memory than the limit. Including the shadow, about twice the bytes
@@ -123,7 +128,7 @@ impl GlobalMemory {
         let storage = bytemuck::try_zeroed_vec(words as usize).map_err(|()| full())?;
         let base = self.next;
         self.used += bytes;
-        self.next = (base + bytes + GAP).next_multiple_of(ALIGN);
+        self.next = (base + bytes + GAP_BYTES).next_multiple_of(ALIGNMENT_BYTES);
         self.allocations.push(Arc::new(Allocation {
             base,
             bytes,

@@ -4,11 +4,11 @@
     reason = "tasks are numbered by the worker itself, and finalists by the request whose plans they index"
 )]
 
-mod again;
+mod revalidate;
 mod comparison;
 mod task;
 
-use again::look_again;
+use revalidate::revalidate;
 use task::Task;
 
 use super::host_data::references;
@@ -41,7 +41,7 @@ use tuner_judge::timing::plan::Settings;
 use tuner_process::Replies;
 
 /// Helper kernel that is loaded first, to test whether the driver accepts the compiler's code.
-const PROBE: &str = "tuner_null";
+const PROBE_KERNEL: &str = "tuner_null";
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
     ordinal: u32,
@@ -89,7 +89,7 @@ impl Cuda {
         if gpu::stand_in::installed().is_some_and(|stand_in| stand_in.compares_on_host) {
             session = session.comparing_on_host();
         }
-        if let Err(fault) = session.gpu.kernel_facts(&helpers, PROBE, 32, 0) {
+        if let Err(fault) = session.gpu.kernel_facts(&helpers, PROBE_KERNEL, 32, 0) {
             let (major, minor) = facts.cuda;
             return Response::Failed(format!(
                 "the driver, which supports CUDA up to {major}.{minor}, refuses what NVRTC compiles \
@@ -268,21 +268,19 @@ impl OpenGpu {
         };
         let seed = first.seeds.first().copied().unwrap_or(0);
         let max_error = judgement.max_error;
-        Ok(
-            match self.time(measuring, plan, verified, (seed, begins))? {
-                Ok((measured, standing)) => {
-                    let timed = TimedJudgement {
-                        measured: Some(measured),
-                        ..judgement.into()
-                    };
-                    (timed, Some(standing))
-                }
-                Err(why) => {
-                    let failed = Judgement { max_error, ..why };
-                    (failed.into(), None)
-                }
-            },
-        )
+        Ok(match self.time(measuring, plan, verified, seed, begins)? {
+            Ok((measured, standing)) => {
+                let timed = TimedJudgement {
+                    measured: Some(measured),
+                    ..judgement.into()
+                };
+                (timed, Some(standing))
+            }
+            Err(why) => {
+                let failed = Judgement { max_error, ..why };
+                (failed.into(), None)
+            }
+        })
     }
 
     /// Returns the absolute and relative time of a verified candidate, or the reason for their
@@ -292,7 +290,8 @@ impl OpenGpu {
         measuring: &MeasureRequest,
         plan: &Plan,
         verified: Verified,
-        (seed, begins): (u64, Begins<'_>),
+        seed: u64,
+        begins: Begins<'_>,
     ) -> Result<Result<(Measured, RelativeTime), Judgement>, Failure> {
         begins(Step::Time).map_err(Failure::Pipe)?;
         let raced = match self.race(measuring, plan, seed) {
@@ -317,7 +316,7 @@ impl OpenGpu {
             &mut self.timed[task].timing,
             raced,
             &NeededWork::of(plan),
-            &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
+            &mut |watch, subject| revalidate(plan, seed, watch, subject, references),
         );
         let timed = timed.and_then(|timed| {
             if measuring.energy {
@@ -362,7 +361,7 @@ impl OpenGpu {
             &mut self.session,
             &mut self.timed[task].timing,
             candidate,
-            &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
+            &mut |watch, subject| revalidate(plan, seed, watch, subject, references),
         );
         match raced {
             Ok(raced) => Ok((task, candidate, raced)),

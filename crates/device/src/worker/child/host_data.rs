@@ -18,7 +18,7 @@ const HOST_BYTES: (u64, u64) = (1 << 30, 32 << 30);
 /// Maximum size of float64 results on disk, bytes.
 const DISK_BYTES: u64 = 4 << 30;
 /// Interval of progress messages to the host while these are computed.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Creates the reference data of this process. Float64 results are computed on all cores, with
 /// progress messages to the host, which would otherwise take a large problem for a hanging kernel.
@@ -28,7 +28,7 @@ pub(super) fn references(replies: &Replies) -> References {
     let (replies, told) = (replies.clone(), Mutex::new(Instant::now()));
     let references = References::bounded(bytes).watched(Arc::new(move || {
         let mut told = lock(&told);
-        if told.elapsed() >= TELL_EVERY {
+        if told.elapsed() >= PROGRESS_INTERVAL {
             *told = Instant::now();
             // A broken pipe shows at the next answer.
             let _ = reply(&replies, &Response::Begins(Step::Gate));

@@ -21,7 +21,7 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
             "the limits are 2^31-1, 65535, 65535".to_owned(),
         );
     }
-    // The largest 32-bit block number is reserved (`NONE`, `MANY`).
+    // The largest 32-bit block number is reserved (`NONE`, `SEVERAL_BLOCKS`).
     let blocks = u128::from(x) * u128::from(y) * u128::from(z);
     if blocks > u128::from(u32::MAX - 1) {
         return refuse(

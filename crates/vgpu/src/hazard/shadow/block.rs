@@ -7,7 +7,7 @@ use crate::hazard::clock::Clocks;
 use crate::hazard::history::Lists;
 
 /// Words of a lane's widest access: 16 bytes.
-pub(crate) const WIDE: usize = 4;
+pub(crate) const WIDE_WORDS: usize = 4;
 
 /// Marks the key of a history shared by the words of 16 aligned bytes. Addresses of shared memory
 /// have 32 bits.
@@ -15,7 +15,7 @@ const SHARED_BY_WIDE: u64 = 1 << 40;
 
 /// Returns the key of the history shared by the four words that include `word`.
 fn wide_key(word: usize) -> u64 {
-    SHARED_BY_WIDE + (word / WIDE * WIDE) as u64 * 4
+    SHARED_BY_WIDE + (word / WIDE_WORDS * WIDE_WORDS) as u64 * 4
 }
 
 /// Shadow of shared memory: one cell per word, split into bytes for narrower accesses.
@@ -58,13 +58,13 @@ impl BlockShadow {
         a: &Access,
         clocks: &Clocks,
     ) -> Result<Option<Conflict>, ()> {
-        let Some((cell, others)) = self.cells[first..first + WIDE].split_first_mut() else {
+        let Some((cell, others)) = self.cells[first..first + WIDE_WORDS].split_first_mut() else {
             return Err(());
         };
         if cell.write.is(SPLIT) || others.iter().any(|other| other != cell) {
             return Err(());
         }
-        let (stamp, epoch) = (Stamp::of(a), Epoch::of(clocks));
+        let (stamp, epoch) = (Stamp::from_access(a), Epoch::from_clocks(clocks));
         let found = if cell.plain(&stamp, a.write, epoch) {
             None
         } else {
@@ -75,10 +75,10 @@ impl BlockShadow {
     }
 
     /// Gives each of the words that share a history with this one a separate copy.
-    fn part(&mut self, word: usize) {
+    fn separate_words(&mut self, word: usize) {
         let number = self.cells[word].write.segment;
-        if let Some(numbers) = self.lists.part(number, wide_key(word)) {
-            let first = word / WIDE * WIDE;
+        if let Some(numbers) = self.lists.separate_words(number, wide_key(word)) {
+            let first = word / WIDE_WORDS * WIDE_WORDS;
             for (cell, number) in self.cells[first..].iter_mut().zip(numbers) {
                 cell.write.segment = number;
             }
@@ -93,7 +93,7 @@ impl BlockShadow {
         if right {
             for cell in cells {
                 *cell = Cell {
-                    write: Stamp::of(last),
+                    write: Stamp::from_access(last),
                     read: Stamp::default(),
                 };
             }
@@ -111,7 +111,7 @@ impl BlockShadow {
         clocks: &Clocks,
     ) -> Option<Conflict> {
         if self.cells[word].write.is(LISTED) {
-            self.part(word);
+            self.separate_words(word);
         }
         let cell = &mut self.cells[word];
         if mask == 15 && !cell.write.is(SPLIT) {
@@ -157,12 +157,14 @@ impl BlockShadow {
     }
 
     /// Marks a word's asynchronous copy as completed.
-    pub(crate) fn landed(&mut self, word: usize, thread: usize, segment: u32) {
+    pub(crate) fn complete_copy(&mut self, word: usize, thread: usize, segment: u32) {
         let cell = &mut self.cells[word];
         if !cell.write.is(SPLIT) {
-            cell.landed(thread, segment);
+            cell.complete_copy(thread, segment);
         } else if let Some(bytes) = self.split.get_mut(&(word as u32)) {
-            bytes.iter_mut().for_each(|b| b.landed(thread, segment));
+            bytes
+                .iter_mut()
+                .for_each(|b| b.complete_copy(thread, segment));
         }
     }
 }

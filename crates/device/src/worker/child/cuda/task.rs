@@ -12,7 +12,7 @@ use tuner_judge::timing::plan::Runner;
 
 /// Maximum number of timing sessions, one per kernel and problem that a run alternates between, if
 /// the GPU's memory suffices.
-const SESSIONS_KEPT: usize = 64;
+const MAX_SESSIONS: usize = 64;
 /// Divisor of the memory: a session is dropped if less than this share is free.
 const MEMORY_SHARE: u64 = 4;
 
@@ -58,7 +58,7 @@ impl OpenGpu {
         if let Some(known) = self.timed.iter().position(|task| task.reference == key) {
             return Ok(known);
         }
-        while !self.timed.is_empty() && (self.timed.len() >= SESSIONS_KEPT || self.is_tight()?) {
+        while !self.timed.is_empty() && (self.timed.len() >= MAX_SESSIONS || self.is_tight()?) {
             let old = self.timed.remove(0);
             self.session.drop_subject(old.subject);
             if let Some((_, incumbent)) = old.incumbent {

@@ -8,10 +8,11 @@ use tuner_judge::gate::references::References;
 use tuner_judge::stopwatch::{Stopwatch, Subject};
 
 /// Re-validates the outputs of the timed launches.
-pub(super) fn look_again(
+pub(super) fn revalidate(
     plan: &Plan,
     seed: u64,
-    (watch, subject): (&mut dyn Stopwatch, Subject),
+    watch: &mut dyn Stopwatch,
+    subject: Subject,
     references: &mut References,
 ) -> Result<(), Judgement> {
     let outputs = watch.outputs(subject)?;
