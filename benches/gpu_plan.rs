@@ -165,7 +165,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..CompilerSettings::default()
     })?;
     let arch = vgpu::Arch::by_name("l4").ok_or("no such table")?;
-    let driver = VirtualDriver::of(arch).costing(Costs::REALISTIC, Some(KERNEL_US));
+    let driver = VirtualDriver::with_arch(arch).costing(Costs::REALISTIC, Some(KERNEL_US));
     let gauges = driver.gauges();
     let gpu = Gpu::open(Box::new(driver), 0)?;
     let began = Instant::now();

@@ -41,7 +41,7 @@ fn as_image(code: Code) -> Code {
 
 fn session() -> GpuSession {
     let arch = vgpu::Arch::by_name("l4").expect("a table");
-    let gpu = Gpu::open(Box::new(VirtualDriver::of(arch)), 0).expect("the stand-in opens");
+    let gpu = Gpu::open(Box::new(VirtualDriver::with_arch(arch)), 0).expect("the stand-in opens");
     let helpers = Helpers::compile(&compiler(), ARCH).expect("they compile");
     GpuSession::new(gpu, Helpers::new(as_image(helpers)), Monitor::default())
 }

@@ -1,8 +1,7 @@
-//! What a candidate runs on.
+//! Devices that candidates run on.
 //!
-//! A device is chosen by a selector (`--device`), and described by [`DeviceFacts`]; how candidates
-//! are prepared and evaluated on it is the engine's
-//! `Evaluator` trait.
+//! A device is chosen by a selector (`--device`), and described by [`DeviceFacts`]. The engine's
+//! `Evaluator` trait prepares and evaluates candidates on it.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod limits;
@@ -19,15 +18,15 @@ use std::str::FromStr;
 use tuner_core::record::DeviceKind;
 use tuner_space::DeviceLimits;
 
-/// What is known of a device before anything runs on it.
+/// Facts about a device, known before anything runs on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {
-    /// The name results are stored under, such as `NVIDIA H200`, `vgpu:h100`, or the device that a
-    /// recorded file names.
+    /// Name under which results are stored, such as `NVIDIA H200`, `vgpu:h100`, or the device named
+    /// in a recorded file.
     pub name: String,
-    /// What kind of device it is.
+    /// Kind of device.
     pub kind: DeviceKind,
-    /// The limits a search space may refer to; `None` for recorded data, which carry none.
+    /// Limits that a search space may refer to; `None` for recorded data.
     pub limits: Option<DeviceLimits>,
     /// Compile target, such as `sm_90`; empty for recorded data.
     pub arch: String,
@@ -40,7 +39,7 @@ pub struct DeviceFacts {
 pub enum DeviceSelector {
     /// The first CUDA GPU, or `vgpu:h100` where there is none.
     Auto,
-    /// The CUDA GPU of that ordinal.
+    /// The CUDA GPU with that ordinal.
     Cuda(u32),
     /// Several CUDA GPUs of one model that share the work.
     CudaSeveral(Vec<u32>),
@@ -50,10 +49,10 @@ pub enum DeviceSelector {
     Replay(PathBuf),
 }
 
-/// A `--device` that names no device.
+/// Errors in a `--device` selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
-    /// No such form.
+    /// Unknown form.
     #[error(
         "`{0}` is no device; type auto, cuda, cuda:N, vgpu:NAME (one of: {names}) or replay:FILE",
         names = limits::names()
@@ -71,7 +70,7 @@ pub enum SelectorError {
 }
 
 impl DeviceSelector {
-    /// The numbers of the real GPUs that it names.
+    /// Returns the ordinals of the selected real GPUs.
     #[must_use]
     pub fn gpus(&self) -> &[u32] {
         match self {

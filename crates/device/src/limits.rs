@@ -1,13 +1,13 @@
-//! The limits of the GPUs that the virtual GPU knows by name: a part of its tables.
+//! Limits of the virtual GPUs, from their tables.
 
 use tuner_space::DeviceLimits;
 use vgpu::Arch;
 
-/// The virtual GPU that `auto` falls back to.
+/// Default virtual GPU of `auto`.
 pub const DEFAULT: &str = "h100";
 
-/// Shared memory a block may opt in to, static included, bytes: CUDA C++ Programming Guide, table
-/// of technical specifications by compute capability.
+/// Returns the opt-in limit of shared memory per block, including static, bytes: CUDA C++
+/// Programming Guide, table of technical specifications by compute capability.
 #[must_use]
 pub fn shared_bytes(cc: u32) -> u32 {
     match cc {
@@ -19,7 +19,7 @@ pub fn shared_bytes(cc: u32) -> u32 {
     }
 }
 
-/// The limits of the virtual GPU of that name.
+/// Returns the limits of the virtual GPU of that name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<DeviceLimits> {
     let arch = Arch::by_name(name)?;
@@ -31,10 +31,13 @@ pub fn by_name(name: &str) -> Option<DeviceLimits> {
     })
 }
 
-/// All names, for messages and help.
+/// Lists all names, for messages and help.
 #[must_use]
 pub fn names() -> String {
-    let names: Vec<&str> = vgpu::arch::all().iter().map(|arch| arch.name).collect();
+    let names: Vec<&str> = vgpu::arch::list_gpus()
+        .iter()
+        .map(|arch| arch.name)
+        .collect();
     names.join(", ")
 }
 

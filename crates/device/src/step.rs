@@ -1,9 +1,9 @@
-//! The steps of judging a candidate on a device, each with a deadline of its own.
+//! Steps of judging a candidate on a device, each with its own deadline.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Where the worker is, so that each step has a deadline of its own.
+/// Current step of the worker; each has its own deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -15,17 +15,17 @@ pub enum Step {
     Launch,
     /// Running and comparing.
     Gate,
-    /// Running a problem whole and comparing it, with the lane instructions that this may take.
+    /// Running a problem whole and comparing it, with its limit of lane instructions.
     Prove(u64),
     /// Timing.
     Time,
 }
 
-/// Lane instructions a second that a loaded host executes at least, a tenth of what one core does.
+/// Minimum speed of a loaded host, lane instructions per second: a tenth of one core's.
 const PROOF_RATE: u64 = 10_000_000;
 
-/// The time that a proof of that many lane instructions may take: a guard against hangs, far above
-/// what it does take, so that no result depends on the host's speed.
+/// Returns the time limit of a proof of that many lane instructions: a guard against hangs, far
+/// above the actual time, so that no result depends on the host's speed.
 #[must_use]
 pub fn proof_deadline(lane_instructions: u64) -> Duration {
     // The candidate and its reference.

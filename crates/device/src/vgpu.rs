@@ -1,4 +1,4 @@
-//! The virtual GPU as a device: plans in, hazards and results out.
+//! The virtual GPU as a device: takes plans, returns hazards and results.
 #![expect(
     clippy::indexing_slicing,
     reason = "slots are numbered by the session that made them"
@@ -27,20 +27,20 @@ tuner_core::with_defaults! {
     /// Limits of one session.
     #[derive(Debug, Clone, Copy)]
     pub struct Limits {
-        /// Host memory the device's buffers may take, bytes. The virtual GPU keeps one bit of history
-        /// a byte on top.
+        /// Host memory for the device's buffers, bytes. The virtual GPU adds one bit of history per
+        /// byte.
         pub memory_bytes: u64 = 6 << 30,
-        /// Warp instructions one block may execute before it counts as endless.
+        /// Warp instructions that one block may execute before it counts as endless.
         pub instructions_per_block: u64 = 400_000_000,
         /// Host threads that execute blocks.
         pub threads: usize = std::thread::available_parallelism().map_or(1, usize::from),
     }
 }
 
-/// Parsed modules kept: a candidate's, its reference's, and their check problems'.
-const KEPT_MODULES: usize = 8;
+/// Maximum number of cached modules: a candidate's, its reference's, and their check problems'.
+const MAX_CACHED_MODULES: usize = 8;
 
-/// A module, or why there is none.
+/// A module, or the reason for its absence.
 type Parsed = Result<Arc<Module>, Judgement>;
 
 /// A session on the virtual GPU.
@@ -52,16 +52,16 @@ pub struct VirtualGpu {
     forecaster: Forecaster,
     /// By the hash of the text, and whether they round at random.
     modules: HashMap<ContentHash, Parsed>,
-    /// Random rounding of the runs that follow.
+    /// Random rounding of the following runs.
     rounding: Option<::vgpu::Rounding>,
-    /// What the module of this text begins with instead of its own values.
+    /// Kept variables of the module with this text, used instead of their initial values.
     kept: Option<(Arc<str>, Vec<Vec<u8>>)>,
-    /// What it found at its first run since the last reset.
+    /// Variables at the first run since the last reset.
     found: Option<(Arc<str>, Vec<Vec<u8>>)>,
 }
 
 impl VirtualGpu {
-    /// A session that imitates `arch`.
+    /// Creates a session on a virtual GPU of type `arch`.
     #[must_use]
     pub fn new(arch: &'static Arch, limits: Limits) -> Self {
         let memory = GlobalMemory::new(limits.memory_bytes.min(arch.memory_bytes));
@@ -79,24 +79,24 @@ impl VirtualGpu {
         }
     }
 
-    /// The model of its times.
+    /// Returns the timing model.
     pub fn forecaster(&mut self) -> &mut Forecaster {
         &mut self.forecaster
     }
 
-    /// The GPU imitated.
+    /// Returns the GPU type.
     #[must_use]
     pub fn arch(&self) -> &'static Arch {
         self.arch
     }
 
     fn buffer(&self, slot: Slot) -> BufferId {
-        // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
+        // Slots are only created by `alloc` of this session and dropped at `reset`.
         self.buffers[slot.0]
     }
 
-    /// Parses each distinct PTX once: a plan's launches and seeds share the text. `slice`: only what
-    /// decides which memory is accessed.
+    /// Parses each distinct PTX once: a plan's launches and seeds share the text. With `slice`,
+    /// only the instructions that decide memory accesses.
     fn module(&mut self, code: &Code, slice: Option<Roots>) -> Result<Arc<Module>, Judgement> {
         let random = self.rounding.is_some();
         let kind: &[u8] = match (slice, random) {
@@ -124,19 +124,19 @@ impl VirtualGpu {
                 format!("the virtual GPU cannot read this PTX: {error}"),
             )),
         };
-        if self.modules.len() >= KEPT_MODULES {
+        if self.modules.len() >= MAX_CACHED_MODULES {
             self.modules.clear();
         }
         self.modules.insert(key, module.clone());
         module
     }
 
-    /// Gives a module's variables, at its first run since the last reset, what was kept of them.
+    /// Restores the kept values of a module's variables at its first run since the last reset.
     fn place_variables(&mut self, code: &Code, module: &Module) -> Result<(), Judgement> {
-        if of(&self.found, code).is_some() {
+        if find_values(&self.found, code).is_some() {
             return Ok(());
         }
-        if let Some(values) = of(&self.kept, code) {
+        if let Some(values) = find_values(&self.kept, code) {
             let set = module.set_variables(&mut self.memory, values);
             set.map_err(|error| no_room(&error))?;
         }
@@ -162,8 +162,8 @@ impl VirtualGpu {
         run.launch.arguments.iter().filter_map(resolve).collect()
     }
 
-    /// The launch as the virtual GPU takes it, and whether the run has a budget of its own that is
-    /// smaller than the device's.
+    /// Builds the launch for the virtual GPU, and reports whether the run's budget is smaller than
+    /// the device's.
     fn launch(&self, run: &Run<'_>) -> (Launch, bool) {
         let most = self.limits.instructions_per_block;
         let own = run.budget.filter(|budget| *budget < most);
@@ -200,7 +200,7 @@ impl VirtualGpu {
     }
 }
 
-/// A variable of the code has another size than the space says.
+/// Builds the judgement for a variable whose size differs from that in the space.
 pub(crate) fn other_size(name: &str, given: u64, size: u64) -> Judgement {
     Judgement::new(
         Verdict::LaunchFailed,
@@ -211,8 +211,11 @@ pub(crate) fn other_size(name: &str, given: u64, size: u64) -> Judgement {
     )
 }
 
-/// The values that belong to this code.
-fn of<'a>(values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>, code: &Code) -> Option<&'a [Vec<u8>]> {
+/// Returns the values that belong to this code.
+fn find_values<'a>(
+    values: &'a Option<(Arc<str>, Vec<Vec<u8>>)>,
+    code: &Code,
+) -> Option<&'a [Vec<u8>]> {
     let (text, values) = values.as_ref()?;
     Arc::ptr_eq(text, &code.ptx).then_some(values)
 }
@@ -237,7 +240,7 @@ impl Session for VirtualGpu {
     }
 
     fn keep_variables(&mut self, code: &Code) -> Result<bool, Judgement> {
-        let Some(found) = of(&self.found, code).filter(|found| !found.is_empty()) else {
+        let Some(found) = find_values(&self.found, code).filter(|found| !found.is_empty()) else {
             return Ok(false);
         };
         let found = found.to_vec();
@@ -309,7 +312,7 @@ impl Session for VirtualGpu {
         if size != bytes.len() as u64 {
             return Err(other_size(name, bytes.len() as u64, size));
         }
-        // What the runs find is what was set.
+        // Later runs begin with these values.
         let now = module.variables(&mut self.memory);
         let now = now.map_err(|error| no_room(&error))?;
         self.found = Some((Arc::clone(&code.ptx), now));
@@ -332,15 +335,15 @@ impl Session for VirtualGpu {
                 let names = taken.filter_map(|index| Some(all.get(*index)?.name.as_str()));
                 refused(error.describe(&names.collect::<Vec<_>>()))
             })?;
-        // What a block has not done within the run's budget it might still do.
+        // A block that exceeds the run's budget is incomplete, not faulty.
         let late = |found: &vgpu::Hazard| own && found.kind == HazardKind::Timeout;
         let exhausted = report.hazards.iter().any(late);
         let kept = report.hazards.iter().filter(|found| !late(found));
         let mut hazards: Vec<Hazard> = kept.map(hazard).collect();
         if !run.launch.cooperative && run.code.ptx.contains("%envreg") {
-            // Cooperative groups end a grid's barrier with a trap where the driver gave it nothing.
+            // Cooperative groups end a grid barrier with a trap if the driver passes no workspace.
             let crashed = hazards.iter_mut().filter(|it| it.kind == Verdict::Crashed);
-            crashed.for_each(|it| it.detail.push_str(ALONE));
+            crashed.for_each(|it| it.detail.push_str(COOPERATIVE_HINT));
         }
         Ok(RunReport {
             hazards,
@@ -356,7 +359,7 @@ impl Session for VirtualGpu {
     }
 }
 
-/// What refuses the launch before it begins.
+/// Checks that the launch can begin.
 fn launchable(arch: &Arch, module: &Module, run: &Run<'_>) -> Result<(), Judgement> {
     module
         .supported(&run.launch.entry)
@@ -366,12 +369,13 @@ fn launchable(arch: &Arch, module: &Module, run: &Run<'_>) -> Result<(), Judgeme
     why.map_or(Ok(()), |why| Err(refused(why)))
 }
 
-/// A fault of a candidate that the device refuses before it runs.
+/// Builds the judgement of a candidate that the device refuses before it runs.
 pub(crate) fn refused(detail: impl Into<String>) -> Judgement {
     Judgement::new(Verdict::LaunchFailed, detail)
 }
 
-/// Why a driver would refuse the launch for want of registers, or of room for all of its blocks.
+/// Returns why a driver would refuse the launch for lack of registers, or of room for all its
+/// blocks.
 fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
     let threads = run.launch.threads();
     let needs = run.code.needs(&run.launch.entry);
@@ -389,10 +393,11 @@ fn lacking_resources(arch: &Arch, run: &Run<'_>) -> Option<String> {
     (run.launch.cooperative && blocks > together).then(|| too_large_together(blocks, together))
 }
 
-/// Said of a kernel that waits for its grid in a launch that is not cooperative.
-const ALONE: &str = "; where it calls `grid.sync()`, write `cooperative: true` at its launch";
+/// Hint for a kernel that waits for its grid in a launch that is not cooperative.
+const COOPERATIVE_HINT: &str =
+    "; where it calls `grid.sync()`, write `cooperative: true` at its launch";
 
-/// Why a cooperative launch is refused that does not fit on the device.
+/// Formats the refusal of a cooperative launch that does not fit on the device.
 pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {
     format!(
         "too many blocks in a cooperative launch: {blocks}, and the device holds {together} of \
@@ -400,8 +405,8 @@ pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {
     )
 }
 
-/// Why a driver would refuse PTX of this target on a GPU of that compute capability: an older GPU
-/// has not what a newer target may use, and a target such as `sm_90a` is for its own GPU only.
+/// Returns why a driver would refuse PTX of this target on a GPU of that compute capability: an
+/// older GPU lacks features of a newer target, and a target such as `sm_90a` is for one GPU only.
 fn wrong_target(target: &str, cc: u32) -> Option<String> {
     let digits = target.strip_prefix("sm_")?;
     let number: u32 = digits.trim_end_matches(['a', 'f']).parse().ok()?;
@@ -441,7 +446,7 @@ fn hazard(found: &vgpu::Hazard) -> Hazard {
     }
 }
 
-/// A warning names the other place too.
+/// Converts a warning, including its second location.
 fn warning(found: &vgpu::Hazard) -> Hazard {
     let mut warning = hazard(found);
     if let Some(other) = found

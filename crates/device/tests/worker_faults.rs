@@ -1,8 +1,8 @@
-//! The device worker's host against a worker whose messages and whose life are harmed: a candidate
-//! gets its own judgement, a verdict that names what happened to the worker, or `not_judged`; the
-//! candidate after it is judged as ever.
+//! The device worker's host against a worker with corrupted messages or a premature end. A
+//! candidate gets its own judgement, a verdict that names the worker's failure, or `not_judged`;
+//! the next candidate is judged as usual.
 //!
-//! The program is its own worker and its own proxy, so it has no test harness: it ends with 0 where
+//! The program is its own worker and its own proxy, so it has no test harness: it exits with 0 if
 //! every point passed.
 #![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
 
@@ -20,7 +20,7 @@ use tuner_process::{Parent, to_json};
 use tuner_testkit::points;
 use tuner_testkit::proxy::{self, Point};
 
-/// Candidates of a conversation; each has two replies: that a step begins, and the judgement.
+/// Candidates of a conversation; each has two replies: the begin of a step, and the judgement.
 const CANDIDATES: u32 = 2;
 
 fn main() -> ExitCode {
@@ -31,13 +31,13 @@ fn main() -> ExitCode {
         ["slow", telling] => points::code(slow(*telling == "telling").map(|()| 0)),
         ["failing-device", ..] => points::code(failing_device().map(|()| 0)),
         ["proxy", point, mark, ..] => points::code(harmed_once(point, mark, &arguments[3..])),
-        // What test runners ask every test program.
+        // Query of test runners to every test program.
         ["--list", ..] => ExitCode::SUCCESS,
-        _ => all(),
+        _ => check_all_points(),
     }
 }
 
-/// The proxy harms the first worker only: it finds no mark yet.
+/// Runs the proxy for the first worker only: it finds no mark yet.
 fn harmed_once(point: &str, mark: &str, arguments: &[String]) -> io::Result<i32> {
     if std::fs::File::create_new(mark).is_err() {
         return worker().map(|()| 0);
@@ -69,12 +69,12 @@ fn worker() -> io::Result<()> {
     Ok(())
 }
 
-/// How long a slow worker compares a candidate: three deadlines.
+/// Time that a slow worker takes for a candidate: three deadlines.
 const SLOW: Duration = Duration::from_millis(4_500);
 const DEADLINE: Duration = Duration::from_millis(1_500);
 
-/// Judges a candidate for longer than the host waits for a step; `telling` that it is at work, as workers do
-/// while they compare the whole outputs of a large problem.
+/// Judges a candidate for longer than the deadline of a step; with `telling`, it reports progress,
+/// as workers do while they compare the whole outputs of a large problem.
 fn slow(telling: bool) -> io::Result<()> {
     let parent = Parent::connect()?;
     let reply = |response: Response| parent.replies().send(&[&to_json(&response)?]);
@@ -92,7 +92,8 @@ fn slow(telling: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// A worker that tells that it is at work is waited for, one that does not is ended as hung.
+/// Checks that a worker that reports progress is waited for, and one that does not is killed as
+/// hung.
 fn check_slow(how: &str, wanted: Verdict) -> Result<(), String> {
     let settings = Settings::for_device("vgpu:h100").map_err(|error| error.to_string())?;
     let mut worker = Worker::new(Settings {
@@ -109,7 +110,7 @@ fn check_slow(how: &str, wanted: Verdict) -> Result<(), String> {
     }
 }
 
-/// Answers every candidate with a failure of the device.
+/// Answers every candidate with a device failure.
 fn failing_device() -> io::Result<()> {
     let parent = Parent::connect()?;
     while parent.request().is_some() {
@@ -119,7 +120,7 @@ fn failing_device() -> io::Result<()> {
     Ok(())
 }
 
-/// A device that fails says nothing of the candidates on it; after three in a row it is lost.
+/// Checks that a failing device does not affect its candidates; after three in a row it is lost.
 fn check_failing_device() -> Result<(), String> {
     let settings = Settings::for_device("vgpu:h100").map_err(|error| error.to_string())?;
     let mut worker = Worker::new(Settings {
@@ -140,7 +141,7 @@ fn check_failing_device() -> Result<(), String> {
     }
 }
 
-/// A candidate that can be told from the others by the size of its code.
+/// Returns a candidate that is distinguished by the size of its code.
 fn job(number: u32) -> Job {
     let code = Code {
         cubin: vec![0x7f; 1_000 * (1 + number as usize)].into(),
@@ -194,10 +195,10 @@ fn check(point: Point, mark: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn all() -> ExitCode {
+fn check_all_points() -> ExitCode {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // Every fifth of the many: all of them meet the same door in crates/process.
-    let fast = Point::all(CANDIDATES, 2 * CANDIDATES);
+    // Every fifth of the many points: all of them are tested in crates/process.
+    let fast = Point::list_fast(CANDIDATES, 2 * CANDIDATES);
     let all: Vec<Point> = fast
         .into_iter()
         .step_by(5)

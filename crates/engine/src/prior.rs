@@ -65,7 +65,7 @@ pub fn like(name: &str, limits: &DeviceLimits) -> Option<&'static Arch> {
         letters.map(|c| c.to_ascii_lowercase()).collect()
     };
     let wanted = plain(name);
-    let all = vgpu::arch::all();
+    let all = vgpu::arch::list_gpus();
     if let Some(arch) = all
         .iter()
         .find(|arch| format!("vgpu{}", arch.name) == wanted)

@@ -6,7 +6,7 @@ use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::atomic::apply;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
-use vgpu::exec::launch::ALL_MET;
+use vgpu::exec::launch::ALL_ARRIVED;
 
 /// An atomic operation of each lane.
 #[derive(Debug, Clone, Copy)]
@@ -29,12 +29,14 @@ impl Memory<'_> {
         let bytes = if a.ty.bytes() == 8 { 8 } else { 4 };
         let values = a.values.map(|source| w.registers.raw_wide(source.from));
         let mut old_rows: [Row; 2] = [[0; 32]; 2];
+        // In the order of lanes, as in the PTX executor: sums of floats depend on it.
         for lane in lanes(mask) {
             let [low, high, ..] = self.load(w, a.at.window, lane, at[lane], bytes)?;
             let old = u64::from(high) << 32 | u64::from(low);
             let [mut b, c] = values.map(|row| row[lane]);
-            if self.meets_alone == Some(at[lane]) && a.op == AtomOp::Add {
-                b = ALL_MET.into();
+            // The other blocks of the grid do not run: one arrival counts for all of them.
+            if self.solo_grid_barrier == Some(at[lane]) && a.op == AtomOp::Add {
+                b = ALL_ARRIVED.into();
             }
             let cut = if bytes == 8 { u64::MAX } else { 0xffff_ffff };
             let new = apply(a.op, a.ty, old, b & cut, c & cut);

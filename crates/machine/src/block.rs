@@ -59,7 +59,7 @@ pub(super) struct BlockInputs<'a> {
     pub(super) traced: bool,
     /// Barrier layout, as in [`Memory`].
     pub(super) barriers_count_bytes: bool,
-    pub(super) meets_alone: Option<u64>,
+    pub(super) solo_grid_barrier: Option<u64>,
 }
 
 /// Execution counts per instruction.
@@ -132,6 +132,8 @@ impl<'a> Block<'a> {
         let mut spent = 0;
         loop {
             let mut moved = 0;
+            // Set by any path that does more than poll. Without one, the block only waits for other
+            // blocks.
             self.works = false;
             for w in 0..self.warps.len() {
                 moved += self.run_turn(w, counts)?;
@@ -139,6 +141,8 @@ impl<'a> Block<'a> {
             if self.warps.iter().all(|w| w.alive == 0) {
                 return Ok(Slice::Ended);
             }
+            // No path is ready in any warp. Other blocks cannot release one: barriers are private
+            // to the block.
             if moved == 0 {
                 let waiting = self.warps.iter().find_map(|w| w.paths.first());
                 return Err(Fault::Stuck(waiting.map_or(0, |path| path.pc * 16)));
@@ -167,6 +171,7 @@ impl<'a> Block<'a> {
     /// Runs a turn of each ready path of a warp and returns the number of executed instructions.
     fn run_turn(&mut self, w: usize, counts: &mut Counts) -> Result<u64, Fault> {
         let mut moved = 0;
+        // Each path gets a turn: one may wait for a value that another path of the warp writes.
         for _ in 0..self.warps[w].paths.len().max(1) {
             self.resume_paths(w);
             let warp = &mut self.warps[w];
@@ -198,6 +203,7 @@ impl<'a> Block<'a> {
                 && barrier.phases > phase
             {
                 path.state = State::Ready;
+                // The path stopped at the barrier instruction itself.
                 path.pc += 1;
                 warp.registers.reduced = barrier.result;
             }
@@ -219,6 +225,7 @@ impl<'a> Block<'a> {
             let Some(step) = program.steps.get(pc as usize) else {
                 return Err(fault_at(pc, "no instruction at this address".to_owned()));
             };
+            // Instructions with a false guard count, as in `smsp__inst_executed`.
             counts.warps[pc as usize] += 1;
             counts.threads[pc as usize] += u64::from(mask.count_ones());
             done += 1;
@@ -246,12 +253,14 @@ impl<'a> Block<'a> {
                             return Ok(done);
                         }
                         Continuation::Blocked => {
+                            // A yield inside a polling loop is part of the polling.
                             self.works |= !matches!(control, Control::Yield) || !program.polls(pc);
                             self.block_current(w, control, on);
                             return Ok(done);
                         }
                     }
                 }
+                // Control instructions handle an empty mask themselves.
                 _ if on == 0 => Ok(()),
                 Op::Constants(run, from) => {
                     warp.note_constants(*from, on);
@@ -277,6 +286,7 @@ impl<'a> Block<'a> {
     fn block_current(&mut self, w: usize, control: &Control, on: u32) {
         match control {
             Control::Exit => {
+                // Exited threads are no longer waited for: barriers may be complete without them.
                 for index in 0..self.barriers.len() {
                     if self.barriers[index].arrived.iter().any(|a| *a != 0) {
                         self.complete(index);
@@ -303,6 +313,7 @@ impl<'a> Block<'a> {
             barrier.count += truth.count_ones();
             barrier.all &= truth == on;
         }
+        // Read before `complete`, which may end this phase.
         let phase = barrier.phases;
         let current = warp.current;
         if operands.waits {
@@ -332,6 +343,7 @@ impl<'a> Block<'a> {
         if !over {
             return;
         }
+        // True is all ones, the value that `B2R.RESULT` copies to a register.
         barrier.result = match barrier.kind {
             0 => barrier.count,
             1 => 0u32.wrapping_sub(u32::from(barrier.all)),
@@ -389,6 +401,7 @@ fn execute_control(
     }
     // A polling path yields after each poll, so that the awaited warps can run.
     let more =
+        // A single path has no other path to yield to, so its turns are longer.
         done < MAX_TURN_INSTRUCTIONS || warp.paths.len() == 1 && done < 16 * MAX_TURN_INSTRUCTIONS;
     if more && !polls {
         return Ok(Continuation::Next(to));
@@ -398,6 +411,7 @@ fn execute_control(
         trace.close(to);
     }
     Ok(Continuation::Yield {
+        // A turn longer than one pass of the loop did other work before the loop.
         works: !polls || done > length,
     })
 }

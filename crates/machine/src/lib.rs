@@ -149,7 +149,8 @@ impl Machine {
             local_bytes: self.local_bytes() as usize,
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
-            meets_alone: meeting.and_then(|buffer| launch.meets_alone(memory.address(buffer))),
+            solo_grid_barrier: meeting
+                .and_then(|buffer| launch.solo_grid_barrier(memory.address(buffer))),
         };
         let blocks = block_numbers(launch);
         let shared =
@@ -173,10 +174,12 @@ impl Machine {
             &mut done,
         );
         if let Err(fault) = result {
+            // A failed execution must leave memory unchanged.
             done.undo(memory);
             return Err(fault.into());
         }
         if let Some(buffer) = meeting {
+            // The workspace is not a result of the kernel.
             done.written
                 .retain(|w| w.allocation as usize != buffer.index());
             memory.free(buffer);
@@ -254,6 +257,7 @@ impl Machine {
             if let (Some((_, id)), Some(slot)) =
                 (found, bank3.get_mut(offset..offset.saturating_add(bytes)))
             {
+                // The host may have set the variable since the module was loaded.
                 let now = memory.read(*id);
                 let count = now.len().min(bytes);
                 slot[..count].copy_from_slice(&now[..count]);
@@ -306,6 +310,7 @@ fn run_blocks(
 ) -> Result<(), Fault> {
     let slice = SLICE_INSTRUCTIONS.min(launch.instruction_budget.max(1));
     let turn = |block: &mut Block<'_>, counts: &mut Counts, done: &mut Execution| {
+        // The journal moves from block to block, so that stores can be undone in reverse order.
         block.memory.journal = std::mem::take(&mut done.written);
         let ended = block.run(slice, counts);
         done.written = std::mem::take(&mut block.memory.journal);
@@ -322,7 +327,7 @@ fn run_blocks(
             global: memory,
             shared: vec![0; shared],
             barriers_count_bytes: inputs.barriers_count_bytes,
-            meets_alone: inputs.meets_alone,
+            solo_grid_barrier: inputs.solo_grid_barrier,
             journal: Vec::new(),
             last: 0,
         };

@@ -92,8 +92,8 @@ pub(super) struct Memory<'a> {
     /// True if barriers in shared memory also count bytes: from compute capability 9.0 on.
     pub(super) barriers_count_bytes: bool,
     /// Address of the grid barrier word for a block that runs alone
-    /// ([`vgpu::exec::launch::Launch::meets_alone`]).
-    pub(super) meets_alone: Option<u64>,
+    /// ([`vgpu::exec::launch::Launch::solo_grid_barrier`]).
+    pub(super) solo_grid_barrier: Option<u64>,
     pub(super) journal: Vec<Written>,
     /// Allocation of the last access, which is the likeliest for the next one.
     pub(super) last: usize,
@@ -134,6 +134,7 @@ impl AddressOp {
                 *at = fixed.wrapping_add(base << self.shift);
             }
         }
+        // Shared and local addresses have 32 bits: a negative offset wraps.
         if matches!(self.window, Window::Shared | Window::Local) {
             at = at.map(|at| u64::from(at as u32));
         }
@@ -210,6 +211,7 @@ impl Memory<'_> {
         let first = (offset / 4) as usize;
         let mut put = |word: usize, new: u32, keep: u32| {
             let old = words[word].load(Relaxed);
+            // The previous value is needed by `Execution::undo`.
             self.journal.push(Written {
                 allocation: index as u32,
                 word: word as u32,
@@ -361,6 +363,7 @@ impl Memory<'_> {
         trans: bool,
         mask: u32,
     ) -> Result<(), String> {
+        // Eight lanes per matrix hold the row addresses; exited ones hold none.
         let named = u32::MAX >> (32 - 8 * u32::from(count)) & w.alive;
         w.note(at, Window::Shared, named, 16, false);
         for matrix in 0..count {
@@ -415,6 +418,8 @@ impl Memory<'_> {
         for lane in lanes(mask) {
             let mut value = [0; 4];
             if present >> lane & 1 == 1 {
+                // The low bits of the source address hold the number of valid bytes; zero means
+                // all.
                 let rest = from[lane] & u64::from(c.bytes - 1);
                 let count = if c.partial && rest != 0 {
                     rest
@@ -453,7 +458,7 @@ impl Warp {
                 let mut banks = [0u64; 32];
                 lanes(mask).for_each(|lane| banks[(at[lane] / 4 % 32) as usize] += 1);
                 let passes = banks.into_iter().max().unwrap_or(1);
-                trace.shared(pc, (passes, passes - 1), mask, bytes.into(), true);
+                trace.shared(pc, passes, passes - 1, mask, bytes.into(), true);
             }
             Window::Local => self.note(at, window, mask, bytes, true),
             _ => trace.atomic(pc, at, mask, bytes.into()),
@@ -477,7 +482,7 @@ impl Warp {
         match split(window, at[mask.trailing_zeros() as usize]).0 {
             Window::Shared => {
                 let (groups, extra) = shared_wavefronts(at, mask, bytes.into(), write);
-                trace.shared(pc, (groups + extra, extra), mask, bytes.into(), write);
+                trace.shared(pc, groups + extra, extra, mask, bytes.into(), write);
             }
             Window::Local => {
                 let at = at.map(|at| at & 0xffff_ffff);

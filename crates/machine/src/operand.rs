@@ -173,6 +173,7 @@ impl Dest {
     /// Returns the `n`-th register after this one.
     pub(super) fn next(self, n: u8) -> Dest {
         match self {
+            // `RZ` discards every word of a result.
             Dest::Row(ZERO) | Dest::Uniform(ZERO) => self,
             Dest::Row(r) => Dest::Row(r.saturating_add(n)),
             Dest::Uniform(r) => Dest::Uniform(r.saturating_add(n)),

@@ -116,6 +116,7 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
     if instruction.has("PHASECHK") {
         return PollingRole::Polls;
     }
+    // Acquire loops invalidate the L1 cache between polls.
     if instruction.opcode == "CCTL" {
         return PollingRole::Neither;
     }
@@ -127,6 +128,7 @@ fn polling_role(instruction: &Instruction) -> PollingRole {
                 Operand::Address(address) => address.base.filter(|r| !r.is_zero() && !r.uniform),
                 _ => None,
             });
+        // A strong load exists to observe writes of other threads.
         return match instruction.has("STRONG") {
             true => PollingRole::Polls,
             false => PollingRole::Loads(base.map(|r| r.index)),
@@ -194,6 +196,7 @@ impl Program {
             parts: parts.collect(),
         };
         let mut polls = vec![false; program.steps.len()];
+        // A loop is a backward branch with the instructions that it encloses.
         for (step, pc) in program.steps.iter().zip(0..) {
             if let Op::Control(Control::Branch(to, _) | Control::BranchAny(to, _)) = step.op
                 && to <= pc

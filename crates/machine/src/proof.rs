@@ -172,10 +172,12 @@ pub fn prove_run(
         Err(error) => return Ok((report, Proof::NotAvailable(error))),
     };
     let stored = take_stored_words(&mut report);
+    // A stopped execution left only some of its stores, which would count as differences.
     if !execution.complete || report.end != End::Completed {
         return Ok((report, Proof::Unfinished(execution)));
     }
     let found = compare(memory, &after, stored);
+    // Rounding is an explanation only if the PTX leaves it open.
     let rounding = found.is_rounding() && module.leaves_rounding_open();
     let proof = match found.count {
         0 => Proof::Same(execution),
@@ -251,6 +253,7 @@ fn compare(
         }
         if ptx != *machine {
             let difference = (a - b).abs();
+            // A NaN, or two infinities, is never a rounding difference.
             *apart = if difference.is_nan() {
                 f32::INFINITY
             } else {
@@ -259,6 +262,7 @@ fn compare(
             differ(*place, ptx, *machine, distance(ptx, *machine));
         }
     }
+    // Words that only the PTX stored are missing from the journal of the SASS.
     for word in stored {
         let Some(place) = memory.find(word * 4) else {
             continue;
@@ -283,6 +287,7 @@ impl Execution {
     /// Undoes all stores and returns the values that they had left.
     pub(super) fn undo(&self, memory: &GlobalMemory) -> BTreeMap<(u32, u32), u32> {
         let mut after = BTreeMap::new();
+        // In reverse order, a word first shows its final value and ends at its original one.
         for written in self.written.iter().rev() {
             let word = &memory.words(written.allocation as usize)[written.word as usize];
             let now = word.load(Relaxed);

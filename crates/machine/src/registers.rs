@@ -276,6 +276,7 @@ impl Registers {
             Dest::Row(ZERO) | Dest::Uniform(ZERO) => {}
             Dest::Row(r) => {
                 let to = &mut self.rows[usize::from(r)];
+                // Most writes are unconditional: a copy is cheaper than a blend.
                 if mask == u32::MAX {
                     *to = *row;
                 } else {
@@ -300,6 +301,7 @@ impl Registers {
     /// Writes a predicate in the lanes of `mask`.
     #[inline]
     pub(super) fn set_truth(&mut self, to: Pred, mask: u32, lanes: u32) {
+        // `PT` discards writes, like `RZ`.
         if to.index == TRUE {
             return;
         }

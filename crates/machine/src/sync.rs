@@ -84,6 +84,7 @@ impl Memory<'_> {
         }
         let expected = (ARRIVALS_MASK + 1 - (old >> 1 & ARRIVALS_MASK)) & ARRIVALS_MASK;
         let mut left = (ARRIVALS_MASK + 1 - (old >> 43 & ARRIVALS_MASK)) & ARRIVALS_MASK;
+        // Bytes may complete before they are expected: the counter is modular.
         let mut to_come = (old >> 21 & BYTES_MASK).wrapping_add(bytes as u64) & BYTES_MASK;
         let mut phase = old >> 63;
         left = left.saturating_sub(arrivals);
@@ -181,6 +182,7 @@ impl Memory<'_> {
                 self.store_global(from.wrapping_add(step), 16, value)?;
             }
         }
+        // The copy is complete at once, so its bytes are subtracted here.
         if into {
             self.progress(u64::from(next(shared)), 0, -(total as i64))?;
         }

@@ -48,6 +48,7 @@ impl Warp {
         let mut at = [0; 32];
         for lane in super::memory::lanes(mask) {
             let (bank, place) = self.registers.constant_address(from, lane);
+            // Constant banks are 64 KiB apart in a trace.
             at[lane] = u64::from(bank) << 16 | place.unwrap_or(0) as u64 & 0xffff;
         }
         let apart = |lane: &usize| {
@@ -61,6 +62,7 @@ impl Warp {
             ..
         }) = trace.accesses.get_mut(kept)
         {
+            // A request to constant memory is split into one per distinct address (CUDA C++ guide).
             *lookups = different as u8;
         }
     }
@@ -88,7 +90,7 @@ impl Warp {
             pc: 0,
             local: vec![0; local_bytes * 32],
             local_bytes,
-            trace: traced.map(WarpTrace::of),
+            trace: traced.map(WarpTrace::with_warps),
         }
     }
 
@@ -122,6 +124,7 @@ impl Warp {
 
     /// Returns the lanes that a convergence barrier waits for.
     fn needed(&self, barrier: u8, mask: u32) -> u32 {
+        // The lanes of a waiting path have equal masks, which `wait_reconvergence` ensures.
         let first = mask.trailing_zeros() as usize & 31;
         self.registers.barriers[usize::from(barrier)][first] & self.alive
     }
@@ -141,6 +144,7 @@ impl Warp {
         let known = self.registers.barriers[usize::from(barrier)];
         self.paths.swap_remove(self.current);
         while mask != 0 {
+            // Lanes with other participants wait for other lanes: they form a separate path.
             let partners = known[mask.trailing_zeros() as usize];
             let group: u32 = (0..32)
                 .filter(|l| mask >> l & 1 == 1 && known[*l as usize] == partners)
@@ -177,6 +181,7 @@ impl Warp {
     /// Resumes paths whose awaited lanes have all arrived.
     fn resume_complete(&mut self) {
         loop {
+            // Several groups may be complete at once.
             let complete = self.paths.iter().find_map(|path| {
                 let (need, alike): (u32, fn(State, State) -> bool) = match path.state {
                     State::Reconvergence(b) => (self.needed(b, path.mask), |a, b| a == b),
@@ -218,7 +223,9 @@ impl Warp {
             !goes
         });
         for path in freed {
+            // Paths stop at the instruction at which they wait.
             let pc = path.pc + 1;
+            // Paths at the same instruction merge: otherwise the warp would issue it once for each.
             let here = |p: &&mut Path| p.state == State::Ready && p.pc == pc && p.mask & lanes != 0;
             if let Some(other) = self.paths.iter_mut().find(here) {
                 other.mask |= path.mask;

@@ -66,13 +66,13 @@ fn collect_candidates(
     entry: &str,
     plain: &BlockTrace,
 ) -> Result<BTreeSet<(BufferId, u64)>, LaunchError> {
-    let slice = module.way(entry)?;
+    let slice = module.control_dependence(entry)?;
     let mut found = BTreeSet::new();
     for warp in &plain.warps {
         let loads = warp
             .accesses
             .iter()
-            .filter(|a| !a.write && slice.decided_by(a.pc));
+            .filter(|a| !a.write && slice.is_decided_by(a.pc));
         let sectors: BTreeSet<u64> = loads
             .flat_map(|load| warp.sectors_of(load))
             .copied()

@@ -4,7 +4,7 @@ use super::code::Instr;
 use super::sectors::Sectors;
 use super::sm::PRIVATE;
 use vgpu::Arch;
-use vgpu::exec::trace::{BlockTrace, LOCAL};
+use vgpu::exec::trace::{BlockTrace, LOCAL_SECTOR};
 
 /// Memory traffic of a launch.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -84,7 +84,7 @@ impl Neighbourhood {
     /// Marks the sectors that no other block accesses: a copy of the block has separate ones.
     pub(super) fn mark(&self, trace: &mut BlockTrace) {
         for sector in trace.warps.iter_mut().flat_map(|w| &mut w.sectors) {
-            if *sector & LOCAL == 0 && !self.common.contains(sector) {
+            if *sector & LOCAL_SECTOR == 0 && !self.common.contains(sector) {
                 *sector |= PRIVATE;
             }
         }

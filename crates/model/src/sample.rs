@@ -331,11 +331,11 @@ fn representative(
         most: 1.0,
         unknown,
     };
-    let slice = module.way(&template.entry)?;
-    if !slice.by_block() || blocks < 2 {
+    let slice = module.control_dependence(&template.entry)?;
+    if !slice.depends_on_block() || blocks < 2 {
         return Ok((middle, equal(false)));
     }
-    if slice.by_others() {
+    if slice.depends_on_other_blocks() {
         return Ok((middle, equal(true)));
     }
     let mut path_lengths: Vec<(u64, f64)> = Vec::new();

@@ -17,9 +17,9 @@ use super::ast::{Ast, Body, Instruction, Operand, Reg, Type};
 use super::skeleton::{reads, sets};
 
 /// Modifier of an `fma` whose addend is subtracted; not part of PTX.
-pub const LESS: &str = "less";
+pub const SUBTRACT_ADDEND: &str = "less";
 /// Modifier of an `fma` whose product is subtracted; not part of PTX.
-pub const FROM: &str = "from";
+pub const SUBTRACT_PRODUCT: &str = "from";
 
 /// Rewrites all functions.
 pub fn contract(ast: &mut Ast<'_>) {
@@ -160,7 +160,7 @@ fn sums<'a>(body: &Body<'a>) -> BTreeMap<usize, Vec<Fused<'a>>> {
         if starts.contains(&at) {
             open = Open::default();
         }
-        let both = [(1, 2, LESS), (2, 1, FROM)];
+        let both = [(1, 2, SUBTRACT_ADDEND), (2, 1, SUBTRACT_PRODUCT)];
         let found = both.map(|(product, addend, sign)| {
             let [product, addend] = [product, addend].map(|place| instruction.operands.get(place));
             let Some(Operand::Reg(reg)) = product else {

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::ast::{Body, Instruction, Operand, Reg};
 use super::intent::registers;
-use super::sharing::{Block, Effects, Set, blocks, live};
+use super::regalloc::{Block, Effects, Set, blocks, live};
 
 /// Opcodes whose first operand is read, not set.
 const WITHOUT_DESTINATION: &[&str] = &[
@@ -40,7 +40,7 @@ const WITHOUT_DESTINATION: &[&str] = &[
     "pmevent",
 ];
 
-/// Opcodes whose result does not depend on the definedness of what they read: memory decides it.
+/// Opcodes whose result does not depend on the definedness of their sources: memory decides it.
 const FROM_MEMORY: &[&str] = &[
     "ld",
     "ldu",
@@ -57,13 +57,14 @@ pub struct MaybeUndefined {
     /// Number of each watched register, from 0; those that are undefined at the function's entry come
     /// first.
     pub registers: HashMap<Reg, u32>,
-    /// How many come first.
+    /// Number of those that come first.
     pub at_entry: u32,
     /// Indices of the instructions that read or write a watched register.
     pub instructions: HashSet<usize>,
 }
 
-/// Registers that an instruction sets: those of its first operand, where that is a destination.
+/// Returns the registers that an instruction sets: those of its first operand, if that is a
+/// destination.
 pub fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let reduces = i.opcode.starts_with("bar") && i.modifiers.contains(&"red");
@@ -75,7 +76,7 @@ pub fn destinations(i: &Instruction<'_>) -> Vec<Reg> {
     all
 }
 
-/// Operands that an instruction reads, its guard aside.
+/// Returns the operands that an instruction reads, except its guard.
 pub fn sources<'i, 'a>(i: &'i Instruction<'a>) -> &'i [Operand<'a>] {
     let skipped = usize::from(!destinations(i).is_empty() || sinks_result(i));
     i.operands.get(skipped..).unwrap_or_default()
@@ -85,7 +86,8 @@ fn sinks_result(i: &Instruction<'_>) -> bool {
     matches!(i.operands.first(), Some(Operand::Sink))
 }
 
-/// The registers that a thread may read before it has written them, and what is computed from them.
+/// Finds the registers that a thread may read before it has written them, and the values computed
+/// from them.
 pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
     let effects: Vec<Effects> = body.instructions.iter().map(effects).collect();
     let Some(blocks) = blocks(body, &effects).map(live) else {
@@ -107,7 +109,7 @@ pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
     collect(body, &effects, &blocks, entering, found)
 }
 
-/// Registers needed by an instruction, and those that it sets in every case.
+/// Returns the registers that an instruction needs, and those that it sets in any case.
 fn effects(i: &Instruction<'_>) -> Effects {
     let mut needs = Vec::new();
     sources(i).iter().for_each(|o| registers(o, &mut needs));
@@ -116,10 +118,10 @@ fn effects(i: &Instruction<'_>) -> Effects {
         None => destinations(i),
         Some(_) => Vec::new(),
     };
-    (needs, sets)
+    Effects { needs, sets }
 }
 
-/// The registers that may be undefined at the beginning of each block.
+/// Returns the registers that may be undefined at the beginning of each block.
 fn propagate(body: &Body<'_>, effects: &[Effects], blocks: &[Block], seeds: Set) -> Vec<Set> {
     let numbers: HashMap<usize, usize> = blocks
         .iter()
@@ -145,9 +147,10 @@ fn propagate(body: &Body<'_>, effects: &[Effects], blocks: &[Block], seeds: Set)
 }
 
 /// Applies one instruction to the set of registers that may be undefined.
-fn step(i: &Instruction<'_>, (needs, _): &Effects, undefined: &mut Set) {
+fn step(i: &Instruction<'_>, effects: &Effects, undefined: &mut Set) {
     let guard = i.guard.is_some_and(|(reg, _)| undefined.has(reg));
-    let computed = !FROM_MEMORY.contains(&i.opcode) && needs.iter().any(|r| undefined.has(*r));
+    let computed =
+        !FROM_MEMORY.contains(&i.opcode) && effects.needs.iter().any(|r| undefined.has(*r));
     for reg in destinations(i) {
         if guard || computed {
             undefined.add(reg);
@@ -166,7 +169,7 @@ fn collect(
 ) -> MaybeUndefined {
     for (block, mut now) in blocks.iter().zip(entering) {
         for at in block.range.clone() {
-            for reg in effects[at].0.iter().filter(|reg| now.has(**reg)) {
+            for reg in effects[at].needs.iter().filter(|reg| now.has(**reg)) {
                 let next = found.registers.len() as u32;
                 found.registers.entry(*reg).or_insert(next);
                 found.instructions.insert(at);

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::ast::{Body, Instruction, Operand};
 use super::intent::labels;
 
-/// Immediate post-dominator of each basic block; `None` where only the end of the function is
-/// common, or where the end cannot be reached. A successor equal to the number of blocks is the end.
+/// Returns the immediate post-dominator of each basic block; `None` if only the end of the function
+/// is common, or the end cannot be reached. A successor equal to the number of blocks is the end.
 ///
 /// Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001, on the reversed graph.
 #[must_use]
@@ -45,7 +45,7 @@ pub fn post_dominators(successors: &[Vec<usize>]) -> Vec<Option<usize>> {
         .collect()
 }
 
-/// Blocks that reach the end, in reverse post-order of the reversed graph.
+/// Returns the blocks that reach the end, in reverse post-order of the reversed graph.
 fn reverse_post_order(predecessors: &[Vec<usize>], end: usize) -> Vec<usize> {
     let mut seen = vec![false; predecessors.len()];
     let mut order = Vec::new();
@@ -92,8 +92,8 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// The control flow of a body. A `trap` ends a thread without reaching the end: what follows an
-    /// assertion does not depend on it. `None` for a branch whose targets are not known.
+    /// Computes the control flow of a body. A `trap` ends a thread without reaching the end: code
+    /// after an assertion does not depend on it. `None` for a branch with unknown targets.
     pub(super) fn new(body: &Body<'_>) -> Option<Self> {
         let code = &body.instructions;
         let resolve = labels(body);
@@ -139,13 +139,13 @@ impl Flow {
         })
     }
 
-    /// Conditional terminators that decide whether the instruction is executed.
+    /// Returns the conditional terminators that decide whether the instruction is executed.
     pub(super) fn deciders(&self, at: usize) -> &[usize] {
         &self.deciders[self.block[at]]
     }
 
-    /// The instruction where the paths out of a terminator meet; the number of instructions where
-    /// that is the end.
+    /// Returns the instruction where the paths out of a terminator reconverge; the number of
+    /// instructions if that is the end.
     pub(super) fn join(&self, at: usize) -> usize {
         match self.post[self.block[at]] {
             Some(block) => self.starts[block],
@@ -154,7 +154,7 @@ impl Flow {
     }
 }
 
-/// Whether an instruction ends its basic block.
+/// Reports whether an instruction ends its basic block.
 pub(super) fn ends_block(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "bra" | "brx" | "ret" | "exit" => true,
@@ -179,8 +179,9 @@ fn branch_targets(
     }
 }
 
-/// Control dependence (Ferrante, Ottenstein and Warren, "The Program Dependence Graph", 1987): a
-/// block depends on a branch when it post-dominates one of its ways, and not the branch itself.
+/// Computes control dependence (Ferrante, Ottenstein and Warren, "The Program Dependence Graph",
+/// 1987): a block depends on a branch if it post-dominates one of its successors, but not the
+/// branch itself.
 fn deciders(
     successors: &[Vec<usize>],
     post: &[Option<usize>],

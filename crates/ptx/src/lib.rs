@@ -12,7 +12,7 @@ pub mod definedness;
 pub mod flow;
 pub mod intent;
 pub mod pointers;
-pub mod sharing;
+pub mod regalloc;
 pub mod skeleton;
 pub mod stored;
 pub mod stores;

@@ -1,21 +1,21 @@
-//! The pointer that an address is computed from, by the instructions that lead to it.
+//! Pointers from which addresses are computed, traced back through instructions.
 
 use std::collections::{HashMap, HashSet};
 
 use super::skeleton::sets;
 use crate::ast::{Body, Operand, Reg, Type};
 
-/// Where a pointer comes from.
+/// Origin of a pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pointer<'a> {
-    /// A parameter of the kernel, and the bytes of it before the pointer.
+    /// A parameter of the kernel, and the byte offset of the pointer in it.
     Parameter(&'a str, u64),
     /// The address of a variable of the module.
     Variable(&'a str),
 }
 
-/// The pointers that the addresses of a function's instructions are computed from, by PTX line.
-/// An address that may come from several pointers, or from one that is loaded, is left out.
+/// Returns the pointers from which the addresses of a function's instructions are computed, by PTX
+/// line. An address that may come from several pointers, or from a loaded one, is omitted.
 pub fn pointers<'a>(body: &Body<'a>) -> HashMap<u32, Pointer<'a>> {
     let mut setters: HashMap<Reg, Vec<usize>> = HashMap::new();
     for (at, i) in body.instructions.iter().enumerate() {
@@ -56,7 +56,7 @@ impl<'a> Search<'_, 'a> {
         matches!(ty, Some(Type::B64 | Type::U64 | Type::S64))
     }
 
-    /// The one pointer that a register is computed from.
+    /// Returns the only pointer from which a register is computed.
     fn only_pointer(&self, reg: Reg) -> Option<Pointer<'a>> {
         let (mut next, mut seen) = (vec![reg], HashSet::from([reg]));
         let mut found = HashSet::new();
@@ -83,7 +83,7 @@ impl<'a> Search<'_, 'a> {
                         Operand::Name(name, _) => {
                             found.insert(Pointer::Variable(name));
                         }
-                        // Shared and local memory have bounds of their own.
+                        // Shared and local memory have their own bounds.
                         Operand::Variable(..) => return None,
                         _ => {}
                     }
@@ -95,7 +95,7 @@ impl<'a> Search<'_, 'a> {
     }
 }
 
-/// The parameter that is loaded.
+/// Returns the loaded parameter.
 fn parameter<'a>(from: &Operand<'a>) -> Option<Pointer<'a>> {
     let Operand::Address(base, offset) = from else {
         return None;

@@ -1,15 +1,15 @@
-//! Variables of a module that some code may write: by a store, or by handing their address on.
+//! Module variables that some code may write: by a store, or by passing their address on.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::ast::{Ast, Body, Function, Init, Instruction, Operand, Reg, StateSpace, Variable};
 use super::definedness::{destinations, sources};
 
-/// Opcodes that only read from the addresses they are given.
+/// Opcodes that only read from their addresses.
 const READING: &[&str] = &["ld", "ldu", "ldmatrix", "prefetch", "prefetchu"];
 
-/// Names of the `.global` variables without an initializer that no code can write; those inside a function
-/// as `function::name`.
+/// Returns the names of the `.global` variables without an initializer that no code can write;
+/// those inside a function as `function::name`.
 pub fn never_written(ast: &Ast<'_>) -> HashSet<String> {
     let bare =
         |v: &&Variable<'_>| v.space == StateSpace::Global && v.init.is_empty() && !v.external;
@@ -33,12 +33,12 @@ pub fn never_written(ast: &Ast<'_>) -> HashSet<String> {
     left
 }
 
-/// The name by which a variable of a function is known in its module.
+/// Returns the name by which a module knows a variable of a function.
 fn inner_name(f: &Function<'_>, v: &Variable<'_>) -> String {
     format!("{}::{}", f.name, v.name)
 }
 
-/// Where the addresses of variables go in a function.
+/// Flow of variable addresses in a function.
 struct Flow<'a> {
     f: &'a Function<'a>,
     body: &'a Body<'a>,
@@ -66,7 +66,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The variables that operands name, directly or by a register.
+    /// Returns the variables that operands name, directly or by a register.
     fn named(
         &self,
         operands: &[Operand<'_>],
@@ -99,7 +99,7 @@ impl Flow<'_> {
     }
 }
 
-/// Operands through which an instruction may write, or that it hands on.
+/// Returns the operands through which an instruction may write, or that it passes on.
 fn changed<'i, 'a>(i: &'i Instruction<'a>) -> &'i [Operand<'a>] {
     match i.opcode {
         opcode if READING.contains(&opcode) => &[],
@@ -111,7 +111,7 @@ fn changed<'i, 'a>(i: &'i Instruction<'a>) -> &'i [Operand<'a>] {
     }
 }
 
-/// Whether an instruction only computes a value from its operands.
+/// Reports whether an instruction only computes a value from its operands.
 fn computes(i: &Instruction<'_>) -> bool {
     !matches!(
         i.opcode,

@@ -1,9 +1,9 @@
 //! The slice of a kernel that decides which global memory it writes: the addresses of its stores,
-//! and the branches that decide whether they are executed. What is stored is left out.
+//! and the branches that decide whether they are executed. Stored values are omitted.
 //!
-//! A backward slice (Weiser, "Program Slicing", 1981) over data dependence, without regard to the
-//! order of instructions, and over control dependence. A loop of which nothing is kept is stepped
-//! over, so a kernel whose stores follow its main loop costs a few instructions a thread.
+//! A backward slice (Weiser, "Program Slicing", 1981) over data dependence, independent of the
+//! order of instructions, and over control dependence. A loop without kept instructions is skipped,
+//! so a kernel whose stores follow its main loop costs a few instructions per thread.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::ast::{Ast, Body, Function, Instruction, Operand, Reg, StateSpace};
 use super::flow::{Flow, ends_block};
 use super::skeleton::{has, maybe_near, near, reads, sets};
 
-/// The accesses whose addresses a slice keeps.
+/// Accesses whose addresses a slice keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Roots {
     /// Stores to global memory.
@@ -20,21 +20,21 @@ pub enum Roots {
     Accesses,
 }
 
-/// What becomes of one instruction in a slice.
+/// Treatment of one instruction in a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It is executed.
+    /// Executed.
     Keep,
-    /// It is a load of which only the address matters.
+    /// Executed for its address only: a load with an unused value.
     Touch,
-    /// It is left out.
+    /// Omitted.
     Skip,
-    /// It is a branch that decides nothing kept: execution continues at this instruction, or at the
-    /// end of the function where that is the number of instructions.
+    /// A branch that decides no kept instruction: execution continues at this instruction, or at
+    /// the end of the function if that is the number of instructions.
     Goto(usize),
 }
 
-/// Why a kernel has no slice.
+/// Reason why a kernel has no slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The instruction that prevents it.
@@ -45,14 +45,14 @@ pub struct Refusal {
     pub location: u32,
 }
 
-/// The carry flag, as a register of its own.
+/// The carry flag, as a separate register.
 const CARRY: Reg = Reg(u32::MAX);
 
-/// The slice of an entry: one step for each instruction of its body.
+/// Computes the slice of an entry: one step for each instruction of its body.
 ///
 /// # Errors
-/// [`Refusal`] where the written elements depend on the result of an atomic operation on global
-/// memory (a work queue) or on a function that is called, or where a branch has unknown targets.
+/// [`Refusal`] if the written elements depend on the result of an atomic operation on global memory
+/// (a work queue) or on a called function, or if a branch has unknown targets.
 pub fn slice(ast: &Ast<'_>, entry: &Function<'_>, roots: Roots) -> Result<Vec<Step>, Refusal> {
     let Some(body) = &entry.body else {
         return Ok(Vec::new());
@@ -99,7 +99,7 @@ fn name(i: &Instruction<'_>) -> String {
     words.collect::<Vec<_>>().join(".")
 }
 
-/// Whether an instruction writes global memory, or may by a generic address.
+/// Reports whether an instruction writes global memory, or may by a generic address.
 fn stores(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "st" | "red" | "atom" => !near(i) && !has(i, "param"),
@@ -117,7 +117,7 @@ fn stores(i: &Instruction<'_>) -> bool {
     }
 }
 
-/// Whether an instruction reads global memory, or may by a generic address.
+/// Reports whether an instruction reads global memory, or may by a generic address.
 fn loads(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "ld" | "ldu" => !near(i) && !has(i, "param") && !has(i, "const"),
@@ -127,7 +127,7 @@ fn loads(i: &Instruction<'_>) -> bool {
     }
 }
 
-/// Whether an instruction calls a function that may write global memory.
+/// Reports whether an instruction calls a function that may write global memory.
 fn calls_a_store(ast: &Ast<'_>, i: &Instruction<'_>) -> bool {
     if i.opcode != "call" {
         return false;
@@ -151,7 +151,7 @@ struct Slicer<'a> {
     flow: &'a Flow,
     setters: HashMap<Reg, Vec<usize>>,
     kept: Vec<bool>,
-    /// What it stores is kept too.
+    /// Kept together with its stored value.
     whole: Vec<bool>,
     wanted: HashSet<Reg>,
     next: Vec<usize>,
@@ -184,7 +184,7 @@ impl<'a> Slicer<'a> {
         }
     }
 
-    /// Keeps an instruction; `whole`: with what it stores.
+    /// Keeps an instruction; with `whole`, also its stored value.
     fn keep(&mut self, at: usize, whole: bool) {
         if !self.kept[at] || whole && !self.whole[at] {
             self.kept[at] = true;
@@ -193,7 +193,7 @@ impl<'a> Slicer<'a> {
         }
     }
 
-    /// Adds all that the kept instructions depend on.
+    /// Adds everything that the kept instructions depend on.
     fn close(&mut self) {
         while let Some(at) = self.next.pop() {
             let i = &self.body.instructions[at];
@@ -231,7 +231,7 @@ impl<'a> Slicer<'a> {
         }
     }
 
-    /// What a kept instruction reads from shared or local memory, stores put there.
+    /// Keeps the stores that may write what a kept instruction reads from shared or local memory.
     fn follow_memory(&mut self, at: usize) {
         let i = &self.body.instructions[at];
         let reads_memory = match i.opcode {
@@ -260,7 +260,7 @@ impl<'a> Slicer<'a> {
     }
 }
 
-/// Whether an instruction reads what a called function returned.
+/// Reports whether an instruction reads the result of a called function.
 fn reads_a_call(body: &Body<'_>, i: &Instruction<'_>) -> bool {
     let variable = |operand: &Operand<'_>| match operand {
         Operand::Address(base, _) => match **base {
@@ -273,7 +273,7 @@ fn reads_a_call(body: &Body<'_>, i: &Instruction<'_>) -> bool {
         && (i.operands.iter().filter_map(variable)).any(|v| v.space == StateSpace::Param)
 }
 
-/// Registers of an instruction's addresses and of its guard.
+/// Returns the registers of an instruction's addresses and of its guard.
 fn address_registers(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let addresses = i

@@ -1,4 +1,4 @@
-//! Faults that tests plant in workers, so that they can see the tuner survive them.
+//! Faults that tests plant in workers, to check that the tuner survives them.
 //!
 //! `TUNER_FAULT=WHAT@N` strikes a device worker at its candidate N (from 0; `every` for each);
 //! `TUNER_COMPILE_FAULT=WHAT` a compile worker at a source that contains the word `tuner_fault`.
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tuner_process::{Parts, die, watch_requests};
 
-/// Requests of a candidate; the opening of a device is not counted.
+/// Requests of a candidate; opening the device is not counted.
 const CANDIDATES: [&str; 5] = ["judge", "measure", "calibrate", "duel", "finale"];
 
 /// Lets the environment of this process plant faults in its workers.

@@ -1,4 +1,5 @@
-//! What tests need of the outside world, made to fail. The product never depends on it.
+//! External dependencies of tests, with injected failures. The product does not depend on this
+//! crate.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod fake;

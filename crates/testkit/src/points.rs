@@ -1,21 +1,21 @@
-//! Checking many points, and the figures of it.
+//! Checks of many points, and their summary.
 
 use crate::proxy::Point;
 use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Points that are checked at once: most of their time is spent waiting.
-const AT_ONCE: usize = 4;
+/// Points checked at once: most of their time is spent waiting.
+const CONCURRENT_POINTS: usize = 4;
 
-/// Checks every point, and prints those that fail. Gives their count.
+/// Checks every point, and prints those that fail. Returns their count.
 pub fn check_all(
     points: &[Point],
     check: impl Fn(usize, Point) -> Result<(), String> + Sync,
 ) -> usize {
     let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..CONCURRENT_POINTS {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +33,7 @@ pub fn check_all(
     failed.into_inner()
 }
 
-/// Prints the figures, and gives the code to end with.
+/// Prints the summary, and returns the exit code.
 #[must_use]
 pub fn conclude(place: &str, count: usize, failed: usize) -> ExitCode {
     say(&format!("{count} points {place}: {failed} failed"));
@@ -44,7 +44,7 @@ pub fn conclude(place: &str, count: usize, failed: usize) -> ExitCode {
     }
 }
 
-/// The exit code of a process that is part of a test.
+/// Returns the exit code of a process that is part of a test.
 #[must_use]
 pub fn code(ended: io::Result<i32>) -> ExitCode {
     match ended {

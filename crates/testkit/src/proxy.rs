@@ -1,5 +1,4 @@
-//! A process between the tuner and a worker that passes their messages on, and does one of them
-//! harm.
+//! A process between the tuner and a worker that forwards their messages, and corrupts one of them.
 //!
 //! A test starts itself as the proxy (`PROGRAM proxy POINT ARGUMENTS…`), and the proxy starts the
 //! same program as the worker (`PROGRAM ARGUMENTS…`). So both ends are the product's own code.
@@ -17,56 +16,56 @@ use std::str::FromStr;
 use std::time::Duration;
 use tuner_process::{Decoder, encode};
 
-/// Which way a message goes.
+/// Direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// From the tuner.
     Request,
     /// To the tuner.
     Reply,
 }
 
-/// What happens to a message, or to the worker when it is due.
+/// Fault applied to a message, or to the worker when the message is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It ends after this many bytes (modulo its length), and so does the connection.
+    /// It is cut after this many bytes (modulo its length), and so is the connection.
     Cut(usize),
-    /// A byte (modulo its length) is combined with a mask by exclusive or.
+    /// A byte (modulo its length) is XORed with a mask.
     Flip(usize, u8),
-    /// It comes twice.
+    /// It is sent twice.
     Double,
-    /// It never comes.
+    /// It is dropped.
     Drop,
-    /// So many bytes that are no message come before it.
+    /// It is preceded by this many bytes that are not a message.
     Noise(usize),
-    /// It comes so many milliseconds later.
+    /// It is delayed by this many milliseconds.
     Delay(u64),
-    /// The worker gets a signal before it.
+    /// The worker receives a signal before it.
     Signal(i32),
-    /// The worker ends with a code before it.
+    /// The worker exits with a code before it.
     Exit(i32),
-    /// So many bytes are written to standard error before it.
+    /// This many bytes are written to standard error before it.
     Chatter(usize),
-    /// The worker ends before it, and leaves a process that holds its pipes open.
+    /// The worker exits before it, and leaves a process that holds its pipes open.
     Orphan,
-    /// The worker closes its output before it and goes on running.
+    /// The worker closes its output before it and continues to run.
     Mute,
-    /// From then on nothing is read any more.
+    /// From then on nothing is read.
     Deaf,
 }
 
-/// One message of one conversation, and what happens to it.
+/// One message of a conversation, and its fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// Which way the message goes.
-    pub way: Way,
-    /// Its number that way, from 0.
+    /// Direction of the message.
+    pub direction: Direction,
+    /// Its number in that direction, from 0.
     pub message: u32,
-    /// What happens.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// Signals that something outside sends, and those that a process gets for what it does.
+/// Signals sent from outside, and those caused by the process itself.
 const SIGNALS: [Signal; 9] = [
     Signal::KILL,
     Signal::TERM,
@@ -80,10 +79,10 @@ const SIGNALS: [Signal; 9] = [
 ];
 
 impl Point {
-    /// Every point of a conversation of so many requests and replies that costs no waiting: each
-    /// byte of the heads, and bytes all over the rest.
+    /// Returns every point without waiting in a conversation of this many requests and replies:
+    /// each byte of the heads, and bytes spread over the rest.
     #[must_use]
-    pub fn all(requests: u32, replies: u32) -> Vec<Self> {
+    pub fn list_fast(requests: u32, replies: u32) -> Vec<Self> {
         let places = || (0..44).chain((1..12).map(|step| 44 + step * 977));
         let mut faults = vec![Fault::Double, Fault::Delay(20), Fault::Orphan];
         faults.extend(places().map(Fault::Cut));
@@ -92,10 +91,10 @@ impl Point {
         faults.extend([100, 200_000].map(Fault::Chatter));
         faults.extend(SIGNALS.map(|signal| Fault::Signal(signal.as_raw())));
         faults.extend([0, 1, 7, 76, 101].map(Fault::Exit));
-        Self::each(requests, replies, &faults)
+        Self::combine(requests, replies, &faults)
     }
 
-    /// The points at which a deadline has to pass.
+    /// Returns the points at which a deadline has to pass.
     #[must_use]
     pub fn slow(requests: u32, replies: u32) -> Vec<Self> {
         let stop = Fault::Signal(Signal::STOP.as_raw());
@@ -106,16 +105,16 @@ impl Point {
             Fault::Deaf,
             stop,
         ];
-        Self::each(requests, replies, &faults)
+        Self::combine(requests, replies, &faults)
     }
 
-    fn each(requests: u32, replies: u32, faults: &[Fault]) -> Vec<Self> {
-        let messages = (0..requests).map(|message| (Way::Request, message));
+    fn combine(requests: u32, replies: u32, faults: &[Fault]) -> Vec<Self> {
+        let messages = (0..requests).map(|message| (Direction::Request, message));
         messages
-            .chain((0..replies).map(|message| (Way::Reply, message)))
-            .flat_map(|(way, message)| {
+            .chain((0..replies).map(|message| (Direction::Reply, message)))
+            .flat_map(|(direction, message)| {
                 faults.iter().map(move |fault| Self {
-                    way,
+                    direction,
                     message,
                     fault: *fault,
                 })
@@ -123,14 +122,14 @@ impl Point {
             .collect()
     }
 
-    /// Whether only a deadline tells of the fault.
+    /// Reports whether only a deadline reveals the fault.
     #[must_use]
     pub fn waits(&self) -> bool {
         matches!(self.fault, Fault::Drop | Fault::Deaf | Fault::Delay(_))
     }
 
-    /// Whether the fault may count as the request's own: it looks like a hang or a crash of what
-    /// the worker ran. Every other one must leave no trace in the results.
+    /// Reports whether the fault may be attributed to the request: it looks like a hang or a crash
+    /// of the executed work. Every other fault must leave no trace in the results.
     #[must_use]
     pub fn may_be_blamed(&self) -> bool {
         match self.fault {
@@ -138,7 +137,7 @@ impl Point {
             Fault::Signal(signal) => [Signal::SEGV, Signal::ABORT, Signal::BUS]
                 .iter()
                 .any(|s| s.as_raw() == signal),
-            // 76: the worker says that it could not read its request.
+            // 76: the worker reports that it could not read its request.
             Fault::Exit(code) => code != 76,
             Fault::Orphan => true,
             _ => false,
@@ -148,9 +147,9 @@ impl Point {
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let way = match self.way {
-            Way::Request => "request",
-            Way::Reply => "reply",
+        let direction = match self.direction {
+            Direction::Request => "request",
+            Direction::Reply => "reply",
         };
         let (name, a, b) = match self.fault {
             Fault::Cut(at) => ("cut", at, 0),
@@ -166,7 +165,7 @@ impl fmt::Display for Point {
             Fault::Mute => ("mute", 0, 0),
             Fault::Deaf => ("deaf", 0, 0),
         };
-        write!(f, "{way}:{}:{name}:{a}:{b}", self.message)
+        write!(f, "{direction}:{}:{name}:{a}:{b}", self.message)
     }
 }
 
@@ -176,7 +175,7 @@ impl FromStr for Point {
     fn from_str(text: &str) -> Result<Self, String> {
         let bad = || format!("`{text}` is no point");
         let fields: Vec<&str> = text.split(':').collect();
-        let [way, message, name, a, b] = fields.as_slice() else {
+        let [direction, message, name, a, b] = fields.as_slice() else {
             return Err(bad());
         };
         let number = |text: &str| text.parse::<usize>().map_err(|_| bad());
@@ -197,10 +196,10 @@ impl FromStr for Point {
             _ => return Err(bad()),
         };
         Ok(Self {
-            way: if *way == "request" {
-                Way::Request
+            direction: if *direction == "request" {
+                Direction::Request
             } else {
-                Way::Reply
+                Direction::Reply
             },
             message: message as u32,
             fault,
@@ -208,7 +207,7 @@ impl FromStr for Point {
     }
 }
 
-/// Runs the proxy: the worker's program is this one with `arguments`. Ends as the worker ends.
+/// Runs the proxy: the worker's program is this one with `arguments`. Exits like the worker.
 ///
 /// # Errors
 /// The worker cannot be started.
@@ -222,14 +221,20 @@ pub fn run(point: Point, arguments: &[String]) -> io::Result<i32> {
         return Err(io::Error::other("the worker has no pipes"));
     };
     let id = worker.id();
-    let at = move |way| (point.way == way).then_some((point.message, point.fault));
-    let requests = at(Way::Request);
+    let at =
+        move |direction| (point.direction == direction).then_some((point.message, point.fault));
+    let requests = at(Direction::Request);
     std::thread::spawn(move || pass(&mut io::stdin(), Some(input), requests, id));
-    pass(&mut { output }, Some(io::stdout()), at(Way::Reply), id);
+    pass(
+        &mut { output },
+        Some(io::stdout()),
+        at(Direction::Reply),
+        id,
+    );
     end_like(&mut worker)
 }
 
-/// Passes messages on until their end, with the fault at the message that it is for.
+/// Forwards messages until their end, and applies the fault to its message.
 fn pass<W: Write>(
     from: &mut impl Read,
     mut to: Option<W>,
@@ -285,7 +290,7 @@ fn harm<W: Write>(
         Fault::Delay(ms) => std::thread::sleep(Duration::from_millis(ms)),
         Fault::Signal(signal) => {
             if signal == Signal::STOP.as_raw() {
-                // Nobody hears of a worker that is stopped while its proxy runs.
+                // A worker that is stopped while its proxy runs goes unnoticed.
                 let _ = kill_process(getpid(), Signal::STOP);
             } else {
                 kill(worker);
@@ -315,7 +320,7 @@ fn harm<W: Write>(
     }
 }
 
-/// Closes the pipe. Where it leads to the tuner, the proxy ends for it.
+/// Closes the pipe. If it leads to the tuner, the proxy exits.
 fn end_of_connection<W>(to: &mut Option<W>, worker: u32) {
     *to = None;
     if std::any::type_name::<W>().contains("Stdout") {
@@ -344,8 +349,9 @@ fn end_by(signal: i32) -> ! {
     if let Some(signal) = Signal::from_named_raw(signal) {
         let _ = kill_process(getpid(), signal);
     }
-    // The signal arrives in a moment, unless whoever started the tests has them ignore it (`nohup`, `&` in a
-    // script): one that cannot be ignored takes its place, for an exit code would be another fault.
+    // The signal arrives shortly, unless the test runner makes its children ignore it (`nohup`, `&`
+    // in a script). One that cannot be ignored then replaces it, because an exit code would be
+    // another fault.
     std::thread::sleep(Duration::from_secs(1));
     let _ = kill_process(getpid(), Signal::KILL);
     exit(99)

@@ -1,5 +1,5 @@
-//! Clocks that misbehave on purpose, for trying the protocol where the truth is known: the tests
-//! and `benches/timing.rs` run on them.
+//! Synthetic clocks with defects, which test the timing protocol against known times. Used by tests
+//! and `benches/timing.rs`.
 #![expect(
     clippy::indexing_slicing,
     reason = "subjects are numbered by the list of their true times"
@@ -11,20 +11,20 @@ use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
 
-/// What is wrong with a clock. All shares are relative: 0.01 is one per cent.
+/// Defects of a clock. All shares are relative: 0.01 is one per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// Standard deviation of a sample.
     pub deviation: f64,
     /// The clock slows down by this share while the device heats up.
     pub warming: f64,
-    /// Time constant of that, microseconds.
+    /// Time constant of the warming, microseconds.
     pub warming_us: f64,
     /// The clock swings by this share.
     pub swing: f64,
     /// Period of the swing, microseconds.
     pub swing_us: f64,
-    /// Share of samples that are hit by something else on the machine.
+    /// Share of samples disturbed by other load of the machine.
     pub spikes: f64,
     /// Share by which such a sample is longer.
     pub spike: f64,
@@ -34,11 +34,11 @@ pub struct Noise {
     pub mode: f64,
     /// Share of the time in which the device throttles.
     pub throttling: f64,
-    /// Share by which the clock falls then.
+    /// Share by which the clock falls while throttled.
     pub throttled: f64,
 }
 
-/// Nothing wrong but a little noise.
+/// No defects but a little noise.
 const QUIET: Noise = Noise {
     deviation: 0.003,
     warming: 0.0,
@@ -53,7 +53,7 @@ const QUIET: Noise = Noise {
     throttled: 0.0,
 };
 
-/// The clocks that the protocol is tried on, by name.
+/// The clocks of the protocol's tests, by name.
 pub const CLOCKS: [(&str, Noise); 6] = [
     ("quiet", QUIET),
     (
@@ -102,14 +102,14 @@ pub const CLOCKS: [(&str, Noise); 6] = [
     ),
 ];
 
-/// Length of a stretch of throttling and of what lies between, microseconds, together.
+/// Period of throttling, including the time between, microseconds.
 const THROTTLE_PERIOD_US: f64 = 200e3;
-/// Clock of the imagined device, MHz.
+/// Clock of the synthetic device, MHz.
 const CLOCK_MHZ: f64 = 1500.0;
-/// How long the host takes between samples, microseconds.
+/// Host time between samples, microseconds.
 const GAP_US: f64 = 20.0;
 
-/// A stopwatch whose subjects have known times.
+/// A stopwatch with known times of its subjects.
 #[derive(Debug, Clone)]
 pub struct SyntheticClock {
     noise: Noise,
@@ -119,18 +119,18 @@ pub struct SyntheticClock {
     now_us: f64,
     /// GPU time spent, microseconds.
     spent_us: f64,
-    /// Whether samples carry cycles and clocks.
+    /// Samples carry cycles and clocks.
     pub stamps: bool,
-    /// A subject whose time stamps are divided by the factor, cycles left alone.
+    /// A subject whose time stamps are divided by the factor, with unchanged cycles.
     pub liar: Option<(Subject, f64)>,
 }
 
 impl SyntheticClock {
-    /// A clock on which subject i takes `truth[i]` microseconds.
+    /// Creates a clock on which subject `i` takes `truth[i]` microseconds.
     #[must_use]
     pub fn new(noise: Noise, truth: Vec<f64>, seed: u64) -> Self {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-        // No two trials meet the swing or the throttling at the same place.
+        // Trials start at different points of the swing and the throttling.
         let now_us = rng.random::<f64>() * 4.0 * noise.swing_us.max(THROTTLE_PERIOD_US);
         Self {
             noise,
@@ -143,7 +143,7 @@ impl SyntheticClock {
         }
     }
 
-    /// GPU time spent so far, microseconds.
+    /// Returns the GPU time spent so far, microseconds.
     #[must_use]
     pub fn spent_us(&self) -> f64 {
         self.spent_us
@@ -154,7 +154,7 @@ impl SyntheticClock {
         phase < self.noise.throttling
     }
 
-    /// The clock now over the nominal one.
+    /// Returns the current clock relative to the nominal one.
     fn clock(&self) -> f64 {
         let heat = self.noise.warming * (1.0 - (-self.spent_us / self.noise.warming_us).exp());
         let turn = std::f64::consts::TAU * self.now_us / self.noise.swing_us;
@@ -166,7 +166,7 @@ impl SyntheticClock {
         (1.0 - heat) * (1.0 + self.noise.swing / 2.0 * turn.sin()) * (1.0 - fall)
     }
 
-    /// A number of mean 0 and deviation 1 (a sum of twelve uniform ones).
+    /// Returns a random number of mean 0 and deviation 1 (a sum of twelve uniform ones).
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.rng.random::<f64>()).sum::<f64>() - 6.0
     }
@@ -220,11 +220,12 @@ impl Stopwatch for SyntheticClock {
     }
 }
 
-/// What other tuners do: the mean of `runs` runs of one, then of the other. Each run is one launch
-/// between two event stamps, whose resolution of half a microsecond counts. Returns the two means.
+/// Measures like other tuners: the mean of `runs` runs of one subject, then of the other. Each run
+/// is one launch between two event stamps with a resolution of half a microsecond. Returns the two
+/// means.
 ///
 /// # Errors
-/// None of its own.
+/// None.
 pub fn sequential_means(
     clock: &mut SyntheticClock,
     subjects: [Subject; 2],
@@ -238,7 +239,7 @@ pub fn sequential_means(
             let ticks = (sample.micros / RESOLUTION_US).round().max(1.0);
             *mean += ticks * RESOLUTION_US / f64::from(runs);
         }
-        // Between two candidates lie a compile and a check.
+        // There is a compilation and a check between two candidates.
         clock.pause(Duration::from_millis(50));
     }
     Ok(means)

@@ -56,7 +56,7 @@ fn halves(seed: u64, n: u64) -> Vec<u8> {
         .collect()
 }
 
-/// One row of the result, in double precision.
+/// Computes one row of the result, in double precision.
 fn reference(
     q: &[u8],
     k: &[u8],
@@ -179,7 +179,7 @@ fn gemm(arch: &Arch) {
     );
 }
 
-/// Blocks with next to nothing to do: the cost of setting one up.
+/// Blocks with almost no work: the cost of setting one up.
 fn tiny(arch: &Arch) {
     let blocks = 20_000u32;
     let module = Module::load(include_str!("gemm.ptx")).expect("the kernel loads");

@@ -1,4 +1,4 @@
-//! Counters of one launch: what the executed blocks did.
+//! Counters of one launch: executed instructions and memory traffic.
 #![expect(
     clippy::indexing_slicing,
     reason = "there is a count for each class of instruction"
@@ -6,7 +6,7 @@
 
 use std::ops::AddAssign;
 
-/// Instruction classes counted apart, by the unit that executes them on a GPU.
+/// Instruction classes with separate counters, by the unit that executes them on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -54,25 +54,25 @@ pub struct Counters {
     pub blocks: u64,
     /// Instructions issued by warps.
     pub warp_instructions: u64,
-    /// The same times active lanes.
+    /// Active lanes, summed over the issued instructions.
     pub lane_instructions: u64,
     /// Warp instructions by [`Class`].
     pub by_class: [u64; CLASSES],
-    /// Bytes that global loads asked for.
+    /// Bytes that global loads requested.
     pub global_load_bytes: u64,
-    /// Bytes that global stores asked for.
+    /// Bytes that global stores requested.
     pub global_store_bytes: u64,
-    /// 32-byte sectors touched by global loads, each warp instruction on its own.
+    /// 32-byte sectors of global loads, counted per warp instruction.
     pub global_load_sectors: u64,
-    /// 32-byte sectors touched by global stores.
+    /// 32-byte sectors of global stores, counted per warp instruction.
     pub global_store_sectors: u64,
-    /// Bytes that shared loads and stores asked for.
+    /// Bytes that shared loads and stores requested.
     pub shared_bytes: u64,
-    /// Wavefronts of shared accesses (1 a warp instruction without conflicts, 128 bytes each).
+    /// Wavefronts of shared accesses (1 per warp instruction without conflicts, 128 bytes each).
     pub shared_wavefronts: u64,
-    /// Wavefronts beyond the least possible: bank conflicts.
+    /// Wavefronts beyond the minimum: bank conflicts.
     pub bank_conflicts: u64,
-    /// Bytes that local loads and stores asked for.
+    /// Bytes that local loads and stores requested.
     pub local_bytes: u64,
     /// Single-precision operations (a fused multiply-add counts two).
     pub fp32_flops: u64,
@@ -89,8 +89,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counts an instruction of a warp, and the operations of its lanes; of a matrix instruction one
-    /// stands for 16.
+    /// Counts an instruction of a warp and the operations of its lanes; for a matrix instruction,
+    /// one unit is 16 operations.
     #[inline]
     pub(crate) fn count(&mut self, class: Class, flops: u64) {
         self.by_class[class as usize] += 1;
@@ -106,7 +106,7 @@ impl Counters {
         }
     }
 
-    /// What `factor` blocks like these would count: everything but the blocks themselves.
+    /// Returns the counters of `factor` equal blocks: all counts but that of blocks are scaled.
     pub fn scaled(self, factor: f64) -> Counters {
         if factor == 1.0 {
             return self;
@@ -134,7 +134,7 @@ impl Counters {
         }
     }
 
-    /// What a block would count so many steps on, of which `next` is one step on: in a straight line.
+    /// Extrapolates linearly over `steps` steps; `next` are the counters one step further.
     pub fn extrapolated(self, next: Counters, steps: f64) -> Counters {
         let on =
             |a: u64, b: u64| (a as f64 + (b as f64 - a as f64) * steps).round().max(0.0) as u64;
@@ -164,7 +164,7 @@ impl Counters {
         }
     }
 
-    /// Warp instructions of one class.
+    /// Returns the warp instructions of one class.
     pub fn class(&self, class: Class) -> u64 {
         self.by_class[class as usize]
     }

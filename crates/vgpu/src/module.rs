@@ -1,4 +1,4 @@
-//! Loaded modules: parsed PTX with one flat program an entry.
+//! Loaded modules: parsed PTX with one flat program per entry.
 #![expect(
     clippy::indexing_slicing,
     reason = "entries, programs and variables are numbered by the module that declares them"
@@ -26,13 +26,13 @@ pub struct Parameter {
     pub bytes: u32,
     /// Alignment, bytes.
     pub align: u32,
-    /// Offset in the parameter block, bytes.
+    /// Offset in the parameter buffer, bytes.
     pub offset: u32,
 }
 
-/// An instruction (or directive) the virtual GPU does not have.
+/// An instruction (or directive) that the virtual GPU does not support.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unsupported: `{instruction}` at PTX line {line}{}", at(.source_line))]
+#[error("unsupported: `{instruction}` at PTX line {line}{}", format_source(.source_line))]
 pub struct Unsupported {
     /// The instruction as written.
     pub instruction: String,
@@ -42,17 +42,17 @@ pub struct Unsupported {
     pub source_line: Option<SourceLine>,
 }
 
-fn at(source: &Option<SourceLine>) -> String {
+fn format_source(source: &Option<SourceLine>) -> String {
     source
         .as_ref()
         .map(|s| format!(", {s}"))
         .unwrap_or_default()
 }
 
-/// Why PTX was not loaded.
+/// Reason why PTX was not loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// The text is not PTX that can be read.
+    /// The text cannot be parsed as PTX.
     #[error(transparent)]
     Ptx(#[from] PtxError),
     /// An instruction that is not supported.
@@ -60,28 +60,28 @@ pub enum LoadError {
     Unsupported(#[from] Unsupported),
 }
 
-/// What the way of a kernel's warps through its code depends on: [`Module::way`].
+/// Dependence of a kernel's control flow on its block and on other blocks: [`Module::control_dependence`].
 #[derive(Debug, Clone, Copy)]
-pub struct Way<'a> {
+pub struct ControlDependence<'a> {
     program: &'a Program,
 }
 
-impl Way<'_> {
-    /// Whether some branch depends on the block's index.
+impl ControlDependence<'_> {
+    /// Reports whether some branch depends on the block's index.
     #[must_use]
-    pub fn by_block(self) -> bool {
+    pub fn depends_on_block(self) -> bool {
         self.program.by_block
     }
 
-    /// Whether it depends on what other blocks have done.
+    /// Reports whether it depends on results of other blocks.
     #[must_use]
-    pub fn by_others(self) -> bool {
+    pub fn depends_on_other_blocks(self) -> bool {
         self.program.by_others
     }
 
-    /// Whether what the instruction `pc` loads may decide on a branch or an address.
+    /// Reports whether the value that the instruction `pc` loads may decide a branch or an address.
     #[must_use]
-    pub fn decided_by(self, pc: u32) -> bool {
+    pub fn is_decided_by(self, pc: u32) -> bool {
         let instruction = self.program.code.get(pc as usize);
         instruction.is_some_and(|i| i.keep & ptx::skeleton::DATA != 0)
     }
@@ -96,9 +96,9 @@ pub struct Entry {
     pub params: Vec<Parameter>,
     /// Static shared memory, bytes, as a GPU lays it out.
     pub static_shared_bytes: u32,
-    /// `.maxntid`: most threads a block may have.
+    /// `.maxntid`: maximum number of threads per block.
     pub max_threads: Option<[u32; 3]>,
-    /// `.reqntid`: the block size the kernel demands.
+    /// `.reqntid`: the required block size.
     pub required_threads: Option<[u32; 3]>,
     /// `.minnctapersm` of `__launch_bounds__`.
     pub min_blocks_per_sm: Option<u32>,
@@ -115,9 +115,8 @@ pub struct Module {
     rounding_open: bool,
 }
 
-/// Products that may be rounded together with the sum that they go into, functions of angles, which
-/// the machine code divides by 2π first, rounded, and the inverse root of a double, which it works
-/// out from an approximation.
+/// Products that may be fused with a sum, functions of angles, which SASS first divides by 2π with
+/// rounding, and the inverse root of a double, which SASS computes from an approximation.
 const ROUNDED_BY_CHOICE: [&str; 10] = [
     "mul.f32",
     "mul.ftz.f32",
@@ -131,8 +130,8 @@ const ROUNDED_BY_CHOICE: [&str; 10] = [
     "rsqrt.approx.f64",
 ];
 
-/// Whether another execution of the same code may round otherwise: by choice of the assembler, or
-/// because atomic sums come in another order.
+/// Reports whether another execution of the same code may round differently: by choice of the
+/// assembler, or because atomic sums come in another order.
 fn rounding_open(ptx: &str) -> bool {
     let sums = |line: &str| {
         (line.contains("atom.") || line.contains("red.")) && line.contains(".add.") && {
@@ -148,15 +147,15 @@ fn rounding_open(ptx: &str) -> bool {
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Module {
-    /// Reads PTX text. An instruction that is not supported is an error only for the entries that
-    /// contain it: see [`Module::supported`].
+    /// Reads PTX text. An unsupported instruction is an error only for the entries that contain it:
+    /// see [`Module::supported`].
     pub fn load(ptx: &str) -> Result<Module, LoadError> {
         Module::lowered(ptx, ptx::parse(ptx)?, Form::Plain)
     }
 
     /// Reads the slice of each entry that decides which bytes of global memory it accesses: see
-    /// [`ptx::stores`]. What a launch of it stores is not what the kernel stores. An entry without a
-    /// slice is reported by [`Module::supported`].
+    /// [`ptx::stores`]. Its launches do not store the kernel's results. An entry without a slice is
+    /// reported by [`Module::supported`].
     ///
     /// # Errors
     /// Those of [`Module::load`].
@@ -164,8 +163,8 @@ impl Module {
         Module::lowered(ptx, ptx::parse(ptx)?, Form::Slice(roots))
     }
 
-    /// The same, where products are rounded as the assembler rounds them: together with the sum that
-    /// they go into, if the PTX leaves that open.
+    /// Reads PTX text, with products rounded as the assembler rounds them: fused with the following
+    /// sum if the PTX leaves that open.
     ///
     /// # Errors
     /// Those of [`Module::load`].
@@ -177,7 +176,8 @@ impl Module {
 
     /// Reads PTX text for launches with [`Launch::rounding`]: floating-point results are rounded up
     /// or down at random. Instructions with a directed rounding (`.rz`, `.rm`, `.rp`) and the
-    /// addition of a constant that rounds to a whole number keep theirs, since kernels rely on it.
+    /// addition of a constant that rounds to an integer are unchanged, because kernels rely on
+    /// them.
     ///
     /// # Errors
     /// Those of [`Module::load`].
@@ -208,28 +208,28 @@ impl Module {
         })
     }
 
-    /// Whether another execution may round otherwise than that of the PTX here; of a product and a sum
-    /// PTX says so by leaving `.rn` out.
+    /// Reports whether another execution may round differently from the PTX here; PTX leaves the
+    /// rounding of a product and a sum open by omitting `.rn`.
     pub fn leaves_rounding_open(&self) -> bool {
         self.rounding_open
     }
 
-    /// The `.target` of the PTX, such as `sm_80`.
+    /// Returns the `.target` of the PTX, such as `sm_80`.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// The kernels.
+    /// Iterates over the kernels.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// The kernel called `name`.
+    /// Returns the kernel called `name`.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.name == name)
     }
 
-    /// Whether every instruction of entry `name`, and of what it calls, is supported. An unknown
+    /// Checks that every instruction of entry `name`, and of its callees, is supported. An unknown
     /// name is not an error here.
     pub fn supported(&self, name: &str) -> Result<(), Unsupported> {
         let found = self.entries.iter().position(|e| e.name == name);
@@ -239,10 +239,10 @@ impl Module {
         }
     }
 
-    /// The parameter block of a launch, as the kernel reads it.
+    /// Returns the parameter buffer of a launch, as the kernel reads it.
     ///
     /// # Errors
-    /// An entry that the module has not, or arguments that are not its parameters.
+    /// An entry that the module does not have, or arguments that do not match its parameters.
     pub fn parameters(
         &self,
         launch: &Launch,
@@ -252,16 +252,16 @@ impl Module {
         parameters(launch, entry, memory)
     }
 
-    /// What the way of a kernel's warps through its code depends on.
+    /// Returns the dependence of a kernel's control flow.
     ///
     /// # Errors
-    /// An entry that the module has not, or that cannot be executed.
-    pub fn way(&self, entry: &str) -> Result<Way<'_>, LaunchError> {
+    /// An entry that the module does not have, or that cannot be executed.
+    pub fn control_dependence(&self, entry: &str) -> Result<ControlDependence<'_>, LaunchError> {
         let (_, program) = self.program(entry)?;
-        Ok(Way { program: program? })
+        Ok(ControlDependence { program: program? })
     }
 
-    /// An entry and its program.
+    /// Returns an entry and its program.
     pub(crate) fn program(
         &self,
         name: &str,
@@ -283,7 +283,7 @@ impl Module {
         ))
     }
 
-    /// The module's variables in a memory, all or none.
+    /// Returns the module's variables in a memory, all or none.
     fn placed(&self, memory: &GlobalMemory) -> Option<Vec<BufferId>> {
         let own = (0..memory.allocations.len())
             .filter(|at| memory.allocations[*at].module == Some(self.id));
@@ -291,8 +291,8 @@ impl Module {
         (placed.len() == self.globals.len()).then_some(placed)
     }
 
-    /// The bytes of each of the module's variables in a memory, in the order of the text. Places
-    /// them there as a launch does, if none did.
+    /// Returns the bytes of each of the module's variables in a memory, in the order of the text.
+    /// Places them there as a launch does, if none did.
     ///
     /// # Errors
     /// The memory has no room for them.
@@ -302,9 +302,10 @@ impl Module {
         Ok(placed.into_iter().map(|id| memory.read(id)).collect())
     }
 
-    /// Sets the module's variables, in a memory without launches of it, to what [`Module::variables`]
-    /// gave in another: what a launch left in them outlives it. Reading a byte that differs from its
-    /// loaded value before writing it is a hazard ([`crate::HazardKind::ModuleState`]).
+    /// Sets the module's variables, in a memory without launches of it, to the values that
+    /// [`Module::variables`] returned for another memory: variables outlive a launch. Reading a
+    /// byte that differs from its loaded value before writing it is a hazard
+    /// ([`crate::HazardKind::ModuleState`]).
     ///
     /// # Errors
     /// The memory has no room for them.
@@ -322,8 +323,8 @@ impl Module {
         Ok(())
     }
 
-    /// Sets the variable of that name, in the same memory; gives the size that it has, or `None`
-    /// where the module has none. One of another size is left as it is.
+    /// Sets the variable of that name, in the same memory. Returns its size, or `None` if the
+    /// module does not have it. A variable of another size is not changed.
     ///
     /// # Errors
     /// The memory has no room for the module's variables.
@@ -342,8 +343,8 @@ impl Module {
         Ok(Some(size))
     }
 
-    /// Where the variable of that name lies in a memory, and its size, bytes; `None` where the
-    /// module has none. Places the module's variables there, if no launch did.
+    /// Returns the buffer of the variable of that name in a memory, and its size, bytes; `None` if
+    /// the module does not have it. Places the module's variables there, if no launch did.
     ///
     /// # Errors
     /// The memory has no room for them.
@@ -360,7 +361,7 @@ impl Module {
         Ok(placed.get(index).map(|id| (*id, memory.len(*id))))
     }
 
-    /// The module's variables in a memory, by name. Places them there as a launch does.
+    /// Returns the module's variables in a memory, by name. Places them there as a launch does.
     ///
     /// # Errors
     /// [`MemoryError`] where they do not fit.
@@ -378,7 +379,8 @@ impl Module {
             .collect())
     }
 
-    /// Addresses of the module's variables in a memory; made at the first launch.
+    /// Returns the addresses of the module's variables in a memory, which are allocated at the
+    /// first launch.
     pub(crate) fn place_globals(&self, memory: &mut GlobalMemory) -> Result<Vec<u64>, MemoryError> {
         if let Some(placed) = self.placed(memory) {
             return Ok(placed.into_iter().map(|id| memory.address(id)).collect());
@@ -388,7 +390,7 @@ impl Module {
             ids.push(memory.alloc_module(self.id, g.bytes.len() as u64, &g.name, g.unset)?);
         }
         for (g, id) in self.globals.iter().zip(&ids) {
-            // Variables without an initialiser are zero, as the ISA says.
+            // Variables without an initializer are zero (PTX ISA, "Initializers").
             let mut bytes = g.bytes.clone();
             for (at, target, add) in &g.pointers {
                 let address = memory.address(ids[*target]).wrapping_add(*add);
@@ -405,7 +407,8 @@ impl Module {
     }
 }
 
-/// The C++ name of a variable of PTX (`ns::name` in a namespace), or the symbol where it is not mangled.
+/// Returns the C++ name of a PTX variable (`ns::name` in a namespace), or the symbol if it is not
+/// mangled.
 pub(crate) fn plain_name(symbol: &str) -> String {
     let parts = || {
         let mut rest = symbol.strip_prefix("_Z")?;
@@ -427,8 +430,8 @@ pub(crate) fn plain_name(symbol: &str) -> String {
     parts().unwrap_or_else(|| symbol.to_owned())
 }
 
-/// Whether a variable of PTX is the C++ one of that name (`ns::name` in a namespace): mangled names
-/// hold each part behind its length, and those of `static` ones an `L` before it.
+/// Reports whether a PTX variable is the C++ one of that name (`ns::name` in a namespace). A
+/// mangled name has the length before each part, and an `L` before that for `static` ones.
 fn is_named(symbol: &str, name: &str) -> bool {
     if symbol == name {
         return true;

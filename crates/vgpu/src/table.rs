@@ -1,17 +1,17 @@
-//! Hash tables that are asked millions of times a launch, by numbers that nobody chooses to harm.
+//! Hash tables for hot lookups by numbers that are not adversarial.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table by numbers.
+/// A table keyed by numbers.
 pub type Table<K, V> = HashMap<K, V, Mixed>;
 /// A set of numbers.
 pub type Numbers<K> = HashSet<K, Mixed>;
 
-/// Mixes numbers.
+/// Builds the hasher of numbers.
 pub type Mixed = BuildHasherDefault<Mix>;
 
-/// Mixes numbers: one multiplication (Fibonacci hashing, Knuth vol. 3, 6.4).
+/// A hasher of numbers: one multiplication (Fibonacci hashing, Knuth vol. 3, 6.4).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mix(u64);
 

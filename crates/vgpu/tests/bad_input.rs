@@ -1,4 +1,4 @@
-//! Bad input: every text and every launch ends in a value that says why, never in a panic or a hang.
+//! Bad input: every text and every launch ends in an error value, never in a panic or a hang.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -188,7 +188,7 @@ fn arguments_that_do_not_fit_are_refused() {
     assert!(error.to_string().contains("it has k"), "{error}");
 }
 
-/// Loops without end, of which each must be stopped, whatever the schedule.
+/// Endless loops, each of which must be stopped under any schedule.
 const ENDLESS: &[&str] = &[
     "L: bra L;",
     "L: bra.uni L;",
@@ -250,9 +250,9 @@ fn a_barrier_of_more_blocks_than_a_gpu_holds_is_stopped() {
     for threads in [1, 2, 7] {
         let change = |l: &mut Launch| {
             l.instruction_budget = 1 << 20;
-            // How long it takes is the machine's affair: only the budget may end it.
+            // The duration depends on the host: only the budget may end the launch.
             l.wall_deadline = None;
-            // One block a multiprocessor.
+            // One block per multiprocessor.
             l.dynamic_shared_bytes = 200 << 10;
             l.threads = threads;
         };
@@ -287,7 +287,7 @@ const TEXTS: &[&str] = &[
     include_str!("../benches/fa2.ptx"),
 ];
 
-/// Loads the text and runs whatever entries it has, for a short while.
+/// Loads the text and runs all its entries, for a short time.
 fn try_all(text: &str) {
     let Ok(module) = Module::load(text) else {
         return;
@@ -310,7 +310,7 @@ fn try_all(text: &str) {
     }
 }
 
-/// Words that may stand where another stood.
+/// Words that may replace another one.
 const WORDS: &[&str] = &[
     "%r1",
     "%rd1",
@@ -360,7 +360,7 @@ proptest! {
     #[test]
     fn truncated_texts_do_not_panic_when_loaded_or_run(at in 0usize..70_000, which in 0..TEXTS.len()) {
         let text = TEXTS[which];
-        // Closed again, so that what is left may load.
+        // Closed again, so that the rest may load.
         try_all(&format!("{}\nret;\n}}\n", &text[..at.min(text.len())]));
     }
 
@@ -374,7 +374,7 @@ proptest! {
         let mut kept = String::new();
         for (at, word) in &swaps {
             let n = words.len();
-            // The separator stays, so that the statement still ends where it did.
+            // The separator is kept, so that the statement still ends in the same place.
             let last = words[at % n].chars().last().unwrap_or(' ');
             kept.push_str(word);
             kept.push(last);

@@ -1,4 +1,4 @@
-//! The reader of PTX: no text makes it panic, and what it cannot do it says with a line.
+//! The PTX front end: no text causes a panic, and unsupported input is reported with its line.
 
 use proptest::prelude::*;
 use vgpu::{LoadError, Module};

@@ -150,7 +150,7 @@ fn waiting_for_what_nobody_writes_is_found() {
     assert_eq!(kinds(&report), [HazardKind::Deadlock]);
 }
 
-/// Threads that wait for an `mbarrier` at which thread 0 arrives after a long loop, or never.
+/// Runs threads that wait for an `mbarrier` at which thread 0 arrives after a long loop, or never.
 fn waiting(arrives: bool) -> LaunchReport {
     let arrive = if arrives {
         "mbarrier.arrive.shared.b64 %rd1, [%r2];"
@@ -199,7 +199,7 @@ fn warps_that_poll_an_mbarrier_leave_the_turn_to_the_one_they_wait_for() {
     let report = waiting(true);
     assert_eq!(report.end, End::Completed, "{report:?}");
     assert_eq!(report.hazards, []);
-    // The loop takes 60,000; polling through whole turns would take seven times as many.
+    // The loop takes 60,000; polling for whole turns would take seven times as many.
     let ran = report.counters.warp_instructions;
     assert!((60_000..80_000).contains(&ran), "{ran}");
 }

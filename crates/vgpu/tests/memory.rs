@@ -1,4 +1,4 @@
-//! Memory of a device: which bytes somebody wrote.
+//! Memory of a device: tracking of written bytes.
 
 use vgpu::GlobalMemory;
 

@@ -1,10 +1,11 @@
-//! Random rounding: what moves, what stays, and that the seed alone decides.
+//! Random rounding: affected and unaffected instructions, and dependence on the seed alone.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failure is a panic")]
 
 use std::fmt::Write as _;
 use vgpu::{Arch, Arg, GlobalMemory, Launch, Module, Rounding, launch};
 
-/// A kernel of 64 threads a block: thread `i` loads `x[i]` to `%f1`, runs the body, and stores `%f2`.
+/// Returns a kernel of 64 threads per block: thread `i` loads `x[i]` to `%f1`, runs the body, and
+/// stores `%f2`.
 fn kernel(body: &str) -> String {
     let mut text = String::from(
         ".version 8.0\n.target sm_80\n.address_size 64\n\
@@ -153,7 +154,7 @@ fn the_seed_alone_decides() {
     let first = run(body, 1.1, rounding(1), 1);
     assert_eq!(first, run(body, 1.1, rounding(1), 2));
     assert_ne!(first, run(body, 1.1, rounding(2), 1));
-    // Blocks and warps have coins of their own.
+    // Blocks and warps have separate coins.
     assert_ne!(first[..32], first[32..64]);
     assert_ne!(first[..64], first[64..128]);
 }

@@ -1,4 +1,4 @@
-//! Slices of kernels: which blocks write watched bytes, without what they compute.
+//! Slices of kernels: the blocks that write watched bytes, without computing the results.
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failure is a panic")]
 
 use std::sync::Arc;

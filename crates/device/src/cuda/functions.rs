@@ -9,21 +9,21 @@ use sys::{
     CUstreamCaptureMode, CUuuid,
 };
 
-/// There is no driver to call.
+/// Reasons for the absence of a usable driver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DriverAbsent {
     /// No library.
     #[error("libcuda.so.1 is not on the system's library path")]
     NoLibrary,
-    /// A library without a function that is needed.
+    /// A required function is missing.
     #[error(
         "the NVIDIA driver is too old: it has no `{0}`; install a driver of CUDA 11.4 or newer (470)"
     )]
     TooOld(&'static str),
 }
 
-/// cudarc's binding of a function. CUDA 13 has dropped names that every driver still exports; their
-/// signature is that of the name given besides.
+/// Expands to cudarc's binding of a function. CUDA 13 has dropped names that every driver still
+/// exports; their signature is that of the second name.
 macro_rules! binding {
     ($name:ident) => {
         sys::$name
@@ -47,9 +47,9 @@ macro_rules! functions {
             pub(super) fn load(library: &libloading::Library) -> Result<Self, DriverAbsent> {
                 Ok(Self {
                     $($name: {
-                        // SAFETY: the symbol is the driver function of that name, whose C
-                        // signature is the one below but for the answer: `CUresult` is an `int`
-                        // sized C enum.
+                        // SAFETY: the symbol is the driver function of that name. Its C signature
+                        // is the one below except for the result: `CUresult` is an `int`-sized C
+                        // enum.
                         *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }
                             .map_err(|_| DriverAbsent::TooOld(stringify!($name)))?
                     },)*

@@ -1,4 +1,4 @@
-//! The driver's library, and which of its handles are alive.
+//! The driver's library, and its live handles.
 
 use super::PARAMETER_BYTES_MAX;
 use super::functions::{DriverAbsent, Functions};
@@ -6,7 +6,7 @@ use crate::gpu::driver::*;
 use cudarc::driver::sys::CUfunction;
 use std::collections::{HashMap, HashSet};
 
-/// The kind of a living handle.
+/// Kind of a live handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Context,
@@ -21,12 +21,12 @@ pub(super) enum Kind {
 pub struct CudaDriver {
     pub(super) cuda: Functions,
     pub(super) living: HashSet<(Kind, u64)>,
-    /// Living functions: their module, and the sizes of their parameters where the driver tells.
+    /// Live functions: their module, and the sizes of their parameters if the driver reports them.
     pub(super) kernels: HashMap<u64, (u64, Option<Vec<usize>>)>,
 }
 
 impl CudaDriver {
-    /// Opens the driver library. Nothing is called yet.
+    /// Opens the driver library without calling it.
     ///
     /// # Errors
     /// [`DriverAbsent`].
@@ -45,7 +45,7 @@ impl CudaDriver {
         })
     }
 
-    /// Refuses a handle that was never given out or is gone.
+    /// Refuses a handle that is unknown or no longer live.
     pub(super) fn alive(&self, call: &'static str, kind: Kind, handle: u64) -> Answer<()> {
         if self.living.contains(&(kind, handle)) {
             Ok(())
@@ -62,7 +62,7 @@ impl CudaDriver {
         }
     }
 
-    /// Sizes of a kernel's parameters; `None` from drivers before CUDA 12.4.
+    /// Returns the sizes of a kernel's parameters; `None` from drivers before CUDA 12.4.
     pub(super) fn parameter_sizes(&self, function: CUfunction) -> Option<Vec<usize>> {
         let info = self.cuda.cuFuncGetParamInfo?;
         let mut sizes = Vec::new();

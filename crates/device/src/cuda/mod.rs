@@ -1,13 +1,13 @@
-//! The only door to the CUDA driver: its library, opened at run time, behind the safe trait
-//! [`Driver`].
+//! The only module that calls the CUDA driver: opens its library at run time and implements the
+//! safe trait [`Driver`].
 //!
 //! Functions are looked up by name in the driver's library, with cudarc's types: each signature is
-//! compared with cudarc's binding when this file is compiled. Calling through cudarc's own
-//! wrappers would not do: they panic where the library or a function is missing, and hold the answer
-//! in an `enum`, which is undefined when a newer driver answers something unknown.
+//! compared with cudarc's binding when this file is compiled. cudarc's own wrappers are not
+//! suitable: they panic if the library or a function is missing, and store the result in an `enum`,
+//! which is undefined behaviour for a code of a newer driver.
 //!
-//! Every handle is looked up among the living before it crosses the door, so that a stale one is
-//! an error and never reaches the driver, which would follow it as a pointer.
+//! Every handle is looked up among the live ones before a call, so that a stale one is an error.
+//! The driver would follow it as a pointer.
 #![expect(
     clippy::indexing_slicing,
     reason = "a word is longer than the part of a word that is copied"
@@ -28,16 +28,16 @@ use sys::{
     CUstreamCaptureMode, CUuuid,
 };
 
-/// Bytes a kernel's parameters may take in all: CUDA C++ Programming Guide, compute capability 7
-/// and newer.
+/// Maximum total size of a kernel's parameters, bytes: CUDA C++ Programming Guide, compute
+/// capability 7 and newer.
 const PARAMETER_BYTES_MAX: usize = 32_764;
-/// Bytes of the compiler's log that are kept.
+/// Maximum length of the compiler's log, bytes.
 const LOG_BYTES: usize = 8192;
 
-/// Makes the call; the driver's answer becomes an error with the call's name.
+/// Calls the driver; an error code becomes an error with the call's name.
 macro_rules! call {
     ($driver:expr, $name:ident($($argument:expr),*)) => {{
-        // SAFETY: handles were given by the driver and are alive (`Kind`), pointers are to local
+        // SAFETY: handles were returned by the driver and are live (`Kind`), pointers are to local
         // variables or slices that outlive the call, lengths are theirs.
         let answer = unsafe { ($driver.cuda.$name)($($argument),*) };
         if answer == 0 { Ok(()) } else { Err(CudaError::new(stringify!($name), answer)) }
@@ -120,7 +120,7 @@ impl Driver for CudaDriver {
     }
 
     fn context_release(&mut self, device: Device) -> Answer<()> {
-        // Whatever the driver answers, nothing of the context is used again.
+        // Nothing of the context is used again, whatever the result.
         self.living.clear();
         self.kernels.clear();
         call!(self, cuDevicePrimaryCtxRelease_v2(device.0))
@@ -186,7 +186,7 @@ impl Driver for CudaDriver {
     }
 
     fn module_load(&mut self, image: &[u8]) -> Answer<Module> {
-        // PTX ends at a zero byte; a cubin knows its own length.
+        // PTX ends at a zero byte; a cubin contains its length.
         let mut image = image.to_vec();
         image.push(0);
         let mut log = vec![0u8; LOG_BYTES];
@@ -232,10 +232,10 @@ impl Driver for CudaDriver {
             cuModuleGetFunction(&raw mut function, module.0 as CUmodule, text.as_ptr())
         )
         .map_err(|error| error.noting(name))?;
-        // Drivers load kernels when they are first launched, which may not be while a graph is
-        // recorded.
+        // Drivers load kernels at their first launch, which is not allowed while a graph is
+        // captured.
         if let Some(load) = self.cuda.cuFuncLoad {
-            // SAFETY: the function was just given by the driver.
+            // SAFETY: the function was just returned by the driver.
             let answer = unsafe { load(function) };
             if answer != 0 {
                 return Err(CudaError::new("cuFuncLoad", answer).noting(name));
@@ -309,13 +309,13 @@ impl Driver for CudaDriver {
             return Err(CudaError::new("cuLaunchKernel", code::INVALID_VALUE).noting(&note));
         }
         // The driver reads each parameter through its pointer, as many and as large as the kernel
-        // declares. Where it does not tell, whatever it may ask for is there, as zeros.
+        // declares. If it does not report the sizes, zeros cover the maximum.
         let spare = if wanted.is_some() {
             0
         } else {
             PARAMETER_BYTES_MAX
         };
-        // Each begins at a word of its own.
+        // Each parameter begins at a separate word.
         let mut values = Vec::new();
         let mut starts = Vec::with_capacity(given.len());
         for bytes in &launch.parameters {

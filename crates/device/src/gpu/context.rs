@@ -1,5 +1,5 @@
-//! One GPU in this process: its context, one stream, the code that is loaded, and whether a kernel
-//! has corrupted it.
+//! One GPU in this process: its context, one stream, the loaded code, and its corruption by a
+//! kernel.
 
 use super::driver::{
     Answer, Blame, CudaError, Device, Driver, Function, FunctionAttribute, Module, Stream, code,
@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Code;
 
-/// Dynamic shared memory that needs no opting in, bytes: CUDA C++ Programming Guide.
+/// Dynamic shared memory available without opt-in, bytes: CUDA C++ Programming Guide.
 const SHARED_BYTES_DEFAULT: u64 = 48 << 10;
 
 /// A GPU with a context.
@@ -23,21 +23,21 @@ pub struct Gpu {
     device: Device,
     stream: Stream,
     modules: HashMap<u64, Loaded>,
-    /// The first error after which the context is of no use.
+    /// The first error after which the context is unusable.
     corrupted: Option<CudaError>,
 }
 
-/// A loaded image. It stays loaded while anybody else holds the image.
+/// A loaded image. It stays loaded while another owner holds the image.
 struct Loaded {
     image: Arc<[u8]>,
-    /// The same bytes under other owners: each message brings its own copy.
+    /// The same bytes of other owners: each message brings a separate copy.
     copies: Vec<Weak<[u8]>>,
     module: Module,
     functions: HashMap<String, Function>,
 }
 
 impl Loaded {
-    /// Notes another owner of the same bytes.
+    /// Records another owner of the same bytes.
     fn shared_with(&mut self, image: &Arc<[u8]>) {
         let known = |copy: &Weak<[u8]>| std::ptr::addr_eq(copy.as_ptr(), Arc::as_ptr(image));
         if !Arc::ptr_eq(&self.image, image) && !self.copies.iter().any(known) {
@@ -46,29 +46,29 @@ impl Loaded {
         }
     }
 
-    /// Whether anybody else holds the image.
+    /// Reports whether another owner holds the image.
     fn in_use(&self) -> bool {
         Arc::strong_count(&self.image) > 1 || self.copies.iter().any(|copy| copy.strong_count() > 0)
     }
 }
 
-/// What the driver says of a kernel.
+/// Facts that the driver reports about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct KernelFacts {
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Local memory a thread (spills and arrays), bytes.
+    /// Local memory per thread (spills and arrays), bytes.
     pub local_bytes: u32,
-    /// Static shared memory a block, bytes.
+    /// Static shared memory per block, bytes.
     pub static_shared_bytes: u32,
-    /// Most threads a block of it may have.
+    /// Maximum number of threads in a block of it.
     pub max_threads: u32,
     /// Blocks that fit on a multiprocessor at once.
     pub blocks_per_sm: u32,
 }
 
 impl Gpu {
-    /// Opens the GPU of that number: from here on this process has a context on it.
+    /// Opens the GPU with that ordinal: from here on this process has a context on it.
     ///
     /// # Errors
     /// See [`GpuError`].
@@ -90,19 +90,20 @@ impl Gpu {
         })
     }
 
-    /// What the driver says of it.
+    /// Returns the facts that the driver reports.
     #[must_use]
     pub fn facts(&self) -> &GpuFacts {
         &self.facts
     }
 
-    /// The error that corrupted the context, if one did: this process cannot go on with the GPU.
+    /// Returns the error that corrupted the context, if any: this process cannot use the GPU any
+    /// further.
     #[must_use]
     pub fn corrupted(&self) -> Option<&CudaError> {
         self.corrupted.as_ref()
     }
 
-    /// Whether it was the device's fault, and the candidate deserves another try.
+    /// Reports whether it was a device fault, so that the candidate gets another attempt.
     #[must_use]
     pub fn is_device_fault(&self) -> bool {
         self.corrupted
@@ -110,10 +111,10 @@ impl Gpu {
             .is_some_and(|error| error.blame() == Blame::Device)
     }
 
-    /// Makes driver calls; an error is noted and becomes a fault of the candidate.
+    /// Makes driver calls; an error is recorded and becomes a fault of the candidate.
     ///
     /// # Errors
-    /// The driver's.
+    /// That of the driver.
     pub(super) fn call<T>(
         &mut self,
         work: impl FnOnce(&mut dyn Driver, Stream) -> Answer<T>,
@@ -129,15 +130,15 @@ impl Gpu {
         })
     }
 
-    /// Memory that is free, and all of it, bytes.
+    /// Returns free and total memory, bytes.
     ///
     /// # Errors
-    /// The driver's.
+    /// That of the driver.
     pub fn memory(&mut self) -> Result<(u64, u64), Judgement> {
         self.call(|driver, _| driver.memory_info())
     }
 
-    /// The kernel `entry` of the code, which is loaded where it was not yet.
+    /// Returns the kernel `entry` of the code, loading it if necessary.
     ///
     /// # Errors
     /// `launch_failed`: the driver refuses the code, or it has no such kernel.
@@ -160,11 +161,11 @@ impl Gpu {
         Ok(function)
     }
 
-    /// Sets a variable of the code, which is loaded where it was not yet; gives whether it has one
-    /// of that name.
+    /// Sets a variable of the code, loading it if necessary. Returns whether the code has one of
+    /// that name.
     ///
     /// # Errors
-    /// `launch_failed`: the variable has another size; the driver's.
+    /// `launch_failed`: the variable has another size; that of the driver.
     pub(super) fn set_variable(
         &mut self,
         code: &Code,
@@ -224,7 +225,7 @@ impl Gpu {
         Ok(key)
     }
 
-    /// Loads the code, and makes it hold the very image that is loaded, which keeps that loaded.
+    /// Loads the code, and makes it share the loaded image, which keeps that loaded.
     ///
     /// # Errors
     /// The driver refuses the code.
@@ -243,20 +244,20 @@ impl Gpu {
         }
     }
 
-    /// Unloads code that nobody else holds.
+    /// Unloads code without other owners.
     ///
     /// # Errors
-    /// The driver's.
+    /// That of the driver.
     pub(super) fn forget_unused(&mut self) -> Result<(), Judgement> {
         let unused = |(key, loaded): (&u64, &Loaded)| (!loaded.in_use()).then_some(*key);
         let unused: Vec<u64> = self.modules.iter().filter_map(unused).collect();
         unused.into_iter().try_for_each(|key| self.unload(key))
     }
 
-    /// Allows a kernel its dynamic shared memory.
+    /// Opts a kernel in to its dynamic shared memory.
     ///
     /// # Errors
-    /// `launch_failed`: more than the device has for a block.
+    /// `launch_failed`: more than the limit of the device per block.
     pub(super) fn opt_in(
         &mut self,
         function: Function,
@@ -287,10 +288,10 @@ impl Gpu {
         Ok(u32::try_from(value).unwrap_or(0))
     }
 
-    /// What the driver says of a kernel in a block of this shape.
+    /// Returns the driver's facts about a kernel in a block of this shape.
     ///
     /// # Errors
-    /// The driver's.
+    /// That of the driver.
     pub fn kernel_facts(
         &mut self,
         code: &Code,
@@ -316,7 +317,7 @@ impl Gpu {
 
 impl Drop for Gpu {
     fn drop(&mut self) {
-        // The end of the process frees everything too; a corrupted context answers nothing.
+        // The end of the process frees everything too; a corrupted context does not respond.
         if self.corrupted.is_none() {
             let _ = self.driver.stream_destroy(self.stream);
             let _ = self.driver.context_release(self.device);

@@ -1,15 +1,15 @@
-//! The calls of the CUDA driver that the tuner makes, as a safe trait.
+//! The CUDA driver calls of the tuner, as a safe trait.
 //!
-//! [`crate::cuda`] is the driver library itself and the only door to it; the fakes of
-//! `tuner_testkit::fake` stand in for it in tests. Nothing on this side of the door is `unsafe`, and
-//! nothing behind it decides anything: an error is returned with its name, and [`CudaError`] says
-//! what it means for the candidate.
+//! [`crate::cuda`] implements it by the driver library; the fakes of `tuner_testkit::fake` replace
+//! it in tests. Nothing on this side of the trait is `unsafe`, and its implementations decide
+//! nothing: an error is returned with its name, and [`CudaError`] defines its meaning for the
+//! candidate.
 
 pub use super::error::{Blame, CudaError, code};
 pub use cudarc::driver::sys::CUdevice_attribute as DeviceAttribute;
 pub use cudarc::driver::sys::CUfunction_attribute as FunctionAttribute;
 
-/// What a driver call gives.
+/// Result of a driver call.
 pub type Answer<T> = Result<T, CudaError>;
 
 macro_rules! handles {
@@ -17,7 +17,7 @@ macro_rules! handles {
         $($(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(
-            /// The number that the driver knows it by.
+            /// Number by which the driver identifies it.
             pub u64,
         );)*
     };
@@ -32,31 +32,31 @@ handles! {
     Function
     /// A queue of work.
     Stream
-    /// A place in a queue, with its time.
+    /// A position in a queue, with its time.
     Event
-    /// Recorded work.
+    /// Captured work.
     Graph
-    /// Recorded work, ready to run.
+    /// Captured work, ready to run.
     GraphExec
     /// An address in device memory.
     DevicePointer
 }
 
 impl DevicePointer {
-    /// The address `bytes` further on.
+    /// Returns the address `bytes` bytes further.
     #[must_use]
     pub fn plus(self, bytes: u64) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
 
-    /// The address as a kernel takes it.
+    /// Returns the address as a kernel argument.
     #[must_use]
     pub fn address(self) -> u64 {
         self.0
     }
 }
 
-/// A GPU by its ordinal, as the driver's calls take it.
+/// A GPU by its ordinal, as driver calls take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Device(
     /// Its ordinal.
@@ -72,14 +72,14 @@ pub struct LaunchConfig {
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, bytes.
     pub shared_bytes: u32,
-    /// The kernel's parameters in order, little endian, each of its own size.
+    /// The kernel's parameters in order, little endian, each with its own size.
     pub parameters: Vec<Vec<u8>>,
-    /// All blocks are on the device at once and may wait for each other.
+    /// All blocks are resident at once and may wait for each other.
     pub cooperative: bool,
 }
 
-/// The calls of the CUDA driver that the tuner makes. Every method is one call of that name in
-/// the driver API, and fails with what the driver answered.
+/// The CUDA driver calls of the tuner. Every method is the call of that name in the driver API, and
+/// fails with the driver's error.
 #[expect(
     clippy::missing_errors_doc,
     reason = "every method fails with the driver's answer, as the trait says"
@@ -95,7 +95,7 @@ pub trait Driver {
     fn device(&mut self, ordinal: i32) -> Answer<Device>;
     /// `cuDeviceGetName`.
     fn device_name(&mut self, device: Device) -> Answer<String>;
-    /// `cuDeviceGetUuid_v2`: of a MIG instance its own, not that of the GPU around it.
+    /// `cuDeviceGetUuid_v2`: for a MIG instance its own UUID, not that of the whole GPU.
     fn device_uuid(&mut self, device: Device) -> Answer<[u8; 16]>;
     /// `cuDeviceTotalMem`: bytes.
     fn device_memory(&mut self, device: Device) -> Answer<u64>;
@@ -106,12 +106,12 @@ pub trait Driver {
     fn context_retain(&mut self, device: Device) -> Answer<Context>;
     /// `cuCtxSetCurrent`, for the calling thread.
     fn context_set_current(&mut self, context: Context) -> Answer<()>;
-    /// `cuCtxSynchronize`: waits for all work of the context, on whatever stream.
+    /// `cuCtxSynchronize`: waits for all work of the context, on any stream.
     fn context_synchronize(&mut self) -> Answer<()>;
-    /// `cuDevicePrimaryCtxRelease`: frees all that the process has on the GPU.
+    /// `cuDevicePrimaryCtxRelease`: frees all resources of the process on the GPU.
     fn context_release(&mut self, device: Device) -> Answer<()>;
 
-    /// `cuMemGetInfo`: bytes free and in all.
+    /// `cuMemGetInfo`: free and total bytes.
     fn memory_info(&mut self) -> Answer<(u64, u64)>;
     /// `cuMemAlloc`.
     fn memory_alloc(&mut self, bytes: u64) -> Answer<DevicePointer>;
@@ -146,10 +146,10 @@ pub trait Driver {
         stream: Stream,
     ) -> Answer<()>;
 
-    /// `cuModuleLoadDataEx`: a cubin, or PTX text. What the driver's compiler says of it is in the
+    /// `cuModuleLoadDataEx`: a cubin, or PTX text. The log of the driver's compiler is in the
     /// error.
     fn module_load(&mut self, image: &[u8]) -> Answer<Module>;
-    /// `cuModuleUnload`; its functions are gone with it.
+    /// `cuModuleUnload`; invalidates its functions.
     fn module_unload(&mut self, module: Module) -> Answer<()>;
     /// `cuModuleGetFunction`.
     fn function(&mut self, module: Module, name: &str) -> Answer<Function>;
@@ -170,21 +170,22 @@ pub trait Driver {
     ) -> Answer<()>;
     /// `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     fn occupancy(&mut self, function: Function, threads: i32, shared_bytes: u64) -> Answer<i32>;
-    /// `cuLaunchKernel`, or `cuLaunchCooperativeKernel` where the launch says so. Parameters that are not the kernel's are refused before the call
-    /// (`cuFuncGetParamInfo`, where the driver has it).
+    /// `cuLaunchKernel`, or `cuLaunchCooperativeKernel` for a cooperative launch. Parameters that
+    /// do not match the kernel's are refused before the call (`cuFuncGetParamInfo`, if the driver
+    /// has it).
     fn launch(&mut self, function: Function, stream: Stream, launch: &LaunchConfig) -> Answer<()>;
 
-    /// `cuStreamCreate`, one in order with the null stream, on which the plain copies run.
+    /// `cuStreamCreate`, ordered with the null stream, on which plain copies run.
     fn stream_create(&mut self) -> Answer<Stream>;
-    /// `cuStreamSynchronize`: here errors of the kernels show.
+    /// `cuStreamSynchronize`: reports errors of the kernels.
     fn stream_synchronize(&mut self, stream: Stream) -> Answer<()>;
     /// `cuStreamDestroy`.
     fn stream_destroy(&mut self, stream: Stream) -> Answer<()>;
-    /// `cuEventCreate`, with times.
+    /// `cuEventCreate`, with timing.
     fn event_create(&mut self) -> Answer<Event>;
     /// `cuEventRecord`.
     fn event_record(&mut self, event: Event, stream: Stream) -> Answer<()>;
-    /// `cuEventQuery`: whether everything before the event has ended.
+    /// `cuEventQuery`: reports whether everything before the event has ended.
     fn event_is_over(&mut self, event: Event) -> Answer<bool>;
     /// `cuEventSynchronize`.
     fn event_synchronize(&mut self, event: Event) -> Answer<()>;
@@ -193,13 +194,13 @@ pub trait Driver {
     /// `cuEventDestroy`.
     fn event_destroy(&mut self, event: Event) -> Answer<()>;
 
-    /// `cuStreamBeginCapture`: what follows on the stream is recorded, not run.
+    /// `cuStreamBeginCapture`: further work on the stream is captured, not run.
     fn capture_begin(&mut self, stream: Stream) -> Answer<()>;
     /// `cuStreamEndCapture`.
     fn capture_end(&mut self, stream: Stream) -> Answer<Graph>;
     /// `cuGraphInstantiateWithFlags`.
     fn graph_instantiate(&mut self, graph: Graph) -> Answer<GraphExec>;
-    /// `cuGraphUpload`: what a first launch would do besides launching.
+    /// `cuGraphUpload`: the setup that a first launch would otherwise do.
     fn graph_upload(&mut self, exec: GraphExec, stream: Stream) -> Answer<()>;
     /// `cuGraphLaunch`.
     fn graph_launch(&mut self, exec: GraphExec, stream: Stream) -> Answer<()>;

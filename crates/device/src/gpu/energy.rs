@@ -1,4 +1,4 @@
-//! What a GPU draws while it runs one subject.
+//! Energy of a GPU while it runs one subject.
 
 use super::driver::{Event, GraphExec};
 use super::nvml::EnergyCounter as _;
@@ -6,12 +6,12 @@ use super::session::GpuSession;
 use tuner_core::judgement::Judgement;
 use tuner_judge::stopwatch::{Draw, Subject};
 
-/// Graphs that are queued ahead, so that the device has work while the host reads the counter.
-pub(super) const AHEAD: usize = 3;
-/// A counter that does not step within so many windows counts nothing.
-const WINDOWS_MOST: u64 = 20;
+/// Graphs queued ahead, so that the device has work while the host reads the counter.
+pub(super) const QUEUED_GRAPHS: usize = 3;
+/// A counter that does not step within this number of windows is unusable.
+const MAX_WINDOWS: u64 = 20;
 
-/// Where a window stands: nothing counts before the first step of the counter.
+/// State of a window: nothing counts before the first step of the counter.
 #[derive(Debug, Default)]
 struct Window {
     last: Option<u64>,
@@ -19,8 +19,8 @@ struct Window {
 }
 
 impl Window {
-    /// Takes what the counter says after so many launches; the window's end, where this is a step
-    /// after `least` launches in it.
+    /// Records a counter value after `done` launches. Returns the window's result if this is a step
+    /// after at least `least` launches in it.
     fn step(&mut self, counter: u64, done: u64, least: u64) -> Option<Draw> {
         if self
             .last
@@ -38,24 +38,26 @@ impl Window {
 }
 
 impl GpuSession {
-    /// Runs the graph until the window ends; `None` where the counter does not step. Where launches
-    /// change a buffer in place, the copies that restore it are part of what is drawn.
-    pub(super) fn drawn_by(
+    /// Runs the graph until the window ends; `None` if the counter does not step. If launches
+    /// change a buffer in place, the energy includes the copies that restore it.
+    pub(super) fn measure_draw(
         &mut self,
         events: &mut Vec<Event>,
-        (subject, exec, in_place): (Subject, GraphExec, bool),
+        subject: Subject,
+        exec: GraphExec,
+        in_place: bool,
         launches: u32,
         least: u64,
     ) -> Result<Option<Draw>, Judgement> {
-        for _ in 0..AHEAD {
+        for _ in 0..QUEUED_GRAPHS {
             events.push(self.gpu.call(|driver, _| driver.event_create())?);
         }
         let mut window = Window::default();
-        let most = WINDOWS_MOST.saturating_mul(least.max(u64::from(launches)));
+        let most = MAX_WINDOWS.saturating_mul(least.max(u64::from(launches)));
         let (mut turn, mut done) = (0_usize, 0_u64);
         while done < most {
-            let event = events[turn % AHEAD];
-            if turn >= AHEAD {
+            let event = events[turn % QUEUED_GRAPHS];
+            if turn >= QUEUED_GRAPHS {
                 self.gpu.call(|driver, _| driver.event_synchronize(event))?;
                 done += u64::from(launches);
                 let counter = self.monitor.energy_mj();

@@ -1,4 +1,4 @@
-//! Errors of the driver, and what each says about the candidate that met it.
+//! Errors of the driver, and their meaning for the candidate.
 
 use cudarc::driver::sys::CUresult;
 use tuner_core::judgement::Judgement;
@@ -10,22 +10,22 @@ use tuner_core::record::Verdict;
 pub struct CudaError {
     /// The driver function.
     pub call: &'static str,
-    /// Its `CUresult`. A plain number, because a newer driver may answer one that no binding knows.
+    /// Its `CUresult`. A plain number, because a newer driver may return one that no binding knows.
     pub code: u32,
-    /// What the driver's compiler or this door adds; empty, or with a leading separator.
+    /// Text added by the driver's compiler or this crate; empty, or with a leading separator.
     pub log: String,
 }
 
-/// Whose fault an error is.
+/// Cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
-    /// The candidate's: this is its verdict.
+    /// The candidate: this is its verdict.
     Candidate(Verdict),
-    /// The device's or the system's: the candidate deserves another try in a fresh process.
+    /// The device or the system: the candidate gets another attempt in a fresh process.
     Device,
 }
 
-/// The numbers of the `CUresult`s that the tuner tells apart.
+/// Numbers of the `CUresult`s that the tuner distinguishes.
 pub mod code {
     use super::CUresult as R;
     use super::{Blame, Verdict};
@@ -36,7 +36,7 @@ pub mod code {
         ($($name:ident = $result:ident, $blame:expr, $meaning:literal;)*) => {
             $(#[doc = concat!("`", stringify!($result), "`: ", $meaning, ".")]
             pub const $name: u32 = R::$result as u32;)*
-            /// All of them: number, the driver's name, what it means, whose fault it is.
+            /// All of them: number, the driver's name, meaning, cause.
             pub const ALL: &[(u32, &str, &str, Blame)] = &[
                 $(($name, stringify!($result), $meaning, $blame),)*
             ];
@@ -95,7 +95,7 @@ pub mod code {
 }
 
 impl CudaError {
-    /// An error of `call`.
+    /// Creates an error of `call`.
     #[must_use]
     pub fn new(call: &'static str, code: u32) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl CudaError {
         }
     }
 
-    /// The same with a note.
+    /// Adds a note.
     #[must_use]
     pub fn noting(mut self, note: &str) -> Self {
         let note = note.trim();
@@ -115,12 +115,12 @@ impl CudaError {
         self
     }
 
-    /// What is known of it.
+    /// Returns its entry in the table.
     fn known(&self) -> Option<&'static (u32, &'static str, &'static str, Blame)> {
         code::ALL.iter().find(|(number, ..)| *number == self.code)
     }
 
-    /// The driver's name of the error, and what it means.
+    /// Returns the driver's name of the error, and its meaning.
     #[must_use]
     pub fn name(&self) -> String {
         self.known().map_or_else(
@@ -129,15 +129,15 @@ impl CudaError {
         )
     }
 
-    /// Whose fault it is. Kernels fail asynchronously, so the error names the kernel whatever call
-    /// reports it; one that is not known is refused before anything runs.
+    /// Returns its cause. Kernels fail asynchronously, so the error determines the kernel's fault
+    /// whatever call reports it; an unknown one counts as refused before anything ran.
     #[must_use]
     pub fn blame(&self) -> Blame {
         let refused = Blame::Candidate(Verdict::LaunchFailed);
         self.known().map_or(refused, |(.., blame)| *blame)
     }
 
-    /// Whether the context is of no use any more: every later call in this process fails too, and
+    /// Reports whether the context is unusable: every later call in this process fails too, and
     /// only a new process helps.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
@@ -155,7 +155,7 @@ impl From<CudaError> for Judgement {
     fn from(error: CudaError) -> Self {
         let verdict = match error.blame() {
             Blame::Candidate(verdict) => verdict,
-            // Where it stays the candidate's after another try: it ended the worker.
+            // Stays the candidate's after another attempt: it ended the worker.
             Blame::Device => Verdict::Crashed,
         };
         Self::new(verdict, error.to_string())

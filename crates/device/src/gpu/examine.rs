@@ -1,5 +1,5 @@
-//! How a GPU behaves while it is timed: its rates, its clock under load, and whether the host keeps
-//! up with it.
+//! Behaviour of a GPU while it is timed: its rates, its clock under load, and whether the host
+//! keeps ahead of it.
 
 use super::nvml::Health;
 use super::session::GpuSession;
@@ -11,33 +11,33 @@ use tuner_judge::timing::calibration::{Calibration, Probe, Prober as _};
 
 /// Samples of the empty kernel.
 const NULL_SAMPLES: usize = 20;
-/// Samples under load, at least.
+/// Minimum number of samples under load.
 const LOAD_SAMPLES: usize = 10;
 
-/// What an examination found.
+/// Result of an examination.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Examination {
     /// Rates and floors.
     pub calibration: Calibration,
-    /// The GPU before it had work.
+    /// Health of the GPU before it had work.
     pub idle: Option<Health>,
-    /// The GPU at the end of the load.
+    /// Health of the GPU at the end of the load.
     pub loaded: Option<Health>,
-    /// How long it was loaded, seconds.
+    /// Duration of the load, seconds.
     pub load_s: f64,
     /// Clock under load, MHz: the first samples, and lowest and highest of the second half (5 and
-    /// 95 %). `None` where the device does not stamp clocks.
+    /// 95 %). `None` if the device does not stamp clocks.
     pub clock_mhz: Option<ClockRange>,
     /// Spread of the times of one kernel in the second half of the load (5 to 95 %), relative.
     pub spread: f64,
     /// The empty kernel, microseconds: median, and 95 % quantile.
     pub null_us: [f64; 2],
-    /// What the host needed to queue a sample, and how long the device waited for it, microseconds,
-    /// where it was closest.
+    /// Time of the host to queue a sample, and time that the device waited for it, microseconds,
+    /// for the sample with the smallest margin.
     pub queued_us: f64,
     /// See [`Examination::queued_us`].
     pub window_us: f64,
-    /// The host was late with the longest wait too.
+    /// The host was late even with the longest wait.
     pub late: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct ClockRange {
     pub highest: f64,
 }
 
-/// How closely the host has kept ahead of the device.
+/// Smallest margin by which the host kept ahead of the device.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Margin {
     pub(super) queued_us: f64,
@@ -63,7 +63,7 @@ pub(super) struct Margin {
 }
 
 impl Margin {
-    /// Notes a sample.
+    /// Records a sample.
     pub(super) fn note(&mut self, queued: Duration, window_ns: u32, late: bool) {
         let (queued_us, window_us) = (queued.as_secs_f64() * 1e6, f64::from(window_ns) / 1e3);
         self.late |= late;
@@ -74,7 +74,7 @@ impl Margin {
 }
 
 impl GpuSession {
-    /// Loads the GPU for so long and watches it.
+    /// Loads the GPU for `load` and monitors it.
     ///
     /// # Errors
     /// The device failed.

@@ -1,4 +1,4 @@
-//! What the driver says of a GPU before anything runs on it. Asking makes no context.
+//! Facts that the driver reports about a GPU before anything runs on it. No context is created.
 
 use super::driver::{CudaError, Device, DeviceAttribute as A, Driver, code};
 use crate::cuda::DriverAbsent;
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use tuner_judge::timing::calibration::Promise;
 use tuner_space::DeviceLimits;
 
-/// A GPU as its driver describes it.
+/// A GPU as reported by its driver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GpuFacts {
-    /// Its number, as `cuda:N` names it.
+    /// Ordinal, as in `cuda:N`.
     pub ordinal: u32,
-    /// Its name, such as `NVIDIA H200`.
+    /// Name, such as `NVIDIA H200`.
     pub name: String,
-    /// Its identity, `GPU-…`; of a MIG instance `MIG-…`.
+    /// UUID, `GPU-…`; of a MIG instance `MIG-…`.
     pub uuid: String,
     /// Compute capability, major and minor.
     pub capability: (u32, u32),
@@ -23,15 +23,15 @@ pub struct GpuFacts {
     pub memory_bytes: u64,
     /// Second-level cache, bytes.
     pub l2_bytes: u64,
-    /// Shared memory a block may opt in to, static included, bytes.
+    /// Opt-in limit of shared memory per block, including static, bytes.
     pub shared_bytes_optin: u32,
     /// Shared memory of a multiprocessor, bytes.
     pub shared_bytes_per_sm: u32,
-    /// Shared memory that the system keeps of each block's, bytes.
+    /// Shared memory that the system reserves per block, bytes.
     pub shared_bytes_reserved: u32,
     /// Registers of a multiprocessor.
     pub registers_per_sm: u32,
-    /// Most threads of a block.
+    /// Maximum number of threads in a block.
     pub max_threads: u32,
     /// Highest clock of the multiprocessors, MHz.
     pub max_clock_mhz: Option<f64>,
@@ -41,15 +41,15 @@ pub struct GpuFacts {
     pub memory_bus_bits: Option<u32>,
     /// Error correction is on.
     pub ecc: bool,
-    /// A display's watchdog ends kernels that take seconds.
+    /// A display watchdog kills kernels that take seconds.
     pub watchdog: bool,
-    /// Newest CUDA the driver supports, major and minor.
+    /// Newest CUDA version that the driver supports, major and minor.
     pub cuda: (u32, u32),
-    /// Version of the kernel driver, where it can be read.
+    /// Version of the kernel driver, if readable.
     pub driver: Option<String>,
 }
 
-/// Why a GPU cannot be used.
+/// Reasons why a GPU cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GpuError {
     /// No driver.
@@ -58,18 +58,18 @@ pub enum GpuError {
     /// The driver does not start.
     #[error("the CUDA driver does not start: {0}")]
     Start(CudaError),
-    /// The driver sees no GPU of that number.
+    /// The driver has no GPU with that ordinal.
     #[error("there is no cuda:{ordinal}; the driver sees {}", seen(*.count))]
     NoSuch {
-        /// The number asked for.
+        /// Requested ordinal.
         ordinal: u32,
-        /// How many there are.
+        /// Number of GPUs.
         count: u32,
     },
-    /// The GPU answers with an error.
+    /// The GPU returns an error.
     #[error("cuda:{ordinal} cannot be used: {error}")]
     Broken {
-        /// Its number.
+        /// Its ordinal.
         ordinal: u32,
         /// The error.
         error: CudaError,
@@ -85,10 +85,10 @@ fn seen(count: u32) -> String {
 }
 
 impl GpuFacts {
-    /// Asks the driver, which must have been initialised.
+    /// Queries the driver, which must have been initialised.
     ///
     /// # Errors
-    /// No such GPU, or one that does not answer.
+    /// The GPU does not exist or does not respond.
     pub fn read(driver: &mut dyn Driver, ordinal: u32) -> Result<Self, GpuError> {
         let broken = |error| GpuError::Broken { ordinal, error };
         let count = count(driver)?;
@@ -96,10 +96,14 @@ impl GpuFacts {
             return Err(GpuError::NoSuch { ordinal, count });
         }
         let device = driver.device(ordinal as i32).map_err(broken)?;
-        Self::of(driver, ordinal, device).map_err(broken)
+        Self::read_device(driver, ordinal, device).map_err(broken)
     }
 
-    fn of(driver: &mut dyn Driver, ordinal: u32, device: Device) -> Result<Self, CudaError> {
+    fn read_device(
+        driver: &mut dyn Driver,
+        ordinal: u32,
+        device: Device,
+    ) -> Result<Self, CudaError> {
         let version = driver.version()?;
         let name = driver.device_name(device)?;
         let uuid = uuid(&name, driver.device_uuid(device)?);
@@ -117,7 +121,7 @@ impl GpuFacts {
         let shared_bytes_per_sm = ask(A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?;
         let registers_per_sm = ask(A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?;
         let l2_bytes = u64::from(ask(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?);
-        // What some drivers do not tell: an error or 0.
+        // Some drivers do not report these: an error or 0.
         let mut may = |attribute: A| ask(attribute).ok().filter(|value| *value > 0);
         Ok(Self {
             ordinal,
@@ -143,7 +147,7 @@ impl GpuFacts {
         })
     }
 
-    /// What expressions of a search space may know.
+    /// Returns the limits that expressions of a search space may use.
     #[must_use]
     pub fn limits(&self) -> DeviceLimits {
         DeviceLimits {
@@ -154,16 +158,16 @@ impl GpuFacts {
         }
     }
 
-    /// Compile target, such as `sm_90`.
+    /// Returns the compile target, such as `sm_90`.
     #[must_use]
     pub fn arch(&self) -> String {
         format!("sm_{}{}", self.capability.0, self.capability.1)
     }
 
-    /// What the attributes promise of its speed.
+    /// Returns the peaks that the attributes imply.
     #[must_use]
     pub fn promise(&self) -> Promise {
-        // Two transfers a clock, 8 bits a byte.
+        // Two transfers per clock, 8 bits per byte.
         let bandwidth = |(mhz, bits): (f64, u32)| 2.0 * mhz * 1e6 * f64::from(bits) / 8.0 / 1e9;
         Promise {
             sm_count: self.sm_count,
@@ -178,11 +182,11 @@ impl GpuFacts {
     }
 }
 
-/// The GPUs of this machine.
+/// Lists the GPUs of this machine.
 ///
 /// # Errors
-/// There is no driver, it does not start, or a GPU does not answer. A driver without a GPU is an
-/// empty list.
+/// The driver is missing, does not start, or a GPU does not respond. A driver without a GPU yields
+/// an empty list.
 pub fn list() -> Result<Vec<GpuFacts>, GpuError> {
     let mut driver = super::open_driver()?;
     start(&mut *driver)?;
@@ -191,7 +195,7 @@ pub fn list() -> Result<Vec<GpuFacts>, GpuError> {
         .collect()
 }
 
-/// The GPU of that number.
+/// Returns the GPU with that ordinal.
 ///
 /// # Errors
 /// See [`GpuError`].
@@ -204,7 +208,7 @@ pub fn find(ordinal: u32) -> Result<GpuFacts, GpuError> {
 /// Initialises the driver.
 ///
 /// # Errors
-/// [`GpuError::Start`]; a machine without a GPU is none.
+/// [`GpuError::Start`]; a machine without a GPU is not an error.
 pub fn start(driver: &mut dyn Driver) -> Result<(), GpuError> {
     match driver.init() {
         Err(error) if error.code != code::NO_DEVICE => Err(GpuError::Start(error)),
@@ -215,7 +219,7 @@ pub fn start(driver: &mut dyn Driver) -> Result<(), GpuError> {
 fn count(driver: &mut dyn Driver) -> Result<u32, GpuError> {
     match driver.device_count() {
         Ok(count) => Ok(u32::try_from(count).unwrap_or(0)),
-        // Without a GPU, some drivers do not even initialise.
+        // Without a GPU, some drivers fail to initialise.
         Err(error) if matches!(error.code, code::NO_DEVICE | code::NOT_INITIALIZED) => Ok(0),
         Err(error) => Err(GpuError::Start(error)),
     }
@@ -225,14 +229,14 @@ fn mhz(khz: u32) -> f64 {
     f64::from(khz) / 1e3
 }
 
-/// 12040 is CUDA 12.4.
+/// Splits a version number: 12040 is CUDA 12.4.
 fn cuda_version(number: i32) -> (u32, u32) {
     let number = u32::try_from(number).unwrap_or(0);
     (number / 1000, number % 1000 / 10)
 }
 
-/// The way `nvidia-smi -L` writes it. A part of a GPU (MIG) says so in its name: `NVIDIA A100-SXM4-40GB
-/// MIG 1g.5gb`.
+/// Formats a UUID like `nvidia-smi -L`. A MIG instance is recognised by its name: `NVIDIA
+/// A100-SXM4-40GB MIG 1g.5gb`.
 fn uuid(name: &str, bytes: [u8; 16]) -> String {
     let kind = if is_mig(name) { "MIG" } else { "GPU" };
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -246,13 +250,13 @@ fn uuid(name: &str, bytes: [u8; 16]) -> String {
     )
 }
 
-/// Whether the device of that name is a part of a GPU.
+/// Reports whether the device of that name is a MIG instance.
 #[must_use]
 pub fn is_mig(name: &str) -> bool {
     name.split_whitespace().any(|word| word == "MIG")
 }
 
-/// The word with digits and dots on the first line of the driver's `/proc` file.
+/// Returns the word with digits and dots on the first line of the driver's `/proc` file.
 fn kernel_driver_version() -> Option<String> {
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok()?;
     version_in(&text)

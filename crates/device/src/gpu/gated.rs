@@ -1,4 +1,4 @@
-//! What the gate asks of a GPU.
+//! The gate's operations on a GPU.
 
 use super::driver::DevicePointer;
 use super::helpers::{config, entry};
@@ -34,7 +34,7 @@ impl Session for GpuSession {
     }
 
     fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement> {
-        // Slots are only ever made by `alloc` of this session and forgotten at `reset`.
+        // Slots are only created by `alloc` of this session and dropped at `reset`.
         let mut buffer = self.buffers[slot.0].clone();
         self.fill_input(&mut buffer, bytes)?;
         self.buffers[slot.0] = buffer;
@@ -52,7 +52,7 @@ impl Session for GpuSession {
         };
         let mut buffer = self.buffers[slot.0].clone();
         self.guard_input(&mut buffer)?;
-        let (to, length) = (buffer.at(), buffer.bytes);
+        let (to, length) = (buffer.start(), buffer.bytes);
         self.buffers[slot.0] = buffer;
         self.gpu
             .call(|driver, stream| driver.copy_on_device(to, from, length, stream))
@@ -63,7 +63,7 @@ impl Session for GpuSession {
         if self.looks
             && let Some(master) = self.resident_input(bytes)?
         {
-            return self.same_bytes(buffer.at(), master, buffer.bytes);
+            return self.same_bytes(buffer.start(), master, buffer.bytes);
         }
         Ok(self.read(&buffer)?.as_slice() == bytes.as_ref())
     }
@@ -98,7 +98,7 @@ impl Session for GpuSession {
 
     fn equal(&mut self, one: Kept, two: Kept) -> Result<bool, Judgement> {
         let (one, two) = (self.kept(one)?, self.kept(two)?);
-        Ok(one.bytes == two.bytes && self.same_bytes(one.at(), two.at(), one.bytes)?)
+        Ok(one.bytes == two.bytes && self.same_bytes(one.start(), two.start(), one.bytes)?)
     }
 
     fn first_run(
@@ -113,7 +113,7 @@ impl Session for GpuSession {
         word[..size].copy_from_slice(&pattern[..size]);
         let found = self.look(|session, out| {
             let parameters = vec![
-                parameter(buffer.at().address()),
+                parameter(buffer.start().address()),
                 parameter(buffer.bytes / (size as u64).max(1)),
                 (size as u32).to_le_bytes().to_vec(),
                 word.to_vec(),
@@ -144,10 +144,10 @@ impl Session for GpuSession {
         let buffer = self.kept(kept)?;
         let found = self.look(|session, out| {
             let parameters = vec![
-                parameter(buffer.at().address()),
+                parameter(buffer.start().address()),
                 code.to_le_bytes().to_vec(),
-                parameter(values.at().address()),
-                parameter(units.at().address()),
+                parameter(values.start().address()),
+                parameter(units.start().address()),
                 parameter(count),
                 parameter(out.address()),
             ];
@@ -181,7 +181,7 @@ impl Session for GpuSession {
     }
 
     fn address(&self, slot: Slot) -> Option<u64> {
-        Some(self.buffers.get(slot.0)?.at().address())
+        Some(self.buffers.get(slot.0)?.start().address())
     }
 
     fn set_variable(&mut self, code: &Code, name: &str, bytes: &[u8]) -> Result<bool, Judgement> {
@@ -193,7 +193,7 @@ impl Session for GpuSession {
         let pointers: Vec<Option<DevicePointer>> = run
             .slots
             .iter()
-            .map(|slot| Some(buffers.get((*slot)?.0)?.at()))
+            .map(|slot| Some(buffers.get((*slot)?.0)?.start()))
             .collect();
         let ready = ready(&mut self.gpu, run.plan, run.code, run.launch, &pointers)?;
         self.announce(Step::Launch);

@@ -1,4 +1,4 @@
-//! The tuner's own kernels: compiled here for the GPU at hand, run by the worker.
+//! The tuner's helper kernels: compiled by the tuner for the selected GPU, run by the worker.
 
 use super::context::Gpu;
 use super::driver::{Function, LaunchConfig};
@@ -12,7 +12,7 @@ use tuner_kernel::compile::{CompileError, Compiler, Template, render};
 /// Source of the kernels.
 const SOURCE: &str = concat!(include_str!("helpers.cu"), include_str!("scan.cu"));
 
-/// The kernels, with the names that the source gives them.
+/// Names of the kernels in the source.
 #[expect(missing_docs, reason = "the names say it")]
 pub mod entry {
     pub const POISON_SHARED: &str = "tuner_poison_shared";
@@ -33,27 +33,27 @@ pub mod entry {
 #[derive(Debug, Clone)]
 pub struct Helpers {
     code: Code,
-    /// Kernels that were used before. The code stays loaded as long as this holds it.
+    /// Kernels that were used before. The code stays loaded while this holds it.
     resolved: HashMap<&'static str, Function>,
 }
 
-/// Why there are none.
+/// Reasons why the helper kernels are unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum HelpersError {
     /// The compiler does not work.
     #[error(transparent)]
     Compiler(#[from] CompileError),
-    /// It refuses them, most likely because it does not know the GPU.
+    /// The compiler rejects them, most likely because it does not know the GPU.
     #[error("the tuner's own kernels do not compile for {arch}: {detail}")]
     Refused {
         /// Target.
         arch: String,
-        /// The compiler's words.
+        /// The compiler's message.
         detail: String,
     },
 }
 
-/// Compiles one of our own sources, with `first` among its kernels.
+/// Compiles a source of the tuner, with `first` among its kernels.
 ///
 /// # Errors
 /// See [`HelpersError`].
@@ -84,7 +84,7 @@ impl Helpers {
         compile(compiler, "helpers.cu", SOURCE, entry::NULL, arch)
     }
 
-    /// Takes what [`Helpers::compile`] made, in the worker.
+    /// Creates the helpers from the result of [`Helpers::compile`], in the worker.
     #[must_use]
     pub fn new(code: Code) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Helpers {
         }
     }
 
-    /// One of the kernels, ready to be queued: looking it up takes as long as several launches.
+    /// Returns a kernel ready to be queued: looking it up takes as long as several launches.
     fn resolve(
         &mut self,
         gpu: &mut Gpu,
@@ -110,7 +110,7 @@ impl Helpers {
     }
 }
 
-/// Blocks of `threads` threads with parameters and no shared memory.
+/// Builds a launch of blocks with `threads` threads, with parameters and without shared memory.
 pub(super) fn config(blocks: u32, threads: u32, parameters: Vec<Vec<u8>>) -> LaunchConfig {
     LaunchConfig {
         grid: [blocks.max(1), 1, 1],
@@ -122,18 +122,18 @@ pub(super) fn config(blocks: u32, threads: u32, parameters: Vec<Vec<u8>>) -> Lau
 }
 
 impl GpuSession {
-    /// One of our kernels, loaded.
+    /// Returns a loaded helper kernel.
     ///
     /// # Errors
-    /// The judgement of a call that failed.
+    /// A failed driver call.
     pub fn helper(&mut self, entry: &'static str) -> Result<Function, Judgement> {
         self.helpers.resolve(&mut self.gpu, entry, 0)
     }
 
-    /// Queues one of our kernels.
+    /// Queues a helper kernel.
     ///
     /// # Errors
-    /// The judgement of a call that failed.
+    /// A failed driver call.
     pub fn queue(&mut self, entry: &'static str, config: &LaunchConfig) -> Result<(), Judgement> {
         let function = self
             .helpers
@@ -142,8 +142,8 @@ impl GpuSession {
             .call(|driver, stream| driver.launch(function, stream, config))
     }
 
-    /// Fills the shared memory of all multiprocessors with NaN: a block takes all of one, and
-    /// there are several for each.
+    /// Fills the shared memory of all multiprocessors with NaN: each block takes all of one
+    /// multiprocessor, and there are several per multiprocessor.
     pub(super) fn poison_shared(&mut self) -> Result<(), Judgement> {
         let facts = self.gpu.facts();
         let bytes = facts.shared_bytes_optin / 4 * 4;

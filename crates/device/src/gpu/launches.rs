@@ -1,4 +1,4 @@
-//! From a plan's launch to what the driver takes.
+//! Conversion of a plan's launches to driver launches.
 
 use super::context::{Gpu, refused};
 use super::driver::{DevicePointer, Function, LaunchConfig};
@@ -6,14 +6,14 @@ use crate::vgpu::too_large_together;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
 
-/// A launch, ready.
+/// A launch ready for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ready {
     pub(super) function: Function,
     pub(super) config: LaunchConfig,
 }
 
-/// Sets the variables of a plan in code that is loaded; `pointers` as for [`ready`].
+/// Sets the variables of a plan in loaded code; `pointers` as for [`ready`].
 pub(super) fn set_variables(
     gpu: &mut Gpu,
     plan: &Plan,
@@ -28,7 +28,7 @@ pub(super) fn set_variables(
     Ok(())
 }
 
-/// Where an argument's buffer lies, as a kernel takes it.
+/// Returns the address of an argument's buffer, as a kernel takes it.
 fn address(pointers: &[Option<DevicePointer>], argument: usize) -> Option<u64> {
     let pointer = pointers.get(argument).copied().flatten()?;
     Some(pointer.address())

@@ -1,38 +1,38 @@
-//! Where the time of a GPU's worker goes.
+//! Time accounting of a GPU's worker.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Time of a worker, by what it was spent on.
+/// Time of a worker, by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// The device worked on launches of the gate.
+    /// Device time for launches of the gate.
     pub gate: Duration,
-    /// The device worked on samples that are timed, and on what warms it up.
+    /// Device time for timed samples and warm-up.
     pub timing: Duration,
     /// Copies between host and device.
     pub copies: Duration,
-    /// Code was loaded.
+    /// Loading of code.
     pub load: Duration,
-    /// All of it, the host's own work included.
+    /// Total, including the host's own work.
     pub total: Duration,
 }
 
 impl Spent {
-    /// The device had work.
+    /// Returns the time in which the device had work.
     #[must_use]
     pub fn busy(&self) -> Duration {
         self.gate + self.timing
     }
 
-    /// What is neither the device's work nor copies nor loading: inputs, expectations, comparisons.
+    /// Returns the rest: inputs, expectations, comparisons.
     #[must_use]
     pub fn host(&self) -> Duration {
         let known = self.busy() + self.copies + self.load;
         self.total.saturating_sub(known)
     }
 
-    /// Adds another stretch of time.
+    /// Adds another measurement.
     pub fn add(&mut self, more: &Self) {
         self.gate += more.gate;
         self.timing += more.timing;

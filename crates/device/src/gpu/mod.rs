@@ -1,12 +1,12 @@
 //! A real GPU as a device, over the calls of [`driver::Driver`].
 //!
 //! ```text
-//! facts: what the driver says     nvml: clocks, heat, others     helpers: kernels of our own
-//!    └───────────────┬────────────────────────┴───────────────────────┘
-//!                 context: one GPU, its modules, what corrupted it
-//!                    ├── session, gated: buffers, launches       (the gate drives it)
-//!                    │      └── scan: what the gate looks at, on the device
-//!                    └── stopwatch: graphs, events, clock stamps (timing drives it)
+//! facts: driver attributes     nvml: clocks, temperature, processes     helpers: own kernels
+//!    └───────────────┬─────────────────────────┴──────────────────────────────┘
+//!                 context: one GPU, its modules, its corruption
+//!                    ├── session, gated: buffers, launches       (driven by the gate)
+//!                    │      └── scan: checks of the gate, on the device
+//!                    └── stopwatch: graphs, events, clock stamps (driven by timing)
 //! ```
 #![expect(
     clippy::indexing_slicing,
@@ -38,18 +38,18 @@ use super::cuda::{CudaDriver, DriverAbsent};
 use driver::Driver;
 use nvml::EnergyCounter;
 
-/// The driver of this machine; in tests of whole programs, what [`stand_in`] has in its place.
+/// Opens the driver of this machine; in tests of whole programs, that of the [`stand_in`].
 ///
 /// # Errors
-/// There is none.
+/// The driver is missing.
 pub fn open_driver() -> Result<Box<dyn Driver>, DriverAbsent> {
     Ok(open_counted()?.0)
 }
 
-/// A driver, and what counts the energy where that is not NVML.
+/// A driver, and its energy counter if that is not NVML.
 pub type CountedDriver = (Box<dyn Driver>, Option<Box<dyn EnergyCounter>>);
 
-/// The same with its count of the energy.
+/// Opens the driver with its energy counter.
 pub(crate) fn open_counted() -> Result<CountedDriver, DriverAbsent> {
     match stand_in::installed() {
         Some(stand_in) => Ok((stand_in.driver)()),

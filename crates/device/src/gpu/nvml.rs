@@ -1,5 +1,5 @@
-//! Health of a GPU through NVML, where that library is: clocks, heat, who else is on it. Everything
-//! here is optional; without NVML nothing is known and nothing fails.
+//! GPU health through NVML, if that library exists: clocks, temperature, other processes.
+//! Everything here is optional: without NVML nothing is known and nothing fails.
 
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
@@ -8,24 +8,25 @@ use nvml_wrapper::{Device, Nvml};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 
-/// Watches one GPU; by default none, and sees nothing.
+/// Monitors one GPU; by default none.
 #[derive(Debug, Default)]
 pub struct Monitor {
     nvml: Option<Nvml>,
     uuid: String,
-    /// What counts the energy in the place of NVML, where tests stand in for the GPU.
+    /// Energy counter that replaces NVML, if tests stand in for the GPU.
     pub counter: Option<Box<dyn EnergyCounter>>,
 }
 
-/// A device's count of the energy that it has used.
+/// Energy counter of a device.
 pub trait EnergyCounter: std::fmt::Debug {
-    /// Energy used since some moment, millijoules; `None` where the device does not count it.
+    /// Returns the energy used since some fixed point in time, millijoules; `None` without a
+    /// counter.
     fn energy_mj(&self) -> Option<u64>;
 }
 
 impl EnergyCounter for Monitor {
-    /// GPUs count from Volta on. A part of one (MIG) has no count of its own, and the whole GPU's
-    /// says nothing of it.
+    /// Returns the count of NVML, available from Volta on. A MIG instance has no counter, and that
+    /// of the whole GPU does not apply to it.
     fn energy_mj(&self) -> Option<u64> {
         if let Some(counter) = &self.counter {
             return counter.energy_mj();
@@ -39,12 +40,12 @@ impl EnergyCounter for Monitor {
     }
 }
 
-/// A GPU at a moment; `None` where it does not tell.
+/// State of a GPU at one time; `None` for unavailable values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
     /// Clock of the multiprocessors, MHz.
     pub clock_mhz: Option<u32>,
-    /// The highest that clock goes, MHz.
+    /// Maximum of that clock, MHz.
     pub max_clock_mhz: Option<u32>,
     /// Clock of the memory, MHz.
     pub memory_clock_mhz: Option<u32>,
@@ -52,10 +53,10 @@ pub struct Health {
     pub temperature_c: Option<u32>,
     /// Power drawn, W.
     pub power_w: Option<f64>,
-    /// The most it may draw, W.
+    /// Power limit, W.
     #[serde(default)]
     pub power_limit_w: Option<f64>,
-    /// It is at that limit.
+    /// The power limit is reached.
     #[serde(default)]
     pub power_capped: bool,
     /// Error correction is on.
@@ -64,7 +65,7 @@ pub struct Health {
     /// The GPU is divided into instances (MIG).
     #[serde(default)]
     pub mig: Option<bool>,
-    /// Why the clocks are lower than they could be, idleness and power limits aside.
+    /// Reasons for reduced clocks, other than idleness and power limits.
     pub slowed: Vec<String>,
     /// Processes with a context on it.
     pub processes: Vec<Process>,
@@ -73,19 +74,19 @@ pub struct Health {
 /// A process on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number, as the driver counts: in a container, the host's.
+    /// Process ID as the driver counts: in a container, the host's.
     pub pid: u32,
-    /// Its program, where that can be read.
+    /// Its program, if readable.
     pub name: Option<String>,
     /// GPU memory it uses, bytes.
     pub memory_bytes: Option<u64>,
 }
 
 impl Monitor {
-    /// Watches the GPU with that identity.
+    /// Monitors the GPU with that UUID.
     #[must_use]
     pub fn open(uuid: &str) -> Self {
-        // The unversioned name comes with development packages only.
+        // The unversioned name exists with development packages only.
         let names = ["libnvidia-ml.so.1", "libnvidia-ml.so"];
         let nvml = names
             .into_iter()
@@ -97,7 +98,8 @@ impl Monitor {
         }
     }
 
-    /// The GPU. A part of one (MIG) knows no clocks, heat and power: those are the whole GPU's.
+    /// Returns the GPU. For a MIG instance that is the whole GPU, which has the clocks, temperature
+    /// and power.
     fn device(&self) -> Option<Device<'_>> {
         let nvml = self.nvml.as_ref()?;
         let device = nvml.device_by_uuid(self.uuid.as_str()).ok()?;
@@ -107,7 +109,7 @@ impl Monitor {
         }
     }
 
-    /// How the GPU is now; `None` without NVML.
+    /// Returns the current state of the GPU; `None` without NVML.
     #[must_use]
     pub fn health(&self) -> Option<Health> {
         let nvml = self.nvml.as_ref()?;
@@ -148,7 +150,7 @@ impl Monitor {
         })
     }
 
-    /// Why the clocks are held down at this moment; empty without NVML.
+    /// Returns the current reasons for reduced clocks; empty without NVML.
     #[must_use]
     pub fn slowed(&self) -> Vec<String> {
         let reasons = self
@@ -158,9 +160,9 @@ impl Monitor {
     }
 }
 
-/// Reasons that make times worse than the GPU can do. Idleness is none, nor are clocks that an
-/// administrator has set, nor a power limit: a card of 72 W is at its own almost always, and what it
-/// can do is what it does there.
+/// Names the reasons for times that are worse than the GPU's capability. Idleness, clocks set by an
+/// administrator and a power limit are not among them: a card of 72 W is nearly always at its
+/// limit, and its speed there is its capability.
 fn names(reasons: ThrottleReasons) -> Vec<String> {
     [
         (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
@@ -176,7 +178,7 @@ fn names(reasons: ThrottleReasons) -> Vec<String> {
 }
 
 impl Process {
-    /// `pid 123 python3 (1024 MiB)`.
+    /// Formats as `pid 123 python3 (1024 MiB)`.
     #[must_use]
     pub fn describe(&self) -> String {
         let name = self.name.as_deref().map(|name| format!(" {name}"));

@@ -9,20 +9,20 @@ use tuner_judge::stopwatch::Sample;
 use tuner_judge::timing::calibration::{Probe, Prober};
 
 /// Empty kernels in a graph.
-const NULLS: u32 = 500;
+const NULL_LAUNCHES: u32 = 500;
 /// Copies in a sample.
-const COPIES: u32 = 8;
-/// Bytes of each buffer of the copy, at least and at most.
+const SAMPLE_COPIES: u32 = 8;
+/// Minimum and maximum size of each buffer of the copy, bytes.
 const COPY_BYTES: (u64, u64) = (64 << 20, 512 << 20);
 /// Bytes read from the L2 cache in a sample.
 const CACHE_BYTES: u64 = 8 << 30;
 /// Threads of a probe's block.
 const THREADS: u32 = 256;
-/// Blocks a multiprocessor: as many as it holds for the memory probes, and for the arithmetic ones
-/// as many as their registers allow everywhere.
+/// Blocks per multiprocessor: the maximum for the memory probes, and for the arithmetic ones as
+/// many as their registers allow everywhere.
 const MEMORY_BLOCKS: u32 = 8;
 const ARITHMETIC_BLOCKS: u32 = 4;
-/// Rounds of the arithmetic probes, and what a round does (see `helpers.cu`).
+/// Rounds of the arithmetic probes, and the operations of a round (see `helpers.cu`).
 const SINGLE_ROUNDS: u32 = 4000;
 const SINGLE_OPERATIONS: u64 = 2 * 8 * 16;
 const TENSOR_ROUNDS: u32 = 3200;
@@ -41,7 +41,8 @@ impl Prober for GpuSession {
                     .map(Some)
             }
             Probe::Tensor => {
-                // 16 × 8 × 16, or 16 × 8 × 8 before compute capability 8, multiply-adds a product.
+                // Multiply-adds per product: 16 × 8 × 16, or 16 × 8 × 8 before compute capability
+                // 8.
                 let capability = self.gpu.facts().capability;
                 if capability < (7, 5) {
                     return Ok(None);
@@ -72,7 +73,7 @@ impl GpuSession {
             buffers.push(self.guarded("a probe's buffer", *bytes)?);
             Ok(())
         });
-        let pointers: Vec<DevicePointer> = buffers.iter().map(Buffer::at).collect();
+        let pointers: Vec<DevicePointer> = buffers.iter().map(Buffer::start).collect();
         let result = allocated.and_then(|()| work(self, &pointers));
         for buffer in &buffers {
             self.free(buffer);
@@ -80,7 +81,7 @@ impl GpuSession {
         result
     }
 
-    /// Times `count` launches of one of our kernels, queued one after the other.
+    /// Times `count` launches of a helper kernel, queued one after the other.
     fn launches(
         &mut self,
         entry: &'static str,
@@ -104,8 +105,8 @@ impl GpuSession {
             function: self.helper(entry::NULL)?,
             config: config(1, 32, Vec::new()),
         };
-        let exec = self.capture(&vec![&ready; NULLS as usize])?;
-        let span = self.timed(NULLS, &mut |session| {
+        let exec = self.capture(&vec![&ready; NULL_LAUNCHES as usize])?;
+        let span = self.timed(NULL_LAUNCHES, &mut |session| {
             session
                 .gpu
                 .call(|driver, stream| driver.graph_launch(exec, stream))
@@ -115,7 +116,7 @@ impl GpuSession {
         destroyed?;
         let sample = Sample {
             clock_mhz: span.clock_mhz,
-            ..Sample::of_micros(span.micros / f64::from(NULLS))
+            ..Sample::of_micros(span.micros / f64::from(NULL_LAUNCHES))
         };
         Ok((sample, 0.0))
     }
@@ -130,7 +131,7 @@ impl GpuSession {
             let parameters = [buffers[0].address(), buffers[1].address(), bytes / 16];
             let parameters = parameters.map(|word| word.to_le_bytes().to_vec()).to_vec();
             let config = config(blocks, THREADS, parameters);
-            let sample = session.launches(entry::COPY, &config, COPIES)?;
+            let sample = session.launches(entry::COPY, &config, SAMPLE_COPIES)?;
             Ok((sample, 2.0 * bytes as f64))
         })
     }

@@ -1,5 +1,5 @@
-//! The gate on the device: inputs, expectations and outputs stay there, and the host reads back a few
-//! words.
+//! Gate operations on the device: inputs, expectations and outputs stay there, and the host reads
+//! back a few words.
 
 use super::driver::{DevicePointer, LaunchConfig};
 use super::helpers::{config, entry};
@@ -13,29 +13,28 @@ use tuner_judge::session::{Kept, Wanted};
 
 /// Threads of a block.
 pub(super) const THREADS: u32 = 256;
-/// Blocks a multiprocessor of what goes over a whole buffer.
+/// Blocks per multiprocessor of kernels that process a whole buffer.
 const BLOCKS: u32 = 8;
-/// Words of a verdict, and what they hold before: largest error, count, first place.
+/// Words of a result, and their initial values: largest error, count, first position.
 const WORDS: usize = 3;
 const NOTHING: [u64; WORDS] = [0, 0, u64::MAX];
 /// Bytes of a run of elements that are compared.
 pub(super) const UNIT_BYTES: u64 = 32;
-/// Share of the GPU's memory for inputs that stay, and for expectations that stay: one in so many
-/// each.
+/// Divisor of the GPU's memory for resident inputs, and for resident expectations.
 const MEMORY_SHARE: u64 = 8;
 
-/// What stays on the device.
+/// Data that stays on the device.
 #[derive(Default)]
 pub(super) struct Resident {
     inputs: Staying<Arc<[u8]>>,
-    /// Values and units of each.
+    /// Values and units of each expectation.
     wanted: Staying<ContentHash>,
-    pub(super) kept: BTreeMap<usize, Place>,
+    pub(super) kept: BTreeMap<usize, KeptBuffer>,
     next: usize,
     words: Option<Buffer>,
 }
 
-/// Buffers by what they hold; what was used last is the last.
+/// Buffers by their contents, the most recently used last.
 struct Staying<K>(Vec<(K, Vec<Buffer>)>);
 
 impl<K> Default for Staying<K> {
@@ -50,7 +49,7 @@ impl<K> Staying<K> {
         buffers.map(|buffer| buffer.bytes).sum()
     }
 
-    /// The buffers of a key that is known.
+    /// Returns the buffers of a known key.
     fn used(&mut self, is_it: impl Fn(&K) -> bool) -> Option<Vec<Buffer>> {
         let at = self.0.iter().position(|(key, _)| is_it(key))?;
         let used = self.0.remove(at);
@@ -59,20 +58,20 @@ impl<K> Staying<K> {
         Some(buffers)
     }
 
-    /// Takes out what has stayed longest.
+    /// Removes the least recently used entry.
     fn oldest(&mut self) -> Option<Vec<Buffer>> {
         (!self.0.is_empty()).then(|| self.0.remove(0).1)
     }
 }
 
 /// A kept buffer; one of a subject is not freed with its contents.
-pub(super) struct Place {
+pub(super) struct KeptBuffer {
     pub(super) buffer: Buffer,
     pub(super) owned: bool,
 }
 
 impl Resident {
-    /// Device memory that it takes.
+    /// Returns its device memory.
     pub(super) fn bytes(&self) -> u64 {
         let kept = self.kept.values().filter(|place| place.owned);
         let kept: u64 = kept.map(|place| place.buffer.bytes).sum();
@@ -80,12 +79,12 @@ impl Resident {
     }
 }
 
-/// Bytes as the kernel takes them.
+/// Encodes a word as a kernel parameter.
 pub(super) fn parameter(word: u64) -> Vec<u8> {
     word.to_le_bytes().to_vec()
 }
 
-/// How `tuner_compare` calls an element type; `None` where the host must compare.
+/// Returns the code of an element type for `tuner_compare`; `None` if the host must compare.
 pub(super) fn type_code(element: Element) -> Option<u32> {
     match element {
         Element::F16 => Some(0),
@@ -97,11 +96,13 @@ pub(super) fn type_code(element: Element) -> Option<u32> {
 }
 
 impl GpuSession {
-    /// Keeps a buffer, which is the session's to free then.
+    /// Keeps a buffer; an owned one is freed by the session.
     pub(super) fn keep_buffer(&mut self, buffer: Buffer, owned: bool) -> Kept {
         let number = self.resident.next;
         self.resident.next += 1;
-        self.resident.kept.insert(number, Place { buffer, owned });
+        self.resident
+            .kept
+            .insert(number, KeptBuffer { buffer, owned });
         Kept(number)
     }
 
@@ -112,7 +113,7 @@ impl GpuSession {
             .ok_or_else(|| super::context::refused("what a kernel left is no longer there"))
     }
 
-    /// Frees the expectation or input that has stayed longest; whether there was one.
+    /// Frees the least recently used expectation or input; returns whether there was one.
     pub(super) fn evict(&mut self) -> bool {
         let old = self.resident.wanted.oldest();
         let old = old.or_else(|| self.resident.inputs.oldest());
@@ -120,19 +121,19 @@ impl GpuSession {
         old.is_some()
     }
 
-    /// Most that inputs, and that expectations may take.
+    /// Returns the memory limit for inputs, and for expectations.
     fn room(&self) -> u64 {
         self.gpu.facts().memory_bytes / MEMORY_SHARE
     }
 
-    /// The input on the device, uploaded where it is new; `None` where there is no room for it.
+    /// Returns the input on the device, uploaded if it is new; `None` if there is no room.
     pub(super) fn resident_input(
         &mut self,
         bytes: &Arc<[u8]>,
     ) -> Result<Option<DevicePointer>, Judgement> {
         let known = |input: &Arc<[u8]>| Arc::ptr_eq(input, bytes);
         if let Some(known) = self.resident.inputs.used(known) {
-            return Ok(known.first().map(Buffer::at));
+            return Ok(known.first().map(Buffer::start));
         }
         let size = bytes.len() as u64;
         while self.resident.inputs.bytes().saturating_add(size) > self.room() {
@@ -143,13 +144,13 @@ impl GpuSession {
         }
         let mut buffer = self.guarded("an input that stays", size)?;
         self.fill_input(&mut buffer, bytes)?;
-        let place = buffer.at();
+        let place = buffer.start();
         let entry = (Arc::clone(bytes), vec![buffer]);
         self.resident.inputs.0.push(entry);
         Ok(Some(place))
     }
 
-    /// Queues one of the looks, and reads its words.
+    /// Queues one of the checks, and reads its result words.
     pub(super) fn look(
         &mut self,
         work: impl FnOnce(&mut Self, DevicePointer) -> Result<(), Judgement>,
@@ -163,7 +164,7 @@ impl GpuSession {
             }
         };
         let bytes: Vec<u8> = NOTHING.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let at = words.at();
+        let at = words.start();
         self.gpu.call(|driver, stream| {
             driver.fill_words(at, 0, 2 * (WORDS as u64 - 1), stream)?;
             let last = at.plus(8 * (WORDS as u64 - 1));
@@ -182,7 +183,7 @@ impl GpuSession {
         config(self.gpu.facts().sm_count * BLOCKS, THREADS, parameters)
     }
 
-    /// Bytes in the guard regions of these buffers that are not as they were.
+    /// Counts the changed bytes in the guard regions of these buffers.
     pub(super) fn trespassed(&mut self, buffers: &[Buffer]) -> Result<u64, Judgement> {
         let found = self.look(|session, out| {
             for buffer in buffers {
@@ -203,7 +204,7 @@ impl GpuSession {
         Ok(found[1])
     }
 
-    /// Whether two places hold the same bytes.
+    /// Reports whether two addresses hold the same bytes.
     pub(super) fn same_bytes(
         &mut self,
         one: DevicePointer,
@@ -218,8 +219,8 @@ impl GpuSession {
         Ok(found[1] == 0)
     }
 
-    /// Values and units of what is wanted, uploaded where they are new; `None` where there is no room for
-    /// them.
+    /// Returns values and units of an expectation, uploaded if they are new; `None` if there is no
+    /// room.
     pub(super) fn expectations(
         &mut self,
         key: &ContentHash,

@@ -1,4 +1,4 @@
-//! A GPU as the gate sees it: guarded buffers, poison, launches one at a time.
+//! A GPU session for the gate: guarded buffers, poison, single launches.
 
 use super::context::Gpu;
 use super::driver::DevicePointer;
@@ -15,22 +15,22 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Hazard, Verdict};
 use tuner_judge::session::Session as _;
 
-/// Bytes that belong to nobody before and behind every buffer, so that a stride error of a tile
-/// still lands in them.
+/// Unowned bytes before and after every buffer, so that a stride error of a tile still lands in
+/// them.
 pub(super) const GUARD_BYTES: u64 = 64 << 10;
-/// What the guard regions of outputs and scratch hold.
+/// Contents of the guard regions of outputs and scratch buffers.
 const GUARD: u8 = 0xa5;
-/// What the guard regions of inputs hold: NaN in every floating-point type, so that a read beyond the end
-/// shows in the result.
+/// Contents of the guard regions of inputs: NaN in every floating-point type, so that a read beyond
+/// the end shows in the result.
 const INPUT_GUARD: u8 = 0xff;
-/// Different runs get different addresses: a result kept by address shows. Aligned as
-/// `cudaMalloc` promises.
+/// Shift of addresses between runs, which exposes results cached by address. Aligned as
+/// `cudaMalloc` guarantees.
 const SHIFT_BYTES: u64 = 512;
-/// Waits for memory that another process holds, before a candidate is judged by it.
+/// Number of waits for memory held by another process, before the candidate is judged.
 const MEMORY_WAITS: u32 = 5;
-/// One such wait.
+/// Duration of one such wait.
 const MEMORY_WAIT: Duration = Duration::from_secs(1);
-/// Memory that the driver keeps for itself, bytes, roughly.
+/// Memory reserved by the driver, bytes, roughly.
 const MEMORY_RESERVE: u64 = 1 << 30;
 
 /// A buffer with guard regions around it.
@@ -46,17 +46,17 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// The first byte of the buffer itself.
-    pub(super) fn at(&self) -> DevicePointer {
+    /// Returns the address of the buffer itself.
+    pub(super) fn start(&self) -> DevicePointer {
         self.allocation.plus(self.front)
     }
 
-    /// What its guard regions hold.
+    /// Returns the contents of its guard regions.
     pub(super) fn guard(&self) -> u8 {
         self.guard
     }
 
-    /// Where a guard region begins and how long it is: before, behind.
+    /// Returns address and length of the guard regions, before and after the buffer.
     pub(super) fn guards(&self) -> [(DevicePointer, u64); 2] {
         let behind = self.front + self.bytes;
         [
@@ -71,33 +71,33 @@ pub struct GpuSession {
     /// The GPU.
     pub gpu: Gpu,
     pub(super) helpers: Helpers,
-    /// Clocks, heat and other processes.
+    /// Clocks, temperature and other processes.
     pub monitor: Monitor,
     pub(super) buffers: Vec<Buffer>,
-    /// Buffers whose contents are kept: they are no longer the run's to free.
+    /// Buffers whose contents are kept: the run no longer frees them.
     pub(super) taken: Vec<bool>,
     pub(super) resident: Resident,
-    /// Whether the device looks at what kernels leave, or the host does.
+    /// Outputs are checked on the device, not on the host.
     pub(super) looks: bool,
     pub(super) subjects: Subjects,
     pub(super) resets: u64,
     stamps: Option<Buffer>,
-    /// What is written to before a cold sample.
+    /// Buffer that is overwritten before a cold sample.
     pub(super) flush: Option<Buffer>,
     /// Factor of the time for which the device waits for the host to queue.
     pub(super) spin_factor: u32,
-    /// How closely the host has kept ahead.
+    /// Smallest margin by which the host kept ahead.
     pub(super) margin: Margin,
-    /// Where the time goes.
+    /// Time accounting.
     pub spent: Spent,
-    /// Launches of the stamping kernel so far.
+    /// Number of launches of the stamping kernel.
     pub(super) ticket: u64,
-    /// Told when a launch begins and when it has ended.
+    /// Callback for the begin and end of a launch.
     announce: Option<Box<dyn FnMut(Step)>>,
 }
 
 impl GpuSession {
-    /// A session on an open GPU, with our own kernels compiled for it.
+    /// Creates a session on an open GPU, with the helper kernels compiled for it.
     #[must_use]
     pub fn new(gpu: Gpu, helpers: Helpers, monitor: Monitor) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl GpuSession {
         }
     }
 
-    /// The same with everything compared on the host.
+    /// Makes the session compare everything on the host.
     #[must_use]
     pub fn comparing_on_host(self) -> Self {
         Self {
@@ -129,8 +129,8 @@ impl GpuSession {
         }
     }
 
-    /// Has each launch of the gate announced before it begins ([`Step::Launch`]) and after it ended
-    /// ([`Step::Gate`]), so that a hang is noticed soon.
+    /// Announces each launch of the gate before it begins ([`Step::Launch`]) and after it ends
+    /// ([`Step::Gate`]), so that a hang is detected early.
     pub fn announce_launches(&mut self, announce: Box<dyn FnMut(Step)>) {
         self.announce = Some(announce);
     }
@@ -141,7 +141,7 @@ impl GpuSession {
         }
     }
 
-    /// The buffer of clock stamps, which lives as long as the session.
+    /// Returns the buffer of clock stamps, which lives as long as the session.
     pub(super) fn stamps(&mut self) -> Result<Buffer, Judgement> {
         if let Some(stamps) = &self.stamps {
             return Ok(stamps.clone());
@@ -151,14 +151,14 @@ impl GpuSession {
         Ok(stamps)
     }
 
-    /// Forgets everything of the last job but the subjects that are still loaded.
+    /// Drops the state of the last job except loaded subjects.
     pub fn next_job(&mut self) {
         self.reset();
-        // What corrupts the context here is noted, and the worker is restarted for it.
+        // A corrupted context is recorded here, and the worker is restarted for it.
         let _ = self.gpu.forget_unused();
     }
 
-    /// Allocates a buffer with its guard regions, all of it filled with their pattern.
+    /// Allocates a buffer with its guard regions, filled with their pattern throughout.
     pub(super) fn guarded(&mut self, name: &str, bytes: u64) -> Result<Buffer, Judgement> {
         let front = GUARD_BYTES + self.resets % 8 * SHIFT_BYTES;
         let total = (front + bytes + GUARD_BYTES).next_multiple_of(4);
@@ -183,7 +183,7 @@ impl GpuSession {
         }
     }
 
-    /// Waits a little where another process holds what this one needs.
+    /// Allocates memory, waiting for a while if another process holds it.
     fn allocate(&mut self, name: &str, total: u64) -> Result<DevicePointer, Judgement> {
         let mut waits = 0;
         loop {
@@ -192,7 +192,7 @@ impl GpuSession {
                 Err(fault) if fault.verdict != Verdict::OutOfMemory => return Err(fault),
                 Err(fault) => fault,
             };
-            // What stays for its speed alone makes room first.
+            // Caches are evicted first.
             if self.evict() {
                 continue;
             }
@@ -225,20 +225,20 @@ impl GpuSession {
     }
 
     pub(super) fn free(&mut self, buffer: &Buffer) {
-        // Fails only on a context that is lost, and the memory with it.
+        // Fails only on a lost context, with which the memory is gone.
         let _ = self
             .gpu
             .call(|driver, _| driver.memory_free(buffer.allocation));
     }
 
-    /// Writes the whole buffer, and makes its guard regions those of an input.
+    /// Writes the whole buffer, and sets its guard regions to those of an input.
     pub(super) fn fill_input(
         &mut self,
         buffer: &mut Buffer,
         bytes: &[u8],
     ) -> Result<(), Judgement> {
         self.guard_input(buffer)?;
-        let (at, began) = (buffer.at(), Instant::now());
+        let (at, began) = (buffer.start(), Instant::now());
         let copied = self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.copy_to_device(at, bytes)
@@ -247,7 +247,7 @@ impl GpuSession {
         copied
     }
 
-    /// Makes the guard regions those of an input.
+    /// Sets the guard regions to those of an input.
     pub(super) fn guard_input(&mut self, buffer: &mut Buffer) -> Result<(), Judgement> {
         if buffer.guard == INPUT_GUARD {
             return Ok(());
@@ -265,7 +265,7 @@ impl GpuSession {
         buffer: &Buffer,
         pattern: &[u8],
     ) -> Result<(), Judgement> {
-        let (at, bytes) = (buffer.at(), buffer.bytes);
+        let (at, bytes) = (buffer.start(), buffer.bytes);
         if pattern.is_empty() {
             return Ok(());
         }
@@ -304,7 +304,7 @@ impl GpuSession {
 
     pub(super) fn read(&mut self, buffer: &Buffer) -> Result<Vec<u8>, Judgement> {
         let mut bytes = vec![0; usize::try_from(buffer.bytes).unwrap_or(usize::MAX)];
-        let (at, began) = (buffer.at(), Instant::now());
+        let (at, began) = (buffer.start(), Instant::now());
         self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.copy_from_device(&mut bytes, at)
@@ -313,7 +313,7 @@ impl GpuSession {
         Ok(bytes)
     }
 
-    /// What was written into the guard regions of a buffer.
+    /// Reports writes to the guard regions of a buffer.
     pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Judgement> {
         for (number, (at, length)) in buffer.guards().into_iter().enumerate() {
             let mut guard = vec![0; length as usize];
@@ -324,7 +324,7 @@ impl GpuSession {
             if count == 0 {
                 continue;
             }
-            // The nearest one names the mistake best.
+            // The nearest one describes the mistake best.
             let (place, address) = if number == 0 {
                 let last = guard.iter().rposition(touched).unwrap_or(0) as u64;
                 let distance = length - last;

@@ -1,18 +1,18 @@
-//! What takes the driver's place in the program that tests are made of (`tests/rig`). The program of
-//! users installs nothing here.
+//! Replacement of the driver in the test program (`tests/rig`). The released program installs
+//! nothing here.
 
 use super::CountedDriver;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A stand-in for the driver, and what differs where it is used.
+/// A stand-in for the driver, and its settings.
 pub struct StandIn {
-    /// Opens it, with its count of the energy.
+    /// Opens it, with its energy counter.
     pub driver: Box<dyn Fn() -> CountedDriver + Send + Sync>,
     /// The only database for its results.
     pub database: PathBuf,
-    /// Outputs are compared on the host: the kernels that compare on the device take the virtual GPU
-    /// longer than the kernels of most tests do.
+    /// Outputs are compared on the host: the virtual GPU takes longer for the comparison kernels
+    /// than for the kernels of most tests.
     pub compares_on_host: bool,
 }
 
@@ -23,14 +23,14 @@ pub fn install(stand_in: StandIn) {
     let _ = INSTALLED.set(stand_in);
 }
 
-/// The stand-in, where one is installed.
+/// Returns the stand-in, if one is installed.
 #[must_use]
 pub fn installed() -> Option<&'static StandIn> {
     INSTALLED.get()
 }
 
-/// Whether results of the stand-in would go to a database that is not theirs; always false where none
-/// is installed.
+/// Reports whether results of the stand-in would go to a database that is not its own; always false
+/// without a stand-in.
 #[must_use]
 pub fn refuses(database: &Path) -> bool {
     installed().is_some_and(|stand_in| {

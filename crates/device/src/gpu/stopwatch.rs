@@ -1,13 +1,14 @@
-//! Timing on a real GPU: one graph of launches between two events, clock stamps on both sides.
+//! Timing on a real GPU: one graph of launches between two events, with clock stamps on both sides.
 //!
 //! ```text
 //! spin │ stamp │ event │ graph: launch, launch, … (N sequences) │ event │ stamp
 //! ```
-//! While the first kernel spins the host queues all the rest, so that no host time lies between the
-//! events. The stamps of multiprocessor 0 (cycles and nanoseconds) give the clock rate between.
+//! While the first kernel spins the host queues the rest, so that no host time lies between the
+//! events. The stamps of multiprocessor 0 (cycles and nanoseconds) yield the clock rate between
+//! them.
 
 use super::driver::{Driver, Event, Graph, GraphExec, Stream};
-use super::energy::AHEAD;
+use super::energy::QUEUED_GRAPHS;
 use super::helpers::{config, entry};
 use super::launches::Ready;
 use super::nvml::EnergyCounter as _;
@@ -22,36 +23,36 @@ use tuner_core::record::Verdict;
 use tuner_judge::session::{Contents, Session};
 use tuner_judge::stopwatch::{Draw, OutputSet, Sample, Stopwatch, Subject};
 
-/// Graphs kept of one subject.
-const GRAPHS_KEPT: usize = 8;
-/// What the host needs to queue a graph behind the spinning kernel: some, and more for each node.
+/// Maximum number of graphs kept per subject.
+const MAX_GRAPHS: usize = 8;
+/// Time of the host to queue a graph after the spinning kernel: a constant, and more per node.
 const SPIN_NS: u32 = 60_000;
 const SPIN_NS_A_LAUNCH: u32 = 500;
-/// Longest spin, nanoseconds: a host that queues for longer is overloaded.
+/// Longest spin, nanoseconds: a host that queues longer is overloaded.
 const SPIN_NS_MAX: u32 = 16_000_000;
-/// Times over the L2 cache that is written to before a cold sample, so that nothing of the one
-/// before is left in it.
+/// Size of the memory written before a cold sample, as a multiple of the L2 cache, so that nothing
+/// of the previous sample is left in it.
 const FLUSH_MULTIPLE: u64 = 2;
 
-/// A buffer of a set: its argument's index, itself, and the poison of its elements.
-type Held = (usize, Buffer, &'static [u8]);
+/// A buffer of a set: its argument's index, the buffer, and the poison of its elements.
+type SetBuffer = (usize, Buffer, &'static [u8]);
 
-/// The times between two events and two stamps.
+/// Times between two events and two stamps.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
     /// Between the events, microseconds.
     pub micros: f64,
-    /// The multiprocessors' clock between the stamps.
+    /// Clock of the multiprocessors between the stamps.
     pub clock_mhz: Option<f64>,
-    /// The host was still queueing when the span began, with the longest spin too.
+    /// The host was still queueing when the span began, even with the longest spin.
     pub late: bool,
 }
 
 impl GpuSession {
-    /// Times what `work` queues, `launches` kernels in all.
+    /// Times what `work` queues, `launches` kernels in total.
     ///
     /// # Errors
-    /// The judgement of a call that failed.
+    /// A failed driver call.
     pub fn timed(
         &mut self,
         launches: u32,
@@ -59,14 +60,14 @@ impl GpuSession {
     ) -> Result<Span, Judgement> {
         let events = self.gpu.call(|driver, _| {
             let from = driver.event_create()?;
-            Ok((from, driver.event_create()?))
+            Ok([from, driver.event_create()?])
         })?;
         let span = self
             .stamps()
             .and_then(|stamps| self.timed_between(events, &stamps, launches, work));
         let destroyed = self.gpu.call(|driver, _| {
-            driver.event_destroy(events.0)?;
-            driver.event_destroy(events.1)
+            driver.event_destroy(events[0])?;
+            driver.event_destroy(events[1])
         });
         let span = span?;
         destroyed.map(|()| span)
@@ -74,13 +75,14 @@ impl GpuSession {
 
     fn timed_between(
         &mut self,
-        (from, to): (Event, Event),
+        events: [Event; 2],
         stamps: &Buffer,
         launches: u32,
         work: &mut dyn FnMut(&mut Self) -> Result<(), Judgement>,
     ) -> Result<Span, Judgement> {
+        let [from, to] = events;
         let spin = SPIN_NS + launches.saturating_mul(SPIN_NS_A_LAUNCH);
-        // A code or graph that is used for the first time is loaded outside the span.
+        // Code or a graph that is used for the first time is loaded outside the span.
         self.stamp(stamps, 0)?;
         self.spin(0)?;
         let start = Instant::now();
@@ -97,7 +99,7 @@ impl GpuSession {
             self.gpu
                 .call(|driver, stream| driver.event_record(to, stream))?;
             self.stamp(stamps, STAMP_BYTES)?;
-            // Where the span has begun already, the device may have waited for the host within it.
+            // If the span has begun already, the device may have waited for the host within it.
             let late = self.gpu.call(|driver, _| driver.event_is_over(from))?;
             self.margin
                 .note(began.elapsed(), spin, late && spin >= SPIN_NS_MAX);
@@ -108,7 +110,7 @@ impl GpuSession {
         };
         let milliseconds = self.gpu.call(|driver, _| {
             driver.event_synchronize(to)?;
-            // Work that a kernel started elsewhere counts as well.
+            // Includes work that a kernel started elsewhere.
             driver.context_synchronize()?;
             driver.event_elapsed(from, to)
         })?;
@@ -121,8 +123,8 @@ impl GpuSession {
         })
     }
 
-    /// Writes over the L2 cache. Sets that rotate are not enough: a sample of fewer launches than
-    /// sets uses the same ones as the sample before it.
+    /// Overwrites the L2 cache. Rotating sets are not enough: a sample of fewer launches than sets
+    /// uses the same ones as the sample before it.
     fn flush_cache(&mut self) -> Result<(), Judgement> {
         let wanted = FLUSH_MULTIPLE * self.gpu.facts().l2_bytes;
         if self.flush.is_none() {
@@ -132,7 +134,7 @@ impl GpuSession {
             return Ok(());
         };
         self.gpu
-            .call(|driver, stream| driver.fill_bytes(buffer.at(), 0, buffer.bytes, stream))
+            .call(|driver, stream| driver.fill_bytes(buffer.start(), 0, buffer.bytes, stream))
     }
 
     fn spin(&mut self, nanoseconds: u32) -> Result<(), Judgement> {
@@ -142,14 +144,14 @@ impl GpuSession {
 
     fn stamp(&mut self, stamps: &Buffer, offset: u64) -> Result<(), Judgement> {
         self.ticket += 1;
-        let at = stamps.at().plus(offset).address();
+        let at = stamps.start().plus(offset).address();
         let parameters = [at, self.ticket].map(|word| word.to_le_bytes().to_vec());
-        // Enough blocks that one of them is on multiprocessor 0.
+        // Enough blocks that one of them runs on multiprocessor 0.
         let config = config(self.gpu.facts().sm_count * 2, 32, parameters.to_vec());
         self.queue(entry::STAMP, &config)
     }
 
-    /// The graph of `launches` sequences over the first `sets` sets, made where it is not there.
+    /// Returns the graph of `launches` sequences over the first `sets` sets, captured if necessary.
     pub(super) fn graph(
         &mut self,
         subject: Subject,
@@ -166,7 +168,7 @@ impl GpuSession {
         if let Some(exec) = loaded.graphs.get(&(cache, launches)) {
             return Ok(*exec);
         }
-        let stale: Vec<GraphExec> = if loaded.graphs.len() >= GRAPHS_KEPT {
+        let stale: Vec<GraphExec> = if loaded.graphs.len() >= MAX_GRAPHS {
             loaded.graphs.drain().map(|(_, exec)| exec).collect()
         } else {
             Vec::new()
@@ -183,27 +185,26 @@ impl GpuSession {
         Ok(exec)
     }
 
-    /// Records launches as a graph.
+    /// Captures launches as a graph.
     pub(super) fn capture(&mut self, queue: &[&Ready]) -> Result<GraphExec, Judgement> {
         self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.capture_begin(stream)?;
             let recorded = record(driver, stream, queue);
-            // Ended in any case: a stream that still records refuses everything else.
+            // Ended in any case: a stream that still captures refuses everything else.
             let graph = driver.capture_end(stream);
             recorded?;
             let graph: Graph = graph?;
             let exec = driver.graph_instantiate(graph);
             let destroyed = driver.graph_destroy(graph);
             let exec = exec?;
-            // Else the first launch, which counts, would do so.
+            // Otherwise the first launch, which is timed, would do so.
             let uploaded = driver.graph_upload(exec, stream);
             destroyed.and(uploaded).map(|()| exec)
         })
     }
 
-    /// One launch sequence on each of these sets, from poisoned outputs and what was there at the
-    /// beginning.
+    /// Runs one launch sequence on each of these sets, from poisoned outputs and initial contents.
     fn once(&mut self, subject: Subject, sets: [usize; 2]) -> Result<(), Judgement> {
         Stopwatch::poison(self, subject)?;
         let [first, last] = sets;
@@ -219,13 +220,13 @@ impl GpuSession {
             .call(|driver, stream| driver.stream_synchronize(stream))
     }
 
-    /// The buffers of a subject's arguments of these roles, with their poison.
+    /// Returns the buffers of a subject's arguments of these roles, with their poison.
     fn buffers_of(
         &self,
         subject: Subject,
         set: usize,
         wanted: impl Fn(Role) -> bool,
-    ) -> Result<Vec<Held>, Judgement> {
+    ) -> Result<Vec<SetBuffer>, Judgement> {
         let loaded = self.subjects.get(subject)?;
         let arguments = loaded.plan.arguments.iter().enumerate();
         let buffers = &loaded.sets.get(set).map_or(&[][..], |set| &set.buffers);
@@ -245,8 +246,8 @@ fn record(driver: &mut dyn Driver, stream: Stream, queue: &[&Ready]) -> super::d
         .try_for_each(|ready| driver.launch(ready.function, stream, &ready.config))
 }
 
-/// Which set each sequence uses: rounds over all of them, each in another order, so that no set
-/// follows itself sooner than chance has it. The same for the same numbers.
+/// Returns the set of each sequence: rounds over all of them, each in another order, so that a set
+/// recurs no sooner than by chance. Deterministic.
 fn order(launches: u32, sets: usize) -> Vec<usize> {
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(u64::from(launches));
     let mut order: Vec<usize> = (0..sets.max(1)).collect();
@@ -258,12 +259,12 @@ fn order(launches: u32, sets: usize) -> Vec<usize> {
         .collect()
 }
 
-/// A stamp: cycles, nanoseconds, the ticket of the launch that wrote it, and nothing.
+/// A stamp: cycles, nanoseconds, the ticket of its launch, and padding.
 const STAMP_BYTES: u64 = 32;
 /// Both stamps of a sample.
 pub(super) const STAMPS_BYTES: u64 = 2 * STAMP_BYTES;
 
-/// Clock rate between two stamps, MHz: cycles a nanosecond × 1000.
+/// Returns the clock rate between two stamps, MHz: cycles per nanosecond × 1000.
 fn clock(stamps: &[u8]) -> Option<f64> {
     let word = |index: usize| -> Option<u64> {
         let bytes = stamps.get(8 * index..8 * index + 8)?;
@@ -275,7 +276,7 @@ fn clock(stamps: &[u8]) -> Option<f64> {
     }
     let cycles = word(4)?.checked_sub(word(0)?)?;
     let nanoseconds = word(5)?.checked_sub(word(1)?)?;
-    // Below that the timer's own steps (1 µs on some GPUs) are more than a per cent.
+    // Below that, the timer's steps (1 µs on some GPUs) exceed one per cent.
     (nanoseconds >= 100_000 && cycles > 0).then(|| cycles as f64 / nanoseconds as f64 * 1e3)
 }
 
@@ -290,7 +291,7 @@ impl Stopwatch for GpuSession {
         let launches = launches.clamp(1, sets.most_launches);
         let sets = sets.count;
         let exec = self.graph(subject, cache, launches, sets)?;
-        // What the launches change in place grows from one to the next: each sample begins anew.
+        // Values changed in place grow from launch to launch: each sample starts afresh.
         self.restore(subject)?;
         if cache == CacheMode::Cold {
             self.flush_cache()?;
@@ -334,8 +335,8 @@ impl Stopwatch for GpuSession {
         let roles = &self.subjects.get(subject)?.plan.arguments;
         let in_place = roles.iter().any(|argument| argument.role == Role::Inout);
         let began = Instant::now();
-        let mut events = Vec::with_capacity(AHEAD);
-        let drawn = self.drawn_by(&mut events, (subject, exec, in_place), launches, least);
+        let mut events = Vec::with_capacity(QUEUED_GRAPHS);
+        let drawn = self.measure_draw(&mut events, subject, exec, in_place, launches, least);
         let ended = self.gpu.call(|driver, stream| {
             let ended = driver.stream_synchronize(stream);
             for event in events {
@@ -375,7 +376,8 @@ impl Stopwatch for GpuSession {
         let (first, last) = self.subjects.get(subject)?.last;
         let roles = self.subjects.get(subject)?.plan.arguments.iter();
         if roles.clone().any(|argument| argument.role == Role::Inout) {
-            // Many launches on one buffer leave what no reference says: one more on its own.
+            // Many launches on one buffer leave contents without a reference: one more runs
+            // separately.
             self.once(subject, [first, last])?;
         }
         let mut sets = vec![first];

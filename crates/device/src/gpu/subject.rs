@@ -1,4 +1,4 @@
-//! Launch sequences that are loaded to be timed, each with buffers of its own.
+//! Launch sequences loaded for timing, each with separate buffers.
 
 use super::context::refused;
 use super::driver::{DevicePointer, GraphExec};
@@ -14,27 +14,27 @@ use tuner_core::record::Verdict;
 use tuner_judge::gate::generate;
 use tuner_judge::stopwatch::Subject;
 
-/// Most sets of buffers that rotate: a graph of 500 launches still uses each.
-const SETS_MAX: u64 = 256;
-/// The sets together are this many times the L2 cache.
+/// Maximum number of rotating buffer sets: a graph of 500 launches still uses each.
+const MAX_SETS: u64 = 256;
+/// Total size of the sets, as a multiple of the L2 cache.
 const CACHE_MULTIPLE: u64 = 3;
-/// Share of the free memory that the sets of one subject may take: one in so many.
+/// Divisor of the free memory for the sets of one subject.
 const MEMORY_SHARE: u64 = 4;
-/// Inputs kept on the host.
-const INPUTS_KEPT: usize = 16;
+/// Maximum number of inputs kept on the host.
+const MAX_CACHED_INPUTS: usize = 16;
 
 /// One loaded subject.
 pub(super) struct Loaded {
     pub(super) plan: Plan,
     seed: u64,
     pub(super) sets: Vec<Set>,
-    /// Sets of the cold mode, once it was asked for.
+    /// Sets of the cold mode, once requested.
     cold: Option<Sets>,
     /// Graphs by mode and number of launches.
     pub(super) graphs: HashMap<(CacheMode, u32), GraphExec>,
-    /// First and last set that the last sample used.
+    /// First and last set of the last sample.
     pub(super) last: (usize, usize),
-    /// What buffers that the launches change in place begin with, by argument.
+    /// Initial contents of buffers that the launches change in place, by argument.
     initial: Vec<Option<Buffer>>,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct Set {
     pub(super) launches: Vec<Ready>,
 }
 
-/// How a mode uses sets of buffers.
+/// Use of buffer sets in a mode.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets {
-    /// How many.
+    /// Number of sets.
     pub(super) count: usize,
-    /// Launches of a sample at most: sets that the cache could hold are used once each.
+    /// Maximum number of launches in a sample: sets that the cache could hold are used once each.
     pub(super) most_launches: u32,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Subjects {
 }
 
 impl Subjects {
-    /// Device memory that they take.
+    /// Returns their device memory.
     pub(super) fn bytes(&self) -> u64 {
         let of = |subject: &Loaded| -> u64 {
             let sets = subject.sets.iter().flat_map(|set| &set.buffers);
@@ -81,16 +81,16 @@ impl Subjects {
         self.loaded.get_mut(&subject.0).ok_or_else(unknown)
     }
 
-    /// Keeps an input's bytes, which are the same for every candidate.
+    /// Caches an input's bytes, which are the same for every candidate.
     fn keep(&mut self, key: String, bytes: &Arc<[u8]>) {
-        if self.inputs.len() >= INPUTS_KEPT {
+        if self.inputs.len() >= MAX_CACHED_INPUTS {
             self.inputs.clear();
         }
         self.inputs.insert(key, Arc::clone(bytes));
     }
 }
 
-/// Whether a variable holds the address of an argument.
+/// Reports whether a variable holds the address of an argument.
 fn points(variable: &PlanVariable) -> bool {
     let passed = variable.holds.passed.as_ref();
     passed.is_some_and(|passed| !passed.addresses.is_empty())
@@ -98,7 +98,8 @@ fn points(variable: &PlanVariable) -> bool {
 
 fn pointers(buffers: &[Option<Buffer>]) -> Vec<Option<DevicePointer>> {
     let each = buffers.iter();
-    each.map(|buffer| buffer.as_ref().map(Buffer::at)).collect()
+    each.map(|buffer| buffer.as_ref().map(Buffer::start))
+        .collect()
 }
 
 fn unknown() -> Judgement {
@@ -106,7 +107,7 @@ fn unknown() -> Judgement {
 }
 
 impl GpuSession {
-    /// Loads a plan to be timed, with the inputs of that seed.
+    /// Loads a plan for timing, with the inputs of that seed.
     ///
     /// # Errors
     /// The device refuses the code or a launch, or its memory is full.
@@ -143,7 +144,7 @@ impl GpuSession {
             return;
         };
         for exec in loaded.graphs.into_values() {
-            // Fails only on a context that is lost.
+            // Fails only on a lost context.
             let _ = self.gpu.call(|driver, _| driver.exec_destroy(exec));
         }
         let sets = loaded.sets.iter().flat_map(|set| &set.buffers);
@@ -152,7 +153,7 @@ impl GpuSession {
         }
     }
 
-    /// The sets that a mode needs, made where they are missing.
+    /// Returns the sets for a mode, creating missing ones.
     pub(super) fn sets_for(
         &mut self,
         subject: Subject,
@@ -196,8 +197,8 @@ impl GpuSession {
         let wanted = (CACHE_MULTIPLE * self.gpu.facts().l2_bytes).div_ceil(bytes);
         let (free, _) = self.gpu.call(|driver, _| driver.memory_info())?;
         let room = have + free / MEMORY_SHARE / (bytes + 4 * super::session::GUARD_BYTES);
-        // Two at least, so that what is timed is never only what was just read.
-        let count = wanted.min(SETS_MAX).min(room).max(2);
+        // At least two, so that a sample never reads only what the previous one has just read.
+        let count = wanted.min(MAX_SETS).min(room).max(2);
         let sets = Sets {
             count: count as usize,
             most_launches: if count < wanted {
@@ -214,7 +215,7 @@ impl GpuSession {
         let loaded = self.subjects.get(subject)?;
         let (plan, seed) = (loaded.plan.clone(), loaded.seed);
         let mut buffers: Vec<Option<Buffer>> = Vec::new();
-        let filled = self.fill_set(subject, (&plan, seed), &mut buffers);
+        let filled = self.fill_set(subject, &plan, seed, &mut buffers);
         let launches = filled.and_then(|()| {
             let pointers = pointers(&buffers);
             plan.launches
@@ -240,7 +241,8 @@ impl GpuSession {
     fn fill_set(
         &mut self,
         subject: Subject,
-        (plan, seed): (&Plan, u64),
+        plan: &Plan,
+        seed: u64,
         buffers: &mut Vec<Option<Buffer>>,
     ) -> Result<(), Judgement> {
         let first: Option<Vec<Option<Buffer>>> = self
@@ -260,7 +262,7 @@ impl GpuSession {
                 continue;
             }
             if argument.role.is_filled() {
-                let data = self.input((plan, index), seed)?;
+                let data = self.load_input(plan, index, seed)?;
                 self.fill_input(&mut buffer, &data)?;
                 buffers[index] = Some(buffer);
             } else {
@@ -270,14 +272,14 @@ impl GpuSession {
         Ok(())
     }
 
-    /// The bytes of an argument that is filled.
-    fn input(&mut self, (plan, index): (&Plan, usize), seed: u64) -> Result<Arc<[u8]>, Judgement> {
+    /// Returns the bytes of an argument that is filled.
+    fn load_input(&mut self, plan: &Plan, index: usize, seed: u64) -> Result<Arc<[u8]>, Judgement> {
         let argument: &PlanArgument = &plan.arguments[index];
         let key = format!(
             "{:?}|{:?}|{:?}|{:?}|{index}|{seed}",
             argument.element, argument.shape, argument.fill, argument.layout
         );
-        // What a generator writes follows from its code.
+        // A generator's output follows from its code.
         let kept = !matches!(argument.fill, Fill::Kernel(_));
         if !kept {
             let made = generate::all(self, plan, seed);
@@ -294,8 +296,8 @@ impl GpuSession {
         Ok(bytes)
     }
 
-    /// Gives the buffers that a subject's launches change in place, in every set, what they begin
-    /// with, and its code's variables what the space says. Outside of what is timed.
+    /// Restores the initial contents of buffers that a subject's launches change in place, in every
+    /// set, and the variables of its code. Not part of the timed span.
     pub(super) fn restore(&mut self, subject: Subject) -> Result<(), Judgement> {
         let loaded = self.subjects.get(subject)?;
         let (plan, seed) = (loaded.plan.clone(), loaded.seed);
@@ -305,7 +307,7 @@ impl GpuSession {
             for (index, argument) in plan.arguments.iter().enumerate() {
                 initial.push(if changed(argument) {
                     let mut buffer = self.guarded(&argument.name, argument.bytes())?;
-                    let data = self.input((&plan, index), seed)?;
+                    let data = self.load_input(&plan, index, seed)?;
                     self.fill_input(&mut buffer, &data)?;
                     Some(buffer)
                 } else {
@@ -321,7 +323,7 @@ impl GpuSession {
                 copies.extend(
                     to.as_ref()
                         .zip(from.as_ref())
-                        .map(|(to, from)| (to.at(), from.at(), from.bytes)),
+                        .map(|(to, from)| (to.start(), from.start(), from.bytes)),
                 );
             }
         }
@@ -337,7 +339,7 @@ impl GpuSession {
         Ok(())
     }
 
-    /// Copies an input of the first set, where there is one, without a way over the host.
+    /// Copies an input from the first set, if there is one, without a transfer from the host.
     fn copy_first(
         &mut self,
         first: Option<&[Option<Buffer>]>,
@@ -345,10 +347,10 @@ impl GpuSession {
         buffer: &Buffer,
     ) -> Result<bool, Judgement> {
         let from = first.and_then(|buffers| buffers.get(index)?.as_ref());
-        let Some(from) = from.map(Buffer::at) else {
+        let Some(from) = from.map(Buffer::start) else {
             return Ok(false);
         };
-        let (to, bytes) = (buffer.at(), buffer.bytes);
+        let (to, bytes) = (buffer.start(), buffer.bytes);
         self.gpu
             .call(|driver, stream| driver.copy_on_device(to, from, bytes, stream))?;
         Ok(true)

@@ -1,8 +1,8 @@
 //! Kernel Tuner cache files.
 //!
-//! The format is what Kernel Tuner's `process_cache` and `store_cache` read and write: times in
-//! milliseconds, failures as `__error__` (in old files as a string in `time`), keys of the cache
-//! the values joined by commas.
+//! The format is that of Kernel Tuner's `process_cache` and `store_cache`: times in milliseconds,
+//! failures as `__error__` (in old files as a string in `time`), keys of the cache as values joined
+//! by commas.
 #![expect(
     clippy::indexing_slicing,
     reason = "the parameter is a place in the list of names, and there is a value for each name"
@@ -39,7 +39,7 @@ pub(super) fn read<'a>(
         .map(|(key, raw)| row(source, &names, key, raw))
         .collect::<Result<Vec<_>, _>>()?;
     let (problem, sizes) = problem(source.optional(top.problem_size)?);
-    // Kernel Tuner keeps keys that it does not know, so ours survives its own writer.
+    // Kernel Tuner keeps unknown keys, so ours survives its own writer.
     let tuner: Option<serde_json::Value> = source.optional(top.tuner)?;
     Ok(Table {
         timing: timing_of(tuner.as_ref().and_then(|tuner| tuner.get("timing"))),
@@ -53,7 +53,7 @@ pub(super) fn read<'a>(
     })
 }
 
-/// Declared parameters, in the order of `tune_params_keys`.
+/// Returns the declared parameters, in the order of `tune_params_keys`.
 fn parameters<'a>(
     source: &Source<'a>,
     top: &Top<'a>,
@@ -88,7 +88,7 @@ fn parameters<'a>(
     Ok(declared)
 }
 
-/// Fields of a row that are no parameters.
+/// Fields of a row that are not parameters.
 const FIELDS: [&str; 11] = [
     "time",
     "times",
@@ -103,7 +103,7 @@ const FIELDS: [&str; 11] = [
     "energy",
 ];
 
-/// Without declarations, what stands before the first measured field is a parameter.
+/// Takes the fields before the first measured one as parameters, in files without declarations.
 fn parameters_of_first_row<'a>(
     source: &Source<'a>,
     rows: &Entries<'a, &'a RawValue>,
@@ -120,7 +120,7 @@ fn parameters_of_first_row<'a>(
         .collect())
 }
 
-/// A problem's name and sizes: the sizes joined by `x`, named as Kernel Tuner's macros name them.
+/// Returns a problem's name and sizes: the sizes joined by `x`, named like Kernel Tuner's macros.
 pub(super) fn problem(size: Option<serde_json::Value>) -> (String, ConfigValues) {
     let part = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.clone(),
@@ -172,7 +172,7 @@ fn row<'a>(
     })
 }
 
-/// The values that a key such as `64,3,True` joins.
+/// Splits a key such as `64,3,True` into values.
 fn values_of_key(key: &str, count: usize) -> Option<Vec<Value>> {
     let values: Vec<Value> = key
         .split(',')
@@ -189,7 +189,7 @@ fn values_of_key(key: &str, count: usize) -> Option<Vec<Value>> {
     (values.len() == count).then_some(values)
 }
 
-/// The fields of a row that matter here.
+/// The relevant fields of a row.
 struct Fields {
     values: Vec<Option<Value>>,
     outcome: Outcome,
@@ -220,7 +220,8 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
         let mut values: Vec<Option<Value>> = vec![None; self.names.len()];
         let (mut time, mut times, mut error) = (serde_json::Value::Null, Vec::new(), None);
         let (mut compile_ms, mut benchmark_ms) = (None, None);
-        // Rows keep the order of the parameters, so the next name is nearly always the right one.
+        // Rows keep the order of the parameters, so the next name is nearly always the expected
+        // one.
         let mut expected = 0;
         while let Some(Key(key)) = map.next_key()? {
             let parameter = if self.names.get(expected) == Some(&&*key) {
@@ -259,7 +260,7 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
     }
 }
 
-/// A key, borrowed from the text where it has no escapes.
+/// A key, borrowed from the text if it has no escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -1,19 +1,19 @@
-//! Recorded measurements, played back: Kernel Tuner cache files and T4 results.
+//! Replay of recorded measurements: Kernel Tuner cache files and T4 results.
 //!
-//! What a file says of a configuration becomes an outcome:
+//! Entries of a file become outcomes:
 //!
 //! | recorded | outcome |
 //! |---|---|
-//! | a time (`time`, `times`; T4 `correct`) | `ok`; predicted where the file's `timing` says so |
+//! | a time (`time`, `times`; T4 `correct`) | `ok`; predicted if the file's `timing` says so |
 //! | `CompilationFailedConfig`, T4 `compile` | `compile_failed` |
 //! | `RuntimeFailedConfig`, T4 `runtime`, any other error text | `crashed` |
-//! | `InvalidConfig` (over a device limit when it was launched) | `launch_failed` |
+//! | `InvalidConfig` (over a device limit at launch) | `launch_failed` |
 //! | T4 `timeout` / `correctness` | `timeout` / `incorrect` |
 //! | T4 `constraints` | not in the space (a constraint reject is free) |
-//! | a time of 1e20 or more, how the oldest files mark a failure | `crashed` |
+//! | a time of 1e20 or more, the failure mark of the oldest files | `crashed` |
 //! | nothing: valid by the constraints, but not in the file | `launch_failed`, "not recorded" |
 //!
-//! Rows that the file's own `constraints` exclude are left out. A file without constraints defines
+//! Rows that the file's own `constraints` exclude are omitted. A file without constraints defines
 //! its space by its rows.
 
 mod kernel_tuner;
@@ -36,28 +36,28 @@ use tuner_core::units::{ContentHash, Micros};
 use tuner_space::{Config, Space};
 use tuner_space::{Diagnostic, Diagnostics};
 
-/// One recorded file: a kernel, a device, a space, and what was measured.
+/// One recorded file: kernel, device, space and measurements.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The file.
     pub path: PathBuf,
-    /// The kernel's name; the file's stem where it names none.
+    /// The kernel's name; the file's stem if it names none.
     pub kernel: String,
-    /// The device's name; the file's stem where it names none.
+    /// The device's name; the file's stem if it names none.
     pub device: String,
     /// The problem's name: its sizes joined by `x`.
     pub problem: String,
-    /// The problem's sizes by name; empty when the file does not say.
+    /// The problem's sizes by name; empty if the file does not have them.
     pub sizes: ConfigValues,
-    /// `Predicted` where the file says that a model computed its times, else `Recorded`.
+    /// `Predicted` if the file says that a model computed its times, else `Recorded`.
     pub timing: TimingKind,
     constraints: Vec<String>,
-    /// The configurations that may be asked for.
+    /// The space of configurations.
     pub space: Space,
     rows: HashMap<Config, Recorded>,
     /// Rows that the file's own constraints exclude.
     pub excluded_rows: usize,
-    /// Hash of the file as it lies on disk.
+    /// Hash of the file on disk.
     pub content: ContentHash,
     missing: Arc<str>,
 }
@@ -66,8 +66,8 @@ impl Recording {
     /// Reads a Kernel Tuner cache (open or closed) or T4 results, gzipped or not.
     ///
     /// # Errors
-    /// A [`Diagnostics`] that points at the file, line and column: unreadable, truncated or corrupt
-    /// file, neither format, values outside the declared ones, constraints nobody satisfies.
+    /// A [`Diagnostics`] with file, line and column: unreadable, truncated or corrupt file, unknown
+    /// format, values outside the declared ones, unsatisfiable constraints.
     pub fn load(path: &Path) -> Result<Self, Diagnostics> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         if let Some(extension @ ("yaml" | "yml" | "cu")) = extension {
@@ -113,7 +113,7 @@ impl Recording {
         })
     }
 
-    /// Parameters and constraints, as the store keeps them. A recorded file has no defaults.
+    /// Returns parameters and constraints as the store keeps them. A recorded file has no defaults.
     #[must_use]
     pub fn definition(&self) -> Definition {
         Definition {
@@ -138,7 +138,7 @@ impl Recording {
         }
     }
 
-    /// The recorded configurations, in the order of the space.
+    /// Returns the recorded configurations, in the order of the space.
     #[must_use]
     pub fn configs(&self) -> Vec<&Config> {
         let mut configs: Vec<&Config> = self.rows.keys().collect();
@@ -146,7 +146,8 @@ impl Recording {
         configs
     }
 
-    /// What is recorded of a configuration. A valid one without a row has failed, at no cost.
+    /// Returns the record of a configuration. A valid one without a row counts as failed, at no
+    /// cost.
     #[must_use]
     pub fn lookup(&self, config: &Config) -> Recorded {
         self.rows.get(config).cloned().unwrap_or_else(|| Recorded {
@@ -159,14 +160,14 @@ impl Recording {
         })
     }
 
-    /// The fastest recorded time; `None` when every configuration failed.
+    /// Returns the fastest recorded time; `None` if every configuration failed.
     #[must_use]
     pub fn optimum(&self) -> Option<Micros> {
         self.rows.values().filter_map(Recorded::time).min()
     }
 
-    /// Whether the file records what compiling and benchmarking cost; without that a budget of
-    /// recorded time never runs out.
+    /// Reports whether the file records the cost of compiling and benchmarking; without it a budget
+    /// of recorded time never runs out.
     #[must_use]
     pub fn has_costs(&self) -> bool {
         self.rows.values().any(|row| row.charged_us() > 0)

@@ -1,14 +1,14 @@
-//! Outcomes from the figures and errors that recorded files hold.
+//! Outcomes from the figures and errors in recorded files.
 
 use std::sync::Arc;
 use tuner_core::record::Verdict;
 use tuner_core::recorded::Outcome;
 use tuner_core::units::Micros;
 
-/// Files before 2015 or so mark a failure by this time in milliseconds.
+/// Time in milliseconds by which files before 2015 or so mark a failure.
 const FAILED_MS: f64 = 1e20;
 
-/// The outcome of a row that has a figure, in milliseconds, and perhaps single launches.
+/// Returns the outcome of a row with a mean, in milliseconds, and optional single launches.
 pub(super) fn timed(mean_ms: Option<f64>, samples_ms: &[f64]) -> Outcome {
     let samples: Arc<[Micros]> = samples_ms
         .iter()
@@ -32,7 +32,7 @@ pub(super) fn timed(mean_ms: Option<f64>, samples_ms: &[f64]) -> Outcome {
     }
 }
 
-/// The outcome of a Kernel Tuner row that names an error.
+/// Returns the outcome of a Kernel Tuner row that names an error.
 pub(super) fn kernel_tuner_error(error: &str) -> Outcome {
     let verdict = match error {
         "CompilationFailedConfig" => Verdict::CompileFailed,
@@ -49,7 +49,7 @@ pub(super) fn failed(verdict: Verdict, detail: &str) -> Outcome {
     }
 }
 
-/// A recorded duration in microseconds; absent, negative and non-finite ones are 0.
+/// Converts a recorded duration to microseconds; absent, negative and non-finite ones are 0.
 pub(super) fn micros(value: Option<f64>, us_per_unit: f64) -> u64 {
     value.map_or(0, |value| (value * us_per_unit).max(0.0).round() as u64)
 }

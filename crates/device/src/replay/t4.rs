@@ -1,8 +1,8 @@
 //! T4 results, the exchange format of auto-tuning tools (schema 1.0.0).
 //!
-//! Lenient where writers differ: `compilation` and `benchmark` or, as the schema names them,
+//! Accepts variants of different writers: `compilation` and `benchmark` or, as in the schema,
 //! `compilation_time` and `benchmark_time`. `correctness` is ignored: Kernel Tuner writes 1 even
-//! for a failed compile.
+//! for a failed compilation.
 
 use super::outcome;
 use super::table::{Row, Source, Table, Top, timing_of};
@@ -79,7 +79,7 @@ pub(super) fn read<'a>(
                 .map(|(name, _)| name.clone())
                 .collect();
         }
-        // A constraint excludes it: no part of the space.
+        // Excluded by a constraint: not in the space.
         if result.invalidity.as_deref() != Some("constraints") {
             rows.push(row(source, raw, result, &names, us_per_unit)?);
         }
@@ -176,7 +176,7 @@ fn judge(result: &ResultRow, us_per_unit: f64) -> Outcome {
     outcome::timed(mean_ms, &samples_ms)
 }
 
-/// Microseconds per unit of time.
+/// Returns the microseconds per unit of time.
 fn micros_per(unit: &str) -> Option<f64> {
     match unit {
         "seconds" | "second" | "s" => Some(1e6),

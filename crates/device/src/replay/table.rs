@@ -1,4 +1,4 @@
-//! What both file formats come down to: parameters, constraints and rows.
+//! Common form of both file formats: parameters, constraints and rows.
 #![expect(
     clippy::indexing_slicing,
     reason = "every row has a value for each parameter, and constraints are numbered by their own list"
@@ -15,8 +15,8 @@ use tuner_core::value::Value;
 use tuner_space::Diagnostics;
 use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Place, Space, SpaceError};
 
-/// The top level of either format: slices of the text, so that what is read from them later still
-/// knows its line and column.
+/// The top level of either format: slices of the text, so that values parsed later still have a
+/// line and column.
 #[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Top<'a> {
@@ -32,7 +32,7 @@ pub(super) struct Top<'a> {
     pub(super) metadata: Option<&'a RawValue>,
 }
 
-/// The text being read: what slices of it are measured against.
+/// The text being read, against which the positions of slices are measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) text: &'a Text,
@@ -40,17 +40,17 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Where a slice of the text starts.
+    /// Returns the position of a slice.
     pub(super) fn start(&self, slice: &str) -> usize {
         start_of(self.whole, slice)
     }
 
-    /// Reads a slice as a typed value.
+    /// Parses a slice as a typed value.
     pub(super) fn parse<T: Deserialize<'a>>(&self, raw: &'a RawValue) -> Result<T, Diagnostics> {
         serde_json::from_str(raw.get()).map_err(|error| self.error(raw.get(), &error))
     }
 
-    /// Reads a slice that may be absent; `null` counts as absent.
+    /// Parses a slice that may be absent; `null` counts as absent.
     pub(super) fn optional<T: Deserialize<'a>>(
         &self,
         raw: Option<&'a RawValue>,
@@ -58,14 +58,14 @@ impl<'a> Source<'a> {
         raw.map_or(Ok(None), |raw| self.parse(raw))
     }
 
-    /// A diagnostic from an error in a slice.
+    /// Builds a diagnostic from an error in a slice.
     pub(super) fn error(&self, slice: &str, error: &serde_json::Error) -> Diagnostics {
         self.text.json(self.start(slice), slice, error)
     }
 }
 
-/// The kind of a file's times: predicted where its own field `timing` says so. What others measured
-/// is recorded here, whatever the field says.
+/// Returns the kind of a file's times: predicted if its `timing` field says so, else recorded,
+/// whatever other value the field has.
 pub(super) fn timing_of(field: Option<&serde_json::Value>) -> TimingKind {
     match field.and_then(serde_json::Value::as_str) {
         Some(name) if name == TimingKind::Predicted.name() => TimingKind::Predicted,
@@ -80,11 +80,11 @@ pub(super) struct Table {
     pub(super) kernel: String,
     pub(super) device: String,
     pub(super) problem: String,
-    /// The problem's sizes by name; empty when the file does not say.
+    /// The problem's sizes by name; empty if the file does not have them.
     pub(super) sizes: ConfigValues,
     /// Name and declared values; empty values are collected from the rows.
     pub(super) parameters: Vec<(String, Vec<Value>)>,
-    /// Expressions with their place in the text.
+    /// Expressions with their position in the text.
     pub(super) constraints: Vec<(String, usize)>,
     pub(super) rows: Vec<Row>,
 }
@@ -94,7 +94,7 @@ pub(super) struct Table {
 pub(super) struct Row {
     /// In the order of the parameters.
     pub(super) values: Vec<Value>,
-    /// Where it starts in the text.
+    /// Its position in the text.
     pub(super) offset: usize,
     pub(super) recorded: Recorded,
 }
@@ -124,7 +124,7 @@ impl Table {
         }
     }
 
-    /// The constraints of the top level, each with its place.
+    /// Returns the constraints of the top level, each with its position.
     pub(super) fn constraints<'a>(
         source: &Source<'a>,
         top: &Top<'a>,
@@ -136,9 +136,8 @@ impl Table {
             .collect()
     }
 
-    /// Makes the space and files the rows under their configurations; of two rows for one
-    /// configuration the later counts, as it does when Kernel Tuner reads the file. Also how many rows
-    /// do not belong to the space.
+    /// Builds the space and maps the rows to its configurations; of two rows for one configuration
+    /// the later one counts, as in Kernel Tuner. Also returns the number of rows outside the space.
     pub(super) fn build(
         &self,
         text: &Text,
@@ -169,7 +168,7 @@ impl Table {
         Ok((space, rows, excluded))
     }
 
-    /// The declared values, or those that occur, sorted where all of them are numbers.
+    /// Returns the declared values, or those that occur, sorted if all of them are numbers.
     fn domains(&self) -> Vec<Vec<Value>> {
         let collect = |index: usize| {
             let occurring = self.rows.iter().filter_map(|row| row.values.get(index));
@@ -209,7 +208,7 @@ impl Table {
         for (index, value) in row.values.iter().enumerate() {
             let domain = &domains[index];
             let exact = domain.iter().position(|known| known == value);
-            // Python writes 1 and 1.0 for the same value, depending on where it came from.
+            // Python writes 1 and 1.0 for the same value, depending on its origin.
             let same = || {
                 let number = value.as_f64()?;
                 domain
@@ -229,7 +228,7 @@ impl Table {
         Ok(Config::new(choices))
     }
 
-    /// The set that the constraints define, or without constraints the recorded rows.
+    /// Returns the set that the constraints define, or without constraints the recorded rows.
     fn space(
         &self,
         domains: Vec<Vec<Value>>,

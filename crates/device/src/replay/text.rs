@@ -1,4 +1,4 @@
-//! The bytes of a recorded file as text, and places in it.
+//! Text of a recorded file, with positions.
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tuner_core::files;
 use tuner_space::{Diagnostic, Diagnostics, ExprError};
 
-/// What to do about a damaged file; there is no repair that would not guess.
-const AGAIN: &str = "get the file again, or cut it back to its last whole row";
+/// Advice for a damaged file; any repair would be a guess.
+const REPAIR_ADVICE: &str = "get the file again, or cut it back to its last whole row";
 
 /// A recorded file, decompressed.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Decompresses where the bytes are gzip (by their magic number, not by the file's name).
+    /// Decompresses gzip data (detected by the magic number, not the file name).
     pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Self, Diagnostics> {
         let files::Unpacked { bytes, damage } = files::unpack(bytes, files::MAX_RECORDING_BYTES)
             .map_err(|error| plain(path, format!("cannot read the recorded file: {error}")))?;
@@ -38,11 +38,11 @@ impl Text {
             return Err(decoded.error(
                 decoded.text.len(),
                 format!("the gzip data are truncated or corrupt after this place: {error}"),
-                AGAIN,
+                REPAIR_ADVICE,
             ));
         }
         if let Some(offset) = invalid {
-            return Err(decoded.error(offset, "the file is not UTF-8 text", AGAIN));
+            return Err(decoded.error(offset, "the file is not UTF-8 text", REPAIR_ADVICE));
         }
         if decoded.text.trim().is_empty() {
             return Err(decoded.error(
@@ -54,15 +54,15 @@ impl Text {
         Ok(decoded)
     }
 
-    /// The file's name without folders and extensions.
+    /// Returns the file's name without folders and extensions.
     pub(super) fn stem(&self) -> String {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         name.strip_suffix(".json").unwrap_or(name).to_owned()
     }
 
-    /// The text as one JSON document, closing what its writer has not closed yet: Kernel Tuner
-    /// appends a row and a comma at a time. `buffer` holds the text where it had to be changed.
+    /// Returns the text as one JSON document, closing what its writer has not closed yet: Kernel
+    /// Tuner appends one row and comma at a time. `buffer` holds the text if it had to be changed.
     pub(super) fn complete<'a>(&'a self, buffer: &'a mut String) -> Result<&'a str, Diagnostics> {
         let trimmed = self.text.trim_end();
         if let Some(rows) = trimmed.strip_suffix(',') {
@@ -85,7 +85,8 @@ impl Text {
         }
     }
 
-    /// A diagnostic from an error of `serde_json` in a slice of the text that starts at `start`.
+    /// Builds a diagnostic from an error of `serde_json` in a slice of the text that starts at
+    /// `start`.
     pub(super) fn json(&self, start: usize, slice: &str, error: &serde_json::Error) -> Diagnostics {
         let offset = start + offset_of(slice, error.line(), error.column());
         let text = error.to_string();
@@ -96,9 +97,9 @@ impl Text {
             Category::Eof => self.error(
                 offset,
                 "the file ends in the middle of a value",
-                format!("{AGAIN} (delete everything after the last `}},`)"),
+                format!("{REPAIR_ADVICE} (delete everything after the last `}},`)"),
             ),
-            Category::Syntax => self.error(offset, format!("not JSON: {message}"), AGAIN),
+            Category::Syntax => self.error(offset, format!("not JSON: {message}"), REPAIR_ADVICE),
             Category::Data | Category::Io => self.error(
                 offset,
                 message,
@@ -107,7 +108,7 @@ impl Text {
         }
     }
 
-    /// A diagnostic that points at a byte of the text.
+    /// Builds a diagnostic at a byte of the text.
     pub(super) fn error(
         &self,
         offset: usize,
@@ -118,7 +119,7 @@ impl Text {
         self.diagnostics(Diagnostic::new(message, at..at + 1).help(help))
     }
 
-    /// A diagnostic about an expression that stands, quoted, at a byte of the text.
+    /// Builds a diagnostic about a quoted expression at a byte of the text.
     pub(super) fn expression(&self, offset: usize, error: &ExprError) -> Diagnostics {
         let at = offset.min(self.text.len());
         let end = (at + error.text.len() + 2).min(self.text.len());
@@ -131,9 +132,9 @@ impl Text {
     }
 }
 
-/// The text with `null` in the place of `NaN`, `Infinity` and `-Infinity`, which Python's `json` writes
-/// and JSON does not have. Places stay the same where a blank stands before a `NaN`, as it does in what
-/// Python writes.
+/// Replaces `NaN`, `Infinity` and `-Infinity`, which Python's `json` writes although JSON does not
+/// have them, by `null`. Positions are unchanged if a blank precedes a `NaN`, as in Python's
+/// output.
 fn without_python_numbers(text: String) -> String {
     const NUMBERS: [(&str, &str); 4] = [
         (" NaN", "null"),
@@ -163,19 +164,19 @@ fn without_python_numbers(text: String) -> String {
     out
 }
 
-/// A diagnostic about a file that could not even be read.
+/// Builds a diagnostic about a file that could not be read.
 pub(super) fn plain(path: &Path, message: String) -> Diagnostics {
     let problem = Diagnostic::of_file(message)
         .help("name an existing Kernel Tuner cache file or T4 results: replay:FILE.json.gz");
     Diagnostics::new(path.display().to_string(), "", vec![problem])
 }
 
-/// Where the slice of a larger text starts in it.
+/// Returns the position of a slice in the whole text.
 pub(super) fn start_of(whole: &str, slice: &str) -> usize {
     (slice.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// The byte offset of a line and a column, both from 1, as `serde_json` counts them.
+/// Returns the byte offset of a line and a column, both from 1, as `serde_json` counts them.
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text
         .split_inclusive('\n')

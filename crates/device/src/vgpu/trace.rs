@@ -1,4 +1,4 @@
-//! Traces which blocks access which bytes, by executing only what decides that.
+//! Traces the bytes that blocks access, by executing only the instructions that decide this.
 
 use super::{VirtualGpu, hazard, launchable, no_room, refused};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn trace(
             line.unwrap_or_default()
         )));
     }
-    // The slice is a module of its own: its variables hold what the kernel's do.
+    // The slice is a separate module: its variables get the values of the kernel's.
     let values = module.variables(&mut gpu.memory);
     let values = values.map_err(|error| no_room(&error))?;
     let set = slice.set_variables(&mut gpu.memory, &values);
@@ -72,7 +72,7 @@ pub(super) fn trace(
     }))
 }
 
-/// Why a trace does not show what the kernel does, if so.
+/// Returns why a trace may differ from the kernel's accesses, if it may.
 fn unreliable(gpu: &VirtualGpu, watch: &Watch, report: &vgpu::LaunchReport) -> Option<String> {
     let access = [HazardKind::OutOfBounds, HazardKind::Misaligned];
     if let Some(other) = report.hazards.iter().find(|h| !access.contains(&h.kind)) {
@@ -81,7 +81,7 @@ fn unreliable(gpu: &VirtualGpu, watch: &Watch, report: &vgpu::LaunchReport) -> O
     if report.accesses.iter().any(|accesses| accesses.cut) {
         return Some("its accesses are too scattered".to_owned());
     }
-    // A variable of the module that the kernel writes may decide what later blocks do.
+    // A module variable that the kernel writes may decide the accesses of later blocks.
     let variable = |buffer: &BufferId| !gpu.buffers.contains(buffer);
     let mut variables = gpu.memory.buffers().filter(variable);
     variables

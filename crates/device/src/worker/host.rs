@@ -1,4 +1,4 @@
-//! The tuner's side: starts the worker, sends requests, keeps deadlines, restarts it.
+//! Host side: starts the worker, sends requests, enforces deadlines, restarts it.
 
 mod patience;
 mod settings;
@@ -22,40 +22,40 @@ use tuner_process::{
     ATTEMPTS, Failure, Limits, Parts, Process, Program, from_json, pause, start_error,
 };
 
-/// A device behind a process border.
+/// A device in a worker process.
 pub struct Worker {
     settings: Settings,
     running: Option<Process>,
     opened: Option<Opened>,
     restarts: u64,
-    /// Candidates in a row with which the device failed twice.
+    /// Candidates in a row for which the device failed twice.
     failures: u32,
-    /// Candidates in a row whose workers were all lost.
+    /// Candidates in a row that lost all their workers.
     losses: u32,
 }
 
-/// Candidates in a row with which the device fails although it opens, before it counts as lost.
+/// Candidates in a row with a failing device that can still be opened, before it counts as lost.
 const MAX_FAILURES: u32 = 3;
-/// Candidates in a row that lose all their workers before the run is given up.
+/// Candidates in a row that lose all their workers, before the run is aborted.
 const MAX_LOSSES: u32 = 8;
-/// The driver prints a failed assertion while the error is on its way: so long it may lag behind.
+/// Maximum delay of a failed assertion's text after its error code.
 const SAID_LAG: Duration = Duration::from_millis(50);
 
-/// What came of a request.
+/// Outcome of a request.
 enum Answer {
     Response(Response),
-    /// No answer in time, told with its step.
+    /// No answer in time; holds the step.
     Hung(String),
-    /// The process died of what it did: what is known of it.
+    /// The process died because of the candidate; holds the known details.
     Died(String),
-    /// The process was lost, through no fault of what it did.
+    /// The process was lost for an external reason.
     Gone(String),
     /// The device failed.
     Lost(String),
 }
 
 impl Worker {
-    /// A worker that is started when the first job comes.
+    /// Creates a worker, which is started for the first job.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -68,22 +68,22 @@ impl Worker {
         }
     }
 
-    /// How often a worker had to be started anew after the first.
+    /// Returns the number of restarts after the first start.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts
     }
 
-    /// The device as the worker found it when it was last opened; real GPUs only.
+    /// Returns the device as the worker last opened it; real GPUs only.
     #[must_use]
     pub fn opened(&self) -> Option<&Opened> {
         self.opened.as_ref()
     }
 
-    /// Opens a real GPU, where that has not happened.
+    /// Opens a real GPU, if it is not open yet.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The device cannot be opened.
     pub fn open(&mut self) -> Result<&Opened, WorkerError> {
         if self.running.is_none() {
             self.running = Some(self.ready()?);
@@ -127,7 +127,7 @@ impl Worker {
         }
     }
 
-    /// What the device can do at best.
+    /// Measures the peak rates of the device.
     ///
     /// # Errors
     /// It cannot be measured, or the device is lost.
@@ -138,7 +138,7 @@ impl Worker {
         }
     }
 
-    /// Loads the device for so long and watches it.
+    /// Loads the device for `load` and monitors it.
     ///
     /// # Errors
     /// It cannot be used.
@@ -150,10 +150,10 @@ impl Worker {
         }
     }
 
-    /// Compares two candidates, the challenger first; each is judged right before.
+    /// Compares two candidates, the challenger first; the gate checks each of them before.
     ///
     /// # Errors
-    /// One of them is wrong, or the device failed.
+    /// One of them fails the gate, or the device failed.
     pub fn duel(&mut self, contest: TimingComparison) -> Result<Option<DuelResult>, WorkerError> {
         let request = Request::Duel(Box::new(self.packed_contest(contest)));
         match self.device(&request)? {
@@ -162,7 +162,8 @@ impl Worker {
         }
     }
 
-    /// Times the best candidates once more, together, in a fresh process. One time or reason each.
+    /// Times the best candidates once more, interleaved, in a fresh process. Returns one time or
+    /// reason each.
     ///
     /// # Errors
     /// The device failed.
@@ -192,8 +193,8 @@ impl Worker {
         contest
     }
 
-    /// A request whose failure is a candidate's: hangs and deaths are its judgement. A failure of
-    /// the device gets a second try in a fresh process, a process that was lost a third.
+    /// Sends a request whose failure is the candidate's: hangs and deaths become its judgement. A
+    /// device failure gets a second attempt in a fresh process, a lost process a third.
     fn candidate(&mut self, request: &Request) -> Result<Result<Response, Judgement>, WorkerError> {
         let (mut losses, mut failed) = (0, None);
         while losses < ATTEMPTS {
@@ -221,7 +222,7 @@ impl Worker {
         self.given_up("")
     }
 
-    /// Every worker that was asked was lost.
+    /// Handles a candidate that lost every worker.
     fn given_up(&mut self, why: &str) -> Result<Result<Response, Judgement>, WorkerError> {
         let why = format!("the device worker was lost {ATTEMPTS} times: {why}");
         self.losses += 1;
@@ -231,8 +232,8 @@ impl Worker {
         Ok(Err(Judgement::new(Verdict::NotJudged, why)))
     }
 
-    /// The device failed with this candidate in two processes. That says nothing of the candidate:
-    /// what candidates do wrong has error codes of its own.
+    /// Handles a device that failed with one candidate in two processes. That does not concern the
+    /// candidate: its own faults have separate error codes.
     fn failed_twice(&mut self, why: String) -> Result<Result<Response, Judgement>, WorkerError> {
         self.failures += 1;
         if self.failures >= MAX_FAILURES {
@@ -242,7 +243,7 @@ impl Worker {
         Ok(Err(Judgement::new(Verdict::NotJudged, detail)))
     }
 
-    /// A request to the device itself.
+    /// Sends a request to the device itself.
     fn device(&mut self, request: &Request) -> Result<Response, WorkerError> {
         let mut lost = String::new();
         for attempt in 0..ATTEMPTS {
@@ -276,7 +277,7 @@ impl Worker {
             .map_err(|error| WorkerError::Start(start_error(&program.path, &error)))
     }
 
-    /// A running worker with its device open.
+    /// Returns a running worker with its device open.
     fn ready(&mut self) -> Result<Process, WorkerError> {
         let Some(helpers) = self.settings.helpers.clone() else {
             return self.start();
@@ -307,10 +308,10 @@ impl Worker {
         }
     }
 
-    /// Sends a request and waits for its answer; the worker is gone unless it can go on.
+    /// Sends a request and waits for its answer; the worker is discarded unless it can continue.
     fn ask(&mut self, request: &Request) -> Result<Answer, WorkerError> {
         let parts = parts_of(request.clone())?;
-        // One that died while idle did so through no fault of this candidate.
+        // A worker that died while idle did so independently of this candidate.
         let idle = self.running.take();
         self.restarts += u64::from(idle.as_ref().is_some_and(Process::is_gone));
         let mut running = match idle.filter(|running| !running.is_gone()) {
@@ -327,7 +328,7 @@ impl Worker {
         Ok(answer)
     }
 
-    /// Sends a request and reads until its answer; also whether the worker said that it is corrupted.
+    /// Sends a request and reads until its answer; also reports whether the worker is corrupted.
     fn exchange(
         &self,
         running: &mut Process,
@@ -380,7 +381,7 @@ fn parts_of(request: Request) -> Result<Parts, WorkerError> {
     parts.map_err(|error| WorkerError::Failed(error.to_string()))
 }
 
-/// Adds what was printed (a failed assertion, say) to the verdict of a crash.
+/// Adds printed text (a failed assertion, say) to the verdict of a crash.
 fn with_said(running: &mut Process, mut response: Response, corrupted: bool) -> Response {
     if let Response::Judged(timed) | Response::Measured(timed, ..) = &mut response
         && corrupted

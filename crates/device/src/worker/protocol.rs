@@ -1,4 +1,4 @@
-//! Messages between the tuner and a device's worker process: JSON with code beside it, as bytes.
+//! Messages between the tuner and a device's worker process: JSON, followed by code as bytes.
 //!
 //! Code, launches and seeds cross the pipe, never tensors.
 
@@ -16,34 +16,33 @@ use tuner_judge::timing::calibration::Calibration;
 use tuner_judge::timing::paired::DuelResult;
 use tuner_process::{Parts, from_json, to_json};
 
-/// What the tuner asks.
+/// Requests of the tuner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Open the device: the first request on a real GPU, with the tuner's own kernels compiled
-    /// for it.
+    /// Open the device: the first request for a real GPU, with the helper kernels compiled for it.
     Open(Box<Code>),
     /// Judge one candidate: check problems first, then the timed one.
     Judge(Box<Job>),
     /// Judge one candidate and time it against others, on a real GPU.
     Measure(Box<MeasureRequest>),
-    /// Measure what the device can do at best.
+    /// Measure the peak rates of the device.
     Calibrate,
-    /// Load the device for so many milliseconds and watch it.
+    /// Load the device for this number of milliseconds and monitor it.
     Examine(u64),
-    /// Compare two candidates that are known to be right.
+    /// Compare two candidates that have passed the gate.
     Duel(Box<TimingComparison>),
     /// Time the best candidates once more.
     Finale(Box<TimingComparison>),
 }
 
-/// A candidate to be timed, with what it is compared with.
+/// A candidate to be timed, with its reference and incumbent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasureRequest {
     /// The candidate.
     pub job: Job,
-    /// The fixed reference of its kernel and problem, which is known to be right; `None` while
-    /// there is none: the candidate is its own.
+    /// The fixed reference of its kernel and problem, which has passed the gate; `None` while there
+    /// is none: the candidate is its own reference.
     pub reference: Option<Plan>,
     /// The best candidate so far.
     pub incumbent: Option<IncumbentPlan>,
@@ -55,43 +54,43 @@ pub struct MeasureRequest {
 /// A candidate that was timed before.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IncumbentPlan {
-    /// It.
+    /// Its plan.
     pub plan: Plan,
-    /// Its time over that of the reference.
+    /// Its time relative to the reference.
     pub ratio: f64,
 }
 
-/// Candidates that are compared with each other. Each is judged right on the contest's seed first.
+/// Candidates to compare with each other. Each passes the gate on the comparison's seed first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimingComparison {
     /// The fixed reference.
     pub reference: Option<Plan>,
-    /// The candidates, all of one problem; in a duel the challenger and the incumbent.
+    /// The candidates, all of one problem; in a paired comparison the challenger and the incumbent.
     pub plans: Vec<Plan>,
     /// Seed of the input data and of the order.
     pub seed: u64,
-    /// How hard the gate looks at each before it is timed.
+    /// Verification level of the gate before timing.
     #[serde(default)]
     pub level: Level,
 }
 
-/// Where a candidate stands after it was timed.
+/// Result of a timed candidate relative to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RelativeTime {
-    /// Its time over that of the reference.
+    /// Its time relative to the reference.
     pub ratio: f64,
-    /// It is the best so far: the first one, or the winner of a duel.
+    /// It is the best so far: the first one, or the winner of a paired comparison.
     pub replaces_incumbent: bool,
 }
 
-/// A GPU as its worker found it.
+/// A GPU as opened by its worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// What the driver says.
+    /// Facts reported by the driver.
     pub facts: GpuFacts,
-    /// What NVML said before this process had a context: every process in it is another one.
+    /// Health reported by NVML before this process had a context: all listed processes are others.
     pub health: Option<Health>,
-    /// The GPU counts the energy that it uses.
+    /// The GPU has an energy counter.
     #[serde(default)]
     pub counts_energy: bool,
 }
@@ -99,24 +98,24 @@ pub struct Opened {
 /// One candidate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Problems that must be right but are not timed.
+    /// Problems to verify but not to time.
     pub checks: Vec<Plan>,
-    /// The problem to time; `None` only checks.
+    /// The problem to time; `None` only verifies.
     pub timed: Option<Plan>,
     /// Seeds of the input data.
     pub seeds: Vec<u64>,
     /// Runs with a randomised order of warps.
     pub schedules: u32,
-    /// How hard the gate looks; with one seed given, the level adds its own to it.
+    /// Verification level of the gate; with a single seed, the level adds its own seeds.
     #[serde(default)]
     pub level: Level,
-    /// The timed problem is a proof: it is run whole where that takes at most this number of lane
-    /// instructions, and no time is asked for.
+    /// The timed problem is a proof: it is run whole if that takes at most this number of lane
+    /// instructions, and it is not timed.
     #[serde(default)]
     pub proof_limit: Option<u64>,
 }
 
-/// What the worker answers.
+/// Responses of the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
@@ -124,29 +123,29 @@ pub enum Response {
     Begins(Step),
     /// The judgement.
     Judged(#[serde(deserialize_with = "received")] Box<TimedJudgement>),
-    /// The job itself is wrong (an oracle that does not fit its arguments): the user's mistake.
+    /// The job itself is invalid (an oracle that does not fit its arguments): a user error.
     Unusable(String),
     /// The device is open.
     Opened(Box<Opened>),
-    /// The judgement of a timed candidate, its standing where it has a time, and what it cost.
+    /// The judgement of a timed candidate, its relative time if it has one, and the time spent.
     Measured(
         #[serde(deserialize_with = "received")] Box<TimedJudgement>,
         Option<RelativeTime>,
         Spent,
     ),
-    /// What the device can do at best.
+    /// Peak rates of the device.
     Calibrated(Box<Calibration>),
-    /// How the device behaves under load.
+    /// Behaviour of the device under load.
     Examined(Box<Examination>),
-    /// The result of a duel; `None` when it gave none.
+    /// Result of a paired comparison; `None` if it was undecided.
     Dueled(Option<Box<DuelResult>>),
-    /// The final times, or why there is none, one a candidate in their order.
+    /// The final times, or the reasons for their absence, one per candidate, in order.
     Final(#[serde(deserialize_with = "TimedJudgement::all_received")] Vec<TimedJudgement>),
-    /// What was asked for failed on the device, with no candidate to blame.
+    /// A request failed on the device, independently of a candidate.
     Failed(String),
-    /// The answer follows, and this process must be replaced: a kernel corrupted its context.
+    /// Precedes the answer: this process must be replaced, because a kernel corrupted its context.
     Corrupted(String),
-    /// The device failed, through no fault of a candidate.
+    /// The device failed, independently of a candidate.
     Lost(String),
 }
 
@@ -155,10 +154,10 @@ fn received<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<TimedJudge
 }
 
 impl Request {
-    /// The parts of the message: JSON, then text and machine code of each plan.
+    /// Splits the message into parts: JSON, then PTX and SASS of each plan.
     ///
     /// # Errors
-    /// It has no JSON form.
+    /// The message cannot be serialized as JSON.
     pub fn into_parts(mut self) -> io::Result<Parts> {
         let mut code = Vec::new();
         for plan in self.codes_mut() {
@@ -170,10 +169,10 @@ impl Request {
         Ok(parts)
     }
 
-    /// Reads the parts back.
+    /// Assembles a message from its parts.
     ///
     /// # Errors
-    /// They are another message, or text is not UTF-8.
+    /// The parts are those of another message, or text is not UTF-8.
     pub fn from_parts(parts: Parts) -> io::Result<Self> {
         let mut request: Self = from_json(&parts)?;
         let mut code = parts.into_iter().skip(1);
@@ -186,7 +185,7 @@ impl Request {
         Ok(request)
     }
 
-    /// All code in it, in a fixed order.
+    /// Returns all code in it, in a fixed order.
     fn codes_mut(&mut self) -> Vec<&mut Code> {
         let plans: Vec<&mut Plan> = match self {
             Self::Open(code) => return vec![code],

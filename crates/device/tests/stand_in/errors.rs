@@ -1,4 +1,4 @@
-//! What becomes of every error that a driver call can answer.
+//! Outcome of every error that a driver call can return.
 
 use super::{arch, everything};
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use tuner_testkit::fake::{Failing, Notes, VirtualDriver};
 
 #[test]
 fn every_call_of_the_door_is_made_on_the_way() {
-    let (driver, notes) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    let (driver, notes) = Failing::new(VirtualDriver::with_arch(arch()), "", 0);
     assert!(everything(driver).is_ok());
     let made: BTreeSet<&str> = notes.borrow().calls.iter().copied().collect();
     let known: BTreeSet<&str> = CALLS.iter().copied().collect();
@@ -20,7 +20,7 @@ fn every_call_of_the_door_is_made_on_the_way() {
 
 #[test]
 fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
-    // Their failure changes nothing: the handle is forgotten either way, or the value is optional.
+    // Their failure has no effect: the handle is dropped either way, or the value is optional.
     let tolerated = [
         "cuMemFree_v2",
         "cuGraphExecDestroy",
@@ -33,12 +33,12 @@ fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
             let place = format!("{call} answers {name}");
             let error = CudaError::new(call, *number);
             let (driver, notes): (_, Rc<RefCell<Notes>>) =
-                Failing::new(VirtualDriver::of(arch()), call, *number);
+                Failing::new(VirtualDriver::with_arch(arch()), call, *number);
             let ended = everything(driver);
             assert!(notes.borrow().failed, "{place}: never called");
             match ended {
                 Err(Ok(opening)) => {
-                    // No candidate is there to blame.
+                    // There is no candidate to blame.
                     let text = opening.to_string();
                     assert!(
                         text.contains(name) || text.contains("no GPU"),
@@ -63,7 +63,7 @@ fn every_error_of_every_call_becomes_its_verdict_and_never_a_panic() {
                 Ok(()) => assert!(
                     tolerated.contains(call)
                         || (*call == "cuInit" && *number == code::NO_DEVICE)
-                        // The compiler leaves out variables that no kernel uses.
+                        // The compiler omits variables that no kernel uses.
                         || (*call == "cuModuleGetGlobal_v2" && *number == code::NOT_FOUND),
                     "{place}: nobody noticed"
                 ),

@@ -1,5 +1,5 @@
-//! The whole path of a candidate on the stand-in driver, and what becomes of every error that a
-//! driver call can answer.
+//! The whole path of a candidate on the stand-in driver, and the outcome of every error that a
+//! driver call can return.
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
 
@@ -25,7 +25,7 @@ use tuner_judge::stopwatch::Stopwatch;
 use tuner_judge::timing::calibration::{Probe, Prober};
 use tuner_testkit::fake::{Costs, Failing, Gauges, Meter, Notes, VirtualDriver};
 
-/// The tuner's own kernels as far as the stand-in needs them: it knows them by name.
+/// Helper kernels as far as the stand-in needs them: it recognises them by name.
 const HELPERS: &str = "
 .version 8.0
 .target sm_80
@@ -40,7 +40,7 @@ const HELPERS: &str = "
 .visible .entry tuner_tensor(.param .u64 a, .param .u32 b) { ret; }
 ";
 
-/// `y[i + shift] = x[i] * factor` for 64 threads, without a look at the size.
+/// `y[i + shift] = x[i] * factor` for 64 threads, without a bounds check.
 const SCALE: &str = "
 .version 8.0
 .target sm_80
@@ -87,7 +87,7 @@ fn argument(name: &str, element: Element, role: Role, value: f64) -> PlanArgumen
     }
 }
 
-/// The candidate, writing `shift` elements too far.
+/// Returns the candidate, which writes `shift` elements too far.
 fn plan(shift: f64) -> Plan {
     Plan {
         variables: vec![PlanVariable {
@@ -118,13 +118,14 @@ fn plan(shift: f64) -> Plan {
 fn session(driver: Failing<VirtualDriver>) -> Result<GpuSession, GpuError> {
     let gpu = Gpu::open(Box::new(driver), 0)?;
     let helpers = Helpers::new(code_of(HELPERS));
-    // The stand-in knows our kernels by name only: what they compute is tried in tests/device_gate.rs.
+    // The stand-in recognises helper kernels by name only: tests/device_gate.rs tests their
+    // results.
     let session = GpuSession::new(gpu, helpers, Monitor::default());
     Ok(session.comparing_on_host())
 }
 
 fn sound() -> GpuSession {
-    let (driver, _) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    let (driver, _) = Failing::new(VirtualDriver::with_arch(arch()), "", 0);
     session(driver).expect("the stand-in opens")
 }
 
@@ -132,7 +133,7 @@ fn arch() -> &'static vgpu::Arch {
     vgpu::Arch::by_name("l4").expect("an architecture")
 }
 
-/// Runs the plan once as the gate does; gives the output.
+/// Runs the plan once as the gate does; returns the output.
 fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Judgement> {
     session.reset();
     let x = session.alloc("x", 256)?;
@@ -153,12 +154,12 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(Vec<u8>, usize), Judgem
     Ok((session.download(y)?, report.hazards.len()))
 }
 
-/// Everything that the tuner does with a GPU.
+/// Performs every operation of the tuner on a GPU.
 fn everything(driver: Failing<VirtualDriver>) -> Result<(), Result<GpuError, (Judgement, bool)>> {
     let mut session = session(driver).map_err(Ok)?;
     let all = all_steps(&mut session);
     let corrupted = session.gpu.corrupted().is_some();
-    // What happens to be tolerated is still noted.
+    // A tolerated failure is still recorded.
     match all {
         Ok(()) if corrupted => Err(Err((Judgement::new(Verdict::Ok, String::new()), true))),
         Ok(()) => Ok(()),
@@ -173,7 +174,7 @@ fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
     let mut together = plan.clone();
     together.launches[0].cooperative = true;
     run(session, &together)?;
-    // Code that nobody holds any more is unloaded.
+    // Code without owners is unloaded.
     drop(together);
     let subject = session.load_subject(&plan, 7)?;
     for cache in [CacheMode::Warm, CacheMode::Cold] {
@@ -182,7 +183,7 @@ fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
     Stopwatch::poison(session, subject)?;
     session.sample(subject, CacheMode::Cold, 3)?;
     session.outputs(subject)?;
-    // The large buffers of the others show nothing more.
+    // The large buffers of the other probes add nothing.
     for probe in [Probe::Null, Probe::Single] {
         session.probe(probe)?;
     }
@@ -235,7 +236,7 @@ fn a_write_just_outside_a_buffer_is_seen_in_its_guard_regions_and_one_far_outsid
     let fault = run(&mut session, &plan(1e7)).unwrap_err();
     assert_eq!(fault.verdict, Verdict::OutOfBounds, "{fault:?}");
     assert!(session.gpu.corrupted().is_some() && !session.gpu.is_device_fault());
-    // From here on nothing works in this process, and every answer says why.
+    // From here on every call in this process fails with the reason.
     let fault = run(&mut session, &plan(0.0)).unwrap_err();
     assert!(fault.detail.contains("ILLEGAL_ADDRESS"), "{fault:?}");
 }
@@ -259,7 +260,7 @@ fn timed_launches_write_every_set_again_after_poison() {
     }
 }
 
-/// The candidate on one buffer: `y = 3 * y`.
+/// Returns the candidate on one buffer: `y = 3 * y`.
 fn in_place() -> Plan {
     let mut plan = plan(0.0);
     plan.arguments[1].role = Role::Inout;
@@ -269,7 +270,7 @@ fn in_place() -> Plan {
 
 #[test]
 fn what_launches_change_in_place_begins_anew_with_each_sample_and_is_judged_after_one_launch() {
-    let (driver, notes) = Failing::new(VirtualDriver::of(arch()), "", 0);
+    let (driver, notes) = Failing::new(VirtualDriver::with_arch(arch()), "", 0);
     let mut session = session(driver).expect("the stand-in opens");
     let subject = session.load_subject(&in_place(), 7).unwrap();
     for cache in [CacheMode::Warm, CacheMode::Cold] {
@@ -306,7 +307,7 @@ fn values_that_launches_drove_to_infinity_are_noticed() {
 #[test]
 fn a_subject_outlives_the_job_whose_equal_code_was_loaded_first() {
     let mut session = sound();
-    // The same machine code twice, as two messages bring it.
+    // The same SASS twice, as two messages bring it.
     let (candidate, reference) = (plan(0.0), plan(0.0));
     run(&mut session, &candidate).unwrap();
     let subject = session.load_subject(&reference, 7).unwrap();
@@ -316,9 +317,9 @@ fn a_subject_outlives_the_job_whose_equal_code_was_loaded_first() {
     session.sample(subject, CacheMode::Cold, 5).unwrap();
 }
 
-/// A stand-in whose calls cost what they cost on a server, and the notes of its calls.
+/// Returns a stand-in with the call costs of a server, and the log of its calls.
 fn costing(kernel_us: f64, l2_bytes: u64) -> (GpuSession, Gauges, Rc<RefCell<Notes>>) {
-    let driver = VirtualDriver::of(arch())
+    let driver = VirtualDriver::with_arch(arch())
         .costing(Costs::REALISTIC, Some(kernel_us))
         .with_cache(l2_bytes);
     let gauges = driver.gauges();
@@ -351,9 +352,9 @@ fn a_span_that_began_before_the_host_had_queued_all_is_done_again_behind_a_longe
     };
     assert!(queries(&notes.borrow()) > 1, "{}", queries(&notes.borrow()));
     let span = span.unwrap();
-    // The null kernel takes 1 µs here; with the host's queueing it would be 3.
+    // The null kernel takes 1 µs here; including the host's queueing it would be 3.
     assert!(!span.late && span.micros < 550.0, "{span:?}");
-    // What was learnt is kept.
+    // The adjusted spin is kept.
     notes.borrow_mut().calls.clear();
     session
         .timed(1, &mut |session| {
@@ -404,7 +405,7 @@ fn a_cold_sample_finds_nothing_of_the_sample_before_in_the_cache() {
 
 #[test]
 fn a_window_of_the_energy_counter_holds_what_the_launches_draw() {
-    let driver = VirtualDriver::of(arch()).costing(Costs::NONE, Some(10.0));
+    let driver = VirtualDriver::with_arch(arch()).costing(Costs::NONE, Some(10.0));
     let meter = Meter(driver.gauges());
     let gpu = Gpu::open(Box::new(driver), 0).expect("the stand-in opens");
     let mut monitor = Monitor::default();
@@ -414,7 +415,7 @@ fn a_window_of_the_energy_counter_holds_what_the_launches_draw() {
     let draw = session.draw(subject, 20, 400).unwrap();
     let draw = draw.expect("the stand-in counts");
     assert!((400..800).contains(&draw.launches), "{draw:?}");
-    // 300 W, and 10 µs a launch.
+    // 300 W, and 10 µs per launch.
     let launch_mj = draw.millijoules as f64 / draw.launches as f64;
     assert!((launch_mj - 3.0).abs() < 0.3, "{draw:?}");
 }

@@ -76,6 +76,8 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
             None
         }
         Control::Join(barrier) => {
+            // The mask is stored per lane: divergent paths use one barrier with different
+            // participants.
             for lane in lanes(on) {
                 warp.registers.barriers[usize::from(*barrier)][lane] = on;
             }
@@ -93,6 +95,7 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
         }
         Control::Break(barrier, truth) => {
             let left = on & warp.registers.truth(*truth);
+            // Resuming other paths changes their indices: the block selects the next path anew.
             warp.paths[warp.current].pc = next;
             warp.leave(*barrier, left);
             None
@@ -101,6 +104,7 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
             let named = lanes
                 .as_ref()
                 .map_or(u32::MAX, |lanes| lanes_of(warp, lanes, mask));
+            // Exited lanes are not waited for.
             if named & warp.alive & !mask == 0 {
                 return Some(next);
             }
@@ -139,6 +143,7 @@ fn indirect(
         .map(|at| (at as i64).wrapping_add(base));
     let number = |lane: usize| {
         let at = targets[lane];
+        // Instructions have 16 bytes.
         u32::try_from(at / 16)
             .ok()
             .filter(|_| at >= 0 && at % 16 == 0)

@@ -94,6 +94,7 @@ fn bits(r: &Registers, s: &Source, ty: Type) -> [u64; 32] {
     match ty {
         Type::F64 => r.double(s),
         Type::F16 | Type::Bf16 => {
+            // A plain register operand stands for its lower half.
             let part = if s.part == Part::Whole {
                 Part::Low
             } else {

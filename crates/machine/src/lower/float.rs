@@ -63,6 +63,7 @@ fn binary(i: &Instruction) -> Option<Run> {
     }
     let (ftz, sat, round) = (i.has("FTZ"), i.has("SAT"), round(i));
     let add = i.opcode.contains("FADD");
+    // The common forms have no run-time mode, so that their loops vectorise.
     if round == Round::Rn && !sat {
         return match (add, ftz) {
             (true, false) => lower_binary(

@@ -61,6 +61,7 @@ fn add(i: &Instruction) -> Option<Run> {
     }
     let (a, b) = (form.source(0)?, form.source(1)?);
     let c = form.source(2);
+    // Without carries, the loop over lanes vectorises.
     if form.outs.iter().all(|out| out.is_always()) && form.ins.is_empty() {
         let Some(c) = c else {
             return lower_binary(&form, Registers::int, |a, b| a.wrapping_add(b));
@@ -93,6 +94,7 @@ fn add(i: &Instruction) -> Option<Run> {
             u64::from(a[l]) + u64::from(b[l]) + u64::from(c[l]) + more + carry(l)
         });
         r.set(d, mask, &sums.map(|s| s as u32));
+        // Three operands carry up to two: the second predicate reports a carry of two.
         for (n, out) in outs.into_iter().enumerate() {
             r.set_truth(out, mask, lanes_where(|l| sums[l] >> 32 > n as u64));
         }

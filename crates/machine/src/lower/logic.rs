@@ -30,6 +30,7 @@ fn logic(i: &Instruction) -> Option<Run> {
     Some(Box::new(move |r, mask| {
         let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
         let table = r.raw(table.from)[0] as u8;
+        // The most frequent tables have direct loops.
         let value = match table {
             0xc0 => map_lanes(
                 #[inline(always)]

@@ -53,6 +53,7 @@ pub(super) fn lower_address(address: &Address, window: Window) -> Option<Address
         _ => None,
     };
     let (mut base, mut uniform) = (address.base, address.uniform);
+    // A uniform register in place of the base is the uniform part of the address.
     if let Some(r) = base
         && r.uniform
         && uniform.is_none()

@@ -221,6 +221,7 @@ fn special(i: &Instruction) -> Option<Run> {
         _ => return None,
     };
     let high = name.ends_with("HI") && matches!(which, Special::Clock);
+    // `CS2R` writes a register pair unless it has `.32`.
     let wide = i.opcode == "CS2R" && !i.has("32");
     Some(Box::new(move |r, mask| {
         let row: [u64; 32] = std::array::from_fn(|lane| read(r, which, lane));
@@ -249,6 +250,7 @@ fn read(r: &Registers, which: Special, lane: usize) -> u64 {
         Special::Block(axis) => r.place.block_at[axis],
         Special::Threads(axis) => r.place.block[axis],
         Special::Blocks(axis) => r.place.grid[axis],
+        // `SR_VIRTID` holds the warp number from bit 8 on.
         Special::Warp => r.place.warp << 8,
         Special::LanesBelow => (1 << at) - 1,
         Special::LanesUpTo => u32::MAX >> (31 - at),

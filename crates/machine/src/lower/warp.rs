@@ -208,6 +208,7 @@ pub(super) fn control(i: &Instruction) -> Option<Op> {
     let control = match i.opcode {
         "BRA" => branch(i)?,
         "CALL" if i.has("ABS") => Control::System(called(i)?),
+        // Functions of the kernel return through a register, so a direct call is a branch.
         "CALL" if !i.operands.iter().any(|o| matches!(o, Operand::Register(_))) => {
             Control::Branch(target(i)?, condition(i))
         }

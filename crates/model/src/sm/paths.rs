@@ -6,7 +6,7 @@ use crate::code::{Instr, constant_line};
 use crate::cursor::AccessLookup;
 use sass::Unit;
 use sass_machine::CONSTANT;
-use vgpu::exec::trace::{Access, LOCAL, Target, WarpTrace};
+use vgpu::exec::trace::{Access, LOCAL_SECTOR, Target, WarpTrace};
 
 /// Cycles until the sources of an unqueued instruction are read.
 const READ_CYCLES: u64 = 10;
@@ -243,7 +243,7 @@ impl<'a> Sm<'a> {
         let (lookups, sectors) = match found {
             AccessLookup::Access(access, _) => (lookups(access), trace.sectors_of(access)),
             AccessLookup::Inactive => return (now + 4, Stall::LongScoreboard),
-            AccessLookup::Unknown => (u64::from(instr.bytes.div_ceil(4)), &[LOCAL][..]),
+            AccessLookup::Unknown => (u64::from(instr.bytes.div_ceil(4)), &[LOCAL_SECTOR][..]),
         };
         // A block also inherits the local memory of the block that it replaces.
         let slot = self.warps[warp_index].slot as u64;
@@ -276,7 +276,7 @@ impl<'a> Sm<'a> {
         let replica = self.warps[issue.warp_index].replica;
         let local = sectors
             .first()
-            .is_some_and(|s| *s & LOCAL != 0 && *s & PRIVATE == 0);
+            .is_some_and(|s| *s & LOCAL_SECTOR != 0 && *s & PRIVATE == 0);
         let mut fetched = 0.0;
         // Each replica of the sampled block has separate sectors in place of the private ones.
         let moved = |sector: &u64| match sector & PRIVATE {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::parse;
 
-/// Numbers of the watched `%r` registers and indices of the watched instructions of a kernel body.
+/// Returns the numbers of the watched `%r` registers and the indices of the watched instructions of
+/// a kernel body.
 fn watched(body: &str) -> (Vec<u32>, Vec<usize>) {
     let text = format!(
         ".version 9.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\

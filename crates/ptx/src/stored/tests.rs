@@ -1,7 +1,7 @@
 use super::never_written;
 use crate::parse;
 
-/// Names of the variables that a kernel of this body leaves as they are.
+/// Returns the names of the variables that a kernel with this body leaves unchanged.
 fn left(body: &str) -> Vec<String> {
     let text = format!(
         ".version 9.0\n.target sm_80\n.address_size 64\n.global .align 4 .b8 a[16];\n\

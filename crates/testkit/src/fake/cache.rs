@@ -1,34 +1,34 @@
-//! What the stand-in's L2 cache holds: whole buffers, the latest used ones.
+//! Contents of the stand-in's L2 cache: whole buffers, the most recently used ones.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Figures of a stand-in that others may read while it is used.
+/// Counters of a stand-in that can be read while it is in use.
 #[derive(Debug, Clone, Default)]
 pub struct Gauges {
-    /// Buffers of launches in graphs that the cache still held.
+    /// Buffers of graph launches that were still in the cache.
     hits: Rc<Cell<u64>>,
-    /// Where the host is, microseconds.
+    /// Time of the host, microseconds.
     host_us: Rc<Cell<f64>>,
-    /// What the device has worked, microseconds.
+    /// Busy time of the device, microseconds.
     busy_us: Rc<Cell<f64>>,
 }
 
 impl Gauges {
-    /// Buffers that launches found in the cache as a whole.
+    /// Returns the number of buffers that launches found in the cache as a whole.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits.get()
     }
 
-    /// Time that has passed for the host, microseconds.
+    /// Returns the elapsed time of the host, microseconds.
     #[must_use]
     pub fn host_us(&self) -> f64 {
         self.host_us.get()
     }
 
-    /// Time that the device has worked, microseconds.
+    /// Returns the busy time of the device, microseconds.
     #[must_use]
     pub fn busy_us(&self) -> f64 {
         self.busy_us.get()
@@ -38,7 +38,7 @@ impl Gauges {
 /// The cache.
 pub(super) struct Cache {
     bytes: u64,
-    /// Buffers by their first byte, the latest used first.
+    /// Buffers by their first byte, the most recently used first.
     held: VecDeque<(u64, u64)>,
     gauges: Gauges,
 }
@@ -65,20 +65,20 @@ impl Cache {
         self.gauges.busy_us.set(busy_us);
     }
 
-    /// So many bytes of a buffer were used.
+    /// Records the use of `bytes` bytes of a buffer.
     pub(super) fn touch(&mut self, buffer: u64, bytes: u64) {
         self.held.retain(|(held, _)| *held != buffer);
         self.held.push_front((buffer, bytes));
         let mut room = self.bytes;
         self.held.retain(|(_, bytes)| {
             let fits = *bytes <= room;
-            // What lies behind one that does not fit was evicted by it.
+            // Buffers after one that does not fit were evicted by it.
             room = if fits { room - bytes } else { 0 };
             fits
         });
     }
 
-    /// A launch uses a buffer.
+    /// Records the use of a buffer by a launch.
     pub(super) fn launch_touches(&mut self, buffer: u64, bytes: u64) {
         if self.held.iter().any(|(held, _)| *held == buffer) {
             self.gauges.hits.set(self.gauges.hits.get() + 1);

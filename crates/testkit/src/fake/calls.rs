@@ -1,4 +1,4 @@
-//! The calls of the driver, answered from the virtual GPU's memory.
+//! The driver calls, answered from the virtual GPU's memory.
 
 use super::NAME;
 use super::clock::Costs;
@@ -112,7 +112,7 @@ impl Driver for VirtualDriver {
 
     fn copy_from_device(&mut self, to: &mut [u8], from: DevicePointer) -> Answer<()> {
         self.sound("cuMemcpyDtoH_v2")?;
-        let (id, offset) = self.place("cuMemcpyDtoH_v2", from, to.len() as u64)?;
+        let (id, offset) = self.locate("cuMemcpyDtoH_v2", from, to.len() as u64)?;
         self.memory.read_at(id, offset, to);
         self.copied(to.len());
         Ok(())
@@ -126,7 +126,7 @@ impl Driver for VirtualDriver {
         _: Stream,
     ) -> Answer<()> {
         self.sound("cuMemcpyDtoDAsync_v2")?;
-        let (id, offset) = self.place("cuMemcpyDtoDAsync_v2", from, bytes)?;
+        let (id, offset) = self.locate("cuMemcpyDtoDAsync_v2", from, bytes)?;
         self.ran.clear();
         self.moves(2 * bytes);
         self.write_made(to, bytes, |driver, all| {
@@ -203,7 +203,7 @@ impl Driver for VirtualDriver {
         let found = found.map_err(|_| failed(code::OUT_OF_MEMORY))?;
         let (id, bytes) = found.ok_or_else(|| failed(code::NOT_FOUND).noting(name))?;
         let base = self.memory.address(id);
-        // Copies to it find it among what is allocated.
+        // Copies look it up among the allocations.
         self.living.insert(base, (id, bytes));
         Ok((DevicePointer(base), bytes))
     }

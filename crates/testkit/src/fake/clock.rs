@@ -1,10 +1,10 @@
-//! The synthetic time of the stand-in: a host that queues and a device that works, with a little
-//! noise that is the same in every process.
+//! Synthetic time of the stand-in: a host that queues and a device that works, with a little
+//! reproducible noise.
 
 /// Clock of the multiprocessors, MHz.
 pub(super) const MHZ: f64 = 1500.0;
 
-/// What calls cost the host, microseconds, and how fast copies are, bytes a microsecond.
+/// Costs of calls on the host, microseconds, and rates of copies, bytes per microsecond.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
     /// Queueing a kernel.
@@ -17,12 +17,12 @@ pub struct Costs {
     pub load_us: f64,
     /// Allocating or freeing memory.
     pub alloc_us: f64,
-    /// Recording and instantiating a graph, each node of it.
+    /// Capturing and instantiating a graph, per node.
     pub node_us: f64,
 }
 
 impl Costs {
-    /// Nothing costs anything, as tests of what happens want it.
+    /// No costs, for functional tests.
     pub const NONE: Self = Self {
         launch_us: 0.0,
         graph_us: 0.0,
@@ -31,7 +31,8 @@ impl Costs {
         alloc_us: 0.0,
         node_us: 0.0,
     };
-    /// A server's: a launch in 3 µs, copies of pageable memory at 12 GB/s, an image in 0.3 ms.
+    /// Costs of a server: a launch in 3 µs, copies of pageable memory at 12 GB/s, an image in 0.3
+    /// ms.
     pub const REALISTIC: Self = Self {
         launch_us: 3.0,
         graph_us: 10.0,
@@ -42,16 +43,16 @@ impl Costs {
     };
 }
 
-/// A device's time and its host's.
+/// Time of a device and of its host.
 #[derive(Debug, Clone)]
 pub(super) struct Clock {
-    /// When the device has done all that is queued, microseconds since the start.
+    /// Time at which the device finishes all queued work, microseconds since the start.
     now: f64,
-    /// Where the host is.
+    /// Time of the host.
     host: f64,
-    /// What the device has worked in all.
+    /// Total busy time of the device.
     busy: f64,
-    /// What everything takes, as a share of the usual.
+    /// Factor of all durations.
     pace: f64,
     state: u64,
 }
@@ -61,7 +62,7 @@ impl Clock {
         Self::slower(0)
     }
 
-    /// The clock of a device on which all takes so many thousandths longer.
+    /// Creates the clock of a device on which everything takes `thousandths` thousandths longer.
     pub(super) fn slower(thousandths: u16) -> Self {
         Self {
             pace: 1.0 + f64::from(thousandths) / 1e3,
@@ -72,7 +73,7 @@ impl Clock {
         }
     }
 
-    /// When the device has done all that is queued.
+    /// Returns the time at which the device finishes all queued work.
     pub(super) fn micros(&self) -> f64 {
         self.now.max(self.host)
     }
@@ -93,18 +94,18 @@ impl Clock {
         (self.micros() * MHZ) as u64
     }
 
-    /// The host was busy that long.
+    /// Advances the host by `micros`.
     pub(super) fn spend(&mut self, micros: f64) {
         self.host += micros;
     }
 
-    /// The host waits for the device.
+    /// Makes the host wait for the device.
     pub(super) fn wait(&mut self) {
         self.host = self.micros();
     }
 
-    /// The device takes that long, give or take half a per cent, from when it and the host are
-    /// ready.
+    /// Makes the device busy for `micros`, give or take half a per cent, starting when it and the
+    /// host are ready.
     pub(super) fn advance(&mut self, micros: f64) {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;

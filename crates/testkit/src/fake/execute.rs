@@ -1,4 +1,4 @@
-//! Launches of the stand-in: the tuner's own kernels by name, the others on the virtual GPU.
+//! Launches of the stand-in: helper kernels by name, the others on the virtual GPU.
 
 use super::virtual_driver::{Kernel, VirtualDriver};
 use std::time::Duration;
@@ -6,9 +6,9 @@ use tuner_device::gpu::driver::{Answer, CudaError, DevicePointer, LaunchConfig, 
 use tuner_device::gpu::helpers::entry;
 use vgpu::{Arg, Checks, End, HazardKind, Launch, LaunchError};
 
-/// Warp instructions of a block after which a launch hangs for ever, as an endless loop does.
-const BUDGET: u64 = 20_000_000;
-/// A launch costs at least this, microseconds.
+/// Warp instructions of a block after which a launch hangs forever, as an endless loop does.
+const HANG_INSTRUCTIONS: u64 = 20_000_000;
+/// Minimum duration of a launch, microseconds.
 const LAUNCH_US: f64 = 2.0;
 
 /// A queued launch.
@@ -19,7 +19,7 @@ pub(super) struct Queued {
 }
 
 impl VirtualDriver {
-    /// Runs a launch now and advances the clock. Gives what it takes but for noise, microseconds.
+    /// Runs a launch now and advances the clock. Returns its time without noise, microseconds.
     pub(super) fn execute(&mut self, queued: &Queued) -> Answer<f64> {
         let micros = match self.own(queued)? {
             Some(micros) => micros,
@@ -29,7 +29,7 @@ impl VirtualDriver {
         Ok(micros)
     }
 
-    /// One of the tuner's own kernels: what it takes, or `None` for others.
+    /// Executes a helper kernel and returns its duration; `None` for other kernels.
     fn own(&mut self, queued: &Queued) -> Answer<Option<f64>> {
         let words: Vec<u64> = queued
             .config
@@ -73,7 +73,7 @@ impl VirtualDriver {
         }))
     }
 
-    /// Executes it, unless the same launch on the same memory was executed before.
+    /// Executes the launch, unless the same launch on the same memory was executed before.
     fn on_virtual_gpu(&mut self, queued: &Queued) -> Answer<f64> {
         let Some(found) = self.found(queued) else {
             return self.executed(queued);
@@ -95,10 +95,10 @@ impl VirtualDriver {
         let launch = Launch {
             dynamic_shared_bytes: config.shared_bytes,
             shared_fill: self.shared_fill,
-            // No two launches read the same clock.
+            // Two launches never read the same clock.
             clock: self.clock.cycles(),
             cooperative: config.cooperative,
-            instruction_budget: BUDGET,
+            instruction_budget: HANG_INSTRUCTIONS,
             checks: Checks {
                 races: false,
                 uninitialized: false,
@@ -145,7 +145,7 @@ impl VirtualDriver {
     }
 }
 
-/// What a launch without an end does to its process.
+/// Hangs the process, as a launch without an end does.
 fn hang() -> ! {
     loop {
         std::thread::sleep(Duration::from_secs(3600));

@@ -1,10 +1,10 @@
-//! A driver that notes every call and fails one of them.
+//! A driver that records every call and fails one of them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use tuner_device::gpu::driver::*;
 
-/// What a [`Failing`] driver was asked, shared with the test.
+/// Log of a [`Failing`] driver, shared with the test.
 #[derive(Debug, Default)]
 pub struct Notes {
     /// Names of the calls, in order.
@@ -13,7 +13,7 @@ pub struct Notes {
     pub failed: bool,
 }
 
-/// Passes calls on, but for one: the first of a name answers an error.
+/// Forwards all calls but one: the first call of a name fails.
 pub struct Failing<D> {
     inner: D,
     call: &'static str,

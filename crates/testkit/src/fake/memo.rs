@@ -1,9 +1,9 @@
-//! Launches that the stand-in knows the outcome of.
+//! Cached outcomes of launches.
 //!
-//! Timing launches one kernel some thousand times on the same data, which the virtual GPU would
-//! execute anew each time. The same launch on the same memory leaves the same memory, unless the
-//! kernel reads a clock. Two memories keep that: within a graph, until the host writes, a launch is
-//! known by itself, which costs nothing; across graphs and writes, by the content of what it finds.
+//! Timing launches one kernel thousands of times on the same data, which the virtual GPU would
+//! execute again each time. The same launch on the same memory has the same result, unless the
+//! kernel reads a clock. There are two caches. Within a graph, until the host writes, a launch is
+//! identified by itself, at no cost; across graphs and writes, by the contents of memory.
 
 use super::execute::Queued;
 use super::virtual_driver::VirtualDriver;
@@ -11,31 +11,31 @@ use sha2::{Digest as _, Sha256};
 use tuner_device::gpu::driver::Answer;
 use vgpu::BufferId;
 
-/// Memory beyond this takes longer to compare than most kernels to execute, bytes.
+/// Memory beyond this takes longer to compare than most kernels take to execute, bytes.
 const MAX_BYTES: u64 = 4 << 20;
-/// Outcomes that are kept; the oldest goes first.
-const MAX_KEPT: usize = 64;
-/// Launches of graphs that are kept between two writes of the host.
-const MAX_RAN: usize = 512;
-/// Bytes that are hashed at a time: the stack holds them.
-const CHUNK: usize = 4096;
+/// Maximum number of cached outcomes; the oldest is dropped first.
+const MAX_OUTCOMES: usize = 64;
+/// Maximum number of cached graph launches between two writes of the host.
+const MAX_GRAPH_LAUNCHES: usize = 512;
+/// Bytes hashed at a time, on the stack.
+const HASH_CHUNK_BYTES: usize = 4096;
 
-/// What a launch found in memory: the living buffers with the hash of their content.
-pub(super) type Found = Vec<(BufferId, [u8; 32])>;
+/// Memory before a launch: the live buffers with the hash of their contents.
+pub(super) type MemoryContents = Vec<(BufferId, [u8; 32])>;
 
-/// A launch with what it found, and what it left.
+/// A launch with the memory before and after it.
 #[derive(Debug)]
 pub(super) struct Outcome {
     queued: Queued,
     shared_fill: u32,
-    found: Found,
+    found: MemoryContents,
     written: Vec<(BufferId, Vec<u8>)>,
     micros: f64,
 }
 
 impl VirtualDriver {
-    /// Replays a launch of a graph: in earnest the first time, then by its time alone, because
-    /// the same launch on the same data gives the same.
+    /// Replays a launch of a graph: executes it the first time, then only accounts for its time,
+    /// because the same launch on the same data has the same result.
     pub(super) fn replay(&mut self, queued: &Queued) -> Answer<()> {
         self.touch(queued);
         if let Some((_, micros)) = self.ran.iter().find(|(known, _)| known == queued) {
@@ -44,16 +44,16 @@ impl VirtualDriver {
             return Ok(());
         }
         let micros = self.execute(queued)?;
-        if self.ran.len() > MAX_RAN {
+        if self.ran.len() > MAX_GRAPH_LAUNCHES {
             self.ran.clear();
         }
         self.ran.push((queued.clone(), micros));
         Ok(())
     }
 
-    /// The content of memory but for the time stamps, or `None` where the outcome of the launch cannot
-    /// be known from it.
-    pub(super) fn found(&self, queued: &Queued) -> Option<Found> {
+    /// Returns the contents of memory except the time stamps, or `None` if they do not determine
+    /// the outcome of the launch.
+    pub(super) fn found(&self, queued: &Queued) -> Option<MemoryContents> {
         let others = || {
             let all = self.living.values();
             all.filter(|(id, _)| Some(*id) != self.stamps)
@@ -67,17 +67,17 @@ impl VirtualDriver {
 
     fn hash(&self, buffer: BufferId) -> [u8; 32] {
         let bytes = self.memory.len(buffer);
-        let (mut hasher, mut chunk) = (Sha256::new(), [0; CHUNK]);
-        for done in (0..bytes).step_by(CHUNK) {
-            let part = &mut chunk[..CHUNK.min((bytes - done) as usize)];
+        let (mut hasher, mut chunk) = (Sha256::new(), [0; HASH_CHUNK_BYTES]);
+        for done in (0..bytes).step_by(HASH_CHUNK_BYTES) {
+            let part = &mut chunk[..HASH_CHUNK_BYTES.min((bytes - done) as usize)];
             self.memory.read_at(buffer, done, part);
             hasher.update(part);
         }
         hasher.finalize().into()
     }
 
-    /// Leaves what the launch is known to leave. Gives what it takes but for noise, microseconds.
-    pub(super) fn recall(&mut self, queued: &Queued, found: &Found) -> Option<f64> {
+    /// Restores a known outcome of the launch. Returns its time without noise, microseconds.
+    pub(super) fn recall(&mut self, queued: &Queued, found: &MemoryContents) -> Option<f64> {
         let known = |outcome: &&Outcome| {
             outcome.found == *found
                 && outcome.shared_fill == self.shared_fill
@@ -90,13 +90,13 @@ impl VirtualDriver {
         Some(outcome.micros)
     }
 
-    /// Keeps what a launch left.
-    pub(super) fn keep(&mut self, queued: &Queued, found: Found, micros: f64) {
+    /// Caches the outcome of a launch.
+    pub(super) fn keep(&mut self, queued: &Queued, found: MemoryContents, micros: f64) {
         let written = |(id, before): &(BufferId, [u8; 32])| {
             (self.hash(*id) != *before).then(|| (*id, self.memory.read(*id)))
         };
         let written = found.iter().filter_map(written).collect();
-        if self.outcomes.len() == MAX_KEPT {
+        if self.outcomes.len() == MAX_OUTCOMES {
             self.outcomes.pop_front();
         }
         self.outcomes.push_back(Outcome {

@@ -1,14 +1,14 @@
-//! The stand-in's count of its energy.
+//! Energy counter of the stand-in.
 
 use super::cache::Gauges;
 use tuner_device::gpu::nvml::EnergyCounter;
 
-/// What it draws while it works, W.
+/// Power while it works, W.
 const POWER_W: f64 = 300.0;
-/// The counter steps this often, microseconds of the stand-in's time.
+/// Interval of the counter, microseconds of the stand-in's time.
 const STEP_US: f64 = 500.0;
 
-/// Energy by the time that the stand-in has worked.
+/// Energy by the busy time of the stand-in.
 #[derive(Debug)]
 pub struct Meter(pub Gauges);
 

@@ -1,10 +1,10 @@
 //! A stand-in for the driver, for tests of the whole CUDA path on machines without a GPU.
 //!
-//! [`VirtualDriver`] answers like a driver: modules are PTX, launches run on the virtual GPU with
-//! its hazards reduced to what hardware notices (an illegal address poisons the context, a deadlock
-//! hangs), and time is synthetic. It is no device a user can choose: a program of the tests composes
-//! it in ([`install`]) with the only database that its results may go to, and its device is called
-//! [`NAME`], so that nothing measured with it can pass for a measurement.
+//! [`VirtualDriver`] behaves like a driver. Modules are PTX; launches run on the virtual GPU, with
+//! its hazards reduced to those that hardware detects (an illegal address poisons the context, a
+//! deadlock hangs); time is synthetic. Users cannot select it: the test program installs it
+//! ([`install`]) with the only database for its results. Its device is called [`NAME`], so that its
+//! results cannot pass for measurements.
 #![expect(
     clippy::indexing_slicing,
     reason = "buffers and launches are numbered by the stand-in itself"
@@ -33,25 +33,25 @@ use tuner_device::gpu::driver::Driver;
 use tuner_device::gpu::nvml::EnergyCounter;
 use tuner_device::gpu::stand_in::{self, StandIn};
 
-/// What the stand-in calls its GPU.
+/// Name of the stand-in's GPU.
 pub const NAME: &str = "fake GPU of the tests";
 
-/// How the stand-in behaves.
+/// Settings of the stand-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The only database for its results.
     pub database: PathBuf,
-    /// A driver call whose first use in every process answers this code.
+    /// A driver call whose first use in every process fails with this code.
     pub failure: Option<(String, u32)>,
     /// Outputs are compared on the host.
     pub compares_on_host: bool,
-    /// How much longer everything takes, in thousandths: GPUs of one model differ.
+    /// Slowdown of everything, in thousandths: GPUs of one model differ.
     pub slower: u16,
-    /// The GPU does not count its energy, as those before Volta.
+    /// The GPU has no energy counter, like those before Volta.
     pub counts_no_energy: bool,
 }
 
-/// Makes this process use the stand-in. For the program that tests are made of.
+/// Makes this process use the stand-in. For the test program.
 pub fn install(settings: Settings) {
     stand_in::install(StandIn {
         database: settings.database.clone(),
@@ -60,7 +60,7 @@ pub fn install(settings: Settings) {
     });
 }
 
-/// The stand-in, with the failure that the settings ask for, and its count of the energy.
+/// Creates the stand-in, with the failure of the settings, and its energy counter.
 fn driver(settings: &Settings) -> CountedDriver {
     let driver = VirtualDriver::new(settings);
     let meter = (!settings.counts_no_energy).then(|| Meter(driver.gauges()));

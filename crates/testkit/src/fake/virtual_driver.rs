@@ -1,4 +1,4 @@
-//! The stand-in's state: memory, modules, streams, and what launches it has seen.
+//! State of the stand-in: memory, modules, streams, and launches seen.
 
 use super::Settings;
 use super::cache::Cache;
@@ -20,7 +20,7 @@ pub(super) const MEMORY_BYTES: u64 = 2 << 30;
 pub(super) struct Kernel {
     pub(super) module: Arc<Ptx>,
     pub(super) name: String,
-    /// The module reads the clock, so that no two launches need do the same.
+    /// The module reads the clock, so that two launches may differ.
     pub(super) reads_clock: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct VirtualDriver {
     pub(super) arch: &'static Arch,
     pub(super) memory: GlobalMemory,
     pub(super) clock: Clock,
-    /// A kernel corrupted the context: every call answers this.
+    /// A kernel corrupted the context: every call fails with this code.
     pub(super) poisoned: Option<u32>,
     pub(super) living: BTreeMap<u64, (BufferId, u64)>,
     /// By handle: the module, and whether it reads the clock.
@@ -44,36 +44,36 @@ pub struct VirtualDriver {
     pub(super) events: HashMap<u64, f64>,
     pub(super) recording: Option<Vec<Queued>>,
     pub(super) graphs: HashMap<u64, Vec<Queued>>,
-    /// Launches that a graph has run in earnest since the host last wrote, with what they take but
-    /// for noise: one that were kept with its noise would differ from its equal for ever.
+    /// Graph launches that were executed since the host last wrote, with their time without noise:
+    /// with noise, an entry would never equal another launch.
     pub(super) ran: Vec<(Queued, f64)>,
     pub(super) outcomes: VecDeque<Outcome>,
     scratch: Vec<u8>,
-    /// Where the kernel that reads the clock writes to.
+    /// Buffer of the kernel that reads the clock.
     pub(super) stamps: Option<BufferId>,
     pub(super) streams: HashSet<u64>,
     next: u64,
     pub(super) costs: Costs,
-    /// What launches find in shared memory that they did not write.
+    /// Contents of shared memory that a launch has not written.
     pub(super) shared_fill: u32,
-    /// What the L2 cache holds.
+    /// The L2 cache.
     pub(super) cache: Cache,
-    /// What every other kernel takes, microseconds, where the test says.
+    /// Duration of every other kernel, microseconds, if the test sets it.
     pub(super) kernel_us: Option<f64>,
 }
 
 impl VirtualDriver {
-    /// A machine with two GPUs.
+    /// Creates a machine with two GPUs.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
-        let mut driver = Self::of(&vgpu::arch::all()[0]);
+        let mut driver = Self::with_arch(&vgpu::arch::list_gpus()[0]);
         driver.clock = Clock::slower(settings.slower);
         driver
     }
 
-    /// A machine with two GPUs of that architecture.
+    /// Creates a machine with two GPUs of that architecture.
     #[must_use]
-    pub fn of(arch: &'static Arch) -> Self {
+    pub fn with_arch(arch: &'static Arch) -> Self {
         Self {
             arch,
             memory: GlobalMemory::new(MEMORY_BYTES),
@@ -103,7 +103,7 @@ impl VirtualDriver {
         self.next
     }
 
-    /// What every call answers once a kernel has corrupted the context.
+    /// Fails with the error of a corrupted context, if a kernel has corrupted it.
     pub(super) fn sound(&self, call: &'static str) -> Answer<()> {
         match self.poisoned {
             Some(code) => Err(CudaError::new(call, code)),
@@ -111,7 +111,7 @@ impl VirtualDriver {
         }
     }
 
-    pub(super) fn place(
+    pub(super) fn locate(
         &self,
         call: &'static str,
         at: DevicePointer,
@@ -125,16 +125,16 @@ impl VirtualDriver {
         }
     }
 
-    /// Writes as a kernel or a copy does.
+    /// Writes like a kernel or a copy.
     pub(super) fn write(&mut self, at: DevicePointer, bytes: &[u8]) -> Answer<()> {
-        let (id, offset) = self.place("cuMemcpyHtoD_v2", at, bytes.len() as u64)?;
+        let (id, offset) = self.locate("cuMemcpyHtoD_v2", at, bytes.len() as u64)?;
         self.cache.touch(at.0 - offset, bytes.len() as u64);
         self.memory.write(id, offset, bytes);
         Ok(())
     }
 
-    /// Writes so many bytes that `make` puts into memory kept for it: taking and giving back that of
-    /// a buffer costs more than filling it.
+    /// Writes `bytes` bytes that `make` produces in reused memory: reallocating a buffer costs more
+    /// than filling it.
     pub(super) fn write_made(
         &mut self,
         at: DevicePointer,

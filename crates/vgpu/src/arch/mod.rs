@@ -1,7 +1,7 @@
-//! The GPUs that can be imitated: limits, rates and latencies.
+//! Tables of GPUs: limits, rates and latencies.
 //!
-//! The figures are data, one file a GPU in `arch/`, each with its source. A folder of such files
-//! can stand in for (or beside) those built in: see [`use_folder`].
+//! The figures are data, one file per GPU in `arch/`, each with its source. A folder of such files
+//! can replace or extend the built-in ones: see [`use_folder`].
 
 mod table;
 
@@ -10,7 +10,7 @@ pub use table::{TableError, read};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// One GPU model. Rates are those of one multiprocessor in one clock unless they say otherwise.
+/// One GPU model. Rates are those of one multiprocessor per clock unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arch {
     /// Name as in `--device vgpu:NAME`.
@@ -23,19 +23,19 @@ pub struct Arch {
     pub sm_count: u32,
     /// Boost clock, MHz.
     pub boost_mhz: u32,
-    /// Warp schedulers, each issuing one instruction a clock.
+    /// Warp schedulers, each issuing one instruction per clock.
     pub schedulers: u32,
-    /// Threads a multiprocessor holds.
+    /// Threads that a multiprocessor holds.
     pub max_threads_per_sm: u32,
-    /// Blocks a multiprocessor holds.
+    /// Blocks that a multiprocessor holds.
     pub max_blocks_per_sm: u32,
-    /// 32-bit registers a multiprocessor holds.
+    /// 32-bit registers of a multiprocessor.
     pub registers_per_sm: u32,
-    /// Most shared memory a block may use after opting in, static included, bytes.
+    /// Maximum shared memory of a block after opting in, including static, bytes.
     pub shared_bytes_optin: u32,
     /// Shared memory of one multiprocessor, bytes.
     pub shared_bytes_per_sm: u32,
-    /// Sizes of shared memory that the driver chooses from, KiB; the rest of the store is L1.
+    /// Shared memory sizes that the driver chooses from, KiB; the rest is L1.
     pub shared_carveouts_kib: [u32; 10],
     /// Single-precision multiply-adds.
     pub fp32_lanes: u32,
@@ -61,44 +61,44 @@ pub struct Arch {
     pub tensor_f8: u32,
     /// The same for double precision; zero where the double-precision lanes do that work.
     pub tensor_f64: u32,
-    /// Per cent of these rates that `mma.sync` reaches.
+    /// Percentage of these rates that `mma.sync` reaches.
     pub tensor_sync_pct: u32,
-    /// Cycles of a matrix instruction until its result is there.
+    /// Latency of a matrix instruction, cycles.
     pub tensor_cycles: u32,
-    /// Cycles of a load from shared memory.
+    /// Latency of a load from shared memory, cycles.
     pub shared_cycles: u32,
-    /// Cycles of a load that hits the L1 cache.
+    /// Latency of a load that hits the L1 cache, cycles.
     pub l1_cycles: u32,
-    /// Cycles of a load that hits the L2 cache.
+    /// Latency of a load that hits the L2 cache, cycles.
     pub l2_cycles: u32,
-    /// Cycles of a load from device memory.
+    /// Latency of a load from device memory, cycles.
     pub dram_cycles: u32,
-    /// Bytes that shared memory gives.
+    /// Shared memory bandwidth, bytes.
     pub shared_bytes_per_clock: u32,
-    /// First-level cache and shared memory together, bytes.
+    /// First-level cache and shared memory combined, bytes.
     pub l1_bytes: u32,
-    /// Bytes that the L1 cache gives.
+    /// L1 bandwidth, bytes.
     pub l1_bytes_per_clock: u32,
     /// Second-level cache, bytes.
     pub l2_bytes: u64,
-    /// Bytes a clock that the L2 cache gives to all multiprocessors together.
+    /// L2 bandwidth for all multiprocessors combined, bytes per clock.
     pub l2_bytes_per_clock: u32,
     /// Memory bandwidth, GB/s.
     pub dram_gb_s: f64,
     /// Device memory, bytes.
     pub memory_bytes: u64,
-    /// Time a launch costs at least, microseconds.
+    /// Minimum duration of a launch, microseconds.
     pub launch_us: f64,
 }
 
-/// Most threads in a block on every supported GPU.
+/// Maximum number of threads in a block on every supported GPU.
 pub const MAX_THREADS_PER_BLOCK: u32 = 1024;
 /// Local memory of a thread on every supported GPU, bytes.
 pub const LOCAL_BYTES: u32 = 512 * 1024;
-/// Shared memory a block may use without opting in, bytes.
+/// Shared memory of a block without opting in, bytes.
 pub const SHARED_BYTES_DEFAULT: u32 = 48 * 1024;
 
-/// The tables in the program, by file name.
+/// The built-in tables, by file name.
 const BUILT_IN: [(&str, &str); 9] = [
     ("l4.toml", include_str!("../../arch/l4.toml")),
     ("a100.toml", include_str!("../../arch/a100.toml")),
@@ -114,22 +114,22 @@ const BUILT_IN: [(&str, &str); 9] = [
 static ALL: OnceLock<Vec<Arch>> = OnceLock::new();
 
 fn built_in() -> Vec<Arch> {
-    // A table that is wrong would be missing here; a test reads them all.
+    // An invalid table would be missing here; a test reads them all.
     let read = |(file, text): &(&str, &str)| table::read(file, text).ok();
     BUILT_IN.iter().filter_map(read).collect()
 }
 
-/// Every GPU that can be imitated.
-pub fn all() -> &'static [Arch] {
+/// Returns every available GPU.
+pub fn list_gpus() -> &'static [Arch] {
     ALL.get_or_init(built_in)
 }
 
-/// Reads the tables of a folder: each `*.toml` replaces the GPU of that name or adds one. To be
-/// called before anything else asks for a GPU.
+/// Reads the tables of a folder: each `*.toml` replaces the GPU of that name or adds one. Must be
+/// called before any GPU is looked up.
 ///
 /// # Errors
-/// A folder or file that cannot be read; a line that is no `name = figure # source`, a figure that
-/// is missing or that no GPU can have, with its file and line.
+/// A folder or file that cannot be read; a line that is not `name = figure # source`; a figure that
+/// is missing or out of range. The error has the file and line.
 pub fn use_folder(folder: &Path) -> Result<(), TableError> {
     let unreadable = |error: std::io::Error| TableError {
         file: folder.display().to_string(),
@@ -156,15 +156,15 @@ pub fn use_folder(folder: &Path) -> Result<(), TableError> {
         all.retain(|known| known.name != arch.name);
         all.push(arch);
     }
-    // Whoever asked first has decided; a second folder changes nothing.
+    // The first caller decides; a second folder has no effect.
     _ = ALL.set(all);
     Ok(())
 }
 
-/// Largest table that is read, bytes; ours have some 5,000.
+/// Maximum size of a table, bytes; the built-in ones have some 5,000.
 const MAX_TABLE_BYTES: u64 = 1 << 20;
 
-/// The text of a table: a regular file of sane size.
+/// Reads the text of a table: a regular file of limited size.
 fn read_table(path: &Path) -> std::io::Result<String> {
     let facts = std::fs::metadata(path)?;
     if !facts.is_file() || facts.len() > MAX_TABLE_BYTES {
@@ -176,18 +176,18 @@ fn read_table(path: &Path) -> std::io::Result<String> {
 }
 
 impl Arch {
-    /// The GPU called `name` (`l4 a100 a4000 a6000 rtx2080ti rtx3090 rtx4090 h100 h200`).
+    /// Returns the GPU called `name` (`l4 a100 a4000 a6000 rtx2080ti rtx3090 rtx4090 h100 h200`).
     pub fn by_name(name: &str) -> Option<&'static Arch> {
-        all().iter().find(|a| a.name == name)
+        list_gpus().iter().find(|a| a.name == name)
     }
 
-    /// Peak of single-precision arithmetic, operations a second.
+    /// Returns the peak of single-precision arithmetic, operations per second.
     pub fn peak_fp32(&self) -> f64 {
         2.0 * self.rate(self.fp32_lanes)
     }
 
-    /// The least time of so many operations (on tensor cores, or in single precision) and so many
-    /// bytes of memory, microseconds: the roofline.
+    /// Returns the minimum times of this many operations (on tensor cores, or in single precision)
+    /// and bytes of memory, microseconds: the roofline.
     pub fn floors_us(&self, flops: f64, bytes: f64, tensor: bool) -> [f64; 2] {
         let peak = if tensor {
             self.peak_tensor_f16()
@@ -197,13 +197,13 @@ impl Arch {
         [flops / peak * 1e6, bytes / self.dram_gb_s * 1e-3]
     }
 
-    /// Share of the issue slots that so many warp instructions take in so many clocks, summed over
-    /// the multiprocessors.
+    /// Returns the share of the issue slots that `warp_instructions` take in `clocks` clocks,
+    /// summed over the multiprocessors.
     pub fn issue_share(&self, warp_instructions: f64, clocks: f64) -> f64 {
         warp_instructions / (f64::from(self.schedulers) * clocks)
     }
 
-    /// Peak of dense f16 matrix arithmetic, operations a second.
+    /// Returns the peak of dense f16 matrix arithmetic, operations per second.
     pub fn peak_tensor_f16(&self) -> f64 {
         2.0 * self.rate(self.tensor_f16)
     }

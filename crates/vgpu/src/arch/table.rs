@@ -1,11 +1,11 @@
-//! Reads one GPU's table: lines `name = figure # source`, a part of TOML.
+//! Parser of one GPU's table: lines `name = figure # source`, a subset of TOML.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::Arch;
 
-/// What is wrong with a table.
+/// An error in a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct TableError {
     /// The file.
@@ -14,7 +14,7 @@ pub struct TableError {
     pub line: usize,
     /// Column from 1.
     pub column: usize,
-    /// What and how to mend it.
+    /// The error and its fix.
     pub why: String,
 }
 
@@ -31,21 +31,21 @@ impl fmt::Display for TableError {
     }
 }
 
-/// A figure as written, and where.
+/// A figure as written, and its position.
 struct Entry<'t> {
     text: &'t str,
     line: usize,
     column: usize,
 }
 
-/// The figures of one file.
+/// Figures of one file.
 struct Table<'t> {
     file: &'t str,
     lines: usize,
     entries: HashMap<&'t str, Entry<'t>>,
 }
 
-/// Names that a table has, and the least and the most that is physical.
+/// Names in a table, with the physical minimum and maximum.
 const FIGURES: [(&str, f64, f64); 35] = [
     ("cc", 70.0, 99.0),
     ("sm_count", 1.0, 1024.0),
@@ -180,7 +180,7 @@ impl<'t> Table<'t> {
         Ok(value as u32)
     }
 
-    /// Text that lives as long as the program: tables are read once.
+    /// Returns text that lives as long as the program: tables are read once.
     fn text(&self, name: &str) -> Result<&'static str, TableError> {
         let entry = self.entry(name)?;
         let inner = entry
@@ -277,7 +277,7 @@ pub fn read(file: &str, text: &str) -> Result<Arch, TableError> {
     Ok(arch)
 }
 
-/// Figures that contradict each other.
+/// Checks for figures that contradict each other.
 fn consistent(table: &Table<'_>, arch: &Arch) -> Result<(), TableError> {
     let refuse = |name: &str, why: String| {
         let entry = table.entry(name)?;

@@ -1,26 +1,26 @@
-//! One lane's access to memory: where it lands, whether it may, who else was there.
+//! Memory accesses of one lane: address resolution, bounds and race checks.
 
 use ptx::structs::Unwritten;
-use std::sync::atomic::Ordering::Relaxed;
 
-use super::cta::{Cta, EXISTS};
+use super::cta::{Cta, EXISTS_SHIFT};
 use super::warp::Warp;
+use crate::hazard::report::Location;
 use crate::hazard::shadow::Access;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::memory::{Allocation, Lookup};
 use crate::module::plain_name;
 
-/// A checked access.
+/// An access to check.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     pub(super) lane: usize,
     pub(super) bytes: u32,
     pub(super) write: bool,
-    /// Whether bytes must have been written before.
+    /// The bytes must have been written before.
     pub(super) needs_written: bool,
     pub(super) strong: bool,
-    /// Atomic towards its own block only.
+    /// Atomic within its own block only.
     pub(super) narrow: bool,
     pub(super) in_flight: bool,
     /// For plain stores, the words to be stored: equal stores may be allowed.
@@ -56,12 +56,12 @@ impl Touch {
     }
 }
 
-/// Where an access lands.
+/// Memory location of a checked access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CheckedLocation {
     Global(Lookup),
     Shared(u32),
-    /// Byte of the warp's local memory.
+    /// Byte offset in the warp's local memory.
     Local(usize),
     Param(usize),
 }
@@ -92,9 +92,15 @@ pub(super) fn split(address: u64) -> (Area, u64) {
 }
 
 impl Cta<'_> {
-    /// Checks an access; `None` when it must not happen.
+    /// Checks an access; returns `None` when it must not be executed.
     #[inline]
-    pub(super) fn touch(&mut self, w: &mut Warp, area: Area, at: u64, t: Touch) -> Option<Place> {
+    pub(super) fn touch(
+        &mut self,
+        w: &mut Warp,
+        area: Area,
+        at: u64,
+        t: Touch,
+    ) -> Option<CheckedLocation> {
         let (area, at) = if area == Area::Generic {
             split(at)
         } else {
@@ -138,7 +144,7 @@ impl Cta<'_> {
         self.hazard(
             HazardKind::Misaligned,
             Self::thread(w, t.lane),
-            (space, at),
+            Location::new(space, at),
             NONE,
             || format!("{space} address 0x{at:x} is not a multiple of the access size {bytes}"),
         );
@@ -150,15 +156,19 @@ impl Cta<'_> {
         if space == Space::Shared && self.is_padding(at) {
             return;
         }
-        self.hazard(HazardKind::Uninitialized, thread, (space, at), NONE, || {
-            format!("a load of {space} memory that nobody wrote")
-        });
+        self.hazard(
+            HazardKind::Uninitialized,
+            thread,
+            Location::new(space, at),
+            NONE,
+            || format!("a load of {space} memory that nobody wrote"),
+        );
     }
 
-    /// Reports a read of bytes of global memory that nobody wrote.
+    /// Reports a read of bytes of global memory that were never written.
     #[cold]
     pub(super) fn unwritten_global(&mut self, thread: usize, word: usize, from: &Allocation) {
-        let place = (Space::Global, from.base + word as u64 * 4);
+        let place = Location::new(Space::Global, from.base + word as u64 * 4);
         let name = &from.name;
         if from.unset {
             self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
@@ -185,13 +195,14 @@ impl Cta<'_> {
         });
     }
 
-    /// Whether the load at hand copies a struct of which the word at `at` holds padding, or sets a
+    /// Reports whether the current load copies a struct whose word at `at` holds padding, or sets a
     /// bit field in it.
     fn is_padding(&self, at: u64) -> bool {
         let Op::Load(m) = &self.context.program.code[self.pc as usize].op else {
             return false;
         };
         let copied = u64::from((m.width * m.data.len() as u32).max(4));
+        // The struct is aligned to the size of the vector load that copies it.
         let start = at / copied * copied;
         match m.unwritten {
             Unwritten::Hazard => false,
@@ -204,19 +215,22 @@ impl Cta<'_> {
         }
     }
 
-    /// Records that each lane of `mask` reads and writes the same 8 bytes of shared memory atomically,
-    /// as one access where that comes to the same. Else `false`, and nothing is changed.
+    /// Records an atomic read and write of the same 8 bytes of shared memory by each lane of
+    /// `mask`,
+    /// as one access where that is equivalent. Otherwise returns `false` and changes nothing.
     pub(super) fn touch_atomic_row(&mut self, w: &Warp, at: u64, mask: u32) -> bool {
         let first = (at / 4) as usize;
         let Some(states) = self.shared_state.get(first..first + 2) else {
             return false;
         };
-        let there = |state: &u8| u32::from(*state) & 15 == 15 && *state >> EXISTS & 15 == 15;
+        let there = |state: &u8| u32::from(*state) & 15 == 15 && *state >> EXISTS_SHIFT & 15 == 15;
         let whole = at.is_multiple_of(8) && states.iter().all(there);
         if !whole || mask == 0 {
             return false;
         }
         if self.context.checks.races {
+            // Each lane observes the write of the lane before it, so the last one represents them
+            // all.
             let last = 31 - mask.leading_zeros() as usize;
             let touch = Touch {
                 strong: true,
@@ -229,7 +243,7 @@ impl Cta<'_> {
         true
     }
 
-    fn touch_shared(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
+    fn touch_shared(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let mask = word_mask(at, t.bytes);
         let end = at.saturating_add(u64::from(t.bytes));
         let first = (at / 4) as usize;
@@ -237,9 +251,9 @@ impl Cta<'_> {
         let exists = end <= self.shared.len() as u64 * 4
             && self.shared_state[first..first + words]
                 .iter()
-                .all(|s| u32::from(*s) >> EXISTS & mask == mask);
+                .all(|s| u32::from(*s) >> EXISTS_SHIFT & mask == mask);
         if !exists {
-            // A misaligned access inside is misaligned, not out of bounds.
+            // A misaligned access inside an array is reported as misaligned, not as out of bounds.
             if at & u64::from(t.bytes - 1) != 0 && self.byte_exists(at) && self.byte_exists(end - 1)
             {
                 self.misaligned_shared(w, at, &t);
@@ -266,13 +280,14 @@ impl Cta<'_> {
             if self.context.checks.races
                 && let Some(c) = self.shadow.access(word, mask, &access, &self.clocks)
             {
-                self.race(thread, (Space::Shared, at), t.write, c);
+                self.race(thread, Location::new(Space::Shared, at), t.write, c);
             }
         }
-        Some(Place::Shared(at as u32))
+        Some(CheckedLocation::Shared(at as u32))
     }
 
-    /// Reports it; the bytes of a store count as written, so that nothing else is said of them.
+    /// Reports a misaligned access; the bytes of a store count as written, to avoid follow-up
+    /// hazards.
     #[cold]
     fn misaligned_shared(&mut self, w: &Warp, at: u64, t: &Touch) {
         self.aligned(w, Space::Shared, at, t);
@@ -286,7 +301,7 @@ impl Cta<'_> {
     fn byte_exists(&self, at: u64) -> bool {
         self.shared_state
             .get((at / 4) as usize)
-            .is_some_and(|s| u32::from(*s) >> (EXISTS + (at & 3) as u32) & 1 == 1)
+            .is_some_and(|s| u32::from(*s) >> (EXISTS_SHIFT + (at & 3) as u32) & 1 == 1)
     }
 
     #[cold]
@@ -298,13 +313,13 @@ impl Cta<'_> {
         self.hazard(
             HazardKind::OutOfBounds,
             Self::thread(w, t.lane),
-            (Space::Shared, at),
+            Location::new(Space::Shared, at),
             NONE,
             || {
                 let extents = p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]);
                 let mut extents: Vec<_> = extents.filter(|(_, bytes)| *bytes > 0).collect();
                 extents.sort_unstable();
-                // Shared addresses have 32 bits: what lies below the first array has a sign.
+                // Shared addresses have 32 bits: an address before the first array is negative.
                 let at = i64::from(at as u32 as i32);
                 let before = extents.iter().rfind(|(start, _)| i64::from(*start) <= at);
                 match before.or(extents.first()) {
@@ -320,7 +335,13 @@ impl Cta<'_> {
         );
     }
 
-    fn touch_local(&mut self, w: &mut Warp, at: u64, t: Touch, param: bool) -> Option<Place> {
+    fn touch_local(
+        &mut self,
+        w: &mut Warp,
+        at: u64,
+        t: Touch,
+        param: bool,
+    ) -> Option<CheckedLocation> {
         let p = self.context.program;
         let (base, size) = if param {
             (p.local_bytes, p.param_bytes)
@@ -333,7 +354,7 @@ impl Cta<'_> {
             self.hazard(
                 HazardKind::OutOfBounds,
                 thread,
-                (Space::Local, at),
+                Location::new(Space::Local, at),
                 NONE,
                 || {
                     format!(
@@ -347,6 +368,7 @@ impl Cta<'_> {
         if !param && !self.aligned(w, Space::Local, at, &t) {
             return None;
         }
+        // Local memory is laid out lane after lane, with the call parameters after the locals.
         let start = t.lane * w.stride + base as usize + at as usize;
         let written = &mut w.local_written[start..start + t.bytes as usize];
         if t.write {
@@ -358,98 +380,27 @@ impl Cta<'_> {
         {
             self.unwritten(thread, Space::Local, at);
         }
-        Some(Place::Local(start))
+        Some(CheckedLocation::Local(start))
     }
 
-    fn touch_param(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
+    fn touch_param(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let size = self.context.params.len() as u64;
         if t.write || at.saturating_add(u64::from(t.bytes)) > size {
             let thread = Self::thread(w, t.lane);
             self.hazard(
                 HazardKind::OutOfBounds,
                 thread,
-                (Space::Param, at),
+                Location::new(Space::Param, at),
                 NONE,
                 || format!("an access at byte {at} of the kernel's {size} parameter bytes"),
             );
             return None;
         }
-        Some(Place::Param(at as usize))
-    }
-
-    /// Up to 8 bytes at a checked place.
-    #[inline]
-    pub(super) fn get(&self, w: &Warp, place: Place, offset: u32, bytes: u32) -> u64 {
-        match place {
-            Place::Global(l) => {
-                let words = &self.context.memory.allocations[l.index].words;
-                let at = l.offset + u64::from(offset);
-                from_words(at, bytes, |i| words[i].load(Relaxed))
-            }
-            Place::Shared(at) => from_words(u64::from(at + offset), bytes, |i| self.shared[i]),
-            Place::Local(at) => little(&w.local[at + offset as usize..], bytes),
-            Place::Param(at) => little(&self.context.params[at + offset as usize..], bytes),
-        }
-    }
-
-    /// Stores up to 8 bytes at a checked place.
-    #[inline]
-    pub(super) fn put(&mut self, w: &mut Warp, place: Place, offset: u32, bytes: u32, value: u64) {
-        if !matches!(place, Place::Local(_)) {
-            let cut = if bytes == 8 {
-                u64::MAX
-            } else {
-                (1 << (bytes * 8)) - 1
-            };
-            self.version += u64::from(self.get(w, place, offset, bytes) != value & cut);
-        }
-        match place {
-            Place::Global(l) => {
-                let words = &self.context.memory.allocations[l.index].words;
-                let at = l.offset + u64::from(offset);
-                let word = (at / 4) as usize;
-                match bytes {
-                    4 => words[word].store(value as u32, Relaxed),
-                    8 => {
-                        words[word].store(value as u32, Relaxed);
-                        words[word + 1].store((value >> 32) as u32, Relaxed);
-                    }
-                    _ => {
-                        let (mask, shift) = part(at, bytes);
-                        // Neighbouring bytes may be stored by another block at the same time.
-                        let _ = words[word].fetch_update(Relaxed, Relaxed, |old| {
-                            Some((old & !mask) | ((value as u32) << shift & mask))
-                        });
-                    }
-                }
-            }
-            Place::Shared(at) => {
-                let at = u64::from(at + offset);
-                let word = (at / 4) as usize;
-                match bytes {
-                    4 => self.shared[word] = value as u32,
-                    8 => {
-                        self.shared[word] = value as u32;
-                        self.shared[word + 1] = (value >> 32) as u32;
-                    }
-                    _ => {
-                        let (mask, shift) = part(at, bytes);
-                        let old = self.shared[word];
-                        self.shared[word] = (old & !mask) | ((value as u32) << shift & mask);
-                    }
-                }
-            }
-            Place::Local(at) => {
-                let at = at + offset as usize;
-                let bytes = bytes as usize;
-                w.local[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
-            }
-            Place::Param(_) => {}
-        }
+        Some(CheckedLocation::Param(at as usize))
     }
 }
 
-/// Whether a load of local memory copies a struct with padding, or sets a bit field.
+/// Reports whether a load of local memory copies a struct with padding, or sets a bit field.
 #[cold]
 fn excused(op: &Op, written: &[bool]) -> bool {
     let Op::Load(m) = op else { return false };
@@ -458,29 +409,4 @@ fn excused(op: &Op, written: &[bool]) -> bool {
         Unwritten::BitField => true,
         Unwritten::Padding => written.contains(&true),
     }
-}
-
-#[inline(always)]
-fn part(at: u64, bytes: u32) -> (u32, u32) {
-    let shift = (at & 3) as u32 * 8;
-    (((1u64 << (bytes * 8)) - 1) as u32)
-        .checked_shl(shift)
-        .map_or((0, 0), |m| (m, shift))
-}
-
-#[inline(always)]
-fn from_words(at: u64, bytes: u32, word: impl Fn(usize) -> u32) -> u64 {
-    let i = (at / 4) as usize;
-    match bytes {
-        4 => word(i).into(),
-        8 => u64::from(word(i)) | u64::from(word(i + 1)) << 32,
-        2 => u64::from(word(i) >> ((at & 3) * 8) & 0xffff),
-        _ => u64::from(word(i) >> ((at & 3) * 8) & 0xff),
-    }
-}
-
-fn little(bytes: &[u8], n: u32) -> u64 {
-    let mut out = [0; 8];
-    out[..n as usize].copy_from_slice(&bytes[..n as usize]);
-    u64::from_le_bytes(out)
 }

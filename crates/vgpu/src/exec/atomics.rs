@@ -1,10 +1,10 @@
-//! `atom` and `red`.
+//! Atomics: `atom` and `red`.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-use super::access::{Place, Touch};
+use super::access::{CheckedLocation, Touch};
 use super::cta::Cta;
-use super::launch::ALL_MET;
+use super::launch::ALL_ARRIVED;
 use super::order::Publishing;
 use super::rounding::apply_randomly;
 use super::transfer::{generic, lanes};
@@ -12,16 +12,16 @@ use super::warp::Warp;
 use crate::lower::program::{Area, Atom, Data};
 use gpu_arithmetic::atomic::{AtomOp, AtomType, apply};
 
-/// An element that a bulk copy adds to global memory.
-pub(super) struct Reduced {
+/// One element that a reducing bulk copy adds to global memory.
+pub(super) struct BulkElement {
     pub(super) op: AtomOp,
     pub(super) ty: AtomType,
     pub(super) at: u64,
     pub(super) value: u64,
 }
 
-/// A number for reductions whose order cannot be told from what they leave behind: whole-number ones that
-/// give nothing back. 0 for others; only equal numbers go together.
+/// Returns the commutativity class of a reduction: not zero for an integer one without a result,
+/// whose order leaves no trace in memory. Only reductions of the same class commute. 0 for others.
 fn commuting(op: AtomOp, ty: AtomType) -> u8 {
     let whole = matches!(
         ty,
@@ -38,6 +38,7 @@ fn commuting(op: AtomOp, ty: AtomType) -> u8 {
         AtomOp::Max => 7 + u8::from(signed),
         _ => 0,
     };
+    // The width is part of the class: the carries of a 64-bit sum cross the words of a 32-bit one.
     if whole && op != 0 {
         op << 1 | u8::from(wide)
     } else {
@@ -49,6 +50,8 @@ impl Cta<'_> {
     pub(super) fn atom(&mut self, w: &mut Warp, a: &Atom, mask: u32) {
         let bytes = a.ty.bytes();
         self.count(w, &a.at, mask, bytes, true);
+        // A block-scoped atomic does not commute with those of other blocks: it is not atomic
+        // towards them.
         let gives_nothing = a.dest == Data::Nothing && a.device_wide;
         let commutes = if gives_nothing {
             commuting(a.op, a.ty)
@@ -64,6 +67,8 @@ impl Cta<'_> {
                 device_wide: a.device_wide,
                 modifies: true,
             };
+            // Published before the value is written, so that a reader of the value finds the
+            // release.
             self.publish(thread, name, publishing);
             let touch = Touch {
                 strong: true,
@@ -77,16 +82,19 @@ impl Cta<'_> {
                 continue;
             };
             let (mut b, c) = (w.value(a.b, lane), w.value(a.c, lane));
-            if self.context.meets_alone == Some(at) && a.op == AtomOp::Add {
-                b = ALL_MET.into();
+            // The other blocks of the grid do not run: one arrival counts for all of them.
+            if self.context.solo_grid_barrier == Some(at) && a.op == AtomOp::Add {
+                b = ALL_ARRIVED.into();
             }
+            // The coin is drawn once, because the update may be retried.
             let coins = &mut w.regs.coins;
             let toss = coins.is_active().then(|| coins.draw().of_lane(lane));
             let result = |old| match toss {
-                Some(toss) => apply_randomly(toss, (a.op, a.ty), old, b, c),
+                Some(toss) => apply_randomly(toss, a.op, a.ty, old, b, c),
                 None => apply(a.op, a.ty, old, b, c),
             };
             let old = self.modify(w, place, bytes, result);
+            // Observed after the read, which may have returned the value of a release.
             self.observe(thread, name, publishing);
             self.version += u64::from(result(old) != old);
             if a.dest != Data::Nothing {
@@ -95,9 +103,9 @@ impl Cta<'_> {
         }
     }
 
-    /// One element of a reducing bulk copy: a relaxed atomic of device scope.
-    pub(super) fn reduce_element(&mut self, w: &mut Warp, lane: usize, element: Reduced) {
-        let Reduced { op, ty, at, value } = element;
+    /// Performs one element of a reducing bulk copy: a relaxed atomic of device scope.
+    pub(super) fn reduce_element(&mut self, w: &mut Warp, lane: usize, element: BulkElement) {
+        let BulkElement { op, ty, at, value } = element;
         let touch = Touch {
             strong: true,
             commutes: commuting(op, ty),
@@ -110,15 +118,16 @@ impl Cta<'_> {
         }
     }
 
-    /// Replaces a value in one step; gives the old one.
+    /// Replaces a value atomically and returns the old one.
     pub(super) fn modify(
         &mut self,
         w: &mut Warp,
-        place: Place,
+        place: CheckedLocation,
         bytes: u32,
         f: impl Fn(u64) -> u64,
     ) -> u64 {
-        let Place::Global(l) = place else {
+        let CheckedLocation::Global(l) = place else {
+            // Shared and local memory belong to one block, which runs on one thread.
             let old = self.get(w, place, 0, bytes);
             self.put(w, place, 0, bytes, f(old));
             return old;
@@ -126,7 +135,8 @@ impl Cta<'_> {
         let words = &self.context.memory.allocations[l.index].words;
         let word = (l.offset / 4) as usize;
         if bytes == 8 {
-            // Two words cannot change in one step: the launch has one lock for those.
+            // The host has no atomic for two 32-bit words: the launch has one lock for 64-bit
+            // atomics.
             let _lock = self.context.wide.lock();
             let old = self.get(w, place, 0, 8);
             let new = f(old);

@@ -1,5 +1,5 @@
-//! Attempts at a launch: its blocks apart on all cores, and where that could make a difference, one
-//! after the other.
+//! Attempts at a launch: first with isolated blocks on all cores, then serialized where blocks
+//! interact.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,63 +14,67 @@ use crate::lower::program::Program;
 use crate::memory::GlobalMemory;
 use ptx::skeleton;
 
-/// A launch that was found legal.
+/// A validated launch, ready to run.
 pub(super) struct Work<'a> {
     pub(super) program: &'a Program,
     pub(super) arch: &'a Arch,
     pub(super) launch: &'a Launch,
     pub(super) params: Vec<u8>,
     pub(super) globals: Vec<u64>,
-    /// Address of what a cooperative launch is given, or 0.
+    /// Address of the workspace of a cooperative launch, or 0.
     pub(super) workspace: u64,
-    /// [`Launch::meets_alone`].
-    pub(super) meets_alone: Option<u64>,
+    /// [`Launch::solo_grid_barrier`].
+    pub(super) solo_grid_barrier: Option<u64>,
 }
 
-/// How blocks run in one attempt.
+/// Execution mode of the blocks in one attempt.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
-    /// On all cores, as if each were alone.
-    Apart,
-    /// One after the other, asking for words about which too little is remembered.
-    Together,
-    /// The same once more, with every access to those words remembered.
-    Exactly,
+enum Attempt {
+    /// Isolated: on all cores, each block as if it were alone.
+    Isolated,
+    /// Serialized; requests full histories of words whose order stays undecided.
+    Serialized,
+    /// Serialized again, with every access to the requested words recorded.
+    SerializedWithHistory,
 }
 
-/// What came of an attempt.
+/// Result of an attempt.
 struct Outcome {
     report: LaunchReport,
-    met: bool,
-    asked: BTreeSet<u64>,
+    conflict: bool,
+    requested: BTreeSet<u64>,
 }
 
 impl Work<'_> {
-    /// Runs the blocks on all cores where that can make no difference: each as if it were alone, and
-    /// all to their ends. Else what was done is undone, and they run together.
+    /// Runs the blocks on all cores, each isolated from the others. If blocks interacted or did not
+    /// finish, undoes the attempt and runs them serialized.
     pub(super) fn run(&self, memory: &mut GlobalMemory) -> LaunchReport {
         let races = self.launch.checks.races;
         let before = memory.overwritten();
         if self.launch.workers() > 1 {
-            let apart = self.attempt(memory, Way::Apart);
-            if !apart.met || !races {
-                return apart.report;
+            let isolated = self.run_attempt(memory, Attempt::Isolated);
+            // Without race checks nothing tells whether blocks interacted: the first attempt is
+            // final.
+            if !isolated.conflict || !races {
+                return isolated.report;
             }
             memory.undo(memory.attempts, &before);
         }
-        let together = self.attempt(memory, Way::Together);
-        if together.asked.is_empty() {
+        let serialized = self.run_attempt(memory, Attempt::Serialized);
+        if serialized.requested.is_empty() {
             self.forget(memory);
-            return together.report;
+            return serialized.report;
         }
         memory.undo(memory.attempts, &before);
-        for address in &together.asked {
+        // Blocks and schedule are the same in the next attempt, so that the same words come up
+        // again.
+        for address in &serialized.requested {
             if let Some(found) = memory.find(*address) {
                 let word = (found.offset / 4) as usize;
                 memory.allocations[found.index].shadow.watch(word);
             }
         }
-        let exact = self.attempt(memory, Way::Exactly);
+        let exact = self.run_attempt(memory, Attempt::SerializedWithHistory);
         self.forget(memory);
         exact.report
     }
@@ -81,11 +85,13 @@ impl Work<'_> {
         }
     }
 
-    fn attempt(&self, memory: &mut GlobalMemory, way: Way) -> Outcome {
+    fn run_attempt(&self, memory: &mut GlobalMemory, mode: Attempt) -> Outcome {
+        // Shadow marks carry the attempt's number, so the shadow is never cleared.
         memory.attempts += 1;
         let launch = self.launch;
-        // Where fences or the like order threads, two accesses a word may be too few to decide.
-        let can_ask = way == Way::Together && self.program.partial_sync;
+        // With partial synchronisation, one write and one read per word may be too few to decide an
+        // order.
+        let can_record = mode == Attempt::Serialized && self.program.partial_sync;
         let dynamic_shared = launch.dynamic_shared_bytes.max(self.program.dynamic_least);
         let seed = match launch.schedule {
             Schedule::RoundRobin => None,
@@ -103,7 +109,7 @@ impl Work<'_> {
             grid: launch.grid,
             block: launch.block,
             workspace: self.workspace,
-            meets_alone: self.meets_alone,
+            solo_grid_barrier: self.solo_grid_barrier,
             threads: launch.block.iter().product::<u32>() as usize,
             dynamic_shared,
             fresh_state: fresh_state(self.program, dynamic_shared),
@@ -122,11 +128,11 @@ impl Work<'_> {
             waits: Mutex::default(),
             wide: Mutex::new(()),
             stop: AtomicBool::new(false),
-            together: way != Way::Apart,
-            met: AtomicBool::new(false),
-            can_ask,
-            asked: Mutex::default(),
-            saves: way == Way::Apart || can_ask,
+            serialized: mode != Attempt::Isolated,
+            conflict: AtomicBool::new(false),
+            can_record,
+            requested: Mutex::default(),
+            saves: mode == Attempt::Isolated || can_record,
             order: launch.block_order,
             budget: launch.instruction_budget,
             skip_unless: match launch.depth {
@@ -142,9 +148,9 @@ impl Work<'_> {
         let report = run_blocks(&context, launch);
         Outcome {
             report,
-            met: context.met.load(Relaxed),
-            asked: context
-                .asked
+            conflict: context.conflict.load(Relaxed),
+            requested: context
+                .requested
                 .into_inner()
                 .unwrap_or_else(PoisonError::into_inner),
         }

@@ -1,26 +1,27 @@
-//! Barriers of a block, whole or named.
+//! Block-wide and named barriers.
 
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::{InstructionPair, Location};
 use crate::lower::program::{Bar, NONE};
 
-/// Lanes of a path at a barrier.
+/// Lanes of a path that wait at a barrier.
 #[derive(Debug, Clone, Copy)]
 struct Waiter {
     warp: usize,
     mask: u32,
     pc: u32,
     aligned: bool,
-    /// All lanes of the warp that had not exited.
+    /// All lanes of the warp that have not exited.
     whole: bool,
-    /// Rows of a reduction's result, if it is one.
+    /// Kind and destination row of the reduction, for `barrier.red`.
     red: Option<(u8, u32)>,
 }
 
 impl Waiter {
-    /// Its first thread.
+    /// Returns its first thread.
     fn thread(&self) -> usize {
         self.warp * 32 + self.mask.trailing_zeros() as usize
     }
@@ -30,35 +31,50 @@ impl Waiter {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Barrier {
     waiting: Vec<Waiter>,
-    /// Threads that arrived without waiting.
+    /// Threads that arrived without waiting (`barrier.arrive`).
     given: Vec<usize>,
     /// Threads counted so far.
     count: u32,
-    /// Threads wanted; `None` is every live thread.
+    /// Required number of threads; `None` means every live thread.
     wanted: Option<u32>,
     /// Votes of a reduction.
     yes: u32,
     votes: u32,
 }
 
-/// A reduction's result for lanes of a warp: warp, mask, kind, row, votes for, votes.
-pub(super) type Reduced = (usize, u32, u8, u32, u32, u32);
+/// Result of a barrier reduction for lanes of a warp.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReductionResult {
+    pub(super) warp: usize,
+    pub(super) mask: u32,
+    /// 0 is `and`, 1 is `or`, 2 is `popc`.
+    pub(super) kind: u8,
+    /// Destination row.
+    pub(super) row: u32,
+    /// Votes for, of all votes.
+    pub(super) yes: u32,
+    pub(super) votes: u32,
+}
 
 impl Cta<'_> {
-    /// A path arrives. True when it has to wait.
+    /// Records the arrival of a path. Returns whether it has to wait.
     pub(super) fn arrive_at(&mut self, w: &Warp, bar: &Bar, mask: u32) -> bool {
         let first = mask.trailing_zeros() as usize & 31;
         let thread = w.index * 32 + first;
         let id = w.regs.r32[bar.id as usize][first];
         let wanted = (bar.count != NONE).then(|| w.regs.r32[bar.count as usize][first]);
+        // PTX ISA, `barrier`: 16 barriers, and a thread count that is a multiple of the warp size.
         if id > 15 || wanted.is_some_and(|n| n == 0 || n % 32 != 0 || n > 1024) {
-            self.hazard(HazardKind::Crashed, thread, (Space::Generic, 0), NONE, || {
-                format!("barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32")
+            self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
+                format!(
+                    "barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32"
+                )
             });
             self.halted = Some("an illegal barrier operand");
             return true;
         }
         let full_warp = mask == w.alive && bar.aligned;
+        // An aligned barrier counts warps: exited lanes of an incomplete warp count as arrived.
         let b = &mut self.barriers[id as usize];
         b.count += if full_warp { 32 } else { mask.count_ones() };
         b.wanted = wanted;
@@ -85,7 +101,7 @@ impl Cta<'_> {
         !bar.arrive
     }
 
-    /// Releases a barrier that has everyone it waits for.
+    /// Releases a barrier once all required threads have arrived.
     fn complete(&mut self, id: usize) {
         let b = &self.barriers[id];
         let here: usize = b.waiting.iter().map(|x| x.mask.count_ones() as usize).sum();
@@ -98,6 +114,8 @@ impl Cta<'_> {
             return;
         }
         let b = std::mem::take(&mut self.barriers[id]);
+        // A barrier with a thread count is a named one: producers and consumers use different
+        // instructions.
         if b.wanted.is_none() {
             self.same_instruction(&b);
         }
@@ -106,7 +124,11 @@ impl Cta<'_> {
             .iter()
             .flat_map(|x| lanes(x.mask).map(|l| x.warp * 32 + l))
             .collect();
+        // Pending acquires apply before the clocks advance, so that the barrier passes them on to
+        // all threads.
         threads.iter().for_each(|t| self.apply_pending(*t, false));
+        // The block floor is valid only if every live thread took part; other sets need vector
+        // clocks.
         if all {
             self.clocks.full_barrier();
             self.counters.barriers += 1;
@@ -116,22 +138,32 @@ impl Cta<'_> {
         self.spread_fences(&threads);
         for x in b.waiting {
             if let Some((kind, row)) = x.red {
-                self.reduced
-                    .push((x.warp, x.mask, kind, row, b.yes, b.votes));
+                self.reduced.push(ReductionResult {
+                    warp: x.warp,
+                    mask: x.mask,
+                    kind,
+                    row,
+                    yes: b.yes,
+                    votes: b.votes,
+                });
             }
             self.released.push((x.warp, x.mask));
         }
     }
 
-    /// All threads of a whole-block barrier should be at one instruction. PTX wants that of the
-    /// threads of a warp only, and of those only where the barrier is `.aligned`; CUDA C++ of all.
+    /// Checks that all threads of a block-wide barrier are at one instruction. PTX requires that
+    /// only within a warp, for `.aligned` barriers; CUDA C++ requires it of the whole block.
     fn same_instruction(&mut self, b: &Barrier) {
         let Some(first) = b.waiting.first() else {
             return;
         };
         if self.live < self.context.threads {
             let (left, all) = (self.context.threads - self.live, self.context.threads);
-            self.warn(first.thread(), (first.pc, NONE), || {
+            let at = InstructionPair {
+                pc: first.pc,
+                other: NONE,
+            };
+            self.warn(first.thread(), at, || {
                 format!(
                     "a barrier of the block that {left} of its {all} threads have left before: it \
                      waits for the others only, which CUDA C++ does not promise"
@@ -141,6 +173,7 @@ impl Cta<'_> {
         let Some(other) = b.waiting.iter().find(|x| x.pc != first.pc) else {
             return;
         };
+        // Ordered by address, so that the report does not depend on which warp arrived first.
         let (low, high) = if first.pc < other.pc {
             (first, other)
         } else {
@@ -148,7 +181,11 @@ impl Cta<'_> {
         };
         let what = "threads of one block wait at different barriers of one phase";
         if b.waiting.iter().all(|x| x.whole || !x.aligned) {
-            self.warn(high.thread(), (high.pc, low.pc), || {
+            let at = InstructionPair {
+                pc: high.pc,
+                other: low.pc,
+            };
+            self.warn(high.thread(), at, || {
                 format!("{what}: whole warps may in PTX, in CUDA C++ all threads want the same one")
             });
             return;
@@ -157,14 +194,15 @@ impl Cta<'_> {
         self.hazard(
             HazardKind::BarrierDivergence,
             high.thread(),
-            (Space::Generic, 0),
+            Location::NONE,
             low.pc,
             || what.to_owned(),
         );
     }
 
-    /// Threads left: barriers of the whole block may be complete without them.
+    /// Records the exit of threads: block-wide barriers may be complete without them.
     pub(super) fn leave(&mut self, w: &Warp, mask: u32) {
+        // Bulk copies need no wait before the exit, but their sources are checked up to here.
         self.wait_bulk(w, NONE, mask);
         self.live -= mask.count_ones() as usize;
         for id in 0..self.barriers.len() {
@@ -175,7 +213,11 @@ impl Cta<'_> {
                 .find(|x| x.warp == w.index && x.aligned)
                 .copied();
             if let Some(x) = stranded {
-                self.warn(x.thread(), (x.pc, self.pc), || {
+                let at = InstructionPair {
+                    pc: x.pc,
+                    other: self.pc,
+                };
+                self.warn(x.thread(), at, || {
                     "threads of a warp exit while others of it wait at a barrier, which CUDA C++ \
                      does not allow"
                         .to_owned()
@@ -187,7 +229,8 @@ impl Cta<'_> {
         }
     }
 
-    /// The first waiters: barrier, thread, instruction and whether it counts threads.
+    /// Lists the waiting paths: barrier, thread, instruction, and whether the barrier counts
+    /// threads.
     pub(super) fn waiters(&self) -> Vec<(usize, usize, u32, bool)> {
         let mut out = Vec::new();
         for (id, b) in self.barriers.iter().enumerate() {

@@ -1,55 +1,59 @@
-//! One block: its warps take turns until all have exited or none can go on.
+//! One block: its warps take turns until all have exited or none can continue.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use super::cta::{Context, Cta, Spare};
+use super::barrier::ReductionResult;
+use super::cta::{Context, Cta, SpareBuffers};
 use super::step;
 use super::stuck;
 use super::transfer::lanes;
 use super::warp::{State, Warp};
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::Location;
 use crate::lower::program::NONE;
 use ptx::skeleton::ADDRESSES;
 
-/// Instructions of a turn.
-const TURN: u64 = 4096;
-/// Turns that ran out, after which lanes waiting for convergence go on alone.
-const LONG_TURNS: u32 = 16;
+/// Warp instructions of a turn.
+const TURN_INSTRUCTIONS: u64 = 4096;
+/// Exhausted turns in a row after which lanes that wait for convergence continue alone.
+const MAX_LONG_TURNS: u32 = 16;
 
-/// How far a block got.
+/// State of a block after a time slice.
 pub(super) enum Progress {
     Done,
-    /// Used up its time slice; run it again.
+    /// The time slice is used up; run it again.
     More,
 }
 
-/// A block that runs in slices.
+/// A block that runs in time slices.
 pub(super) struct Block<'a> {
-    pub(super) team: Cta<'a>,
+    pub(super) cta: Cta<'a>,
     warps: Vec<Warp>,
     spent: u64,
     random: Option<u64>,
-    /// Counted among the blocks that repeat themselves.
+    /// Counted among the stalled blocks, which repeat the same states.
     stalled: bool,
-    /// The round it counts in, and its version of memory when it last reported.
+    /// The round it counts in, and its version of memory at its last report.
     round: u64,
     reported: u64,
 }
 
 impl<'a> Block<'a> {
-    /// A block at its beginning, in the buffers of one that ended.
-    pub(super) fn new(context: &'a Context<'a>, block: u32, mut spare: Spare) -> Block<'a> {
+    /// Creates a block at its first instruction, reusing the buffers of a finished one.
+    pub(super) fn new(context: &'a Context<'a>, block: u32, mut spare: SpareBuffers) -> Block<'a> {
         let ctaid = context.ctaid(block.into());
         let mut old = std::mem::take(&mut spare.warps).into_iter();
         let warps = (0..context.threads.div_ceil(32))
             .map(|i| Warp::renew(old.next().unwrap_or_default(), context, i, ctaid))
             .collect();
+        // The seed of the schedule is mixed with the block's number, so that blocks differ;
+        // xorshift needs a state that is not zero.
         let random = context
             .seed
             .map(|s| (s ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
         Block {
-            team: Cta::new(context, block, spare),
+            cta: Cta::new(context, block, spare),
             warps,
             spent: 0,
             random,
@@ -59,24 +63,25 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The buffers of a block that ended, for another.
-    pub(super) fn spare(self) -> Spare {
-        let mut spare = self.team.spare();
+    /// Returns the buffers of a finished block for reuse.
+    pub(super) fn spare(self) -> SpareBuffers {
+        let mut spare = self.cta.spare();
         spare.warps = self.warps;
         spare
     }
 
-    /// Runs until done or `slice` instructions are spent.
+    /// Runs until the block is done or `slice` instructions are spent.
     pub(super) fn run(&mut self, slice: u64) -> Progress {
         self.join_round();
-        let (before, version) = (self.spent, self.team.version);
+        let (before, version) = (self.spent, self.cta.version);
         let until = before + slice;
         loop {
+            // Taken before the turns: a warp that becomes ready in them is not stuck.
             let any_ready = self.warps.iter().any(|w| w.ready().is_some());
             for turn in 0..self.warps.len() {
                 let (index, length) = self.choose(turn);
                 self.turn(index, length);
-                if self.team.halted.is_some() {
+                if self.cta.halted.is_some() {
                     return Progress::Done;
                 }
             }
@@ -84,8 +89,8 @@ impl<'a> Block<'a> {
                 return Progress::Done;
             }
             if !any_ready {
-                stuck::resolve(&mut self.team, &mut self.warps);
-                if self.team.halted.is_some() {
+                stuck::resolve(&mut self.cta, &mut self.warps);
+                if self.cta.halted.is_some() {
                     return Progress::Done;
                 }
                 continue;
@@ -93,8 +98,8 @@ impl<'a> Block<'a> {
             if self.over_limits() || self.deadlocked() {
                 return Progress::Done;
             }
-            if self.stalled && version == self.team.version {
-                // Waiting for another block is no use of the budget.
+            if self.stalled && version == self.cta.version {
+                // Waiting for another block does not use up the budget.
                 self.spent = before;
             }
             if self.stalled || self.spent >= until {
@@ -103,12 +108,12 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The warp whose turn it is and the length of the turn.
+    /// Returns the warp whose turn it is and the length of the turn.
     fn choose(&mut self, turn: usize) -> (usize, u64) {
         let Some(state) = &mut self.random else {
-            return (turn, TURN);
+            return (turn, TURN_INSTRUCTIONS);
         };
-        // xorshift64*: any order will do, it only has to be the same for the same seed.
+        // xorshift64*: any order is valid; it only has to be reproducible.
         *state ^= *state >> 12;
         *state ^= *state << 25;
         *state ^= *state >> 27;
@@ -120,49 +125,67 @@ impl<'a> Block<'a> {
     fn turn(&mut self, index: usize, length: u64) {
         let w = &mut self.warps[index];
         let mut left = length;
-        self.team.polled = false;
+        self.cta.polled = false;
         while left > 0 {
             let Some(path) = w.ready() else { break };
-            let used = step::run(&mut self.team, w, path, left);
+            let used = step::run(&mut self.cta, w, path, left);
             self.spent += used;
             left = left.saturating_sub(used.max(1));
-            if !self.team.released.is_empty() {
+            // The turn ends, because `release` resumes the paths that a barrier let through.
+            if !self.cta.released.is_empty() {
                 break;
             }
-            if self.team.halted.is_some() {
+            if self.cta.halted.is_some() {
                 return;
             }
-            let ends = left == 0 || self.team.polled;
+            let ends = left == 0 || self.cta.polled;
             if ends && w.ready() == Some(path) && w.paths.len() > 1 {
-                // It may spin on what another path of the warp will do: that one is next.
+                // The path may spin on a value that another path of the warp will write: run that
+                // one next.
                 w.paths[..=path].rotate_right(1);
             }
             if ends {
                 break;
             }
         }
-        let version = self.team.version;
+        let version = self.cta.version;
         let w = &mut self.warps[index];
-        if self.team.polled {
+        // Each poll ends a turn early. The instructions of short turns are summed up, so that a
+        // polling warp is checked for a deadlock as often as another one.
+        if self.cta.polled {
             w.polling += length - left;
         }
-        if left == 0 || w.polling >= TURN {
+        if left == 0 || w.polling >= TURN_INSTRUCTIONS {
             (w.long_turns, w.polling) = (w.long_turns + 1, 0);
             w.note_state(version);
-        } else if !self.team.polled {
+        } else if !self.cta.polled {
             (w.long_turns, w.polling) = (0, 0);
         }
-        if w.long_turns >= LONG_TURNS && self.random.is_none() || w.long_turns >= LONG_TURNS * 16 {
-            w.break_meetings();
+        // Independent thread scheduling guarantees progress without convergence (CUDA C++ guide,
+        // "SIMT architecture"): a spinning path may wait for lanes parked at a reconvergence point.
+        // Drawn turns are a sixteenth as long.
+        if w.long_turns >= MAX_LONG_TURNS && self.random.is_none()
+            || w.long_turns >= MAX_LONG_TURNS * 16
+        {
+            w.break_reconvergence();
             w.long_turns = 0;
         }
         self.release();
     }
 
-    /// Lets the paths go on that a barrier released.
+    /// Resumes the paths that a barrier released.
     fn release(&mut self) {
-        for (warp, mask, kind, row, yes, votes) in std::mem::take(&mut self.team.reduced) {
+        for result in std::mem::take(&mut self.cta.reduced) {
+            let ReductionResult {
+                warp,
+                mask,
+                kind,
+                row,
+                yes,
+                votes,
+            } = result;
             let regs = &mut self.warps[warp].regs;
+            // Reduction kinds: 0 is `and`, 1 is `or`, 2 is `popc`.
             if kind == 2 {
                 lanes(mask).for_each(|l| regs.r32[row as usize][l] = yes);
                 continue;
@@ -171,27 +194,29 @@ impl<'a> Block<'a> {
             let p = &mut regs.preds[row as usize];
             *p = if truth { *p | mask } else { *p & !mask };
         }
-        for (warp, mask) in std::mem::take(&mut self.team.released) {
+        for (warp, mask) in std::mem::take(&mut self.cta.released) {
             let paths = &mut self.warps[warp].paths;
             let waiting = |s| matches!(s, State::Barrier);
             if let Some(p) = paths
                 .iter_mut()
                 .find(|p| waiting(p.state) && p.mask == mask)
             {
+                // Only now past the barrier: until here the path's `pc` names the instruction it
+                // waits at.
                 p.pc += 1;
                 p.state = State::Ready;
             }
         }
     }
 
-    /// Whether the block only repeats itself until memory changes.
+    /// Reports whether the block repeats itself until memory changes.
     pub(super) fn waits(&self) -> bool {
         self.stalled
     }
 
-    /// A new round: what the block saw before counts no more.
+    /// Enters a new round, which discards states seen before.
     fn join_round(&mut self) {
-        let round = self.team.context.waits().round;
+        let round = self.cta.context.waits().round;
         if round != self.round {
             self.round = round;
             self.stalled = false;
@@ -199,16 +224,17 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether every thread of the launch that is left repeats itself while memory stays the same:
-    /// nobody will write what they wait for.
+    /// Reports a deadlock: every remaining thread of the launch repeats its states while memory
+    /// stays unchanged, so that the values they wait for are never written.
     fn deadlocked(&mut self) -> bool {
-        let version = self.team.version;
+        let version = self.cta.version;
         let repeats = |w: &Warp| w.ready().is_none() || w.repeats_at == Some(version);
         let stalled = self.warps.iter().all(repeats);
         if !stalled && !self.stalled {
             return false;
         }
-        let mut waits = self.team.context.waits();
+        let mut waits = self.cta.context.waits();
+        // Another block has begun a new round: this report belongs to the old one.
         if waits.round != self.round {
             return false;
         }
@@ -225,12 +251,14 @@ impl<'a> Block<'a> {
         if !waits.all_stalled() {
             return false;
         }
+        // A block that stalled earlier may not have seen the change: every block reports again.
         if waits.changed {
             waits.round += 1;
             waits.stalled = 0;
             waits.changed = false;
             return false;
         }
+        // `report_deadlock` does not need the lock, and other workers wait for it.
         drop(waits);
         self.report_deadlock()
     }
@@ -239,35 +267,32 @@ impl<'a> Block<'a> {
         let Some((thread, pc)) = self.running() else {
             return false;
         };
-        if self.leaves_apart() {
+        if self.abandons_isolated() {
             return true;
         }
-        self.team.pc = pc;
-        self.team.hazard(
-            HazardKind::Deadlock,
-            thread,
-            (Space::Generic, 0),
-            NONE,
-            || "threads wait in a loop for a value that no thread will write".to_owned(),
-        );
-        self.team.halted = Some("no thread can make progress");
-        self.team.context.stop.store(true, Relaxed);
+        self.cta.pc = pc;
+        self.cta
+            .hazard(HazardKind::Deadlock, thread, Location::NONE, NONE, || {
+                "threads wait in a loop for a value that no thread will write".to_owned()
+            });
+        self.cta.halted = Some("no thread can make progress");
+        self.cta.context.stop.store(true, Relaxed);
         true
     }
 
-    /// A launch that ends early, ends with as much done as the order of blocks decides, not the
-    /// machine: blocks that run apart must run together.
-    fn leaves_apart(&mut self) -> bool {
-        let context = self.team.context;
-        let leaves = !context.together && context.checks.races;
+    /// Abandons an isolated attempt that ends early: how far its blocks got depends on the host.
+    /// The launch is repeated with serialized blocks.
+    fn abandons_isolated(&mut self) -> bool {
+        let context = self.cta.context;
+        let leaves = !context.serialized && context.checks.races;
         if leaves {
-            context.meet();
-            self.team.halted = Some("the launch was stopped");
+            context.report_conflict();
+            self.cta.halted = Some("the launch was stopped");
         }
         leaves
     }
 
-    /// Some thread that could run, and where it is.
+    /// Returns a thread that could run, and its instruction.
     fn running(&self) -> Option<(usize, u32)> {
         self.warps.iter().find_map(|w| {
             let p = w.paths.iter().rfind(|p| p.state == State::Ready)?;
@@ -275,21 +300,21 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Takes the block out of the count of unfinished ones.
+    /// Removes the block from the count of unfinished ones.
     pub(super) fn finish(&self) {
-        let mut waits = self.team.context.waits();
+        let mut waits = self.cta.context.waits();
         waits.unfinished -= 1;
         waits.resident -= 1;
-        waits.changed |= self.reported != self.team.version;
+        waits.changed |= self.reported != self.cta.version;
         if self.stalled && self.round == waits.round {
             waits.stalled -= 1;
         }
     }
 
     fn over_limits(&mut self) -> bool {
-        let context = self.team.context;
+        let context = self.cta.context;
         if context.stop.load(Relaxed) {
-            self.team.halted = Some("the launch was stopped");
+            self.cta.halted = Some("the launch was stopped");
             return true;
         }
         let late = context.deadline.is_some_and(|d| Instant::now() >= d);
@@ -299,22 +324,22 @@ impl<'a> Block<'a> {
         let Some((thread, pc)) = self.running() else {
             return false;
         };
-        if !late && context.skip_unless != ADDRESSES && self.leaves_apart() {
+        // An address trace ends blocks one by one at their budget, which depends on no other block.
+        if !late && context.skip_unless != ADDRESSES && self.abandons_isolated() {
             return true;
         }
-        self.team.pc = pc;
+        self.cta.pc = pc;
         let spent = self.spent;
         let kind = HazardKind::Timeout;
-        self.team
-            .hazard(kind, thread, (Space::Generic, 0), NONE, || {
-                let why = if late {
-                    "the deadline passed"
-                } else {
-                    "the instruction budget ran out"
-                };
-                format!("{why} after {spent} warp instructions of one block")
-            });
-        self.team.halted = Some("it ran too long");
+        self.cta.hazard(kind, thread, Location::NONE, NONE, || {
+            let why = if late {
+                "the deadline passed"
+            } else {
+                "the instruction budget ran out"
+            };
+            format!("{why} after {spent} warp instructions of one block")
+        });
+        self.cta.halted = Some("it ran too long");
         if late || context.skip_unless != ADDRESSES {
             context.stop.store(true, Relaxed);
         }

@@ -1,16 +1,18 @@
-//! Bulk copies out of shared memory: they read it until the issuing thread's wait for their group.
+//! Bulk copies out of shared memory, which they read until the issuing thread waits for their
+//! group.
 //!
-//! The executor copies at once. To find a store that comes too early, it remembers who wrote each
-//! word last when the copy was issued, and looks again at the wait.
+//! The executor copies at once. To find a store that comes too early, it records the last write of
+//! each word when the copy is issued, and compares it at the wait.
 
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
+use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
 use crate::lower::program::NONE;
 
-/// A word that a bulk copy reads: its last write at the time, and the copy's place in the program.
+/// A word that a bulk copy reads: its last write at issue, and the instruction of the copy.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
     word: u32,
@@ -19,7 +21,7 @@ pub(super) struct Reading {
 }
 
 impl Cta<'_> {
-    /// Adds words to the open group of a thread.
+    /// Adds words to a thread's open group.
     pub(super) fn bulk_reads(&mut self, thread: usize, words: &[u32]) {
         if !self.context.checks.races {
             return;
@@ -39,19 +41,20 @@ impl Cta<'_> {
         }
     }
 
-    /// `cp.async.bulk.commit_group`.
+    /// Implements `cp.async.bulk.commit_group`.
     pub(super) fn commit_bulk(&mut self, w: &Warp, mask: u32) {
         for lane in lanes(mask) {
             self.threads[w.index * 32 + lane].bulk.push(Vec::new());
         }
     }
 
-    /// `cp.async.bulk.wait_group`: all but `left` committed groups have read; `NONE` at the end of
-    /// the thread, when all have.
+    /// Implements `cp.async.bulk.wait_group`: all but `left` committed groups have read their
+    /// sources; `NONE` at the thread's exit means all groups.
     pub(super) fn wait_bulk(&mut self, w: &Warp, left: u32, mask: u32) {
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
             let groups = &mut self.threads[thread].bulk;
+            // The last entry is the open group, which no wait counts.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = groups.len().saturating_sub(keep);
             let readings: Vec<Reading> = groups.drain(..done).flatten().collect();
@@ -67,10 +70,11 @@ impl Cta<'_> {
                         was_write: false,
                         in_flight: true,
                     };
+                    // The hazard is attributed to the store: it came too early.
                     let here = std::mem::replace(&mut self.pc, pc);
                     self.race(
                         writer,
-                        (Space::Shared, u64::from(r.word) * 4),
+                        Location::new(Space::Shared, u64::from(r.word) * 4),
                         true,
                         conflict,
                     );

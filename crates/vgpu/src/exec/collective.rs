@@ -3,19 +3,21 @@
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::Location;
 use crate::lower::WATCHED;
 use crate::lower::program::{Data, NONE, Shuffle, WarpOp};
 use gpu_arithmetic::atomic::AtomOp;
 
 impl Cta<'_> {
-    /// Groups of active lanes by member mask, or `None` when lanes named are not here yet.
+    /// Groups the active lanes by member mask; `None` when named lanes have not arrived yet.
     /// `here` are the lanes at the instruction.
     pub(super) fn groups(w: &Warp, mask_row: u32, here: u32) -> Option<Vec<u32>> {
         let rows = &w.regs.r32[mask_row as usize];
         let first = rows[here.trailing_zeros() as usize & 31];
-        // Nearly always one mask for all.
+        // In most kernels all lanes name the same mask.
         if lanes(here).all(|l| rows[l] == first) {
+            // Exited lanes are not waited for, as on hardware.
             return (first & w.alive & !here == 0).then(|| vec![here & first]);
         }
         let mut groups = Vec::new();
@@ -56,10 +58,16 @@ impl Cta<'_> {
                 b,
                 c,
             } => {
-                let rows = (*a, *b, *c);
-                let (stray, from) = shuffle(w, *mode, (*dest, *pred), rows, group);
-                if let Some((lane, from)) = stray {
-                    self.stray_shuffle(w, *mode, (lane, from), mask_row);
+                let rows = ShuffleRows {
+                    dest: *dest,
+                    pred: *pred,
+                    a: *a,
+                    b: *b,
+                    c: *c,
+                };
+                let (stray, from) = shuffle(w, *mode, &rows, group);
+                if let Some(stray) = stray {
+                    self.stray_shuffle(w, *mode, stray, mask_row);
                 }
                 if watched {
                     self.watch_group(w, group, &from);
@@ -75,13 +83,13 @@ impl Cta<'_> {
                 let votes = (if *negated { !p } else { p }) & group;
                 vote(w, *mode, *dest, votes, group);
             }
-            WarpOp::Match { all, dest, pred, a } => matching(w, *all, (*dest, *pred), *a, group),
+            WarpOp::Match { all, dest, pred, a } => matching(w, *all, *dest, *pred, *a, group),
             WarpOp::Redux {
                 op,
                 signed,
                 dest,
                 a,
-            } => redux(w, *op, *signed, (*dest, *a), group),
+            } => redux(w, *op, *signed, *dest, *a, group),
             WarpOp::Elect { dest, pred } => {
                 let leader = group.trailing_zeros();
                 lanes(group).for_each(|l| w.regs.r32[*dest as usize][l] = leader);
@@ -97,7 +105,7 @@ impl Cta<'_> {
         }
     }
 
-    /// Reports the lanes that execute the instruction and are not in the mask they give.
+    /// Reports the calling lanes that are not in their own member mask.
     fn refuse_absent_callers(&mut self, w: &Warp, mask_row: u32, lanes_outside: u32) {
         for lane in lanes(lanes_outside) {
             let members = w.regs.r32[mask_row as usize][lane];
@@ -105,7 +113,7 @@ impl Cta<'_> {
                 self.hazard(
                     HazardKind::Crashed,
                     w.index * 32 + lane,
-                    (Space::Generic, 0),
+                    Location::NONE,
                     NONE,
                     || format!("the thread is not in its own member mask 0x{members:08x}"),
                 );
@@ -113,24 +121,19 @@ impl Cta<'_> {
         }
     }
 
-    /// A lane took a value from one that does not take part. Of a sum by `down`, and a scan by `up`,
-    /// the lanes at the end do so and throw it away.
+    /// Reports a lane that took its value from a lane outside the group. Sums by `down` and scans
+    /// by `up` do so at the ends of the warp and discard the value.
     #[cold]
-    fn stray_shuffle(
-        &mut self,
-        w: &Warp,
-        mode: Shuffle,
-        (lane, from): (usize, u32),
-        mask_row: u32,
-    ) {
+    fn stray_shuffle(&mut self, w: &Warp, mode: Shuffle, stray: StrayRead, mask_row: u32) {
         if matches!(mode, Shuffle::Up | Shuffle::Down) {
             return;
         }
+        let StrayRead { lane, from } = stray;
         let members = w.regs.r32[mask_row as usize][lane];
         self.hazard(
             HazardKind::Uninitialized,
             w.index * 32 + lane,
-            (Space::Generic, 0),
+            Location::NONE,
             NONE,
             || {
                 let why = if members >> from & 1 == 0 {
@@ -143,10 +146,11 @@ impl Cta<'_> {
         );
     }
 
-    /// `bar.warp.sync` orders the lanes it names.
+    /// Implements `bar.warp.sync`, which orders the named lanes.
     fn warp_barrier(&mut self, w: &Warp, group: u32) {
         let threads: Vec<usize> = lanes(group).map(|l| w.index * 32 + l).collect();
         threads.iter().for_each(|t| self.apply_pending(*t, false));
+        // The warp floor is valid only where all live lanes take part.
         if group == w.alive {
             self.clocks.full_warp(w.index, &threads);
         } else {
@@ -156,27 +160,44 @@ impl Cta<'_> {
     }
 }
 
-/// What a lane gets from one that does not take part: a NaN, and no plausible number.
-const STRAY: u32 = 0x7fc5_7a11;
+/// Rows of a shuffle; `pred` may be `NONE`.
+struct ShuffleRows {
+    dest: u32,
+    pred: u32,
+    a: u32,
+    b: u32,
+    c: u32,
+}
 
-/// Returns the first lane that took its value from one that does not take part, and that one; and the
-/// lane that each lane of the group took its value from.
+/// A lane that read from a lane outside its group.
+#[derive(Clone, Copy)]
+struct StrayRead {
+    lane: usize,
+    from: u32,
+}
+
+/// Value read from a lane outside the group: a NaN, and not a plausible integer.
+const STRAY_VALUE: u32 = 0x7fc5_7a11;
+
+/// Executes a shuffle. Returns the first lane that read from a lane outside the group, with that
+/// lane; and the source lane of each lane of the group.
 fn shuffle(
     w: &mut Warp,
     mode: Shuffle,
-    (dest, pred): (u32, u32),
-    (a, b, c): (u32, u32, u32),
+    rows: &ShuffleRows,
     group: u32,
-) -> (Option<(usize, u32)>, [u8; 32]) {
+) -> (Option<StrayRead>, [u8; 32]) {
     let mut stray = None;
     let mut sources = [0; 32];
     let (values, amounts, clamps) = (
-        w.regs.r32[a as usize],
-        w.regs.r32[b as usize],
-        w.regs.r32[c as usize],
+        w.regs.r32[rows.a as usize],
+        w.regs.r32[rows.b as usize],
+        w.regs.r32[rows.c as usize],
     );
     let mut in_range = 0;
     for lane in lanes(group) {
+        // PTX ISA, `shfl.sync`: `c` holds the clamp value in bits 0 to 4 and the segment mask in
+        // bits 8 to 12.
         let (amount, clamp) = (amounts[lane] & 31, clamps[lane] & 31);
         let segment = clamps[lane] >> 8 & 31;
         let l = lane as u32;
@@ -185,6 +206,7 @@ fn shuffle(
         let (from, ok) = match mode {
             Shuffle::Up => (
                 l.wrapping_sub(amount),
+                // For `up` the bound is a lowest lane: the comparison is signed and reversed.
                 l as i32 - amount as i32 >= most as i32,
             ),
             Shuffle::Down => (l + amount, l + amount <= most),
@@ -194,29 +216,31 @@ fn shuffle(
                 (j, j <= most)
             }
         };
+        // Out of range, a lane keeps its own value.
         let from = if ok { from & 31 } else { l };
         in_range |= u32::from(ok) << lane;
         sources[lane] = from as u8;
         let takes_part = group >> from & 1 == 1;
         if !takes_part && stray.is_none() {
-            stray = Some((lane, from));
+            stray = Some(StrayRead { lane, from });
         }
-        w.regs.r32[dest as usize][lane] = if takes_part {
+        w.regs.r32[rows.dest as usize][lane] = if takes_part {
             values[from as usize]
         } else {
-            STRAY
+            STRAY_VALUE
         };
     }
-    if pred != NONE {
-        let p = &mut w.regs.preds[pred as usize];
+    if rows.pred != NONE {
+        let p = &mut w.regs.preds[rows.pred as usize];
         *p = (*p & !group) | in_range;
     }
     (stray, sources)
 }
 
-/// Writes what the lanes of a group voted: a truth for all, or (`ballot`) the votes themselves.
+/// Writes the result of a vote: one predicate for all lanes, or (`ballot`) the votes themselves.
 fn vote(w: &mut Warp, mode: u8, dest: u32, votes: u32, group: u32) {
     let truth = match mode {
+        // 0 is `all`, 1 `any`, 2 `uni`; the rest is `ballot`.
         0 => votes == group,
         1 => votes != 0,
         2 => votes == group || votes == 0,
@@ -229,7 +253,7 @@ fn vote(w: &mut Warp, mode: u8, dest: u32, votes: u32, group: u32) {
     *d = if truth { *d | group } else { *d & !group };
 }
 
-fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u32) {
+fn matching(w: &mut Warp, all: bool, dest: u32, pred: u32, a: Data, group: u32) {
     let values: [u64; 32] = std::array::from_fn(|l| w.value(a, l));
     let mut agree = 0;
     for lane in lanes(group) {
@@ -247,7 +271,7 @@ fn matching(w: &mut Warp, all: bool, (dest, pred): (u32, u32), a: Data, group: u
     }
 }
 
-fn redux(w: &mut Warp, op: AtomOp, signed: bool, (dest, a): (u32, u32), group: u32) {
+fn redux(w: &mut Warp, op: AtomOp, signed: bool, dest: u32, a: u32, group: u32) {
     let values = w.regs.r32[a as usize];
     let total = lanes(group)
         .map(|l| values[l])

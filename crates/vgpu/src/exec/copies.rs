@@ -1,18 +1,19 @@
-//! `cp.async` and `cp.async.bulk`.
+//! Asynchronous copies: `cp.async` and `cp.async.bulk`.
 
-use super::access::{Place, Touch};
-use super::atomics::Reduced;
+use super::access::{CheckedLocation, Touch};
+use super::atomics::BulkElement;
 use super::cta::Cta;
-use super::order::Copied;
+use super::order::CopyDestination;
 use super::rows::Kind;
 use super::transfer::lanes;
 use super::warp::Warp;
+use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Bulk, CpAsync, NONE};
 use crate::memory::Lookup;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
-/// A reducing bulk copy of one lane: addresses, size in bytes, and what it does to each element.
+/// A reducing bulk copy of one lane: addresses, size in bytes, and the operation on each element.
 struct Reduction {
     to: u64,
     from: u64,
@@ -38,7 +39,7 @@ impl Cta<'_> {
                     self.hazard(
                         HazardKind::Crashed,
                         thread,
-                        (Space::Global, at),
+                        Location::new(Space::Global, at),
                         NONE,
                         || format!("cp.async reads {real} bytes into a copy of {}", c.bytes),
                     );
@@ -50,6 +51,7 @@ impl Cta<'_> {
             }
             let data = self.fetch(w, c, lane, real);
             let to = w.address(&c.to, lane);
+            // The whole size is written: PTX zero-fills beyond the source size.
             let touch = Touch {
                 in_flight: true,
                 ..Touch::write(lane, c.bytes)
@@ -60,7 +62,7 @@ impl Cta<'_> {
             for (i, word) in data.iter().take(c.bytes as usize / 4).enumerate() {
                 self.put(w, place, i as u32 * 4, 4, u64::from(*word));
             }
-            if let Place::Shared(at) = place {
+            if let CheckedLocation::Shared(at) = place {
                 let from = self.context.memory.find(w.address(&c.from, lane));
                 let from = from.filter(|_| real > 0);
                 self.note_copy(thread, at / 4, c.bytes / 4, from);
@@ -68,7 +70,8 @@ impl Cta<'_> {
         }
     }
 
-    /// The usual copies, whole or all zeros in each lane; `false` for others, with nothing done.
+    /// Executes copies that are whole or all zeros in each lane; otherwise returns `false` and
+    /// changes nothing.
     fn copy_rows(&mut self, w: &mut Warp, c: &CpAsync, mask: u32) -> bool {
         let mut whole = mask;
         if c.source_bytes != NONE {
@@ -83,6 +86,8 @@ impl Cta<'_> {
         if c.ignore != NONE {
             whole &= !w.regs.preds[c.ignore as usize];
         }
+        // Both rows are checked before anything is counted: the slow path starts from the
+        // beginning.
         let Some(to) = self.row(w, &c.to, mask, c.bytes) else {
             return false;
         };
@@ -124,7 +129,7 @@ impl Cta<'_> {
             copies.push(Vec::new());
         }
         if let Some(open) = copies.last_mut() {
-            open.push(Copied {
+            open.push(CopyDestination {
                 first,
                 words,
                 source,
@@ -132,7 +137,7 @@ impl Cta<'_> {
         }
     }
 
-    /// The bytes a copy reads; zeros beyond `real`.
+    /// Returns the bytes that a copy reads; zeros beyond `real`.
     fn fetch(&mut self, w: &mut Warp, c: &CpAsync, lane: usize, real: u32) -> [u32; 4] {
         let mut data = [0; 4];
         if real == 0 {
@@ -148,7 +153,8 @@ impl Cta<'_> {
             }
             return data;
         }
-        // A part: byte by byte, because only those bytes are read.
+        // A partial copy goes byte by byte, because the other bytes may be out of bounds or
+        // unwritten.
         for i in 0..real {
             let at = from + u64::from(i);
             if let Some(place) = self.touch(w, c.from.area, at, Touch::read(lane, 1)) {
@@ -175,7 +181,7 @@ impl Cta<'_> {
             let thread = w.index * 32 + lane;
             let segment = self.clocks.segment[thread];
             let mut copies = std::mem::take(&mut self.threads[thread].copies);
-            // The last entry is the open group, which no wait_group counts.
+            // The last entry is the open group, which `wait_group` does not count.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = copies.len().saturating_sub(keep);
             for copied in copies.drain(..done).flatten() {
@@ -185,15 +191,16 @@ impl Cta<'_> {
                 if let Some(source) = &copied.source {
                     self.check_source(thread, source, copied.words * 4);
                 }
+                // The copied words now count as writes of this thread in its current segment.
                 for word in copied.first..copied.first + copied.words {
-                    self.shadow.landed(word as usize, thread, segment);
+                    self.shadow.complete_copy(word as usize, thread, segment);
                 }
             }
             self.threads[thread].copies = copies;
         }
     }
 
-    /// `cp.reduce.async.bulk` of one lane, from shared to global memory.
+    /// Executes `cp.reduce.async.bulk` of one lane, from shared to global memory.
     fn bulk_reduce(&mut self, w: &mut Warp, lane: usize, copy: Reduction) {
         let thread = w.index * 32 + lane;
         let width = copy.ty.bytes();
@@ -203,10 +210,10 @@ impl Cta<'_> {
             let Some(source) = self.touch(w, Area::Shared, copy.from + at, read) else {
                 break;
             };
-            if let Place::Shared(at) = source {
+            if let CheckedLocation::Shared(at) = source {
                 words.extend(at / 4..=(at + width - 1) / 4);
             }
-            let element = Reduced {
+            let element = BulkElement {
                 op: copy.op,
                 ty: copy.ty,
                 at: copy.to + at,
@@ -214,19 +221,20 @@ impl Cta<'_> {
             };
             self.reduce_element(w, lane, element);
         }
+        // Elements of 2 bytes list their word twice.
         words.dedup();
         self.check_proxy(thread, &words);
         self.bulk_reads(thread, &words);
     }
 
-    /// `cp.async.bulk`: lanes copy one after the other.
+    /// Executes `cp.async.bulk`: lanes copy one after the other.
     pub(super) fn bulk(&mut self, w: &mut Warp, b: &Bulk, mask: u32) {
         for lane in lanes(mask) {
             let bytes = w.regs.r32[b.bytes as usize][lane];
             let (to, from) = (w.address(&b.to, lane), w.address(&b.from, lane));
             let thread = w.index * 32 + lane;
             if (u64::from(bytes) | to | from) & 15 != 0 {
-                self.hazard(HazardKind::Misaligned, thread, (Space::Global, from), NONE, || {
+                self.hazard(HazardKind::Misaligned, thread, Location::new(Space::Global, from), NONE, || {
                     format!("cp.async.bulk needs addresses and a size that are multiples of 16 (to 0x{to:x}, from 0x{from:x}, {bytes} bytes)")
                 });
             }
@@ -243,7 +251,7 @@ impl Cta<'_> {
             }
             let mut words = Vec::new();
             let flight = b.to.area == Area::Shared;
-            // After a hazard the copy goes on with zeros, so that nothing waits for its bytes.
+            // After a hazard the copy continues with zeros, so that its barrier still completes.
             let (to, mut from) = (to & !3, Some(from & !3));
             for i in (0..u64::from(bytes)).step_by(4) {
                 let read = Touch::read(lane, 4);
@@ -260,8 +268,10 @@ impl Cta<'_> {
                     break;
                 };
                 self.put(w, place, 0, 4, value);
-                // The copy has this word of shared memory to itself until it is done.
-                if let (Place::Shared(at), _) | (_, Some(Place::Shared(at))) = (place, source) {
+                // The copy owns this word of shared memory until it completes.
+                if let (CheckedLocation::Shared(at), _) | (_, Some(CheckedLocation::Shared(at))) =
+                    (place, source)
+                {
                     words.push(at / 4);
                 }
             }

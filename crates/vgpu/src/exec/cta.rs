@@ -1,4 +1,4 @@
-//! What the warps of a block share: memory, barriers, clocks, hazards found.
+//! State shared by the warps of a block: memory, barriers, clocks, collected hazards.
 
 use crate::table::Table;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::barrier::{Barrier, Reduced};
+use super::barrier::{Barrier, ReductionResult};
 use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
 use super::order::Thread;
@@ -17,39 +17,39 @@ use super::warp::{Warp, filled};
 use super::watch::{BlockAccesses, Watch};
 use crate::arch::Arch;
 use crate::counters::Counters;
+use crate::hazard::HazardKind;
 use crate::hazard::clock::Clocks;
 use crate::hazard::global::OpenChunk;
 use crate::hazard::history::Lists;
-use crate::hazard::report::{Collector, Found};
+use crate::hazard::report::{Collector, InstructionPair, Location, Occurrence};
 use crate::hazard::shadow::{BlockShadow, Conflict};
 use crate::hazard::sync::Variable;
-use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Program};
 use crate::memory::{Allocation, GlobalMemory};
 
-/// What all blocks of a launch share.
+/// State shared by all blocks of a launch.
 pub(super) struct Context<'a> {
     pub(super) program: &'a Program,
     pub(super) memory: &'a GlobalMemory,
     pub(super) arch: &'a Arch,
     pub(super) checks: &'a Checks,
-    /// Whether blocks leave traces.
+    /// Blocks record traces.
     pub(super) traced: bool,
-    /// Number of the attempt, which its marks in the shadow bear, and of the launch (`%gridid`).
+    /// Number of the attempt, stored in its shadow marks, and of the launch (`%gridid`).
     pub(super) launch: u32,
     pub(super) grid_id: u32,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
-    /// Address of what a cooperative grid meets at; 0 where the launch is not cooperative.
+    /// Address of the workspace that a cooperative grid synchronises on; 0 otherwise.
     pub(super) workspace: u64,
-    /// The word of it at which one block counts as all.
-    pub(super) meets_alone: Option<u64>,
+    /// Address of its word, where one block stands in for all.
+    pub(super) solo_grid_barrier: Option<u64>,
     pub(super) threads: usize,
     pub(super) dynamic_shared: u32,
-    /// State of a block's shared memory at its beginning.
+    /// Initial state of a block's shared memory.
     pub(super) fresh_state: Vec<u8>,
     pub(super) shared_fill: u32,
-    /// Added to where the clock of each block begins.
+    /// Offset added to the initial clock of each block.
     pub(super) clock: u64,
     /// Blocks that a multiprocessor holds at once.
     pub(super) blocks_each: u64,
@@ -62,19 +62,19 @@ pub(super) struct Context<'a> {
     /// Held while an atomic changes two words.
     pub(super) wide: Mutex<()>,
     pub(super) stop: AtomicBool,
-    /// Blocks run one after the other, in an order that the launch decides; else on any core.
-    pub(super) together: bool,
-    /// What was found apart counts for nothing: blocks met, or not all came to their end.
-    pub(super) met: AtomicBool,
-    /// Words can be asked for, to be remembered better in another attempt.
-    pub(super) can_ask: bool,
+    /// Blocks run serialized, in an order that the launch decides; else on any core.
+    pub(super) serialized: bool,
+    /// The isolated attempt is void: blocks interacted, or some did not finish.
+    pub(super) conflict: AtomicBool,
+    /// Full histories of words can be requested, for another attempt.
+    pub(super) can_record: bool,
     /// Addresses of those words.
-    pub(super) asked: Mutex<BTreeSet<u64>>,
-    /// Memory is kept as it was, for another attempt.
+    pub(super) requested: Mutex<BTreeSet<u64>>,
+    /// Overwritten memory is saved, for another attempt.
     pub(super) saves: bool,
     pub(super) order: BlockOrder,
     pub(super) budget: u64,
-    /// The slice that instructions must be in to be executed; zero executes all.
+    /// Slice of the program that is executed; zero executes everything.
     pub(super) skip_unless: u8,
     pub(super) deadline: Option<Instant>,
     pub(super) seed: Option<u64>,
@@ -82,14 +82,14 @@ pub(super) struct Context<'a> {
     pub(super) rounding: Option<Rounding>,
 }
 
-/// Which blocks of a launch wait in loops. Blocks report in rounds: what one saw before another
-/// changed memory counts for nothing, so a deadlock is a round in which all that are left repeat
-/// themselves and none had changed memory since its report in the round before.
+/// Count of the blocks that wait in loops. Blocks report in rounds, because a change of memory by
+/// another block invalidates earlier reports. A deadlock is a round in which all remaining blocks
+/// repeat themselves and none has changed memory since its report in the round before.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Blocks not done, those not started included.
+    /// Unfinished blocks, including those not started.
     pub(super) unfinished: u64,
-    /// Those of them that were started, and how many at once the GPU holds.
+    /// Those of them that have started, and the number that the GPU holds at once.
     pub(super) resident: u64,
     pub(super) capacity: u64,
     /// Those of them that repeat themselves, as of this round.
@@ -100,13 +100,14 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Whether another block may start: a block that waits leaves its place to nobody.
+    /// Reports whether another block may start: a waiting block keeps its slot.
     pub(super) fn admits(&self) -> bool {
         self.resident < self.capacity
     }
 
-    /// Whether all blocks that can run repeat themselves.
+    /// Reports whether all blocks that can run repeat themselves.
     pub(super) fn all_stalled(&self) -> bool {
+        // A block that can still start may write what the others wait for.
         let more = self.resident < self.unfinished && self.admits();
         self.stalled >= self.resident && !more
     }
@@ -117,21 +118,24 @@ impl Context<'_> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What blocks do depends on one another: nothing more is worth doing apart.
-    pub(super) fn meet(&self) {
-        self.met.store(true, Relaxed);
+    /// Voids the isolated attempt: blocks depend on each other.
+    pub(super) fn report_conflict(&self) {
+        self.conflict.store(true, Relaxed);
         self.stop.store(true, Relaxed);
     }
 
-    /// Asks for every access to a word to be remembered in another attempt.
-    pub(super) fn ask(&self, address: u64) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.len() < MAX_ASKED {
-            asked.insert(address);
+    /// Requests that every access to a word is recorded in another attempt.
+    pub(super) fn request_history(&self, address: u64) {
+        let mut requested = self
+            .requested
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if requested.len() < MAX_REQUESTED_WORDS {
+            requested.insert(address);
         }
     }
 
-    /// Keeps what a chunk holds, before the launch's first write to it.
+    /// Saves the contents of a chunk before the launch's first write to it.
     #[inline(always)]
     pub(super) fn save(&self, chunk: &mut OpenChunk<'_>, allocation: &Allocation) {
         if self.saves {
@@ -139,7 +143,7 @@ impl Context<'_> {
         }
     }
 
-    /// Takes a place for one more block, if the GPU has one.
+    /// Takes a slot for one more block, if the GPU has one.
     pub(super) fn enter(&self) -> bool {
         let mut waits = self.waits();
         let admitted = waits.admits();
@@ -147,14 +151,14 @@ impl Context<'_> {
         admitted
     }
 
-    /// Thread index of a linear thread.
+    /// Returns the thread index of a linear thread.
     pub(super) fn tid(&self, thread: usize) -> [u32; 3] {
         let t = thread as u32;
         let [x, y, _] = self.block;
         [t % x, t / x % y, t / (x * y)]
     }
 
-    /// Block index of a linear block.
+    /// Returns the block index of a linear block.
     pub(super) fn ctaid(&self, block: u64) -> [u32; 3] {
         let (x, y) = (u64::from(self.grid[0]), u64::from(self.grid[1]));
         [
@@ -165,16 +169,17 @@ impl Context<'_> {
     }
 }
 
-/// Words whose accesses are all remembered in one launch. A kernel that leaves more undecided is
-/// judged by whether the thread has acquired anything at all.
-const MAX_ASKED: usize = 1 << 16;
+/// Words whose accesses are all recorded in one launch. A kernel that leaves more words undecided
+/// is judged by whether the thread has acquired anything at all.
+const MAX_REQUESTED_WORDS: usize = 1 << 16;
 
-/// Bits of a shared word: low four, bytes written; high four, bytes that exist.
-pub(super) const EXISTS: u32 = 4;
+/// Shift of the high four bits of a shared word's state, the existing bytes; the low four are the
+/// written bytes.
+pub(super) const EXISTS_SHIFT: u32 = 4;
 
-/// Buffers that the blocks of one worker use one after the other.
+/// Buffers that the blocks of one worker reuse.
 #[derive(Default)]
-pub(super) struct Spare {
+pub(super) struct SpareBuffers {
     shared: Vec<u32>,
     shared_state: Vec<u8>,
     shadow: BlockShadow,
@@ -183,7 +188,7 @@ pub(super) struct Spare {
     pub(super) warps: Vec<Warp>,
 }
 
-/// The state of shared memory that nobody wrote: which bytes exist.
+/// Returns the state of unwritten shared memory: its existing bytes.
 pub(super) fn fresh_state(p: &Program, dynamic_shared: u32) -> Vec<u8> {
     let fixed = p.shared.last().map_or(0, |e| e.start + e.bytes);
     let end = if dynamic_shared > 0 {
@@ -195,7 +200,7 @@ pub(super) fn fresh_state(p: &Program, dynamic_shared: u32) -> Vec<u8> {
     let dynamic = (p.dynamic_at, dynamic_shared);
     for (start, bytes) in p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]) {
         for byte in start..start + bytes {
-            state[byte as usize / 4] |= 1 << (EXISTS + byte % 4);
+            state[byte as usize / 4] |= 1 << (EXISTS_SHIFT + byte % 4);
         }
     }
     state
@@ -208,7 +213,7 @@ pub(super) struct Cta<'a> {
     pub(super) shared: Vec<u32>,
     pub(super) shared_state: Vec<u8>,
     pub(super) shadow: BlockShadow,
-    /// Histories of global words, where blocks run apart.
+    /// Histories of global words, where blocks are isolated.
     pub(super) lists: Lists,
     pub(super) clocks: Clocks,
     pub(super) threads: Vec<Thread>,
@@ -218,36 +223,36 @@ pub(super) struct Cta<'a> {
     pub(super) variables: Table<u64, Arc<Variable>>,
     pub(super) counters: Counters,
     pub(super) found: Collector,
-    /// What is worth a warning only.
+    /// Findings that are only warnings.
     pub(super) warned: Collector,
-    /// Program counter of the instruction in hand.
+    /// Program counter of the current instruction.
     pub(super) pc: u32,
-    /// Stores so far that changed a value.
+    /// Number of stores that changed a value.
     pub(super) version: u64,
     /// Allocation of the last global access.
     pub(super) last: usize,
-    /// Why the block cannot go on.
+    /// Reason why the block stopped.
     pub(super) halted: Option<&'static str>,
     /// Threads that have not exited.
     pub(super) live: usize,
     /// Lanes released by a barrier: warp and mask.
     pub(super) released: Vec<(usize, u32)>,
     /// Results of barrier reductions.
-    pub(super) reduced: Vec<Reduced>,
-    /// What the warps did, where the launch asks for it.
+    pub(super) reduced: Vec<ReductionResult>,
+    /// Trace of the warps, if requested.
     pub(super) trace: Option<Box<BlockTrace>>,
-    /// The warp that runs.
+    /// Index of the running warp.
     pub(super) running: usize,
-    /// The last wait of the running warp was in vain for all its lanes: the others are next.
+    /// The running warp polled in vain with all its lanes: other warps run next.
     pub(super) polled: bool,
-    /// What its clock shows, cycles.
+    /// Clock of the block, in cycles.
     pub(super) clock: u64,
     /// Watched accesses of the block.
     pub(super) accesses: BlockAccesses,
 }
 
 impl<'a> Cta<'a> {
-    pub(super) fn new(context: &'a Context<'a>, block: u32, spare: Spare) -> Cta<'a> {
+    pub(super) fn new(context: &'a Context<'a>, block: u32, spare: SpareBuffers) -> Cta<'a> {
         let words = context.fresh_state.len();
         let mut shared_state = spare.shared_state;
         shared_state.clone_from(&context.fresh_state);
@@ -261,6 +266,8 @@ impl<'a> Cta<'a> {
             shared_state,
             shadow,
             lists: Lists::default(),
+            // The marks of the previous block are in the shadow still: starting later makes them
+            // ordered.
             clocks: Clocks::new(context.threads, exact_readers, spare.time + 1),
             threads: vec![Thread::default(); context.threads],
             barriers: vec![Barrier::default(); 16],
@@ -273,6 +280,7 @@ impl<'a> Cta<'a> {
             found: Collector::default(),
             warned: Collector::default(),
             pc: 0,
+            // Starts at 1: version 0 means that no state was reported.
             version: 1,
             last: 0,
             halted: None,
@@ -287,14 +295,16 @@ impl<'a> Cta<'a> {
         }
     }
 
-    /// The buffers of a block that ended. Its marks in the shadow are older than all that another
-    /// block does, as if behind a barrier, unless the block left something open.
-    pub(super) fn spare(self) -> Spare {
+    /// Returns the buffers of a finished block. Its shadow marks are older than everything of the
+    /// next block, as if a barrier lay between, unless the block left copies open.
+    pub(super) fn spare(self) -> SpareBuffers {
         let time = self.clocks.now();
         let copies = self.threads.iter().flat_map(|t| &t.copies);
         let open = copies.into_iter().any(|group| !group.is_empty());
+        // A floor orders all marks but those of copies in flight and of vector clocks. The time must
+        // not overflow.
         let plain = !open && !self.context.program.partial_sync && time < u32::MAX / 2;
-        Spare {
+        SpareBuffers {
             shared: self.shared,
             shared_state: self.shared_state,
             shadow: if plain {
@@ -307,39 +317,39 @@ impl<'a> Cta<'a> {
         }
     }
 
-    /// Notes a hazard of the instruction in hand.
+    /// Records a hazard of the current instruction.
     #[cold]
     pub(super) fn hazard(
         &mut self,
         kind: HazardKind,
         thread: usize,
-        (space, address): (Space, u64),
+        at: Location,
         other: u32,
         detail: impl FnOnce() -> String,
     ) {
-        let found = Found::at(self.block, thread, space, address);
+        let found = Occurrence::new(self.block, thread, at);
         self.found.add((kind, self.pc, other), found, detail);
     }
 
-    /// Notes what is worth a warning: barriers that work, but are not CUDA C++.
+    /// Records a warning about barriers that work but are not valid CUDA C++.
     #[cold]
     pub(super) fn warn(
         &mut self,
         thread: usize,
-        (pc, other): (u32, u32),
+        at: InstructionPair,
         detail: impl FnOnce() -> String,
     ) {
-        let found = Found::at(self.block, thread, Space::Generic, 0);
-        let key = (HazardKind::BarrierDivergence, pc, other);
+        let found = Occurrence::new(self.block, thread, Location::NONE);
+        let key = (HazardKind::BarrierDivergence, at.pc, at.other);
         self.warned.add(key, found, detail);
     }
 
-    /// Notes a race.
+    /// Records a race.
     #[cold]
     pub(super) fn race(
         &mut self,
         thread: usize,
-        place: (Space, u64),
+        place: Location,
         writes: bool,
         conflict: Conflict,
     ) {
@@ -365,7 +375,7 @@ impl<'a> Cta<'a> {
             };
             format!(
                 "{act} of {} memory is not ordered with {was} by {who}",
-                place.0
+                place.space
             )
         });
     }

@@ -1,28 +1,29 @@
-//! Definedness of registers at run time, for the instructions that may read one nobody wrote.
+//! Run-time definedness of registers, for instructions that may read one that was never written.
 //!
-//! One bit a lane and watched register. Computing with an undefined value is no fault: compilers leave
-//! such values where the result is not used. The value counts where it decides a branch, an address or
-//! what is stored to global memory. A store to shared or local memory leaves the bytes unwritten, so that
-//! a load of them is judged.
+//! One bit per lane and watched register. Computing with an undefined value is not an error:
+//! compilers leave such values where the result is unused. The value matters where it decides a
+//! branch or an address, or is stored to global memory. A store to shared or local memory leaves
+//! the bytes unwritten, so that a later load of them is checked.
 
 use super::access::split;
 use super::cta::Cta;
-use super::step::guarded;
+use super::step::enabled_lanes;
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::Location;
 use crate::lower::definedness::{Condition, Product, Rule, Watch, Watched};
 use crate::lower::program::{Address, Area, Inst, Mem, NONE, Op};
 
 impl Warp {
-    /// Whether a watched instruction may concern undefined values: some register is undefined, or will be
-    /// in the function that begins here.
+    /// Reports whether a watched instruction can concern undefined values: some register is
+    /// undefined, or becomes so in the function that begins here.
     #[inline]
     pub(super) fn is_watching(&self, inst: &Inst) -> bool {
         self.undefined_registers != 0 || matches!(inst.op, Op::Nop)
     }
 
-    /// Lanes in which a register is undefined.
+    /// Returns the lanes in which a register is undefined.
     fn undefined_in(&self, register: Watched) -> u32 {
         register.map_or(0, |n| self.undefined[n as usize])
     }
@@ -41,7 +42,7 @@ impl Warp {
         self.undefined_registers -= u32::from(old != 0);
     }
 
-    /// Lanes in which a predicate operand is defined and has this value.
+    /// Returns the lanes in which a predicate operand is defined and has this value.
     fn known(&self, condition: &Condition, value: bool) -> u32 {
         let row = self.regs.preds[condition.row as usize];
         let wanted = if value == condition.negated {
@@ -54,12 +55,12 @@ impl Warp {
 }
 
 impl Cta<'_> {
-    /// Before a watched instruction: reports undefined values that decide something, and passes
-    /// definedness on to what it sets.
+    /// Handles a watched instruction before its execution: reports undefined values that decide
+    /// something, and propagates definedness to its results.
     #[cold]
     pub(super) fn watch(&mut self, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
         let program = self.context.program;
-        // Where only control flow or addresses are followed, most values are not computed.
+        // A sliced launch does not compute most values.
         if self.context.skip_unless != 0 {
             return;
         }
@@ -67,8 +68,9 @@ impl Cta<'_> {
             return;
         };
         self.pc = pc;
-        let active = mask & guarded(w, inst);
+        let active = mask & enabled_lanes(w, inst);
         for (register, what) in &watch.deciding {
+            // The guard of a branch is read by all lanes, also by those that it switches off.
             let is_guard = *what == "a branch";
             let counted = if is_guard {
                 mask
@@ -90,7 +92,7 @@ impl Cta<'_> {
         }
     }
 
-    /// Definedness of the results of an instruction that only concerns its own lanes.
+    /// Propagates definedness to the results of an instruction that is not warp-wide.
     fn pass_on(&self, w: &mut Warp, watch: &Watch, active: u32, mask: u32) {
         if let Rule::Product(product) = &watch.rule {
             let results = undefined_results(w, product);
@@ -106,12 +108,13 @@ impl Cta<'_> {
         let by_guard = w.undefined_in(watch.guard) & mask;
         for register in &watch.destinations {
             w.set_undefined(*register, active, undefined);
+            // Where the guard itself is undefined, so is the choice between old and new value.
             w.set_undefined(*register, by_guard, u32::MAX);
             self.note_origin(w, *register, undefined | by_guard, watch);
         }
     }
 
-    /// Notes where a value was first computed from a register that nobody wrote.
+    /// Records where a value was first computed from an unwritten register.
     fn note_origin(&self, w: &mut Warp, register: u32, undefined: u32, watch: &Watch) {
         if undefined == 0 {
             return;
@@ -121,7 +124,8 @@ impl Cta<'_> {
         w.origins[register as usize] = known.unwrap_or(self.pc);
     }
 
-    /// The same for the lanes of a warp-wide operation; `from` is the lane that each reads.
+    /// Propagates definedness through a warp-wide operation; `from` is the source lane of each
+    /// lane.
     #[cold]
     pub(super) fn watch_group(&mut self, w: &mut Warp, group: u32, from: &[u8; 32]) {
         let program = self.context.program;
@@ -142,8 +146,8 @@ impl Cta<'_> {
         }
     }
 
-    /// A store of which some elements may be undefined. To global memory it is reported where all
-    /// elements of a lane are; other undefined elements are left as they are, written by nobody.
+    /// Executes a store of which some elements may be undefined. A lane that stores only undefined
+    /// elements to global memory is reported; other undefined elements are left unwritten.
     #[cold]
     pub(super) fn store_defined(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         let program = self.context.program;
@@ -153,6 +157,7 @@ impl Cta<'_> {
             _ => return self.store(w, m, mask),
         };
         let masks: Vec<u32> = elements.iter().map(|e| w.undefined_in(*e) & mask).collect();
+        // A partly undefined vector is legal: compilers pad structs to a vector store.
         let whole = masks.iter().fold(mask, |all, mask| all & mask);
         let global = lanes(whole).filter(|lane| is_global(w, &m.at, *lane));
         let global = global.fold(0u32, |all, lane| all | 1 << lane);
@@ -183,7 +188,7 @@ impl Cta<'_> {
     fn undefined_value(&mut self, w: &Warp, undefined: u32, origin: u32, what: &str) {
         let thread = w.index * 32 + undefined.trailing_zeros() as usize;
         let other = if origin == self.pc { NONE } else { origin };
-        let place = (Space::Generic, 0);
+        let place = Location::NONE;
         self.hazard(HazardKind::Uninitialized, thread, place, other, || {
             format!(
                 "{what} depends on a register that was never written: a variable without a value, \
@@ -201,7 +206,7 @@ fn is_global(w: &Warp, at: &Address, lane: usize) -> bool {
     }
 }
 
-/// Lanes in which the result of a rule is undefined.
+/// Returns the lanes in which the result of a rule is undefined.
 fn result(w: &Warp, rule: &Rule) -> u32 {
     match rule {
         Rule::Any(sources) => w.any_undefined(sources),
@@ -221,7 +226,7 @@ fn result(w: &Warp, rule: &Rule) -> u32 {
         } => {
             let masks = conditions.iter().map(|c| w.undefined_in(c.watched));
             let open = masks.fold(w.any_undefined(compared), |all, mask| all | mask);
-            // `false and x` and `true or x` do not depend on x.
+            // `false and x` and `true or x` do not depend on `x`.
             let decided = conditions.iter().map(|c| w.known(c, !and));
             open & !decided.fold(0, |all, mask| all | mask)
         }
@@ -252,17 +257,17 @@ impl Watch {
     }
 }
 
-/// Lanes in which each register of the result of a matrix product is undefined. In the fragments of 8
-/// columns (PTX ISA 9.0, 9.7.14.5) lane `l` holds rows `l / 4` and `l / 4 + 8` of A and of the result in
-/// even and odd registers of A and in halves of the result's, column `l / 4` of B, and columns
-/// `2 (l % 4)` and the next of the result.
+/// Returns the lanes in which each result register of a matrix product is undefined. In fragments
+/// of 8 columns (PTX ISA 9.0, 9.7.14.5), lane `l` holds column `l / 4` of B, and columns `2 (l %
+/// 4)` and the next of the result. It holds rows `l / 4` and `l / 4 + 8`: of A in even and odd
+/// registers, of the result in the two halves of its registers.
 fn undefined_results(w: &Warp, product: &Product) -> Vec<u32> {
     let Product { a, b, c, d } = product;
     let results = d.len();
     let per_quad = |registers: &[Watched], step: usize, first: usize| {
         let masks = registers.iter().skip(first).step_by(step);
         let all = masks.fold(0, |all, r| all | w.undefined_in(*r));
-        // A bit for each group of four lanes.
+        // One bit per group of four lanes.
         (0..8).fold(0u32, |quads, g| {
             quads | u32::from(all >> (4 * g) & 15 != 0) << g
         })

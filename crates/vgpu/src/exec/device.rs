@@ -1,21 +1,23 @@
-//! One lane's access to global memory.
+//! Global memory accesses of one lane.
 
-use super::access::{Place, Touch, word_mask};
+use super::access::{CheckedLocation, Touch, word_mask};
 use super::cta::Cta;
 use super::warp::Warp;
 use super::watch::Access as Watched;
 use crate::hazard::global::{GlobalView, OpenChunk};
+use crate::hazard::report::Location;
 use crate::hazard::shadow::{Access, Conflict};
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{NONE, Op, PointerPlace};
+use crate::lower::program::{NONE, Op, PointerSource};
 use crate::memory::{Allocation, Lookup};
 use ptx::skeleton::UNUSED;
 
 impl<'a> Cta<'a> {
-    pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
+    pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let memory = self.context.memory;
         let allocations = &memory.allocations;
         let mut hit = None;
+        // Consecutive accesses mostly hit one allocation: the last one is tried before the search.
         if let Some(a) = allocations.get(self.last) {
             let offset = at.wrapping_sub(a.base);
             if offset < a.bytes {
@@ -41,7 +43,7 @@ impl<'a> Cta<'a> {
         }
         self.note_access(found.index, [found.offset], t.bytes, t.write);
         if t.write && t.needs_written {
-            // An atomic update reads what it changes, which other blocks may have put there.
+            // An atomic update reads its operand, which another block may have written.
             self.note_access(found.index, [found.offset], t.bytes, false);
         }
         let allocation = &allocations[found.index];
@@ -55,27 +57,28 @@ impl<'a> Cta<'a> {
                 self.unwritten_global(thread, word, allocation);
             }
             let races = self.context.checks.races;
+            // A word that many blocks only read needs no lock: one more reader changes nothing.
             if races && (t.write || !allocation.shadow.is_quiet(word, 1, self.context.launch)) {
                 let access = self.access_of(thread, &t);
                 let mut open = allocation.shadow.open(word);
                 if t.write {
                     self.context.save(&mut open, allocation);
                 }
-                let found = self.global_access(&mut open, allocation, (word, mask), &access);
+                let found = self.global_access(&mut open, allocation, word, mask, &access);
                 drop(open);
                 if let Some(c) = found {
-                    self.race(thread, (Space::Global, at), t.write, c);
+                    self.race(thread, Location::new(Space::Global, at), t.write, c);
                 }
             }
-            // After what there was is saved.
+            // Only after the old state is saved.
             if t.write {
                 allocation.init.mark_word(word, mask);
             }
         }
-        Some(Place::Global(found))
+        Some(CheckedLocation::Global(found))
     }
 
-    /// Notes accesses at these offsets of an allocation, where the launch is watched.
+    /// Records accesses at these offsets of an allocation, if the launch is watched.
     #[inline]
     pub(super) fn note_access(
         &mut self,
@@ -101,8 +104,8 @@ impl<'a> Cta<'a> {
         }
     }
 
-    /// Marks the bytes of a misaligned store as written, so that a later load of them is not a second
-    /// report of the same mistake.
+    /// Marks the bytes of a misaligned store as written, so that a later load of them is not
+    /// reported as a second mistake.
     fn written_askew(&self, allocation: &Allocation, offset: u64, bytes: u32) {
         let bytes = offset..offset + u64::from(bytes);
         for word in [bytes.start, bytes.end - 1].map(|byte| (byte / 4) as usize) {
@@ -123,7 +126,8 @@ impl<'a> Cta<'a> {
         &mut self,
         open: &mut OpenChunk<'_>,
         allocation: &Allocation,
-        (word, mask): (usize, u32),
+        word: usize,
+        mask: u32,
         access: &Access,
     ) -> Option<Conflict> {
         let context = self.context;
@@ -133,31 +137,32 @@ impl<'a> Cta<'a> {
             clocks: &self.clocks,
             lists: &mut self.lists,
             base: allocation.base,
-            together: context.together,
-            can_ask: context.can_ask,
-            met: false,
-            unsure: false,
+            serialized: context.serialized,
+            can_record: context.can_record,
+            conflict: false,
+            needs_history: false,
         };
         let found = open.access(word, mask, access, &mut view);
-        if view.met {
-            context.meet();
+        if view.conflict {
+            context.report_conflict();
         }
-        if view.unsure {
-            context.ask(allocation.base + word as u64 * 4);
+        if view.needs_history {
+            context.request_history(allocation.base + word as u64 * 4);
         }
         found
     }
 
-    /// The allocation at the pointer that the address of the instruction at hand is computed from.
+    /// Returns the allocation at the pointer from which the current instruction computes its
+    /// address.
     fn meant(&self) -> Option<&'a Allocation> {
         let context = self.context;
         let inst = context.program.code.get(self.pc as usize)?;
         let pointer = match context.program.pointers.get(&inst.line)? {
-            PointerPlace::Parameter(start) => {
+            PointerSource::Parameter(start) => {
                 let bytes = context.params.get(*start as usize..)?;
                 u64::from_le_bytes(*bytes.first_chunk()?)
             }
-            PointerPlace::Variable(index) => *context.globals.get(*index as usize)?,
+            PointerSource::Variable(index) => *context.globals.get(*index as usize)?,
         };
         let found = context.memory.find(pointer)?;
         context.memory.allocations.get(found.index).map(|a| &**a)
@@ -172,7 +177,7 @@ impl<'a> Cta<'a> {
         self.hazard(
             HazardKind::OutOfBounds,
             Self::thread(w, t.lane),
-            (Space::Global, at),
+            Location::new(Space::Global, at),
             NONE,
             || match meant.or_else(|| memory.nearest(at)) {
                 Some(a) => format!(

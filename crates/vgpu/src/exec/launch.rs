@@ -1,4 +1,4 @@
-//! Launches: what to run, what is refused before running, what comes back.
+//! Launches: parameters, validation and report.
 
 mod limits;
 
@@ -28,12 +28,12 @@ pub enum Arg {
     Bytes(Vec<u8>),
 }
 
-/// Which blocks run. Blocks left out are as if they had not been in the grid.
+/// The blocks to run. Omitted blocks behave as if they were not in the grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockSet {
     /// The whole grid.
     All,
-    /// These linear indices (`x + grid.x * (y + grid.y * z)`).
+    /// The blocks with these linear indices (`x + grid.x * (y + grid.y * z)`).
     List(Vec<u64>),
 }
 
@@ -44,13 +44,13 @@ pub enum Schedule {
     RoundRobin,
     /// A random order with random turns.
     Random {
-        /// Same seed, same order.
+        /// The same seed produces the same order.
         seed: u64,
     },
 }
 
-/// Order in which blocks start, where it can make a difference: blocks that touch the same words,
-/// one of them writing, run one after the other in this order, and give way where they wait.
+/// Order in which interacting blocks start. Blocks that access the same words, one of them writing,
+/// run serialized in this order and yield where they wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockOrder {
     /// Block 0, 1, 2, …
@@ -59,17 +59,18 @@ pub enum BlockOrder {
     Descending,
     /// The last block, then 0, 1, 2, …
     LastFirst,
-    /// Block 0, 1, 2, …, many at a time, each for a short while.
+    /// Block 0, 1, 2, …, many at a time, in short time slices.
     Interleaved,
     /// A random order.
     Shuffled {
-        /// Same seed, same order.
+        /// The same seed produces the same order.
         seed: u64,
     },
 }
 
 impl BlockOrder {
-    /// The order of the `n`th of several runs that should differ: the most different ones first.
+    /// Returns the order of the `n`th of several runs that should differ: the most different orders
+    /// first.
     #[must_use]
     pub fn nth(n: u32, seed: u64) -> BlockOrder {
         match n {
@@ -82,17 +83,17 @@ impl BlockOrder {
     }
 }
 
-/// What is checked. All on by default.
+/// Enabled checks. All on by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checks {
-    /// Data races. Without, nothing tells whether blocks exchange data: if they do, what they find
-    /// depends on the machine unless [`Launch::threads`] is 1.
+    /// Data races. Without this check, interacting blocks go undetected: their results depend on
+    /// the host unless [`Launch::threads`] is 1.
     pub races: bool,
-    /// Reads of bytes nobody wrote.
+    /// Reads of bytes that were never written.
     pub uninitialized: bool,
-    /// Unordered plain stores of the same value are no race.
+    /// Unordered plain stores of the same value are not a race.
     pub same_value_writes_allowed: bool,
-    /// Distinct hazards kept; more are only counted.
+    /// Number of distinct hazards kept; further ones are only counted.
     pub max_hazards: usize,
 }
 
@@ -107,7 +108,7 @@ impl Default for Checks {
     }
 }
 
-/// One launch.
+/// Parameters of one launch.
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// Entry name.
@@ -120,51 +121,50 @@ pub struct Launch {
     pub dynamic_shared_bytes: u32,
     /// Arguments.
     pub args: Vec<Arg>,
-    /// Which blocks run.
+    /// Blocks to run.
     pub blocks: BlockSet,
     /// Order of the warps.
     pub schedule: Schedule,
     /// Order of the blocks.
     pub block_order: BlockOrder,
-    /// Warp instructions a block may execute before it is stopped as endless.
+    /// Limit of warp instructions per block, beyond which it is stopped as endless.
     pub instruction_budget: u64,
     /// Time at which the launch is stopped.
     pub wall_deadline: Option<Instant>,
-    /// Worker threads; 0 is one a core. They change nothing of what comes back: blocks that exchange
-    /// data run on one.
+    /// Worker threads; 0 is one per core. The result does not depend on them: blocks that interact
+    /// run on one thread.
     pub threads: usize,
     /// Checks.
     pub checks: Checks,
-    /// Whether the blocks leave a trace for the timing model.
+    /// Record a trace of the blocks for the timing model.
     pub trace: bool,
-    /// How much of the kernel is executed.
+    /// Part of the kernel that is executed.
     pub depth: Depth,
-    /// What shared memory holds that nobody wrote.
+    /// Initial contents of unwritten shared memory.
     pub shared_fill: u32,
-    /// Where the clocks that kernels read begin.
+    /// Initial value of the clocks that kernels read.
     pub clock: u64,
-    /// All blocks are there at once and may wait for each other (`grid.sync()`).
+    /// All blocks are resident at once and may wait for each other (`grid.sync()`).
     pub cooperative: bool,
-    /// Accesses to global memory that are reported block by block.
+    /// Global memory accesses to report, block by block.
     pub watch: Option<Arc<Watch>>,
-    /// Random rounding, of a module that was loaded for it
-    /// ([`Module::load_randomly_rounded`]).
+    /// Random rounding; requires a module from [`Module::load_randomly_rounded`].
     pub rounding: Option<Rounding>,
 }
 
-/// How much of a kernel is executed: what it computes need not be known to know its way.
+/// Part of a kernel that is executed: control flow can be followed without computing all values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Everything.
     Whole,
-    /// What decides where warps go.
+    /// Only instructions that decide control flow.
     Control,
-    /// That, and loads from global memory; a block that has used up its budget ends alone.
+    /// Those, and loads from global memory; a block that has used up its budget ends alone.
     Addresses,
 }
 
 impl Launch {
-    /// A launch of all blocks with every check on.
+    /// Creates a launch of all blocks with every check enabled.
     pub fn new(entry: &str, grid: [u32; 3], block: [u32; 3], args: Vec<Arg>) -> Launch {
         Launch {
             entry: entry.to_owned(),
@@ -190,41 +190,42 @@ impl Launch {
     }
 }
 
-/// How a launch ended.
+/// Outcome of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// Every chosen block ran to its end.
     Completed,
-    /// Some did not; the hazards say why in full.
+    /// Some blocks did not; the hazards have the details.
     Stopped(String),
 }
 
-/// What a launch left behind, apart from memory.
+/// Results of a launch other than memory.
 #[derive(Debug, Clone)]
 pub struct LaunchReport {
     /// Distinct hazards, most severe kind first.
     pub hazards: Vec<Hazard>,
-    /// What is legal PTX and worked, but is not CUDA C++: no reason to refuse the kernel.
+    /// Constructs that are legal PTX and work, but are not valid CUDA C++; not a reason to reject
+    /// the kernel.
     pub warnings: Vec<Hazard>,
-    /// How it ended.
+    /// Outcome.
     pub end: End,
-    /// What was executed.
+    /// Executed work.
     pub counters: Counters,
-    /// Traces of the blocks, by index, where the launch asked for them.
+    /// Traces of the blocks in order of index, if requested.
     pub traces: Vec<BlockTrace>,
-    /// Watched accesses of the blocks that had any, by block.
+    /// Watched accesses by block, for the blocks that had any.
     pub accesses: Vec<BlockAccesses>,
 }
 
-/// A launch that was refused before it ran.
+/// Reasons to refuse a launch before it runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// No such entry.
     #[error("the module has no entry `{name}`; it has {known}")]
     UnknownEntry {
-        /// Name asked for.
+        /// Requested name.
         name: String,
-        /// Names that exist.
+        /// Existing names.
         known: String,
     },
     /// The entry, or a function it calls, has an instruction that is not supported.
@@ -292,7 +293,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// The message with the names that the caller has for the arguments, in order.
+    /// Formats the message with the caller's names of the arguments, in order.
     #[must_use]
     pub fn describe(&self, names: &[&str]) -> String {
         match self {
@@ -322,8 +323,8 @@ impl LaunchError {
     }
 }
 
-/// Runs `launch` on an imitated `arch`. Memory holds the results afterwards; the end of a launch
-/// orders everything before it.
+/// Runs `launch` on a virtual GPU of type `arch`. Memory holds the results afterwards; the end of a
+/// launch orders everything before it.
 pub fn launch(
     module: &Module,
     memory: &mut GlobalMemory,
@@ -348,7 +349,7 @@ pub fn launch(
         arch,
         launch,
         workspace: address,
-        meets_alone: launch.meets_alone(address),
+        solo_grid_barrier: launch.solo_grid_barrier(address),
         params,
         globals,
     };
@@ -359,11 +360,11 @@ pub fn launch(
     Ok(report)
 }
 
-/// Size of [`workspace`].
+/// Size of the [`workspace`], bytes.
 const WORKSPACE_BYTES: u32 = 8;
 
-/// What the driver gives a cooperative launch, and the kernel finds by `%envreg1` and `%envreg2`:
-/// its size, and the word that the blocks of the grid meet at.
+/// Allocates the workspace of a cooperative launch, which the kernel finds by `%envreg1` and
+/// `%envreg2`: its size, and the word that `grid.sync()` synchronises on.
 ///
 /// # Errors
 /// [`MemoryError`] where it does not fit.
@@ -374,20 +375,20 @@ pub fn workspace(memory: &mut GlobalMemory) -> Result<BufferId, MemoryError> {
     Ok(buffer)
 }
 
-/// What the last block of a grid that comes to a meeting adds to the word: the bit by which the others
-/// know that all are there (`sync_grids` of cooperative groups).
-pub const ALL_MET: u32 = 1 << 31;
+/// Increment by the last block that arrives at a grid barrier: the bit by which the others see that
+/// all have arrived (`sync_grids` of cooperative groups).
+pub const ALL_ARRIVED: u32 = 1 << 31;
 
 impl Launch {
-    /// Address of the word at which the grid meets, where one block of several runs and all are to
-    /// meet: the others count as there already, whatever the one adds.
-    pub fn meets_alone(&self, workspace: u64) -> Option<u64> {
+    /// Returns the address of the word that the grid synchronises on, if one block of several runs
+    /// alone: the others then count as arrived, whatever that block adds.
+    pub fn solo_grid_barrier(&self, workspace: u64) -> Option<u64> {
         let one_of_many = matches!(&self.blocks, BlockSet::List(list) if list.len() == 1)
             && self.grid.iter().any(|extent| *extent > 1);
         (self.cooperative && one_of_many).then_some(workspace + 4)
     }
 
-    /// Blocks to run.
+    /// Returns the number of blocks to run.
     pub(super) fn chosen(&self) -> u64 {
         match &self.blocks {
             BlockSet::All => self.grid.iter().map(|d| u64::from(*d)).product(),
@@ -395,7 +396,7 @@ impl Launch {
         }
     }
 
-    /// Worker threads that have something to do.
+    /// Returns the number of worker threads with something to do.
     pub(super) fn workers(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = match self.threads {
@@ -406,7 +407,7 @@ impl Launch {
     }
 }
 
-/// The parameter block of a launch.
+/// Builds the parameter buffer of a launch.
 pub(crate) fn parameters(
     launch: &Launch,
     entry: &Entry,

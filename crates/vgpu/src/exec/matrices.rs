@@ -9,9 +9,18 @@ use crate::exec::regs::Row;
 use crate::lower::program::{Address, MmaF64, MmaOp, WmmaMem, WmmaOp};
 use gpu_arithmetic::{layout, mma};
 
+/// Part of a lane's register: `bytes` bytes from bit `shift` on.
+#[derive(Clone, Copy)]
+struct RegisterPart {
+    row: u32,
+    lane: usize,
+    shift: u32,
+    bytes: u32,
+}
+
 impl Cta<'_> {
-    /// `ldmatrix`: lane 8·i + r gives the address of row r of matrix i; of a lane that is not there it
-    /// is not read.
+    /// Executes `ldmatrix`: lane 8·i + r holds the address of row r of matrix i. Rows of exited
+    /// lanes are not read.
     pub(super) fn ldmatrix(&mut self, w: &mut Warp, at: &Address, trans: bool, data: &[u32]) {
         let mask = rows_of(data.len()) & w.alive;
         if let Some(row) = self.row(w, at, mask, 16) {
@@ -102,39 +111,46 @@ impl Cta<'_> {
                 let (first, subs) = (place(0), m.fragment.per_register);
                 let next_to = |sub| place(sub) == first + sub as u64 * u64::from(bytes);
                 if first.is_multiple_of(4) && subs as u32 * bytes == 4 && (1..subs).all(next_to) {
-                    // A register's elements lie in one word: half the accesses, and none of a part of it.
-                    self.wmma_element(w, m, (lane, *row), first, (0, 4));
+                    // The elements of a register are in one word: fewer accesses, and none narrower
+                    // than a word.
+                    let part = RegisterPart {
+                        row: *row,
+                        lane,
+                        shift: 0,
+                        bytes: 4,
+                    };
+                    self.wmma_element(w, m, part, first);
                 } else {
                     for sub in 0..subs {
-                        self.wmma_element(
-                            w,
-                            m,
-                            (lane, *row),
-                            place(sub),
-                            (sub as u32 * m.bits, bytes),
-                        );
+                        let part = RegisterPart {
+                            row: *row,
+                            lane,
+                            shift: sub as u32 * m.bits,
+                            bytes,
+                        };
+                        self.wmma_element(w, m, part, place(sub));
                     }
                 }
             }
         }
     }
 
-    /// Loads or stores the bytes of a lane's register from a bit on; the others of the register stay.
-    fn wmma_element(
-        &mut self,
-        w: &mut Warp,
-        m: &WmmaMem,
-        (lane, row): (usize, u32),
-        at: u64,
-        (shift, bytes): (u32, u32),
-    ) {
+    /// Loads or stores `bytes` bytes of a lane's register from bit `shift` on; the other bits are
+    /// kept.
+    fn wmma_element(&mut self, w: &mut Warp, m: &WmmaMem, part: RegisterPart, at: u64) {
+        let RegisterPart {
+            row,
+            lane,
+            shift,
+            bytes,
+        } = part;
         let touch = if m.store {
             Touch::write(lane, bytes)
         } else {
             Touch::read(lane, bytes)
         };
         let found = self.touch(w, m.at.area, at, touch);
-        let (row, part) = (
+        let (row, bits) = (
             row as usize,
             u32::MAX >> (32 - 8 * bytes.clamp(1, 4)) << shift,
         );
@@ -146,20 +162,21 @@ impl Cta<'_> {
             (found, false) => {
                 let new = found.map_or(0, |place| self.get(w, place, 0, bytes) as u32);
                 let word = &mut w.regs.r32[row][lane];
-                *word = *word & !part | new << shift & part;
+                *word = *word & !bits | new << shift & bits;
             }
             (None, true) => {}
         }
     }
 }
 
-/// Lanes that give the addresses of some matrices' rows.
+/// Returns the lanes that hold the row addresses of `matrices` matrices.
 fn rows_of(matrices: usize) -> u32 {
     u32::MAX >> (32 - 8 * matrices.clamp(1, 4))
 }
 
-/// `mma.sync` on rows.
+/// Executes `mma.sync` on rows.
 pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
+    // Results go to a buffer first: the destination may be one of the sources.
     let mut d = [[0; 32]; 8];
     let n = m.d.len();
     {
@@ -178,7 +195,7 @@ pub(super) fn mma(w: &mut Warp, m: &MmaOp) {
     }
 }
 
-/// `mma.sync` in double precision.
+/// Executes `mma.sync` in double precision.
 pub(super) fn mma_f64(w: &mut Warp, m: &MmaF64) {
     let take =
         |rows: &[u32]| -> Vec<[u64; 32]> { rows.iter().map(|r| w.regs.r64[*r as usize]).collect() };
@@ -190,7 +207,7 @@ pub(super) fn mma_f64(w: &mut Warp, m: &MmaF64) {
     }
 }
 
-/// `wmma.mma` on rows.
+/// Executes `wmma.mma` on rows.
 pub(super) fn wmma(w: &mut Warp, m: &WmmaOp) {
     let file = &w.regs.r32;
     let take = |rows: &[u32]| -> Vec<&Row> { rows.iter().map(|r| &file[*r as usize]).collect() };

@@ -1,31 +1,32 @@
-//! `mbarrier`: phases, pending arrivals, bytes expected of asynchronous copies.
+//! The `mbarrier` object: phases, pending arrivals, transaction bytes of asynchronous copies.
 
 use super::access::Touch;
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::{Clock, join};
+use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Address, Area, MbarOp, NONE};
 
-/// One `mbarrier` object.
+/// An `mbarrier` object.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mbarrier {
     expected: u32,
     pending: i64,
     bytes: i64,
     phase: u64,
-    /// What the arrivals of the current phase had seen and done, and those of all finished ones.
+    /// Clock joined from the arrivals of the current phase, and that of all finished phases.
     current: Option<Clock>,
     finished: Option<Clock>,
-    /// Bulk copies on their way.
+    /// Bulk copies in flight.
     in_flight: Vec<Flight>,
 }
 
 /// A bulk copy that signals an `mbarrier`.
 #[derive(Debug, Clone)]
 struct Flight {
-    /// Phase it belongs to, once its bytes were counted.
+    /// Phase in which its bytes were counted, once they are.
     delivered: Option<u64>,
     bytes: u32,
     thread: usize,
@@ -33,42 +34,42 @@ struct Flight {
     words: Vec<u32>,
 }
 
-/// The objects of a block by address, in ascending order: they are few, and asked for at every poll.
+/// The objects of a block in ascending order of address: few, and searched at every poll.
 #[derive(Debug, Default)]
 pub(super) struct Mbarriers(Vec<(u32, Mbarrier)>);
 
 impl Mbarriers {
-    fn place(&self, at: u32) -> Result<usize, usize> {
+    fn find_slot(&self, at: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&at, |(address, _)| *address)
     }
 
     fn get_mut(&mut self, at: u32) -> Option<&mut Mbarrier> {
-        let place = self.place(at).ok()?;
+        let place = self.find_slot(at).ok()?;
         Some(&mut self.0[place].1)
     }
 
     fn insert(&mut self, at: u32, fresh: Mbarrier) {
-        match self.place(at) {
+        match self.find_slot(at) {
             Ok(place) => self.0[place].1 = fresh,
             Err(place) => self.0.insert(place, (at, fresh)),
         }
     }
 
     fn remove(&mut self, at: u32) {
-        if let Ok(place) = self.place(at) {
+        if let Ok(place) = self.find_slot(at) {
             self.0.remove(place);
         }
     }
 }
 
 impl Mbarrier {
-    fn settle(&mut self) {
+    fn complete_if_done(&mut self) {
         if self.pending > 0 || self.bytes != 0 {
             return;
         }
         self.phase += 1;
         self.pending = self.expected.into();
-        // Whoever sees a phase end has seen the earlier ones end.
+        // A thread that observes the end of a phase has observed the ends of earlier ones.
         if let Some(clock) = self.current.take() {
             join(&mut self.finished, clock);
         }
@@ -88,7 +89,7 @@ impl Cta<'_> {
             (Area::Generic, address) => super::access::split(address).1,
             (_, address) => address,
         };
-        // The lanes of a warp nearly always mean the same object.
+        // The lanes of a warp mostly name the same object.
         let first = place(w, mask.trailing_zeros() as usize & 31);
         if !init
             && lanes(mask).all(|lane| place(w, lane) == first)
@@ -98,7 +99,7 @@ impl Cta<'_> {
                 self.mbarrier_lane(w, first as u32, op, lane);
             }
             if let MbarOp::Wait { dest, .. } = op {
-                // Orders of warps that are drawn keep the turns that were drawn.
+                // In a random schedule the drawn turn lengths are kept.
                 let in_vain = w.regs.preds[*dest as usize] & mask == 0;
                 self.polled = in_vain && self.context.seed.is_none();
             }
@@ -139,11 +140,11 @@ impl Cta<'_> {
             self.mbarriers.insert(at, fresh);
             return;
         }
-        if self.mbarriers.place(at).is_err() {
+        if self.mbarriers.find_slot(at).is_err() {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
-                (Space::Shared, at.into()),
+                Location::new(Space::Shared, at.into()),
                 NONE,
                 || "an mbarrier that was not initialised".to_owned(),
             );
@@ -167,6 +168,8 @@ impl Cta<'_> {
             MbarOp::ExpectTx { bytes } => self.expect(at, i64::from(row(*bytes, 0))),
             MbarOp::CompleteTx { bytes } => self.expect(at, -i64::from(row(*bytes, 0))),
             MbarOp::AsyncArrive { noinc } => {
+                // Copies are complete at once. The count is incremented before the arrival, which then
+                // leaves it unchanged (PTX ISA, `cp.async.mbarrier.arrive`).
                 self.wait_group(w, NONE, 1 << lane);
                 if !noinc && let Some(m) = self.mbarriers.get_mut(at) {
                     m.pending += 1;
@@ -189,11 +192,12 @@ impl Cta<'_> {
     }
 
     fn arrive_mbarrier(&mut self, at: u32, thread: usize, n: u32, bytes: i64, drop: bool) -> u64 {
-        // What a loop that tests the phase waits for may have come.
+        // The phase may complete, which ends the loops that test it.
         self.version += 1;
         let Some(m) = self.mbarriers.get_mut(at) else {
             return 0;
         };
+        // The opaque state token: the phase, and the pending count for `mbarrier.pending_count`.
         let token = m.phase | (m.pending.max(0) as u64) << 32;
         m.bytes += bytes;
         m.pending -= i64::from(n);
@@ -205,13 +209,13 @@ impl Cta<'_> {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
-                (Space::Shared, at.into()),
+                Location::new(Space::Shared, at.into()),
                 NONE,
                 || "more arrivals at an mbarrier than its count".to_owned(),
             );
             return token;
         }
-        m.settle();
+        m.complete_if_done();
         token
     }
 
@@ -219,18 +223,19 @@ impl Cta<'_> {
         self.version += 1;
         if let Some(m) = self.mbarriers.get_mut(at) {
             m.bytes += bytes;
-            m.settle();
+            m.complete_if_done();
         }
     }
 
-    /// A bulk copy has written its bytes; they are visible to whoever waits for the phase.
+    /// Records that a bulk copy has written its bytes, which are visible to threads that wait for
+    /// the phase.
     pub(super) fn bulk_done(&mut self, at: u32, thread: usize, bytes: u32, words: Vec<u32>) {
         let segment = self.clocks.segment[thread];
         let Some(m) = self.mbarriers.get_mut(at) else {
             self.hazard(
                 HazardKind::Crashed,
                 thread,
-                (Space::Shared, at.into()),
+                Location::new(Space::Shared, at.into()),
                 NONE,
                 || "a bulk copy signals an mbarrier that was not initialised".to_owned(),
             );
@@ -246,8 +251,8 @@ impl Cta<'_> {
         });
     }
 
-    /// Lets the copies arrive: they do when somebody has to wait for them, not sooner, so that a
-    /// wait that is not one is seen.
+    /// Delivers the copies in flight. They complete only when a thread polls for them, so that a
+    /// missing wait is detected.
     fn deliver(&mut self, at: u32) {
         let Some(m) = self.mbarriers.get_mut(at) else {
             return;
@@ -259,7 +264,7 @@ impl Cta<'_> {
                 self.version += 1;
             }
         }
-        m.settle();
+        m.complete_if_done();
     }
 
     fn phase_done(
@@ -276,6 +281,7 @@ impl Cta<'_> {
         let done = if parity {
             m.phase & 1 != wanted & 1
         } else {
+            // A token holds the phase in its low half; the phase of the token must have ended.
             m.phase > wanted & 0xffff_ffff
         };
         if !done {
@@ -283,13 +289,15 @@ impl Cta<'_> {
             return false;
         }
         let phase = m.phase;
+        // Copies of earlier phases are now visible to this thread; those of the current phase are
+        // in flight.
         let clocks = m.finished.clone();
         let there = |f: &mut Flight| f.delivered.is_some_and(|p| p < phase);
         let landed: Vec<Flight> = m.in_flight.extract_if(.., there).collect();
         for flight in landed.iter().filter(|_| self.context.checks.races) {
             for word in &flight.words {
                 self.shadow
-                    .landed(*word as usize, flight.thread, flight.segment);
+                    .complete_copy(*word as usize, flight.thread, flight.segment);
             }
         }
         if let Some(clock) = clocks

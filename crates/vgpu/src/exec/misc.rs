@@ -1,4 +1,4 @@
-//! Register operations that do not fit the one-loop shape.
+//! Register operations that do not fit the row loops.
 
 use super::access::split;
 use super::cta::Cta;
@@ -8,8 +8,8 @@ use super::warp::Warp;
 use crate::lower::CARRY;
 use crate::lower::program::{Area, Call, CarryOp, Data, Op};
 
-/// Executes the rarer register operations; `false` when it is none of them.
-pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
+/// Executes the rarer register operations; returns `false` for any other.
+pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
     match op {
         Op::Carry(c) => carry(w, c, mask),
         Op::Unpack { from, to, width } if unpack_row(w, *from, to, *width, mask) => {}
@@ -18,7 +18,7 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
             for lane in lanes(mask) {
                 let value = w.value(*from, lane);
                 for (i, d) in to.iter().enumerate() {
-                    w.set(*d, lane, part(value, i, *width));
+                    w.set(*d, lane, extract_part(value, i, *width));
                 }
             }
         }
@@ -26,7 +26,7 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
             for lane in lanes(mask) {
                 let mut value = 0;
                 for (i, s) in from.iter().enumerate() {
-                    value |= part(w.value(*s, lane), 0, *width) << (i as u32 * width * 8);
+                    value |= extract_part(w.value(*s, lane), 0, *width) << (i as u32 * width * 8);
                 }
                 w.set(*to, lane, value);
             }
@@ -53,9 +53,9 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
             }
         }
         Op::Clock { dest } => {
-            // A clock of the block's own: another block's instructions may not show in it.
-            let now = team.clock;
-            team.clock = now.wrapping_add(team.context.placement.cycles(now));
+            // The clock is private to the block: instructions of other blocks must not show in it.
+            let now = cta.clock;
+            cta.clock = now.wrapping_add(cta.context.placement.cycles(now));
             lanes(mask).for_each(|l| w.set(*dest, l, now));
         }
         Op::IsSpace { area, dest, source } => {
@@ -63,7 +63,7 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
             for lane in lanes(mask) {
                 let (is, at) = split(w.regs.r64[*source as usize][lane]);
                 let hit = match area {
-                    Area::Global => is == Area::Global && team.context.memory.find(at).is_some(),
+                    Area::Global => is == Area::Global && cta.context.memory.find(at).is_some(),
                     Area::CallParam => is == Area::KernelParam,
                     area => is == *area,
                 };
@@ -78,7 +78,7 @@ pub(super) fn registers(team: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) ->
     true
 }
 
-/// The usual splits of a whole row at once; `false` for the others.
+/// Executes the common splits of a whole row at once; returns `false` for others.
 fn unpack_row(w: &mut Warp, from: Data, to: &[Data], width: u32, mask: u32) -> bool {
     let &[first, second] = to else { return false };
     let (low, high) = match (from, width) {
@@ -102,7 +102,7 @@ fn unpack_row(w: &mut Warp, from: Data, to: &[Data], width: u32, mask: u32) -> b
     true
 }
 
-/// The usual joins of a whole row at once; `false` for the others.
+/// Executes the common joins of a whole row at once; returns `false` for others.
 fn pack_row(w: &mut Warp, from: &[Data], to: Data, width: u32, mask: u32) -> bool {
     let &[Data::R32(first), Data::R32(second)] = from else {
         return false;
@@ -122,7 +122,7 @@ fn pack_row(w: &mut Warp, from: &[Data], to: Data, width: u32, mask: u32) -> boo
     true
 }
 
-fn part(value: u64, index: usize, width: u32) -> u64 {
+fn extract_part(value: u64, index: usize, width: u32) -> u64 {
     let shifted = value >> (index as u32 * width * 8).min(63);
     if width >= 8 {
         shifted
@@ -134,6 +134,7 @@ fn part(value: u64, index: usize, width: u32) -> u64 {
 fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
     let wide = matches!(c.dest, Data::R64(_));
     let bits = if wide { 64 } else { 32 };
+    // 128 bits hold a 64-bit product and its carry.
     let cut = (1u128 << bits) - 1;
     let mut flags = w.regs.preds[CARRY as usize];
     for lane in lanes(mask) {
@@ -147,7 +148,7 @@ fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
         };
         let sum = match c.op {
             0 => a + b + carry_in,
-            // Borrow: the flag is set when the difference is negative.
+            // Borrow: bit `bits` of the wrapped difference is set when it is negative.
             1 => a.wrapping_sub(b).wrapping_sub(carry_in),
             2 => (product & cut) + d + carry_in,
             _ => (product >> bits & cut) + d + carry_in,
@@ -160,9 +161,9 @@ fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
     w.regs.preds[CARRY as usize] = flags;
 }
 
-/// Copies call parameters of the active lanes; `results` copies back.
-pub(super) fn copy_parameters(team: &Cta<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
-    let base = team.context.program.local_bytes as usize;
+/// Copies call parameters of the active lanes; `results` copies the results back.
+pub(super) fn copy_parameters(cta: &Cta<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
+    let base = cta.context.program.local_bytes as usize;
     let list = if results {
         &call.results
     } else {

@@ -1,9 +1,9 @@
 //! The executor: warps in lockstep, blocks on all cores.
 //!
 //! A warp is a set of *paths*: lanes that share a program counter. A branch that splits a path
-//! makes a *meeting* at its immediate post-dominator, where the halves wait for each other; but a
-//! meeting can be broken up when the other lanes spin, because independent thread scheduling
-//! promises progress and no convergence.
+//! creates a *reconvergence point* at its immediate post-dominator, where the halves wait for each
+//! other. A reconvergence point is broken up when the other lanes spin, because independent thread
+//! scheduling guarantees progress, not convergence.
 #![expect(
     clippy::indexing_slicing,
     reason = "the executor: registers, lanes and pieces are numbered when the module is lowered, which checks them once; addresses of the kernel are checked before they become places"
@@ -20,6 +20,7 @@ mod step;
 mod stuck;
 mod cta;
 mod access;
+mod values;
 mod device;
 mod order;
 mod transfer;

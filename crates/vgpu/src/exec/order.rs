@@ -10,45 +10,45 @@ use crate::hazard::clock::Clock;
 use crate::hazard::sync::{Acquired, Published, Variable};
 use crate::lower::program::{Order, SHARED_WINDOW, WINDOW};
 
-/// What one thread has published or read but not ordered yet.
+/// Ordering state of one thread: what it has fenced or read but not yet ordered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Thread {
-    /// State at the last fence: what a strong store publishes after it.
+    /// State at the last fence, which the thread's later strong stores publish.
     fence: Option<Published>,
-    /// Read by strong loads; counts after the next fence whose scope takes in the writer.
-    pending: Vec<Pending>,
-    /// Asynchronous copies: places in shared memory by group; the last group is open.
-    pub(super) copies: Vec<Vec<Copied>>,
-    /// Its latest proxy fences, in their order.
+    /// Results of strong loads; they take effect at the next fence whose scope includes the writer.
+    pending: Vec<PendingAcquire>,
+    /// Asynchronous copies: ranges of shared memory by group; the last group is open.
+    pub(super) copies: Vec<Vec<CopyDestination>>,
+    /// Its latest proxy fences, oldest first.
     pub(super) proxy_fences: Vec<ProxyFence>,
     /// Bulk copies out of shared memory, by group; the last group is open.
     pub(super) bulk: Vec<Vec<super::bulk_stores::Reading>>,
 }
 
-/// What a strong load found, not ordered yet.
+/// An acquire of a strong load that no fence has completed yet.
 #[derive(Debug, Clone)]
-struct Pending {
+struct PendingAcquire {
     acquired: Acquired,
-    /// What the block itself published; taken once.
+    /// Clock published by the same block; taken once.
     own: Option<Clock>,
 }
 
 /// Words of shared memory that a copy fills.
 #[derive(Debug, Clone)]
-pub(super) struct Copied {
+pub(super) struct CopyDestination {
     pub(super) first: u32,
     pub(super) words: u32,
-    /// What it reads in global memory; none where it only writes zeros.
+    /// Its source in global memory; none where the copy only writes zeros.
     pub(super) source: Option<Source>,
 }
 
-/// A strong access to a variable.
+/// A strong access to a synchronisation variable.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Publishing {
     pub(super) order: Order,
     /// Its scope is wider than the block.
     pub(super) device_wide: bool,
-    /// It reads and writes in one step.
+    /// It is a read-modify-write.
     pub(super) modifies: bool,
 }
 
@@ -64,22 +64,24 @@ impl Cta<'_> {
         }
     }
 
-    /// `fence` and `membar`.
+    /// Implements `fence` and `membar`.
     pub(super) fn fence(&mut self, thread: usize, device_wide: bool) {
+        // PTX ISA 8.9: a fence first completes acquires of earlier reads, then covers all of it for
+        // later writes.
         self.apply_pending(thread, device_wide);
         let published = self.published(thread, device_wide);
         self.threads[thread].fence = Some(published);
     }
 
-    /// What the thread read from synchronisation variables orders it from now on: what its own block
-    /// wrote, and with `device_wide` what others did.
+    /// Completes the thread's pending acquires: orders it after writes of its own block, and with
+    /// `device_wide` after those of others.
     pub(super) fn apply_pending(&mut self, thread: usize, device_wide: bool) {
         let mut pending = std::mem::take(&mut self.threads[thread].pending);
         for p in &mut pending {
             let acquired = p.acquired.clone().fenced(device_wide);
             self.take(thread, acquired, p.own.take());
         }
-        // What another block wrote still counts after a fence that reaches it.
+        // Acquires from other blocks stay pending until a fence of device scope.
         pending.retain(|p| !device_wide && p.acquired.is_wide());
         self.threads[thread].pending = pending;
     }
@@ -91,7 +93,7 @@ impl Cta<'_> {
         self.clocks.acquire_foreign(thread, acquired);
     }
 
-    /// After a barrier, what some of its threads fenced is fenced for all of them.
+    /// Shares the fences of some threads of a barrier with all of them.
     pub(super) fn spread_fences(&mut self, threads: &[usize]) {
         if !self.context.program.has_fences {
             return;
@@ -101,10 +103,11 @@ impl Cta<'_> {
                 .iter()
                 .filter_map(|t| self.threads[*t].fence.as_ref())
         };
-        // A fence of the block adds nothing to what one of the device covers.
+        // A fence of block scope adds nothing to one of device scope.
         let wide = fences().any(|f| f.device_wide);
         let mut joined: Option<Published> = None;
         let mut last: Option<&Clock> = None;
+        // Threads that fenced together hold the same clock: it is joined once.
         for f in fences().filter(|f| f.device_wide == wide) {
             if last.is_some_and(|l| Arc::ptr_eq(l, &f.clock)) {
                 continue;
@@ -141,8 +144,9 @@ impl Cta<'_> {
         }
     }
 
-    /// Before a strong write to `address` (generic): publishes what the thread fenced, or with a
-    /// release all it has done. The value must follow, so that whoever reads it finds this.
+    /// Before a strong write to `address` (generic): publishes what the thread fenced, or all it
+    /// has done for a release. The value must be written afterwards, so that its readers find the
+    /// release.
     pub(super) fn publish(&mut self, thread: usize, address: u64, write: Publishing) {
         if !self.context.program.has_fences || !self.context.checks.races {
             return;
@@ -151,7 +155,7 @@ impl Cta<'_> {
         let published = if matches!(write.order, Order::Release | Order::AcqRel) {
             Some(self.published(thread, wide))
         } else {
-            // A write that is atomic in its block only is not seen by others, whatever the fence.
+            // A write of block scope is not atomic for other blocks, whatever the fence.
             self.threads[thread].fence.clone().map(|fence| Published {
                 device_wide: fence.device_wide && wide,
                 ..fence
@@ -162,8 +166,8 @@ impl Cta<'_> {
         }
     }
 
-    /// After a strong read of `address` (generic): takes what earlier releases published, at once
-    /// or at the thread's next fence.
+    /// After a strong read of `address` (generic): acquires what earlier releases published, at
+    /// once or at the thread's next fence.
     pub(super) fn observe(&mut self, thread: usize, address: u64, read: Publishing) {
         if !self.context.program.has_fences || !self.context.checks.races {
             return;
@@ -178,7 +182,8 @@ impl Cta<'_> {
         if matches!(read.order, Order::Acquire | Order::AcqRel) {
             return self.take(thread, acquired, own);
         }
-        // A read-modify-write after a fence takes at once: the usual ticket has no second one.
+        // A read-modify-write after a fence acquires at once: the common ticket pattern has no
+        // second fence.
         if read.modifies
             && let Some(fence) = &self.threads[thread].fence
         {
@@ -190,6 +195,6 @@ impl Cta<'_> {
         }
         let pending = &mut self.threads[thread].pending;
         pending.retain(|p| !acquired.holds(&p.acquired));
-        pending.push(Pending { acquired, own });
+        pending.push(PendingAcquire { acquired, own });
     }
 }

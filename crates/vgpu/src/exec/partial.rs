@@ -1,9 +1,9 @@
-//! Loads of which some bytes go nowhere.
+//! Loads with unused bytes.
 //!
-//! Compilers widen neighbouring scalar loads to one vector, also over bytes that the source never
-//! reads: behind the end of an array, say, or the padding of a struct, where the hardware reads
-//! them harmlessly. NVRTC says so (`.pragma "used_bytes_mask"`), or leaves a destination that no
-//! instruction reads. Only bytes that somebody uses are judged, and counted as read.
+//! Compilers widen neighbouring scalar loads to one vector, which may cover bytes that the source
+//! never reads, such as those after the end of an array or the padding of a struct. The hardware
+//! reads them without harm. NVRTC marks them (`.pragma "used_bytes_mask"`), or leaves a destination
+//! that no instruction reads. Only used bytes are checked and counted as read.
 
 use super::access::Touch;
 use super::cta::Cta;
@@ -24,7 +24,7 @@ impl Cta<'_> {
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             if at & u64::from(bytes - 1) != 0 {
-                // The whole vector has to be aligned: this says so.
+                // The whole vector must be aligned: this access reports it.
                 let _ = self.touch(w, m.at.area, at, Touch::read(lane, bytes));
                 m.data.iter().for_each(|d| w.set(*d, lane, 0));
                 continue;
@@ -37,7 +37,7 @@ impl Cta<'_> {
         }
     }
 
-    /// An element of which only the bytes `used` count.
+    /// Loads an element of which only the bytes `used` are used.
     fn load_bytes(&mut self, w: &mut Warp, m: &Mem, at: u64, used: u32, lane: usize) -> u64 {
         let area = m.at.area;
         if used == every_byte(m.width) {

@@ -1,33 +1,34 @@
-//! Values that the ISA leaves open, drawn from the seed of the schedule: on which multiprocessor a block
-//! runs, the numbers of multiprocessors and warps, and the clocks.
+//! Values that the ISA leaves open, drawn from the seed of the schedule: multiprocessor and warp
+//! numbers, clocks.
 //!
-//! PTX ISA 9.0, chapter 10: `%smid` is below `%nsmid`, not contiguous; `%warpid` is below `%nwarpid` and need
-//! not be the warp's place in its block. Blocks that are resident at the same time and do not fit on one
-//! multiprocessor together have different multiprocessors.
+//! PTX ISA 9.0, chapter 10: `%smid` is below `%nsmid`, not contiguous; `%warpid` is below
+//! `%nwarpid` and need not be the warp's index in its block. Blocks that are resident at the same
+//! time and do not fit on one multiprocessor have different multiprocessors.
 
 use super::launch::BlockOrder;
-use super::workers::Places;
+use super::workers::Permutation;
 
-/// Where the blocks of a launch run.
+/// Placement of the blocks of a launch on multiprocessors.
 #[derive(Debug)]
 pub(super) struct Placement {
     seed: u64,
     multiprocessors: u64,
-    /// Places for blocks on all multiprocessors, in a drawn order.
-    slots: Places,
+    /// Block slots on all multiprocessors, in a drawn order.
+    slots: Permutation,
     slot_count: u64,
     /// Numbers of the multiprocessors.
-    numbers: Places,
+    numbers: Permutation,
     /// Warps that a multiprocessor holds.
     warps: u32,
 }
 
-/// Numbers of multiprocessors (`%nsmid`) of a GPU that has this many.
+/// Returns the range of multiprocessor numbers (`%nsmid`) of a GPU with `count` multiprocessors.
 pub(super) fn multiprocessor_numbers(count: u32) -> u32 {
+    // More numbers than multiprocessors: `%smid` need not be contiguous.
     count + count.div_ceil(8)
 }
 
-/// Bits that differ for different inputs (SplitMix64).
+/// Mixes bits: different inputs have different outputs (SplitMix64).
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,10 +37,11 @@ fn mix(x: u64) -> u64 {
 }
 
 impl Placement {
-    /// A placement for a GPU of so many multiprocessors, each with room for so many blocks and warps.
+    /// Creates a placement for a GPU of `multiprocessors`, each with room for `blocks_each` blocks
+    /// and `warps` warps.
     pub(super) fn new(seed: u64, multiprocessors: u32, blocks_each: u64, warps: u32) -> Placement {
         let shuffled = |salt, count| {
-            Places::of(
+            Permutation::new(
                 BlockOrder::Shuffled {
                     seed: mix(seed ^ salt),
                 },
@@ -57,26 +59,28 @@ impl Placement {
         }
     }
 
-    /// `%smid` of a block.
+    /// Returns `%smid` of a block.
     pub(super) fn multiprocessor(&self, block: u64) -> u32 {
-        let slot = self.slots.of_turn(block % self.slot_count);
-        self.numbers.of_turn(slot % self.multiprocessors) as u32
+        let slot = self.slots.apply(block % self.slot_count);
+        self.numbers.apply(slot % self.multiprocessors) as u32
     }
 
-    /// `%warpid` of a warp of a block of so many warps.
+    /// Returns `%warpid` of a warp in a block of `warps_of_block` warps.
     pub(super) fn warp(&self, block: u64, warp: u32, warps_of_block: u32) -> u32 {
-        let slot = self.slots.of_turn(block % self.slot_count);
+        let slot = self.slots.apply(block % self.slot_count);
+        // The first warp number is drawn per multiprocessor; blocks on it then have consecutive
+        // ranges, so that resident warps have distinct numbers.
         let start = mix(self.seed ^ (slot % self.multiprocessors) << 8) % u64::from(self.warps);
         let before = slot / self.multiprocessors * u64::from(warps_of_block);
         ((start + before + u64::from(warp)) % u64::from(self.warps)) as u32
     }
 
-    /// Cycle at which the clock of a block begins.
+    /// Returns the initial clock of a block, in cycles.
     pub(super) fn clock(&self, block: u32) -> u64 {
         mix(self.seed ^ u64::from(block) << 16) & 0x3fff_ffff
     }
 
-    /// Cycles between two reads of a clock.
+    /// Returns the cycles between two reads of a clock.
     pub(super) fn cycles(&self, now: u64) -> u64 {
         16 + mix(self.seed ^ now) % 256
     }

@@ -1,24 +1,25 @@
 //! The asynchronous proxy: bulk copies read shared memory by another path than stores write it.
 //!
-//! What a store of the generic proxy wrote is visible to a bulk copy only where a `fence.proxy.async` lies
-//! between the two in causality order (PTX ISA 9.0, 8.9.5): by the writer before the barrier, or by the
-//! copying thread after it. What a bulk copy wrote needs none.
+//! A store of the generic proxy is visible to a bulk copy only if a `fence.proxy.async` lies
+//! between the two in causality order (PTX ISA 9.0, 8.9.5): by the writer before the barrier, or by
+//! the copying thread after it. Writes of bulk copies need no such fence.
 
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::Seen;
+use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::Op;
 
-/// A proxy fence of a thread: the accesses before it.
+/// A proxy fence: the accesses of its thread before it.
 pub(super) type ProxyFence = Seen;
 
-/// Proxy fences of a thread that are remembered: more than the stages of any pipeline.
+/// Proxy fences recorded per thread: more than the stages of any pipeline.
 const FENCES_MAX: usize = 32;
 
 impl Cta<'_> {
-    /// `fence.proxy.async`.
+    /// Executes `fence.proxy.async`.
     pub(super) fn proxy_fence(&mut self, w: &Warp, mask: u32) {
         if !self.context.checks.races {
             return;
@@ -28,7 +29,7 @@ impl Cta<'_> {
             let fence = self.clocks.mark(thread);
             let floor = self.clocks.floor;
             let fences = &mut self.threads[thread].proxy_fences;
-            // A fence behind a barrier of the block stands for all before it.
+            // A fence after a block barrier covers everything that earlier fences cover.
             let whole = fences.iter().rposition(|fence| fence.segment < floor);
             fences.drain(..whole.unwrap_or(0));
             if fences.len() == FENCES_MAX {
@@ -38,8 +39,8 @@ impl Cta<'_> {
         }
     }
 
-    /// Reports words that a bulk copy of `thread` reads and that an ordinary store wrote, without a proxy
-    /// fence between the two.
+    /// Reports words that a bulk copy of `thread` reads and that a generic store wrote without a
+    /// proxy fence in between.
     pub(super) fn check_proxy(&mut self, thread: usize, words: &[u32]) {
         if !self.context.checks.races {
             return;
@@ -53,7 +54,7 @@ impl Cta<'_> {
                 continue;
             }
             if !self.is_fenced(thread, writer, segment) {
-                let place = (Space::Shared, u64::from(*word) * 4);
+                let place = Location::new(Space::Shared, u64::from(*word) * 4);
                 self.hazard(HazardKind::Race, thread, place, pc, || {
                     "a bulk copy reads shared memory that ordinary stores wrote, without \
                      `fence.proxy.async` between them"
@@ -63,13 +64,13 @@ impl Cta<'_> {
         }
     }
 
-    /// Whether some proxy fence lies between a write and what `thread` does now.
+    /// Reports whether a proxy fence lies between a write and the current point of `thread`.
     fn is_fenced(&self, thread: usize, writer: usize, segment: u32) -> bool {
         let between = |fence: &ProxyFence| {
             fence.covers(writer, segment)
                 && self.clocks.ordered(thread, fence.thread, fence.segment)
         };
-        // The writer's or the copying thread's own, as a rule.
+        // Mostly the fence of the writer or of the copying thread.
         let near = [writer, thread].into_iter();
         let mut near = near.flat_map(|t| &self.threads[t].proxy_fences);
         near.any(between)

@@ -1,7 +1,7 @@
-//! Registers of a warp, lane-contiguous, and the loops over them.
+//! Lane-contiguous registers of a warp, and the loops over them.
 //!
-//! Immediates and constant special registers are rows too, filled once a warp: an operand is
-//! always a row, and every instruction is one loop that the compiler can vectorise.
+//! Immediates and constant special registers are rows too, filled once per warp. Every operand is
+//! therefore a row, and every instruction one loop that the compiler can vectorise.
 
 use super::rounding::Coins;
 
@@ -9,8 +9,7 @@ use super::rounding::Coins;
 pub(crate) type Row = [u32; 32];
 /// A 64-bit register of all lanes.
 pub(crate) type Row64 = [u64; 32];
-/// The bit of each lane in a mask: a table, because shifts by a variable do not vectorise on
-/// hosts with plain SSE2.
+/// Bit of each lane in a mask: a table, because variable shifts do not vectorise with plain SSE2.
 const BITS: Row = {
     let mut bits = [0; 32];
     let mut lane = 0;
@@ -23,17 +22,17 @@ const BITS: Row = {
 /// All lanes active.
 pub(crate) const FULL: u32 = u32::MAX;
 
-/// Registers of one warp. A predicate is one bit a lane.
+/// Registers of one warp. A predicate is one bit per lane.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Regs {
-    /// Coins of random rounding; instructions of other modules leave them alone.
+    /// Random coins; unused unless the module is loaded for random rounding.
     pub(crate) coins: Coins,
     pub(crate) r32: Vec<Row>,
     pub(crate) r64: Vec<Row64>,
     pub(crate) preds: Vec<u32>,
 }
 
-/// Rows of an instruction.
+/// Operand rows of an instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Slots {
     /// Destination.
@@ -44,10 +43,10 @@ pub(crate) struct Slots {
     pub(crate) imm: u32,
 }
 
-/// Executes an instruction that only touches registers, for the lanes of a mask.
+/// Function that executes a register-only instruction for the lanes of a mask.
 pub(crate) type AluFn = fn(&mut Regs, &Slots, u32);
 
-/// File a register is in, and how an operand of it is cut.
+/// Register file of an operand, and its width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// 8 or 16 bits, kept zero-extended in the 32-bit file.
@@ -68,13 +67,13 @@ pub(crate) struct Alu {
     pub(crate) dest: Kind,
 }
 
-/// How a lane of a row is read and written as a Rust value.
+/// Conversion between a lane of a row and a Rust value.
 pub(crate) trait Lane {
     const KIND: Kind;
     type Value: Copy;
     type Rows;
     fn rows(regs: &Regs, slot: u32) -> &Self::Rows;
-    fn at(rows: &Self::Rows, lane: usize) -> Self::Value;
+    fn get(rows: &Self::Rows, lane: usize) -> Self::Value;
     fn empty() -> Self::Rows;
     fn set(rows: &mut Self::Rows, lane: usize, value: Self::Value);
     fn put(regs: &mut Regs, slot: u32, mask: u32, rows: &Self::Rows);
@@ -94,7 +93,7 @@ macro_rules! lanes {
                 &regs.$file[slot as usize]
             }
             #[inline(always)]
-            fn at(rows: &$row, lane: usize) -> $value {
+            fn get(rows: &$row, lane: usize) -> $value {
                 let $bits = rows[lane];
                 $from
             }
@@ -111,6 +110,7 @@ macro_rules! lanes {
                 let to = &mut regs.$file[slot as usize];
                 if mask == FULL {
                     *to = *rows;
+                // Branch-free selection: a loop over set lanes would not vectorise.
                 } else {
                     for lane in 0..32 {
                         let keep: $word = if mask & BITS[lane] != 0 { !0 } else { 0 };
@@ -145,7 +145,7 @@ impl Lane for P {
         &regs.preds[slot as usize]
     }
     #[inline(always)]
-    fn at(rows: &u32, lane: usize) -> bool {
+    fn get(rows: &u32, lane: usize) -> bool {
         rows & BITS[lane] != 0
     }
     #[inline(always)]
@@ -165,8 +165,8 @@ impl Lane for P {
 
 /// Makes an [`Alu`] from an expression over lanes: `alu!(|a: S32, b: S32| -> S32 a.min(b))`.
 ///
-/// A leading `k;` names the instruction's constant; `k = [0, 4];` also makes loops of their own for
-/// these values of it, in which the constant folds and the lanes vectorise.
+/// A leading `k;` names the instruction's constant. `k = [0, 4];` also compiles separate loops for
+/// these values, in which the constant folds and the lanes vectorise.
 macro_rules! alu {
     (|$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {
         $crate::exec::regs::alu!(_imm = []; |$($x: $t),*| -> $o $e)
@@ -189,7 +189,7 @@ macro_rules! alu {
                 $(let $x = <$crate::exec::regs::$t as Lane>::rows(r, *_source.next().unwrap_or(&0));)*
                 let mut out = <$crate::exec::regs::$o as Lane>::empty();
                 for lane in 0..32 {
-                    $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
+                    $(let $x = <$crate::exec::regs::$t as Lane>::get($x, lane);)*
                     <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
                 }
                 <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
@@ -210,8 +210,8 @@ macro_rules! alu {
 }
 pub(crate) use alu;
 
-/// As [`alu!`], with the rounding of each lane's result drawn at random: `$toss` is its
-/// [`Toss`](gpu_arithmetic::random::Toss).
+/// Like [`alu!`], with randomly rounded results: `$toss` is the
+/// [`Toss`](gpu_arithmetic::random::Toss) of each lane.
 macro_rules! random {
     ($toss:ident, $imm:ident; |$($x:ident: $t:ident),*| -> $o:ident $e:expr) => {{
         fn go(r: &mut $crate::exec::regs::Regs, o: &$crate::exec::regs::Slots, mask: u32) {
@@ -224,7 +224,7 @@ macro_rules! random {
             let mut out = <$crate::exec::regs::$o as Lane>::empty();
             for lane in 0..32 {
                 let $toss = tosses.of_lane(lane);
-                $(let $x = <$crate::exec::regs::$t as Lane>::at($x, lane);)*
+                $(let $x = <$crate::exec::regs::$t as Lane>::get($x, lane);)*
                 <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
             }
             <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
@@ -257,7 +257,7 @@ macro_rules! rows {
 }
 pub(crate) use rows;
 
-/// The kind of a whole-row operand, once for each name.
+/// Expands to the kind of a whole-row operand, once for each name.
 macro_rules! row_kind {
     ($x:ident) => {
         $crate::exec::regs::Kind::R32

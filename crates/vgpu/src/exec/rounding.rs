@@ -1,4 +1,4 @@
-//! Random rounding: the coins that decide the direction of each result.
+//! Random rounding: coins that decide the direction of each result.
 
 use gpu_arithmetic::atomic::{AtomOp, AtomType, apply};
 use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
@@ -7,18 +7,18 @@ use gpu_arithmetic::random::{Toss, sum_error};
 /// Random rounding of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounding {
-    /// Same seed, same results, on any number of host threads.
+    /// The same seed produces the same results, on any number of host threads.
     pub seed: u64,
-    /// Every coin of the seed falls the other way: each result that rounds down in one of the two
-    /// launches rounds up in the other.
+    /// Inverts every coin of the seed: a result that rounds down in one of the two launches rounds
+    /// up in the other.
     pub inverted: bool,
-    /// Significand bits that a result keeps at most, the leading one included: 24 rounds doubles
+    /// Maximum number of significand bits of a result, including the leading one: 24 rounds doubles
     /// like singles, 53 rounds every format at its own last place.
     pub precision: u32,
 }
 
-/// The coins of one warp. They depend on the seed, the block, the warp and the number of draws
-/// before, and so on nothing that host threads change.
+/// Coins of one warp. They depend only on the seed, the block, the warp and the number of earlier
+/// draws, and so not on host threads.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Coins {
     state: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Coins {
     precision: u32,
 }
 
-/// Two coins a lane, for one instruction.
+/// Two coins per lane, for one instruction.
 #[derive(Clone, Copy)]
 pub(crate) struct Tosses {
     bits: u64,
@@ -41,6 +41,8 @@ impl Coins {
             inverted: rounding.inverted,
             precision: rounding.precision,
         };
+        // Block and warp enter one at a time, each through a mixing step: neighbouring warps get
+        // unrelated coins.
         for part in ctaid.map(u64::from).into_iter().chain([warp as u64]) {
             coins.state = coins.next() ^ part;
         }
@@ -51,7 +53,7 @@ impl Coins {
         self.precision != 0
     }
 
-    /// SplitMix64 (G. Steele, D. Lea and C. Flood, 2014).
+    /// Advances SplitMix64 (G. Steele, D. Lea and C. Flood, 2014).
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -79,15 +81,17 @@ impl Tosses {
     }
 }
 
-/// What an atomic leaves in memory, its sum rounded at random.
+/// Computes the new value of an atomic, a sum being rounded at random.
 pub(super) fn apply_randomly(
     toss: Toss,
-    (op, ty): (AtomOp, AtomType),
+    op: AtomOp,
+    ty: AtomType,
     old: u64,
     b: u64,
     c: u64,
 ) -> u64 {
     let nearest = apply(op, ty, old, b, c);
+    // Only sums round: the other operations are exact.
     if op != AtomOp::Add {
         return nearest;
     }

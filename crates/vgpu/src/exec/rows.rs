@@ -1,35 +1,32 @@
 //! Accesses of a whole warp: one check of all addresses, then word by word without calls where the
 //! epoch shows that an access is ordered.
 //!
-//! What is out of the ordinary goes lane by lane through [`Cta::touch`], which says what is wrong:
-//! a warp with a bad address as a whole, a lane that reads unwritten bytes, a word whose order
-//! needs vector clocks. The order of the effects is the same: lane after lane.
+//! Exceptional accesses go lane by lane through [`Cta::touch`], which reports the hazard: a warp
+//! with an invalid address as a whole, a lane that reads unwritten bytes, a word whose order needs
+//! vector clocks. The effects are in the same order: lane by lane.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use super::access::{Touch, word_mask};
+use super::access::Touch;
 use super::cta::Cta;
 use super::regs::FULL;
-use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::Space;
-use crate::hazard::global::OpenChunk;
-use crate::hazard::shadow::{Access, Conflict, Epoch, Stamp, WIDE};
+use crate::hazard::shadow::{Access, Stamp};
 use crate::lower::program::{Address, Area, Data, SHARED_WINDOW, WINDOW};
-use crate::memory::Allocation;
 use gpu_arithmetic::host::vectorised;
 
-/// Byte offsets of the lanes of one access, in bounds and aligned for the active ones.
+mod global;
+mod shared;
+
+/// Byte offsets of the lanes of one access; in bounds and aligned for the active ones.
 pub(super) struct Row {
-    /// The allocation, or none for shared memory.
+    /// The allocation; `None` for shared memory.
     pub(super) allocation: Option<usize>,
     pub(super) at: [u64; 32],
 }
 
-/// The words of up to 16 bytes a lane: word, then lane.
+/// Words of up to 16 bytes per lane, indexed by word, then lane.
 pub(super) type Words = [[u32; 32]; 4];
 
-/// What all lanes of an access have in common.
+/// Properties that all lanes of an access share.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     pub(super) bytes: u32,
@@ -80,7 +77,7 @@ impl Kind {
     }
 }
 
-/// Addresses of all lanes.
+/// Returns the addresses of all lanes.
 #[inline(always)]
 fn addresses(w: &Warp, a: &Address) -> [u64; 32] {
     let mut at = [0u64; 32];
@@ -100,7 +97,7 @@ fn addresses(w: &Warp, a: &Address) -> [u64; 32] {
     at
 }
 
-/// The lowest and highest active address, and all their bits together.
+/// Returns the lowest and highest active address, and the union of their bits.
 #[inline(always)]
 fn extent(at: &[u64; 32], mask: u32) -> (u64, u64, u64) {
     let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
@@ -114,8 +111,8 @@ fn extent(at: &[u64; 32], mask: u32) -> (u64, u64, u64) {
 }
 
 impl Cta<'_> {
-    /// The offsets of an access of `bytes` (a power of two) by the lanes of `mask`, if it is all in
-    /// one allocation or in shared memory and all aligned.
+    /// Returns the offsets of an access of `bytes` (a power of two) by the lanes of `mask`, if all
+    /// are in one allocation or in shared memory, and aligned.
     pub(super) fn row(&mut self, w: &Warp, a: &Address, mask: u32, bytes: u32) -> Option<Row> {
         let (mut at, (mut low, mut high, bits)) = vectorised(
             #[inline(always)]
@@ -129,6 +126,7 @@ impl Cta<'_> {
                 (at, extent)
             },
         );
+        // One test for all lanes: a misaligned address has a low bit set in the union.
         if bits & u64::from(bytes - 1) != 0 || mask == 0 || bytes > 16 {
             return None;
         }
@@ -154,7 +152,7 @@ impl Cta<'_> {
         Some(Row { allocation, at })
     }
 
-    /// The allocation that holds a range.
+    /// Returns the allocation that contains a range.
     fn allocation(&mut self, start: u64, end: u64) -> Option<usize> {
         let memory = self.context.memory;
         let holds = |index: usize| {
@@ -182,7 +180,7 @@ impl Cta<'_> {
         to
     }
 
-    /// Writes the words of all active lanes. Returns the lanes that could.
+    /// Writes the words of all active lanes. Returns the lanes that succeeded.
     pub(super) fn write_row(
         &mut self,
         w: &mut Warp,
@@ -210,263 +208,9 @@ impl Cta<'_> {
             plain
         }
     }
-
-    fn shared_row<const N: usize>(
-        &mut self,
-        w: &mut Warp,
-        row: &Row,
-        mask: u32,
-        kind: Kind,
-        words: &mut Words,
-    ) -> u32 {
-        if self.shared_quick::<N>(w, row, mask, kind, words) {
-            return mask;
-        }
-        let (mut done, mut changed) = (mask, false);
-        for lane in lanes(mask) {
-            let at = row.at[lane];
-            let (first, part) = ((at / 4) as usize, word_mask(at, kind.bytes));
-            let touched = self.touch(w, Area::Shared, at, kind.touch(lane));
-            if touched.is_none() {
-                done &= !(1 << lane);
-                continue;
-            }
-            let shared = &mut self.shared[first..first + N];
-            if kind.write {
-                for (word, from) in shared.iter_mut().zip(words.iter()) {
-                    let new = merged(*word, from[lane], part, at);
-                    changed |= *word != new;
-                    *word = new;
-                }
-            } else {
-                for (word, to) in shared.iter().zip(words.iter_mut()) {
-                    to[lane] = cut(*word, part, at);
-                }
-            }
-        }
-        self.version += u64::from(changed);
-        done
-    }
-
-    /// Whole words that exist and, where they are read, were written. Else `false`, and nothing is
-    /// done. One pass for the state of the words, one for their order, one for the data.
-    #[inline(always)]
-    fn shared_quick<const N: usize>(
-        &mut self,
-        w: &Warp,
-        row: &Row,
-        mask: u32,
-        kind: Kind,
-        words: &mut Words,
-    ) -> bool {
-        if kind.bytes != 4 * N as u32 {
-            return false;
-        }
-        let place = |lane: usize| (row.at[lane & 31] / (4 * N as u64)) as usize;
-        let read_unwritten = kind.write || !self.context.checks.uninitialized;
-        let needed = if read_unwritten { 0xf0 } else { 0xff };
-        let states = self.shared_state.as_chunks_mut::<N>().0;
-        let mut all = needed;
-        each(mask, |lane| {
-            states[place(lane)].iter().for_each(|s| all &= s);
-        });
-        if all != needed {
-            return false;
-        }
-        if kind.write {
-            each(mask, |lane| {
-                states[place(lane)].iter_mut().for_each(|s| *s |= 15);
-            });
-        }
-        if self.context.checks.races {
-            self.shared_order::<N>(w, row, mask, kind);
-        }
-        let shared = self.shared.as_chunks_mut::<N>().0;
-        if kind.write {
-            let mut changed = 0;
-            each(mask, |lane| {
-                for (word, from) in shared[place(lane)].iter_mut().zip(words.iter()) {
-                    changed |= *word ^ from[lane & 31];
-                    *word = from[lane & 31];
-                }
-            });
-            self.version += u64::from(changed != 0);
-        } else {
-            each(mask, |lane| {
-                for (word, to) in shared[place(lane)].iter().zip(words.iter_mut()) {
-                    to[lane & 31] = *word;
-                }
-            });
-        }
-        true
-    }
-
-    /// Notes an access of whole words in the shadow of shared memory.
-    #[inline(always)]
-    fn shared_order<const N: usize>(&mut self, w: &Warp, row: &Row, mask: u32, kind: Kind) {
-        let epoch = Epoch::of(&self.clocks);
-        // Two lanes of this warp have just read the same: one more changes nothing.
-        let repeats = if kind.write {
-            0
-        } else {
-            self.repeats(w, row, mask)
-        };
-        let (pc, shadow, clocks) = (self.pc, &mut self.shadow, &self.clocks);
-        let mut races: Vec<(usize, u64, Conflict)> = Vec::new();
-        each(mask & !repeats, |lane| {
-            let thread = w.index * 32 + lane;
-            let mut stamp = Stamp::plain(thread, clocks.segment[thread], pc);
-            if kind.in_flight {
-                stamp = stamp.in_flight();
-            }
-            let first = (row.at[lane & 31] / 4) as usize;
-            if N == WIDE
-                && clocks.exact_readers
-                && let Ok(found) = shadow.access_wide(first, &kind.access(&stamp), clocks)
-            {
-                let of_each_word = found.map(|c| [(thread, row.at[lane & 31], c); WIDE]);
-                races.extend(of_each_word.into_iter().flatten());
-                return;
-            }
-            for i in 0..N {
-                let cell = &mut shadow.cells(first, N)[i];
-                if !cell.plain(&stamp, kind.write, epoch)
-                    && let Some(c) = shadow.access(first + i, 15, &kind.access(&stamp), clocks)
-                {
-                    races.push((thread, row.at[lane & 31], c));
-                }
-            }
-        });
-        for (thread, at, conflict) in races {
-            self.race(thread, (Space::Shared, at), kind.write, conflict);
-        }
-    }
-
-    /// Lanes that read what the two lanes before them do, in the same segment.
-    #[inline(always)]
-    fn repeats(&self, w: &Warp, row: &Row, mask: u32) -> u32 {
-        let threads = w.index * 32..w.index * 32 + 32;
-        if mask != FULL || self.clocks.exact_readers {
-            return 0;
-        }
-        let Some(segments) = self.clocks.segment.get(threads) else {
-            return 0;
-        };
-        vectorised(
-            #[inline(always)]
-            || {
-                let (mut bits, mut other) = (0, 0);
-                for lane in 2..32 {
-                    let at = row.at[lane];
-                    let same = at == row.at[lane - 1] && at == row.at[lane - 2];
-                    bits |= u32::from(same) << lane;
-                }
-                for segment in segments {
-                    other |= segment ^ segments[0];
-                }
-                if other == 0 { bits } else { 0 }
-            },
-        )
-    }
-
-    fn global_row<const N: usize>(
-        &mut self,
-        w: &mut Warp,
-        row: &Row,
-        mask: u32,
-        kind: Kind,
-        words: &mut Words,
-    ) -> u32 {
-        let context = self.context;
-        let Some(index) = row.allocation else {
-            return 0;
-        };
-        let allocation = &*context.memory.allocations[index];
-        let offsets = lanes(mask).map(|lane| row.at[lane]);
-        self.note_access(index, offsets, kind.bytes, kind.write);
-        let epoch = Epoch::of(&self.clocks);
-        let checks = context.checks;
-        let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);
-        let mut open: Option<OpenChunk<'_>> = None;
-        let (mut changed, mut mark) = (false, allocation.init.marker());
-        for lane in lanes(mask) {
-            let at = row.at[lane];
-            let first = (at / 4) as usize;
-            let part = word_mask(at, kind.bytes);
-            let stamp = self.stamp(w.index * 32 + lane, kind);
-            for word in first..first + N {
-                if unwritten && !allocation.init.has_word(word, part) {
-                    self.unwritten_global(usize::from(stamp.thread), word, allocation);
-                }
-                if kind.write {
-                    mark.word(word, part);
-                }
-            }
-            if races && (kind.write || !allocation.shadow.is_quiet(first, N, context.launch)) {
-                if !open.as_ref().is_some_and(|o| o.holds(first)) {
-                    // The old one is given back first: two workers must not wait for each other.
-                    drop(open.take());
-                    let mut chunk = allocation.shadow.open(first);
-                    if kind.write {
-                        context.save(&mut chunk, allocation);
-                    }
-                    open = Some(chunk);
-                }
-                if let Some(open) = &mut open {
-                    for word in first..first + N {
-                        self.global_order(open, allocation, (word, at, part), &stamp, kind, epoch);
-                    }
-                }
-            }
-            let memory = &allocation.words[first..first + N];
-            if kind.write {
-                for (word, from) in memory.iter().zip(words.iter()) {
-                    changed |= store(word, from[lane], part, at);
-                }
-            } else {
-                for (word, to) in memory.iter().zip(words.iter_mut()) {
-                    to[lane] = cut(word.load(Relaxed), part, at);
-                }
-            }
-        }
-        self.version += u64::from(changed);
-        mask
-    }
-
-    /// Notes an access in the shadow of global memory.
-    #[inline(always)]
-    fn global_order(
-        &mut self,
-        open: &mut OpenChunk<'_>,
-        allocation: &Allocation,
-        (word, at, part): (usize, u64, u32),
-        stamp: &Stamp,
-        kind: Kind,
-        epoch: Epoch,
-    ) {
-        let here = (self.context.launch, self.block);
-        if part == 15 && open.plain(word, stamp, kind.write, here, epoch) {
-            return;
-        }
-        let access = kind.access(stamp);
-        if let Some(c) = self.global_access(open, allocation, (word, part), &access) {
-            let place = (Space::Global, allocation.base + at);
-            self.race(access.thread, place, kind.write, c);
-        }
-    }
 }
 
-/// Calls `f` for the lanes of a mask, in a loop of its own where that is all of them.
-#[inline(always)]
-fn each(mask: u32, mut f: impl FnMut(usize)) {
-    if mask == FULL {
-        (0..32).for_each(f);
-    } else {
-        lanes(mask).for_each(&mut f);
-    }
-}
-
-/// The bytes `part` of a word, shifted down.
+/// Extracts the bytes `part` of a word, shifted down.
 #[inline(always)]
 fn cut(word: u32, part: u32, at: u64) -> u32 {
     if part == 15 {
@@ -476,7 +220,7 @@ fn cut(word: u32, part: u32, at: u64) -> u32 {
     word >> ((at & 3) * 8) & narrow
 }
 
-/// A word with its bytes `part` replaced.
+/// Returns a word with its bytes `part` replaced.
 #[inline(always)]
 fn merged(old: u32, new: u32, part: u32, at: u64) -> u32 {
     if part == 15 {
@@ -485,17 +229,4 @@ fn merged(old: u32, new: u32, part: u32, at: u64) -> u32 {
     let shift = (at & 3) * 8;
     let narrow = if part.count_ones() == 1 { 0xff } else { 0xffff } << shift;
     old & !narrow | new << shift & narrow
-}
-
-/// Stores to a word that other blocks may use; true when that changed it.
-#[inline(always)]
-fn store(word: &std::sync::atomic::AtomicU32, new: u32, part: u32, at: u64) -> bool {
-    let old = word.load(Relaxed);
-    if part == 15 {
-        word.store(new, Relaxed);
-        return old != new;
-    }
-    // Neighbouring bytes may be stored by another block at the same time.
-    let _ = word.fetch_update(Relaxed, Relaxed, |old| Some(merged(old, new, part, at)));
-    merged(old, new, part, at) != old
 }

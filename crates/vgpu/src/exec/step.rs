@@ -1,109 +1,116 @@
-//! The inner loop: one path of a warp until it waits, splits, ends or used up its turn.
+//! The inner loop: runs one path of a warp until it waits, splits, ends or has used up its turn.
 
 use super::cta::Cta;
 use super::misc;
 use super::regs::{FULL, Regs, Slots};
 use super::warp::{Path, ReconvergencePoint, State, Warp};
 use super::{matrices, transfer::lanes};
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::Location;
 use crate::lower::program::{Inst, NONE, Op, WarpOp};
 use crate::lower::{JOIN, WATCHED};
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
 
-/// What a path does after an instruction.
+mod branch;
+
+use branch::{JumpTable, branch, branch_table};
+
+/// Continuation of a path after an instruction.
 enum Next {
-    /// Goes on at the next instruction.
-    On,
-    /// Goes on elsewhere.
+    /// Continues at the next instruction.
+    Continue,
+    /// Continues at another instruction.
     Jump(u32),
-    /// Was stored away: another path may run.
+    /// The path is suspended: another one may run.
     Stop,
 }
 
-/// Runs one path of `w` for at most `turn` instructions. Returns how many it ran.
-pub(super) fn run(team: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
-    let code: &[Inst] = &team.context.program.code;
-    let skip_unless = team.context.skip_unless;
+/// Runs one path of `w` for at most `turn` instructions. Returns the number executed.
+pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u64 {
+    let code: &[Inst] = &cta.context.program.code;
+    let skip_unless = cta.context.skip_unless;
     let (mut ran, mut lane_sum) = (0u64, 0u64);
     let (mut pc, mask) = (w.paths[path].pc, w.paths[path].mask);
-    let meeting = w.paths[path].meeting;
-    team.running = w.index;
-    team.open_run(pc);
+    let reconvergence = w.paths[path].reconvergence;
+    cta.running = w.index;
+    cta.open_run(pc);
     loop {
         let inst = &code[pc as usize];
         if inst.marks != 0 {
-            if inst.marks & JOIN != 0 && meets(w, meeting, pc) {
-                team.close_run(pc);
-                w.paths[path].state = State::Gone;
-                w.arrive(meeting, mask);
+            if inst.marks & JOIN != 0 && reaches_reconvergence(w, reconvergence, pc) {
+                cta.close_run(pc);
+                w.paths[path].state = State::Retired;
+                w.arrive(reconvergence, mask);
                 break;
             }
             if inst.marks & WATCHED != 0 && w.is_watching(inst) {
-                team.watch(w, inst, pc, mask);
+                cta.watch(w, inst, pc, mask);
             }
         }
-        let active = mask & guarded(w, inst);
+        let active = mask & enabled_lanes(w, inst);
         ran += 1;
         if active == 0 {
             pc += 1;
             if ran < turn {
                 continue;
             }
-            team.close_run(pc);
+            cta.close_run(pc);
             w.paths[path].pc = pc;
             break;
         }
         let count = u64::from(active.count_ones());
         lane_sum += count;
         let flops = count * u64::from(inst.flops);
-        team.counters.count(inst.class, flops);
-        let skipped = skip_unless != 0 && (inst.keep & skip_unless == 0 || seen(team, inst, pc));
-        if skipped || computed(w, inst, active) {
+        cta.counters.count(inst.class, flops);
+        let skipped =
+            skip_unless != 0 && (inst.keep & skip_unless == 0 || is_known_load(cta, inst, pc));
+        // Only jumps check the limit of the turn: every loop has one.
+        if skipped || execute_alu(w, inst, active) {
             pc += 1;
             continue;
         }
-        team.pc = pc;
+        cta.pc = pc;
         w.paths[path].pc = pc;
-        match execute(team, w, path, inst, active, mask) {
-            Next::On => pc += 1,
+        match execute(cta, w, path, inst, active, mask) {
+            Next::Continue => pc += 1,
             Next::Jump(to) => {
-                team.close_run(pc + 1);
+                cta.close_run(pc + 1);
                 pc = to;
-                team.open_run(pc);
-                if ran >= turn || team.polled {
+                cta.open_run(pc);
+                if ran >= turn || cta.polled {
                     w.paths[path].pc = pc;
                     break;
                 }
             }
             Next::Stop => {
-                team.close_run(pc + 1);
+                cta.close_run(pc + 1);
                 break;
             }
         }
-        if team.halted.is_some() {
-            team.close_run(pc);
+        if cta.halted.is_some() {
+            cta.close_run(pc);
             break;
         }
     }
-    team.counters.warp_instructions += ran;
-    team.counters.lane_instructions += lane_sum;
+    cta.counters.warp_instructions += ran;
+    cta.counters.lane_instructions += lane_sum;
     ran
 }
 
-/// Whether a path that comes to `pc` has reached its reconvergence point.
+/// Reports whether a path at `pc` has reached its reconvergence point.
 #[inline]
-fn meets(w: &Warp, meeting: u32, pc: u32) -> bool {
-    if meeting == NONE {
+fn reaches_reconvergence(w: &Warp, reconvergence: u32, pc: u32) -> bool {
+    if reconvergence == NONE {
         return false;
     }
-    let m = &w.meetings[meeting as usize];
+    let m = &w.reconvergence_points[reconvergence as usize];
     m.pc == pc && !m.call
 }
 
-/// The lanes that an instruction's guard lets execute.
+/// Returns the lanes that an instruction's guard enables.
 #[inline]
-pub(super) fn guarded(w: &Warp, inst: &Inst) -> u32 {
+pub(super) fn enabled_lanes(w: &Warp, inst: &Inst) -> u32 {
     if inst.guard == NONE {
         return FULL;
     }
@@ -111,9 +118,9 @@ pub(super) fn guarded(w: &Warp, inst: &Inst) -> u32 {
     if inst.guard_negated { !p } else { p }
 }
 
-/// Executes an instruction that reads and writes registers alone; whether it is one.
+/// Executes an instruction that only reads and writes registers; returns `false` for any other.
 #[inline]
-fn computed(w: &mut Warp, inst: &Inst, active: u32) -> bool {
+fn execute_alu(w: &mut Warp, inst: &Inst, active: u32) -> bool {
     match &inst.op {
         Op::Alu(f, slots) => f(&mut w.regs, slots, active),
         Op::FmaF32(slots) => fma(&mut w.regs, slots, active),
@@ -122,11 +129,11 @@ fn computed(w: &mut Warp, inst: &Inst, active: u32) -> bool {
     true
 }
 
-/// Whether a load is one whose value nobody needs, and whose addresses are known well enough.
-fn seen(team: &mut Cta<'_>, inst: &Inst, pc: u32) -> bool {
+/// Reports whether a load has an unused value and sufficiently known addresses.
+fn is_known_load(cta: &mut Cta<'_>, inst: &Inst, pc: u32) -> bool {
     inst.keep & UNUSED != 0
-        && team.context.skip_unless == ADDRESSES
-        && team.warp_trace().is_some_and(|trace| trace.knows(pc))
+        && cta.context.skip_unless == ADDRESSES
+        && cta.warp_trace().is_some_and(|trace| trace.knows(pc))
 }
 
 fn fma(r: &mut Regs, s: &Slots, mask: u32) {
@@ -141,7 +148,7 @@ fn fma(r: &mut Regs, s: &Slots, mask: u32) {
 }
 
 fn execute(
-    team: &mut Cta<'_>,
+    cta: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     inst: &Inst,
@@ -149,13 +156,13 @@ fn execute(
     mask: u32,
 ) -> Next {
     match &inst.op {
-        Op::Load(m) => team.load(w, m, active),
+        Op::Load(m) => cta.load(w, m, active),
         Op::Store(m) if inst.marks & WATCHED != 0 && w.undefined_registers != 0 => {
-            team.store_defined(w, m, active)
+            cta.store_defined(w, m, active)
         }
-        Op::Store(m) => team.store(w, m, active),
+        Op::Store(m) => cta.store(w, m, active),
         Op::Branch { target, join } => {
-            return branch(team, w, path, (*target, *join), active, mask);
+            return branch(cta, w, path, *target, *join, active, mask);
         }
         Op::LdMatrix {
             at,
@@ -163,7 +170,7 @@ fn execute(
             trans,
             data,
         } => {
-            team.ldmatrix(w, at, *trans, &data[..usize::from(*count)]);
+            cta.ldmatrix(w, at, *trans, &data[..usize::from(*count)]);
         }
         Op::StMatrix {
             at,
@@ -171,45 +178,45 @@ fn execute(
             trans,
             data,
         } => {
-            team.stmatrix(w, at, *trans, &data[..usize::from(*count)]);
+            cta.stmatrix(w, at, *trans, &data[..usize::from(*count)]);
         }
         Op::Mma(m) => matrices::mma(w, m),
-        Op::CpAsync(c) => team.copy_async(w, c, active),
-        Op::CommitGroup => team.commit_group(w, active),
-        Op::WaitGroup(n) => team.wait_group(w, *n, active),
-        Op::Warp { mask: row, op } => return members(team, w, path, *row, op, active),
+        Op::CpAsync(c) => cta.copy_async(w, c, active),
+        Op::CommitGroup => cta.commit_group(w, active),
+        Op::WaitGroup(n) => cta.wait_group(w, *n, active),
+        Op::Warp { mask: row, op } => return execute_warp_op(cta, w, path, *row, op, active),
         Op::Bar(b) => {
-            if team.arrive_at(w, b, active) {
+            if cta.arrive_at(w, b, active) {
                 w.paths[path].state = State::Barrier;
-                // Lanes the guard leaves out do not wait; they go on as a path of their own.
-                leave_behind(w, path, active, mask);
+                // Lanes that the guard disables do not wait; they continue as a separate path.
+                split_disabled(w, path, active, mask);
                 return Next::Stop;
             }
         }
-        Op::Atom(a) => team.atom(w, a, active),
+        Op::Atom(a) => cta.atom(w, a, active),
         Op::Fence { device_wide } => {
-            lanes(active).for_each(|l| team.fence(w.index * 32 + l, *device_wide));
+            lanes(active).for_each(|l| cta.fence(w.index * 32 + l, *device_wide));
         }
         Op::MmaF64(m) => matrices::mma_f64(w, m),
         Op::WmmaMma(m) => matrices::wmma(w, m),
-        Op::WmmaMem(m) => team.wmma_memory(w, m, active),
+        Op::WmmaMem(m) => cta.wmma_memory(w, m, active),
         Op::MovMatrix { dest, source } => {
             let row = gpu_arithmetic::layout::movmatrix(&w.regs.r32[*source as usize]);
             w.regs.r32[*dest as usize] = row;
         }
-        Op::Mbar(at, op) => team.mbarrier(w, at, op, active),
-        Op::Bulk(b) => team.bulk(w, b, active),
-        Op::CommitBulk => team.commit_bulk(w, active),
-        Op::WaitBulk(left) => team.wait_bulk(w, *left, active),
-        Op::ProxyFence => team.proxy_fence(w, active),
+        Op::Mbar(at, op) => cta.mbarrier(w, at, op, active),
+        Op::Bulk(b) => cta.bulk(w, b, active),
+        Op::CommitBulk => cta.commit_bulk(w, active),
+        Op::WaitBulk(left) => cta.wait_bulk(w, *left, active),
+        Op::ProxyFence => cta.proxy_fence(w, active),
         Op::Nop | Op::Sleep => {}
-        _ => return control(team, w, path, inst, active, mask),
+        _ => return execute_control(cta, w, path, inst, active, mask),
     }
-    Next::On
+    Next::Continue
 }
 
-fn control(
-    team: &mut Cta<'_>,
+fn execute_control(
+    cta: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     inst: &Inst,
@@ -221,13 +228,20 @@ fn control(
             index,
             targets,
             join,
-        } => table(team, w, path, (*index, targets, *join), active, mask),
+        } => {
+            let table = JumpTable {
+                index: *index,
+                targets,
+                join: *join,
+            };
+            branch_table(cta, w, path, &table, active, mask)
+        }
         Op::Call(call) => {
-            leave_behind(w, path, active, mask);
-            misc::copy_parameters(team, w, call, false, active);
+            split_disabled(w, path, active, mask);
+            misc::copy_parameters(cta, w, call, false, active);
             let pc = w.paths[path].pc;
-            let parent = w.paths[path].meeting;
-            let meeting = w.meet(ReconvergencePoint {
+            let parent = w.paths[path].reconvergence;
+            let reconvergence = w.add_reconvergence_point(ReconvergencePoint {
                 pc: pc + 1,
                 expected: active,
                 arrived: 0,
@@ -236,208 +250,85 @@ fn control(
                 in_use: true,
                 call_pc: pc,
             });
-            w.paths[path].state = State::Gone;
+            w.paths[path].state = State::Retired;
             w.add_path(Path {
                 pc: call.target,
                 mask: active,
-                meeting,
+                reconvergence,
                 state: State::Ready,
             });
             Next::Stop
         }
         Op::Return => {
-            leave_behind(w, path, active, mask);
-            leave_function(team, w, path, active)
+            split_disabled(w, path, active, mask);
+            leave_function(cta, w, path, active)
         }
         Op::Exit => {
-            leave_behind(w, path, active, mask);
-            let meeting = w.paths[path].meeting;
-            w.paths[path].state = State::Gone;
+            split_disabled(w, path, active, mask);
+            let reconvergence = w.paths[path].reconvergence;
+            w.paths[path].state = State::Retired;
             w.alive &= !active;
-            w.withdraw(meeting, active, NONE);
-            team.leave(w, active);
+            w.withdraw(reconvergence, active, NONE);
+            cta.leave(w, active);
             Next::Stop
         }
         Op::Trap(what) => {
             let thread = w.index * 32 + active.trailing_zeros() as usize;
-            team.hazard(
-                HazardKind::Crashed,
-                thread,
-                (Space::Generic, 0),
-                NONE,
-                || (*what).to_owned(),
-            );
-            team.halted = Some("the kernel stopped itself");
+            cta.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
+                (*what).to_owned()
+            });
+            cta.halted = Some("the kernel stopped itself");
             Next::Stop
         }
         op => {
-            misc::registers(team, w, op, active);
-            Next::On
+            misc::registers(cta, w, op, active);
+            Next::Continue
         }
     }
 }
 
-/// Makes a path of the lanes that an instruction's guard left out: they go on after it.
-fn leave_behind(w: &mut Warp, path: usize, active: u32, mask: u32) {
+/// Splits off the lanes that an instruction's guard disabled, which continue after it.
+fn split_disabled(w: &mut Warp, path: usize, active: u32, mask: u32) {
     let rest = mask & !active;
     if rest == 0 {
         return;
     }
-    let Path { pc, meeting, .. } = w.paths[path];
+    let Path {
+        pc, reconvergence, ..
+    } = w.paths[path];
     w.paths[path].mask = active;
     w.add_path(Path {
         pc: pc + 1,
         mask: rest,
-        meeting,
+        reconvergence,
         state: State::Ready,
     });
 }
 
-fn branch(
-    team: &mut Cta<'_>,
-    w: &mut Warp,
-    path: usize,
-    (target, join): (u32, u32),
-    active: u32,
-    mask: u32,
-) -> Next {
-    if active == mask {
-        return Next::Jump(target);
-    }
-    team.counters.divergent_branches += 1;
-    let pc = w.paths[path].pc;
-    let meeting = split_at(w, path, join, mask);
-    w.paths[path].state = State::Gone;
-    // The path added last runs first: the lanes that fall through, as on a GPU, unless the others
-    // leave at once: those have exited by the time that the rest comes to a barrier.
-    let leaves = matches!(team.context.program.code[target as usize].op, Op::Exit);
-    let taken = Path {
-        pc: target,
-        mask: active,
-        meeting,
-        state: State::Ready,
-    };
-    let fallen = Path {
-        pc: pc + 1,
-        mask: mask & !active,
-        ..taken
-    };
-    let order = if leaves {
-        [fallen, taken]
-    } else {
-        [taken, fallen]
-    };
-    order.into_iter().for_each(|p| w.add_path(p));
-    Next::Stop
-}
-
-/// The meeting of the parts of a path that splits.
-fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
-    let parent = w.paths[path].meeting;
-    if join == NONE {
-        return parent;
-    }
-    // In a loop, those who leave wait at the meeting that is already there.
-    if parent != NONE {
-        let m = &w.meetings[parent as usize];
-        if m.pc == join && !m.call {
-            return parent;
-        }
-    }
-    w.meet(ReconvergencePoint {
-        pc: join,
-        expected: mask,
-        arrived: 0,
-        parent,
-        call: false,
-        in_use: true,
-        call_pc: NONE,
-    })
-}
-
-fn table(
-    team: &mut Cta<'_>,
-    w: &mut Warp,
-    path: usize,
-    (index, targets, join): (u32, &[u32], u32),
-    active: u32,
-    mask: u32,
-) -> Next {
-    let rows = w.regs.r32[index as usize];
-    let Some(bad) = lanes(active).find(|l| rows[*l] as usize >= targets.len()) else {
-        let first = rows[active.trailing_zeros() as usize & 31];
-        if active == mask && lanes(active).all(|l| rows[l] == first) {
-            return Next::Jump(targets[first as usize]);
-        }
-        let pc = w.paths[path].pc;
-        let meeting = split_at(w, path, join, mask);
-        w.paths[path].state = State::Gone;
-        if mask != active {
-            w.add_path(Path {
-                pc: pc + 1,
-                mask: mask & !active,
-                meeting,
-                state: State::Ready,
-            });
-        }
-        let mut rest = active;
-        while rest != 0 {
-            let value = rows[rest.trailing_zeros() as usize];
-            let group: u32 = lanes(rest)
-                .filter(|l| rows[*l] == value)
-                .map(|l| 1 << l)
-                .sum();
-            let pc = targets[value as usize];
-            w.add_path(Path {
-                pc,
-                mask: group,
-                meeting,
-                state: State::Ready,
-            });
-            rest &= !group;
-        }
-        return Next::Stop;
-    };
-    team.hazard(
-        HazardKind::Crashed,
-        w.index * 32 + bad,
-        (Space::Generic, 0),
-        NONE,
-        || {
-            format!(
-                "a branch table of {} targets is indexed with {}",
-                targets.len(),
-                rows[bad]
-            )
-        },
-    );
-    team.halted = Some("a branch to nowhere");
-    Next::Stop
-}
-
-/// `ret` of a function: lanes go to the return of the innermost call.
-fn leave_function(team: &mut Cta<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
-    let from = w.paths[path].meeting;
-    w.paths[path].state = State::Gone;
+/// Implements `ret` of a function: lanes return to the innermost call.
+fn leave_function(cta: &mut Cta<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
+    let from = w.paths[path].reconvergence;
+    w.paths[path].state = State::Retired;
+    // Reconvergence points inside the function are skipped: their lanes leave them by returning.
     let mut at = from;
-    while at != NONE && !w.meetings[at as usize].call {
-        at = w.meetings[at as usize].parent;
+    while at != NONE && !w.reconvergence_points[at as usize].call {
+        at = w.reconvergence_points[at as usize].parent;
     }
     if at == NONE {
         return Next::Stop;
     }
-    let call_pc = w.meetings[at as usize].call_pc;
-    if let Op::Call(call) = &team.context.program.code[call_pc as usize].op {
-        misc::copy_parameters(team, w, call, true, active);
+    let call_pc = w.reconvergence_points[at as usize].call_pc;
+    if let Op::Call(call) = &cta.context.program.code[call_pc as usize].op {
+        misc::copy_parameters(cta, w, call, true, active);
     }
     w.withdraw(from, active, at);
     w.arrive(at, active);
     Next::Stop
 }
 
-/// A warp-wide operation: runs when every lane named is here, else the path waits.
-fn members(
-    team: &mut Cta<'_>,
+/// Executes a warp-wide operation if every named lane has arrived; otherwise the path waits.
+fn execute_warp_op(
+    cta: &mut Cta<'_>,
     w: &mut Warp,
     path: usize,
     row: u32,
@@ -446,12 +337,12 @@ fn members(
 ) -> Next {
     if let Some(groups) = Cta::groups(w, row, active) {
         for group in groups {
-            team.collective(w, row, op, group, active);
+            cta.collective(w, row, op, group, active);
         }
-        return Next::On;
+        return Next::Continue;
     }
     w.paths[path].state = State::Members;
-    // Others may wait at the same instruction: together they may be complete.
+    // Other paths wait at the same instruction: together they may be complete.
     let pc = w.paths[path].pc;
     let mut here = 0;
     for p in w
@@ -461,7 +352,7 @@ fn members(
     {
         here |= p.mask;
     }
-    let guard = &team.context.program.code[pc as usize];
+    let guard = &cta.context.program.code[pc as usize];
     if guard.guard != NONE {
         let p = w.regs.preds[guard.guard as usize];
         here &= if guard.guard_negated { !p } else { p };
@@ -471,13 +362,14 @@ fn members(
     }
     if let Some(groups) = Cta::groups(w, row, here) {
         for group in groups {
-            team.collective(w, row, op, group, here);
+            cta.collective(w, row, op, group, here);
         }
         for p in w
             .paths
             .iter_mut()
             .filter(|p| p.state == State::Members && p.pc == pc)
         {
+            // This path is among them: all of them continue after the operation.
             p.pc += 1;
             p.state = State::Ready;
         }

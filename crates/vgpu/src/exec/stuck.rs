@@ -1,38 +1,41 @@
-//! Blocks in which nothing can run: what is wrong, and letting go of what may.
+//! Blocks in which no path can run: reports the reason, or releases paths that may continue.
 
 use super::cta::Cta;
 use super::warp::{State, Warp};
-use crate::hazard::{HazardKind, Space};
+use crate::hazard::HazardKind;
+use crate::hazard::report::Location;
 use crate::lower::program::{NONE, Op, WarpOp};
 
-/// Nothing is ready. Lets something run, or reports why nothing can and halts the block.
-pub(super) fn resolve(team: &mut Cta<'_>, warps: &mut [Warp]) {
+/// Releases a path when none is ready, or reports why none can continue and halts the block.
+pub(super) fn resolve(cta: &mut Cta<'_>, warps: &mut [Warp]) {
+    // From the harmless to the fatal: exits first, then definite errors, then reconvergence points
+    // that may be broken up, and only then waits that can never end.
     for w in warps.iter_mut() {
-        if retry_members(team, w) {
+        if retry_members(cta, w) {
             return;
         }
     }
-    if divergent_barrier(team, warps) || absent_members(team, warps) {
+    if divergent_barrier(cta, warps) || absent_members(cta, warps) {
         return;
     }
-    if warps.iter_mut().any(Warp::break_meetings) {
+    if warps.iter_mut().any(Warp::break_reconvergence) {
         return;
     }
-    if divergent_members(team, warps) {
+    if divergent_members(cta, warps) {
         return;
     }
-    different_barriers(team);
+    different_barriers(cta);
 }
 
-/// Lanes named by a waiting operation may have exited since.
-fn retry_members(team: &Cta<'_>, w: &mut Warp) -> bool {
+/// Retries waiting operations whose named lanes may have exited since.
+fn retry_members(cta: &Cta<'_>, w: &mut Warp) -> bool {
     let mut any = false;
     for at in 0..w.paths.len() {
         let p = w.paths[at];
         if p.state != State::Members {
             continue;
         }
-        if let Op::Warp { mask, .. } = &team.context.program.code[p.pc as usize].op
+        if let Op::Warp { mask, .. } = &cta.context.program.code[p.pc as usize].op
             && Cta::groups(w, *mask, p.mask).is_some()
         {
             w.paths[at].state = State::Ready;
@@ -42,50 +45,50 @@ fn retry_members(team: &Cta<'_>, w: &mut Warp) -> bool {
     any
 }
 
-/// Lanes of a warp wait at a barrier for the whole warp, while others wait for them to converge.
-fn divergent_barrier(team: &mut Cta<'_>, warps: &[Warp]) -> bool {
+/// Reports an aligned barrier of lanes that other lanes of the warp wait for to converge.
+fn divergent_barrier(cta: &mut Cta<'_>, warps: &[Warp]) -> bool {
     for w in warps {
         let parked = w
-            .meetings
+            .reconvergence_points
             .iter()
             .any(|m| m.in_use && m.arrived != 0 && !m.call);
         let at_barrier = w.paths.iter().find(|p| matches!(p.state, State::Barrier));
         let Some(p) = at_barrier.filter(|_| parked) else {
             continue;
         };
-        let Op::Bar(bar) = &team.context.program.code[p.pc as usize].op else {
+        let Op::Bar(bar) = &cta.context.program.code[p.pc as usize].op else {
             continue;
         };
         if !bar.aligned {
             continue;
         }
-        team.pc = p.pc;
+        cta.pc = p.pc;
         let thread = w.index * 32 + p.mask.trailing_zeros() as usize;
-        team.hazard(
+        cta.hazard(
             HazardKind::BarrierDivergence,
             thread,
-            (Space::Generic, 0),
+            Location::NONE,
             NONE,
             || "a barrier in code that only some threads of the warp reach".to_owned(),
         );
-        team.halted = Some("threads wait at a barrier that others of their warp do not reach");
+        cta.halted = Some("threads wait at a barrier that others of their warp do not reach");
         return true;
     }
     false
 }
 
-/// Lanes wait for others that themselves wait for them to converge.
-fn absent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
+/// Reports a warp-wide operation whose named lanes wait for its own lanes to converge.
+fn absent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
         let parked: u32 = w
-            .meetings
+            .reconvergence_points
             .iter()
             .filter(|m| m.in_use && !m.call)
             .map(|m| m.arrived)
             .sum();
         let named = w.paths.iter().any(|p| {
             p.state == State::Members
-                && match &team.context.program.code[p.pc as usize].op {
+                && match &cta.context.program.code[p.pc as usize].op {
                     Op::Warp { mask, .. } => {
                         let lane = p.mask.trailing_zeros() as usize;
                         w.regs.r32[*mask as usize][lane] & parked != 0
@@ -94,14 +97,14 @@ fn absent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
                 }
         });
         if named {
-            return divergent_members(team, std::slice::from_mut(w));
+            return divergent_members(cta, std::slice::from_mut(w));
         }
     }
     false
 }
 
-/// Lanes wait for others at warp-wide operations that those never reach.
-fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
+/// Reports lanes that wait at warp-wide operations for lanes that never reach them.
+fn divergent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
     for w in warps.iter_mut() {
         let waiting: Vec<_> = w
             .paths
@@ -116,16 +119,16 @@ fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
             .iter()
             .find(|p| p.pc != first.pc)
             .map_or(NONE, |p| p.pc);
-        team.pc = first.pc;
+        cta.pc = first.pc;
         let thread = w.index * 32 + first.mask.trailing_zeros() as usize;
         let barrier = matches!(
-            &team.context.program.code[first.pc as usize].op,
+            &cta.context.program.code[first.pc as usize].op,
             Op::Warp { op, .. } if **op == WarpOp::Barrier
         );
-        team.hazard(
+        cta.hazard(
             HazardKind::BarrierDivergence,
             thread,
-            (Space::Generic, 0),
+            Location::NONE,
             other,
             || {
                 let what = if barrier {
@@ -136,31 +139,33 @@ fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
                 format!("threads wait at {what} for lanes of their member mask that never reach it")
             },
         );
-        team.halted = Some("a warp waits for lanes that never come");
+        cta.halted = Some("a warp waits for lanes that never come");
         return true;
     }
     false
 }
 
-/// All that is left waits at barriers of the block.
-fn different_barriers(team: &mut Cta<'_>) {
-    let waiters = team.waiters();
+/// Reports that all remaining threads wait at barriers of the block.
+fn different_barriers(cta: &mut Cta<'_>) {
+    let waiters = cta.waiters();
     let Some(&(id, thread, pc, counted)) = waiters.first() else {
-        team.halted = Some("no thread can run");
+        cta.halted = Some("no thread can run");
         return;
     };
-    team.pc = pc;
+    cta.pc = pc;
     let other = waiters.iter().find(|x| x.2 != pc);
-    let exited = team.live < team.context.threads;
+    // Block-wide barriers at different instructions, or one that exited threads do not reach, are
+    // divergence. Named barriers that wait for each other are a deadlock.
+    let exited = cta.live < cta.context.threads;
     let kind = if other.is_some_and(|o| !o.3 && !counted) || (exited && other.is_none()) {
         HazardKind::BarrierDivergence
     } else {
         HazardKind::Deadlock
     };
     let count = waiters.len();
-    team.hazard(kind, thread, (Space::Generic, 0), other.map_or(NONE, |o| o.2), || {
+    cta.hazard(kind, thread, Location::NONE, other.map_or(NONE, |o| o.2), || {
         let also = if exited { "; other threads have exited" } else { "" };
         format!("no thread can go on: {count} groups of threads wait, the first at barrier {id}{also}")
     });
-    team.halted = Some("no thread can make progress");
+    cta.halted = Some("no thread can make progress");
 }

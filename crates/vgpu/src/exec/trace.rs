@@ -1,47 +1,47 @@
-//! What warps did, for the timing model: the way that each took through the program, and where its
-//! memory accesses went.
+//! Traces of warps for the timing model: the control flow of each warp, and its memory accesses.
 
 use super::cta::Cta;
 use super::transfer::lanes;
 
-/// Accesses that the warps of a block keep at most, each its part: what is longer is known by its
-/// beginning.
+/// Accesses that the warps of a block record at most, in equal shares; longer warps are known by
+/// their beginning.
 const MAX_ACCESSES: usize = 1 << 19;
 
-/// Bit of the number of a sector of local memory.
-pub const LOCAL: u64 = 1 << 50;
+/// Bit that marks a sector number as local memory.
+pub const LOCAL_SECTOR: u64 = 1 << 50;
 
-/// Times that each load of a warp is noted where only the addresses of first loads are asked for.
+/// Times that each load of a warp is recorded where only the addresses of first loads are
+/// requested.
 pub const FIRST_LOADS: u8 = 4;
 
-/// Instructions executed one after the other, without a jump.
+/// Instructions executed in sequence, without a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     /// First instruction.
     pub start: u32,
-    /// The one behind the last.
+    /// Instruction after the last.
     pub end: u32,
-    /// Instructions that the warp had executed before.
+    /// Instructions that the warp executed before.
     pub(crate) at: u64,
 }
 
-/// Where an access went.
+/// Destination of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// Global or local memory: these sectors of [`WarpTrace::sectors`].
+    /// Global or local memory: a range of [`WarpTrace::sectors`].
     Global {
-        /// Index of the first.
+        /// Index of the first sector.
         first: u32,
-        /// How many.
+        /// Number of sectors.
         count: u8,
         /// Lines of 128 bytes that the parts of the warp look up one after the other.
         lookups: u8,
     },
-    /// Shared memory: wavefronts, and those of them that bank conflicts cost.
+    /// Shared memory: wavefronts.
     Shared {
-        /// All of them.
+        /// All wavefronts.
         wavefronts: u16,
-        /// Those beyond the least possible.
+        /// Those caused by bank conflicts.
         conflicts: u16,
     },
 }
@@ -51,45 +51,45 @@ pub enum Target {
 pub struct Access {
     /// The instruction.
     pub pc: u32,
-    /// Instructions that the warp had executed before the run that it is in, and its place there.
+    /// Instructions that the warp executed before this one.
     pub at: u64,
-    /// Bytes a lane.
+    /// Bytes per lane.
     pub bytes: u8,
     /// Lanes that took part.
     pub lanes: u8,
     /// A store or an atomic.
     pub write: bool,
-    /// Where to.
+    /// Destination.
     pub target: Target,
 }
 
-/// What one warp did.
+/// Trace of one warp.
 #[derive(Debug, Clone, Default)]
 pub struct WarpTrace {
-    /// Its way through the code.
+    /// Executed runs, in order.
     pub runs: Vec<Run>,
-    /// Its accesses to memory, in their order.
+    /// Its accesses to memory, in order.
     pub accesses: Vec<Access>,
     /// Numbers of 32-byte sectors.
     pub sectors: Vec<u64>,
-    /// Of atomics on global memory: places in `sectors`, the word there that most lanes change, and how
-    /// many they are. In order of place.
+    /// For atomics on global memory: index in `sectors`, the word there that most lanes change, and
+    /// the number of those lanes. In order of index.
     changed: Vec<(u32, u64, u8)>,
-    /// Instructions executed.
+    /// Number of executed instructions.
     pub executed: u64,
-    /// Accesses beyond those kept.
+    /// Accesses beyond the recorded ones.
     pub dropped: u64,
     /// Numbers of the words of global memory that it stored to as PTX, in the order of the stores.
     pub stored: Vec<u64>,
-    /// Accesses that it keeps at most.
+    /// Maximum number of recorded accesses.
     room: usize,
-    /// First instruction of the run under way.
+    /// First instruction of the current run.
     open: u32,
-    /// How often each global load was noted so far, by instruction.
+    /// Number of times that each global load was recorded, by instruction.
     noted: Vec<u8>,
 }
 
-/// What the warps of one block did.
+/// Trace of the warps of one block.
 #[derive(Debug, Clone)]
 pub struct BlockTrace {
     /// Linear index of the block.
@@ -99,7 +99,7 @@ pub struct BlockTrace {
 }
 
 impl WarpTrace {
-    /// Numbers of the 32-byte sectors of one of its accesses; none for shared memory.
+    /// Returns the numbers of the 32-byte sectors of an access; none for shared memory.
     pub fn sectors_of(&self, access: &Access) -> &[u64] {
         let Target::Global { first, count, .. } = access.target else {
             return &[];
@@ -109,8 +109,8 @@ impl WarpTrace {
         found.unwrap_or_default()
     }
 
-    /// Of each sector of an atomic access, the number of the word that most lanes change, and how many
-    /// they are.
+    /// For each sector of an atomic access, returns the number of the word that most lanes change,
+    /// and the number of those lanes.
     pub fn changed_by(&self, access: &Access) -> impl Iterator<Item = (u64, u64, u8)> {
         let first = match access.target {
             Target::Global { first, .. } => first,
@@ -123,26 +123,27 @@ impl WarpTrace {
         pairs.map(|(sector, (_, word, lanes))| (*sector, *word, *lanes))
     }
 
-    /// A warp of a block of so many, before its first instruction.
-    pub fn of(warps: usize) -> WarpTrace {
+    /// Creates the trace of a warp in a block of `warps`.
+    pub fn with_warps(warps: usize) -> WarpTrace {
         WarpTrace {
             room: MAX_ACCESSES / warps.max(1),
             ..WarpTrace::default()
         }
     }
 
-    /// A run begins at `pc`.
+    /// Begins a run at `pc`.
     pub fn open(&mut self, pc: u32) {
         self.open = pc;
     }
 
-    /// The run under way ends before `end`.
+    /// Ends the current run before `end`.
     pub fn close(&mut self, end: u32) {
         let length = u64::from(end.saturating_sub(self.open));
         if length == 0 {
             return;
         }
         match self.runs.last_mut() {
+            // A split that continues at the next instruction is not a jump.
             Some(last) if last.end == self.open => last.end = end,
             _ => self.runs.push(Run {
                 start: self.open,
@@ -153,7 +154,7 @@ impl WarpTrace {
         self.executed += length;
     }
 
-    /// Whether the load at `pc` was noted [`FIRST_LOADS`] times.
+    /// Reports whether the load at `pc` was recorded [`FIRST_LOADS`] times.
     #[inline]
     pub(super) fn knows(&self, pc: u32) -> bool {
         self.noted
@@ -183,14 +184,14 @@ impl WarpTrace {
 }
 
 impl WarpTrace {
-    /// Whether there is no room for an access, which is counted then.
+    /// Reports whether the trace is full, and counts the access as dropped if so.
     fn full(&mut self) -> bool {
         let full = self.accesses.len() >= self.room;
         self.dropped += u64::from(full);
         full
     }
 
-    /// Notes a global access at `base` and the offsets `at`.
+    /// Records a global access at `base` plus the offsets `at`.
     pub fn global(
         &mut self,
         pc: u32,
@@ -226,7 +227,7 @@ impl WarpTrace {
         }
     }
 
-    /// Notes an atomic operation on global memory.
+    /// Records an atomic operation on global memory.
     pub fn atomic(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32) {
         let kept = self.accesses.len();
         self.global(pc, at, 0, mask, bytes, true);
@@ -238,6 +239,7 @@ impl WarpTrace {
         };
         let fullest = |sector: &u64| {
             let here = || lanes(mask).filter(|lane| at[*lane] / 32 == *sector);
+            // Updates of one word are serialised: the largest group of lanes decides the time.
             let same = |of: &usize| here().filter(|lane| at[*lane] == at[*of]).count();
             let most = here().max_by_key(|lane| (same(lane), std::cmp::Reverse(*lane)));
             most.map_or((0, 0), |lane| (at[lane] / 4, same(&lane) as u8))
@@ -248,8 +250,8 @@ impl WarpTrace {
             .extend(places.map(|(place, (word, lanes))| (place, word, lanes)));
     }
 
-    /// Notes an access to local memory at these offsets of the lanes' frames. It lies lane by lane: a
-    /// word of all lanes is a line.
+    /// Records an access to local memory at these offsets of the lanes' frames. Local memory is
+    /// interleaved by lane: one word of all lanes is a line.
     pub fn local(&mut self, pc: u32, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
         if self.full() {
             return;
@@ -259,7 +261,7 @@ impl WarpTrace {
         let mut last = u64::MAX;
         for lane in lanes(mask) {
             for word in at[lane] / 4..=at[lane].saturating_add(u64::from(bytes) - 1) / 4 {
-                let line = LOCAL | ((word & 0x3_ffff) * 4);
+                let line = LOCAL_SECTOR | ((word & 0x3_ffff) * 4);
                 let sector = line + lane as u64 / 8;
                 if word == last && self.sectors.last() == Some(&sector) {
                     continue;
@@ -280,12 +282,11 @@ impl WarpTrace {
         self.push(pc, bytes, mask, write, target);
     }
 
-    /// Leaves out what the warp repeated while it only asked whether it may go on: the passes of a
-    /// run, after the first, of which `waits` says so. How often depends on the order in which
-    /// warps were executed, and says nothing of a real GPU's time.
+    /// Removes repeated polls: the passes of a run after the first for which `waits` holds. Their
+    /// number depends on the host's schedule and says nothing about the time of a real GPU.
     pub fn without_waits(&mut self, waits: impl Fn(&Run) -> bool) {
         let mut runs: Vec<Run> = Vec::with_capacity(self.runs.len());
-        // Where what is left out begins, and how much it is.
+        // Start and length of each removed part.
         let mut cuts: Vec<(u64, u64)> = Vec::new();
         let (mut removed, mut before) = (0, None);
         for run in &self.runs {
@@ -319,11 +320,12 @@ impl WarpTrace {
         });
     }
 
-    /// Notes a shared access of so many wavefronts, and those of them that conflicts cost.
+    /// Records a shared access by its wavefronts and those of them caused by conflicts.
     pub fn shared(
         &mut self,
         pc: u32,
-        (wavefronts, conflicts): (u64, u64),
+        wavefronts: u64,
+        conflicts: u64,
         mask: u32,
         bytes: u32,
         write: bool,
@@ -339,8 +341,8 @@ impl WarpTrace {
     }
 }
 
-/// Lines looked up: an access of more than 128 bytes goes in halves or quarters of the warp, each
-/// of which looks up its own lines.
+/// Counts the looked-up lines: an access of more than 128 bytes goes in halves or quarters of the
+/// warp, each of which looks up its own lines.
 fn lookups(at: &[u64; 32], base: u64, mask: u32, bytes: u32) -> u8 {
     let lanes_at_once = match bytes {
         0..=4 => 32,
@@ -367,25 +369,25 @@ fn lookups(at: &[u64; 32], base: u64, mask: u32, bytes: u32) -> u8 {
     total
 }
 
-/// Traces for the blocks of a launch, if it asks for them.
+/// Creates the trace of a block, if requested.
 pub(super) fn begin(traced: bool, block: u32, warps: usize) -> Option<Box<BlockTrace>> {
     traced.then(|| {
         Box::new(BlockTrace {
             block,
-            warps: vec![WarpTrace::of(warps); warps],
+            warps: vec![WarpTrace::with_warps(warps); warps],
         })
     })
 }
 
 impl Cta<'_> {
-    /// The trace of the warp that runs.
+    /// Returns the trace of the running warp.
     #[inline]
     pub(super) fn warp_trace(&mut self) -> Option<&mut WarpTrace> {
         let warp = self.running;
         self.trace.as_mut().map(|trace| &mut trace.warps[warp])
     }
 
-    /// A run of instructions begins at `start`.
+    /// Begins a run of instructions at `start`.
     #[inline]
     pub(super) fn open_run(&mut self, start: u32) {
         if let Some(trace) = self.warp_trace() {
@@ -393,7 +395,7 @@ impl Cta<'_> {
         }
     }
 
-    /// The run under way ends before `end`.
+    /// Ends the current run before `end`.
     #[inline]
     pub(super) fn close_run(&mut self, end: u32) {
         if let Some(trace) = self.warp_trace() {
@@ -401,7 +403,7 @@ impl Cta<'_> {
         }
     }
 
-    /// Notes a global access.
+    /// Records a global access.
     #[cold]
     pub(super) fn trace_global(
         &mut self,
@@ -424,7 +426,7 @@ impl Cta<'_> {
         }
     }
 
-    /// Notes a shared access.
+    /// Records a shared access.
     #[cold]
     pub(super) fn trace_shared(
         &mut self,
@@ -436,7 +438,7 @@ impl Cta<'_> {
     ) {
         let pc = self.pc;
         if let Some(trace) = self.warp_trace() {
-            trace.shared(pc, (wavefronts, conflicts), mask, bytes, write);
+            trace.shared(pc, wavefronts, conflicts, mask, bytes, write);
         }
     }
 }

@@ -69,7 +69,7 @@ impl Cta<'_> {
         for lane in lanes(mask) {
             let at = w.address(a, lane);
             for sector in at / 32..=at.saturating_add(u64::from(bytes) - 1) / 32 {
-                // Neighbours share a sector most often; else look at all seen so far.
+                // Neighbours mostly share a sector; otherwise search all seen so far.
                 if sector == last || seen[..count.min(32)].contains(&sector) {
                     continue;
                 }
@@ -81,9 +81,9 @@ impl Cta<'_> {
         count as u64
     }
 
-    /// Wavefronts of a shared access: lanes go in groups that move 128 bytes at best, and each
-    /// bank gives one word a wavefront. Loads of which neighbouring lanes want the same need fewer
-    /// groups.
+    /// Counts the wavefronts of a shared access. Lanes go in groups that move up to 128 bytes, and
+    /// each bank serves one word per wavefront. Loads of the same word by neighbouring lanes need
+    /// fewer groups.
     pub(super) fn count_shared(&mut self, at: &[u64; 32], mask: u32, bytes: u32, write: bool) {
         self.counters.shared_bytes += u64::from(bytes) * u64::from(mask.count_ones());
         let (groups, extra) = shared_wavefronts(at, mask, bytes, write);
@@ -95,7 +95,7 @@ impl Cta<'_> {
     }
 }
 
-/// Groups in which the lanes of a shared access go, and the wavefronts beyond one each.
+/// Returns the number of lane groups of a shared access, and the wavefronts beyond one per group.
 pub fn shared_wavefronts(at: &[u64; 32], mask: u32, bytes: u32, write: bool) -> (u64, u64) {
     match bytes {
         8 if !write && merges(at, mask) => wavefronts::<8, 32>(at, mask),
@@ -106,16 +106,17 @@ pub fn shared_wavefronts(at: &[u64; 32], mask: u32, bytes: u32, write: bool) -> 
     }
 }
 
-/// Whether two groups of lanes are served at once: every lane wants what the lane beside it wants,
-/// or what the lane two further does. (Read off 17 956 recorded kernels on a 2080 Ti, whose
-/// broadcasts of 8 and 16 bytes take half the time of loads side by side.)
+/// Reports whether two groups of lanes are served at once: every lane wants the same as its
+/// neighbour, or as the lane two further. (Measured on 17 956 recorded kernels on a 2080 Ti, whose
+/// broadcasts of 8 and 16 bytes take half the time of contiguous loads.)
 fn merges(at: &[u64; 32], mask: u32) -> bool {
     [1, 2].into_iter().any(|step| {
         lanes(mask).all(|lane| mask >> (lane ^ step) & 1 == 0 || at[lane] == at[lane ^ step])
     })
 }
 
-/// Wavefronts of a load of 16 bytes a lane: each half of the warp goes at once, or in two groups.
+/// Counts the wavefronts of a load of 16 bytes per lane: each half of the warp goes at once, or in
+/// two groups.
 fn quads(at: &[u64; 32], mask: u32) -> (u64, u64) {
     let (mut groups, mut extra) = (0, 0);
     for half in [mask & 0xffff, mask & 0xffff_0000] {
@@ -130,7 +131,7 @@ fn quads(at: &[u64; 32], mask: u32) -> (u64, u64) {
     (groups, extra)
 }
 
-/// Groups of `G` lanes that take part, and the wavefronts that they need beyond one each. A lane
+/// Returns the groups of `G` lanes with active lanes, and the wavefronts beyond one each. A lane
 /// moves `UNIT` bytes, or fewer of one word.
 fn wavefronts<const UNIT: u64, const G: usize>(at: &[u64; 32], mask: u32) -> (u64, u64) {
     if mask == FULL && UNIT * G as u64 == 128 && in_order::<UNIT>(at) {
@@ -149,7 +150,7 @@ fn wavefronts<const UNIT: u64, const G: usize>(at: &[u64; 32], mask: u32) -> (u6
     (groups, extra)
 }
 
-/// Whether each lane reads the unit behind that of the lane before.
+/// Reports whether each lane reads the unit after that of the previous lane.
 #[inline(always)]
 fn in_order<const UNIT: u64>(at: &[u64; 32]) -> bool {
     vectorised(
@@ -164,7 +165,7 @@ fn in_order<const UNIT: u64>(at: &[u64; 32]) -> bool {
     )
 }
 
-/// Whether the aligned units of a group of lanes are all in banks of their own, or the same.
+/// Reports whether the aligned units of a group of lanes are all in different banks, or the same.
 #[inline(always)]
 fn without_conflict<const UNIT: u64, const G: usize>(at: &[u64; G], part: u32) -> bool {
     let mut held = [u64::MAX; G];
@@ -182,7 +183,7 @@ fn without_conflict<const UNIT: u64, const G: usize>(at: &[u64; G], part: u32) -
     true
 }
 
-/// Distinct words in the busiest bank.
+/// Returns the number of distinct words in the busiest bank.
 fn worst_bank(at: &[u64], lanes_in: u32, words: u64) -> u8 {
     let mut used = [0u8; 32];
     let mut held = [[u64::MAX; 4]; 32];
@@ -203,7 +204,7 @@ fn worst_bank(at: &[u64], lanes_in: u32, words: u64) -> u8 {
     worst
 }
 
-/// Distinct blocks of `size` bytes that hold the addresses.
+/// Counts the distinct blocks of `size` bytes that contain the addresses.
 fn distinct(at: &[u64; 32], mask: u32, size: u64) -> u64 {
     let (mut count, mut last, mut rising) = (0, u64::MAX, true);
     for lane in lanes(mask) {
@@ -214,6 +215,7 @@ fn distinct(at: &[u64; 32], mask: u32, size: u64) -> u64 {
             count += 1;
         }
     }
+    // Ascending addresses, the common case, repeat no block: they need no sort.
     if rising {
         return count;
     }

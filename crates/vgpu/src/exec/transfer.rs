@@ -9,7 +9,7 @@ use super::warp::Warp;
 use crate::lower::program::{Address, Area, Data, Mem, Order, SHARED_WINDOW};
 
 impl Warp {
-    /// The address of one lane.
+    /// Returns the address of one lane.
     #[inline(always)]
     pub(super) fn address(&self, a: &Address, lane: usize) -> u64 {
         let base = match a.base {
@@ -54,7 +54,7 @@ impl Mem {
         }
     }
 
-    /// A loaded element as its register holds it.
+    /// Extends a loaded element to its register's width.
     #[inline(always)]
     pub(super) fn extended(&self, raw: u64, dest: Data) -> u64 {
         if !self.signed {
@@ -71,7 +71,7 @@ impl Mem {
     }
 }
 
-/// Lanes of a mask.
+/// Iterates over the lanes of a mask.
 pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
     let mut rest = mask;
     std::iter::from_fn(move || {
@@ -84,12 +84,13 @@ pub(super) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
 }
 
 impl Cta<'_> {
-    /// Whether an access counts as atomic.
+    /// Reports whether an access counts as atomic.
     fn is_strong(&self, order: Order) -> bool {
         match order {
             Order::Weak => false,
-            // A volatile store may set a flag that somebody polls; else volatile is the old
-            // warp-synchronous style, which is no order. (Loads that poll are relaxed already.)
+            // A volatile store may set a flag that another thread polls; otherwise volatile is the
+            // old warp-synchronous style, which orders nothing. (Polling loads are relaxed
+            // already.)
             Order::Volatile => self.context.program.polls,
             _ => true,
         }
@@ -107,6 +108,7 @@ impl Cta<'_> {
             if m.read_only && self.may_have_changed(&row) {
                 self.read_only_load(w, m, mask);
             }
+            // `row` has checked the addresses: only order and definedness are left to check.
             let words = self.read_row(w, &row, mask, bytes);
             return deliver(w, m, mask, &words);
         }
@@ -153,14 +155,15 @@ impl Cta<'_> {
             return;
         }
         self.count(w, &m.at, mask, bytes, true);
-        // Between the look at the old value, the shadow and the store, no other block may come: it
-        // would see this store in the shadow, but not yet its value.
+        // Between the comparison with the old value, the shadow and the store, no other block may
+        // intervene: it would find this store in the shadow, but not yet its value.
         let context = self.context;
         let _alone = (allow_same && !strong).then(|| context.wide.lock());
         for lane in lanes(mask) {
             let at = w.address(&m.at, lane);
             let thread = w.index * 32 + lane;
             if strong {
+                // Before the value is stored, so that a reader of the value finds the release.
                 self.publish(thread, generic(m.at.area, at), m.publishing());
             }
             let mut touch = Touch {
@@ -181,9 +184,9 @@ impl Cta<'_> {
         }
     }
 
-    /// Whether global or shared memory already holds what a store brings.
+    /// Reports whether global or shared memory already holds the value to store.
     fn same_value(&self, w: &Warp, m: &Mem, lane: usize, at: u64) -> bool {
-        use super::access::Place;
+        use super::access::CheckedLocation;
         let (area, at) = if m.at.area == Area::Generic {
             split(at)
         } else {
@@ -191,10 +194,12 @@ impl Cta<'_> {
         };
         let bytes = u64::from(m.width) * m.data.len() as u64;
         let place = match area {
-            Area::Shared if at + bytes <= self.shared.len() as u64 * 4 => Place::Shared(at as u32),
+            Area::Shared if at + bytes <= self.shared.len() as u64 * 4 => {
+                CheckedLocation::Shared(at as u32)
+            }
             Area::Global => match self.context.memory.find(at) {
                 Some(l) if l.offset + bytes <= self.context.memory.allocations[l.index].bytes => {
-                    Place::Global(l)
+                    CheckedLocation::Global(l)
                 }
                 _ => return false,
             },
@@ -212,7 +217,7 @@ impl Cta<'_> {
     }
 }
 
-/// An address in the generic space: what names a synchronisation variable.
+/// Returns an address in the generic space, which identifies a synchronisation variable.
 pub(super) fn generic(area: Area, at: u64) -> u64 {
     if area == Area::Shared {
         SHARED_WINDOW + at
@@ -221,7 +226,7 @@ pub(super) fn generic(area: Area, at: u64) -> u64 {
     }
 }
 
-/// Puts loaded words into the registers of a load.
+/// Writes loaded words to the registers of a load.
 fn deliver(w: &mut Warp, m: &Mem, mask: u32, words: &Words) {
     let elements_in_word = (4 / m.width).max(1) as usize;
     for (i, d) in m.data.iter().enumerate() {
@@ -248,7 +253,7 @@ fn deliver(w: &mut Warp, m: &Mem, mask: u32, words: &Words) {
     }
 }
 
-/// The words that a store brings.
+/// Collects the words of a store.
 fn collect(w: &Warp, m: &Mem) -> Words {
     let mut words = [[0; 32]; 4];
     let elements_in_word = (4 / m.width).max(1) as usize;

@@ -1,57 +1,59 @@
-//! Global memory that must not change: what `ld.global.nc` reads, and the source of a `cp.async` until its
-//! wait.
+//! Global memory that must not change: the operands of `ld.global.nc`, and the source of a
+//! `cp.async` until its wait.
 //!
-//! A read through the non-coherent cache may return what the memory held before the launch, whatever orders
-//! it after a write (PTX ISA 9.0, 9.7.9.8: the memory is read-only for the kernel). The executor copies a
-//! `cp.async` at once; to find a store that comes too early it compares the last write of each source word
-//! at the wait with that at the copy.
+//! A read through the non-coherent cache may return the contents from before the launch, whatever
+//! orders it after a write (PTX ISA 9.0, 9.7.9.8: the memory is read-only for the kernel). The
+//! executor copies a `cp.async` at once. To find a store that comes too early, it compares the last
+//! write of each source word at the wait with that at the copy.
 
 use super::access::{split, word_mask};
 use super::cta::Cta;
 use super::rows::Row;
 use super::transfer::lanes;
 use super::warp::Warp;
+use crate::hazard::report::Location;
 use crate::hazard::shadow::{Conflict, Stamp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Mem};
 use crate::memory::Lookup;
 
 /// Words of the widest load.
-const WORDS: usize = 8;
+const MAX_LOAD_WORDS: usize = 8;
 
 /// The last write to a word in this launch: its stamp and block.
 pub(super) type Written = Option<(Stamp, u32)>;
 
-/// The source of an asynchronous copy: its last writes when the copy was issued.
+/// Source of an asynchronous copy, with its last writes at issue.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     place: Lookup,
     pc: u32,
-    /// `None` where the launch had written to nothing of the buffer.
-    before: Option<Box<[Written; WORDS]>>,
+    /// `None` where the launch had not written to the buffer.
+    before: Option<Box<[Written; MAX_LOAD_WORDS]>>,
 }
 
 impl Cta<'_> {
-    /// The last writes of this launch to the words of an access; `None` where the buffer holds what the host
-    /// wrote.
-    fn last_writes(&self, found: Lookup, bytes: u32) -> Option<[Written; WORDS]> {
+    /// Returns the last writes of this launch to the words of an access; `None` where the buffer
+    /// holds what the host wrote.
+    fn last_writes(&self, found: Lookup, bytes: u32) -> Option<[Written; MAX_LOAD_WORDS]> {
         let allocation = &self.context.memory.allocations[found.index];
+        // Most sources are inputs: they need no search of the shadow.
         if allocation.init.is_as_uploaded() {
             return None;
         }
         let first = (found.offset / 4) as usize;
-        let words = bytes.div_ceil(4).min(WORDS as u32) as usize;
+        let words = bytes.div_ceil(4).min(MAX_LOAD_WORDS as u32) as usize;
         let mask = word_mask(found.offset, bytes);
-        let mut all = [None; WORDS];
+        let mut all = [None; MAX_LOAD_WORDS];
         for (word, written) in (first..first + words).zip(&mut all) {
             let open = allocation.shadow.open(word);
             let key = allocation.base + word as u64 * 4;
-            *written = open.last_write((word, mask), self.context.launch, key, &self.lists);
+            *written = open.last_write(word, mask, self.context.launch, key, &self.lists);
         }
         Some(all)
     }
 
-    /// Whether a row lies in a buffer that a kernel may have written to.
+    /// Reports whether a row is in a buffer that a kernel may have written to.
     #[inline]
     pub(super) fn may_have_changed(&self, row: &Row) -> bool {
         let memory = self.context.memory;
@@ -59,7 +61,7 @@ impl Cta<'_> {
         allocation.is_some_and(|a| !a.init.is_as_uploaded())
     }
 
-    /// Reports lanes that read through the non-coherent cache what this launch has written.
+    /// Reports lanes that read words through the non-coherent cache that this launch has written.
     pub(super) fn read_only_load(&mut self, w: &Warp, m: &Mem, mask: u32) {
         if !self.context.checks.races {
             return;
@@ -75,7 +77,7 @@ impl Cta<'_> {
                 self.hazard(
                     HazardKind::Race,
                     thread,
-                    (Space::Global, at),
+                    Location::new(Space::Global, at),
                     stamp.pc,
                     || {
                         "a read through the non-coherent cache (`__ldg`, `const __restrict__`) of \
@@ -87,7 +89,7 @@ impl Cta<'_> {
         }
     }
 
-    /// The source of a copy that is issued now.
+    /// Returns the source of a copy that is issued now.
     pub(super) fn source_of_copy(&self, place: Lookup, bytes: u32) -> Source {
         let checked = self.context.checks.races;
         let before = checked.then(|| self.last_writes(place, bytes)).flatten();
@@ -113,9 +115,10 @@ impl Cta<'_> {
                 was_write: false,
                 in_flight: true,
             };
+            // The hazard is attributed to the store, which is the later of the two accesses.
             let here = std::mem::replace(&mut self.pc, stamp.pc);
             let base = self.context.memory.allocations[source.place.index].base;
-            let place = (Space::Global, base + source.place.offset);
+            let place = Location::new(Space::Global, base + source.place.offset);
             self.race(usize::from(stamp.thread), place, true, conflict);
             self.pc = here;
         }

@@ -6,11 +6,11 @@ use super::regs::Regs;
 use super::rounding::Coins;
 use crate::lower::program::{Constant, NONE, Special};
 
-/// Full turns without a change of memory after which the states of a warp are compared: a warp that computes
-/// has a few, and a state is all its registers.
-const QUIET_TURNS: u32 = 3;
+/// Full turns without a change of memory before the states of a warp are compared: a computing warp
+/// has a few, and a state includes all its registers.
+const MIN_QUIET_TURNS: u32 = 3;
 
-/// Why a path does not run.
+/// State of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Ready,
@@ -18,8 +18,8 @@ pub(super) enum State {
     Barrier,
     /// Waits for the other lanes of a member mask.
     Members,
-    /// Its lanes left or joined another path.
-    Gone,
+    /// Its lanes have exited or joined another path.
+    Retired,
 }
 
 /// Lanes with one program counter.
@@ -27,12 +27,12 @@ pub(super) enum State {
 pub(super) struct Path {
     pub(super) pc: u32,
     pub(super) mask: u32,
-    /// The meeting (or call) it is inside of, or `NONE`.
-    pub(super) meeting: u32,
+    /// The reconvergence point (or call) it is inside of, or `NONE`.
+    pub(super) reconvergence: u32,
     pub(super) state: State,
 }
 
-/// A place where paths meet, or the return of a call.
+/// Point where paths reconverge, or the return of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReconvergencePoint {
     pub(super) pc: u32,
@@ -41,7 +41,7 @@ pub(super) struct ReconvergencePoint {
     pub(super) parent: u32,
     pub(super) call: bool,
     pub(super) in_use: bool,
-    /// The call instruction, for the copies of its results.
+    /// The call instruction, whose results are copied.
     pub(super) call_pc: u32,
 }
 
@@ -52,8 +52,8 @@ pub(super) struct Warp {
     pub(super) index: usize,
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
-    pub(super) meetings: Vec<ReconvergencePoint>,
-    /// Local memory, then call parameters: `stride` bytes a lane.
+    pub(super) reconvergence_points: Vec<ReconvergencePoint>,
+    /// Local memory, then call parameters: `stride` bytes per lane.
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,
     pub(super) stride: usize,
@@ -63,19 +63,19 @@ pub(super) struct Warp {
     pub(super) undefined_registers: u32,
     /// Instruction that first read each watched register undefined, or `NONE`.
     pub(super) origins: Vec<u32>,
-    /// Turns in a row that ended by running out.
+    /// Turns in a row that ran out.
     pub(super) long_turns: u32,
-    /// Instructions since then, of turns that ended because the warp only polled.
+    /// Instructions since then, in turns that ended at a poll.
     pub(super) polling: u64,
     /// An earlier state (its hash, and the version of memory then), replaced ever more rarely.
     remembered: (u64, u64),
     turns_since: u32,
     patience: u32,
-    /// Version of memory at which the warp was in a state it had been in before.
+    /// Version of memory at which the warp repeated an earlier state.
     pub(super) repeats_at: Option<u64>,
 }
 
-/// A quick hash for states that differ by chance, not by malice.
+/// A fast hash for states that are not adversarial.
 #[derive(Default)]
 struct Mixer(u64);
 
@@ -95,7 +95,7 @@ impl Mixer {
 }
 
 impl Warp {
-    /// A warp at its first instruction, in the buffers of one that ended.
+    /// Creates a warp at its first instruction, reusing the buffers of a finished one.
     pub(super) fn renew(old: Warp, context: &Context<'_>, index: usize, ctaid: [u32; 3]) -> Warp {
         let p = context.program;
         let lanes = (context.threads - index * 32).min(32);
@@ -118,7 +118,7 @@ impl Warp {
                 Path {
                     pc: 0,
                     mask: alive,
-                    meeting: NONE,
+                    reconvergence: NONE,
                     state: State::Ready,
                 },
             ),
@@ -131,7 +131,7 @@ impl Warp {
             ..Warp::default()
         };
         warp.undefined[..p.undefined_at_entry as usize].fill(alive);
-        // The predicates true and false are rows too.
+        // The constant predicates false and true are rows 0 and 1.
         warp.regs.preds[1] = u32::MAX;
         for (row, constant) in &p.constants32 {
             warp.regs.r32[*row as usize] =
@@ -152,17 +152,17 @@ impl Warp {
         self.repeats_at = None;
     }
 
-    /// Compares the state with an earlier one (Brent's way to find a cycle).
+    /// Compares the state with an earlier one (Brent's cycle detection).
     pub(super) fn note_state(&mut self, version: u64) {
         if self.remembered.1 != version {
             // Memory changed: no earlier state counts, and this one only if the next turn leaves
-            // memory as it is. Most warps never get here twice.
+            // memory unchanged. Most warps get here once.
             self.remembered = (0, version);
             self.turns_since = 0;
             self.patience = 1;
             return;
         }
-        if self.remembered.0 == 0 && self.turns_since < QUIET_TURNS {
+        if self.remembered.0 == 0 && self.turns_since < MIN_QUIET_TURNS {
             self.turns_since += 1;
             return;
         }
@@ -179,18 +179,18 @@ impl Warp {
         }
     }
 
-    /// A hash of all that the warp's next steps depend on besides memory.
+    /// Hashes everything but memory that the warp's next steps depend on.
     fn state(&self) -> u64 {
         let mut h = Mixer::default();
         h.rows(self.regs.r32.iter().map(|row| row.as_slice()));
         self.regs.r64.iter().flatten().for_each(|x| h.add(*x));
         self.regs.preds.iter().for_each(|x| h.add((*x).into()));
         self.local.iter().for_each(|x| h.add((*x).into()));
-        for p in self.paths.iter().filter(|p| p.state != State::Gone) {
+        for p in self.paths.iter().filter(|p| p.state != State::Retired) {
             h.add(u64::from(p.pc) << 32 | u64::from(p.mask));
-            h.add(p.meeting.into());
+            h.add(p.reconvergence.into());
         }
-        // Never the mark of a state not taken.
+        // 0 means that no state is recorded.
         h.0 | 1
     }
 
@@ -198,80 +198,81 @@ impl Warp {
         self.alive == 0
     }
 
-    /// The path to run: the one made last, so that inner branches finish first.
+    /// Returns the path to run: the newest one, so that inner branches finish first.
     pub(super) fn ready(&self) -> Option<usize> {
         self.paths.iter().rposition(|p| p.state == State::Ready)
     }
 
-    pub(super) fn meet(&mut self, meeting: ReconvergencePoint) -> u32 {
-        if let Some(free) = self.meetings.iter().position(|m| !m.in_use) {
-            self.meetings[free] = meeting;
+    pub(super) fn add_reconvergence_point(&mut self, point: ReconvergencePoint) -> u32 {
+        if let Some(free) = self.reconvergence_points.iter().position(|m| !m.in_use) {
+            self.reconvergence_points[free] = point;
             return free as u32;
         }
-        self.meetings.push(meeting);
-        self.meetings.len() as u32 - 1
+        self.reconvergence_points.push(point);
+        self.reconvergence_points.len() as u32 - 1
     }
 
-    /// Lanes reach the place where they wait for the others of a meeting.
-    pub(super) fn arrive(&mut self, meeting: u32, lanes: u32) {
-        let m = &mut self.meetings[meeting as usize];
+    /// Records lanes that arrive at a reconvergence point.
+    pub(super) fn arrive(&mut self, reconvergence: u32, lanes: u32) {
+        let m = &mut self.reconvergence_points[reconvergence as usize];
         m.arrived |= lanes;
-        self.settle(meeting);
+        self.complete_if_done(reconvergence);
     }
 
-    /// Completes a meeting when everyone expected is there.
-    fn settle(&mut self, meeting: u32) {
-        let m = self.meetings[meeting as usize];
+    /// Completes a reconvergence point when all expected lanes have arrived.
+    fn complete_if_done(&mut self, reconvergence: u32) {
+        let m = self.reconvergence_points[reconvergence as usize];
         if !m.in_use || m.arrived != m.expected {
             return;
         }
-        self.meetings[meeting as usize].in_use = false;
+        self.reconvergence_points[reconvergence as usize].in_use = false;
         if m.arrived != 0 {
             self.add_path(Path {
                 pc: m.pc,
                 mask: m.arrived,
-                meeting: m.parent,
+                reconvergence: m.parent,
                 state: State::Ready,
             });
         }
     }
 
     pub(super) fn add_path(&mut self, path: Path) {
-        match self.paths.iter_mut().find(|p| p.state == State::Gone) {
+        match self.paths.iter_mut().find(|p| p.state == State::Retired) {
             Some(free) => *free = path,
             None => self.paths.push(path),
         }
     }
 
-    /// Takes lanes out of a meeting and everything around it, up to (not into) `until`.
+    /// Removes lanes from a reconvergence point and its enclosing ones, up to (excluding) `until`.
     pub(super) fn withdraw(&mut self, from: u32, lanes: u32, until: u32) {
         let mut at = from;
         while at != NONE && at != until {
-            let m = &mut self.meetings[at as usize];
+            let m = &mut self.reconvergence_points[at as usize];
             m.expected &= !lanes;
             m.arrived &= !lanes;
             let parent = m.parent;
-            self.settle(at);
+            self.complete_if_done(at);
             at = parent;
         }
     }
 
-    /// Lets waiting lanes of unfinished meetings go on without the others. True if any did.
-    pub(super) fn break_meetings(&mut self) -> bool {
+    /// Lets waiting lanes of incomplete reconvergence points continue alone. Returns whether any
+    /// did.
+    pub(super) fn break_reconvergence(&mut self) -> bool {
         let mut any = false;
-        for at in 0..self.meetings.len() {
-            let m = self.meetings[at];
+        for at in 0..self.reconvergence_points.len() {
+            let m = self.reconvergence_points[at];
             // A call returns as a whole: its frame is shared.
             if !m.in_use || m.arrived == 0 || m.call {
                 continue;
             }
             any = true;
-            self.meetings[at].expected &= !m.arrived;
-            self.meetings[at].arrived = 0;
+            self.reconvergence_points[at].expected &= !m.arrived;
+            self.reconvergence_points[at].arrived = 0;
             self.add_path(Path {
                 pc: m.pc,
                 mask: m.arrived,
-                meeting: m.parent,
+                reconvergence: m.parent,
                 state: State::Ready,
             });
         }
@@ -279,7 +280,7 @@ impl Warp {
     }
 }
 
-/// A vector of `length` times `value`, in the memory of an old one.
+/// Returns a vector of `length` copies of `value`, reusing the memory of an old one.
 pub(super) fn filled<T: Copy>(mut old: Vec<T>, length: usize, value: T) -> Vec<T> {
     old.clear();
     old.resize(length, value);
@@ -287,14 +288,14 @@ pub(super) fn filled<T: Copy>(mut old: Vec<T>, length: usize, value: T) -> Vec<T
 }
 
 impl Context<'_> {
-    /// Linear index of a block.
+    /// Returns the linear index of a block.
     fn linear(&self, ctaid: [u32; 3]) -> u64 {
         let [x, y, z] = ctaid.map(u64::from);
         let [columns, rows, _] = self.grid.map(u64::from);
         x + columns * (y + rows * z)
     }
 
-    /// Value of a launch constant in one lane.
+    /// Returns the value of a launch constant in one lane.
     fn constant(&self, constant: Constant, ctaid: [u32; 3], warp: usize, lane: usize) -> u64 {
         let special = match constant {
             Constant::Value(v) => return v,
@@ -304,6 +305,7 @@ impl Context<'_> {
             Constant::Special(s) => s,
         };
         let lane = lane as u32;
+        // `2 << lane` needs 33 bits in the last lane.
         let mask = |m: u64| m & 0xffff_ffff;
         let value = match special {
             Special::Tid(axis) => self.tid(warp * 32 + lane as usize)[usize::from(axis)],

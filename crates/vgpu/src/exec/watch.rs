@@ -1,4 +1,4 @@
-//! Which blocks write which bytes of global memory, and what they read from it.
+//! Records of the global memory bytes that each block writes and reads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -8,21 +8,22 @@ use crate::memory::{BufferId, GlobalMemory};
 const DECIDED: u8 = 1;
 const WRITTEN: u8 = 2;
 
-/// Ranges that one block reports at most; a block with more says that its list is cut.
+/// Ranges that one block reports at most; a block with more is marked as cut.
 const RANGES_MAX: usize = 1 << 16;
 
-/// Accesses that a launch reports: stores to the watched bytes and, where asked for, all loads.
+/// Selection of accesses to report: stores to the watched bytes and, if requested, all loads.
 #[derive(Debug)]
 pub struct Watch {
-    /// By allocation: one bit for each watched word of 4 bytes, empty where none is.
+    /// By allocation: one bit per watched word of 4 bytes; empty where none is watched.
     words: Vec<Vec<u64>>,
-    /// By allocation: whether the launch was decided by its contents, and whether it wrote it.
+    /// By allocation: whether its contents decided addresses or control flow, and whether it was
+    /// written.
     touched: Vec<AtomicU8>,
     reads: bool,
 }
 
 impl Watch {
-    /// Nothing is watched yet. `reads`: loads are reported too.
+    /// Creates an empty selection; with `reads`, loads are reported too.
     #[must_use]
     pub fn new(memory: &GlobalMemory, reads: bool) -> Watch {
         let count = memory.allocations.len();
@@ -46,13 +47,13 @@ impl Watch {
         }
     }
 
-    /// Whether the launch loaded from a buffer what decides addresses or control flow.
+    /// Reports whether values loaded from a buffer decided addresses or control flow.
     #[must_use]
     pub fn decided(&self, buffer: BufferId) -> bool {
         self.touched[buffer.0].load(Relaxed) & DECIDED != 0
     }
 
-    /// Whether the launch stored to a buffer.
+    /// Reports whether the launch stored to a buffer.
     #[must_use]
     pub fn was_written(&self, buffer: BufferId) -> bool {
         self.touched[buffer.0].load(Relaxed) & WRITTEN != 0
@@ -68,16 +69,16 @@ impl Watch {
     }
 }
 
-/// One lane's access.
+/// Access of one lane.
 pub(super) struct Access {
     pub(super) allocation: usize,
     pub(super) bytes: Range<u64>,
     pub(super) write: bool,
-    /// What it loads decides addresses or control flow.
+    /// The loaded value decides addresses or control flow.
     pub(super) decides: bool,
 }
 
-/// Bytes of a buffer.
+/// A byte range of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BufferRange {
     /// The buffer.
@@ -95,7 +96,7 @@ pub struct BlockAccesses {
     pub writes: Vec<BufferRange>,
     /// Loads.
     pub reads: Vec<BufferRange>,
-    /// There were more than the lists hold.
+    /// The lists were full: further accesses are missing.
     pub cut: bool,
 }
 
@@ -107,7 +108,7 @@ impl BlockAccesses {
         }
     }
 
-    /// Notes an access to an allocation.
+    /// Records an access to an allocation.
     pub(super) fn record(&mut self, watch: &Watch, access: Access) {
         let Access {
             allocation,
@@ -123,7 +124,7 @@ impl BlockAccesses {
             (false, true) => DECIDED,
             (false, false) => 0,
         };
-        // Reading first keeps the line shared among the threads of the host.
+        // A load first: an unconditional atomic update would move the cache line between cores.
         if touched.load(Relaxed) & bit != bit {
             touched.fetch_or(bit, Relaxed);
         }
@@ -133,6 +134,7 @@ impl BlockAccesses {
             _ => return,
         };
         let buffer = BufferId(allocation);
+        // Most kernels access consecutive bytes: neighbouring ranges merge at once.
         if let Some(last) = list.last_mut()
             && last.buffer == buffer
             && bytes.start <= last.bytes.end
@@ -152,7 +154,7 @@ impl BlockAccesses {
         list.push(BufferRange { buffer, bytes });
     }
 
-    /// The accesses, sorted and merged, where there were any.
+    /// Returns the accesses, sorted and merged, if there were any.
     pub(super) fn take(&mut self) -> Option<BlockAccesses> {
         if self.writes.is_empty() && self.reads.is_empty() {
             return None;

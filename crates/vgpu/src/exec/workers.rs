@@ -1,11 +1,11 @@
-//! Blocks on all cores, and the report of what they did.
+//! Worker threads that run blocks, and the report of a launch.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::block::{Block, Progress};
-use super::cta::{Context, Spare};
+use super::cta::{Context, SpareBuffers};
 use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
 use super::trace::BlockTrace;
 use super::watch::BlockAccesses;
@@ -15,21 +15,21 @@ use crate::hazard::report::Collector;
 use crate::hazard::{Hazard, SourceLine};
 use crate::lower::program::{NONE, Program};
 
-/// Instructions after which a block lets the next one run: it may wait for that one.
-const SLICE: u64 = 1 << 20;
-/// The same where blocks run one after the other: what waits costs less.
-const SLICE_TOGETHER: u64 = 1 << 16;
-/// The same where they are to alternate.
-const SHORT_SLICE: u64 = 256;
-/// Blocks a worker keeps unfinished, unless all it has wait for others.
-const RESIDENT: usize = 64;
+/// Warp instructions before a block yields to the next one, which it may wait for.
+const SLICE_INSTRUCTIONS: u64 = 1 << 20;
+/// The same for serialized blocks: a waiting block wastes less.
+const SERIALIZED_SLICE_INSTRUCTIONS: u64 = 1 << 16;
+/// The same for interleaved blocks.
+const INTERLEAVED_SLICE_INSTRUCTIONS: u64 = 256;
+/// Unfinished blocks of a worker, unless all of them wait for others.
+const MAX_UNFINISHED_BLOCKS: usize = 64;
 
 #[derive(Default)]
 struct Total {
     counters: Counters,
     found: Collector,
     warned: Collector,
-    /// Lowest block that stopped, and why.
+    /// Lowest block that stopped, and the reason.
     stopped: Option<(u32, &'static str)>,
     traces: Vec<BlockTrace>,
     accesses: Vec<BlockAccesses>,
@@ -45,7 +45,7 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
             .filter(|b| *b < all)
             .map(|b| b as u32),
     };
-    let threads = if context.together {
+    let threads = if context.serialized {
         1
     } else {
         launch.workers()
@@ -55,18 +55,18 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
         waits.unfinished = chosen;
         waits.capacity = context.blocks_each * u64::from(context.arch.sm_count);
     }
-    let place = Places::of(context.order, chosen);
+    let place = Permutation::new(context.order, chosen);
     let next = AtomicUsize::new(0);
     let take = || {
         let i = next.fetch_add(1, Relaxed) as u64;
-        (i < chosen).then(|| block(place.of_turn(i)))
+        (i < chosen).then(|| block(place.apply(i)))
     };
     let total = Mutex::new(Total::default());
     if threads == 1 {
         work(context, &take, &total);
     } else {
         std::thread::scope(|scope| {
-            // Where the system gives no more threads, those that are there do all the work.
+            // If the system refuses more threads, the existing ones do all the work.
             for _ in 1..threads {
                 let worker = || work(context, &take, &total);
                 if std::thread::Builder::new()
@@ -86,12 +86,13 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
     )
 }
 
-/// Blocks that a multiprocessor holds at once, by threads and shared memory: a block that waits for one
-/// beyond them waits for ever. (Registers are not counted: they are known after the assembler only.)
+/// Returns the number of blocks that a multiprocessor holds at once, by threads and shared memory:
+/// a block that waits for one beyond them waits forever. (Registers are not counted: only the
+/// assembler knows them.)
 pub(super) fn blocks_each(arch: &Arch, program: &Program, launch: &Launch) -> u64 {
     let warps = launch.block.iter().product::<u32>().div_ceil(32);
     let shared = program.shared.iter().map(|e| e.bytes).sum::<u32>();
-    // The driver keeps 1 KiB of each block's shared memory.
+    // The driver reserves 1 KiB of shared memory per block.
     let shared = shared.saturating_add(launch.dynamic_shared_bytes) + 1024;
     let each = (arch.max_threads_per_sm / (warps * 32))
         .min(arch.max_blocks_per_sm)
@@ -99,23 +100,23 @@ pub(super) fn blocks_each(arch: &Arch, program: &Program, launch: &Launch) -> u6
     each.max(1).into()
 }
 
-/// The order of blocks: a number for each turn.
+/// Order of blocks: the block number for each turn.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct Permutation {
     order: BlockOrder,
     count: u64,
-    /// Turns are this many blocks apart (no divisor of the count), from this one on.
+    /// Turns are this many blocks apart (coprime to the count), starting at `start`.
     step: u64,
     start: u64,
 }
 
-impl Places {
-    pub(super) fn of(order: BlockOrder, count: u64) -> Places {
+impl Permutation {
+    pub(super) fn new(order: BlockOrder, count: u64) -> Permutation {
         let (mut step, mut start) = (1, 0);
         if let BlockOrder::Shuffled { seed } = order
             && count > 2
         {
-            // Two rounds of a multiplicative hash: seeds that are close give places that are not.
+            // Two rounds of a multiplicative hash: close seeds produce unrelated orders.
             let mixed = (seed ^ seed >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
             start = mixed % count;
@@ -124,7 +125,7 @@ impl Places {
                 step = step % (count - 1) + 1;
             }
         }
-        Places {
+        Permutation {
             order,
             count,
             step,
@@ -132,14 +133,14 @@ impl Places {
         }
     }
 
-    pub(super) fn of_turn(&self, turn: u64) -> u64 {
+    pub(super) fn apply(&self, turn: u64) -> u64 {
         match self.order {
             BlockOrder::Ascending | BlockOrder::Interleaved => turn,
             BlockOrder::Descending => self.count - 1 - turn,
             BlockOrder::LastFirst if turn == 0 => self.count - 1,
             BlockOrder::LastFirst => turn - 1,
             BlockOrder::Shuffled { .. } => {
-                // Blocks are fewer than 2^32: no overflow.
+                // There are fewer than 2^32 blocks: no overflow.
                 (self.start + turn * self.step) % self.count
             }
         }
@@ -154,17 +155,17 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     }
 }
 
-/// The blocks that a worker has started and not finished, the one that ran least lately first.
+/// Unfinished blocks of a worker, the least recently run first.
 #[derive(Default)]
-struct Started<'a> {
+struct BlockQueue<'a> {
     queue: VecDeque<(u64, Block<'a>)>,
     count: u64,
     old: bool,
 }
 
-impl<'a> Started<'a> {
-    /// The next block to run. Every second one is the one that was started first, of those that do
-    /// not wait: a block that does not end uses up its budget before others have used up much.
+impl<'a> BlockQueue<'a> {
+    /// Returns the next block to run. Every second one is the oldest that does not wait: an endless
+    /// block then uses up its budget before others have used up much.
     fn next(&mut self) -> Option<(u64, Block<'a>)> {
         self.old = !self.old;
         if !self.old {
@@ -182,26 +183,27 @@ impl<'a> Started<'a> {
         self.queue.push_front((self.count, block));
     }
 
-    /// Whether it is the turn of a new block, and one more may be started.
+    /// Reports whether it is the turn of a new block, and one more may be started.
     fn has_room(&self) -> bool {
         let waits = |(_, block): &(u64, Block<'_>)| block.waits();
         (self.queue.is_empty() || !self.old)
-            && (self.queue.len() < RESIDENT || self.queue.iter().all(waits))
+            && (self.queue.len() < MAX_UNFINISHED_BLOCKS || self.queue.iter().all(waits))
     }
 }
 
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
-    let mut started = Started::default();
+    let mut started = BlockQueue::default();
     let mut mine = Total::default();
-    let mut spare = Spare::default();
+    let mut spare = SpareBuffers::default();
     let mut more = true;
     let slice = match context.order {
-        BlockOrder::Interleaved if context.together => SHORT_SLICE,
-        _ if context.together => SLICE_TOGETHER,
-        _ => SLICE,
+        BlockOrder::Interleaved if context.serialized => INTERLEAVED_SLICE_INSTRUCTIONS,
+        _ if context.serialized => SERIALIZED_SLICE_INSTRUCTIONS,
+        _ => SLICE_INSTRUCTIONS,
     };
     loop {
         if more && started.has_room() && context.enter() {
+            // `Some(None)` is a listed block outside the grid, which is skipped.
             match take().filter(|_| !context.stop.load(Relaxed)) {
                 Some(Some(b)) => {
                     started.start(Block::new(context, b, std::mem::take(&mut spare)));
@@ -218,12 +220,13 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
             if !more {
                 break;
             }
-            // Others hold all places of the GPU.
+            // Other workers hold all block slots of the GPU.
             std::thread::yield_now();
             continue;
         };
         if let Progress::More = block.run(slice) {
             started.queue.push_back((number, block));
+            // At the back of the queue: the block may wait for one that has not run yet.
             continue;
         }
         block.finish();
@@ -235,16 +238,16 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
 }
 
 impl Total {
-    /// Adds what a block that ended did.
+    /// Adds the results of a finished block.
     fn add(&mut self, block: &mut Block<'_>) {
-        let team = &mut block.team;
+        let cta = &mut block.cta;
         self.merge(Total {
-            counters: team.counters,
-            found: std::mem::take(&mut team.found),
-            warned: std::mem::take(&mut team.warned),
-            stopped: team.halted.map(|why| (team.block, why)),
-            traces: team.trace.take().map(|trace| *trace).into_iter().collect(),
-            accesses: team.accesses.take().into_iter().collect(),
+            counters: cta.counters,
+            found: std::mem::take(&mut cta.found),
+            warned: std::mem::take(&mut cta.warned),
+            stopped: cta.halted.map(|why| (cta.block, why)),
+            traces: cta.trace.take().map(|trace| *trace).into_iter().collect(),
+            accesses: cta.accesses.take().into_iter().collect(),
         });
     }
 
@@ -255,6 +258,7 @@ impl Total {
         self.traces.append(&mut other.traces);
         self.accesses.append(&mut other.accesses);
         if let Some(this) = other.stopped {
+            // The lowest block is reported, whichever worker finished first.
             self.stopped = Some(self.stopped.map_or(this, |s| s.min(this)));
         }
     }
@@ -268,7 +272,7 @@ fn source(program: &Program, pc: u32) -> Option<SourceLine> {
         .cloned()
 }
 
-/// What was found, as the caller sees it.
+/// Converts collected hazards to those of the report.
 fn listed(context: &Context<'_>, found: Collector) -> Vec<Hazard> {
     let program = context.program;
     let all = found.found.into_iter();
@@ -293,10 +297,13 @@ fn listed(context: &Context<'_>, found: Collector) -> Vec<Hazard> {
 
 fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport {
     let mut hazards = listed(context, total.found);
+    // Truncated after sorting by kind and instruction: which ones are kept depends on no order of
+    // blocks.
     hazards.truncate(launch.checks.max_hazards);
     let mut warnings = listed(context, total.warned);
     warnings.truncate(launch.checks.max_hazards);
     let mut traces = total.traces;
+    // Workers finish in any order.
     traces.sort_unstable_by_key(|trace| trace.block);
     let mut accesses = total.accesses;
     accesses.sort_unstable_by_key(|of_block| of_block.block);

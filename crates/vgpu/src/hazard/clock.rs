@@ -1,16 +1,17 @@
 //! Happens-before inside a block.
 //!
-//! Time is one counter a block. Each thread has a *segment*: the time of its last synchronisation.
-//! An access is stamped with its thread and segment. Full barriers raise `floor`, full warp
-//! barriers raise the warp's floor: everything stamped below is ordered, which one compare finds.
-//! Only other synchronisation (named barriers, `mbarrier`, fences, partial warp barriers) needs
-//! vector clocks: `know[u][t]` is the segment of `t` below which `u` has seen everything.
+//! Time is one counter per block. Each thread has a *segment*: the time of its last
+//! synchronisation. An access is stamped with its thread and segment. Full barriers raise `floor`,
+//! full warp barriers raise the warp's floor: everything stamped below is ordered, which one
+//! comparison finds. Only other synchronisation (named barriers, `mbarrier`, fences, partial warp
+//! barriers) needs vector clocks: `know[u][t]` is the segment of `t` below which `u` has seen
+//! everything.
 
 use std::sync::Arc;
 
 use super::sync::Acquired;
 
-/// Vector clock of a block: one entry a thread.
+/// Vector clock of a block: one entry per thread.
 pub(crate) type Clock = Arc<[u32]>;
 
 /// Synchronisation state of the threads of a block.
@@ -22,19 +23,19 @@ pub(crate) struct Clocks {
     pub(crate) warp_floor: Vec<u32>,
     pub(crate) segment: Vec<u32>,
     know: Vec<Option<Clock>>,
-    /// What each thread acquired from other blocks.
+    /// Releases of other blocks that each thread acquired.
     pub(crate) foreign: Vec<Option<Arc<Vec<Acquired>>>>,
-    /// Whether some `know` or `foreign` is set.
+    /// Some `know` or `foreign` is set.
     partial: bool,
-    /// Whether readers must be remembered one by one.
+    /// Every reader must be recorded separately.
     pub(crate) exact_readers: bool,
 }
 
-/// What a thread had done and seen at a moment.
+/// Snapshot of the accesses that happen before a point of a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) thread: usize,
-    /// Its last segment before the moment.
+    /// Its last segment before that point.
     pub(crate) segment: u32,
     floor: u32,
     warp_floor: u32,
@@ -42,7 +43,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Whether an access of a thread of the block in a segment happened before the moment.
+    /// Reports whether an access of a thread of the block in a segment happened before the point.
     pub(crate) fn covers(&self, thread: usize, segment: u32) -> bool {
         segment < self.floor
             || thread == self.thread && segment <= self.segment
@@ -54,11 +55,11 @@ impl Seen {
     }
 }
 
-/// Adds what `clock` has seen to `all`.
+/// Joins `clock` into `all`.
 pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
     match all {
         Some(old) if Arc::ptr_eq(old, &clock) => {}
-        // Mostly one of them has seen all that the other has: threads that wait for the same share one.
+        // Mostly one of them covers the other: threads that wait for the same object share one.
         Some(old) if old.iter().zip(clock.iter()).all(|(a, b)| a <= b) => *old = clock,
         Some(old) if clock.iter().zip(old.iter()).all(|(a, b)| a <= b) => {}
         Some(old) => raise(Arc::make_mut(old), &clock),
@@ -66,7 +67,7 @@ pub(crate) fn join(all: &mut Option<Clock>, clock: Clock) {
     }
 }
 
-/// Takes the later of two entries, thread by thread.
+/// Takes the maximum of two clocks, thread by thread.
 fn raise(all: &mut [u32], by: &[u32]) {
     for (a, b) in all.iter_mut().zip(by) {
         *a = (*a).max(*b);
@@ -74,7 +75,7 @@ fn raise(all: &mut [u32], by: &[u32]) {
 }
 
 impl Clocks {
-    /// Clocks at time `start`, of at least 1: what has an earlier stamp is ordered.
+    /// Creates clocks at time `start`, at least 1: accesses with earlier stamps are ordered.
     pub(crate) fn new(threads: usize, exact_readers: bool, start: u32) -> Clocks {
         Clocks {
             threads,
@@ -89,7 +90,8 @@ impl Clocks {
         }
     }
 
-    /// Whether an access of `thread` at `segment` happens before what `observer` does now.
+    /// Reports whether an access of `thread` at `segment` happens before the current point of
+    /// `observer`.
     #[inline]
     pub(crate) fn ordered(&self, observer: usize, thread: usize, segment: u32) -> bool {
         if thread < self.threads
@@ -105,26 +107,28 @@ impl Clocks {
                 .is_some_and(|k| segment < k[thread])
     }
 
-    /// Whether all order so far came from barriers of the whole block or of whole warps.
+    /// Reports whether only barriers of the whole block or of whole warps have ordered anything so
+    /// far.
     pub(crate) fn is_whole(&self) -> bool {
         !self.partial
     }
 
-    /// The time of the last segment.
+    /// Returns the time of the last segment.
     pub(crate) fn now(&self) -> u32 {
         self.time
     }
 
-    /// A new segment.
+    /// Begins a new segment.
     pub(crate) fn tick(&mut self) -> u32 {
         self.time += 1;
         self.time
     }
 
-    /// Every thread of the block passed a barrier.
+    /// Records a barrier passed by every thread of the block.
     pub(crate) fn full_barrier(&mut self) {
         let now = self.tick();
         if self.partial {
+            // The floor covers all that vector clocks knew of the block; only other blocks remain.
             self.know.fill(None);
             self.share_foreign(&(0..self.threads).collect::<Vec<_>>());
         }
@@ -132,7 +136,7 @@ impl Clocks {
         self.segment.fill(now);
     }
 
-    /// The live threads of one warp passed a warp barrier together.
+    /// Records a warp barrier passed by all live threads of a warp.
     pub(crate) fn full_warp(&mut self, warp: usize, lanes: &[usize]) {
         if self.partial {
             let joined = self.join_all(lanes.iter().copied());
@@ -148,7 +152,8 @@ impl Clocks {
         self.warp_floor[warp] = now;
     }
 
-    /// Some threads passed a barrier of their own; `arrived` only gave, `waited` also took.
+    /// Records a barrier passed by some threads; those of `arrived` only release, those of `waited`
+    /// also acquire.
     pub(crate) fn subset(&mut self, arrived: &[usize], waited: &[usize]) {
         let joined = self.join_all(arrived.iter().chain(waited).copied());
         self.partial = true;
@@ -159,12 +164,14 @@ impl Clocks {
             self.foreign[t].clone_from(&foreign);
         }
         let now = self.tick();
+        // A new segment for all of them: accesses after the barrier must not count as before it.
         for t in all {
             self.segment[t] = now;
         }
     }
 
-    /// What `thread` has seen so far, without its own accesses; it enters a new segment.
+    /// Returns the accesses that happen before the current point of `thread`, which enters a new
+    /// segment.
     pub(crate) fn mark(&mut self, thread: usize) -> Seen {
         let seen = Seen {
             thread,
@@ -177,30 +184,31 @@ impl Clocks {
         seen
     }
 
-    /// What `thread` has seen and done; it enters a new segment.
+    /// Returns the clock of `thread` including its own accesses; it enters a new segment.
     pub(crate) fn release(&mut self, thread: usize) -> Clock {
         let clock = self.join_all(std::iter::once(thread));
         self.segment[thread] = self.tick();
         clock
     }
 
-    /// Adds what `thread` has seen and done to `all`; it enters a new segment.
+    /// Joins the clock of `thread` into `all`; it enters a new segment.
     pub(crate) fn release_to(&mut self, thread: usize, all: &mut Option<Clock>) {
         match all.as_mut().and_then(Arc::get_mut) {
-            // Threads of a block arrive at the same place one after the other.
+            // Threads of a block arrive at the same object one after the other: the clock is
+            // updated in place.
             Some(all) => self.join_into(all, std::iter::once(thread)),
             None => join(all, self.join_all(std::iter::once(thread))),
         }
         self.segment[thread] = self.tick();
     }
 
-    /// Adds what a release published to what `thread` has seen.
+    /// Adds the clock of a release to that of `thread`.
     pub(crate) fn acquire(&mut self, thread: usize, clock: &Clock) {
         self.partial = true;
         join(&mut self.know[thread], clock.clone());
     }
 
-    /// Adds knowledge about other blocks.
+    /// Adds releases of other blocks.
     pub(crate) fn acquire_foreign(&mut self, thread: usize, acquired: Acquired) {
         self.partial = true;
         let mut list = self.foreign[thread].as_deref().cloned().unwrap_or_default();
@@ -218,6 +226,7 @@ impl Clocks {
 
     fn join_into(&self, all: &mut [u32], threads: impl Iterator<Item = usize>) {
         let mut last: Option<&Clock> = None;
+        // Threads that waited together share one clock: it is joined once.
         for t in threads {
             if let Some(known) = &self.know[t]
                 && !last.is_some_and(|l| Arc::ptr_eq(l, known))
@@ -226,12 +235,15 @@ impl Clocks {
                 last = Some(known);
             }
             let warp = t / 32;
+            // A warp floor above the block floor is not in any vector clock: it is added for the
+            // warp's threads.
             if self.warp_floor[warp] > self.floor {
                 let end = (warp * 32 + 32).min(self.threads);
                 for o in &mut all[warp * 32..end] {
                     *o = (*o).max(self.warp_floor[warp]);
                 }
             }
+            // Entries are exclusive bounds: the thread's current segment is covered.
             all[t] = all[t].max(self.segment[t] + 1);
         }
     }

@@ -1,31 +1,31 @@
-//! Shadow of global memory: cells that the blocks of a launch share, and what the words held before
-//! the launch, so that it can be done again.
+//! Shadow of global memory: cells shared by the blocks of a launch, and the previous contents of
+//! written words, so that a launch can be repeated.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::history::Lists;
 use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, STRONG, Stamp, VALID};
-pub(crate) use super::word::GlobalView;
-use super::word::{GlobalCell, MANY};
+pub(crate) use super::word::{BlockOfLaunch, GlobalView};
+use super::word::{GlobalCell, SEVERAL_BLOCKS};
 use crate::memory::init::InitMap;
 use crate::table::{Numbers, Table};
 
-/// Words a chunk of global shadow covers.
-const CHUNK: usize = 1024;
+/// Words that a chunk of global shadow covers.
+const CHUNK_WORDS: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCells {
     words: Vec<GlobalCell>,
     split: Table<u32, [GlobalCell; 4]>,
-    /// Histories, where blocks run together.
+    /// Histories, where blocks are serialized.
     lists: Lists,
-    /// Words of which every access is remembered.
+    /// Words whose accesses are all recorded.
     watched: Numbers<u32>,
     saved: Saved,
 }
 
-/// The words of a chunk, and which bytes were written, before a launch wrote to them.
+/// Contents of a chunk and its written bytes, before a launch wrote to it.
 #[derive(Debug, Default)]
 struct Saved {
     launch: u32,
@@ -35,7 +35,7 @@ struct Saved {
 
 #[derive(Debug)]
 struct Chunk {
-    /// Per word: the launch (a byte of it) in which many blocks read and none wrote.
+    /// Per word: the launch (one byte of it) in which many blocks read and none wrote.
     quiet: Vec<AtomicU8>,
     cells: Mutex<ChunkCells>,
 }
@@ -46,7 +46,7 @@ impl Chunk {
     }
 }
 
-/// Shadow of one global allocation, filled as it is touched.
+/// Shadow of one global allocation, allocated on first access.
 #[derive(Debug)]
 pub(crate) struct GlobalShadow {
     chunks: Vec<OnceLock<Chunk>>,
@@ -55,49 +55,49 @@ pub(crate) struct GlobalShadow {
 impl GlobalShadow {
     pub(crate) fn new(words: usize) -> GlobalShadow {
         GlobalShadow {
-            chunks: (0..words.div_ceil(CHUNK))
+            chunks: (0..words.div_ceil(CHUNK_WORDS))
                 .map(|_| OnceLock::new())
                 .collect(),
         }
     }
 
     fn chunk(&self, word: usize) -> &Chunk {
-        self.chunks[word / CHUNK].get_or_init(|| Chunk {
-            quiet: (0..CHUNK).map(|_| AtomicU8::new(0)).collect(),
+        self.chunks[word / CHUNK_WORDS].get_or_init(|| Chunk {
+            quiet: (0..CHUNK_WORDS).map(|_| AtomicU8::new(0)).collect(),
             cells: Mutex::new(ChunkCells {
-                words: vec![GlobalCell::default(); CHUNK],
+                words: vec![GlobalCell::default(); CHUNK_WORDS],
                 ..ChunkCells::default()
             }),
         })
     }
 
-    /// Whether many blocks of this launch read the words and none wrote them: one more reader is
-    /// no news. The words are of one chunk.
+    /// Reports whether many blocks of this launch read the words and none wrote them: one more
+    /// reader then changes nothing. The words are in one chunk.
     #[inline]
     pub(crate) fn is_quiet(&self, first: usize, words: usize, launch: u32) -> bool {
-        let at = first % CHUNK;
+        let at = first % CHUNK_WORDS;
         let quiet = &self.chunk(first).quiet[at..at + words];
         quiet.iter().all(|q| q.load(Relaxed) == tag(launch))
     }
 
-    /// Takes the chunk of a word for several accesses.
+    /// Locks the chunk of a word for several accesses.
     #[inline]
     pub(crate) fn open(&self, word: usize) -> OpenChunk<'_> {
         let chunk = self.chunk(word);
         OpenChunk {
-            number: word / CHUNK,
+            number: word / CHUNK_WORDS,
             quiet: &chunk.quiet,
             cells: chunk.open(),
         }
     }
 
-    /// Remembers every access to a word from now on, until [`forget`](Self::forget).
+    /// Records every access to a word from now on, until [`forget`](Self::forget).
     pub(crate) fn watch(&self, word: usize) {
-        let at = (word % CHUNK) as u32;
+        let at = (word % CHUNK_WORDS) as u32;
         self.chunk(word).open().watched.insert(at);
     }
 
-    /// Watches no word any more, and drops histories.
+    /// Stops watching words, and drops histories.
     pub(crate) fn forget(&self) {
         for chunk in self.chunks.iter().filter_map(OnceLock::get) {
             let mut cells = chunk.open();
@@ -106,15 +106,16 @@ impl GlobalShadow {
         }
     }
 
-    /// Gives back the words that a launch wrote to.
+    /// Restores the words that a launch wrote to.
     pub(crate) fn restore(&self, launch: u32, words: &[AtomicU32], init: &InitMap) {
         let chunks = self.chunks.iter().enumerate();
         for (number, chunk) in chunks.filter_map(|(n, chunk)| Some((n, chunk.get()?))) {
             let cells = chunk.open();
             if cells.saved.launch != launch {
                 continue;
+                // The attempt to undo wrote nothing in this chunk.
             }
-            let first = number * CHUNK;
+            let first = number * CHUNK_WORDS;
             for (word, old) in words[first..].iter().zip(&cells.saved.words) {
                 word.store(*old, Relaxed);
             }
@@ -127,7 +128,7 @@ fn tag(launch: u32) -> u8 {
     (launch % 255 + 1) as u8
 }
 
-/// A chunk that no other worker can touch.
+/// A chunk locked by this worker.
 pub(crate) struct OpenChunk<'a> {
     number: usize,
     quiet: &'a [AtomicU8],
@@ -135,13 +136,13 @@ pub(crate) struct OpenChunk<'a> {
 }
 
 impl OpenChunk<'_> {
-    /// Whether a word is in this chunk.
+    /// Reports whether a word is in this chunk.
     #[inline(always)]
     pub(crate) fn holds(&self, word: usize) -> bool {
-        word / CHUNK == self.number
+        word / CHUNK_WORDS == self.number
     }
 
-    /// Keeps what the chunk holds, before the launch's first write to it.
+    /// Saves the contents of the chunk before the launch's first write to it.
     #[inline(always)]
     pub(crate) fn save(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {
         if self.cells.saved.launch != launch {
@@ -151,8 +152,8 @@ impl OpenChunk<'_> {
 
     #[cold]
     fn save_now(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {
-        let first = self.number * CHUNK;
-        let end = words.len().min(first + CHUNK);
+        let first = self.number * CHUNK_WORDS;
+        let end = words.len().min(first + CHUNK_WORDS);
         let saved = &mut self.cells.saved;
         saved.launch = launch;
         saved.words.clear();
@@ -161,43 +162,45 @@ impl OpenChunk<'_> {
         init.cells_into(first / 8..end.div_ceil(8), &mut saved.written);
     }
 
-    /// Records a plain access of a whole word where the epoch shows that it is right. Else `false`,
-    /// and nothing is changed.
+    /// Records a plain access of a whole word where the epoch shows that it is ordered. Otherwise
+    /// returns `false` and changes nothing.
     #[inline(always)]
     pub(crate) fn plain(
         &mut self,
         word: usize,
         s: &Stamp,
         write: bool,
-        (launch, block): (u32, u32),
+        here: BlockOfLaunch,
         e: Epoch,
     ) -> bool {
-        let at = word % CHUNK;
+        let at = word % CHUNK_WORDS;
         if !self.cells.watched.is_empty() && self.cells.watched.contains(&(at as u32)) {
             return false;
         }
         let cell = &mut self.cells.words[at];
-        let right = cell.plain(s, write, (launch, block), e);
+        let right = cell.plain(s, write, here, e);
         if right {
             if write {
                 self.quiet[at].store(0, Relaxed);
-            } else if cell.read_block == MANY && cell.cell.write.flags == 0 {
-                self.quiet[at].store(tag(launch), Relaxed);
+            } else if cell.read_block == SEVERAL_BLOCKS && cell.cell.write.flags == 0 {
+                self.quiet[at].store(tag(here.launch), Relaxed);
             }
         }
         right
     }
 
-    /// The last write of a launch to bytes of a word (its number and their mask), and the block that did
-    /// it. `own` are the histories of the block that asks, where blocks run apart.
+    /// Returns the last write of a launch to bytes of a word (its number and their mask), and the
+    /// block of that write. `own` are the histories of the requesting block, where blocks are
+    /// isolated.
     pub(crate) fn last_write(
         &self,
-        (word, mask): (usize, u32),
+        word: usize,
+        mask: u32,
         launch: u32,
         key: u64,
         own: &Lists,
     ) -> Option<(Stamp, u32)> {
-        let at = word % CHUNK;
+        let at = word % CHUNK_WORDS;
         let whole = self.cells.words.get(at)?;
         if whole.launch != launch {
             return None;
@@ -227,9 +230,10 @@ impl OpenChunk<'_> {
         a: &Access,
         view: &mut GlobalView<'_>,
     ) -> Option<Conflict> {
-        let at = word % CHUNK;
+        let at = word % CHUNK_WORDS;
         let cells = &mut *self.cells;
         let cell = &mut cells.words[at];
+        // Marks of earlier launches are ordered by the end of their launch.
         if cell.launch != view.launch {
             *cell = GlobalCell {
                 launch: view.launch,
@@ -239,19 +243,20 @@ impl OpenChunk<'_> {
         if a.write {
             self.quiet[at].store(0, Relaxed);
         }
+        // A split word stays split for the rest of the launch: its bytes have different owners.
         if mask != 15 || cell.cell.write.is(SPLIT) {
             return split_access(cells, word, mask, a, view);
         }
         let key = view.base + word as u64 * 4;
-        let found = if view.together {
+        let found = if view.serialized {
             let watched = !cells.watched.is_empty() && cells.watched.contains(&(at as u32));
-            cell.together(a, view, key, (&mut cells.lists, watched))
+            cell.check_serialized(a, view, key, &mut cells.lists, watched)
         } else {
-            cell.apart(a, view, key)
+            cell.check_isolated(a, view, key)
         };
         let (w, r) = (cell.cell.write, cell.cell.read);
         let plain_readers = r.is(VALID) && !r.is(STRONG);
-        if cell.read_block == MANY && !w.is(VALID | LISTED) && plain_readers {
+        if cell.read_block == SEVERAL_BLOCKS && !w.is(VALID | LISTED) && plain_readers {
             self.quiet[at].store(tag(view.launch), Relaxed);
         }
         found
@@ -265,11 +270,11 @@ fn split_access(
     a: &Access,
     view: &mut GlobalView<'_>,
 ) -> Option<Conflict> {
-    let at = word % CHUNK;
+    let at = word % CHUNK_WORDS;
     let key = view.base + word as u64 * 4;
     let whole = &mut cells.words[at];
     if !whole.cell.write.is(SPLIT) {
-        let lists = match view.together {
+        let lists = match view.serialized {
             true => &mut cells.lists,
             false => &mut *view.lists,
         };
@@ -292,10 +297,10 @@ fn split_access(
             continue;
         }
         let key = key + byte as u64;
-        let hit = if view.together {
-            cell.together(a, view, key, (&mut cells.lists, watched))
+        let hit = if view.serialized {
+            cell.check_serialized(a, view, key, &mut cells.lists, watched)
         } else {
-            cell.apart(a, view, key)
+            cell.check_isolated(a, view, key)
         };
         found = hit.or(found);
     }

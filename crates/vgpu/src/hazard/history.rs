@@ -1,22 +1,22 @@
-//! Words for which the last write and the reads since are not enough: every access that a later one
-//! may race with, one a thread and kind.
+//! Histories of words for which the last write and the reads since are not enough: every access
+//! that a later one may race with, one per thread and kind.
 
-use super::past::{Past, Pasts};
-use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID, WIDE};
+use super::past::{AccessList, PastAccess};
+use super::shadow::{Access, Cell, Conflict, LISTED, NARROW, STRONG, Stamp, VALID, WIDE_WORDS};
 
-/// Histories of words, or of bytes where a word is kept byte by byte. The cell of a word that has one
-/// holds its number; one that ends is used again for another word.
+/// Histories of words, or of bytes of split words. The cell of such a word holds the history's
+/// number; the number of an ended history is reused.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     histories: Vec<History>,
-    /// Numbers of those that have ended.
+    /// Numbers of ended histories.
     ended: Vec<u32>,
 }
 
 impl Lists {
-    /// Begins a history with what the cell of `key` holds, of these blocks (that of the write, that of the
-    /// read); its number.
-    pub(super) fn begin(&mut self, key: u64, cell: &Cell, blocks: (u32, u32)) -> u32 {
+    /// Begins a history with the contents of the cell of `key`, whose write and read are of these
+    /// blocks. Returns its number.
+    pub(super) fn begin(&mut self, key: u64, cell: &Cell, blocks: AccessBlocks) -> u32 {
         let number = self.ended.pop().unwrap_or_else(|| {
             self.histories.push(History::default());
             (self.histories.len() - 1) as u32
@@ -24,44 +24,45 @@ impl Lists {
         let history = &mut self.histories[number as usize];
         history.clear();
         history.key = key;
-        history.add(blocks.0, cell.write, true);
-        history.add(blocks.1, cell.read, false);
+        history.add(blocks.write, cell.write, true);
+        history.add(blocks.read, cell.read, false);
         number
     }
 
-    /// The history of that number, if it is still that of `key`: a cell may be older than the block.
-    pub(super) fn of(&mut self, number: u32, key: u64) -> Option<&mut History> {
+    /// Returns the history of that number if it still belongs to `key`: a cell may be older than
+    /// the block.
+    pub(super) fn find_history(&mut self, number: u32, key: u64) -> Option<&mut History> {
         let history = self.histories.get_mut(number as usize);
         history.filter(|history| history.key == key)
     }
 
-    /// A history ends.
+    /// Ends a history.
     pub(super) fn end(&mut self, number: u32) {
         if let Some(history) = self.histories.get_mut(number as usize) {
-            history.key = NOBODY;
+            history.key = ENDED_KEY;
             self.ended.push(number);
         }
     }
 
-    /// The latest write in the history of that number.
+    /// Returns the latest write in the history of that number.
     pub(super) fn last_write(&self, number: u32, key: u64) -> Option<Stamp> {
         let history = self.histories.get(number as usize);
         history.filter(|history| history.key == key)?.last_write()
     }
 
-    /// All histories end.
+    /// Ends all histories.
     pub(super) fn clear(&mut self) {
         self.ended.clear();
         for (number, history) in self.histories.iter_mut().enumerate() {
-            history.key = NOBODY;
+            history.key = ENDED_KEY;
             self.ended.push(number as u32);
         }
     }
 
-    /// The cells of the bytes of a word that is from now on kept byte by byte.
+    /// Returns the cells of the bytes of a word that is split from now on.
     pub(super) fn split(&mut self, key: u64, cell: Cell) -> [Cell; 4] {
         let number = cell.write.segment;
-        let known = cell.write.is(LISTED) && self.of(number, key).is_some();
+        let known = cell.write.is(LISTED) && self.find_history(number, key).is_some();
         if !known {
             return [cell; 4];
         }
@@ -73,20 +74,21 @@ impl Lists {
             })
     }
 
-    /// Ends the history of that number, if it is `key`'s, which four words share, and gives each of them
-    /// a copy; their numbers.
-    pub(super) fn part(&mut self, number: u32, key: u64) -> Option<[u32; WIDE]> {
-        self.of(number, key)?;
+    /// Ends the history of that number, if it is `key`'s, which four words share, and copies it for
+    /// each of them. Returns their numbers.
+    pub(super) fn separate_words(&mut self, number: u32, key: u64) -> Option<[u32; WIDE_WORDS]> {
+        self.find_history(number, key)?;
         let first = key & u64::from(u32::MAX);
         Some(self.copies(number, [0, 4, 8, 12].map(|byte| first + byte)))
     }
 
-    /// Ends a history and begins copies of it for these keys; their numbers.
+    /// Ends a history and begins copies of it for these keys. Returns their numbers.
     fn copies<const N: usize>(&mut self, number: u32, keys: [u64; N]) -> [u32; N] {
+        // `begin` may reuse the ended number, so the contents are copied first.
         let whole = self.histories[number as usize].clone();
         self.end(number);
         keys.map(|key| {
-            let number = self.begin(key, &Cell::default(), (0, 0));
+            let number = self.begin(key, &Cell::default(), AccessBlocks::default());
             let mut history = whole.clone();
             history.key = key;
             self.histories[number as usize] = history;
@@ -95,40 +97,47 @@ impl Lists {
     }
 }
 
-/// The key of a history that nobody has.
-const NOBODY: u64 = u64::MAX;
+/// Blocks of the write and of the read in a cell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct AccessBlocks {
+    pub(super) write: u32,
+    pub(super) read: u32,
+}
+
+/// Key of an ended history.
+const ENDED_KEY: u64 = u64::MAX;
 
 /// The last access of each kind by each thread (block, thread) since the last plain write.
 ///
-/// Tiles of shared memory have one for each 16 bytes, and reading them goes through all: what a plain read
-/// looks at is in the first cache line, and its own place in the next.
+/// Tiles of shared memory have one per 16 bytes, and a read of a tile visits all of them. The
+/// fields that a plain read needs are in the first cache line, its own entry in the next.
 #[derive(Debug, Clone, Default)]
 #[repr(C, align(64))]
 pub(crate) struct History {
-    /// Whose it is: the word's address, or the byte's.
+    /// Its owner: the address of the word or byte.
     key: u64,
-    writes: Pasts<1>,
+    writes: AccessList<1>,
     /// Only few words have any.
     atomics: Option<Box<Atomics>>,
-    /// Accesses so far.
+    /// Number of accesses.
     count: u32,
     /// Highest segment of an access.
     pub(super) latest: u32,
-    /// Some atomic access was so towards its own block only.
+    /// Some atomic access had block scope.
     narrow: bool,
-    /// Most that have several are read once by each warp of a block.
-    reads: Pasts<8>,
+    /// Most words with several readers are read once by each warp of a block.
+    reads: AccessList<8>,
 }
 
 /// Atomic accesses of a history.
 #[derive(Debug, Clone, Default)]
 struct Atomics {
-    writes: Pasts<1>,
-    reads: Pasts<1>,
+    writes: AccessList<1>,
+    reads: AccessList<1>,
 }
 
-/// Accesses in two parts that follow each other.
-type Parts<'a> = (&'a [Past], &'a [Past]);
+/// Accesses in two consecutive parts.
+type Parts<'a> = (&'a [PastAccess], &'a [PastAccess]);
 
 impl History {
     fn clear(&mut self) {
@@ -160,7 +169,7 @@ impl History {
         self.narrow |= stamp.is(NARROW);
         self.latest = self.latest.max(stamp.segment);
         self.count += 1;
-        let new = Past {
+        let new = PastAccess {
             block,
             stamp,
             place: self.count,
@@ -173,9 +182,9 @@ impl History {
         }
     }
 
-    /// Checks an access against all that came before, and records it unless it is a plain write:
-    /// that leaves nothing of what came before. `ordered` says whether an earlier access (its block,
-    /// its stamp) happens before this one.
+    /// Checks an access against all earlier ones and records it. A plain write is not recorded: it
+    /// ends the history. `ordered` reports whether an earlier access (its block, its stamp) happens
+    /// before this one.
     pub(super) fn access(
         &mut self,
         a: &Access,
@@ -183,11 +192,12 @@ impl History {
         ordered: impl Fn(u32, &Stamp) -> bool,
     ) -> Option<Conflict> {
         let found = self.find(a, block, ordered);
+        // An observing atomic write orders the atomic writes before it and stands for all of them.
         if let (true, Some(atomics)) = (a.write && a.observes, &mut self.atomics) {
             atomics.writes.clear();
         }
         if !a.write || a.strong {
-            self.add(block, Stamp::of(a), a.write);
+            self.add(block, Stamp::from_access(a), a.write);
         }
         found
     }
@@ -198,7 +208,7 @@ impl History {
         block: u32,
         ordered: impl Fn(u32, &Stamp) -> bool,
     ) -> Option<Conflict> {
-        // The order in which a race is looked for.
+        // In the order in which races are reported.
         let kinds = [
             (true, false, self.writes.parts()),
             (true, true, self.atomic_writes()),
@@ -220,13 +230,13 @@ impl History {
                 let before = readers.filter(|r| ordered(r.block, &r.stamp));
                 before.map(|r| r.place).max().unwrap_or(0)
             };
-            let races = |s: &&Past| {
+            let races = |s: &&PastAccess| {
                 let to_all = !s.stamp.is(NARROW) && !a.narrow;
                 let both = atomic && (to_all || s.block == block);
                 !(both || ordered(s.block, &s.stamp) || strong && write && s.place < seen())
             };
-            // Not a chain of the two: it copies what the closure holds, which takes longer than the
-            // few accesses that most words have.
+            // Not a chain of the two: chaining copies the closure's captures, which takes longer
+            // than the few accesses of most words.
             let race = past.iter().find(&races);
             if let Some(s) = race.or_else(|| rest.iter().find(&races)) {
                 return Some(Conflict {
@@ -238,8 +248,8 @@ impl History {
         None
     }
 
-    /// The cell of a word that has this history, which has that number: whether there are writes and
-    /// reads in it.
+    /// Returns the cell that refers to this history by its number, with flags for its writes and
+    /// reads.
     pub(super) fn marker(&self, number: u32) -> Cell {
         let written = !self.writes.is_empty() || !self.atomic_writes().0.is_empty();
         let read = !self.reads.is_empty() || !self.atomic_reads().0.is_empty();
@@ -257,7 +267,7 @@ impl History {
         }
     }
 
-    /// The latest write.
+    /// Returns the latest write.
     pub(super) fn last_write(&self) -> Option<Stamp> {
         let parts = [self.writes.parts(), self.atomic_writes()];
         let writes = parts

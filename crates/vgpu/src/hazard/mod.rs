@@ -1,4 +1,4 @@
-//! Hazards: what a kernel did wrong, where, and what it conflicts with.
+//! Hazards: defects of a kernel, their locations, and the conflicting accesses.
 #![expect(
     clippy::indexing_slicing,
     reason = "the executor: threads and blocks are numbered by the launch, whose tables have an entry for each"
@@ -31,7 +31,7 @@ impl fmt::Display for SourceLine {
     }
 }
 
-/// The memory an access went to.
+/// Memory space of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Space {
     /// Device memory.
@@ -61,26 +61,26 @@ impl fmt::Display for Space {
     }
 }
 
-/// What went wrong, in order of precedence (the first is the verdict).
+/// Kind of defect, in order of precedence (the first is the verdict).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HazardKind {
     /// An access outside every allocation, counted from requested sizes.
     OutOfBounds,
     /// An address that is not a multiple of the access size.
     Misaligned,
-    /// Threads wait at different barriers of one phase, or left while others wait.
+    /// Threads wait at different barriers of one phase, or exited while others wait.
     BarrierDivergence,
     /// No thread can make progress.
     Deadlock,
     /// Two accesses to one byte, at least one a write, not both atomic, without order.
     Race,
-    /// A load of bytes nobody wrote.
+    /// A load of bytes that were never written.
     Uninitialized,
     /// The instruction budget or the deadline ran out.
     Timeout,
     /// Trap, failed assertion or illegal operand.
     Crashed,
-    /// A read of a module variable that holds what an earlier run left, and not its loaded value.
+    /// A read of a module variable that holds the value of an earlier run, not its loaded value.
     ModuleState,
 }
 
@@ -104,13 +104,13 @@ impl HazardKind {
 /// One hazard; equal ones (same kind and instructions) are counted in `repeated`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hazard {
-    /// What went wrong.
+    /// Kind of defect.
     pub kind: HazardKind,
-    /// One sentence for people.
+    /// One sentence for the user.
     pub detail: String,
-    /// CUDA line of the access that was caught.
+    /// CUDA line of the reported access.
     pub source: Option<SourceLine>,
-    /// CUDA line of the access it conflicts with.
+    /// CUDA line of the conflicting access.
     pub other: Option<SourceLine>,
     /// Line in the PTX text, from 1.
     pub ptx_line: u32,
@@ -122,6 +122,6 @@ pub struct Hazard {
     pub address: u64,
     /// Memory space of the access.
     pub space: Space,
-    /// How many times it happened in all, this one included.
+    /// Number of occurrences, including this one.
     pub repeated: u64,
 }

@@ -1,78 +1,79 @@
-//! The accesses of one kind to a word, one a thread.
+//! Accesses of one kind to a word, one per thread.
 
 use std::collections::VecDeque;
 
 use super::shadow::Stamp;
 
-/// Accesses that a word remembers of a kind. A thread has one, so this is reached only by grids of
-/// more threads than that on one word; the lowest blocks are then forgotten.
-const MAX_PAST: usize = 1 << 16;
+/// Accesses of one kind that a word records. A thread has one, so only grids with more threads on
+/// one word reach it; the lowest blocks are then forgotten.
+const MAX_ACCESSES: usize = 1 << 16;
 
-/// An access, its block, and its place among those to the word.
+/// An access, its block, and its sequence number among those to the word.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Past {
+pub(super) struct PastAccess {
     pub(super) block: u32,
     pub(super) stamp: Stamp,
     pub(super) place: u32,
 }
 
-impl Past {
-    /// What there is one of: a thread.
+impl PastAccess {
+    /// Returns the key of the record: one per thread.
     fn thread(&self) -> (u32, u16) {
         (self.block, self.stamp.thread)
     }
 }
 
-/// Accesses in ascending order of threads, which is nearly that in which they come: up to `N` in
-/// place, which are enough for nearly all words, or any number elsewhere.
+/// Accesses in ascending order of threads, which is nearly their order in time: up to `N` inline,
+/// which is enough for nearly all words, or any number on the heap.
 #[derive(Debug, Clone)]
-pub(super) enum Pasts<const N: usize> {
-    Few { len: u32, all: [Past; N] },
-    Many(VecDeque<Past>),
+pub(super) enum AccessList<const N: usize> {
+    Few { len: u32, all: [PastAccess; N] },
+    Many(VecDeque<PastAccess>),
 }
 
-impl<const N: usize> Default for Pasts<N> {
+impl<const N: usize> Default for AccessList<N> {
     fn default() -> Self {
-        Pasts::Few {
+        AccessList::Few {
             len: 0,
-            all: [Past::default(); N],
+            all: [PastAccess::default(); N],
         }
     }
 }
 
-impl<const N: usize> Pasts<N> {
+impl<const N: usize> AccessList<N> {
     pub(super) fn clear(&mut self) {
         match self {
-            Pasts::Few { len, .. } => *len = 0,
-            Pasts::Many(all) => all.clear(),
+            AccessList::Few { len, .. } => *len = 0,
+            AccessList::Many(all) => all.clear(),
         }
     }
 
-    /// All, in two parts that follow each other.
+    /// Returns all accesses, in two consecutive parts.
     #[inline]
-    pub(super) fn parts(&self) -> (&[Past], &[Past]) {
+    pub(super) fn parts(&self) -> (&[PastAccess], &[PastAccess]) {
         match self {
-            Pasts::Few { len, all } => (&all[..*len as usize], &[]),
-            Pasts::Many(all) => all.as_slices(),
+            AccessList::Few { len, all } => (&all[..*len as usize], &[]),
+            AccessList::Many(all) => all.as_slices(),
         }
     }
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Pasts::Few { len, .. } => *len == 0,
-            Pasts::Many(all) => all.is_empty(),
+            AccessList::Few { len, .. } => *len == 0,
+            AccessList::Many(all) => all.is_empty(),
         }
     }
 
-    /// Records an access in place of that thread's last one.
+    /// Records an access, replacing the last one of its thread.
     #[inline]
-    pub(super) fn add(&mut self, new: Past) {
-        let Pasts::Few { len, all } = self else {
+    pub(super) fn add(&mut self, new: PastAccess) {
+        let AccessList::Few { len, all } = self else {
             return self.add_to_many(new);
         };
         let used = *len as usize;
-        let before = |past: &&Past| past.thread() < new.thread();
+        let before = |past: &&PastAccess| past.thread() < new.thread();
+        // Searched from the end: threads mostly come in ascending order.
         let at = used - all[..used].iter().rev().take_while(|p| !before(p)).count();
         if all[at..used]
             .first()
@@ -84,22 +85,22 @@ impl<const N: usize> Pasts<N> {
             all[at] = new;
             *len += 1;
         } else {
-            *self = Pasts::Many(all.iter().copied().collect());
+            *self = AccessList::Many(all.iter().copied().collect());
             self.add_to_many(new);
         }
     }
 
-    fn add_to_many(&mut self, new: Past) {
-        let Pasts::Many(all) = self else { return };
+    fn add_to_many(&mut self, new: PastAccess) {
+        let AccessList::Many(all) = self else { return };
         if all.back().is_none_or(|last| last.thread() < new.thread()) {
             all.push_back(new);
         } else {
-            match all.binary_search_by_key(&new.thread(), Past::thread) {
+            match all.binary_search_by_key(&new.thread(), PastAccess::thread) {
                 Ok(at) => all[at] = new,
                 Err(at) => all.insert(at, new),
             }
         }
-        if all.len() > MAX_PAST {
+        if all.len() > MAX_ACCESSES {
             all.pop_front();
         }
     }

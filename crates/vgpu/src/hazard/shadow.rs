@@ -1,15 +1,15 @@
-//! Shadow memory: who touched each word last, and the rule that makes two accesses a race.
+//! Shadow memory: the last accesses to each word, and the rule that makes two accesses a race.
 
 mod block;
 
-pub(crate) use block::{BlockShadow, WIDE};
+pub(crate) use block::{BlockShadow, WIDE_WORDS};
 
 use super::clock::Clocks;
-use super::history::Lists;
+use super::history::{AccessBlocks, Lists};
 
 /// The stamp holds an access.
 pub(super) const VALID: u8 = 1;
-/// The access was atomic (or as good as: relaxed, acquire, release).
+/// The access was atomic (or equivalent: relaxed, acquire, release).
 pub(super) const STRONG: u8 = 2;
 /// Several lanes of one warp read.
 pub(super) const LANES: u8 = 4;
@@ -17,35 +17,35 @@ pub(super) const LANES: u8 = 4;
 pub(super) const WARPS: u8 = 8;
 /// A `cp.async` that was not waited for.
 pub(super) const ASYNC: u8 = 16;
-/// The word is kept byte by byte elsewhere.
+/// The word is split: its bytes are kept elsewhere.
 pub(super) const SPLIT: u8 = 32;
-/// Atomic towards its own block only.
+/// Atomic within its own block only.
 pub(super) const NARROW: u8 = 64;
-/// All accesses that matter are kept in a history, of which `segment` is the number; `VALID` beside it:
-/// a write is among them.
+/// All relevant accesses are in the history with number `segment`; with `VALID`, a write is among
+/// them.
 pub(super) const LISTED: u8 = 128;
 
-/// Who, when and where in the program.
+/// Stamp of an access: thread, time and instruction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) segment: u32,
     pub(crate) pc: u32,
     pub(crate) thread: u16,
     pub(super) flags: u8,
-    /// The operation, where all writes so far commute; else 0.
+    /// Commutativity class, where all writes so far commute; else 0.
     pub(super) commutes: u8,
 }
 
-/// Last write and the reads since. Several atomic writes, and several reads, are one stamp with
-/// `LANES` or `WARPS` where barriers of whole blocks and warps are all that orders anything; else
-/// they are kept one by one in a history.
+/// Last write and the reads since. Several atomic writes, and several reads, share one stamp with
+/// `LANES` or `WARPS` while only barriers of whole blocks and warps order anything. Otherwise a
+/// history keeps them separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(super) write: Stamp,
     pub(super) read: Stamp,
 }
 
-/// One access to check.
+/// An access to check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
     pub(crate) thread: usize,
@@ -54,17 +54,17 @@ pub(crate) struct Access {
     pub write: bool,
     /// Atomic, or a read-modify-write.
     pub(crate) strong: bool,
-    /// Atomic towards its own block only (`.cta`).
+    /// Atomic within its own block only (`.cta`).
     pub(crate) narrow: bool,
     /// An asynchronous copy: in flight until its wait.
     pub(crate) in_flight: bool,
     /// The bytes already hold the value, and equal stores are allowed.
     pub(crate) same_value: bool,
-    /// It gives back the value it replaced: atomic writes from which that came happen before what the
-    /// thread does next (PTX ISA, 8.9.5), so that it stands for them.
+    /// It returns the value it replaced: the atomic writes that produced it happen before the thread's
+    /// next accesses (PTX ISA, 8.9.5), so that this access stands for them.
     pub(crate) observes: bool,
-    /// Not zero: an atomic that gives no value back, whose order among those of the same number
-    /// makes no difference.
+    /// Not zero: an atomic without a result, whose order among those of the same class makes no
+    /// difference.
     pub(crate) commutes: u8,
 }
 
@@ -88,7 +88,7 @@ impl Stamp {
         self.is(STRONG) && !self.is(NARROW)
     }
 
-    /// The stamp of an access that is neither atomic nor in flight.
+    /// Creates the stamp of an access that is neither atomic nor in flight.
     #[inline(always)]
     pub(crate) fn plain(thread: usize, segment: u32, pc: u32) -> Stamp {
         Stamp {
@@ -100,7 +100,7 @@ impl Stamp {
         }
     }
 
-    /// The same of a `cp.async`.
+    /// Returns the stamp marked as a `cp.async` in flight.
     #[inline(always)]
     pub(crate) fn in_flight(self) -> Stamp {
         Stamp {
@@ -109,7 +109,7 @@ impl Stamp {
         }
     }
 
-    pub(super) fn of(access: &Access) -> Stamp {
+    pub(super) fn from_access(access: &Access) -> Stamp {
         let strong = if access.strong { STRONG } else { 0 };
         let narrow = if access.narrow { NARROW } else { 0 };
         let flight = if access.in_flight { ASYNC } else { 0 };
@@ -122,7 +122,8 @@ impl Stamp {
         }
     }
 
-    /// Whether all that the stamp stands for happens before what a thread of the same block does.
+    /// Reports whether all accesses of the stamp happen before the current point of a thread of the
+    /// same block.
     #[inline]
     pub(super) fn passed(&self, thread: usize, clocks: &Clocks) -> bool {
         if !self.is(LANES | WARPS) {
@@ -133,8 +134,8 @@ impl Stamp {
         self.segment < clocks.floor || own_warp && self.segment < clocks.warp_floor[warp]
     }
 
-    /// The stamp of this access and a further one that is not ordered after it.
-    fn beside(self, new: &Stamp) -> Stamp {
+    /// Returns the joint stamp of this access and a further one that is not ordered after it.
+    fn merge_with(self, new: &Stamp) -> Stamp {
         let same_warp = self.thread / 32 == new.thread / 32;
         let wide = if same_warp && !self.is(WARPS) {
             LANES
@@ -142,7 +143,7 @@ impl Stamp {
             WARPS
         };
         Stamp {
-            // The earlier one is less often the thread that goes on.
+            // The thread of the earlier stamp is kept: it is less often the one that continues.
             flags: (self.flags & (new.flags | !STRONG)) | (new.flags & NARROW) | wide,
             segment: self.segment.max(new.segment),
             ..self
@@ -160,7 +161,7 @@ impl Stamp {
     }
 }
 
-/// What settles most accesses without vector clocks.
+/// Bounds that decide most accesses without vector clocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Epoch {
     floor: u32,
@@ -170,7 +171,7 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
-    pub(crate) fn of(clocks: &Clocks) -> Epoch {
+    pub(crate) fn from_clocks(clocks: &Clocks) -> Epoch {
         Epoch {
             floor: clocks.floor,
             exact_readers: clocks.exact_readers,
@@ -180,7 +181,7 @@ impl Epoch {
 }
 
 impl Cell {
-    /// The last write is before the floor, or the thread's own.
+    /// Reports whether the last write is before the floor, or the thread's own.
     #[inline(always)]
     fn written_before(&self, s: &Stamp, e: Epoch) -> bool {
         let w = &self.write;
@@ -188,8 +189,8 @@ impl Cell {
             && (w.segment < e.floor || w.thread == s.thread && w.flags & (LANES | WARPS) == 0)
     }
 
-    /// Records a plain read where the epoch shows that it is right. Else `false`, and nothing is
-    /// changed: [`Cell::access`] must decide.
+    /// Records a plain read where the epoch shows that it is ordered. Otherwise returns `false` and
+    /// changes nothing: [`Cell::access`] must decide.
     #[inline(always)]
     fn plain_read(&mut self, s: &Stamp, e: Epoch) -> bool {
         if !self.written_before(s, e) {
@@ -205,8 +206,8 @@ impl Cell {
         if !e.whole || r.segment < s.segment {
             return false;
         }
-        // One more reader of this epoch. None of them is ordered before another: their segments
-        // are not below the new one's, which is not below the floor of its warp.
+        // One more reader of this epoch. None of the readers is ordered before another: their
+        // segments are not below the new one's, which is not below the floor of its warp.
         let wide = if r.thread / 32 != s.thread / 32 || r.flags & WARPS != 0 {
             WARPS
         } else {
@@ -216,7 +217,7 @@ impl Cell {
         true
     }
 
-    /// The same for a plain write, or one of a `cp.async`.
+    /// Records a plain write, or one of a `cp.async`, under the same condition.
     #[inline(always)]
     fn plain_write(&mut self, s: &Stamp, e: Epoch) -> bool {
         let r = &self.read;
@@ -233,7 +234,7 @@ impl Cell {
         right
     }
 
-    /// Records a plain access, a read or a write, where the epoch shows that it is right.
+    /// Records a plain read or write where the epoch shows that it is ordered.
     #[inline(always)]
     pub(crate) fn plain(&mut self, s: &Stamp, write: bool, e: Epoch) -> bool {
         if write {
@@ -243,8 +244,8 @@ impl Cell {
         }
     }
 
-    /// Whether atomic writes that give back what they replace can do nothing here but take each
-    /// other's place: the last write was atomic and nobody has read since.
+    /// Reports whether observing atomic writes can simply replace each other here: the last write
+    /// was atomic and there was no read since.
     fn only_atomic(&self) -> bool {
         self.write.flags & (VALID | STRONG | ASYNC | SPLIT | LISTED) == VALID | STRONG
             && !self.read.is(VALID)
@@ -262,6 +263,7 @@ impl Cell {
         if self.write.is(LISTED) || self.needs_list(a, clocks) {
             return self.listed_access(a, clocks, key, lists);
         }
+        // The order of the checks decides which of two races is reported: writes first.
         let after_write = self.after_write(a, clocks);
         if !a.write {
             self.add_reader(a, clocks);
@@ -272,15 +274,16 @@ impl Cell {
             self.add_atomic(a, clocks);
         } else {
             *self = Cell {
-                write: Stamp::of(a),
+                write: Stamp::from_access(a),
                 read: Stamp::default(),
             };
         }
         found
     }
 
-    /// Whether two stamps are not enough once this access is recorded: an atomic access may not
-    /// hide a plain one, and where vector clocks decide, no reader or atomic writer may hide another.
+    /// Reports whether two stamps are not enough once this access is recorded: an atomic access
+    /// must not hide a plain one, and where vector clocks decide, no reader or atomic writer may
+    /// hide another.
     fn needs_list(&self, a: &Access, clocks: &Clocks) -> bool {
         if self.write.is(ASYNC) || (a.write && !a.strong) {
             return false;
@@ -309,12 +312,12 @@ impl Cell {
         lists: &mut Lists,
     ) -> Option<Conflict> {
         if !self.write.is(LISTED) {
-            self.write.segment = lists.begin(key, self, (0, 0));
+            self.write.segment = lists.begin(key, self, AccessBlocks::default());
         }
         let number = self.write.segment;
-        let list = lists.of(number, key);
+        let list = lists.find_history(number, key);
         let Some(list) = list.filter(|list| list.latest >= clocks.floor) else {
-            // All of it is behind a barrier of the block.
+            // All of it is before a barrier of the block.
             *self = Cell::default();
             return self.access(a, clocks, key, lists);
         };
@@ -324,7 +327,7 @@ impl Cell {
         if a.write && !a.strong {
             lists.end(number);
             *self = Cell {
-                write: Stamp::of(a),
+                write: Stamp::from_access(a),
                 read: Stamp::default(),
             };
         } else {
@@ -336,14 +339,14 @@ impl Cell {
     #[inline]
     pub(super) fn after_write(&mut self, a: &Access, clocks: &Clocks) -> Option<Conflict> {
         let r = &self.read;
-        // Who read the word atomically since, has seen what was written atomically.
+        // An atomic read since has observed the atomic write, so the write is ordered too.
         let seen = r.is(STRONG) && self.write.is(STRONG) && r.passed(a.thread, clocks);
         let w = &mut self.write;
         if !w.is(VALID) || (w.is(STRONG) && a.strong) {
             return None;
         }
         if w.is(ASYNC) {
-            // Said once: what follows from it is not news.
+            // Reported once: follow-up accesses are not new errors.
             let conflict = w.conflict(true);
             w.flags &= !ASYNC;
             return Some(conflict);
@@ -365,32 +368,34 @@ impl Cell {
     #[inline]
     pub(super) fn add_reader(&mut self, a: &Access, clocks: &Clocks) {
         let r = self.read;
-        let new = Stamp::of(a);
+        let new = Stamp::from_access(a);
         if !r.is(VALID) || r.segment < clocks.floor {
             self.read = new;
             return;
         }
         let passed = r.passed(a.thread, clocks);
+        // An atomic reader must not hide a plain one, which races with atomic writes.
         if passed && (r.is(STRONG) || !a.strong) {
             self.read = new;
         } else if !passed {
-            self.read = r.beside(&new);
+            self.read = r.merge_with(&new);
         }
     }
 
     /// Records an atomic write where everything before it is atomic or ordered.
     pub(super) fn add_atomic(&mut self, a: &Access, clocks: &Clocks) {
         let w = self.write;
-        let new = Stamp::of(a);
+        let new = Stamp::from_access(a);
         let follows = !w.is(VALID) || !w.is(STRONG) || a.observes || w.passed(a.thread, clocks);
-        self.write = if follows { new } else { w.beside(&new) };
+        self.write = if follows { new } else { w.merge_with(&new) };
         if self.read.segment < clocks.floor {
             self.read = Stamp::default();
         }
     }
 
-    /// The thread waited for its asynchronous copies: they count as its writes from now on.
-    pub(crate) fn landed(&mut self, thread: usize, segment: u32) {
+    /// Marks the thread's asynchronous copy as waited for: it counts as the thread's write from now
+    /// on.
+    pub(crate) fn complete_copy(&mut self, thread: usize, segment: u32) {
         if self.write.is(ASYNC) && usize::from(self.write.thread) == thread {
             self.write.flags &= !ASYNC;
             self.write.segment = segment;

@@ -1,27 +1,27 @@
 //! Release and acquire through memory: what each synchronisation variable publishes.
 //!
-//! As in the PTX memory model: a release is seen by who reads its value, or that of a
-//! read-modify-write that follows it (8.9.2, observation order); it synchronises with an acquire
-//! where the scope of each takes in the other's thread (8.9.4, 8.7 morally strong).
+//! As in the PTX memory model, a release is observed by a thread that reads its value, or that of a
+//! read-modify-write that follows it (8.9.2, observation order). It synchronises with an acquire
+//! where the scope of each includes the other's thread (8.9.4, 8.7 morally strong).
 
 use crate::table::Table;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::{Clock, join};
 
-/// What a release published: the clock of its block, and what it knew of other blocks.
+/// State published by a release: the clock of its block, and its acquires from other blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct Published {
     pub(crate) block: u32,
     pub(crate) floor: u32,
     pub(crate) clock: Clock,
     pub(crate) foreign: Option<Arc<Vec<Acquired>>>,
-    /// Whether it reaches beyond its block (`.gpu` or `.sys`).
+    /// Its scope is wider than its block (`.gpu` or `.sys`).
     pub(crate) device_wide: bool,
 }
 
 impl Published {
-    /// Adds what `other`, of the same block, covers.
+    /// Joins what `other`, of the same block, covers.
     pub(crate) fn join(&mut self, other: &Published) {
         self.floor = self.floor.max(other.floor);
         let both = self.clock.iter().zip(other.clock.iter());
@@ -38,7 +38,7 @@ impl Published {
     }
 }
 
-/// Releases of one block, and the clock of all of them since the variable was last overwritten.
+/// Releases of one block, and their joint clock since the variable was last overwritten.
 #[derive(Debug, Default)]
 struct OfBlock {
     list: Vec<(usize, Published)>,
@@ -47,30 +47,39 @@ struct OfBlock {
 
 #[derive(Debug, Default)]
 struct History {
-    /// Releases so far, and those that a write has overwritten: nobody reads their values any more.
+    /// Number of releases, and of those that a write has overwritten: their values can no longer be
+    /// read.
     releases: usize,
     overwritten: usize,
     by_block: Table<u32, OfBlock>,
 }
 
-/// Releases of a block that a variable remembers.
+/// Releases of a block that a variable records.
 const MAX_RELEASES: usize = 4096;
 
-/// Spans of releases a thread remembers one by one. A longer list joins those of one variable, with
-/// what lies between: a lock taken that often was handed on from each holder to the next.
+/// Spans of releases that a thread records separately. A longer list joins those of one variable, with
+/// the releases between: a lock taken that often passed from each holder to the next.
 const MAX_ACQUIRED: usize = 256;
 
 /// A memory location that releases were written to.
 #[derive(Debug, Default)]
 pub(crate) struct Variable(Mutex<History>);
 
-/// The releases of a variable between two points, seen by some thread.
+/// An access of another block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForeignAccess {
+    pub(crate) block: u32,
+    pub(crate) thread: usize,
+    pub(crate) segment: u32,
+}
+
+/// The releases of a variable between two points, observed by some thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Acquired {
     variable: Arc<Variable>,
     from: usize,
     to: usize,
-    /// Block of the thread that saw them, and whether it did so beyond its block.
+    /// Block of the observing thread, and whether it observed at device scope.
     by: u32,
     device_wide: bool,
 }
@@ -80,7 +89,8 @@ impl Variable {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// An atomic write. One that does not read (`modifies` is false) ends what came before.
+    /// Records an atomic write. One that does not read (`modifies` is false) ends the release
+    /// sequence before.
     pub(crate) fn write(&self, modifies: bool, published: Option<Published>) {
         self.with(|h| {
             if !modifies {
@@ -92,7 +102,7 @@ impl Variable {
             let at = h.releases;
             let own = h.by_block.entry(published.block).or_default();
             join(&mut own.joined, published.clock.clone());
-            // A block that releases over and over (a spinning lock) would grow without bound.
+            // A block that releases repeatedly (a spinning lock) would grow the list without bound.
             if own.list.len() >= MAX_RELEASES {
                 own.list.drain(..MAX_RELEASES / 2);
             }
@@ -100,13 +110,13 @@ impl Variable {
         });
     }
 
-    /// What `block` itself published.
+    /// Returns the joint clock of what `block` itself published.
     pub(crate) fn of_block(&self, block: u32) -> Option<Clock> {
         self.with(|h| h.by_block.get(&block)?.joined.clone())
     }
 
-    /// What a thread of `block` that reads the variable now may acquire, at device scope or at that
-    /// of its block.
+    /// Returns what a thread of `block` that reads the variable now may acquire, at device scope or
+    /// at that of its block.
     pub(crate) fn seen(self: &Arc<Self>, block: u32, device_wide: bool) -> Option<Acquired> {
         let (from, to) = self.with(|h| (h.overwritten, h.releases));
         (from < to).then(|| Acquired {
@@ -120,24 +130,24 @@ impl Variable {
 }
 
 impl Acquired {
-    /// The same, acquired with a fence of this scope.
+    /// Narrows the acquire to the scope of a fence.
     pub(crate) fn fenced(mut self, device_wide: bool) -> Acquired {
         self.device_wide &= device_wide;
         self
     }
 
-    /// Whether it says something about other blocks.
+    /// Reports whether it covers other blocks.
     pub(crate) fn is_wide(&self) -> bool {
         self.device_wide
     }
 
-    /// Whether two are of one variable, acquired by the same block at the same scope.
+    /// Reports whether two are of one variable, acquired by the same block at the same scope.
     fn is_like(&self, other: &Acquired) -> bool {
         Arc::ptr_eq(&self.variable, &other.variable)
             && (self.by, self.device_wide) == (other.by, other.device_wide)
     }
 
-    /// Whether all of `other` is in it.
+    /// Reports whether it includes all of `other`.
     pub(crate) fn holds(&self, other: &Acquired) -> bool {
         self.is_like(other) && self.from <= other.from && self.to >= other.to
     }
@@ -156,21 +166,23 @@ impl Acquired {
         }
     }
 
-    /// Whether the acquire takes in what this release published.
+    /// Reports whether the acquire includes a release.
     fn takes(&self, at: usize, p: &Published) -> bool {
         let scopes = p.block == self.by || p.device_wide && self.device_wide;
         at > self.from && at <= self.to && scopes
     }
 
-    /// Whether these releases themselves cover an access of `thread` of `block` at `segment`; where
-    /// not, adds what they knew to `deeper`.
-    fn covers(
-        &self,
-        (block, thread, segment): (u32, usize, u32),
-        deeper: &mut Vec<Arc<Vec<Acquired>>>,
-    ) -> bool {
+    /// Reports whether these releases cover an access of `thread` of `block` at `segment`;
+    /// otherwise adds their own acquires to `deeper`.
+    fn covers(&self, access: ForeignAccess, deeper: &mut Vec<Arc<Vec<Acquired>>>) -> bool {
+        let ForeignAccess {
+            block,
+            thread,
+            segment,
+        } = access;
         self.variable.with(|h| {
             let own = h.by_block.get(&block).map(|own| own.list.as_slice());
+            // From the latest on: it mostly covers the earlier ones.
             let covered = own.unwrap_or_default().iter().rev().any(|(at, p)| {
                 let clock = p.clock.get(thread).copied().unwrap_or(0);
                 self.takes(*at, p) && (segment < p.floor || segment < clock)
@@ -185,15 +197,13 @@ impl Acquired {
     }
 }
 
-/// Whether someone who knows `foreign` has seen an access of another block, itself or through others.
-pub(crate) fn knows(
+/// Reports whether acquires cover an access of another block, directly or through other blocks.
+pub(crate) fn covers_foreign_access(
     foreign: &Option<Arc<Vec<Acquired>>>,
-    block: u32,
-    thread: usize,
-    segment: u32,
+    access: ForeignAccess,
 ) -> bool {
     let mut next: Vec<Arc<Vec<Acquired>>> = foreign.iter().cloned().collect();
-    // What was looked at already: chains of blocks meet again and again at the same variables.
+    // Already searched: chains of blocks reach the same variables repeatedly.
     let mut done: Vec<Acquired> = Vec::new();
     while let Some(list) = next.pop() {
         for acquired in list.iter() {
@@ -201,7 +211,7 @@ pub(crate) fn knows(
                 continue;
             }
             acquired.add_to(&mut done);
-            if acquired.covers((block, thread, segment), &mut next) {
+            if acquired.covers(access, &mut next) {
                 return true;
             }
         }

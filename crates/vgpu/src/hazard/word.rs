@@ -1,17 +1,18 @@
-//! A word of global memory: what the blocks of a launch did to it.
+//! A word of global memory: its accesses by the blocks of a launch.
 //!
-//! Blocks run *apart* (each on any core, at any time) or *together* (one after the other, in an order
-//! that the launch alone decides). Apart, a word that two blocks touch, one of them writing, ends the
-//! attempt: nothing of what it found can depend on the other block before. Together, it is checked.
+//! Blocks run *isolated* (each on any core, at any time) or *serialized* (one after the other, in
+//! an order that the launch alone decides). If two isolated blocks access a word, one of them
+//! writing, the attempt ends: nothing found before depends on another block. Serialized accesses
+//! are checked.
 
 use super::clock::Clocks;
-use super::history::Lists;
+use super::history::{AccessBlocks, Lists};
 use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp, VALID};
 
 /// Several blocks read, or several threads wrote atomically: not all of them are known.
-pub(super) const MANY: u32 = u32::MAX;
+pub(super) const SEVERAL_BLOCKS: u32 = u32::MAX;
 
-/// A global word: its cell, and which blocks of which launch filled it.
+/// A global word: its cell, and the blocks and launch that filled it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
     pub(super) launch: u32,
@@ -20,35 +21,37 @@ pub(super) struct GlobalCell {
     pub(super) cell: Cell,
 }
 
-/// What a block brings to a check of global memory.
+/// Launch and block of an access.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockOfLaunch {
+    pub(crate) launch: u32,
+    pub(crate) block: u32,
+}
+
+/// Context of a block for checks of global memory.
 pub(crate) struct GlobalView<'a> {
     pub(crate) launch: u32,
     pub(crate) block: u32,
     pub(crate) clocks: &'a Clocks,
-    /// The block's own histories, where blocks run apart.
+    /// The block's own histories, where blocks are isolated.
     pub(crate) lists: &'a mut Lists,
-    /// Start of the allocation, to tell the words of different ones apart.
+    /// Start of the allocation, which distinguishes the words of different ones.
     pub(crate) base: u64,
-    /// Blocks run together.
-    pub(crate) together: bool,
-    /// Words can be asked for (see `unsure`).
-    pub(crate) can_ask: bool,
-    /// Set: another block was at the word, so that blocks must run together.
-    pub(crate) met: bool,
-    /// Set: every access to this word must be remembered to decide.
-    pub(crate) unsure: bool,
+    /// Blocks are serialized.
+    pub(crate) serialized: bool,
+    /// Full histories can be requested (see `needs_history`).
+    pub(crate) can_record: bool,
+    /// Set: another block accessed the word, so that blocks must be serialized.
+    pub(crate) conflict: bool,
+    /// Set: a decision needs every access to this word.
+    pub(crate) needs_history: bool,
 }
 
 impl GlobalCell {
     /// See [`super::global::OpenChunk::plain`].
     #[inline(always)]
-    pub(super) fn plain(
-        &mut self,
-        s: &Stamp,
-        write: bool,
-        (launch, block): (u32, u32),
-        e: Epoch,
-    ) -> bool {
+    pub(super) fn plain(&mut self, s: &Stamp, write: bool, here: BlockOfLaunch, e: Epoch) -> bool {
+        let BlockOfLaunch { launch, block } = here;
         if self.launch != launch {
             let none = Stamp::default();
             let (write, read) = if write { (*s, none) } else { (none, *s) };
@@ -75,14 +78,14 @@ impl GlobalCell {
         }
         if !write && unwritten && !self.cell.read.is(STRONG) {
             // Another block read before.
-            self.read_block = MANY;
+            self.read_block = SEVERAL_BLOCKS;
             return true;
         }
         false
     }
 
-    /// Checks an access of a block that runs apart from the others.
-    pub(super) fn apart(
+    /// Checks an access of an isolated block.
+    pub(super) fn check_isolated(
         &mut self,
         a: &Access,
         view: &mut GlobalView<'_>,
@@ -94,16 +97,17 @@ impl GlobalCell {
         let alike = !w.is(VALID) || w.commutes == a.commutes;
         let commutes = a.commutes != 0 && alike && !r.is(VALID);
         if foreign_write && commutes {
-            // Sums of any order: the word is the same in the end, and nobody has looked.
+            // Commuting reductions: the final value is the same in any order, and no thread has
+            // read it.
             self.cell.write = Stamp {
                 commutes: a.commutes,
-                ..Stamp::of(a)
+                ..Stamp::from_access(a)
             };
-            self.write_block = MANY;
+            self.write_block = SEVERAL_BLOCKS;
             return None;
         }
         if foreign_write || foreign_read && a.write {
-            view.met = true;
+            view.conflict = true;
             return None;
         }
         if foreign_read {
@@ -122,32 +126,34 @@ impl GlobalCell {
         found
     }
 
-    /// One more reader than a stamp can name.
+    /// Records one more reader than a stamp can name.
     fn also_reads(&mut self, a: &Access) {
-        self.read_block = MANY;
+        self.read_block = SEVERAL_BLOCKS;
         let r = &mut self.cell.read;
+        // A plain or block-scoped reader is kept: it races with atomic writes of other blocks.
         if r.is(STRONG) && (!a.strong || a.narrow) {
-            *r = Stamp::of(a);
+            *r = Stamp::from_access(a);
         }
     }
 
-    /// Checks an access where blocks run together. `watched`: the word's accesses are all remembered.
-    pub(super) fn together(
+    /// Checks an access of serialized blocks. `watched`: all accesses to the word are recorded.
+    pub(super) fn check_serialized(
         &mut self,
         a: &Access,
         view: &mut GlobalView<'_>,
         key: u64,
-        (lists, watched): (&mut Lists, bool),
+        lists: &mut Lists,
+        watched: bool,
     ) -> Option<Conflict> {
         let (w, r) = (self.cell.write, self.cell.read);
-        // An atomic write may not hide a plain one.
+        // An atomic write must not hide a plain one.
         let hides = a.write && a.strong && w.is(VALID) && !w.is(STRONG);
-        let readers_known = !r.is(VALID) || self.read_block != MANY;
-        let hides = hides && self.write_block != MANY;
+        let readers_known = !r.is(VALID) || self.read_block != SEVERAL_BLOCKS;
+        let hides = hides && self.write_block != SEVERAL_BLOCKS;
         if w.is(LISTED) || watched || hides && readers_known {
             return self.listed(a, view, key, lists);
         }
-        view.unsure |= hides && view.can_ask;
+        view.needs_history |= hides && view.can_record;
         let mut found = self.against_write(a, view);
         if a.write && found.is_none() {
             found = self.against_reads(a, view);
@@ -170,14 +176,17 @@ impl GlobalCell {
         lists: &mut Lists,
     ) -> Option<Conflict> {
         let listed = self.cell.write.is(LISTED);
-        if !listed || lists.of(self.cell.write.segment, key).is_none() {
-            // A history that was dropped held nothing that matters any more.
+        if !listed || lists.find_history(self.cell.write.segment, key).is_none() {
+            // A dropped history held nothing relevant any more.
             let held = if listed { Cell::default() } else { self.cell };
-            let blocks = (self.write_block, self.read_block);
+            let blocks = AccessBlocks {
+                write: self.write_block,
+                read: self.read_block,
+            };
             self.cell.write.segment = lists.begin(key, &held, blocks);
         }
         let number = self.cell.write.segment;
-        let list = lists.of(number, key)?;
+        let list = lists.find_history(number, key)?;
         let found = list.access(a, view.block, |block, stamp| {
             view.is_ordered(a.thread, block, stamp)
         });
@@ -202,7 +211,7 @@ impl GlobalCell {
             return self.cell.after_write(a, view.clocks);
         }
         let (r, reader) = (self.cell.read, self.read_block);
-        let seen = w.is(STRONG) && r.is(STRONG) && reader != MANY;
+        let seen = w.is(STRONG) && r.is(STRONG) && reader != SEVERAL_BLOCKS;
         if seen && view.is_ordered(a.thread, reader, &r) {
             return None;
         }
@@ -224,7 +233,7 @@ impl GlobalCell {
 
     fn record_write(&mut self, a: &Access, block: u32) {
         self.cell = Cell {
-            write: Stamp::of(a),
+            write: Stamp::from_access(a),
             read: Stamp::default(),
         };
         self.write_block = block;
@@ -233,7 +242,7 @@ impl GlobalCell {
     fn record_read(&mut self, a: &Access, view: &GlobalView<'_>) {
         let r = self.cell.read;
         if !r.is(VALID) {
-            self.cell.read = Stamp::of(a);
+            self.cell.read = Stamp::from_access(a);
             self.read_block = view.block;
             return;
         }
@@ -254,38 +263,45 @@ impl GlobalCell {
         if own && (replaced || !view.clocks.exact_readers) {
             let read = self.cell.read;
             self.cell.add_atomic(a, view.clocks);
-            // Other blocks may not have seen the barrier that this block's readers came before.
+            // Other blocks may not be ordered after the barrier that follows this block's readers.
             self.cell.read = read;
             self.write_block = view.block;
             return;
         }
         let narrow = if a.narrow { NARROW } else { 0 };
         self.cell.write.flags |= narrow;
-        self.write_block = MANY;
+        self.write_block = SEVERAL_BLOCKS;
     }
 }
 
 impl GlobalView<'_> {
-    /// Whether an earlier access, of any block, happens before what the thread does now.
+    /// Reports whether an earlier access, of any block, happens before the current point of the
+    /// thread.
     fn is_ordered(&self, thread: usize, block: u32, stamp: &Stamp) -> bool {
         let earlier = usize::from(stamp.thread);
         if block == self.block {
             return stamp.passed(thread, self.clocks);
         }
-        super::sync::knows(&self.clocks.foreign[thread], block, earlier, stamp.segment)
+        let access = super::sync::ForeignAccess {
+            block,
+            thread: earlier,
+            segment: stamp.segment,
+        };
+        super::sync::covers_foreign_access(&self.clocks.foreign[thread], access)
     }
 
-    /// The race of an access with an earlier one by another block, or by several.
+    /// Returns the race of an access with an earlier one by another block, or by several.
     fn foreign(&mut self, a: &Access, s: &Stamp, block: u32, write: bool) -> Option<Conflict> {
-        let race = if block != MANY {
+        let race = if block != SEVERAL_BLOCKS {
             !self.is_ordered(a.thread, block, s)
         } else if !self.clocks.exact_readers {
             // Nothing orders blocks here.
             true
-        } else if self.can_ask {
-            self.unsure = true;
+        } else if self.can_record {
+            self.needs_history = true;
             false
         } else {
+            // The blocks are not known: any acquire gives the kernel the benefit of the doubt.
             self.clocks.foreign[a.thread].is_none()
         };
         race.then(|| Conflict {

@@ -1,17 +1,17 @@
-//! Control flow: where paths that a branch split meet again, its immediate post-dominator.
+//! Control flow: reconvergence points of branches, at their immediate post-dominators.
 
 use super::JOIN;
 use super::program::{Inst, NONE, Op};
 use ptx::flow::post_dominators;
 
-/// Fills in the `join` of every branch and marks the instructions where paths may meet.
+/// Fills in the `join` of every branch and marks the instructions where paths may reconverge.
 pub(super) fn mark_joins(code: &mut [Inst]) {
-    let blocks = Blocks::of(code);
+    let blocks = Blocks::from_code(code);
     let post = post_dominators(&blocks.successors);
     for pc in 0..code.len() {
         let block = blocks.of_pc[pc] as usize;
-        // Lanes that would only meet to exit together exit at once, so that a barrier that the
-        // others wait at need not wait for them.
+        // Lanes that would reconverge only to exit do so at once: a barrier that the other lanes
+        // wait at must not wait for them.
         let join = post[block].map(|b| blocks.starts[b]).filter(|join| {
             let first = &code[*join as usize];
             !(matches!(first.op, Op::Exit) && first.guard == NONE)
@@ -30,12 +30,12 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
 struct Blocks {
     starts: Vec<u32>,
     of_pc: Vec<u32>,
-    /// Of each block; the number of blocks is the end.
+    /// Successors of each block; the number of blocks stands for the exit.
     successors: Vec<Vec<usize>>,
 }
 
 impl Blocks {
-    fn of(code: &[Inst]) -> Blocks {
+    fn from_code(code: &[Inst]) -> Blocks {
         let mut leader = vec![false; code.len() + 1];
         leader[0] = true;
         for (pc, inst) in code.iter().enumerate() {
@@ -65,6 +65,7 @@ impl Blocks {
         for (b, list) in successors.iter_mut().enumerate() {
             let end = starts.get(b + 1).map_or(code.len(), |s| *s as usize);
             let last = &code[end - 1];
+            // A guarded terminator falls through in the lanes that its guard disables.
             let falls = last.guard != NONE;
             match &last.op {
                 Op::Branch { target, .. } => list.push(of_pc[*target as usize] as usize),
@@ -79,6 +80,8 @@ impl Blocks {
             if falls {
                 list.extend(of_pc.get(end).map(|b| *b as usize));
             }
+            // Post-dominance needs a path to the exit from every block, also from those that never
+            // end.
             if list.is_empty() {
                 list.push(count);
             }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
-use super::program::{Call, Data, Inst, NONE, Op, PointerPlace};
+use super::program::{Call, Data, Inst, NONE, Op, PointerSource};
 use super::{Fail, Form, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -15,9 +15,9 @@ use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
 use ptx::stores::{self, Step};
 
-/// Where a variable of a function lives.
+/// Storage of a variable of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum VariableStorage {
     Shared(u32),
     Local(u32),
     Param(u32),
@@ -28,18 +28,18 @@ pub(super) enum Place {
 #[derive(Default)]
 pub(super) struct Scope<'a> {
     pub(super) registers: Vec<Option<(Kind, u32)>>,
-    pub(super) variables: Vec<Place>,
-    /// Offset of each parameter, and whether it is the kernel's.
+    pub(super) variables: Vec<VariableStorage>,
+    /// Offset of each parameter, and whether it is a kernel parameter.
     params: HashMap<&'a str, (u32, bool)>,
     labels: HashMap<(u32, &'a str), usize>,
     scopes: Vec<u32>,
     tables: HashMap<&'a str, Vec<&'a str>>,
     entry: bool,
-    /// Addresses of the instructions that are plain loads but synchronise.
+    /// Addresses of plain loads that synchronise.
     pub(super) relaxed: HashSet<usize>,
-    /// Addresses of the loads that may meet bytes nobody wrote.
+    /// Addresses of loads that may read unwritten bytes.
     pub(super) unwritten: HashMap<usize, ptx::structs::Unwritten>,
-    /// Registers that one operand names: loaded, they are read by nobody.
+    /// Registers that occur in one operand only: as a load's destination, they are never read.
     pub(super) named_once: HashSet<Reg>,
 }
 
@@ -48,7 +48,7 @@ impl Scope<'_> {
         self.params.get(name).copied()
     }
 
-    /// The instruction a label stands before, looked up from the innermost scope outwards.
+    /// Returns the instruction after a label, searched from the innermost scope outwards.
     fn label(&self, scope: u32, name: &str) -> Option<u32> {
         let mut scope = scope;
         loop {
@@ -64,7 +64,7 @@ impl Scope<'_> {
 }
 
 impl<'a> Lower<'a> {
-    /// Lays out one function at the end of the code.
+    /// Lowers one function to the end of the code.
     pub(super) fn function(&mut self, f: &'a Function<'a>) -> Result<(), Unsupported> {
         let Some(body) = &f.body else {
             return Err(self.unsupported(
@@ -83,13 +83,15 @@ impl<'a> Lower<'a> {
         self.program.by_block |= slices.by_block;
         self.program.by_others |= slices.by_others;
         let steps = self.steps(f)?;
-        // A slice leaves registers out that the kernel writes.
+        // A slice omits instructions that write registers.
         let undefined = match self.form {
             Form::Slice(_) => MaybeUndefined::default(),
             _ => ptx::definedness::find_undefined(body),
         };
         let watching = self.watch_registers(&undefined, f.entry);
         for (at, (i, keep)) in body.instructions.iter().zip(&slices.keep).enumerate() {
+            // Instructions of the tree and of the code are numbered differently: an operand may
+            // need a conversion before the operation.
             let start = self.program.code.len();
             starts.push(start as u32);
             let step = steps.get(at).copied();
@@ -114,9 +116,10 @@ impl<'a> Lower<'a> {
         starts.push(self.program.code.len() as u32);
         self.now.guard = NONE;
         self.now.keep = CONTROL | ADDRESSES;
-        // Running off the end leaves the function, as `ret` does.
+        // Reaching the end leaves the function, as `ret` does.
         let end = if f.entry { Op::Exit } else { Op::Return };
         self.push(end, Class::Control);
+        // Branches hold indices of the tree until all positions are known.
         for inst in &mut self.program.code[first as usize..] {
             match &mut inst.op {
                 Op::Branch { target, .. } => *target = starts[*target as usize],
@@ -132,7 +135,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// The slice of the function that is wanted; empty where all of it is.
+    /// Returns the steps of the requested slice; empty for the whole function.
     fn steps(&self, f: &'a Function<'a>) -> Result<Vec<Step>, Unsupported> {
         let Form::Slice(roots) = self.form else {
             return Ok(Vec::new());
@@ -147,17 +150,17 @@ impl<'a> Lower<'a> {
         })
     }
 
-    /// Notes the pointers that the addresses of a kernel are computed from.
+    /// Records the pointers from which a kernel computes its addresses.
     fn note_pointers(&mut self, body: &Body<'a>) {
         for (line, pointer) in pointers(body) {
             let place = match pointer {
                 Pointer::Parameter(name, bytes) => {
                     let start = self.function.param(name).map(|(start, _)| start);
-                    start.map(|start| PointerPlace::Parameter(start + bytes as u32))
+                    start.map(|start| PointerSource::Parameter(start + bytes as u32))
                 }
                 Pointer::Variable(name) => {
                     let index = self.globals.index.get(name).copied();
-                    index.map(PointerPlace::Variable)
+                    index.map(PointerSource::Variable)
                 }
             };
             self.program
@@ -166,16 +169,16 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The rows of a function's registers. Those that are never needed at the same time share one, so that
-    /// what a warp works on stays in the host's caches.
+    /// Assigns rows to a function's registers. Registers whose live ranges do not overlap share a
+    /// row, so that the working set of a warp stays in the host's caches.
     fn rows_of_registers(&mut self, body: &Body<'_>) -> Vec<Option<(Kind, u32)>> {
         let kinds: Vec<Option<Kind>> = body
             .registers
             .iter()
             .map(|ty| ty.and_then(kind_of))
             .collect();
-        let places = ptx::sharing::places(body, |reg| {
-            // Predicates are a word each.
+        let places = ptx::regalloc::merge_registers(body, |reg| {
+            // Predicates are one word each: sharing gains nothing.
             kinds[reg.0 as usize].filter(|kind| *kind != Kind::P)
         });
         let mut rows = vec![None; kinds.len()];
@@ -195,6 +198,7 @@ impl<'a> Lower<'a> {
         };
         let (relaxed, polling) = ptx::intent::relaxed_loads(body);
         self.program.polls |= polling;
+        // Instructions are identified by address: lowering sees each one without its index.
         let place = |at: usize| std::ptr::from_ref(&body.instructions[at]).addr();
         scope.relaxed = relaxed.into_iter().map(place).collect();
         let unwritten = ptx::structs::unwritten(body).into_iter();
@@ -204,6 +208,8 @@ impl<'a> Lower<'a> {
         if f.entry {
             let mut at = 0u32;
             for p in &f.params {
+                // Offsets as in the parameter buffer that the driver passes: naturally aligned, in
+                // order.
                 at = at.next_multiple_of(p.align.max(1));
                 scope.params.insert(p.name, (at, true));
                 at += p.bytes as u32;
@@ -222,18 +228,20 @@ impl<'a> Lower<'a> {
         for v in &body.variables {
             let bytes = v.bytes as u32;
             let place = match v.space {
-                StateSpace::Shared => Place::Shared(self.place_shared(v)),
+                StateSpace::Shared => VariableStorage::Shared(self.place_shared(v)),
                 StateSpace::Local => {
-                    Place::Local(bump(&mut self.program.local_bytes, bytes, v.align))
+                    VariableStorage::Local(bump(&mut self.program.local_bytes, bytes, v.align))
                 }
                 StateSpace::Param => {
-                    Place::Param(bump(&mut self.program.param_bytes, bytes, v.align))
+                    VariableStorage::Param(bump(&mut self.program.param_bytes, bytes, v.align))
                 }
                 _ if in_device_memory(v.space) => {
+                    // Qualified by the function: two functions may have a variable of the same
+                    // name.
                     let key = format!("{}::{}", f.name, v.name);
-                    Place::Global(self.globals.index.get(&key).copied().unwrap_or(0))
+                    VariableStorage::Global(self.globals.index.get(&key).copied().unwrap_or(0))
                 }
-                _ => Place::Local(0),
+                _ => VariableStorage::Local(0),
             };
             scope.variables.push(place);
         }
@@ -244,7 +252,7 @@ impl<'a> Lower<'a> {
         self.function = scope;
     }
 
-    /// The parameter frame of a function, made at its first use.
+    /// Returns the parameter frame of a function, created on first use.
     fn frame(&mut self, f: &'a Function<'a>) -> Frame {
         if let Some(frame) = self.frames.get(f.name) {
             return frame.clone();
@@ -266,7 +274,7 @@ impl<'a> Lower<'a> {
         frame
     }
 
-    /// `bra`, `brx.idx`, `ret`, `exit`, `trap` and calls.
+    /// Lowers `bra`, `brx.idx`, `ret`, `exit`, `trap` and calls.
     pub(super) fn control(&mut self, i: &'a Instruction<'a>) -> Lowered<bool> {
         let op = match i.opcode {
             "bra" => {
@@ -312,6 +320,7 @@ impl<'a> Lower<'a> {
     fn call(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         let mut operands = i.operands.as_slice();
         let mut results: &[Operand<'a>] = &[];
+        // A call with results lists them before the name.
         if let [Operand::List(list), rest @ ..] = operands {
             results = list;
             operands = rest;
@@ -343,6 +352,7 @@ impl<'a> Lower<'a> {
         }
         let arguments = self.copies(arguments, &frame.params, true)?;
         let results = self.copies(results, &frame.returns, false)?;
+        // Callees are laid out after their callers: the target is filled in by `link`.
         self.calls.push((self.program.code.len(), callee.name));
         self.push(
             Op::Call(Box::new(Call {
@@ -355,7 +365,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// `vprintf` reports that it printed nothing.
+    /// Leaves the result of `vprintf` at 0: nothing was printed.
     fn external_results(&mut self, results: &[Operand<'a>]) {
         let _ = results;
     }
@@ -380,7 +390,8 @@ impl<'a> Lower<'a> {
                     "an argument that is not a .param variable",
                 ));
             };
-            let Some(Place::Param(own)) = self.function.variables.get(*index as usize) else {
+            let Some(VariableStorage::Param(own)) = self.function.variables.get(*index as usize)
+            else {
                 return Err(Fail::Unsupported(
                     "an argument that is not a .param variable",
                 ));
@@ -394,12 +405,13 @@ impl<'a> Lower<'a> {
         Ok(out)
     }
 
-    /// Fills in where the called functions ended up, and refuses recursion.
+    /// Fills in the positions of called functions, and rejects recursion.
     pub(super) fn link(&mut self) -> Result<(), Unsupported> {
         let calls = std::mem::take(&mut self.calls);
         let mut edges: Vec<(u32, u32)> = Vec::new();
         let mut starts: Vec<u32> = self.frames.values().map(|f| f.start).collect();
         starts.sort_unstable();
+        // The function that contains an instruction is the last one that starts at or before it.
         let owner = |pc: usize| {
             let at = starts.partition_point(|s| *s <= pc as u32);
             at.checked_sub(1).map_or(0, |i| starts[i])
@@ -415,6 +427,8 @@ impl<'a> Lower<'a> {
             }
         }
         for (pc, name) in &calls {
+            // A frame is a fixed range of local memory: a recursive call would overwrite its
+            // caller's.
             if reaches(&edges, self.frames[name].start, owner(*pc)) && owner(*pc) != 0 {
                 let inst = &self.program.code[*pc];
                 let what = format!("call of {name} (recursion)");
@@ -424,7 +438,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// Data rows of a list of registers that all have 32 bits.
+    /// Returns the data rows of a list of registers that all have 32 bits.
     pub(super) fn rows_of(&mut self, operand: &Operand<'a>) -> Lowered<Vec<u32>> {
         let list = match operand {
             Operand::Vector(list) => list.as_slice(),
@@ -442,7 +456,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Device functions the runtime provides.
+/// Returns the operation for a device function that the runtime provides.
 fn external(name: &str) -> Option<Op> {
     match name {
         "vprintf" => Some(Op::Nop),

@@ -1,4 +1,4 @@
-//! `cvt`: every pair of types, rounding and saturation.
+//! `cvt`: every pair of types, rounding mode and saturation.
 
 use crate::counters::Class;
 use crate::exec::regs::{Alu, alu};
@@ -58,7 +58,7 @@ fn flags(m: &Mods<'_>) -> u32 {
     k
 }
 
-/// An integer type in the constant: bytes in bits 8–11, signed in bit 12.
+/// Packs an integer type into the constant, from bit `shift` on: bytes in 4 bits, then the sign.
 fn pack_int(ty: Type, shift: u32) -> u32 {
     (ty.bytes() | u32::from(ty.signed()) << 4) << shift
 }
@@ -71,7 +71,7 @@ fn int(k: u32, shift: u32) -> IntType {
     }
 }
 
-/// Picks `cvt.D.S` and the packed forms.
+/// Selects `cvt.D.S` and the packed forms.
 pub(super) fn pick(m: &Mods<'_>) -> Option<Picked> {
     let types: Vec<Type> = m.types().collect();
     let k = flags(m);
@@ -115,6 +115,7 @@ fn int_to_int(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
         return None;
     }
     let sat = k & SAT != 0;
+    // The common conversions have loops without run-time parameters, which vectorise.
     let alu = match (to.bytes(), from.bytes(), from.signed()) {
         (8, 4, true) if !sat => alu!(|a: S32| -> S64 i64::from(a)),
         (8, 4, false) if !sat => alu!(|a: U32| -> U64 u64::from(a)),
@@ -146,6 +147,7 @@ fn int_to_int(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
 
 fn float_to_int(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
     let k = k | pack_int(to, 16);
+    // See `int_to_int`: the frequent form has a loop without parameters.
     let alu = match (from, to.bytes()) {
         (Type::F32, 4) if to == Type::S32 && k & 15 == 1 => {
             alu!(|a: F32| -> S32 c::f32_to_s32_rz(a))
@@ -180,6 +182,7 @@ fn from_single(a: f32, k: u32) -> u64 {
 fn int_to_float(to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {
     let k = k | pack_int(from, 8) | if from.signed() { FLAG } else { 0 };
     let wide = from.bytes() == 8;
+    // See `int_to_int`: the frequent forms have loops without parameters.
     let alu = match (to, wide) {
         (Type::F32, false) if from == Type::S32 && k & 31 == 0 => {
             alu!(|a: S32| -> F32 a as f32)
@@ -296,7 +299,7 @@ fn from_double<H: Half>(a: f64, k: u32) -> u16 {
     }
 }
 
-/// `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
+/// Selects `cvt.rn.f16x2.f32 d, a, b`: `a` goes to the upper half.
 fn pack_halves(to: Type) -> Alu {
     if to == Type::F16x2 {
         alu!(k = [0]; |a: F32, b: F32| -> U32 h::pack(narrow::<Fp16>(b, k), narrow::<Fp16>(a, k)))

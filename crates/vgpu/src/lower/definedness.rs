@@ -1,4 +1,4 @@
-//! Watches: what an instruction does with registers that may never have been written.
+//! Watches: effects of an instruction on registers that may never have been written.
 
 use super::program::{Inst, NONE, Op, Program};
 use super::{Lower, WATCHED};
@@ -8,7 +8,8 @@ use ptx::definedness::{MaybeUndefined, destinations, sources};
 use ptx::intent::registers;
 use std::collections::HashMap;
 
-/// Number of a watched register in a program; `None` is a register (or constant) that is defined.
+/// Number of a watched register in a program; `None` is a register (or constant) that is always
+/// defined.
 pub(crate) type Watched = Option<u32>;
 
 /// A predicate operand: its watch number, its row, and whether it is negated.
@@ -19,7 +20,7 @@ pub(crate) struct Condition {
     pub(crate) negated: bool,
 }
 
-/// Fragments of a matrix product: A counts by rows, B by columns, the accumulator by elements.
+/// Fragments of a matrix product: A by rows, B by columns, the accumulator by elements.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Product {
     pub(crate) a: Vec<Watched>,
@@ -42,14 +43,14 @@ pub(crate) enum Rule {
         values: [Watched; 2],
         condition: Condition,
     },
-    /// `and` (or `or`) of predicates: a false (true) operand decides alone. `compared` are the operands
-    /// of the comparison that `setp` combines with the condition.
+    /// `and` (or `or`) of predicates: one false (true) operand decides the result. `compared` are
+    /// the operands of the comparison that `setp` combines with the condition.
     Logic {
         and: bool,
         compared: Vec<u32>,
         conditions: Vec<Condition>,
     },
-    /// Undefined in all lanes of a group where one lane's source is: votes, `redux`, `match`.
+    /// Undefined in all lanes of a group if one lane's source is: votes, `redux`, `match`.
     Group(Vec<u32>),
     /// Undefined where the source of the lane that a shuffle reads is.
     Shuffle(u32),
@@ -57,7 +58,7 @@ pub(crate) enum Rule {
     Product(Product),
     /// The elements of a store.
     Stored(Vec<Watched>),
-    /// The entry of a function: these of its registers are undefined again.
+    /// Entry of a function: these of its registers become undefined again.
     Entered(std::ops::Range<u32>),
 }
 
@@ -65,13 +66,13 @@ pub(crate) enum Rule {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Watch {
     pub(crate) rule: Rule,
-    /// Registers it sets.
+    /// Registers that it sets.
     pub(crate) destinations: Vec<u32>,
     /// Guard of an instruction that only computes: where it is undefined, so is the result.
     pub(crate) guard: Watched,
-    /// Registers that decide control flow or an access, and what they decide.
+    /// Registers that decide control flow or an access, and the name of the decision.
     pub(crate) deciding: Vec<(u32, &'static str)>,
-    /// Lanes of which `deciding` counts.
+    /// Lanes whose deciding registers count.
     pub(crate) deciding_lanes: u32,
 }
 
@@ -105,14 +106,14 @@ impl Watching {
         }
     }
 
-    /// Numbers of the watched registers among some operands.
-    fn all(&self, operands: &[Operand<'_>]) -> Vec<u32> {
+    /// Returns the numbers of the watched registers among some operands.
+    fn list_numbers(&self, operands: &[Operand<'_>]) -> Vec<u32> {
         let mut named = Vec::new();
         operands.iter().for_each(|o| registers(o, &mut named));
         named.iter().filter_map(|reg| self.number(*reg)).collect()
     }
 
-    /// One number for each element of a vector operand.
+    /// Returns one number for each element of a vector operand.
     fn elements(&self, operand: Option<&Operand<'_>>) -> Vec<Watched> {
         match operand {
             Some(Operand::Vector(list)) => list.iter().map(|o| self.operand(o)).collect(),
@@ -123,7 +124,7 @@ impl Watching {
 }
 
 impl<'a> Lower<'a> {
-    /// Begins to watch the registers of a function. A function that is called finds them undefined at
+    /// Begins to watch the registers of a function. In a called function they become undefined at
     /// each call.
     pub(super) fn watch_registers(&mut self, found: &MaybeUndefined, entry: bool) -> Watching {
         let first = self.program.watched;
@@ -133,6 +134,8 @@ impl<'a> Lower<'a> {
             self.program.undefined_at_entry = found.at_entry;
         }
         if !entry && count > 0 {
+            // A no-op at the entry carries the watch, since the first instruction may have one
+            // already.
             self.now.guard = NONE;
             self.push(Op::Nop, Class::Control);
             let watch = Watch::new(Rule::Entered(first..first + found.at_entry));
@@ -147,7 +150,7 @@ impl<'a> Lower<'a> {
     /// Watches an instruction that was lowered to the code from `first` on.
     pub(super) fn watch(&mut self, i: &Instruction<'a>, first: usize, watching: &Watching) {
         let code = &self.program.code;
-        // Conversions of operands stand around the operation itself.
+        // Conversions of operands surround the operation itself.
         let plain = |inst: &Inst| matches!(inst.op, Op::Alu(..));
         let main = (first..code.len()).find(|at| !plain(&code[*at]));
         let Some(at) = main.or_else(|| (first < code.len()).then_some(first)) else {
@@ -158,6 +161,7 @@ impl<'a> Lower<'a> {
         watch.destinations = set.iter().filter_map(|r| watching.number(*r)).collect();
         let guard = i.guard.and_then(|(reg, _)| watching.number(reg));
         let deciding = deciding(i, watching);
+        // An undefined guard of an instruction that only computes makes its result undefined.
         match (guard, deciding) {
             (guard, None) => watch.guard = guard,
             (guard, Some(more)) => {
@@ -165,6 +169,7 @@ impl<'a> Lower<'a> {
                 watch.deciding.extend(guard.map(|g| (g, "a branch")));
             }
         }
+        // Only the first lanes hold addresses: eight per matrix.
         if let Op::LdMatrix { count, .. } | Op::StMatrix { count, .. } = &self.program.code[at].op {
             watch.deciding_lanes = u32::MAX >> (32 - 8 * u32::from(*count)).min(31);
         }
@@ -186,7 +191,7 @@ impl<'a> Lower<'a> {
 
     fn rule(&self, i: &Instruction<'a>, watching: &Watching) -> Rule {
         let read = sources(i);
-        let any = || Rule::Any(watching.all(read));
+        let any = || Rule::Any(watching.list_numbers(read));
         let has = |word: &str| i.modifiers.contains(&word);
         match i.opcode {
             "st" if !has("param") => Rule::Stored(watching.elements(i.operands.get(1))),
@@ -197,8 +202,10 @@ impl<'a> Lower<'a> {
                 Some(source) => Rule::Shuffle(source),
                 None => Rule::Defined,
             },
-            "vote" | "redux" | "match" => Rule::Group(watching.all(read.get(..1).unwrap_or(read))),
-            "movmatrix" => Rule::Group(watching.all(read)),
+            "vote" | "redux" | "match" => {
+                Rule::Group(watching.list_numbers(read.get(..1).unwrap_or(read)))
+            }
+            "movmatrix" => Rule::Group(watching.list_numbers(read)),
             "mma" => {
                 let [a, b, c] = [0, 1, 2].map(|n| watching.elements(read.get(n)));
                 let d = watching.elements(i.operands.first());
@@ -232,7 +239,7 @@ impl<'a> Lower<'a> {
         let conditions = conditions.iter();
         Rule::Logic {
             and,
-            compared: watching.all(compared),
+            compared: watching.list_numbers(compared),
             conditions: conditions
                 .filter_map(|o| self.condition(o, watching))
                 .collect(),
@@ -240,8 +247,8 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// A value whose bits come from several registers: it is undefined where all of these are, because a part
-/// may be padding that nothing uses.
+/// Returns the rule of a value packed from several registers: undefined only if all of them are,
+/// because a part may be unused padding.
 fn packed(read: &[Operand<'_>], watching: &Watching) -> Rule {
     let mut named = Vec::new();
     read.iter().for_each(|o| registers(o, &mut named));
@@ -249,8 +256,8 @@ fn packed(read: &[Operand<'_>], watching: &Watching) -> Rule {
     numbers.map_or(Rule::Defined, Rule::All)
 }
 
-/// The registers that decide where threads go or what they access; `None` for an instruction that only
-/// computes.
+/// Returns the registers that decide the control flow or the accesses of threads; `None` for an
+/// instruction that only computes.
 fn deciding(i: &Instruction<'_>, watching: &Watching) -> Option<Vec<(u32, &'static str)>> {
     let has = |word: &str| i.modifiers.contains(&word);
     let addresses = || {
@@ -262,7 +269,7 @@ fn deciding(i: &Instruction<'_>, watching: &Watching) -> Option<Vec<(u32, &'stat
         numbers.map(|n| (n, "an address")).collect::<Vec<_>>()
     };
     let values = |operands: &[Operand<'_>], what| {
-        let numbers = watching.all(operands).into_iter();
+        let numbers = watching.list_numbers(operands).into_iter();
         numbers.map(|n| (n, what)).collect::<Vec<_>>()
     };
     let with_values = |operands, what| {

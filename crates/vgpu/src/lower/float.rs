@@ -6,16 +6,17 @@ use crate::lower::{Mods, Picked};
 use gpu_arithmetic::half::{self as h, Bfloat16, Fp16, Half, map1, map2, map3};
 use gpu_arithmetic::{Round, approx, double as d, single as s};
 use ptx::ast::Type;
-use ptx::contract::{FROM, LESS};
+use ptx::contract::{SUBTRACT_ADDEND, SUBTRACT_PRODUCT};
 
-/// Constant of an instruction: rounding in bits 0–1, then flushing and saturation.
+/// Flush bit of an instruction's constant, which holds the rounding mode in bits 0–1, then flushing
+/// and saturation.
 pub(super) const FTZ: u32 = 4;
 const SAT: u32 = 8;
-/// A product or an addend is subtracted: a contracted `sub`. In the constant, so that it is not taken for
-/// the plain `fma`, which has none.
+/// The product or the addend is subtracted: a contracted `sub`. The bit distinguishes it from the
+/// plain `fma`, whose constant is zero.
 const NEGATED: u32 = 16;
 
-/// The rounding mode in the low bits.
+/// Returns the rounding mode in the low bits.
 #[inline(always)]
 fn round(k: u32) -> Round {
     match k & 3 {
@@ -34,11 +35,11 @@ pub(super) fn flags(m: &Mods<'_>) -> u32 {
         () => 0,
     };
     let flag = |set: bool, bit: u32| if set { bit } else { 0 };
-    let negated = m.has(LESS) || m.has(FROM);
+    let negated = m.has(SUBTRACT_ADDEND) || m.has(SUBTRACT_PRODUCT);
     round | flag(m.has("ftz"), FTZ) | flag(m.has("sat"), SAT) | flag(negated, NEGATED)
 }
 
-/// Flushes an operand when the instruction says so.
+/// Flushes an operand if the instruction does so.
 #[inline(always)]
 pub(super) fn fl(x: f32, k: u32) -> f32 {
     if k & FTZ != 0 { s::ftz(x) } else { x }
@@ -51,7 +52,7 @@ pub(super) fn fin(x: f32, k: u32) -> f32 {
     if k & SAT != 0 { s::sat(x) } else { x }
 }
 
-/// Picks a floating-point instruction.
+/// Selects a floating-point instruction.
 pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let ty = m.ty()?;
     let imm = flags(m);
@@ -69,6 +70,7 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
         opcode,
         "ex2" | "lg2" | "rcp" | "rsqrt" | "sqrt" | "sin" | "cos" | "tanh"
     );
+    // Operations per lane: a packed instruction computes two results.
     let each = match opcode {
         "fma" | "mad" => 2,
         "add" | "sub" | "mul" | "div" => 1,
@@ -90,6 +92,7 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
 
 fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {
     let approximate = m.has("approx");
+    // The common forms come first: without a run-time mode their loops vectorise.
     Some(match opcode {
         "add" if k == 0 => alu!(|a: F32, b: F32| -> F32 s::add_rn(a, b)),
         "sub" if k == 0 => alu!(|a: F32, b: F32| -> F32 s::sub_rn(a, b)),
@@ -97,9 +100,9 @@ fn single(opcode: &str, m: &Mods<'_>, k: u32) -> Option<Alu> {
         "add" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::add_rn(s::ftz(a), s::ftz(b)))),
         "sub" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::sub_rn(s::ftz(a), s::ftz(b)))),
         "mul" if k == FTZ => alu!(|a: F32, b: F32| -> F32 s::ftz(s::mul_rn(s::ftz(a), s::ftz(b)))),
-        "fma" if m.has(LESS) => alu!(k = [NEGATED]; |a: F32, b: F32, c: F32| -> F32
+        "fma" if m.has(SUBTRACT_ADDEND) => alu!(k = [NEGATED]; |a: F32, b: F32, c: F32| -> F32
             fin(s::fma(fl(a, k), fl(b, k), -fl(c, k), Round::Rn), k)),
-        "fma" if m.has(FROM) => alu!(k = [NEGATED]; |a: F32, b: F32, c: F32| -> F32
+        "fma" if m.has(SUBTRACT_PRODUCT) => alu!(k = [NEGATED]; |a: F32, b: F32, c: F32| -> F32
             fin(s::fma(-fl(a, k), fl(b, k), fl(c, k), Round::Rn), k)),
         "fma" | "mad" if k == FTZ => rows!(|a, b, c| s::fma_rn_lanes::<true>(a, b, c)),
         "fma" if k == SAT => rows!(|a, b, c| s::sat_lanes(&s::fma_rn_lanes::<false>(a, b, c))),
@@ -173,10 +176,10 @@ fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
         "add" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::add(a, b, round(k))),
         "sub" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::sub(a, b, round(k))),
         "mul" => alu!(k = [0]; |a: F64, b: F64| -> F64 d::mul(a, b, round(k))),
-        "fma" if m.has(LESS) => {
+        "fma" if m.has(SUBTRACT_ADDEND) => {
             alu!(|a: F64, b: F64, c: F64| -> F64 d::fma(a, b, -c, Round::Rn))
         }
-        "fma" if m.has(FROM) => {
+        "fma" if m.has(SUBTRACT_PRODUCT) => {
             alu!(|a: F64, b: F64, c: F64| -> F64 d::fma(-a, b, c, Round::Rn))
         }
         "fma" | "mad" => alu!(k = [0]; |a: F64, b: F64, c: F64| -> F64 d::fma(a, b, c, round(k))),
@@ -205,7 +208,7 @@ pub(super) fn hfin<H: Half>(x: u16, k: u32) -> u16 {
     if k & SAT != 0 { h::sat::<H>(x) } else { x }
 }
 
-/// One expression for the single and the packed form.
+/// Expands one expression to the single and the packed form.
 macro_rules! half_op {
     ($packed:expr, |$a:ident| $e:expr) => {
         if $packed {
@@ -230,7 +233,8 @@ fn halves<H: HalfOps>(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
     H::pick(opcode, m, packed)
 }
 
-/// The macro cannot be generic over a type of the function around it, so each format gets its own.
+/// Half-precision operations of one format: the macro cannot be generic over a type of the
+/// enclosing function.
 pub(super) trait HalfOps: Half {
     fn pick(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu>;
     fn fused(m: &Mods<'_>, packed: bool) -> Alu;
@@ -242,6 +246,7 @@ macro_rules! half_ops {
         impl HalfOps for $format {
             fn pick(opcode: &str, m: &Mods<'_>, packed: bool) -> Option<Alu> {
                 type H = $format;
+                // Without flags, a whole row of pairs is computed at once.
                 let plain = packed && flags(m) == 0;
                 Some(match opcode {
                     "add" if plain => rows!(|a, b| h::add_lanes::<$format>(a, b)),
@@ -270,7 +275,7 @@ macro_rules! half_ops {
 
             fn fused(m: &Mods<'_>, packed: bool) -> Alu {
                 type H = $format;
-                fn one(a: u16, b: u16, c: u16, k: u32) -> u16 {
+                fn fma_one(a: u16, b: u16, c: u16, k: u32) -> u16 {
                     hfin::<H>(h::fma::<H>(hfl::<H>(a, k), hfl::<H>(b, k), hfl::<H>(c, k)), k)
                 }
                 match (packed, m.has("relu")) {
@@ -278,12 +283,12 @@ macro_rules! half_ops {
                         rows!(|a, b, c| h::fma_lanes::<$format>(a, b, c))
                     }
                     (true, false) => alu!(k; |a: U32, b: U32, c: U32| -> U32
-                        map3(a, b, c, |x, y, z| one(x, y, z, k))),
+                        map3(a, b, c, |x, y, z| fma_one(x, y, z, k))),
                     (true, true) => alu!(k; |a: U32, b: U32, c: U32| -> U32
-                        map3(a, b, c, |x, y, z| h::relu::<H>(one(x, y, z, k)))),
-                    (false, false) => alu!(k = [0]; |a: U16, b: U16, c: U16| -> U16 one(a, b, c, k)),
+                        map3(a, b, c, |x, y, z| h::relu::<H>(fma_one(x, y, z, k)))),
+                    (false, false) => alu!(k = [0]; |a: U16, b: U16, c: U16| -> U16 fma_one(a, b, c, k)),
                     (false, true) => alu!(k; |a: U16, b: U16, c: U16| -> U16
-                        h::relu::<H>(one(a, b, c, k))),
+                        h::relu::<H>(fma_one(a, b, c, k))),
                 }
             }
 

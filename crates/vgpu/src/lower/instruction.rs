@@ -1,4 +1,4 @@
-//! One instruction to operations: the families that only touch registers; the rest is delegated.
+//! Lowers one instruction: the register-only families; others are delegated.
 
 use super::program::{
     Address, Area, CarryOp, Constant, Data, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW,
@@ -9,9 +9,10 @@ use crate::exec::regs::{Kind, Slots, alu};
 use ptx::ast::{Instruction, Operand, Type};
 
 impl<'a> Lower<'a> {
-    /// Tries the families in turn.
+    /// Tries the instruction families in turn.
     pub(super) fn dispatch(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         let m = Mods(&i.modifiers);
+        // Families with side effects come first; all other opcodes only compute.
         if self.control(i)? || self.memory(i, &m)? || self.sync(i, &m)? || self.matrix(i, &m)? {
             return Ok(());
         }
@@ -42,7 +43,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The instruction with its result rounded at random, where the module asks for that.
+    /// Returns the instruction with a randomly rounded result, if the module requests it.
     fn rounded(&self, opcode: &str, m: &Mods<'_>, picked: Option<Picked>) -> Option<Picked> {
         let picked = picked?;
         let random = if self.form == super::Form::RandomlyRounded {
@@ -58,7 +59,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// An operation whose operands are a destination and its sources.
+    /// Lowers an operation whose operands are a destination and its sources.
     fn plain(&mut self, i: &'a Instruction<'a>, picked: Option<Picked>) -> Lowered<()> {
         let Some(picked) = picked else {
             return Err(Fail::Unsupported(""));
@@ -81,6 +82,7 @@ impl<'a> Lower<'a> {
             class,
             flops,
         } = picked;
+        // Malformed PTX is rejected here: each operation has a fixed number of operands.
         if sources.len() != alu.sources.len() {
             return Err(Fail::Operand(format!(
                 "{} source operands where {} are needed",
@@ -94,6 +96,8 @@ impl<'a> Lower<'a> {
         }
         let (d, fix) = self.dest(dest, alu.dest)?;
         let slots = Slots { d, s, imm };
+        // The most frequent instruction has an operation of its own, which the inner loop calls
+        // directly.
         let fused = flops == 2 && imm == 0 && class == Class::Fp32;
         let op = if fused {
             Op::FmaF32(slots)
@@ -174,11 +178,13 @@ impl<'a> Lower<'a> {
         let [a, b, combine @ ..] = rest else {
             return Err(Fail::Operand("setp takes two sources".to_owned()));
         };
+        // `setp` may have two destinations, `p|q`: the second is the complement.
         let (p, q) = match dest {
             Operand::Pair(p, q) => (&**p, &**q),
             p => (p, &Operand::Sink),
         };
         let ftz = m.has("ftz");
+        // A packed comparison has one destination for each half.
         if matches!(ty, Type::F16x2 | Type::Bf16x2) {
             for (d, high) in [(p, false), (q, true)] {
                 let picked = select::compare_packed(cmp, ty, high, ftz);
@@ -187,6 +193,7 @@ impl<'a> Lower<'a> {
             return Ok(());
         }
         let picked = select::compare(cmp, ty, ftz).ok_or(Fail::Unsupported(""))?;
+        // Without a combination, the comparison writes its destination directly.
         if combine.is_empty() && *q == Operand::Sink {
             return self.emit(picked, p, &[a, b]);
         }
@@ -217,7 +224,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// Compares two sources; gives the row of a new predicate that takes the result.
+    /// Compares two sources into a new predicate. Returns its row.
     fn compared(
         &mut self,
         picked: &Picked,
@@ -285,6 +292,7 @@ impl<'a> Lower<'a> {
             Area::CallParam => PARAM_WINDOW,
             _ => 0,
         };
+        // The windows of all blocks coincide: generic addresses differ from offsets by a constant.
         let window = self.constant(Kind::R64, Constant::Value(window));
         let alu = if m.has("to") {
             alu!(|a: U64, w: U64| -> U64 a.wrapping_sub(w))
@@ -319,7 +327,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
+    /// Lowers `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`.
     fn carry(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let ty = m.ty().ok_or(Fail::Unsupported(""))?;
         let (dest, sources) = i.operands.split_first().ok_or(Fail::Unsupported(""))?;
@@ -340,6 +348,7 @@ impl<'a> Lower<'a> {
         let carry = CarryOp {
             op,
             signed: ty.signed(),
+            // `addc`, `subc` and `madc` have four letters, the others three.
             carry_in: i.opcode.len() == 4,
             carry_out: m.has("cc"),
             dest: self.data(dest)?,
@@ -349,7 +358,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// An address whose parts are known to be in one space.
+    /// Lowers an address whose space is fixed by the instruction.
     pub(super) fn address_in(&mut self, operand: &Operand<'a>, area: Area) -> Lowered<Address> {
         self.address(operand, area)
     }

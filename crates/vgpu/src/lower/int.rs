@@ -6,7 +6,7 @@ use crate::lower::{Mods, Picked};
 use gpu_arithmetic::integer as n;
 use ptx::ast::Type;
 
-/// The same expression for every integer type.
+/// Expands the same expression for every integer type.
 macro_rules! by_int {
     ($ty:expr, |$($x:ident),*| $e:expr) => {
         match $ty {
@@ -21,7 +21,7 @@ macro_rules! by_int {
     };
 }
 
-/// Expressions that differ by width: 16, 32, 64 bits, unsigned then signed.
+/// Expands expressions that differ by width: 16, 32, 64 bits, unsigned then signed.
 macro_rules! by_width {
     ($ty:expr; $u16:expr, $s16:expr, $u32:expr, $s32:expr, $u64:expr, $s64:expr) => {
         match $ty {
@@ -36,10 +36,11 @@ macro_rules! by_width {
     };
 }
 
-/// Picks an integer instruction; `None` when it is not one.
+/// Selects an integer instruction; returns `None` for any other.
 pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let ty = m.ty()?;
     let alu = match opcode {
+        // PTX defines `.sat` of `add` and `sub` for `.s32` only.
         "add" if m.has("sat") => {
             (ty == Type::S32).then_some(alu!(|a: U32, b: U32| -> U32 n::add_sat(a, b)))
         }
@@ -77,7 +78,7 @@ fn basic(opcode: &str, ty: Type, m: &Mods<'_>) -> Option<crate::exec::regs::Alu>
             Type::S64 => Some(alu!(|a: S64| -> S64 a.wrapping_abs())),
             _ => None,
         },
-        // Division by zero yields all ones, its remainder the dividend, as the hardware does.
+        // Division by zero yields all ones, its remainder the dividend, as on hardware.
         "div" => by_width!(ty;
             alu!(|a: U16, b: U16| -> U16 a.checked_div(b).unwrap_or(!0)),
             alu!(|a: S16, b: S16| -> S16 if b == 0 { -1 } else { a.wrapping_div(b) }),

@@ -1,12 +1,12 @@
-//! Shared memory: each variable gets a place, with bytes between that belong to nobody, so that an
-//! index one too far is out of bounds instead of in the neighbour.
+//! Layout of shared memory: variables are separated by unowned bytes, so that an index beyond the
+//! end is out of bounds instead of in the neighbour.
 
 use super::Lower;
 use super::program::{Extent, Op};
 use ptx::ast::{Function, Operand, StateSpace, Variable};
 
-/// Bytes nobody owns after each shared variable, at least.
-const GAP: u32 = 64;
+/// Minimum number of unowned bytes after each shared variable.
+const GAP_BYTES: u32 = 64;
 
 impl<'a> Lower<'a> {
     /// Places the module's shared variables that the entry's code (or a callee's) may name.
@@ -28,18 +28,19 @@ impl<'a> Lower<'a> {
                 self.shared.insert(v.name, at);
             }
         }
-        // Function-scope variables follow; the dynamic one is behind a bound no module reaches.
+        // Function-scope variables follow; the dynamic one starts beyond any of them.
         let dynamic = ast
             .variables
             .iter()
             .filter(|v| v.space == StateSpace::Shared && (v.bytes == 0 || self.is_open_ended(v)));
+        // Variables of functions are placed later: their sizes are bounds for the space they take.
         let bodies: u64 = ast
             .functions
             .iter()
             .filter_map(|f| f.body.as_ref())
             .flat_map(|b| &b.variables)
             .filter(|v| v.space == StateSpace::Shared)
-            .map(|v| v.bytes + u64::from(GAP) + u64::from(v.align))
+            .map(|v| v.bytes + u64::from(GAP_BYTES) + u64::from(v.align))
             .sum();
         let dynamic: Vec<_> = dynamic.collect();
         let end = self.shared_end().next_multiple_of(1024);
@@ -54,8 +55,8 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Whether a variable goes on as far as the launch says: an `.extern` array with a size, which is a
-    /// lower bound, where it is the module's only one and there is none without a size.
+    /// Reports whether the launch decides a variable's size: an `.extern` array with a size, which
+    /// is a lower bound, if it is the module's only `.extern` one.
     fn is_open_ended(&self, v: &Variable<'_>) -> bool {
         let bodies = self.ast.functions.iter().filter_map(|f| f.body.as_ref());
         let inside = bodies.flat_map(|body| &body.variables);
@@ -68,7 +69,7 @@ impl<'a> Lower<'a> {
         self.program
             .shared
             .last()
-            .map_or(0, |e| e.start + e.bytes + GAP)
+            .map_or(0, |e| e.start + e.bytes + GAP_BYTES)
     }
 
     pub(super) fn place_shared(&mut self, v: &Variable<'_>) -> u32 {
@@ -86,7 +87,7 @@ impl<'a> Lower<'a> {
         start
     }
 
-    /// Whether an operation needs more than full barriers to order threads.
+    /// Records whether an operation needs more than full barriers to order threads.
     pub(super) fn note_sync(&mut self, op: &Op) {
         match op {
             Op::Fence { .. } => {
@@ -103,6 +104,7 @@ fn names_used<'a>(ast: &'a ptx::ast::Ast<'a>, entry: &'a Function<'a>) -> Vec<&'
     let mut functions = vec![entry];
     let mut names: Vec<&'a str> = Vec::new();
     let mut next = 0;
+    // A worklist over the call graph: callees are appended as they are named.
     while let Some(f) = functions.get(next).copied() {
         next += 1;
         let Some(body) = &f.body else { continue };

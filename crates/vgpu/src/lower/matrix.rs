@@ -1,4 +1,4 @@
-//! `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`, `wmma`.
+//! Matrix instructions: `ldmatrix`, `stmatrix`, `movmatrix`, `mma.sync`, `wmma`.
 
 use super::program::{Data, MmaF64, MmaOp, Op, WmmaMem, WmmaOp};
 use super::{Fail, Lower, Lowered, Mods};
@@ -33,36 +33,46 @@ fn accumulator(word: &str) -> Option<Accumulator> {
     })
 }
 
-/// `m16n8k16` to its numbers.
-fn shape(m: &Mods<'_>) -> Option<(usize, usize, usize)> {
+/// Shape of a matrix product: A is `m` by `k`, B is `k` by `n`.
+#[derive(Clone, Copy)]
+struct Shape {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+impl Shape {
+    fn to_tuple(self) -> (usize, usize, usize) {
+        (self.m, self.n, self.k)
+    }
+
+    fn flops(self) -> u8 {
+        // Operations per lane, 2mnk/32, in units of 16 to fit a byte.
+        (2 * self.m * self.n * self.k / 32 / 16).min(255) as u8
+    }
+}
+
+/// Parses a shape such as `m16n8k16`.
+fn shape(m: &Mods<'_>) -> Option<Shape> {
     let word =
         m.0.iter()
             .find(|w| w.starts_with('m') && w.contains('k') && w.contains('n'))?;
     let (rows, rest) = word[1..].split_once('n')?;
     let (columns, depth) = rest.split_once('k')?;
-    Some((
-        rows.parse().ok()?,
-        columns.parse().ok()?,
-        depth.parse().ok()?,
-    ))
+    Some(Shape {
+        m: rows.parse().ok()?,
+        n: columns.parse().ok()?,
+        k: depth.parse().ok()?,
+    })
 }
 
-fn flops(m: usize, n: usize, k: usize) -> u8 {
-    // Operations a lane, 2mnk/32, in units of 16 to fit a byte.
-    (2 * m * n * k / 32 / 16).min(255) as u8
-}
-
-/// The form with types of D, A, B and C as PTX names them.
-fn typed(
-    m: &Mods<'_>,
-    (rows, columns, depth): (usize, usize, usize),
-    [d, a, b, c]: [&str; 4],
-) -> Lowered<Mma> {
+/// Builds the form with the types of D, A, B and C as PTX names them.
+fn build_form(m: &Mods<'_>, shape: Shape, [d, a, b, c]: [&str; 4]) -> Lowered<Mma> {
     let form = || {
         Some(Mma {
-            m: rows,
-            n: columns,
-            k: depth,
+            m: shape.m,
+            n: shape.n,
+            k: shape.k,
             a: element(a)?,
             b: element(b)?,
             c: accumulator(c)?,
@@ -74,7 +84,7 @@ fn typed(
 }
 
 impl<'a> Lower<'a> {
-    /// Matrix instructions; `false` when it is none.
+    /// Lowers matrix instructions; returns `false` for any other.
     pub(super) fn matrix(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         match i.opcode {
             "ldmatrix" | "stmatrix" => self.matrix_move(i, m)?,
@@ -141,13 +151,14 @@ impl<'a> Lower<'a> {
     }
 
     fn mma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
-        let (rows, columns, depth) = shape(m).ok_or(Fail::Unsupported(""))?;
+        let shape = shape(m).ok_or(Fail::Unsupported(""))?;
         if m.has("sp") || m.has("sp::ordered_metadata") || m.has("block_scale") {
             return Err(Fail::Unsupported("sparse or scaled"));
         }
         if !m.has("row") || !m.has("col") {
             return Err(Fail::Unsupported("a layout other than row.col"));
         }
+        // The types follow the layouts: `.row.col.dtype.atype.btype.ctype`.
         let at = m.0.iter().position(|w| *w == "col").unwrap_or(0) + 1;
         let words: Vec<&str> = m.0[at..]
             .iter()
@@ -161,9 +172,9 @@ impl<'a> Lower<'a> {
             return Err(Fail::Operand("four operands are needed".to_owned()));
         };
         if d == "f64" {
-            return self.mma_f64(m, (rows, depth), [od, oa, ob, oc]);
+            return self.mma_f64(m, shape, [od, oa, ob, oc]);
         }
-        let form = typed(m, (rows, columns, depth), [d, a, b, c])?;
+        let form = build_form(m, shape, [d, a, b, c])?;
         let counts = form
             .registers()
             .ok_or(Fail::Unsupported("this combination"))?;
@@ -175,11 +186,7 @@ impl<'a> Lower<'a> {
             d: self.fixed(od, counts.d)?,
         };
         let results = (form.d == Accumulator::F32).then(|| op.d.clone());
-        self.push_flops(
-            Op::Mma(Box::new(op)),
-            Class::Tensor,
-            flops(rows, columns, depth),
-        );
+        self.push_flops(Op::Mma(Box::new(op)), Class::Tensor, shape.flops());
         self.round_singles(&results.unwrap_or_default());
         Ok(())
     }
@@ -198,7 +205,7 @@ impl<'a> Lower<'a> {
     fn mma_f64(
         &mut self,
         m: &Mods<'_>,
-        (rows, k): (usize, usize),
+        shape: Shape,
         [d, a, b, c]: [&Operand<'a>; 4],
     ) -> Lowered<()> {
         let round = match () {
@@ -207,16 +214,22 @@ impl<'a> Lower<'a> {
             () if m.has("rp") => Round::Rp,
             () => Round::Rn,
         };
+        let Shape { m: rows, k, .. } = shape;
         let op = MmaF64 {
             m: rows,
             k,
             round,
+            // Fragments of `.f64`: one 64-bit register holds one element of each lane.
             a: self.wide_rows(a, rows * k / 32)?,
             b: self.wide_rows(b, k / 4)?,
             c: self.wide_rows(c, rows / 4)?,
             d: self.wide_rows(d, rows / 4)?,
         };
-        self.push_flops(Op::MmaF64(Box::new(op)), Class::Tensor, flops(rows, 8, k));
+        self.push_flops(
+            Op::MmaF64(Box::new(op)),
+            Class::Tensor,
+            Shape { n: 8, ..shape }.flops(),
+        );
         Ok(())
     }
 
@@ -246,11 +259,11 @@ impl<'a> Lower<'a> {
     }
 
     fn wmma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
-        let dims = shape(m).ok_or(Fail::Unsupported(""))?;
+        let shape = shape(m).ok_or(Fail::Unsupported(""))?;
         match m.0.first().copied() {
-            Some("mma") => self.wmma_mma(i, m, dims),
-            Some("load") => self.wmma_memory(i, m, dims, false),
-            Some("store") => self.wmma_memory(i, m, dims, true),
+            Some("mma") => self.wmma_mma(i, m, shape),
+            Some("load") => self.wmma_memory(i, m, shape, false),
+            Some("store") => self.wmma_memory(i, m, shape, true),
             _ => Err(Fail::Unsupported("")),
         }
     }
@@ -259,12 +272,13 @@ impl<'a> Lower<'a> {
         &mut self,
         i: &'a Instruction<'a>,
         m: &Mods<'_>,
-        dims: (usize, usize, usize),
+        shape: Shape,
         store: bool,
     ) -> Lowered<()> {
         let which = m.0.get(1).copied().unwrap_or_default();
         let ty = m.0.last().copied().unwrap_or_default();
         let unsupported = || Fail::Unsupported("this form");
+        let dims = shape.to_tuple();
         let fragment = match which {
             "a" => {
                 Fragment::multiplicand(WmmaOperand::A, dims, element(ty).ok_or_else(unsupported)?)
@@ -278,6 +292,7 @@ impl<'a> Lower<'a> {
         let bits = match ty {
             "f16" | "bf16" => 16,
             "s8" | "u8" => 8,
+            // Elements of less than a byte have no address.
             "s4" | "u4" => return Err(unsupported()),
             _ => 32,
         };
@@ -292,12 +307,13 @@ impl<'a> Lower<'a> {
         let stride = match stride {
             Some(s) => self.source(s, Kind::R32)?,
             None => {
+                // Without a stride operand the matrix is tightly packed (PTX ISA, `wmma.load`).
                 let tight = match (which, row_major) {
-                    ("a", true) => dims.2,
-                    ("a", false) => dims.0,
-                    ("b", false) => dims.2,
-                    (_, true) => dims.1,
-                    (_, false) => dims.0,
+                    ("a", true) => shape.k,
+                    ("a", false) => shape.m,
+                    ("b", false) => shape.k,
+                    (_, true) => shape.n,
+                    (_, false) => shape.m,
                 };
                 self.source(&Operand::Int(tight as u64), Kind::R32)?
             }
@@ -321,12 +337,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn wmma_mma(
-        &mut self,
-        i: &'a Instruction<'a>,
-        m: &Mods<'_>,
-        (rows, columns, depth): (usize, usize, usize),
-    ) -> Lowered<()> {
+    fn wmma_mma(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>, shape: Shape) -> Lowered<()> {
         let words: Vec<&str> =
             m.0.iter()
                 .copied()
@@ -338,7 +349,7 @@ impl<'a> Lower<'a> {
             [d, a, b, c] => (*d, *a, *b, *c),
             _ => return Err(Fail::Unsupported("")),
         };
-        let form = Wmma(typed(m, (rows, columns, depth), [d, a, b, c])?);
+        let form = Wmma(build_form(m, shape, [d, a, b, c])?);
         let [fa, fb, fc, fd] = form
             .fragments()
             .ok_or(Fail::Unsupported("this combination"))?;
@@ -353,11 +364,7 @@ impl<'a> Lower<'a> {
             d: self.fixed(od, fd.registers)?,
         };
         let results = (op.form.0.d == Accumulator::F32).then(|| op.d.clone());
-        self.push_flops(
-            Op::WmmaMma(Box::new(op)),
-            Class::Tensor,
-            flops(rows, columns, depth),
-        );
+        self.push_flops(Op::WmmaMma(Box::new(op)), Class::Tensor, shape.flops());
         self.round_singles(&results.unwrap_or_default());
         Ok(())
     }

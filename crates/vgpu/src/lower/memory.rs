@@ -17,7 +17,7 @@ fn class_of(area: Area) -> Class {
     }
 }
 
-/// The operation that an atomic names.
+/// Returns the operation that an atomic names.
 fn atomic_operation(m: &Mods<'_>) -> Lowered<AtomOp> {
     [
         ("add", AtomOp::Add),
@@ -66,7 +66,7 @@ fn order_of(m: &Mods<'_>, default: Order) -> Order {
 }
 
 impl<'a> Lower<'a> {
-    /// Memory instructions; `false` when it is none.
+    /// Lowers memory instructions; returns `false` for any other.
     pub(super) fn memory(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         match i.opcode {
             "ld" | "ldu" => self.load(i, m)?,
@@ -82,7 +82,7 @@ impl<'a> Lower<'a> {
         Ok(true)
     }
 
-    /// Hints change nothing; `createpolicy` writes a policy that nothing reads.
+    /// Lowers hints, which have no effect; `createpolicy` writes a policy that is never read.
     fn hint(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         if i.opcode == "createpolicy"
             && let Some(dest) = i.operands.first()
@@ -102,6 +102,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
+    // Relaxed accesses order nothing by themselves: the epoch still decides.
     fn strong(&mut self, order: Order) {
         if !matches!(order, Order::Weak | Order::Relaxed | Order::Volatile) {
             self.program.has_fences = true;
@@ -134,6 +135,8 @@ impl<'a> Lower<'a> {
     fn load(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
         let mut mem = self.access(i, m, 1)?;
         if matches!(mem.order, Order::Weak | Order::Volatile) {
+            // Compilers emit flags that are polled as plain or volatile loads: `ptx::intent` has
+            // found them.
             let relaxed = self
                 .function
                 .relaxed
@@ -151,15 +154,19 @@ impl<'a> Lower<'a> {
             Operand::Vector(list) => list
                 .iter()
                 .map(|o| match o {
+                    // A destination that no other operand names is unused: its bytes need not be
+                    // checked.
                     Operand::Reg(r) if self.function.named_once.contains(r) => Ok(Data::Nothing),
                     _ => self.data(o),
                 })
                 .collect::<Lowered<Vec<_>>>()?,
             single => vec![self.data(single)?],
         };
+        // The widest vector of PTX has 8 elements or 32 bytes.
         if mem.data.len() > 8 || mem.data.len() as u32 * mem.width > 32 {
             return Err(Fail::Unsupported("a vector of this size"));
         }
+        // The mask of used bytes applies to plain loads only: strong ones access all of their word.
         if mem.order == Order::Weak {
             mem.used = i.used_bytes.unwrap_or(u32::MAX);
             for (n, d) in (0..).zip(&mem.data) {
@@ -210,6 +217,7 @@ impl<'a> Lower<'a> {
             ));
         };
         let area = self.area(m)?;
+        // An atomic without an order is relaxed (PTX ISA, `atom`).
         let order = order_of(m, Order::Relaxed);
         self.strong(order);
         let c = match operands.get(2) {
@@ -222,6 +230,7 @@ impl<'a> Lower<'a> {
             op,
             ty,
             dest: match &i.operands[0] {
+                // An atomic whose result is unused is a reduction.
                 Operand::Reg(r) if self.function.named_once.contains(r) => Data::Nothing,
                 dest if returns => self.data(dest)?,
                 _ => Data::Nothing,
@@ -235,7 +244,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// `cp.async` in all its forms.
+    /// Lowers `cp.async` in all its forms.
     fn copy(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         if let ["reduce", "async", words @ ..] = m.0 {
             let op = atomic_operation(m)?;
@@ -277,6 +286,8 @@ impl<'a> Lower<'a> {
         }
         let (mut source_bytes, mut ignore) = (NONE, NONE);
         match rest.first() {
+            // The optional operands are a source size, an ignore predicate, or a 64-bit cache
+            // policy, which has no effect.
             Some(Operand::Reg(r)) if matches!(self.register(*r)?, (Kind::P, _)) => {
                 ignore = self.pred_row(*r)?;
             }
@@ -347,6 +358,7 @@ impl<'a> Lower<'a> {
             }
             _ => None,
         };
+        // Bulk copies complete at `mbarrier`s or bulk groups, which order single threads.
         self.program.partial_sync = true;
         let bulk = Bulk {
             to: self.address(d, to)?,

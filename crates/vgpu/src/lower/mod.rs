@@ -1,4 +1,5 @@
-//! Syntax tree to flat program: rows for registers, jumps for labels, loops for opcodes.
+//! Lowering of the syntax tree to a flat program: rows for registers, jumps for labels, loops for
+//! opcodes.
 #![expect(
     clippy::indexing_slicing,
     reason = "registers, blocks and instructions are numbered by the parser of the same function, operands counted by the tables of instructions"
@@ -41,7 +42,7 @@ pub(crate) struct Picked {
     pub(crate) flops: u8,
 }
 
-/// The modifiers of an instruction.
+/// Modifiers of an instruction.
 pub(crate) struct Mods<'a>(pub(crate) &'a [&'a str]);
 
 impl<'a> Mods<'a> {
@@ -53,24 +54,24 @@ impl<'a> Mods<'a> {
         self.0.iter().filter_map(|w| Type::parse(w))
     }
 
-    /// The first type.
+    /// Returns the first type.
     fn ty(&self) -> Option<Type> {
         self.types().next()
     }
 }
 
-/// Why an instruction was not lowered.
+/// Reason why an instruction was not lowered.
 #[derive(Debug)]
 pub(crate) enum Fail {
     /// The instruction, or this form of it, is not supported; with a reason where one helps.
     Unsupported(&'static str),
-    /// An operand is not what the instruction needs.
+    /// An operand does not fit the instruction.
     Operand(String),
 }
 
 pub(crate) type Lowered<T> = Result<T, Fail>;
 
-/// Where a variable of a module lives.
+/// Variables of a module.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Globals<'a> {
     /// Index by name, for `.global` and `.const` variables.
@@ -89,7 +90,7 @@ struct Frame {
 pub(crate) struct Lower<'a> {
     ast: &'a Ast<'a>,
     globals: Globals<'a>,
-    /// How the code is lowered.
+    /// Requested form of the code.
     form: Form,
     program: Program,
     constants: HashMap<(bool, Constant), u32>,
@@ -100,7 +101,7 @@ pub(crate) struct Lower<'a> {
     shared: HashMap<&'a str, u32>,
     sources: HashMap<SourceLine, u32>,
     function: control::Scope<'a>,
-    /// Guard, line and source of the instruction in hand.
+    /// Guard, line and source of the current instruction.
     now: Now,
 }
 
@@ -113,12 +114,13 @@ struct Now {
     keep: u8,
 }
 
-/// Mark of an instruction: paths may meet again here.
+/// Mark of an instruction: paths may reconverge here.
 pub(crate) const JOIN: u8 = 1;
 /// Mark of an instruction: it is in [`Program::watches`].
 pub(crate) const WATCHED: u8 = 2;
 
-/// Row of the carry flag among the predicates, then the constants true and false, and scratch.
+/// Row of the carry flag among the predicates; the constants true and false, and scratch rows
+/// follow.
 pub(crate) const CARRY: u32 = 0;
 const TRUE: u32 = 1;
 const FALSE: u32 = 2;
@@ -127,11 +129,11 @@ const FIRST_PRED: u32 = 3;
 /// Form of a lowered program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Everything, as the PTX says.
+    /// All instructions, as in the PTX.
     Plain,
-    /// The slice that has these roots.
+    /// The slice with these roots.
     Slice(Roots),
-    /// Everything, with results rounded at random.
+    /// All instructions, with randomly rounded results.
     RandomlyRounded,
 }
 
@@ -170,6 +172,7 @@ pub(crate) fn lower(
     }
     l.layout_shared(entry);
     l.function(entry)?;
+    // Functions are lowered once each, however often they are called.
     while let Some(name) = l.pending.pop() {
         let callee = l
             .ast
@@ -189,6 +192,7 @@ pub(crate) fn lower(
         }
     }
     l.link()?;
+    // Only now: joins are positions in the finished code.
     cfg::mark_joins(&mut l.program.code);
     Ok(l.program)
 }
@@ -231,7 +235,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// One instruction, or why not.
+    /// Lowers one instruction, or reports it as unsupported.
     fn instruction(&mut self, i: &'a Instruction<'a>) -> Result<(), Unsupported> {
         self.now.line = i.line;
         self.now.source = self.source_of(i.location);
@@ -263,11 +267,13 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// The CUDA line of a `.loc`: the innermost frame that is not in a header of the toolkit,
-    /// because that is the line the kernel's author wrote.
+    /// Returns the CUDA line of a `.loc`: that of the innermost frame that is not in a header of
+    /// the toolkit, because the kernel's author wrote that line.
     fn source_at(&self, location: u32) -> Option<SourceLine> {
         let mut at = location;
         let mut chosen = None;
+        // A chain of inlined frames is finite; the limit guards against cycles in a malformed
+        // module.
         for _ in 0..64 {
             let Some(loc) = at
                 .checked_sub(1)
@@ -294,7 +300,7 @@ impl<'a> Lower<'a> {
         chosen
     }
 
-    /// Index plus 1 of that line among the program's; 0 where there is none.
+    /// Returns the line's index plus 1 among the program's lines; 0 where there is none.
     fn source_of(&mut self, location: u32) -> u32 {
         let Some(line) = self.source_at(location) else {
             return 0;
@@ -309,7 +315,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether a file is one of the headers that come with CUDA.
+/// Reports whether a file is one of the headers that come with CUDA.
 fn is_toolkit(file: &str) -> bool {
     const DIRECTORIES: &[&str] = &[
         "/cuda/std/",
@@ -342,8 +348,7 @@ fn is_toolkit(file: &str) -> bool {
             || STEMS.iter().any(|s| name.starts_with(s)))
 }
 
-/// Extents of shared variables in the executor: the sum of [`Extent::bytes`] is what a GPU would
-/// reserve at least.
+/// Returns the size of the shared variables without gaps: a lower bound of what a GPU reserves.
 pub(crate) fn shared_bytes(extents: &[Extent]) -> u32 {
     extents.iter().map(|e| e.bytes).sum()
 }

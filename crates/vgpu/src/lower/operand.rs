@@ -1,6 +1,6 @@
-//! Operands to rows: registers, constants, addresses.
+//! Lowering of operands to rows: registers, constants, addresses.
 
-use super::control::Place;
+use super::control::VariableStorage;
 use super::program::{
     Address, Area, Constant, Data, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Special,
 };
@@ -37,9 +37,10 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The row that holds a constant.
+    /// Returns the row that holds a constant.
     pub(super) fn constant(&mut self, kind: Kind, value: Constant) -> u32 {
         if kind == Kind::P {
+            // The predicates true and false have fixed rows.
             return if value == Constant::Value(0) {
                 FALSE
             } else {
@@ -74,7 +75,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// A register as data of a memory instruction.
+    /// Returns a register as data of a memory instruction.
     pub(super) fn data(&self, operand: &Operand<'_>) -> Lowered<Data> {
         match operand {
             Operand::Sink => Ok(Data::Nothing),
@@ -87,7 +88,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Data that is read: a register or a constant of the given width in bytes.
+    /// Returns data to read: a register, or a constant of the given width in bytes.
     pub(super) fn data_source(&mut self, operand: &Operand<'a>, bytes: u32) -> Lowered<Data> {
         match operand {
             Operand::Reg(_) => self.data(operand),
@@ -96,7 +97,8 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The row of a source operand of a kind, converted where a wider or narrower one is given.
+    /// Returns the row of a source operand of a kind, converted if the operand is wider or
+    /// narrower.
     pub(super) fn source(&mut self, operand: &Operand<'a>, kind: Kind) -> Lowered<u32> {
         match operand {
             Operand::Reg(reg) => self.register_as(*reg, kind),
@@ -107,6 +109,8 @@ impl<'a> Lower<'a> {
                 Ok(d)
             }
             Operand::Int(value) => Ok(self.number(kind, *value)),
+            // PTX accepts `0f` literals where a double is needed, and the reverse: they are
+            // converted.
             Operand::F32(bits) if kind == Kind::R64 => {
                 Ok(self.number(kind, f64::from(f32::from_bits(*bits)).to_bits()))
             }
@@ -165,7 +169,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The row an instruction writes; the second value is the conversion to push after it.
+    /// Returns the row that an instruction writes, and the conversion to push after it.
     pub(super) fn dest(
         &mut self,
         operand: &Operand<'a>,
@@ -173,6 +177,7 @@ impl<'a> Lower<'a> {
     ) -> Lowered<(u32, Option<(crate::exec::regs::AluFn, u32)>)> {
         let reg = match operand {
             Operand::Reg(reg) => *reg,
+            // `_` still needs a row to write to, which is never read.
             Operand::Sink => return Ok((self.new_row(kind), None)),
             _ => return wrong("the destination must be a register"),
         };
@@ -188,6 +193,7 @@ impl<'a> Lower<'a> {
                 let temp = self.row64();
                 Ok((temp, Some((alu!(|a: U64| -> U32 a as u32).run, row))))
             }
+            // A 16-bit register keeps its upper half clear, which other instructions rely on.
             (Kind::R16, Kind::R32) => {
                 let temp = self.row32();
                 Ok((temp, Some((alu!(|a: U32| -> U16 a as u16).run, row))))
@@ -202,7 +208,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The row of a special register.
+    /// Returns the row of a special register.
     fn special(&mut self, name: &str, component: &str, kind: Kind) -> Lowered<u32> {
         let axis = match component {
             "x" => 0u8,
@@ -225,13 +231,13 @@ impl<'a> Lower<'a> {
             "lanemask_le" => Special::MaskLe,
             "lanemask_gt" => Special::MaskGt,
             "lanemask_ge" => Special::MaskGe,
-            // The grid's workspace, 0 where the launch is not cooperative; the driver's others are
-            // not known.
+            // The grid's workspace, 0 if the launch is not cooperative; the driver's other
+            // registers are undocumented.
             "envreg1" => Special::WorkspaceHigh,
             "envreg2" => Special::WorkspaceLow,
             "dynamic_smem_size" => Special::DynamicShared,
             "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
-            // Without clusters each block is a cluster of its own.
+            // Without clusters, each block is a cluster by itself.
             "cluster_ctaid" | "cluster_ctarank" | "is_explicit_cluster" => Special::Zero,
             "cluster_nctaid" | "cluster_nctarank" => Special::One,
             "clusterid" => Special::Ctaid(axis),
@@ -244,6 +250,7 @@ impl<'a> Lower<'a> {
     }
 
     fn clock(&mut self, name: &str, kind: Kind) -> Lowered<u32> {
+        // A clock changes while a thread runs: it is an instruction, not a constant row.
         let row = self.new_row(kind);
         let dest = match kind {
             Kind::R64 => Data::R64(row),
@@ -254,22 +261,22 @@ impl<'a> Lower<'a> {
         Ok(row)
     }
 
-    /// Address of a variable of the function: an offset in its own space.
+    /// Returns the address of a variable of the function: an offset in its own space.
     fn variable_address(&mut self, index: u32, offset: i64) -> Lowered<Constant> {
         let place = self.function.variables.get(index as usize).copied();
         match place {
-            Some(Place::Shared(at) | Place::Local(at)) => {
+            Some(VariableStorage::Shared(at) | VariableStorage::Local(at)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
-            Some(Place::Global(g)) => Ok(Constant::Global(g, offset as u64)),
-            Some(Place::Param(at)) => {
+            Some(VariableStorage::Global(g)) => Ok(Constant::Global(g, offset as u64)),
+            Some(VariableStorage::Param(at)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
             None => wrong("a variable that does not exist"),
         }
     }
 
-    /// Address of something named at module level.
+    /// Returns the address of a module-level name.
     fn name_address(&mut self, name: &str, offset: i64) -> Lowered<Constant> {
         if let Some(at) = self.shared.get(name) {
             return Ok(Constant::Value(u64::from(*at).wrapping_add_signed(offset)));
@@ -284,7 +291,7 @@ impl<'a> Lower<'a> {
         Err(Fail::Operand(format!("`{name}` is not a variable")))
     }
 
-    /// The address operand of a memory instruction whose modifiers name `area`.
+    /// Lowers the address operand of a memory instruction whose modifiers name `area`.
     pub(super) fn address(&mut self, operand: &Operand<'a>, area: Area) -> Lowered<Address> {
         let Operand::Address(base, offset) = operand else {
             return wrong("an address in brackets is needed");
@@ -315,6 +322,7 @@ impl<'a> Lower<'a> {
                 self.place_address(place, area, *offset, none)
             }
             Operand::Name(name, _) => {
+                // Kernel and function parameters are named by the same space.
                 if let Some((start, kernel)) = self.function.param(name)
                     && area == Area::CallParam
                 {
@@ -327,6 +335,8 @@ impl<'a> Lower<'a> {
                 }
                 let value = self.name_address(name, *offset)?;
                 match value {
+                    // A named shared variable in a generic access: its address is in the shared
+                    // window.
                     Constant::Value(v) if area == Area::Generic => {
                         Ok(at(area, SHARED_WINDOW as i64 + v as i64))
                     }
@@ -347,7 +357,7 @@ impl<'a> Lower<'a> {
 
     fn place_address(
         &mut self,
-        place: Option<Place>,
+        place: Option<VariableStorage>,
         area: Area,
         offset: i64,
         none: Data,
@@ -359,6 +369,7 @@ impl<'a> Lower<'a> {
             } else {
                 0
             };
+            // A generic access to a named variable uses the address in its window.
             let area = if area == Area::Generic { area } else { own };
             Address {
                 area,
@@ -367,10 +378,10 @@ impl<'a> Lower<'a> {
             }
         };
         match place {
-            Some(Place::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
-            Some(Place::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
-            Some(Place::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
-            Some(Place::Global(g)) => {
+            Some(VariableStorage::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
+            Some(VariableStorage::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
+            Some(VariableStorage::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
+            Some(VariableStorage::Global(g)) => {
                 let row = self.constant(Kind::R64, Constant::Global(g, offset as u64));
                 Ok(Address {
                     area,
@@ -382,10 +393,11 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// The address space that the modifiers name; generic when none is.
+    /// Returns the address space that the modifiers name; generic if there is none.
     pub(super) fn area(&self, m: &Mods<'_>) -> Lowered<Area> {
         for word in m.0 {
             return Ok(match *word {
+                // Constant memory is an ordinary allocation that kernels only read.
                 "global" | "const" => Area::Global,
                 "shared" | "shared::cta" => Area::Shared,
                 "shared::cluster" => Area::Shared,
@@ -398,7 +410,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Register file of a declared type; `None` for types without registers here.
+/// Returns the register file of a declared type; `None` for types without registers here.
 pub(super) fn kind_of(ty: Type) -> Option<Kind> {
     Some(match ty {
         Type::Pred => Kind::P,
@@ -411,7 +423,7 @@ pub(super) fn kind_of(ty: Type) -> Option<Kind> {
     })
 }
 
-/// Whether a variable of this space is kept in device memory.
+/// Reports whether a variable of this space is kept in device memory.
 pub(super) fn in_device_memory(space: StateSpace) -> bool {
     matches!(space, StateSpace::Global | StateSpace::Const)
 }

@@ -1,8 +1,8 @@
-//! Instructions whose results are rounded at random.
+//! Instructions with randomly rounded results.
 //!
-//! Left as they are: directed roundings, which kernels use on purpose, conversions to whole
-//! numbers, approximations of 16-bit functions, and sums in matrix instructions of other types
-//! than single precision.
+//! Unchanged are: directed roundings, which kernels use on purpose, conversions to integers,
+//! approximations of 16-bit functions, and sums in matrix instructions of types other than single
+//! precision.
 
 use super::float::{FTZ, fin, fl, flags, hfin, hfl};
 use super::{Lower, Mods, Picked};
@@ -14,13 +14,13 @@ use gpu_arithmetic::random::{SINGLE_BITS, Toss, product_error, sum_error};
 use gpu_arithmetic::{Round, approx, double as d, single as s};
 use ptx::ast::Type;
 
-/// In the constant of every instruction here, so that none is taken for a plain one.
+/// Bit in the constant of every instruction here, which distinguishes it from a plain one.
 const RANDOM: u32 = 32;
 
-/// Magnitude from which a double is a constant that rounds to a whole number: 2^51.
+/// Magnitude from which adding a double rounds to an integer: 2^51.
 const WHOLE_DOUBLES: f64 = 2_251_799_813_685_248.0;
 
-/// The instruction with its result rounded at random; `None` where it stays as it is.
+/// Returns the instruction with a randomly rounded result; `None` if it stays unchanged.
 pub(super) fn pick(opcode: &str, m: &Mods<'_>, plain: Picked) -> Option<Picked> {
     let directed = ["rz", "rm", "rp", "rna"].iter().any(|word| m.has(word));
     if directed || m.has("relu") {
@@ -46,8 +46,8 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>, plain: Picked) -> Option<Picked> 
     })
 }
 
-/// Whether an addend rounds a single to a whole number: 2^23, or 1.5 · 2^23 and an offset that the
-/// last bits carry along.
+/// Reports whether an addend rounds a single to an integer: 2^23, or 1.5 · 2^23 with an offset that
+/// the last bits carry along.
 fn rounds_to_whole(x: f32) -> bool {
     let code = x.to_bits() & 0x7fff_ffff;
     code == 0x4b00_0000 || code.abs_diff(0x4b40_0000) <= 1 << 10
@@ -55,19 +55,23 @@ fn rounds_to_whole(x: f32) -> bool {
 
 fn sum(toss: Toss, a: f32, b: f32) -> f32 {
     let nearest = s::add_rn(a, b);
+    // The addition rounds to an integer on purpose: a random result would break the idiom.
     if rounds_to_whole(a) || rounds_to_whole(b) {
         return nearest;
     }
     toss.single(nearest, f64::from(a) + f64::from(b))
 }
 
-/// A fused product is rounded too: whether a kernel fuses it is its compiler's choice.
+/// Fuses a product and a sum, with the product rounded too: whether it is fused is the compiler's
+/// choice.
 fn fused(toss: Toss, a: f32, b: f32, c: f32) -> f32 {
     if rounds_to_whole(c) {
         return s::fma_rn(a, b, c);
     }
     let product = f64::from(a) * f64::from(b);
+    // Product and sum have separate coins.
     let rounded = toss.other().single(product as f32, product);
+    // A product that is not normal has lost bits that the fused result keeps.
     if !rounded.is_normal() {
         return s::fma_rn(a, b, c);
     }
@@ -141,7 +145,7 @@ fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
             wide_fused(toss, a, b, c)),
         "div" => random!(toss, k; |a: F64, b: F64| -> F64 {
             let quotient = d::div(a, b, Round::Rn);
-            // The remainder has the sign of what the quotient leaves out, but for that of `b`.
+            // The remainder has the sign of the quotient's error, except for the sign of `b`.
             toss.double(quotient, (-quotient).mul_add(b, a) * b.signum())
         }),
         "sqrt" => random!(toss, k; |a: F64| -> F64 {
@@ -156,7 +160,7 @@ fn double(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
     })
 }
 
-/// The sum, difference, product or fused product of 16-bit numbers.
+/// Computes the sum, difference, product or fused product of 16-bit numbers.
 fn half<H: Half>(toss: Toss, k: u32, operands: [u16; 3], op: HalfOp) -> u16 {
     let [a, b, c] = operands.map(|x| hfl::<H>(x, k));
     let [x, y, z] = [a, b, c].map(|x| f64::from(H::widen(x)));
@@ -177,7 +181,7 @@ enum HalfOp {
     Fma,
 }
 
-/// The two halves of a pair, each with a coin.
+/// Computes both halves of a pair, each with its own coin.
 fn pair<H: Half>(toss: Toss, k: u32, operands: [u32; 3], op: HalfOp) -> u32 {
     let [a, b, c] = operands.map(h::unpack);
     let upper = toss.other();
@@ -187,7 +191,8 @@ fn pair<H: Half>(toss: Toss, k: u32, operands: [u32; 3], op: HalfOp) -> u32 {
     )
 }
 
-/// Functions of lanes cannot be generic over a type of the function around them.
+/// Randomly rounded operations of one format: lane functions cannot be generic over a type of the
+/// enclosing function.
 trait RandomHalf: Half {
     fn scalar(opcode: &str) -> Option<Alu>;
     fn packed(opcode: &str) -> Option<Alu>;
@@ -261,8 +266,8 @@ macro_rules! random_half {
 random_half!(Fp16);
 random_half!(Bfloat16);
 
-/// A whole number as a single: inexact from 2^24 on, at the precision of the type whatever the
-/// launch asks for, since indices and positions are no measurements.
+/// Converts an integer to a single, inexact from 2^24 on, at the precision of the type whatever the
+/// launch requests: indices and positions are not measurements.
 fn whole_number(toss: Toss, value: f64) -> f32 {
     let toss = Toss {
         precision: SINGLE_BITS,
@@ -296,7 +301,7 @@ fn conversion(m: &Mods<'_>) -> Option<Alu> {
 }
 
 impl Lower<'_> {
-    /// Rounds rows of singles at random, which an instruction has just computed.
+    /// Randomly rounds rows of singles that an instruction has just computed.
     pub(super) fn round_singles(&mut self, rows: &[u32]) {
         if self.form != super::Form::RandomlyRounded {
             return;

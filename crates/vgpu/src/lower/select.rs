@@ -7,7 +7,7 @@ use gpu_arithmetic::half::{self, Bfloat16, Fp16, Half};
 use gpu_arithmetic::{integer, single as s};
 use ptx::ast::Type;
 
-/// One comparison for a pair of lane types, by name.
+/// Expands a comparison by name for one lane type.
 macro_rules! compare_int {
     ($cmp:expr, $t:ident) => {
         match $cmp {
@@ -22,7 +22,8 @@ macro_rules! compare_int {
     };
 }
 
-/// Comparisons of floats, ordered and unordered; `$load` makes a comparable float of a lane.
+/// Expands comparisons of floats, ordered and unordered; `$load` converts a lane to a comparable
+/// float.
 macro_rules! compare_float {
     ($cmp:expr, $t:ident, |$x:ident, $k:ident| $load:expr) => {{
         match $cmp {
@@ -58,12 +59,12 @@ const COMPARISONS: &[&str] = &[
     "geu", "num", "nan",
 ];
 
-/// The comparison named among the modifiers.
+/// Returns the comparison named among the modifiers.
 pub(super) fn comparison<'a>(m: &Mods<'a>) -> Option<&'a str> {
     m.0.iter().copied().find(|w| COMPARISONS.contains(w))
 }
 
-/// The compare of `setp` or `set` for a source type.
+/// Selects the comparison of `setp` or `set` for a source type.
 #[expect(
     clippy::double_comparisons,
     clippy::neg_cmp_op_on_partial_ord,
@@ -98,7 +99,7 @@ fn flush<H: Half>(x: u16, k: u32) -> u16 {
     if k & 1 == 1 { H::flush(x) } else { x }
 }
 
-/// Picks `selp`, `slct`, `lop3`, `testp`, `copysign` and friends.
+/// Selects `selp`, `slct`, `testp`.
 pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let ty = m.ty();
     let alu = match opcode {
@@ -166,7 +167,7 @@ fn testp(m: &Mods<'_>) -> Option<Alu> {
     })
 }
 
-/// `lop3.b32` with its table; the tables that compilers use most have loops of their own.
+/// Selects `lop3.b32` by its table; the most common tables have separate loops.
 pub(super) fn lop3(table: u32) -> Picked {
     let alu = match table {
         0x80 => alu!(|a: U32, b: U32, c: U32| -> U32 a & b & c),
@@ -183,7 +184,7 @@ pub(super) fn lop3(table: u32) -> Picked {
     }
 }
 
-/// `set`: all ones or one, or 1.0, where a comparison holds.
+/// Selects the result of `set`: all ones, or 1.0, where a comparison holds.
 pub(super) fn set_result(dest: Type) -> Option<Alu> {
     Some(match dest {
         Type::F32 => alu!(|p: P| -> U32 if p { 0x3f80_0000 } else { 0 }),
@@ -195,9 +196,11 @@ pub(super) fn set_result(dest: Type) -> Option<Alu> {
     })
 }
 
-/// Both halves compared: `set.CMP.{f16x2,u32}.f16x2` and bfloat16; bits 0–3 of the constant are
-/// the comparison's index, 4 flush, 5 bfloat16, 6 integer result.
+/// Selects `set.CMP.{f16x2,u32}.f16x2` and bfloat16, which compare both halves. Bits 0–3 of the
+/// constant are the comparison's index, 4 flush, 5 bfloat16, 6 integer result.
 pub(super) fn set_packed(cmp: &str, ty: Type, dest: Type, ftz: bool) -> Option<Picked> {
+    // The unsigned names `lo` to `hs`, at 6 to 9, do not apply to floats: the indices close the
+    // gap.
     let index = match COMPARISONS.iter().position(|c| *c == cmp)? {
         i @ 0..=5 => i,
         i @ 10.. => i - 4,
@@ -222,7 +225,8 @@ pub(super) fn set_packed(cmp: &str, ty: Type, dest: Type, ftz: bool) -> Option<P
     })
 }
 
-/// Compares the low or the high halves of packed registers: for `setp` with two destinations.
+/// Selects the comparison of the low or the high halves of packed registers, for `setp` with two
+/// destinations.
 pub(super) fn compare_packed(cmp: &str, ty: Type, high: bool, ftz: bool) -> Option<Picked> {
     let mut picked = set_packed(cmp, ty, Type::U32, ftz)?;
     picked.alu = if high {

@@ -8,7 +8,7 @@ use gpu_arithmetic::atomic::AtomOp;
 use ptx::ast::{Instruction, Operand};
 
 impl<'a> Lower<'a> {
-    /// Synchronisation and warp-wide instructions; `false` when it is none.
+    /// Lowers synchronisation and warp-wide instructions; returns `false` for any other.
     pub(super) fn sync(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         match i.opcode {
             "bar" | "barrier" if m.has("warp") => {
@@ -45,7 +45,7 @@ impl<'a> Lower<'a> {
     }
 
     fn fence(&mut self, m: &Mods<'_>) {
-        // Of the proxies only the asynchronous one is told apart, and of it only shared memory.
+        // Only the asynchronous proxy is modelled, and only for shared memory.
         if m.0
             .iter()
             .any(|w| w.starts_with("proxy") || *w == "mbarrier_init")
@@ -64,7 +64,7 @@ impl<'a> Lower<'a> {
     fn member_mask(&mut self, operand: Option<&Operand<'a>>) -> Lowered<u32> {
         let operand = operand.ok_or(Fail::Operand("a member mask is needed".to_owned()))?;
         if !matches!(operand, Operand::Int(v) if *v as u32 == u32::MAX) {
-            // A mask in a register is nearly always a full one; only the barrier cares.
+            // A mask in a register is mostly a full one; only the barrier depends on it.
             self.program.partial_sync = true;
         }
         self.source(operand, Kind::R32)
@@ -94,6 +94,7 @@ impl<'a> Lower<'a> {
         let mut rest = &rest[1..];
         let mut reduction = None;
         if let Some(dest) = dest {
+            // The predicate is the last operand; a thread count may precede it.
             let (source, before) = rest.split_last().ok_or(Fail::Unsupported(""))?;
             rest = before;
             let (source, negated) = match source {
@@ -115,6 +116,7 @@ impl<'a> Lower<'a> {
             Some(c) => self.source(c, Kind::R32)?,
             None => NONE,
         };
+        // Barrier 0 without a count is `__syncthreads()`, which the block's floor covers.
         if count != NONE || !matches!(id, Operand::Int(0)) || m.has("arrive") {
             self.program.partial_sync = true;
         }
@@ -139,6 +141,7 @@ impl<'a> Lower<'a> {
         let [dest, a, b, c, mask @ ..] = i.operands.as_slice() else {
             return Err(Fail::Unsupported(""));
         };
+        // Shuffles without `.sync` do not exist from sm_70 on.
         if !m.has("sync") {
             return Err(Fail::Unsupported("without .sync"));
         }
@@ -164,13 +167,13 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// Member masks of operations that are no order.
+    /// Returns the row of the member mask of an operation that orders nothing.
     fn plain_mask(&mut self, operand: Option<&Operand<'a>>) -> Lowered<u32> {
         let operand = operand.ok_or(Fail::Operand("a member mask is needed".to_owned()))?;
         self.source(operand, Kind::R32)
     }
 
-    /// `d|p` or `d`; the missing predicate is `NONE`.
+    /// Lowers `d|p` or `d`; a missing predicate is `NONE`.
     fn pair(&mut self, operand: &Operand<'a>, kind: Kind) -> Lowered<(u32, u32)> {
         match operand {
             Operand::Pair(d, p) => {
@@ -308,6 +311,7 @@ impl<'a> Lower<'a> {
                     return Err(missing());
                 };
                 let parity = m.has("parity");
+                // A phase parity is a 32-bit operand, a state token has 64 bits.
                 let op = MbarOp::Wait {
                     parity,
                     state: self.data_source(state, if parity { 4 } else { 8 })?,
@@ -323,6 +327,7 @@ impl<'a> Lower<'a> {
                 let op = MbarOp::PendingCount {
                     state: self.data_source(state, 8)?,
                     dest: self.dest(dest, Kind::R32)?.0,
+                    // It reads the state only; the address is unused.
                 };
                 let at = super::program::Address {
                     area,
@@ -339,7 +344,7 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// The barrier's address and what an arrival does, which may give a state or not.
+    /// Returns the barrier's address and the arrival, which may return a state.
     fn mbarrier_arrive<'o>(
         &mut self,
         ops: &'o [Operand<'a>],
@@ -352,6 +357,7 @@ impl<'a> Lower<'a> {
             [] => return Err(Fail::Operand("operands are missing".to_owned())),
         };
         let value = self.optional_word(rest.get(1))?;
+        // With `expect_tx`, the operand is a byte count and the arrival count is one.
         let expecting = m.has("expect_tx");
         let op = MbarOp::Arrive {
             count: if expecting { NONE } else { value },
@@ -362,7 +368,7 @@ impl<'a> Lower<'a> {
         Ok((rest.first(), op))
     }
 
-    /// The row of an operand that may be left out.
+    /// Returns the row of an optional operand, or `NONE`.
     fn optional_word(&mut self, operand: Option<&Operand<'a>>) -> Lowered<u32> {
         operand.map_or(Ok(NONE), |operand| self.source(operand, Kind::R32))
     }

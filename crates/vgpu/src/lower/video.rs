@@ -22,7 +22,7 @@ const NAMES: [(&str, Simd); 6] = [
     ("vmax", Simd::Max),
 ];
 
-/// Picks a video instruction; `None` when it is not one.
+/// Selects a video instruction; returns `None` for any other.
 pub(super) fn pick(opcode: &str, m: &Mods<'_>) -> Option<Picked> {
     let (stem, halves) = match (opcode.strip_suffix('4'), opcode.strip_suffix('2')) {
         (Some(stem), _) => (stem, false),

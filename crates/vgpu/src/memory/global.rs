@@ -1,5 +1,5 @@
-//! Device memory: allocations in a 64-bit address space, with gaps between them that belong to
-//! nobody, so that an access beyond a requested size never lands in a neighbour.
+//! Device memory: allocations in a 64-bit address space, separated by unowned gaps, so that an
+//! access beyond a requested size never lands in a neighbour.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::hazard::global::GlobalShadow;
 use crate::memory::init::InitMap;
 
-/// Alignment of every allocation, as `cudaMalloc` promises.
-const ALIGN: u64 = 256;
-/// Bytes nobody owns behind each allocation: far enough that a stride error still lands in it.
-const GAP: u64 = 1 << 20;
-/// Most bytes of one allocation: the address space below the windows of the other spaces, with
-/// room for many of that size.
-const ADDRESSES: u64 = 1 << 40;
-/// First address given out.
-const FIRST: u64 = 0x10_0000_0000;
+/// Alignment of every allocation, as `cudaMalloc` guarantees.
+const ALIGNMENT_BYTES: u64 = 256;
+/// Unowned bytes after each allocation: enough that a stride error still lands in them.
+const GAP_BYTES: u64 = 1 << 20;
+/// Maximum size of one allocation: the address space below the windows of the other spaces holds
+/// many of that size.
+const MAX_ALLOCATION_BYTES: u64 = 1 << 40;
+/// Address of the first allocation.
+const FIRST_ADDRESS: u64 = 0x10_0000_0000;
 
-/// Names one allocation of a [`GlobalMemory`].
+/// Identifies one allocation of a [`GlobalMemory`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub(crate) usize);
 
 impl BufferId {
-    /// Its place among all allocations, in their order.
+    /// Returns its index among all allocations, in order.
     #[must_use]
     pub fn index(self) -> usize {
         self.0
     }
 }
 
-/// Why an allocation was refused.
+/// Reason why an allocation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
-    /// The limit given to [`GlobalMemory::new`] would be passed.
+    /// The limit given to [`GlobalMemory::new`] would be exceeded.
     #[error("out of device memory: `{name}` wants {wanted} bytes, {used} of {limit} are in use")]
     OutOfMemory {
         /// Name given to the allocation.
         name: String,
-        /// Bytes asked for.
+        /// Requested bytes.
         wanted: u64,
         /// Bytes in use.
         used: u64,
@@ -47,7 +47,7 @@ pub enum MemoryError {
     },
 }
 
-/// One allocation: its words, who wrote them, and the race shadow.
+/// One allocation: its words, written bytes, and race shadow.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) base: u64,
@@ -62,15 +62,15 @@ pub(crate) struct Allocation {
     pub(crate) unset: bool,
 }
 
-/// The memory of one device context. Addresses are never used again, so a stale pointer of an
-/// earlier buffer is out of bounds, not somebody else's data.
+/// Memory of one device context. Addresses are never reused: a stale pointer to a freed buffer is
+/// out of bounds.
 #[derive(Debug)]
 pub struct GlobalMemory {
     limit: u64,
     used: u64,
     next: u64,
     pub(crate) allocations: Vec<Arc<Allocation>>,
-    /// Attempts at launches so far: tells the shadow cells of one from those of another.
+    /// Attempts at launches so far: distinguishes their shadow cells.
     pub(crate) attempts: u32,
     /// Launches so far.
     pub(crate) launches: u32,
@@ -79,14 +79,14 @@ pub struct GlobalMemory {
 /// Result of resolving an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lookup {
-    /// The allocation's place among all, as [`BufferId::index`].
+    /// Index of the allocation, as [`BufferId::index`].
     pub index: usize,
     /// Byte offset in it.
     pub offset: u64,
 }
 
 impl Lookup {
-    /// The allocation.
+    /// Returns the allocation.
     #[must_use]
     pub fn buffer(self) -> BufferId {
         BufferId(self.index)
@@ -94,12 +94,12 @@ impl Lookup {
 }
 
 impl GlobalMemory {
-    /// An empty memory that refuses to hold more than `limit_bytes`.
+    /// Creates an empty memory with a limit of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> GlobalMemory {
         GlobalMemory {
             limit: limit_bytes,
             used: 0,
-            next: FIRST,
+            next: FIRST_ADDRESS,
             allocations: Vec::new(),
             attempts: 0,
             launches: 0,
@@ -114,16 +114,21 @@ impl GlobalMemory {
             used: self.used,
             limit: self.limit,
         };
-        if bytes > self.limit.saturating_sub(self.used).min(ADDRESSES) {
+        if bytes
+            > self
+                .limit
+                .saturating_sub(self.used)
+                .min(MAX_ALLOCATION_BYTES)
+        {
             return Err(full());
         }
-        // The host may have less than the limit says; with the shadow it takes about twice the
-        // bytes, of which the words are by far the most that must be there at once.
+        // The host may have less memory than the limit. Including the shadow, about twice the bytes
+        // are needed; the words are the largest part that is allocated at once.
         let words = bytes.div_ceil(4);
         let storage = bytemuck::try_zeroed_vec(words as usize).map_err(|()| full())?;
         let base = self.next;
         self.used += bytes;
-        self.next = (base + bytes + GAP).next_multiple_of(ALIGN);
+        self.next = (base + bytes + GAP_BYTES).next_multiple_of(ALIGNMENT_BYTES);
         self.allocations.push(Arc::new(Allocation {
             base,
             bytes,
@@ -137,7 +142,7 @@ impl GlobalMemory {
         Ok(BufferId(self.allocations.len() - 1))
     }
 
-    /// Allocates memory that belongs to a loaded module: its `.global` variables.
+    /// Allocates memory of a loaded module: its `.global` variables.
     pub(crate) fn alloc_module(
         &mut self,
         module: u64,
@@ -166,7 +171,7 @@ impl GlobalMemory {
         allocation.init.mark(offset..offset + data.len() as u64);
     }
 
-    /// The buffer's bytes.
+    /// Reads the buffer's bytes.
     pub fn read(&self, buffer: BufferId) -> Vec<u8> {
         let allocation = &self.allocations[buffer.0];
         let mut bytes = vec![0; allocation.bytes as usize];
@@ -176,7 +181,7 @@ impl GlobalMemory {
         bytes
     }
 
-    /// The bytes from `offset` on, as many as fit in `into`.
+    /// Reads bytes from `offset` on, as many as fit in `into`.
     ///
     /// # Panics
     /// When the range is outside the buffer.
@@ -199,8 +204,8 @@ impl GlobalMemory {
         }
     }
 
-    /// Gives the buffer's storage back. Its address is never used again, and every access to it is
-    /// out of bounds.
+    /// Frees the buffer's storage. Its address is never reused, and every access to it is out of
+    /// bounds.
     pub fn free(&mut self, buffer: BufferId) {
         let allocation = &mut self.allocations[buffer.0];
         self.used -= allocation.bytes;
@@ -216,13 +221,15 @@ impl GlobalMemory {
         });
     }
 
-    /// Whether each allocation was overwritten: what an attempt at a launch may change beside words.
+    /// Returns whether each allocation was overwritten: state other than words that an attempt at a
+    /// launch changes.
     pub(crate) fn overwritten(&self) -> Vec<bool> {
         let all = self.allocations.iter();
         all.map(|a| a.init.is_overwritten()).collect()
     }
 
-    /// Undoes an attempt at a launch, before which [`overwritten`](Self::overwritten) said this.
+    /// Undoes an attempt at a launch, before which [`overwritten`](Self::overwritten) returned
+    /// this.
     pub(crate) fn undo(&self, attempt: u32, overwritten: &[bool]) {
         for (a, overwritten) in self.allocations.iter().zip(overwritten) {
             a.shadow.restore(attempt, &a.words, &a.init);
@@ -230,7 +237,7 @@ impl GlobalMemory {
         }
     }
 
-    /// Fills the buffer with repeats of `pattern` and marks every byte as written by nobody.
+    /// Fills the buffer with repeats of `pattern` and marks every byte as unwritten.
     pub fn fill_uninitialised(&mut self, buffer: BufferId, pattern: &[u8]) {
         let allocation = &self.allocations[buffer.0];
         let length = allocation.bytes as usize;
@@ -241,8 +248,8 @@ impl GlobalMemory {
         allocation.init.clear();
     }
 
-    /// Copies `data` to the beginning and marks those of its bytes as unwritten that differ from what the
-    /// buffer holds: a kernel must write them before it may read them.
+    /// Copies `data` to the beginning and marks those of its bytes as unwritten that differ from
+    /// the buffer's contents: a kernel must write them before it may read them.
     pub(crate) fn write_stale(&mut self, buffer: BufferId, data: &[u8]) {
         let loaded = self.read(buffer);
         if loaded == data {
@@ -253,39 +260,39 @@ impl GlobalMemory {
         self.allocations[buffer.0].init.unmark(changed);
     }
 
-    /// Whether a kernel stored to the buffer after [`write`](Self::write) had filled all of it, also
-    /// where the bytes are the same as before.
+    /// Reports whether a kernel stored to the buffer after [`write`](Self::write) had filled all of
+    /// it, even if the bytes are unchanged.
     #[must_use]
     pub fn is_overwritten(&self, buffer: BufferId) -> bool {
         self.allocations[buffer.0].init.is_overwritten()
     }
 
-    /// Byte ranges that nobody wrote.
+    /// Returns the byte ranges that were never written.
     pub fn unwritten(&self, buffer: BufferId) -> impl Iterator<Item = Range<u64>> {
         self.allocations[buffer.0].init.unwritten().into_iter()
     }
 
-    /// All buffers, those of modules included, in the order of their allocation.
+    /// Iterates over all buffers, including those of modules, in the order of their allocation.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> + use<> {
         (0..self.allocations.len()).map(BufferId)
     }
 
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     pub fn address(&self, buffer: BufferId) -> u64 {
         self.allocations[buffer.0].base
     }
 
-    /// Size asked for, bytes.
+    /// Returns the requested size, bytes.
     pub fn len(&self, buffer: BufferId) -> u64 {
         self.allocations[buffer.0].bytes
     }
 
-    /// Whether nothing was allocated yet.
+    /// Reports whether nothing was allocated yet.
     pub fn is_empty(&self) -> bool {
         self.allocations.is_empty()
     }
 
-    /// The allocation that holds `address`, if any.
+    /// Returns the allocation that contains `address`, if any.
     #[inline]
     #[must_use]
     pub fn find(&self, address: u64) -> Option<Lookup> {
@@ -298,35 +305,35 @@ impl GlobalMemory {
         (offset < allocation.bytes).then_some(Lookup { index, offset })
     }
 
-    /// Address of the first byte and number of bytes of an allocation by its [`BufferId::index`].
+    /// Returns the first address and the size of an allocation by its [`BufferId::index`].
     #[inline]
     #[must_use]
     pub fn extent(&self, index: usize) -> Option<(u64, u64)> {
         self.allocations.get(index).map(|a| (a.base, a.bytes))
     }
 
-    /// The words of an allocation by its [`BufferId::index`], little endian; none where there is no such
-    /// allocation.
+    /// Returns the words of an allocation by its [`BufferId::index`], little endian; empty if it
+    /// does not exist.
     #[inline]
     #[must_use]
     pub fn words(&self, index: usize) -> &[AtomicU32] {
         self.allocations.get(index).map_or(&[], |a| &a.words)
     }
 
-    /// Bytes of all allocations together.
+    /// Returns the total size of all allocations, bytes.
     #[must_use]
     pub fn allocated(&self) -> u64 {
         self.allocations.iter().map(|a| a.bytes).sum()
     }
 
-    /// The name that an allocation was given; empty where there is no such allocation.
+    /// Returns the name of an allocation; empty if it does not exist.
     #[must_use]
     pub fn name(&self, index: usize) -> &str {
         self.allocations.get(index).map_or("", |a| &a.name)
     }
 
-    /// The allocation that `address` most likely meant: the nearest one at or below that is no
-    /// variable of a module; a variable where there is nothing else.
+    /// Returns the allocation that an invalid `address` most likely refers to: the nearest one at
+    /// or below that is not a module variable, else the nearest variable.
     pub(crate) fn nearest(&self, address: u64) -> Option<&Allocation> {
         let index = self.allocations.partition_point(|a| a.base <= address);
         let below = self.allocations.get(..index)?;

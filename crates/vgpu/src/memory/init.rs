@@ -1,9 +1,9 @@
-//! Which bytes somebody wrote: one bit a byte, shared by all worker threads.
+//! Written bytes of an allocation: one bit each, shared by all worker threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Bits, one a byte; a flag spares the look-up for buffers that were written whole.
+/// Bits, one per byte; a flag avoids the lookup for buffers that were written as a whole.
 #[derive(Debug)]
 pub(crate) struct InitMap {
     bits: Vec<AtomicU32>,
@@ -30,7 +30,7 @@ impl InitMap {
             self.all.store(true, Relaxed);
             self.overwritten.store(false, Relaxed);
         }
-        // A cell at a time: whole buffers are written this way.
+        // One cell at a time: whole buffers are written this way.
         let mut at = range.start;
         while at < range.end {
             let from = at % 32;
@@ -41,7 +41,8 @@ impl InitMap {
         }
     }
 
-    /// Marks the bytes for which this holds, of a buffer that the host wrote whole, as not written.
+    /// Marks the bytes that satisfy `unwritten` as unwritten, in a buffer that the host wrote as a
+    /// whole.
     pub(crate) fn unmark(&self, unwritten: impl Fn(u64) -> bool) {
         for byte in (0..self.bytes).filter(|byte| unwritten(*byte)) {
             self.all.store(false, Relaxed);
@@ -73,24 +74,24 @@ impl InitMap {
 
     #[inline]
     fn note_overwritten(&self) {
-        // Reading first keeps the line shared among the threads that store.
+        // A load first: an unconditional store would move the cache line between cores.
         if !self.overwritten.load(Relaxed) {
             self.overwritten.store(true, Relaxed);
         }
     }
 
-    /// Whether a kernel stored to the buffer after the host had written all of it.
+    /// Reports whether a kernel stored to the buffer after the host had written all of it.
     pub(crate) fn is_overwritten(&self) -> bool {
         self.overwritten.load(Relaxed)
     }
 
-    /// Whether the host wrote all of the buffer and no kernel stored to it since.
+    /// Reports whether the host wrote all of the buffer and no kernel stored to it since.
     #[inline]
     pub(crate) fn is_as_uploaded(&self) -> bool {
         self.all.load(Relaxed) && !self.overwritten.load(Relaxed)
     }
 
-    /// Marks words one after the other, neighbours together.
+    /// Returns a marker that combines the marks of neighbouring words.
     pub(crate) fn marker(&self) -> Marker<'_> {
         Marker {
             map: self,
@@ -107,7 +108,7 @@ impl InitMap {
         }
     }
 
-    /// Whether the bytes `mask` of a 4-byte word were all written.
+    /// Reports whether all bytes `mask` of a 4-byte word were written.
     #[inline]
     pub(crate) fn has_word(&self, word: usize, mask: u32) -> bool {
         if self.all.load(Relaxed) {
@@ -117,25 +118,25 @@ impl InitMap {
         self.bits[word / 8].load(Relaxed) & bits == bits
     }
 
-    /// The bits of a range of cells (32 bytes each).
+    /// Copies the bits of a range of cells (32 bytes each).
     pub(crate) fn cells_into(&self, cells: Range<usize>, to: &mut Vec<u32>) {
         to.clear();
         to.extend(self.bits[cells].iter().map(|cell| cell.load(Relaxed)));
     }
 
-    /// Puts such bits back.
+    /// Restores copied bits.
     pub(crate) fn set_cells(&self, first: usize, bits: &[u32]) {
         for (cell, bits) in self.bits[first..].iter().zip(bits) {
             cell.store(*bits, Relaxed);
         }
     }
 
-    /// Takes back that a kernel stored to the buffer.
+    /// Sets or clears the flag that a kernel stored to the buffer.
     pub(crate) fn set_overwritten(&self, overwritten: bool) {
         self.overwritten.store(overwritten, Relaxed);
     }
 
-    /// Ranges of bytes nobody wrote.
+    /// Returns the ranges of bytes that were never written.
     pub(crate) fn unwritten(&self) -> Vec<Range<u64>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         if self.all.load(Relaxed) {
@@ -165,7 +166,7 @@ impl InitMap {
     }
 }
 
-/// Collects marks of neighbouring words; dropping it writes the last ones.
+/// Collects marks of neighbouring words; dropping it writes the remaining ones.
 pub(crate) struct Marker<'a> {
     map: &'a InitMap,
     cell: usize,

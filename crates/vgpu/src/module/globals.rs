@@ -1,4 +1,4 @@
-//! The variables of a module, and the sizes that no module has.
+//! Variables of a module, and limits on sizes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,14 +14,14 @@ pub(super) struct Global {
     pub(super) bytes: Vec<u8>,
     /// A variable without an initializer that no kernel writes: the host must set it.
     pub(super) unset: bool,
-    /// Addresses to fill in: byte offset, variable, offset added.
+    /// Pointers to fill in: byte offset, variable, added offset.
     pub(super) pointers: Vec<(usize, usize, u64)>,
 }
 
-/// Most bytes a function may have in parameters and in local and shared variables.
+/// Maximum size of a function's parameters and of its local and shared variables, bytes.
 const MAX_FUNCTION_BYTES: u64 = 1 << 24;
 
-/// Refuses sizes that no GPU has, before anything is computed with them.
+/// Rejects sizes that no GPU supports, before anything is computed from them.
 pub(super) fn check_sizes(ast: &Ast<'_>) -> Result<(), LoadError> {
     let device = |v: &&Variable<'_>| matches!(v.space, StateSpace::Global | StateSpace::Const);
     let outside: Vec<&Variable<'_>> = ast.variables.iter().filter(|v| !device(v)).collect();
@@ -47,7 +47,7 @@ pub(super) fn check_sizes(ast: &Ast<'_>) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Most bytes a module may have in variables: beyond it the text is no kernel.
+/// Maximum size of a module's variables, bytes: a text with more is not a kernel.
 const MAX_GLOBAL_BYTES: u64 = 1 << 30;
 
 pub(super) fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32>), LoadError> {

@@ -1,4 +1,4 @@
-//! Approximations, within the error the ISA documents.
+//! Approximations, within the documented error.
 
 use crate::harness::{Kind, Q, R, accept};
 use crate::models::{d, f, operands};
@@ -6,7 +6,7 @@ use crate::models::{d, f, operands};
 const S: (crate::harness::W, Kind) = (R, Kind::F32);
 const D: (crate::harness::W, Kind) = (Q, Kind::F64);
 
-/// Within `relative` of the exact value, or `absolute`; special values exactly.
+/// Accepts a result within `relative` of the exact value, or `absolute`; special values exactly.
 fn near(got: f32, exact: f64, relative: f64, absolute: f64) -> Result<(), String> {
     let ok = if exact.is_nan() {
         got.to_bits() == crate::models::NAN32

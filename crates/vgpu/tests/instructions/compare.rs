@@ -195,7 +195,7 @@ fn comparisons_combine_with_a_predicate_and_give_the_complement() {
             &sources,
             |x| model(less(x), 1 - x[2]),
         );
-        // The second destination holds the complement of the comparison, combined likewise.
+        // The second destination holds the complement of the comparison, combined in the same way.
         check(
             &format!("{{{{ .reg .pred %t; setp.lt.{how}.s32 %t|{{d}}, {{a}}, {{b}}, {{c}}; }}}}")
                 .replace("{{", "{")
@@ -262,7 +262,7 @@ fn selections_follow_predicates_and_signs() {
 #[test]
 fn classes_of_floats_are_told() {
     type Test = fn(f64, bool) -> bool;
-    // The second argument says whether the operand is subnormal in its own format.
+    // The second argument is true if the operand is subnormal in its format.
     let table: [(&str, Test); 6] = [
         ("finite", |x, _| x.is_finite()),
         ("infinite", |x, _| x.is_infinite()),

@@ -1,4 +1,4 @@
-//! Branches, loops, calls and barriers: what each thread computes must not depend on its warp.
+//! Branches, loops, calls and barriers: the result of a thread must not depend on its warp.
 
 use crate::harness::{Kind, Q, R, check, launch_words};
 use crate::models::signed;

@@ -115,7 +115,7 @@ fn floats_become_clamped_integers() {
     });
 }
 
-/// An integer rounded to single or double in a mode, by comparing with the exact value.
+/// Rounds an integer to single or double in a mode, by comparison with the exact value.
 fn rounded<T: Copy>(exact: i128, near: T, back: i128, steps: (T, T), mode: &str) -> T {
     let (down, up) = steps;
     match mode {
@@ -294,7 +294,7 @@ fn integral_rounding_keeps_the_type_and_the_sign_of_zero() {
     }
 }
 
-/// `.relu` and `.satfinite` of a narrowing conversion.
+/// Models `.relu` and `.satfinite` of a narrowing conversion.
 fn narrowed(half: Half, x: f32, mode: &str, relu: bool, finite: bool) -> u64 {
     let code = half.code(x.into(), mode);
     if x.is_nan() {
@@ -329,7 +329,7 @@ fn pairs_of_singles_are_packed_first_operand_high() {
     }
 }
 
-/// Value of an FP8 code with `fraction` bits of fraction.
+/// Returns the value of an FP8 code with `fraction` bits of fraction.
 fn byte_value(code: u64, fraction: i32) -> f64 {
     let (exponent_bits, bias) = if fraction == 3 { (4, 7) } else { (5, 15) };
     let magnitude = (code & 0x7f) as i32;
@@ -350,7 +350,7 @@ fn byte_value(code: u64, fraction: i32) -> f64 {
     sign * f64::from(part + hidden) * 2.0_f64.powi(field.max(1) - bias - fraction)
 }
 
-/// Nearest code, ties to even, saturating.
+/// Returns the nearest code, ties to even, saturating.
 fn byte_code(x: f64, fraction: i32, relu: bool) -> u64 {
     if x.is_nan() {
         return 0x7f;

@@ -5,7 +5,7 @@ use crate::models::{d, sum_error};
 
 const D: (crate::harness::W, Kind) = (Q, Kind::F64);
 
-/// Equal as numbers: the same bits, or both NaN.
+/// Compares as numbers: the same bits, or both NaN.
 fn same64(expected: f64, got: u64) -> Result<(), String> {
     let ok = expected.to_bits() == got || expected.is_nan() && d(got).is_nan();
     if ok {
@@ -104,7 +104,8 @@ fn double_directed_sums_and_products_bracket_the_exact_ones() {
             Q,
             &[D, D, D],
             |x, got| {
-                // With a power of two the product is exact and the sum's error says which way.
+                // With a power of two the product is exact, and the error of the sum has the
+                // direction.
                 let (a, b) = (d(x[0]), d(x[1]));
                 let p = a * b;
                 if !plain(p) || a.mul_add(b, -p) != 0.0 {

@@ -6,7 +6,7 @@ use crate::models::{d, f, finish, flush, operands, sum_error, to_single};
 const S: (crate::harness::W, Kind) = (R, Kind::F32);
 const D: (crate::harness::W, Kind) = (Q, Kind::F64);
 
-/// `.ftz` and `.sat` in all combinations, with the operand flush.
+/// Lists `.ftz` and `.sat` in all combinations, with the operand flush.
 fn forms() -> impl Iterator<Item = (&'static str, String, bool, bool)> {
     ["", "rn", "rz", "rm", "rp"].into_iter().flat_map(|mode| {
         [(false, false), (true, false), (false, true), (true, true)].map(|(ftz, sat)| {
@@ -21,8 +21,8 @@ fn forms() -> impl Iterator<Item = (&'static str, String, bool, bool)> {
     })
 }
 
-/// Checks a result that is exact in double precision but for the error `inexact` (rows with one
-/// are judged only to nearest by `nearest`).
+/// Checks a result that is exact in double precision (rows with an error are checked only for
+/// nearest, by `nearest`).
 fn judge(exact: f64, error: f64, mode: &str, ftz: bool, sat: bool, got: u64) -> Result<(), String> {
     if error != 0.0 && !error.is_nan() {
         return Ok(());
@@ -35,7 +35,7 @@ fn judge(exact: f64, error: f64, mode: &str, ftz: bool, sat: bool, got: u64) -> 
     }
 }
 
-/// The sign of a sum that is exactly zero.
+/// Returns the sign of a sum that is exactly zero.
 fn zero_sum(a: f64, b: f64, mode: &str) -> f64 {
     if a + b == 0.0 && mode == "rm" && a.is_sign_negative() != b.is_sign_negative() {
         -0.0
@@ -132,8 +132,8 @@ fn single_quotients_and_roots_round_once() {
             } else {
                 mode.to_owned()
             };
-            // The double quotient or root of singles is never so close to a border that its own
-            // rounding matters.
+            // The double quotient or root of singles is never so close to a rounding boundary that
+            // its own rounding matters.
             accept(
                 &format!("div.{words}.f32 {{d}}, {{a}}, {{b}};"),
                 R,

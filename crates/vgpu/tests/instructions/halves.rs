@@ -7,8 +7,8 @@ fn formats() -> [(Half, Kind); 2] {
     [(F16, Kind::F16), (BF16, Kind::Bf16)]
 }
 
-/// Checks an instruction on single values and on pairs: `model` sees codes and gives a code, or
-/// `None` where it cannot tell.
+/// Checks an instruction on single values and on pairs: `model` maps codes to a code, or to `None`
+/// where it is undecided.
 fn both(
     opcode: &str,
     half: Half,

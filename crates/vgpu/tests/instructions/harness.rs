@@ -1,4 +1,4 @@
-//! Runs one instruction on many operands through the executor and compares with a model.
+//! Runs one instruction on many operands through the executor and compares it with a model.
 
 use vgpu::{Arch, Arg, End, GlobalMemory, Launch, Module, launch};
 
@@ -18,7 +18,7 @@ pub(crate) use W::{H, P, Q, R};
 
 const BLOCK: usize = 128;
 
-/// The text of a kernel that applies `snippet` to the operands of one thread.
+/// Builds the text of a kernel that applies `snippet` to the operands of one thread.
 ///
 /// In the snippet `{d}` is the destination and `{a}`, `{b}`, `{c}`, `{e}` are the sources.
 fn kernel(snippet: &str, d: W, sources: &[W]) -> String {
@@ -82,7 +82,7 @@ pub(crate) fn run(snippet: &str, d: W, sources: &[W], rows: &[Vec<u64>]) -> Vec<
     applied(&module, snippet, sources, rows)
 }
 
-/// The same, with products rounded as the assembler rounds them.
+/// Does the same, with products rounded as the assembler rounds them.
 pub(crate) fn run_contracted(snippet: &str, d: W, sources: &[W], rows: &[Vec<u64>]) -> Vec<u64> {
     let text = kernel(snippet, d, sources);
     let module = Module::load_contracted(&text).unwrap_or_else(|e| panic!("{snippet}: {e}"));
@@ -129,7 +129,7 @@ pub(crate) fn launch_words(
         .collect()
 }
 
-/// Kind of values an operand takes.
+/// Kind of an operand's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Any bits, small and large integers often.
@@ -150,7 +150,7 @@ pub(crate) enum Kind {
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -162,7 +162,7 @@ impl Random {
         list[self.next() as usize % list.len()]
     }
 
-    /// One operand.
+    /// Returns one operand.
     pub(crate) fn operand(&mut self, kind: Kind, width: W) -> u64 {
         let bits = match width {
             H => 16,
@@ -271,7 +271,7 @@ impl Random {
     }
 }
 
-/// Rows of operands for sources of these widths and kinds.
+/// Returns rows of operands for sources of these widths and kinds.
 pub(crate) fn rows(seed: &str, count: usize, sources: &[(W, Kind)]) -> Vec<Vec<u64>> {
     let seed = seed
         .bytes()
@@ -287,7 +287,7 @@ pub(crate) fn rows(seed: &str, count: usize, sources: &[(W, Kind)]) -> Vec<Vec<u
         .collect()
 }
 
-/// Runs the snippet on 2048 rows and wants `accept(operands, result)` to be `Ok` for all.
+/// Runs the snippet on 2048 rows and requires `accept(operands, result)` to be `Ok` for all.
 pub(crate) fn accept(
     snippet: &str,
     d: W,
@@ -304,7 +304,7 @@ pub(crate) fn accept(
     }
 }
 
-/// Runs the snippet on 2048 rows and wants exactly the model's bits.
+/// Runs the snippet on 2048 rows and requires exactly the model's bits.
 pub(crate) fn check(snippet: &str, d: W, sources: &[(W, Kind)], model: impl Fn(&[u64]) -> u64) {
     accept(snippet, d, sources, |row, result| {
         let expected = model(row);

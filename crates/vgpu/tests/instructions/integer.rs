@@ -9,7 +9,7 @@ const L: (W, Kind) = (Q, Kind::Int);
 const SHORT: (W, Kind) = (H, Kind::Int);
 const N: (W, Kind) = (R, Kind::Shift);
 
-/// Integer types that arithmetic knows, with their register.
+/// Lists the integer types of arithmetic, with their register.
 fn types() -> impl Iterator<Item = (&'static str, W, u32, bool)> {
     INTS.into_iter().filter(|(_, _, bits, _)| *bits > 8)
 }

@@ -1,5 +1,5 @@
-//! Semantics instruction by instruction: PTX snippets through the executor against models that
-//! share no code with the crate.
+//! Semantics by instruction: PTX snippets through the executor against models that share no code
+//! with the crate.
 #![expect(clippy::panic, reason = "a test that cannot go on should fail")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a failure is a panic")]
 

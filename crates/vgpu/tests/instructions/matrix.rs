@@ -1,5 +1,5 @@
-//! `mma.sync` and `wmma` through the executor, against sums in double precision with the layouts as
-//! the ISA prints them.
+//! `mma.sync` and `wmma` through the executor, against sums in double precision, with the layouts
+//! printed in the PTX ISA.
 
 mod wmma;
 
@@ -7,7 +7,7 @@ use crate::harness::{Random, launch_words};
 use crate::models::{BF16, F16};
 use vgpu::Module;
 
-/// How elements are coded in registers.
+/// Encoding of elements in registers.
 #[derive(Clone, Copy, PartialEq)]
 enum E {
     F16,
@@ -60,7 +60,7 @@ impl E {
         }
     }
 
-    /// A register of moderate values.
+    /// Returns a register of moderate values.
     fn register(self, random: &mut Random) -> u64 {
         let x = random.next() & 0xffff_ffff;
         match self {
@@ -239,7 +239,8 @@ fn check_mma(form: &Form) {
         let word = |r: usize| words[lane * (na + nb + nc) + r];
         let per = form.a.per_register();
         for i in 0..na * per {
-            // The ISA's formulas: the row alternates between registers, the column advances by two.
+            // The formulas of the PTX ISA: the row alternates between registers, the column
+            // advances by two.
             let (register, sub) = (i / per, i % per);
             let row = if register % 2 == 0 { group } else { group + 8 };
             let column = thread * per + sub + if register >= 2 { 4 * per } else { 0 };

@@ -7,7 +7,7 @@ use vgpu::Module;
 const I: (W, Kind) = (R, Kind::Int);
 const L: (W, Kind) = (Q, Kind::Int);
 
-/// A kernel of one block over `%q8` (out) and `%q9` (in), `%r8` the thread.
+/// Runs a kernel of one block over `%q8` (out) and `%q9` (in), with the thread in `%r8`.
 fn run(declarations: &str, body: &str, threads: usize, words: &[u64], outputs: usize) -> Vec<u64> {
     let text = format!(
         ".version 8.8\n.target sm_90a\n.address_size 64\n\
@@ -29,7 +29,7 @@ fn random(count: usize) -> Vec<u64> {
 
 #[test]
 fn narrow_loads_extend_and_narrow_stores_cut() {
-    // Through the upper bytes of the operand's own slot in shared memory.
+    // Through the upper bytes of the operand's slot in shared memory.
     let through = |ty: &str, store: &str, offset: u32| {
         format!(
             "{{ .shared .align 8 .b8 box[1024]; .reg .b32 %a; mov.u32 %a, box; shl.b32 %r11, %r8, 3;\n\
@@ -139,8 +139,8 @@ fn local_memory_belongs_to_its_thread() {
     );
 }
 
-/// Applies an atomic of 128 threads to one word that starts with `start`; returns the old values
-/// in the order of the threads, and the final word.
+/// Applies an atomic of 128 threads to one word that starts with `start`. Returns the old values in
+/// the order of the threads, and the final word.
 fn atomics(instruction: &str, start: u64, operands: &[u64], space: &str) -> (Vec<u64>, u64) {
     let mut words = vec![start];
     words.extend(operands);
@@ -176,8 +176,8 @@ fn atomics(instruction: &str, start: u64, operands: &[u64], space: &str) -> (Vec
     (results[1..].to_vec(), results[0])
 }
 
-/// The old values must be those of some order of the threads: with a commutative operation they
-/// chain from the start to the end.
+/// Checks that the old values are those of some order of the threads: with a commutative operation
+/// they chain from the start to the end.
 fn check_chain(
     name: &str,
     start: u64,
@@ -198,7 +198,7 @@ fn check_chain(
         };
         let mask = u64::MAX >> (64 - bits);
         let (old, last) = atomics(&instruction, start, operands, space);
-        // The executor's order is not fixed: follow the chain of old values.
+        // The executor's order is unspecified: follow the chain of old values.
         let mut left: Vec<(u64, u64)> = old
             .iter()
             .copied()
@@ -206,7 +206,7 @@ fn check_chain(
             .collect();
         let mut at = start & mask;
         while !left.is_empty() {
-            // Prefer an operand that changes the word, as equal old values may be many.
+            // Prefer an operand that leaves the word unchanged, as equal old values may be many.
             let stay = left.iter().position(|&(o, v)| o == at && step(at, v) == at);
             let next = stay.or_else(|| left.iter().position(|&(o, _)| o == at));
             let Some(i) = next else {
@@ -291,7 +291,7 @@ fn atomics_return_the_old_value_and_combine() {
         64,
     );
     check_chain("exch.b64", 1, &ops, |_, b| b, 64);
-    // Exact sums of small integers, so that the order does not show.
+    // Exact sums of small integers, independent of the order.
     let singles: Vec<u64> = (0..128_u16)
         .map(|i| f32::from(i + 1).to_bits().into())
         .collect();
@@ -456,7 +456,7 @@ fn matrices_are_loaded_and_stored_by_rows() {
 
 #[test]
 fn rows_of_a_matrix_whose_lanes_are_not_there_are_not_read() {
-    // Of eight rows, as many as there are lanes: each lane gets two halves of a row.
+    // Rows of exited lanes are absent: each lane gets two halves of a row.
     let body = "mov.u32 %r9, box; mul.lo.u32 %r10, %r8, 16; add.u32 %r9, %r9, %r10;
         mov.u32 %r11, 0x3c003c00; st.shared.v4.b32 [%r9], {%r11, %r11, %r11, %r11};
         ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r12, %r13, %r14, %r15}, [%r9];

@@ -3,12 +3,12 @@
 /// The canonical NaN of `.f32`.
 pub(crate) const NAN32: u32 = 0x7fff_ffff;
 
-/// A single from the low bits.
+/// Returns the single in the low bits.
 pub(crate) fn f(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
 }
 
-/// A double.
+/// Returns the double with these bits.
 pub(crate) fn d(bits: u64) -> f64 {
     f64::from_bits(bits)
 }
@@ -34,7 +34,7 @@ pub(crate) fn to_single(exact: f64, mode: &str) -> f32 {
     }
 }
 
-/// Bits of a single result: NaN canonical, then `.ftz`, then `.sat`.
+/// Returns the bits of a single result: NaN canonical, then `.ftz`, then `.sat`.
 pub(crate) fn finish(x: f32, ftz: bool, sat: bool) -> u64 {
     let x = if ftz { flush(x) } else { x };
     let x = match (sat, x) {
@@ -49,14 +49,14 @@ pub(crate) fn finish(x: f32, ftz: bool, sat: bool) -> u64 {
     }
 }
 
-/// Single operands as doubles, flushed with `.ftz`.
+/// Returns single operands as doubles, flushed with `.ftz`.
 pub(crate) fn operands(x: &[u64], ftz: bool) -> Vec<f64> {
     x.iter()
         .map(|&b| if ftz { flush(f(b)) } else { f(b) }.into())
         .collect()
 }
 
-/// `a + b` in double precision and its rounding error; the error is NaN next to infinities.
+/// Returns `a + b` in double precision and its rounding error; the error is NaN next to infinities.
 pub(crate) fn sum_error(a: f64, b: f64) -> (f64, f64) {
     let s = a + b;
     let part = s - a;
@@ -88,12 +88,12 @@ pub(crate) const BF16: Half = Half {
 };
 
 impl Half {
-    /// Code of infinity.
+    /// Returns the code of infinity.
     pub(crate) fn infinity(self) -> u16 {
         0x7fff >> self.fraction << self.fraction
     }
 
-    /// Value of a code.
+    /// Returns the value of a code.
     pub(crate) fn value(self, code: u64) -> f64 {
         let code = code as u16;
         let magnitude = code & 0x7fff;
@@ -111,7 +111,7 @@ impl Half {
         sign * f64::from(fraction + hidden) * 2.0_f64.powi(exponent)
     }
 
-    /// Code of a double rounded in the mode `rn`, `rz`, `rm` or `rp`.
+    /// Returns the code of a double rounded in the mode `rn`, `rz`, `rm` or `rp`.
     pub(crate) fn code(self, x: f64, mode: &str) -> u16 {
         if x.is_nan() {
             return 0x7fff;
@@ -151,7 +151,7 @@ impl Half {
     }
 }
 
-/// The value of an integer of so many bits.
+/// Returns the value of an integer of `bits` bits.
 pub(crate) fn number(x: u64, bits: u32, sign: bool) -> i128 {
     if sign {
         signed(x, bits)
@@ -170,7 +170,7 @@ pub(crate) fn unsigned(x: u64, bits: u32) -> i128 {
     i128::from((x << (64 - bits)) >> (64 - bits))
 }
 
-/// The low `bits` bits of an integer.
+/// Returns the low `bits` bits of an integer.
 pub(crate) fn cut(x: i128, bits: u32) -> u64 {
     x as u64 & (u64::MAX >> (64 - bits))
 }

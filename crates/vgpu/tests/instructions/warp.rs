@@ -1,11 +1,11 @@
-//! Warp-wide instructions: one kernel a form, 64 threads, every lane's operands random.
+//! Warp-wide instructions: one kernel per form, 64 threads, random operands in every lane.
 
 use crate::harness::{Random, launch_words};
 use vgpu::Module;
 
 const THREADS: usize = 64;
 
-/// Runs `body` with `%r0` and `%r1` loaded per thread, `%r2` the lane; it leaves its result in
+/// Runs `body` with `%r0` and `%r1` loaded per thread and the lane in `%r2`; the result is in
 /// `%q7`.
 fn run(body: &str, words: &[u64]) -> Vec<u64> {
     let text = format!(
@@ -24,7 +24,7 @@ fn run(body: &str, words: &[u64]) -> Vec<u64> {
     launch_words(&module, "k", 1, THREADS, words, THREADS, body)
 }
 
-/// Random operands; the second is in `0..modulus`.
+/// Returns random operands; the second is in `0..modulus`.
 fn operands(seed: u64, modulus: u64) -> Vec<u64> {
     let mut random = Random(seed);
     (0..THREADS)
@@ -32,7 +32,8 @@ fn operands(seed: u64, modulus: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Wants lane `l` of each warp to have the model's result; the model sees the warp's operands.
+/// Requires lane `l` of each warp to have the model's result; the model receives the warp's
+/// operands.
 fn check(body: &str, words: &[u64], model: impl Fn(&[[u64; 2]], usize) -> u64) {
     let results = run(body, words);
     let rows: Vec<[u64; 2]> = words.chunks_exact(2).map(|c| [c[0], c[1]]).collect();

@@ -1,14 +1,14 @@
-//! A real GPU in a worker. The context lives and dies with this process.
+//! A real GPU in a worker. The context lives as long as this process.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the worker itself, and finalists by the request whose plans they index"
 )]
 
-mod again;
+mod revalidate;
 mod comparison;
 mod task;
 
-use again::look_again;
+use revalidate::revalidate;
 use task::Task;
 
 use super::host_data::references;
@@ -40,8 +40,8 @@ use tuner_judge::timing::executor::{Raced, Timed, race_candidate, settle};
 use tuner_judge::timing::plan::Settings;
 use tuner_process::Replies;
 
-/// One of our own kernels, loaded first to see whether the driver takes the compiler's code.
-const PROBE: &str = "tuner_null";
+/// Helper kernel that is loaded first, to test whether the driver accepts the compiler's code.
+const PROBE_KERNEL: &str = "tuner_null";
 /// A GPU, opened by the first request.
 pub(super) struct Cuda {
     ordinal: u32,
@@ -49,7 +49,7 @@ pub(super) struct Cuda {
     open: Option<OpenGpu>,
 }
 
-/// An open GPU with what it remembers between candidates.
+/// An open GPU with its state between candidates.
 struct OpenGpu {
     session: GpuSession,
     references: References,
@@ -71,7 +71,7 @@ impl Cuda {
             gpu::open_counted()
                 .map_err(gpu::GpuError::from)
                 .and_then(|(mut driver, counter)| {
-                    // Before there is a context, so that every process seen is another one.
+                    // Before there is a context, so that all listed processes are others.
                     gpu::facts::start(&mut *driver)?;
                     let facts = gpu::GpuFacts::read(&mut *driver, self.ordinal)?;
                     let mut monitor = Monitor::open(&facts.uuid);
@@ -89,7 +89,7 @@ impl Cuda {
         if gpu::stand_in::installed().is_some_and(|stand_in| stand_in.compares_on_host) {
             session = session.comparing_on_host();
         }
-        if let Err(fault) = session.gpu.kernel_facts(&helpers, PROBE, 32, 0) {
+        if let Err(fault) = session.gpu.kernel_facts(&helpers, PROBE_KERNEL, 32, 0) {
             let (major, minor) = facts.cuda;
             return Response::Failed(format!(
                 "the driver, which supports CUDA up to {major}.{minor}, refuses what NVRTC compiles \
@@ -101,7 +101,7 @@ impl Cuda {
         }
         let replies = self.replies.clone();
         session.announce_launches(Box::new(move |step| {
-            // A pipe that is gone shows at the next answer.
+            // A broken pipe shows at the next answer.
             let _ = reply(&replies, &Response::Begins(step));
         }));
         self.open = Some(OpenGpu {
@@ -194,8 +194,8 @@ impl OpenGpu {
         Ok(calibration)
     }
 
-    /// Loads the code and takes the candidate through the gate; gives the proof of the timed
-    /// problem where it passed.
+    /// Loads the code and takes the candidate through the gate. Returns the evidence for the timed
+    /// problem if it passed.
     fn judge<'a>(
         &mut self,
         job: &'a Job,
@@ -223,7 +223,7 @@ impl OpenGpu {
         })
     }
 
-    /// The driver takes the code, and each launch could be resident.
+    /// Checks that the driver accepts the code, and that each launch could be resident.
     fn load(&mut self, plan: &Plan) -> Result<(), Judgement> {
         for launch in &plan.launches {
             let facts = self.session.gpu.kernel_facts(
@@ -255,8 +255,8 @@ impl OpenGpu {
         measuring: &MeasureRequest,
         begins: Begins<'_>,
     ) -> Result<(TimedJudgement, Option<RelativeTime>), Failure> {
-        // One seed and one run say whether it is worth timing; the level that is asked for is for
-        // those that may win.
+        // One seed and one run decide whether to time the candidate; the requested level is for
+        // potential winners.
         let first = Job {
             level: Level::First,
             seeds: measuring.job.seeds.iter().copied().take(1).collect(),
@@ -268,31 +268,30 @@ impl OpenGpu {
         };
         let seed = first.seeds.first().copied().unwrap_or(0);
         let max_error = judgement.max_error;
-        Ok(
-            match self.time(measuring, plan, verified, (seed, begins))? {
-                Ok((measured, standing)) => {
-                    let timed = TimedJudgement {
-                        measured: Some(measured),
-                        ..judgement.into()
-                    };
-                    (timed, Some(standing))
-                }
-                Err(why) => {
-                    let failed = Judgement { max_error, ..why };
-                    (failed.into(), None)
-                }
-            },
-        )
+        Ok(match self.time(measuring, plan, verified, seed, begins)? {
+            Ok((measured, standing)) => {
+                let timed = TimedJudgement {
+                    measured: Some(measured),
+                    ..judgement.into()
+                };
+                (timed, Some(standing))
+            }
+            Err(why) => {
+                let failed = Judgement { max_error, ..why };
+                (failed.into(), None)
+            }
+        })
     }
 
-    /// The time of a candidate that is right, and where it stands; or why it has none: the device
-    /// failed, or the candidate was refused.
+    /// Returns the absolute and relative time of a verified candidate, or the reason for their
+    /// absence: the device failed, or the candidate was refused.
     fn time(
         &mut self,
         measuring: &MeasureRequest,
         plan: &Plan,
         verified: Verified,
-        (seed, begins): (u64, Begins<'_>),
+        seed: u64,
+        begins: Begins<'_>,
     ) -> Result<Result<(Measured, RelativeTime), Judgement>, Failure> {
         begins(Step::Time).map_err(Failure::Pipe)?;
         let raced = match self.race(measuring, plan, seed) {
@@ -317,7 +316,7 @@ impl OpenGpu {
             &mut self.timed[task].timing,
             raced,
             &NeededWork::of(plan),
-            &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
+            &mut |watch, subject| revalidate(plan, seed, watch, subject, references),
         );
         let timed = timed.and_then(|timed| {
             if measuring.energy {
@@ -335,7 +334,7 @@ impl OpenGpu {
         }
     }
 
-    /// Measures the energy of what was timed.
+    /// Measures the energy of the timed candidate.
     fn with_energy(&mut self, timed: Timed) -> Result<Timed, Judgement> {
         let micros = timed.measured.p50().get();
         let energy = energy::measure(&mut self.session, timed.runner, micros, settings())?;
@@ -346,7 +345,7 @@ impl OpenGpu {
         Ok(Timed { measured, ..timed })
     }
 
-    /// The candidate against the task's reference.
+    /// Times the candidate against the task's reference.
     fn race(
         &mut self,
         measuring: &MeasureRequest,
@@ -362,7 +361,7 @@ impl OpenGpu {
             &mut self.session,
             &mut self.timed[task].timing,
             candidate,
-            &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
+            &mut |watch, subject| revalidate(plan, seed, watch, subject, references),
         );
         match raced {
             Ok(raced) => Ok((task, candidate, raced)),
@@ -374,7 +373,8 @@ impl OpenGpu {
     }
 }
 
-/// The constants of the protocol; on the tests' stand-in, whose clock is steady, shorter ones.
+/// Returns the constants of the protocol; shorter ones for the stand-in of the tests, whose clock
+/// is steady.
 fn settings() -> Settings {
     let usual = Settings::default();
     match gpu::stand_in::installed() {
@@ -392,5 +392,5 @@ fn settings() -> Settings {
     }
 }
 
-/// The timed problem, with the proof that it is right.
+/// The timed problem, with the evidence that it is correct.
 type Proof<'a> = (&'a Plan, Verified, Evidence);

@@ -21,15 +21,15 @@ use tuner_judge::gate::verify::{Demands, Evidence, add_new, verify};
 use tuner_judge::session::Session;
 use tuner_process::{Parent, Replies, to_json};
 
-/// Tells the parent that a step begins; its deadline starts then.
+/// Callback that reports the begin of a step to the parent; its deadline starts then.
 type Begins<'a> = &'a mut dyn FnMut(Step) -> io::Result<()>;
 
-/// A device that answers requests. What fails on it is an answer; an error means that the parent
-/// is gone.
+/// A device that answers requests. A failure of the device is an answer; an error means that the
+/// parent is gone.
 trait Served {
     fn answer(&mut self, request: Request, begins: Begins<'_>) -> io::Result<Response>;
 
-    /// Why this process cannot go on after its last answer, if so.
+    /// Returns why this process cannot continue after its last answer, if it cannot.
     fn corrupted(&self) -> Option<String> {
         None
     }
@@ -44,7 +44,7 @@ pub fn run(arch: &'static ::vgpu::Arch, limits: Limits) -> io::Result<()> {
     serve(&mut virtual_gpu::Virtual::new(arch, limits), &parent)
 }
 
-/// Runs a worker of the GPU of that number on this process's standard streams.
+/// Runs a worker of the GPU with that number on this process's standard streams.
 ///
 /// # Errors
 /// As for [`run`].
@@ -72,20 +72,20 @@ fn reply(replies: &Replies, response: &Response) -> io::Result<()> {
     replies.send(&[&to_json(response)?])
 }
 
-/// Why a job has no judgement.
+/// Reasons why a job has no judgement.
 #[derive(Debug)]
 pub enum Failure {
     /// The space's oracle does not fit its arguments.
     Oracle(OracleError),
-    /// The parent cannot be told.
+    /// The pipe to the parent is broken.
     Pipe(io::Error),
 }
 
-/// What the gate made of a job.
+/// Outcome of the gate for a job.
 enum Gated<'a> {
     /// One problem failed.
     Rejected(Judgement),
-    /// All passed: the judgement, and the last problem with its proof.
+    /// All passed: the judgement, and the last problem with its evidence.
     Passed {
         passed: Judgement,
         last: Option<(&'a Plan, Verified, Evidence)>,
@@ -106,7 +106,7 @@ fn gate<'a>(
     let mut notes: Vec<String> = Vec::new();
     let mut warnings: Vec<Hazard> = Vec::new();
     let mut not_finite = None;
-    // Whether check problems, all of them run whole, passed.
+    // Set while all check problems ran whole and passed.
     let mut checked_whole = !job.checks.is_empty();
     for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
         let proof = job.proof_limit.filter(|_| number == job.checks.len());
@@ -180,17 +180,17 @@ fn gate<'a>(
     Ok(Gated::Passed { passed, last })
 }
 
-/// Lane instructions up to which a problem whose sample cannot be compared is run whole, where no
-/// check problem has compared every output before: about a second of one core.
+/// Lane instructions up to which a problem whose sample cannot be compared is run whole, if no
+/// check problem has compared every output: about a second of one core.
 const UNVOUCHED_LIMIT: u64 = 1_000_000_000;
 
-/// Whether every output of the plan is among those compared.
+/// Reports whether all outputs of the plan were compared.
 fn covers(compared: &BTreeSet<usize>, plan: &Plan) -> bool {
     !compared.is_empty() && compared.len() == plan.compared().count()
 }
 
-/// It ran without a fault, and at least one output was compared with nothing, or (`not_finite`) with
-/// values that prove nothing.
+/// Builds the judgement of a candidate without faults whose outputs were not all compared, or
+/// (`not_finite`) were compared with values that prove nothing.
 fn unchecked(
     plan: &Plan,
     compared: &BTreeSet<usize>,
@@ -216,7 +216,8 @@ fn unchecked(
     Judgement::new(Verdict::Unchecked, detail.join("; "))
 }
 
-/// It ran without a hazard, and the space says that results are not compared.
+/// Builds the judgement of a candidate without hazards, if the space disables the comparison of
+/// results.
 fn hazards_only(notes: &[String]) -> Judgement {
     let detail = [&[HAZARDS_ONLY.to_owned()], notes].concat();
     Judgement::new(Verdict::Unchecked, detail.join("; "))
@@ -229,7 +230,7 @@ fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-/// A block was left before its end, and nothing else says that the candidate is right.
+/// Builds the judgement of a candidate with an unfinished block that nothing else verifies.
 fn unfinished(exhausted: &str, worst: Option<f64>) -> Judgement {
     let why = format!(
         "{exhausted}; it hangs, or it is judged right by check problems that run whole: give some"
@@ -242,7 +243,7 @@ fn unfinished(exhausted: &str, worst: Option<f64>) -> Judgement {
 
 fn rejected(rejection: Judgement, worst: Option<f64>) -> Judgement {
     Judgement {
-        // JSON has no infinity: the largest finite number stands for "not even finite".
+        // JSON has no infinity: the largest finite number stands for a non-finite error.
         max_error: larger(worst, rejection.max_error).map(|error| error.min(f64::MAX)),
         ..rejection
     }

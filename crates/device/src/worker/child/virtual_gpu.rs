@@ -1,4 +1,4 @@
-//! A virtual GPU in a worker: its times are predicted.
+//! A virtual GPU in a worker, with predicted times.
 
 use super::{Begins, Failure, Gated, Served, gate};
 use crate::step::Step;
@@ -14,13 +14,12 @@ use tuner_judge::session::Session as _;
 use tuner_judge::timing::predict::PROTOCOL;
 use tuner_process::free_memory;
 
-/// Share of the machine's memory that reference data may take: one in so many, for each core may
-/// have a worker.
+/// Divisor of the machine's memory for reference data: each core may have a worker.
 const HOST_SHARE: u64 = 32;
-/// The same, bytes, at least and at most.
+/// Minimum and maximum of the same, bytes.
 const HOST_BYTES: (u64, u64) = (128 << 20, 1 << 30);
 
-/// A virtual GPU with what it remembers between candidates.
+/// A virtual GPU with its state between candidates.
 pub(super) struct Virtual {
     session: VirtualGpu,
     references: References,
@@ -101,7 +100,7 @@ pub fn judge(
                     ..why
                 };
             }
-            // Where nothing was to be timed, what the last problem took only explains the candidate.
+            // If nothing was to be timed, the prediction for the last problem is only informative.
             Err(_) => {}
         }
     }

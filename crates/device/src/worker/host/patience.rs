@@ -1,18 +1,18 @@
-//! How long a step of a worker may take on a busy machine.
+//! Deadline extensions for workers on a busy machine.
 
 use std::time::Duration;
 
-/// How often a step's time is granted anew to a worker that a busy machine keeps from working.
+/// Maximum number of extensions of a step's deadline for a worker that is short of processor time.
 const EXTENSIONS: u32 = 9;
-/// A worker that had at least this share of a step's time on a processor used it.
+/// Share of a step's time on a processor from which a worker counts as busy throughout.
 const BUSY_SHARE: f64 = 0.8;
-/// One that had less than this share does nothing.
+/// Share below which a worker counts as idle.
 const IDLE_SHARE: f64 = 0.01;
 
-/// Time that a step is granted: what it has of a processor counts, so that a busy machine makes no
-/// hang of a slow step.
+/// Deadline of a step, counted in processor time, so that a busy machine does not turn a slow step
+/// into a hang.
 pub(super) struct Patience {
-    /// Processor time at the step's beginning, and when it was looked at last.
+    /// Processor time at the beginning of the step, and at the last check.
     begun: Option<Duration>,
     seen: Option<Duration>,
     extensions: u32,
@@ -27,7 +27,7 @@ impl Patience {
         }
     }
 
-    /// Whether a worker that is late and has had this processor time is waited for once more: it works,
+    /// Reports whether to extend the deadline of a late worker with this processor time: it works,
     /// and had less than the step's time.
     pub(super) fn goes_on(&mut self, now: Option<Duration>, within: Duration) -> bool {
         let since = |then: Option<Duration>| Some(now?.saturating_sub(then?));

@@ -1,4 +1,4 @@
-//! How a worker is started, how long its steps may take, and why it could not be used.
+//! Worker settings: start command, deadlines, and errors.
 
 use crate::gpu::stand_in;
 use crate::step::{Step, proof_deadline};
@@ -6,35 +6,35 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tuner_core::plan::{Code, CodeFormat};
 
-/// How to start a worker, and how long each of its steps may take.
+/// Command to start a worker, and the deadlines of its steps.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Program to start: this one.
+    /// Program to start: the running one.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// Added to its environment.
     pub environment: Vec<(String, String)>,
-    /// The tuner's own kernels, for a real GPU.
+    /// Helper kernels for a real GPU.
     pub helpers: Option<Code>,
-    /// Which form of a candidate's code it runs.
+    /// Form in which a candidate's code is sent.
     pub carry: CodeFormat,
     /// Deadline for opening the device.
     pub open: Duration,
     /// Deadline for reading code.
     pub load: Duration,
-    /// Deadline for one launch of the gate, where the device tells of launches.
+    /// Deadline for one launch of the gate, on devices that announce launches.
     pub launch: Duration,
     /// Deadline for running and comparing one problem.
     pub gate: Duration,
     /// Deadline for timing.
     pub time: Duration,
-    /// Pauses before the device is tried again when it does not open; then it is lost.
+    /// Pauses before further attempts to open the device; after the last one it is lost.
     pub retries: Vec<Duration>,
 }
 
 impl Settings {
-    /// A worker of this very program for the device named `selector`.
+    /// Creates settings for a worker of this program, for the device named `selector`.
     ///
     /// # Errors
     /// The path of the running program is unknown.
@@ -54,7 +54,8 @@ impl Settings {
         })
     }
 
-    /// A worker for the GPU of that number, with the tuner's own kernels compiled for it.
+    /// Creates settings for a worker of the GPU with that number, with the helper kernels compiled
+    /// for it.
     ///
     /// # Errors
     /// The path of the running program is unknown.
@@ -67,11 +68,11 @@ impl Settings {
             } else {
                 CodeFormat::Cubin
             },
-            // Naive references of large problems take their time; the stand-in hangs for tests only.
+            // Naive references of large problems are slow; the stand-in hangs only in tests.
             launch: Duration::from_secs(if stand_in { 2 } else { 10 }),
-            // Pauses for heat, a warm-up and a duel of a slow kernel.
+            // Includes pauses for cooling, a warm-up and a paired comparison of a slow kernel.
             time: Duration::from_secs(120),
-            // Kernels are loaded with their module: never while a graph is recorded.
+            // Kernels are loaded with their module: never while a graph is being captured.
             environment: vec![("CUDA_MODULE_LOADING".to_owned(), "EAGER".to_owned())],
             ..Self::for_device(&format!("cuda:{ordinal}"))?
         })
@@ -89,31 +90,31 @@ impl Settings {
     }
 }
 
-/// Why a worker could not be used at all. A candidate that fails, hangs or crashes is not one.
+/// Reasons why a worker cannot be used at all. A candidate that fails, hangs or crashes is not one.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The process did not start.
     #[error("the device worker did not start: {0}")]
     Start(String),
-    /// The space file and its oracle do not fit together.
+    /// The space file and its oracle do not match.
     #[error("{0}")]
     Unusable(String),
-    /// The device does not answer any more, in fresh processes either.
+    /// The device no longer responds, in fresh processes either.
     #[error(
         "the device is lost: {0}; all finished work is stored (look at `nvidia-smi` and the \
          kernel's log, then go on with --resume)"
     )]
     DeviceLost(String),
-    /// Worker after worker is ended from outside.
+    /// Workers are repeatedly killed from outside.
     #[error(
         "device workers do not live long enough to judge a candidate: {0}; all finished work is \
          stored (find what ends them, then go on with --resume)"
     )]
     WorkersLost(String),
-    /// What was asked for failed.
+    /// The request failed.
     #[error("{0}")]
     Failed(String),
-    /// What was asked of the device itself did not end.
+    /// A request to the device itself timed out.
     #[error("{0}")]
     Hung(String),
 }

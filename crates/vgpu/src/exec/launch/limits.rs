@@ -1,4 +1,4 @@
-//! What a device has no room for is refused before anything runs.
+//! Checks of a launch against the limits of the device.
 
 use super::{Launch, LaunchError};
 use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
@@ -21,6 +21,7 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
             "the limits are 2^31-1, 65535, 65535".to_owned(),
         );
     }
+    // The largest 32-bit block number is reserved (`NONE`, `SEVERAL_BLOCKS`).
     let blocks = u128::from(x) * u128::from(y) * u128::from(z);
     if blocks > u128::from(u32::MAX - 1) {
         return refuse(
@@ -57,7 +58,7 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
 pub(super) fn check_shared(launch: &Launch, entry: &Entry, arch: &Arch) -> Result<(), LaunchError> {
     let statics = u64::from(entry.static_shared_bytes);
     let wanted = statics + u64::from(launch.dynamic_shared_bytes);
-    // Static arrays alone may not pass the default limit, whatever is opted in.
+    // Static arrays alone must stay within the default limit, even with opt-in.
     let (limit, over) = if statics > u64::from(SHARED_BYTES_DEFAULT) {
         (u64::from(SHARED_BYTES_DEFAULT), true)
     } else {

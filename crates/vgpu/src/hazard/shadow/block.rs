@@ -6,22 +6,22 @@ use super::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, Stamp, VALID};
 use crate::hazard::clock::Clocks;
 use crate::hazard::history::Lists;
 
-/// Words of the widest access of a lane: 16 bytes.
-pub(crate) const WIDE: usize = 4;
+/// Words of a lane's widest access: 16 bytes.
+pub(crate) const WIDE_WORDS: usize = 4;
 
-/// Marks the key of a history that the words of 16 aligned bytes share. Addresses of shared memory have
-/// 32 bits.
+/// Marks the key of a history shared by the words of 16 aligned bytes. Addresses of shared memory
+/// have 32 bits.
 const SHARED_BY_WIDE: u64 = 1 << 40;
 
-/// The key of the history that the words share of which `word` is one.
+/// Returns the key of the history shared by the four words that include `word`.
 fn wide_key(word: usize) -> u64 {
-    SHARED_BY_WIDE + (word / WIDE * WIDE) as u64 * 4
+    SHARED_BY_WIDE + (word / WIDE_WORDS * WIDE_WORDS) as u64 * 4
 }
 
-/// Shadow of shared memory: one cell a word, split into bytes where accesses are narrower.
+/// Shadow of shared memory: one cell per word, split into bytes for narrower accesses.
 ///
-/// Where vector clocks decide, tiles are mostly copied and read 16 bytes at a time, and all four words have
-/// met the same accesses. These then share one history, until a narrower access parts them.
+/// Where vector clocks decide, tiles are mostly copied and read 16 bytes at a time, and all four
+/// words have the same accesses. They share one history until a narrower access separates them.
 #[derive(Debug, Default)]
 pub(crate) struct BlockShadow {
     cells: Vec<Cell>,
@@ -30,13 +30,13 @@ pub(crate) struct BlockShadow {
 }
 
 impl BlockShadow {
-    /// Makes it large enough for a block. What it holds must be older than the block's clocks.
+    /// Resizes it for a block. Its contents must be older than the block's clocks.
     pub(crate) fn renew(&mut self, words: usize) {
         self.cells.resize(words, Cell::default());
         self.lists.clear();
     }
 
-    /// A shadow that holds nothing, in the same memory.
+    /// Returns an empty shadow in the same memory.
     pub(crate) fn emptied(mut self) -> BlockShadow {
         self.cells.clear();
         self.split.clear();
@@ -44,27 +44,27 @@ impl BlockShadow {
         self
     }
 
-    /// The cells of some words, for their plain accesses.
+    /// Returns the cells of some words, for their plain accesses.
     #[inline(always)]
     pub(crate) fn cells(&mut self, first: usize, words: usize) -> &mut [Cell] {
         &mut self.cells[first..first + words]
     }
 
-    /// Checks a plain access of 16 aligned bytes as one where all four words have met the same accesses;
-    /// else `Err`, and nothing is changed. The conflict is that of each word.
+    /// Checks a plain access of 16 aligned bytes as one if all four words have the same accesses;
+    /// otherwise returns `Err` and changes nothing. The conflict is that of each word.
     pub(crate) fn access_wide(
         &mut self,
         first: usize,
         a: &Access,
         clocks: &Clocks,
     ) -> Result<Option<Conflict>, ()> {
-        let Some((cell, others)) = self.cells[first..first + WIDE].split_first_mut() else {
+        let Some((cell, others)) = self.cells[first..first + WIDE_WORDS].split_first_mut() else {
             return Err(());
         };
         if cell.write.is(SPLIT) || others.iter().any(|other| other != cell) {
             return Err(());
         }
-        let (stamp, epoch) = (Stamp::of(a), Epoch::of(clocks));
+        let (stamp, epoch) = (Stamp::from_access(a), Epoch::from_clocks(clocks));
         let found = if cell.plain(&stamp, a.write, epoch) {
             None
         } else {
@@ -74,26 +74,26 @@ impl BlockShadow {
         Ok(found)
     }
 
-    /// Gives the words that share a history with this one a history of their own each.
-    fn part(&mut self, word: usize) {
+    /// Gives each of the words that share a history with this one a separate copy.
+    fn separate_words(&mut self, word: usize) {
         let number = self.cells[word].write.segment;
-        if let Some(numbers) = self.lists.part(number, wide_key(word)) {
-            let first = word / WIDE * WIDE;
+        if let Some(numbers) = self.lists.separate_words(number, wide_key(word)) {
+            let first = word / WIDE_WORDS * WIDE_WORDS;
             for (cell, number) in self.cells[first..].iter_mut().zip(numbers) {
                 cell.write.segment = number;
             }
         }
     }
 
-    /// Records the last of several atomic writes by lanes of one warp that each give back what they
-    /// replace, to a word and the next. `false`: they must be checked one by one.
+    /// Records the last of several atomic writes by lanes of one warp that each return the old
+    /// value, to a word and the next. Returns `false` if they must be checked one by one.
     pub(crate) fn observed(&mut self, word: usize, last: &Access) -> bool {
         let cells = &mut self.cells[word..word + 2];
         let right = cells.iter().all(Cell::only_atomic);
         if right {
             for cell in cells {
                 *cell = Cell {
-                    write: Stamp::of(last),
+                    write: Stamp::from_access(last),
                     read: Stamp::default(),
                 };
             }
@@ -111,7 +111,7 @@ impl BlockShadow {
         clocks: &Clocks,
     ) -> Option<Conflict> {
         if self.cells[word].write.is(LISTED) {
-            self.part(word);
+            self.separate_words(word);
         }
         let cell = &mut self.cells[word];
         if mask == 15 && !cell.write.is(SPLIT) {
@@ -144,7 +144,7 @@ impl BlockShadow {
         access_split(bytes, word, mask, a, clocks, &mut self.lists)
     }
 
-    /// Segment, place and thread of the last write to a word, if it is known.
+    /// Returns segment, instruction and thread of the last write to a word, if known.
     pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
         let mut w = self.cells.get(word)?.write;
         if w.is(LISTED) {
@@ -156,13 +156,15 @@ impl BlockShadow {
         (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
     }
 
-    /// Marks a word's asynchronous copy as arrived.
-    pub(crate) fn landed(&mut self, word: usize, thread: usize, segment: u32) {
+    /// Marks a word's asynchronous copy as completed.
+    pub(crate) fn complete_copy(&mut self, word: usize, thread: usize, segment: u32) {
         let cell = &mut self.cells[word];
         if !cell.write.is(SPLIT) {
-            cell.landed(thread, segment);
+            cell.complete_copy(thread, segment);
         } else if let Some(bytes) = self.split.get_mut(&(word as u32)) {
-            bytes.iter_mut().for_each(|b| b.landed(thread, segment));
+            bytes
+                .iter_mut()
+                .for_each(|b| b.complete_copy(thread, segment));
         }
     }
 }

@@ -91,7 +91,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Registers of the fragments as the ISA lists them.
+    /// Returns the numbers of registers of the fragments as in the PTX ISA.
     fn registers(&self) -> (usize, usize, usize) {
         let elements = |rows: usize, columns: usize, per: usize| rows * columns / 32 / per;
         let per = self.e.per_register();
@@ -114,7 +114,7 @@ fn check_wmma(s: &Shape) {
             .map(|_| e.register(&mut random))
             .collect()
     };
-    // The matrices lie one behind the other, two 32-bit registers a word.
+    // The matrices are stored consecutively, two 32-bit registers per word.
     let (a, b, c) = (
         pack(s.e, s.m * s.k),
         pack(s.e, s.k * s.n),

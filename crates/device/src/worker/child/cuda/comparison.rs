@@ -1,4 +1,4 @@
-//! Candidates against each other on a real GPU: a duel of two, and the final comparison of all.
+//! Candidates compared on a real GPU: a paired comparison of two, and the final comparison of all.
 
 use super::super::{Begins, Failure};
 use super::{OpenGpu, settings};
@@ -12,7 +12,7 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::executor::{self, HEADLINE};
 
 impl OpenGpu {
-    /// Takes each plan of a contest through the gate on the contest's seed.
+    /// Takes each plan of a comparison through the gate on the comparison's seed.
     fn verified(
         &mut self,
         contest: &TimingComparison,

@@ -1,5 +1,4 @@
-//! What a worker remembers of a kernel and problem between candidates: the reference and the
-//! incumbent, loaded and warm.
+//! State of a worker per kernel and problem: the reference and the incumbent, loaded and warm.
 
 use super::{OpenGpu, settings};
 use crate::worker::protocol::{IncumbentPlan, RelativeTime};
@@ -11,10 +10,10 @@ use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::executor::{Incumbent, Timed, TimingSession};
 use tuner_judge::timing::plan::Runner;
 
-/// Timing sessions kept, one for each kernel and problem that a run alternates between, as long as
-/// the GPU's memory has room.
-const SESSIONS_KEPT: usize = 64;
-/// A session is given up where less than this share of the memory is free: one in so many.
+/// Maximum number of timing sessions, one per kernel and problem that a run alternates between, if
+/// the GPU's memory suffices.
+const MAX_SESSIONS: usize = 64;
+/// Divisor of the memory: a session is dropped if less than this share is free.
 const MEMORY_SHARE: u64 = 4;
 
 /// One kernel and problem in this process: its reference is loaded and warm.
@@ -26,7 +25,7 @@ pub(super) struct Task {
 }
 
 impl OpenGpu {
-    /// Makes the winner of a duel the incumbent, and forgets any other candidate.
+    /// Makes the winner of a paired comparison the incumbent, and drops any other candidate.
     pub(super) fn take_in(
         &mut self,
         task: usize,
@@ -53,13 +52,13 @@ impl OpenGpu {
         (timed.measured, standing)
     }
 
-    /// The timing session of the reference, warmed up where it is new here. Gives its index.
+    /// Returns the index of the reference's timing session, warmed up if it is new.
     pub(super) fn task(&mut self, reference: &Plan, seed: u64) -> Result<usize, Judgement> {
         let key = reference.work(&reference.code.cubin);
         if let Some(known) = self.timed.iter().position(|task| task.reference == key) {
             return Ok(known);
         }
-        while !self.timed.is_empty() && (self.timed.len() >= SESSIONS_KEPT || self.is_tight()?) {
+        while !self.timed.is_empty() && (self.timed.len() >= MAX_SESSIONS || self.is_tight()?) {
             let old = self.timed.remove(0);
             self.session.drop_subject(old.subject);
             if let Some((_, incumbent)) = old.incumbent {
@@ -92,13 +91,13 @@ impl OpenGpu {
         }
     }
 
-    /// Whether the GPU's memory is nearly full.
+    /// Reports whether the GPU's memory is nearly full.
     fn is_tight(&mut self) -> Result<bool, Judgement> {
         let (free, all) = self.session.gpu.memory()?;
         Ok(free < all / MEMORY_SHARE)
     }
 
-    /// Makes the incumbent that the tuner knows the one to beat: a fresh process has none.
+    /// Loads the tuner's incumbent, which a fresh process does not have.
     pub(super) fn meet(
         &mut self,
         task: usize,

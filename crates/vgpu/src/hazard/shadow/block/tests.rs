@@ -68,7 +68,7 @@ fn any_access() -> impl Strategy<Value = Access> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let wide = (0..WORDS / WIDE, plain())
+    let wide = (0..WORDS / WIDE_WORDS, plain())
         .prop_map(|(group, access)| Step::Wide { group, access })
         .boxed();
     let order = prop_oneof![
@@ -87,15 +87,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One word after the other, as if no accesses were wide.
+/// Accesses one word after the other, as if no access were wide.
 fn by_words(
     shadow: &mut BlockShadow,
     first: usize,
     a: &Access,
     clocks: &Clocks,
-) -> [Option<Conflict>; WIDE] {
+) -> [Option<Conflict>; WIDE_WORDS] {
     let mut number = 0;
-    [(); WIDE].map(|()| {
+    [(); WIDE_WORDS].map(|()| {
         number += 1;
         shadow.access(first + number - 1, 15, a, clocks)
     })
@@ -137,10 +137,10 @@ proptest! {
             let now = |a: &Access| Access { segment: clocks.segment[a.thread], ..*a };
             match step {
                 Step::Wide { group, access } => {
-                    let (first, a) = (group * WIDE, now(access));
+                    let (first, a) = (group * WIDE_WORDS, now(access));
                     let wanted = by_words(&mut narrow, first, &a, &clocks);
                     let found = match wide.access_wide(first, &a, &clocks) {
-                        Ok(found) => [found; WIDE],
+                        Ok(found) => [found; WIDE_WORDS],
                         Err(()) => by_words(&mut wide, first, &a, &clocks),
                     };
                     prop_assert_eq!(found, wanted);
@@ -157,8 +157,8 @@ proptest! {
                 }
                 Step::Landed { word, thread } => {
                     let segment = clocks.segment[*thread];
-                    wide.landed(*word, *thread, segment);
-                    narrow.landed(*word, *thread, segment);
+                    wide.complete_copy(*word, *thread, segment);
+                    narrow.complete_copy(*word, *thread, segment);
                 }
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! A second look at what a candidate computes.
+//! Re-validation of timed candidates.
 
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
@@ -7,11 +7,12 @@ use tuner_judge::gate::recheck;
 use tuner_judge::gate::references::References;
 use tuner_judge::stopwatch::{Stopwatch, Subject};
 
-/// Judges what the timed launches left.
-pub(super) fn look_again(
+/// Re-validates the outputs of the timed launches.
+pub(super) fn revalidate(
     plan: &Plan,
     seed: u64,
-    (watch, subject): (&mut dyn Stopwatch, Subject),
+    watch: &mut dyn Stopwatch,
+    subject: Subject,
     references: &mut References,
 ) -> Result<(), Judgement> {
     let outputs = watch.outputs(subject)?;
@@ -26,7 +27,7 @@ pub(super) fn look_again(
     match found {
         Ok(Ok(())) => Ok(()),
         Ok(Err(rejection)) => Err(refused(rejection.verdict, rejection.detail)),
-        // The gate has used the same oracle before; it does not change its mind.
+        // The gate has used the same oracle successfully before.
         Err(error) => Err(refused(Verdict::Incorrect, error.to_string())),
     }
 }

@@ -90,7 +90,10 @@ impl Block {
 
 /// Returns, for each register, the register that represents it: itself, or one that is never live
 /// at the same time. Only registers of equal `kind` are merged, and those with `None` never.
-pub fn places<K: Copy + Eq + Hash>(body: &Body<'_>, kind: impl Fn(Reg) -> Option<K>) -> Vec<Reg> {
+pub fn merge_registers<K: Copy + Eq + Hash>(
+    body: &Body<'_>,
+    kind: impl Fn(Reg) -> Option<K>,
+) -> Vec<Reg> {
     let mut places: Vec<Reg> = (0..body.registers.len() as u32).map(Reg).collect();
     let effects: Vec<Effects> = body.instructions.iter().map(effects).collect();
     let Some(blocks) = blocks(body, &effects).map(live) else {
@@ -145,7 +148,11 @@ fn block(
     let code = &body.instructions;
     let set = || Set::new(body.registers.len());
     let (mut needs, mut sets, live_out) = (set(), set(), set());
-    for (needed, given) in &effects[range.clone()] {
+    for effect in &effects[range.clone()] {
+        let Effects {
+            needs: needed,
+            sets: given,
+        } = effect;
         let before = needed.iter().filter(|reg| !sets.has(**reg));
         before.for_each(|reg| needs.add(*reg));
         given.iter().for_each(|reg| sets.add(*reg));
@@ -188,8 +195,13 @@ fn targets(
     }
 }
 
-/// Registers that an instruction may read, and those that it overwrites in any case.
-pub(super) type Effects = (Vec<Reg>, Vec<Reg>);
+/// Effects of an instruction on registers.
+pub(super) struct Effects {
+    /// Registers that it may read.
+    pub(super) needs: Vec<Reg>,
+    /// Registers that it overwrites in any case.
+    pub(super) sets: Vec<Reg>,
+}
 
 fn effects(i: &Instruction<'_>) -> Effects {
     let (mut needs, mut sets) = (Vec::new(), Vec::new());
@@ -204,7 +216,7 @@ fn effects(i: &Instruction<'_>) -> Effects {
     }
     operands.for_each(|operand| registers(operand, &mut needs));
     needs.extend(i.guard.map(|(reg, _)| reg));
-    (needs, sets)
+    Effects { needs, sets }
 }
 
 /// Computes the registers that are live after each block.
@@ -265,7 +277,7 @@ fn intervals(body: &Body<'_>, effects: &[Effects], blocks: &[Block]) -> Vec<(Ran
         if start == 0 {
             unset = live_in;
         }
-        for (at, (needs, sets)) in effects[start..end].iter().enumerate() {
+        for (at, Effects { needs, sets }) in effects[start..end].iter().enumerate() {
             let both = needs.iter().chain(sets);
             both.for_each(|reg| needed(reg.0 as usize, start + at));
         }

@@ -1,0 +1,333 @@
+//! Operations of the flat program, with the rows of their operands.
+
+use gpu_arithmetic::atomic::{AtomOp, AtomType};
+use gpu_arithmetic::mma::Mma;
+use gpu_arithmetic::wmma::{Fragment, Wmma};
+use ptx::structs::Unwritten;
+use std::sync::Arc;
+
+use super::{Address, Area, Data, Order};
+use crate::exec::regs::{AluFn, Slots};
+
+/// Load or store.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Mem {
+    pub(crate) at: Address,
+    /// Bytes of one element.
+    pub(crate) width: u32,
+    pub(crate) signed: bool,
+    pub(crate) data: Vec<Data>,
+    pub(crate) order: Order,
+    /// The scope is wider than the block.
+    pub(crate) device_wide: bool,
+    pub(crate) unwritten: Unwritten,
+    /// A load through the non-coherent cache.
+    pub(crate) read_only: bool,
+    /// For loads: the used bytes; bit 0 is the first.
+    pub(crate) used: u32,
+}
+
+/// Returns a mask of `bytes` bytes, one bit each.
+pub(crate) fn every_byte(bytes: u32) -> u32 {
+    u32::MAX >> (32 - bytes.clamp(1, 32))
+}
+
+/// `atom` and `red`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Atom {
+    pub(crate) at: Address,
+    pub(crate) op: AtomOp,
+    pub(crate) ty: AtomType,
+    pub(crate) dest: Data,
+    pub(crate) b: Data,
+    pub(crate) c: Data,
+    pub(crate) order: Order,
+    pub(crate) device_wide: bool,
+}
+
+/// `shfl.sync` modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+/// Warp-wide operations that wait for the lanes of a member mask.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum WarpOp {
+    Shfl {
+        mode: Shuffle,
+        dest: u32,
+        pred: u32,
+        a: u32,
+        b: u32,
+        c: u32,
+    },
+    /// `vote.sync`: 0 all, 1 any, 2 uni (to a predicate), 3 ballot (to a register).
+    Vote {
+        mode: u8,
+        dest: u32,
+        source: u32,
+        negated: bool,
+    },
+    /// `match.sync`: any or all, of 32 or 64 bits.
+    Match {
+        all: bool,
+        dest: u32,
+        pred: u32,
+        a: Data,
+    },
+    /// `redux.sync`.
+    Redux {
+        op: AtomOp,
+        signed: bool,
+        dest: u32,
+        a: u32,
+    },
+    /// `elect.sync`.
+    Elect { dest: u32, pred: u32 },
+    /// `bar.warp.sync`.
+    Barrier,
+}
+
+/// `bar` and `barrier`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bar {
+    /// Row of the barrier's number.
+    pub(crate) id: u32,
+    /// Row of the thread count, or `NONE`.
+    pub(crate) count: u32,
+    pub(crate) arrive: bool,
+    pub(crate) aligned: bool,
+    /// `bar.red`: 0 and, 1 or, 2 popc, with destination, source predicate and its negation.
+    pub(crate) red: Option<(u8, u32, u32, bool)>,
+}
+
+/// Operations on an `mbarrier`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum MbarOp {
+    Init {
+        count: u32,
+    },
+    Inval,
+    /// Arrive: count row or `NONE`, expected bytes or `NONE`, state destination, and whether the
+    /// arrival drops out of later phases.
+    Arrive {
+        count: u32,
+        expect: u32,
+        state: Data,
+        drop: bool,
+    },
+    ExpectTx {
+        bytes: u32,
+    },
+    CompleteTx {
+        bytes: u32,
+    },
+    /// Test or try: state or parity source, destination predicate.
+    Wait {
+        parity: bool,
+        state: Data,
+        dest: u32,
+        acquire: bool,
+    },
+    /// `cp.async.mbarrier.arrive`.
+    AsyncArrive {
+        noinc: bool,
+    },
+    PendingCount {
+        state: Data,
+        dest: u32,
+    },
+}
+
+/// `cp.async` of 4, 8 or 16 bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CpAsync {
+    pub(crate) to: Address,
+    pub(crate) from: Address,
+    pub(crate) bytes: u32,
+    /// Row of the number of bytes read, or `NONE`.
+    pub(crate) source_bytes: u32,
+    /// Predicate row under which nothing is read and zeros are written, or `NONE`.
+    pub(crate) ignore: u32,
+}
+
+/// `cp.async.bulk` and `cp.reduce.async.bulk` between shared and global.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bulk {
+    pub(crate) to: Address,
+    pub(crate) from: Address,
+    pub(crate) bytes: u32,
+    /// The `mbarrier` that counts the bytes; `None` for stores, which use bulk groups.
+    pub(crate) mbarrier: Option<Address>,
+    /// `cp.reduce.async.bulk`: the operation on each element of the destination, and its type.
+    pub(crate) reduce: Option<(AtomOp, AtomType)>,
+}
+
+/// Operation of an instruction.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Alu(AluFn, Slots),
+    /// 32-bit `fma.rn.f32` and friends over whole rows.
+    FmaF32(Slots),
+    Load(Box<Mem>),
+    Store(Box<Mem>),
+    Atom(Box<Atom>),
+    Branch {
+        target: u32,
+        join: u32,
+    },
+    BranchTable {
+        index: u32,
+        targets: Arc<[u32]>,
+        join: u32,
+    },
+    Call(Box<Call>),
+    Return,
+    Exit,
+    Trap(&'static str),
+    Bar(Box<Bar>),
+    Warp {
+        mask: u32,
+        op: Box<WarpOp>,
+    },
+    ActiveMask {
+        dest: u32,
+    },
+    Fence {
+        device_wide: bool,
+    },
+    /// `fence.proxy.async` that covers shared memory.
+    ProxyFence,
+    CpAsync(Box<CpAsync>),
+    CommitGroup,
+    WaitGroup(u32),
+    CommitBulk,
+    WaitBulk(u32),
+    Bulk(Box<Bulk>),
+    Mbar(Address, Box<MbarOp>),
+    LdMatrix {
+        at: Address,
+        count: u8,
+        trans: bool,
+        data: [u32; 4],
+    },
+    StMatrix {
+        at: Address,
+        count: u8,
+        trans: bool,
+        data: [u32; 4],
+    },
+    MovMatrix {
+        dest: u32,
+        source: u32,
+    },
+    Mma(Box<MmaOp>),
+    MmaF64(Box<MmaF64>),
+    WmmaMma(Box<WmmaOp>),
+    WmmaMem(Box<WmmaMem>),
+    Clock {
+        dest: Data,
+    },
+    /// `isspacep`.
+    IsSpace {
+        area: Area,
+        dest: u32,
+        source: u32,
+    },
+    /// Multi-word arithmetic with the carry bit: add, sub, mad.lo, mad.hi; 32 or 64 bits.
+    Carry(Box<CarryOp>),
+    /// Split or join of registers: `mov.b64 {a, b}, c`.
+    Unpack {
+        from: Data,
+        to: Vec<Data>,
+        width: u32,
+    },
+    Pack {
+        from: Vec<Data>,
+        to: Data,
+        width: u32,
+    },
+    /// `setp` with two destinations or a boolean third source: the step after the comparison.
+    SetpCombine {
+        p: u32,
+        q: u32,
+        compare: u32,
+        with: u32,
+        negated: bool,
+        how: u8,
+    },
+    Nop,
+    Sleep,
+}
+
+/// A call of a function with parameter bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) target: u32,
+    /// Copies of parameter memory before the call: from, to, bytes.
+    pub(crate) arguments: Vec<(u32, u32, u32)>,
+    /// The same after the return.
+    pub(crate) results: Vec<(u32, u32, u32)>,
+}
+
+/// `mma.sync` with its rows.
+#[derive(Debug, Clone)]
+pub(crate) struct MmaOp {
+    pub(crate) form: Mma,
+    pub(crate) a: Vec<u32>,
+    pub(crate) b: Vec<u32>,
+    pub(crate) c: Vec<u32>,
+    pub(crate) d: Vec<u32>,
+}
+
+/// `mma.sync` in double precision.
+#[derive(Debug, Clone)]
+pub(crate) struct MmaF64 {
+    pub(crate) m: usize,
+    pub(crate) k: usize,
+    pub(crate) round: gpu_arithmetic::Round,
+    pub(crate) a: Vec<u32>,
+    pub(crate) b: Vec<u32>,
+    pub(crate) c: Vec<u32>,
+    pub(crate) d: Vec<u32>,
+}
+
+/// `wmma.mma`.
+#[derive(Debug, Clone)]
+pub(crate) struct WmmaOp {
+    pub(crate) form: Wmma,
+    pub(crate) a: Vec<u32>,
+    pub(crate) b: Vec<u32>,
+    pub(crate) c: Vec<u32>,
+    pub(crate) d: Vec<u32>,
+}
+
+/// `wmma.load` and `wmma.store`.
+#[derive(Debug, Clone)]
+pub(crate) struct WmmaMem {
+    pub(crate) at: Address,
+    pub(crate) fragment: Fragment,
+    pub(crate) row_major: bool,
+    /// Bits of an element.
+    pub(crate) bits: u32,
+    /// Row of the stride, in elements.
+    pub(crate) stride: u32,
+    pub(crate) data: Vec<u32>,
+    pub(crate) store: bool,
+}
+
+/// `add.cc` and its family.
+#[derive(Debug, Clone)]
+pub(crate) struct CarryOp {
+    /// Opcode without its width: 0 add, 1 sub, 2 mad.lo, 3 mad.hi.
+    pub(crate) op: u8,
+    pub(crate) signed: bool,
+    pub(crate) carry_in: bool,
+    pub(crate) carry_out: bool,
+    pub(crate) dest: Data,
+    pub(crate) sources: [Data; 3],
+}
