@@ -16,8 +16,8 @@ pub(super) struct PointWriters {
 }
 
 impl Gate<'_> {
-    /// The blocks of a reference kernel that write each point of one output, found by tracing it;
-    /// empty where it has no trace.
+    /// Traces a reference kernel for the blocks that write each point of one output; empty if it
+    /// cannot be traced.
     pub(super) fn trace_reference(
         &mut self,
         data: Data,
@@ -56,7 +56,7 @@ impl Gate<'_> {
     }
 }
 
-/// The bytes of the points.
+/// Returns the bytes of the points.
 pub(super) fn watched_points(
     plan: &Plan,
     points: &[Point],
@@ -75,8 +75,8 @@ pub(super) fn watched_points(
     points.iter().filter_map(bytes).collect()
 }
 
-/// The blocks of each launch that write the first element of a point, and the part of the point
-/// that the same blocks write: each of its elements may be another block's.
+/// Pairs each point with the blocks of each launch that write its first element, and shortens it to
+/// the part that the same blocks write: each of its elements may belong to another block.
 pub(super) fn with_writers(
     plan: &Plan,
     point: &Point,
