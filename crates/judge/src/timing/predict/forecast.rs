@@ -134,9 +134,8 @@ impl Forecaster {
     /// Predicts the time of a plan's launches.
     ///
     /// # Errors
-    /// PTX and machine code that the virtual GPU has not, that leave different memory, launches
-    /// that
-    /// a GPU refuses, buffers that do not fit.
+    /// PTX and SASS that the virtual GPU does not support or that leave different memory, launches
+    /// that a GPU refuses, buffers that do not fit.
     pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
         let Some(kept) = self.kept.clone() else {
             return self.replayed(plan);
