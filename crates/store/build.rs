@@ -1,4 +1,4 @@
-//! ! Build script: `sqlx::migrate!` embeds the files of the top folder `migrations/`, and Cargo
+//! Build script: `sqlx::migrate!` embeds the files of the top folder `migrations/`, and Cargo
 //! does not detect a new file there.
 
 fn main() {

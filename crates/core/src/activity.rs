@@ -1,4 +1,4 @@
-//! ! Current activities of this process, for progress displays: compiles, judgements, waits.
+//! Current activities of this process, for progress displays: compiles, judgements, waits.
 //! Process-wide, because a display belongs to a process.
 
 use crate::panics::lock;

@@ -1,4 +1,4 @@
-//! ! Record of a baseline: the answers of its command, with device drift removed.
+//! Record of a baseline: the answers of its command, with device drift removed.
 
 use crate::record::TaskKey;
 use crate::statistics::median;

@@ -1,4 +1,4 @@
-//! ! Cache mode of a time: warm or cold.
+//! Cache mode of a time: warm or cold.
 
 use crate::record::named;
 

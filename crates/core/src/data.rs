@@ -1,4 +1,4 @@
-//! ! Data from files: NumPy arrays (`.npy`) and raw numbers.
+//! Data from files: NumPy arrays (`.npy`) and raw numbers.
 
 use crate::element::Element;
 use crate::files;

@@ -1,4 +1,4 @@
-//! ! Entry: the data of the store for exports and reports.
+//! Entry: the data of the store for exports and reports.
 
 use crate::record::{ConfigValues, Definition, LeaderboardRow, TrialRecord};
 

@@ -1,4 +1,4 @@
-//! ! Escaping functions, one for each output that shows external text: names of recorded files,
+//! Escaping functions, one for each output that shows external text: names of recorded files,
 //! values of configurations, messages of compilers, paths.
 //!
 //! Text for C has separate types, because the exported headers are composed of many small texts.

@@ -1,4 +1,4 @@
-//! ! Storable and rankable times: only for candidates whose results are right.
+//! Storable and rankable times: only for candidates whose results are right.
 
 use crate::record::{Energy, Measurement, OtherMode, TimingKind};
 use crate::statistics::summarise;

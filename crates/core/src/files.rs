@@ -1,4 +1,4 @@
-//! ! Reading of user-supplied files: regular files only, up to a limit.
+//! Reading of user-supplied files: regular files only, up to a limit.
 //!
 //! A FIFO or a device under a familiar name blocks its reader forever, and a small gzip file may
 //! unpack to more than the memory. Both are refused with an explanation.

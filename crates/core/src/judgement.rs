@@ -1,4 +1,4 @@
-//! ! Judgement of a candidate: one type from the device's report to the stored row and the printed
+//! Judgement of a candidate: one type from the device's report to the stored row and the printed
 //! one.
 
 use crate::record::{Compared, Hazard, Verdict};

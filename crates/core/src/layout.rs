@@ -1,4 +1,4 @@
-//! ! Struct layout: fields at their offsets, as in C++.
+//! Struct layout: fields at their offsets, as in C++.
 
 use crate::element::Element;
 use crate::fill::Fill;

@@ -1,4 +1,4 @@
-//! ! Shared vocabulary of all stages: plain values with their units, and functions that every stage
+//! Shared vocabulary of all stages: plain values with their units, and functions that every stage
 //! needs: reading files within limits, reading the commit of a git tree, reporting a panic.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 

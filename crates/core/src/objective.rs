@@ -1,4 +1,4 @@
-//! ! Objectives of a search in addition to the time.
+//! Objectives of a search in addition to the time.
 
 use crate::record::{Compilation, LeaderboardRow, Measurement, named};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! ! Panic handling: a report file for a bug report, and locks that survive a panic.
+//! Panic handling: a report file for a bug report, and locks that survive a panic.
 
 use crate::private;
 use std::backtrace::Backtrace;

@@ -1,4 +1,4 @@
-//! ! Plan: one problem of one candidate for a device, with all expressions evaluated.
+//! Plan: one problem of one candidate for a device, with all expressions evaluated.
 //!
 //! Plans cross the pipe to the worker process, so they hold code, launches and seeds, never
 //! tensors: the worker generates the data.

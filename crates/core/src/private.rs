@@ -1,4 +1,4 @@
-//! ! Private folders and files of one user. Content that others may have placed there is not read,
+//! Private folders and files of one user. Content that others may have placed there is not read,
 //! and links of others are not written through.
 
 use std::fs::{DirBuilder, File, Metadata};

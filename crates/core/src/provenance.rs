@@ -1,4 +1,4 @@
-//! ! Provenance of a result: the commit of the tree that holds a template, and the host.
+//! Provenance of a result: the commit of the tree that holds a template, and the host.
 
 use crate::record::Provenance;
 use crate::units::ContentHash;

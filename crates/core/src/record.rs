@@ -1,4 +1,4 @@
-//! ! Records of one trial: plain values that the engine produces, the store holds, and the
+//! Records of one trial: plain values that the engine produces, the store holds, and the
 //! leaderboard and exports read.
 
 mod compared;

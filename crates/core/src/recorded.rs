@@ -1,4 +1,4 @@
-//! ! Recorded result of one configuration.
+//! Recorded result of one configuration.
 
 use crate::record::Verdict;
 use crate::units::Micros;

@@ -1,4 +1,4 @@
-//! ! Median, 90th percentile and the interval of the median, from raw samples.
+//! Median, 90th percentile and the interval of the median, from raw samples.
 
 use crate::record::{Measurement, TimingKind};
 use crate::units::Micros;

@@ -1,4 +1,4 @@
-//! ! Real GPUs as evaluators: compile in this process, judge and time in a worker process for each
+//! Real GPUs as evaluators: compile in this process, judge and time in a worker process for each
 //! GPU.
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! ! Reasons why a run fails.
+//! Reasons why a run fails.
 
 use super::evaluator::BoxError;
 use tuner_search::UnknownStrategy;

@@ -1,4 +1,4 @@
-//! ! Device interface of the engine.
+//! Device interface of the engine.
 
 use serde::{Deserialize, Serialize};
 use tuner_core::evidence::Measured;
@@ -81,21 +81,21 @@ pub trait Evaluator: Send + Sync + 'static {
     /// Prepares a candidate of the task for the device. Called from several threads concurrently.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError>;
 
     /// Judges a prepared candidate on a device. At most [`Evaluator::devices`] calls run
     /// concurrently.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError>;
 
     /// Runs the deferred checks of a candidate that may win ([`Judged::put_off`]). Called
     /// concurrently with [`Evaluator::evaluate`], for one candidate at a time.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn prove(&self, _task: usize, _config: &Config, judged: Judged) -> Result<Judged, BoxError> {
         Ok(judged.proven(Judgement::ok(None)))
     }
@@ -111,7 +111,7 @@ pub trait Evaluator: Send + Sync + 'static {
     /// candidate that is about to become the best of its task.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn prove_whole(
         &self,
         _task: usize,

@@ -1,4 +1,4 @@
-//! ! Events of a run, read by the progress display, `--events` and tests.
+//! Events of a run, read by the progress display, `--events` and tests.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

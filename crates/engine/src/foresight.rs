@@ -1,4 +1,4 @@
-//! ! Predicted times as prior knowledge of a search (`--prior vgpu`).
+//! Predicted times as prior knowledge of a search (`--prior vgpu`).
 //!
 //! Before a run begins, about a hundred configurations are compiled and predicted, without use of
 //! the device. [`Survey`] chooses them.

@@ -1,4 +1,4 @@
-//! ! Judge: builds a candidate (bind, render, compile) and judges it on a device. Runs, checks,
+//! Judge: builds a candidate (bind, render, compile) and judges it on a device. Runs, checks,
 //! predictions, ablations, the gate and the daemon all use it.
 
 mod known;

@@ -1,4 +1,4 @@
-//! ! Prior knowledge of a search: results of the same kernel from elsewhere.
+//! Prior knowledge of a search: results of the same kernel from elsewhere.
 //!
 //! A run loads results of other devices, problems and versions of a kernel from its database, and
 //! reads the given files. The sources are stored with the run, so that a resumed one uses the same.

@@ -1,4 +1,4 @@
-//! ! Threads that prepare and evaluate candidates: a pool and one thread for each device, or the
+//! Threads that prepare and evaluate candidates: a pool and one thread for each device, or the
 //! calling thread for an instant device.
 
 use super::error::EngineError;

@@ -1,4 +1,4 @@
-//! ! Totals of a run, counted from stored results only.
+//! Totals of a run, counted from stored results only.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"

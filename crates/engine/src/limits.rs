@@ -1,4 +1,4 @@
-//! ! Limits of a run.
+//! Limits of a run.
 
 use std::time::Duration;
 

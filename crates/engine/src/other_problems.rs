@@ -1,4 +1,4 @@
-//! ! Judging on the virtual GPU with the help of other problems: if one problem cannot be run to
+//! Judging on the virtual GPU with the help of other problems: if one problem cannot be run to
 //! its end, or its outputs cannot be compared, smaller problems decide.
 
 use super::evaluator::BoxError;

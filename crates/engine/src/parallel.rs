@@ -1,4 +1,4 @@
-//! ! Parallel map over items.
+//! Parallel map over items.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! ! Main loop of a run.
+//! Main loop of a run.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"

@@ -1,4 +1,4 @@
-//! ! Predicted times of configurations on a virtual GPU, for `predict` and `ablate`.
+//! Predicted times of configurations on a virtual GPU, for `predict` and `ablate`.
 
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::job::{JobError, compiler_with, device_error, usage};

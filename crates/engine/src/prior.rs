@@ -1,4 +1,4 @@
-//! ! Predicted times for the search on a device that measures.
+//! Predicted times for the search on a device that measures.
 //!
 //! A predicted time is a feature of a candidate like its registers: the search learns its
 //! reliability, and uses it to choose which of the compiled candidates are evaluated and which are

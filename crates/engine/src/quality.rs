@@ -1,4 +1,4 @@
-//! ! Search quality: recorded spaces, many seeds, the score by number of evaluations or recorded
+//! Search quality: recorded spaces, many seeds, the score by number of evaluations or recorded
 //! time.
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! ! Conversion of a candidate to the search's observation and to the stored record.
+//! Conversion of a candidate to the search's observation and to the stored record.
 
 use super::evaluator::Judged;
 use tuner_core::evidence::Measured;

@@ -1,4 +1,4 @@
-//! ! Regression check: the shipped and the best configuration of one problem, judged and timed in
+//! Regression check: the shipped and the best configuration of one problem, judged and timed in
 //! turn.
 
 use super::evaluator::Judged;

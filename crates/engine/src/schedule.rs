@@ -1,4 +1,4 @@
-//! ! Deterministic scheduler: the order of candidates and of reported results. No threads, no
+//! Deterministic scheduler: the order of candidates and of reported results. No threads, no
 //! clock.
 #![expect(
     clippy::indexing_slicing,

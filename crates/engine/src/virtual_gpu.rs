@@ -1,4 +1,4 @@
-//! ! The virtual GPU as an evaluator: compile in this process, judge in a worker process.
+//! The virtual GPU as an evaluator: compile in this process, judge in a worker process.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"

@@ -1,4 +1,4 @@
-//! ! Number of candidates in flight, and the earliest turn of each.
+//! Number of candidates in flight, and the earliest turn of each.
 
 /// Maximum compiled candidates for each result: more would be discarded and waste the machine.
 const PER_RESULT_MOST: usize = 4;

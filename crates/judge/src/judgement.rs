@@ -1,4 +1,4 @@
-//! ! Result of judging one candidate, with its time: the answer of a device's worker.
+//! Result of judging one candidate, with its time: the answer of a device's worker.
 
 use crate::gate::Verified;
 use crate::timing::predict::Explanation;

@@ -1,4 +1,4 @@
-//! ! Device interface of the gate, so that a real GPU, the virtual one and the test fakes are
+//! Device interface of the gate, so that a real GPU, the virtual one and the test fakes are
 //! judged by the same code.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! ! Plan of a bound configuration: renders and compiles the candidate for one problem.
+//! Plan of a bound configuration: renders and compiles the candidate for one problem.
 
 use super::scaled::ScaledCheck;
 use crate::catalog::{Kernel, shown};

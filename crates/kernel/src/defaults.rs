@@ -1,4 +1,4 @@
-//! ! Checks of a template against its search space without compiling: different defaults and
+//! Checks of a template against its search space without compiling: different defaults and
 //! parameters that it never mentions.
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! ! From a template and a configuration to an executable plan.
+//! From a template and a configuration to an executable plan.
 //!
 //! [`catalog`] finds and reads search spaces and templates, [`compile`] compiles a bound
 //! configuration to PTX and machine code, and [`build`] builds the plan for a device.

@@ -1,4 +1,4 @@
-//! ! Generated check problems for a kernel without comparable ones: the timed problem's sizes,
+//! Generated check problems for a kernel without comparable ones: the timed problem's sizes,
 //! scaled down until its reference kernel can be run whole.
 
 use super::build::PlanBuilder;

@@ -1,4 +1,4 @@
-//! ! Analysis of judged candidates: effects of parameters, costs of choices, causes of failure.
+//! Analysis of judged candidates: effects of parameters, costs of choices, causes of failure.
 //! Pure functions.
 #![expect(
     clippy::indexing_slicing,

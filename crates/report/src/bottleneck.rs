@@ -1,4 +1,4 @@
-//! ! Bottlenecks of the winner, and the parameter that addresses each.
+//! Bottlenecks of the winner, and the parameter that addresses each.
 
 use super::analysis::{counter, share};
 use super::model::{Subject, WinnerProfile, number};

@@ -1,4 +1,4 @@
-//! ! Content and order of a report.
+//! Content and order of a report.
 
 use super::analysis::{self, ablation, effects, failures};
 use super::bottleneck::{main_three, parameter};

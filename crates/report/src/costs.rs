@@ -1,4 +1,4 @@
-//! ! Cost of the tuning: GPU time, and its price.
+//! Cost of the tuning: GPU time, and its price.
 
 use super::document::{Block, code, plain};
 use super::model::Input;

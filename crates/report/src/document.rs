@@ -1,4 +1,4 @@
-//! ! A document as a tree of blocks, written as Markdown and as HTML with the same content.
+//! A document as a tree of blocks, written as Markdown and as HTML with the same content.
 
 use super::svg::Drawing;
 

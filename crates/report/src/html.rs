@@ -1,4 +1,4 @@
-//! ! HTML writer: one self-contained file without network or script, light and dark.
+//! HTML writer: one self-contained file without network or script, light and dark.
 
 use super::document::{Block, parts};
 use std::fmt::Write as _;

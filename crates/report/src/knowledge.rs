@@ -1,4 +1,4 @@
-//! ! Prior knowledge of the search, and the value of each source.
+//! Prior knowledge of the search, and the value of each source.
 
 use super::document::{Block, code, plain};
 use super::model::Subject;

@@ -1,4 +1,4 @@
-//! ! Reports: results as Markdown and one self-contained HTML file. Pure: the same results give the
+//! Reports: results as Markdown and one self-contained HTML file. Pure: the same results give the
 //! same bytes.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 

@@ -1,4 +1,4 @@
-//! ! Low parallelism: right results while most of the device idles.
+//! Low parallelism: right results while most of the device idles.
 //!
 //! A kernel may be correct on every problem and still use only a few multiprocessors, or take
 //! longer for each operation on larger problems. Only tuned problems are judged: those that are

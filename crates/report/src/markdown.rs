@@ -1,4 +1,4 @@
-//! ! Markdown writer (GitHub's dialect). Plots are separate files.
+//! Markdown writer (GitHub's dialect). Plots are separate files.
 
 use super::document::{Block, parts};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! ! Input of a report: plain values, read elsewhere.
+//! Input of a report: plain values, read elsewhere.
 
 use serde_json::{Map, Value as Json};
 use tuner_core::entry::StoredTrial;

@@ -1,4 +1,4 @@
-//! ! Origin of the winner: differences from the default, commands to reproduce it, and provenance.
+//! Origin of the winner: differences from the default, commands to reproduce it, and provenance.
 #![expect(
     clippy::indexing_slicing,
     reason = "indexing JSON gives null where a key is missing"

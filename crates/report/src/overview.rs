@@ -1,4 +1,4 @@
-//! ! Overview: every problem against its baseline.
+//! Overview: every problem against its baseline.
 
 use super::analysis::time;
 use super::document::{Block, code, plain};

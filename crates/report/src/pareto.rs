@@ -1,4 +1,4 @@
-//! ! Pareto front of two objectives, if a run searched for one.
+//! Pareto front of two objectives, if a run searched for one.
 
 use super::document::Block;
 use super::model::Subject;

@@ -1,4 +1,4 @@
-//! ! Best configurations, with compiler figures and counters of each.
+//! Best configurations, with compiler figures and counters of each.
 
 use super::analysis::counter;
 use super::document::{Block, code};

@@ -1,4 +1,4 @@
-//! ! Acknowledgement of a stored result.
+//! Acknowledgement of a stored result.
 
 use crate::error::StoreError;
 use std::future::Future;

@@ -1,4 +1,4 @@
-//! ! Baseline times: stored as their commands reported them, compared with the rows of the
+//! Baseline times: stored as their commands reported them, compared with the rows of the
 //! leaderboard.
 
 use super::Store;

@@ -1,4 +1,4 @@
-//! ! Begin and reopening of a run: the rows that all others reference.
+//! Begin and reopening of a run: the rows that all others reference.
 
 use super::error::broken;
 use super::owner;

@@ -1,4 +1,4 @@
-//! ! Long details of verdicts, such as compiler messages, compressed.
+//! Long details of verdicts, such as compiler messages, compressed.
 
 use flate2::Compression;
 use flate2::read::ZlibDecoder;

@@ -1,4 +1,4 @@
-//! ! Database failures, each with its remedy.
+//! Database failures, each with its remedy.
 
 use std::path::{Path, PathBuf};
 

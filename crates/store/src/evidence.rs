@@ -1,4 +1,4 @@
-//! ! Evidence of measured times, and times taken again at the end of a run.
+//! Evidence of measured times, and times taken again at the end of a run.
 
 use super::Store;
 use super::error::{StoreError, broken};

@@ -1,4 +1,4 @@
-//! ! History of the best configurations, and the course of each run.
+//! History of the best configurations, and the course of each run.
 
 use super::Store;
 use super::error::{At as _, StoreError};

@@ -1,4 +1,4 @@
-//! ! Connections and schema migration.
+//! Connections and schema migration.
 
 use super::error::{At as _, Failure, StoreError, primary_code};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};

@@ -1,4 +1,4 @@
-//! ! Owner process of a run: a `running` run whose process is gone was killed, and may be resumed;
+//! Owner process of a run: a `running` run whose process is gone was killed, and may be resumed;
 //! one whose process lives must be left alone.
 
 /// Returns this process, as host, id and start time: ids are reused, pairs of id and start time are

@@ -1,4 +1,4 @@
-//! ! The daemon's run queue, and the daemon that owns the database.
+//! The daemon's run queue, and the daemon that owns the database.
 
 use super::Store;
 use super::error::{At as _, Failure, StoreError};

@@ -1,4 +1,4 @@
-//! ! Ranks and ties, from times alone. Pure functions.
+//! Ranks and ties, from times alone. Pure functions.
 
 use tuner_core::statistics::may_be_equal;
 

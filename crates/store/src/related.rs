@@ -1,4 +1,4 @@
-//! ! Related results of a kernel outside of one task: other devices, other problems, other versions
+//! Related results of a kernel outside of one task: other devices, other problems, other versions
 //! of the template.
 
 use super::Store;

@@ -1,4 +1,4 @@
-//! ! Search for the run that `--resume` continues.
+//! Search for the run that `--resume` continues.
 
 use super::error::broken;
 use super::owner;

@@ -1,4 +1,4 @@
-//! ! Conversion of trials to rows and back. Many rows are inserted in a statement, because a
+//! Conversion of trials to rows and back. Many rows are inserted in a statement, because a
 //! statement costs a round trip to SQLite's thread and a row does not.
 
 mod read;

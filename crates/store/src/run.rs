@@ -1,4 +1,4 @@
-//! ! Runs: the data at their begin, and the data of a resumed run.
+//! Runs: the data at their begin, and the data of a resumed run.
 
 use std::path::PathBuf;
 use tuner_core::record::{ConfigValues, Definition, DeviceKind, Provenance, TaskKey, TrialRecord};

@@ -1,4 +1,4 @@
-//! ! Listing of runs: queued, running, ended.
+//! Listing of runs: queued, running, ended.
 
 use super::Store;
 use super::error::{At as _, StoreError};

@@ -1,4 +1,4 @@
-//! ! Import of results from another database. Rows are identified by their meaning, not by their
+//! Import of results from another database. Rows are identified by their meaning, not by their
 //! ids, so a repeated import changes nothing, and every row keeps its provenance.
 
 use super::error::StoreError;

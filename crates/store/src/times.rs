@@ -1,4 +1,4 @@
-//! ! Times of the ranking candidates.
+//! Times of the ranking candidates.
 
 use super::leaderboard::Board;
 use super::rank::{Relative, Timed};

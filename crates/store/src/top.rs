@@ -1,4 +1,4 @@
-//! ! Dashboard queries over millions of results: one candidate, the effects of a parameter's
+//! Dashboard queries over millions of results: one candidate, the effects of a parameter's
 //! values, the devices. All but the second are index scans.
 
 use super::Store;

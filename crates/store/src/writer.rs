@@ -1,4 +1,4 @@
-//! ! Writer task: takes all waiting results, writes them in one transaction, and then acknowledges
+//! Writer task: takes all waiting results, writes them in one transaction, and then acknowledges
 //! them.
 //!
 //! A commit costs a flush to the disk, one to ten milliseconds; results come every few microseconds

@@ -1,4 +1,4 @@
-//! ! Escaping of external text in C and C++ source: comments, string literals and macro bodies.
+//! Escaping of external text in C and C++ source: comments, string literals and macro bodies.
 
 use super::is_hidden;
 use std::fmt;

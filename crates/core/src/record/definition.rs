@@ -1,4 +1,4 @@
-//! ! Definition of a kernel's search space at the time of tuning.
+//! Definition of a kernel's search space at the time of tuning.
 
 use super::{ConfigValues, assignments};
 use crate::value::Value;

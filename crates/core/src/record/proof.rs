@@ -1,4 +1,4 @@
-//! ! Reliability of a row or a time.
+//! Reliability of a row or a time.
 
 use super::{LeaderboardRow, Measurement, TimingKind};
 

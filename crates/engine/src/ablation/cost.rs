@@ -1,4 +1,4 @@
-//! ! Cost of a change: its time over that of the base, and the statements that it supports.
+//! Cost of a change: its time over that of the base, and the statements that it supports.
 
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{Measurement, Verdict};

@@ -1,4 +1,4 @@
-//! ! Known pathologies, matched to a space by parameter names.
+//! Known pathologies, matched to a space by parameter names.
 //!
 //! A pathology changes the parameters that cause it and repairs as few others as the constraints
 //! require: one stage needs another number of barriers, tiny blocks fewer warps. Tiles and block

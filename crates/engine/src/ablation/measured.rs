@@ -1,4 +1,4 @@
-//! ! Costs on a real GPU: every change passes the gate and, if right, is timed together with the
+//! Costs on a real GPU: every change passes the gate and, if right, is timed together with the
 //! base.
 //!
 //! The base is the fixed reference of the task, so each round of samples begins and ends with it

@@ -1,4 +1,4 @@
-//! ! Effects of a configuration's choices: single changes, known pathologies, and their costs on a
+//! Effects of a configuration's choices: single changes, known pathologies, and their costs on a
 //! real GPU.
 #![expect(
     clippy::indexing_slicing,

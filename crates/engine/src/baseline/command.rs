@@ -1,4 +1,4 @@
-//! ! One call of a baseline's command.
+//! One call of a baseline's command.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! ! Baselines: times of other programs for the same problem on the same GPU.
+//! Baselines: times of other programs for the same problem on the same GPU.
 //!
 //! A space names a command. It runs in a separate process, gets the problem's sizes as JSON on
 //! standard input and prints its measurement. It is called before and after the run; if the

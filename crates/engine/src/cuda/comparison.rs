@@ -1,4 +1,4 @@
-//! ! Comparison of right configurations on one GPU: the fixed reference, the paired comparison, and
+//! Comparison of right configurations on one GPU: the fixed reference, the paired comparison, and
 //! the final comparison that decides the published results.
 
 use super::{CudaEvaluator, GpuSlot};

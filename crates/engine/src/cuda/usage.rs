@@ -1,4 +1,4 @@
-//! ! GPU utilisation of a run, and its report.
+//! GPU utilisation of a run, and its report.
 
 use std::time::{Duration, Instant};
 use tuner_device::gpu::meter::Spent;

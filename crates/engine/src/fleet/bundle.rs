@@ -1,4 +1,4 @@
-//! ! Files of a kernel, packed for other machines and unpacked there; named by their content.
+//! Files of a kernel, packed for other machines and unpacked there; named by their content.
 
 use super::wire::{Bundle, BundleFile};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! ! A fleet as an evaluator: one device that judges many candidates concurrently.
+//! A fleet as an evaluator: one device that judges many candidates concurrently.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"

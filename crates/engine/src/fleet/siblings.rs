@@ -1,4 +1,4 @@
-//! ! Sibling GPUs: GPUs of one kind that may share a run.
+//! Sibling GPUs: GPUs of one kind that may share a run.
 //!
 //! Before its first candidate of a task, a GPU times the task's reference and the best candidate so
 //! far. If a time differs by more than 2 % from that of the first GPU, it is not a sibling: its

@@ -1,4 +1,4 @@
-//! ! Simulation of a fleet of many GPUs on a virtual clock: recorded compile and run times, and the
+//! Simulation of a fleet of many GPUs on a virtual clock: recorded compile and run times, and the
 //! engine's rules for candidates in flight. Measures the speed-up of the search with more GPUs.
 
 use crate::evaluator::Order;

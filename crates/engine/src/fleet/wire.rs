@@ -1,4 +1,4 @@
-//! ! Network messages: an assignment for each run, orders and answers for each candidate.
+//! Network messages: an assignment for each run, orders and answers for each candidate.
 
 use crate::Judged;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! ! Stages around a run on a real GPU: baselines before and after it, and the final comparison of
+//! Stages around a run on a real GPU: baselines before and after it, and the final comparison of
 //! the best.
 
 use crate::baseline::{Baseline, DEADLINE};

@@ -1,4 +1,4 @@
-//! ! Number of concurrent preparations.
+//! Number of concurrent preparations.
 
 use serde::{Deserialize, Serialize};
 

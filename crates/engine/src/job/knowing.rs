@@ -1,4 +1,4 @@
-//! ! Prior knowledge of a run's searches.
+//! Prior knowledge of a run's searches.
 
 use super::{Device, JobError, Prepared, device_error, usage};
 use crate::foresight::Look;

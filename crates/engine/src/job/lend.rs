@@ -1,4 +1,4 @@
-//! ! Worker side of a fleet: a device of this machine and the benches for a hub's assignments.
+//! Worker side of a fleet: a device of this machine and the benches for a hub's assignments.
 
 use super::setup::Planned;
 use super::{Device, JobError, Prepared, Request, judge};

@@ -1,4 +1,4 @@
-//! ! Work budget of proofs.
+//! Work budget of proofs.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! ! Request of a run, in the terms of the command line, and its validation.
+//! Request of a run, in the terms of the command line, and its validation.
 
 use super::{JobError, Jobs, ProveBudget, usage};
 use crate::{Limits, parse_budget, parse_share};

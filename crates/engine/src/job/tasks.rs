@@ -1,4 +1,4 @@
-//! ! Tasks of a run from kernels on disk, for the engine and the store.
+//! Tasks of a run from kernels on disk, for the engine and the store.
 
 use super::JobError;
 use crate::{StartPoint, Task};

@@ -1,4 +1,4 @@
-//! ! Cache of judgements for candidates with equal work.
+//! Cache of judgements for candidates with equal work.
 
 use crate::evaluator::BoxError;
 use std::collections::HashMap;

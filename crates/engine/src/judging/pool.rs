@@ -1,4 +1,4 @@
-//! ! Judging outside of a run, several candidates concurrently.
+//! Judging outside of a run, several candidates concurrently.
 
 use super::{Demand, KernelTask};
 use crate::evaluator::{BoxError, Judged, Preparation};

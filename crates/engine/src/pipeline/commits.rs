@@ -1,4 +1,4 @@
-//! ! Results on their way to the database, and their announcement after the commits.
+//! Results on their way to the database, and their announcement after the commits.
 
 use super::Driver;
 use crate::error::EngineError;

@@ -1,4 +1,4 @@
-//! ! A search that learns from concurrent runs.
+//! A search that learns from concurrent runs.
 
 use super::Driver;
 use crate::error::EngineError;

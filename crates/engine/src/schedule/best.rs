@@ -1,4 +1,4 @@
-//! ! Best time of a task, in rank order: by the comparison of its results first, then by time.
+//! Best time of a task, in rank order: by the comparison of its results first, then by time.
 
 use super::TaskState;
 use crate::evaluator::{CONTENDER, Judged};

@@ -1,4 +1,4 @@
-//! ! Turns: the next candidate for the device, for proof, and for reporting to the search.
+//! Turns: the next candidate for the device, for proof, and for reporting to the search.
 
 use super::{Finished, Flight, Schedule, State};
 use crate::evaluator::Order;

@@ -1,4 +1,4 @@
-//! ! Comparison of a kernel's outputs with the expected values.
+//! Comparison of a kernel's outputs with the expected values.
 
 use super::expected::ExpectedValues;
 use super::oracle::Oracle;

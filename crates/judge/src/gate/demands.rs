@@ -1,4 +1,4 @@
-//! ! Demands: the checks that the gate makes for a candidate.
+//! Demands: the checks that the gate makes for a candidate.
 
 use super::level::Level;
 use tuner_core::plan::{Plan, PlanArgument};

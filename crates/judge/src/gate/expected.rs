@@ -1,4 +1,4 @@
-//! ! Evidence value of a problem's expected results: none if they are NaN or infinite everywhere,
+//! Evidence value of a problem's expected results: none if they are NaN or infinite everywhere,
 //! little if they are one constant for all inputs.
 
 use super::adversarial::Data;

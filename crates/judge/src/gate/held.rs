@@ -1,4 +1,4 @@
-//! ! Cache of values by key with a memory limit; the least recently used value is evicted first.
+//! Cache of values by key with a memory limit; the least recently used value is evicted first.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! ! Second half of the gate: compares the outputs of a pass with the expected values.
+//! Second half of the gate: compares the outputs of a pass with the expected values.
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};

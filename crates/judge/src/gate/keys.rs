@@ -1,4 +1,4 @@
-//! ! Identity of the data that a candidate is compared with.
+//! Identity of the data that a candidate is compared with.
 //!
 //! Reference data outlives a candidate, and in a daemon a run. It is stored by the content of
 //! everything that determines it. Names of kernels and problems, addresses and file paths do not

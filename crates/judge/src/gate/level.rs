@@ -1,4 +1,4 @@
-//! ! Verification levels, by the use of the result.
+//! Verification levels, by the use of the result.
 
 use serde::{Deserialize, Serialize};
 

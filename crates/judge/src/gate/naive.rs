@@ -1,4 +1,4 @@
-//! ! Results of a reference kernel on the same inputs: complete if that is cheap, else from the
+//! Results of a reference kernel on the same inputs: complete if that is cheap, else from the
 //! blocks that write the compared elements.
 
 use super::adversarial::Data;

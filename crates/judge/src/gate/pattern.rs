@@ -1,4 +1,4 @@
-//! ! Pattern of the wrong elements of an output: positions and kind of difference.
+//! Pattern of the wrong elements of an output: positions and kind of difference.
 //!
 //! A wrong reference and swapped arguments look like a wrong kernel. If every element differs in
 //! the same way, either side may be wrong, and the description says so.

@@ -1,4 +1,4 @@
-//! ! Elements that a proof compares with an oracle: after a whole run, at least a million elements
+//! Elements that a proof compares with an oracle: after a whole run, at least a million elements
 //! of every output, or all of them.
 
 use super::sampling::PIECE_MAX;

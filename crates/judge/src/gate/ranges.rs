@@ -1,4 +1,4 @@
-//! ! Sets of element indices as ascending disjoint ranges.
+//! Sets of element indices as ascending disjoint ranges.
 
 use std::ops::Range;
 

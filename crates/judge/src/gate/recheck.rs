@@ -1,4 +1,4 @@
-//! ! Re-validates the outputs of the timed launches.
+//! Re-validates the outputs of the timed launches.
 
 use super::adversarial::Data;
 use super::oracle::OracleError;

@@ -1,4 +1,4 @@
-//! ! Choice of the blocks of a launch that run if the whole grid would take too long.
+//! Choice of the blocks of a launch that run if the whole grid would take too long.
 
 use super::verify::Demands;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! ! Spread of a reference's elements: their variation when each rounding of the reference goes up
+//! Spread of a reference's elements: their variation when each rounding of the reference goes up
 //! or down at random. docs/verdicts.md derives the consequences.
 
 use super::compare::from;

@@ -1,4 +1,4 @@
-//! ! Mapping from output elements to the blocks of a naive kernel that write them, inferred from
+//! Mapping from output elements to the blocks of a naive kernel that write them, inferred from
 //! the elements of one block.
 //!
 //! A wrong inference costs only work: only elements that a block actually wrote are compared.

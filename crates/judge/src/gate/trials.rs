@@ -1,4 +1,4 @@
-//! ! Checks beyond one run: repetitions, other seeds, adversarial inputs.
+//! Checks beyond one run: repetitions, other seeds, adversarial inputs.
 
 use super::adversarial::{Case, Data, oracle_of};
 use super::level::Level;

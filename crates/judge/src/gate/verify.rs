@@ -2,7 +2,7 @@
 //! rejection.
 //!
 //! Every run starts from poisoned outputs and scratch; afterwards each output element must have
-//! been written, lie within its tolerance, and be the same bits in a repeated run, and each input
+//! been written, be within its tolerance, and have the same bits in a repeated run, and each input
 //! must be untouched. The [`Level`](super::level::Level) determines the number of seeds,
 //! repetitions and adversarial inputs. If a problem is too large to run whole, a sample of its
 //! blocks runs and their outputs are judged.

@@ -1,4 +1,4 @@
-//! ! Expected values in the form in which a device compares them.
+//! Expected values in the form in which a device compares them.
 
 use super::oracle::{Expected, Oracle};
 use super::sampling::PIECE_MAX;

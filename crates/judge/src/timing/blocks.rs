@@ -1,4 +1,4 @@
-//! ! Interleaved blocks: A B B A. Linear drift during a block (heat, clocks) cancels in the ratio
+//! Interleaved blocks: A B B A. Linear drift during a block (heat, clocks) cancels in the ratio
 //! of its inner to its outer samples.
 #![expect(
     clippy::indexing_slicing,

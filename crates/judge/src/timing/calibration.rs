@@ -1,4 +1,4 @@
-//! ! Peak rates of a device, measured once for each session: the lower bounds below which a time is
+//! Peak rates of a device, measured once for each session: the lower bounds below which a time is
 //! an error, not a record.
 //!
 //! Data sheets do not know this machine's clocks, and probes can fall short of the best kernel (a

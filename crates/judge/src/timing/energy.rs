@@ -1,4 +1,4 @@
-//! ! Energy of a launch sequence, from the device's counter.
+//! Energy of a launch sequence, from the device's counter.
 //!
 //! Such counters (NVML's `nvmlDeviceGetTotalEnergyConsumption`) move in steps of 20 to 100 ms. So a
 //! window begins and ends at a step and lasts longer than one, and the device runs only the

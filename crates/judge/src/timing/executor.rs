@@ -1,4 +1,4 @@
-//! ! Driver of the plans: takes a step from the plan, executes it on the stopwatch, and returns the
+//! Driver of the plans: takes a step from the plan, executes it on the stopwatch, and returns the
 //! result to the plan.
 
 use super::calibration::{Calibration, NeededWork};

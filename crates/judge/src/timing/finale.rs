@@ -1,4 +1,4 @@
-//! ! Final comparison: the best few again, in shuffled order, in a fresh process on new data.
+//! Final comparison: the best few again, in shuffled order, in a fresh process on new data.
 //!
 //! The best of many noisy times is biased low (the winner's curse), so only the final comparison is
 //! published. A round is the reference, every finalist in random order, and the reference again;

@@ -1,4 +1,4 @@
-//! ! Statistics of samples that are interleaved with the reference.
+//! Statistics of samples that are interleaved with the reference.
 
 use super::race::Reference;
 use crate::stopwatch::Sample;

@@ -1,4 +1,4 @@
-//! ! Defensible times of verified candidates.
+//! Defensible times of verified candidates.
 //!
 //! [`Measured`](tuner_core::evidence::Measured) has private fields, and its constructors require a
 //! proof that only the gate constructs: a time without a checked result does not compile.

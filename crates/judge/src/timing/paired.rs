@@ -1,4 +1,4 @@
-//! ! Paired comparisons: two subjects in A B B A and B A A B blocks until their ratio is known or
+//! Paired comparisons: two subjects in A B B A and B A A B blocks until their ratio is known or
 //! cannot be resolved.
 
 use super::blocks::{Block, Blocks, Trouble};

@@ -1,4 +1,4 @@
-//! ! Interface of timing plans: a plan returns the next step, receives its result, and decides.
+//! Interface of timing plans: a plan returns the next step, receives its result, and decides.
 //! Plans never wait, measure or read a clock, so every decision is tested on synthetic ones.
 
 use crate::stopwatch::{Sample, Subject};

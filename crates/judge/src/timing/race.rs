@@ -1,4 +1,4 @@
-//! ! Race of one candidate: warmed up, timed between samples of the fixed reference, dropped early
+//! Race of one candidate: warmed up, timed between samples of the fixed reference, dropped early
 //! if it is clearly slower than the incumbent, and timed until its ratio to the reference is
 //! precise enough.
 #![expect(

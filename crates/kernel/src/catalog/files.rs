@@ -1,4 +1,4 @@
-//! ! Reading of templates: the file, its includes, and their names in diagnostics.
+//! Reading of templates: the file, its includes, and their names in diagnostics.
 
 use super::CatalogError;
 use crate::compile::{Header, Template, definitions, included_macros, included_names};

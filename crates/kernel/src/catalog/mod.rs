@@ -1,4 +1,4 @@
-//! ! Catalog of `search_spaces/` and `templates/`: finds, reads and parses them.
+//! Catalog of `search_spaces/` and `templates/`: finds, reads and parses them.
 
 mod files;
 

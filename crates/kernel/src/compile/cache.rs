@@ -1,4 +1,4 @@
-//! ! Disk cache of compiles, by the hash of everything that decides them.
+//! Disk cache of compiles, by the hash of everything that decides them.
 
 use super::discover::{absolute_variable, variable};
 use super::image::{RawResult, RawStatus};

@@ -1,4 +1,4 @@
-//! ! Compiler: cache, pool and NVRTC behind one interface.
+//! Compiler: cache, pool and NVRTC behind one interface.
 
 use super::cache::{CACHE_BYTES_MAX, DiskCache};
 use super::discover::Surroundings;

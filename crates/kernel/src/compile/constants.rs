@@ -1,4 +1,4 @@
-//! ! Zero initializers, which NVRTC omits from its PTX: a `__constant__` or `__device__` variable
+//! Zero initializers, which NVRTC omits from its PTX: a `__constant__` or `__device__` variable
 //! that the source sets to zero appears uninitialized there.
 
 use super::render::Source;

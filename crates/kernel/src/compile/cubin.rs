@@ -1,4 +1,4 @@
-//! ! Facts of a cubin: a hash of its executable content, and register counts to check the log
+//! Facts of a cubin: a hash of its executable content, and register counts to check the log
 //! against.
 
 use object::elf::FileHeader64;

@@ -1,4 +1,4 @@
-//! ! Search for NVRTC and the CUDA headers on this machine. Only reads file names: `nvrtc` loads
+//! Search for NVRTC and the CUDA headers on this machine. Only reads file names: `nvrtc` loads
 //! the library.
 
 use std::collections::BTreeSet;

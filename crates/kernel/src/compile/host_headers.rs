@@ -1,4 +1,4 @@
-//! ! Host compiler headers that NVRTC lacks, provided from memory: the part of each that kernels
+//! Host compiler headers that NVRTC lacks, provided from memory: the part of each that kernels
 //! can use, as in Jitify. A file that includes `<stdio.h>` for its host code compiles unchanged.
 
 use super::template::Header;

@@ -1,4 +1,4 @@
-//! ! Result of the compiler, and the outcomes of a compile.
+//! Result of the compiler, and the outcomes of a compile.
 
 use super::compiler::CompileError;
 use super::constants::with_zero_initializers;

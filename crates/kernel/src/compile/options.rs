@@ -1,4 +1,4 @@
-//! ! Options of NVRTC. Composed here instead of by a wrapper, so that every option is known, hashed
+//! Options of NVRTC. Composed here instead of by a wrapper, so that every option is known, hashed
 //! and shown.
 
 /// Spellings of the option that names the language standard.

@@ -1,4 +1,4 @@
-//! ! Pool of compile workers, started on demand, replaced when they hang, crash, grow or have
+//! Pool of compile workers, started on demand, replaced when they hang, crash, grow or have
 //! served for long.
 
 use super::compiler::CompileError;

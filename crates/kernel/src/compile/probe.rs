@@ -1,4 +1,4 @@
-//! ! Probes: compiles that query the compiler's front end about a source, without code.
+//! Probes: compiles that query the compiler's front end about a source, without code.
 //!
 //! A query is text after the candidate's own, which instantiates kernels whose mangled names carry
 //! the answer. It is compiled to PTX without optimisation, and only the names and positions of the

@@ -1,4 +1,4 @@
-//! ! Rendering of a source from a configuration and a template: a block of `#define`s, then the
+//! Rendering of a source from a configuration and a template: a block of `#define`s, then the
 //! template.
 
 use super::options;

@@ -1,4 +1,4 @@
-//! ! Resources of a kernel, parsed from the assembler's report (`--ptxas-options=-v`) in NVRTC's
+//! Resources of a kernel, parsed from the assembler's report (`--ptxas-options=-v`) in NVRTC's
 //! log.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! ! Sandbox that limits the compiler to the folders of headers.
+//! Sandbox that limits the compiler to the folders of headers.
 //!
 //! A template may be untrusted. Whatever the spelling of a file name (macros, pasted tokens,
 //! `#embed`, options that name files), a file that NVRTC cannot open enters neither the diagnostics

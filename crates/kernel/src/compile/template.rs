@@ -1,4 +1,4 @@
-//! ! Kernel template as read from disk: its text, the files it includes, and their hash.
+//! Kernel template as read from disk: its text, the files it includes, and their hash.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! ! Compile worker: a process that compiles requests from its standard input.
+//! Compile worker: a process that compiles requests from its standard input.
 //!
 //! NVRTC can hang, crash, or exhaust memory on a hostile source, so it runs in processes that can
 //! be killed.

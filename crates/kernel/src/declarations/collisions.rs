@@ -1,4 +1,4 @@
-//! ! Names of a source that collide with macros of the search space: `int N` if N is a problem's
+//! Names of a source that collide with macros of the search space: `int N` if N is a problem's
 //! size.
 //!
 //! The compiler would see `int 1024`, and report an expected identifier.

@@ -1,4 +1,4 @@
-//! ! Comparison of a launch's arguments with the parameters of its kernel, and its diagnostics.
+//! Comparison of a launch's arguments with the parameters of its kernel, and its diagnostics.
 #![expect(
     clippy::indexing_slicing,
     reason = "files, arguments and parameters are numbered by the specification and the sources they were found in"

@@ -1,4 +1,4 @@
-//! ! Final errors and warnings of a search space's declarations, with their positions.
+//! Final errors and warnings of a search space's declarations, with their positions.
 
 use super::source::File;
 use super::{DeclarationError, Side, base_name, collisions, entries, overrides, types};

@@ -1,4 +1,4 @@
-//! ! Configurations that cover every launch and every possible type of a kernel.
+//! Configurations that cover every launch and every possible type of a kernel.
 #![expect(
     clippy::indexing_slicing,
     reason = "parameters are numbered by the specification, and its configurations have a choice for each"

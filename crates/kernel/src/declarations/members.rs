@@ -1,4 +1,4 @@
-//! ! Comparison of struct fields with the members of the kernels' structs.
+//! Comparison of struct fields with the members of the kernels' structs.
 #![expect(
     clippy::indexing_slicing,
     reason = "arguments and entries are numbered by the specification they were found in"

@@ -1,4 +1,4 @@
-//! ! Template definitions that override macros of the tuner: `#define N 1024` would silently
+//! Template definitions that override macros of the tuner: `#define N 1024` would silently
 //! replace the problem's size.
 //!
 //! Conditions are evaluated as far as they test whether a name is defined. A definition under other

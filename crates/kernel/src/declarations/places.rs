@@ -1,4 +1,4 @@
-//! ! Positions of a kernel's parameters, and the macros that its parameter list can depend on.
+//! Positions of a kernel's parameters, and the macros that its parameter list can depend on.
 #![expect(
     clippy::indexing_slicing,
     reason = "tokens and files are numbered by the lists that they were found in"

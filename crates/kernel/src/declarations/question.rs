@@ -1,4 +1,4 @@
-//! ! Query of the compiler about a source: the types of its kernels' parameters, and whether macros
+//! Query of the compiler about a source: the types of its kernels' parameters, and whether macros
 //! still have the tuner's values at its end.
 //!
 //! The answers are in the mangled names of kernels that the query instantiates, so the compiler

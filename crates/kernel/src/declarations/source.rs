@@ -1,4 +1,4 @@
-//! ! CUDA source as text: code and other text, words with their positions, directives.
+//! CUDA source as text: code and other text, words with their positions, directives.
 //!
 //! Not a C++ parser: the compiler determines types. This finds the positions for messages, and the
 //! macros that a declaration can depend on.

@@ -1,4 +1,4 @@
-//! ! Type of a kernel's parameter, and its compatibility with declared element types.
+//! Type of a kernel's parameter, and its compatibility with declared element types.
 
 use tuner_core::element::Element;
 

@@ -1,4 +1,4 @@
-//! ! Checks of template variables named by the search space, and of textures, which are
+//! Checks of template variables named by the search space, and of textures, which are
 //! unsupported.
 #![expect(
     clippy::indexing_slicing,

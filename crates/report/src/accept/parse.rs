@@ -1,4 +1,4 @@
-//! ! Parser of acceptance rules: each clause has one of a few written forms.
+//! Parser of acceptance rules: each clause has one of a few written forms.
 
 use super::{Clause, Cmp, Count};
 use std::ops::Range;

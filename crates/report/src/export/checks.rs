@@ -1,4 +1,4 @@
-//! ! Assertions of the header: each value belongs to its parameter, and each rule of the space
+//! Assertions of the header: each value belongs to its parameter, and each rule of the space
 //! holds.
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! ! Device names that mean the same GPU: those of CUDA, and those of the virtual GPU's tables.
+//! Device names that mean the same GPU: those of CUDA, and those of the virtual GPU's tables.
 
 /// Words of device names that do not identify the model.
 pub(super) const MAKERS: [&str; 7] = ["nvidia", "geforce", "quadro", "tesla", "vgpu", "rtx", "gtx"];

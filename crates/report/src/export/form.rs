@@ -1,4 +1,4 @@
-//! ! Forms of a translated expression: integers, truth values, fractions, lists.
+//! Forms of a translated expression: integers, truth values, fractions, lists.
 
 use tuner_space::{Op, Val};
 

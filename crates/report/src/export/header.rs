@@ -1,4 +1,4 @@
-//! ! C, C++ and CUDA header: provenance, a table, a lookup, checks, and Kernel Tuner's defines.
+//! C, C++ and CUDA header: provenance, a table, a lookup, checks, and Kernel Tuner's defines.
 //!
 //! It needs no include, so that NVRTC accepts it unchanged. Every value is written once, in a macro
 //! that feeds the table and its checks: a wrong value fails to compile.

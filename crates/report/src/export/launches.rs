@@ -1,4 +1,4 @@
-//! ! Launch functions of the header: the grid, block and shared-memory expressions of the search
+//! Launch functions of the header: the grid, block and shared-memory expressions of the search
 //! space as C functions of the sizes.
 
 use super::header::Plan;

@@ -1,4 +1,4 @@
-//! ! Results in formats of other tools. Pure: rows in, text out; the same rows give the same bytes.
+//! Results in formats of other tools. Pure: rows in, text out; the same rows give the same bytes.
 
 mod cexpr;
 mod checks;

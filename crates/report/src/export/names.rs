@@ -1,4 +1,4 @@
-//! ! C names that collide neither with each other nor with the macros of the header.
+//! C names that collide neither with each other nor with the macros of the header.
 
 use super::ExportError;
 use std::collections::BTreeSet;

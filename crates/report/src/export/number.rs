@@ -1,4 +1,4 @@
-//! ! C expressions of size terms over the values of `number.c`.
+//! C expressions of size terms over the values of `number.c`.
 #![expect(
     clippy::indexing_slicing,
     reason = "the parser has checked the number of operands of each function"

@@ -1,4 +1,4 @@
-//! ! Python `str()` of values: the keys of Kernel Tuner's cache.
+//! Python `str()` of values: the keys of Kernel Tuner's cache.
 
 use tuner_core::value::Value;
 

@@ -1,4 +1,4 @@
-//! ! Rules of an entry's space that still depend on the sizes, as C functions of the requested
+//! Rules of an entry's space that still depend on the sizes, as C functions of the requested
 //! sizes.
 //!
 //! The entry's configuration, its device and the sizes that must match are substituted first, so

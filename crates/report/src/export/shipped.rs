@@ -1,4 +1,4 @@
-//! ! Reader of shipped results: headers of `export` and records of `record`.
+//! Reader of shipped results: headers of `export` and records of `record`.
 #![expect(
     clippy::indexing_slicing,
     reason = "indexing JSON gives null where a key is missing"

@@ -1,4 +1,4 @@
-//! ! Conversion of rows to trials.
+//! Conversion of rows to trials.
 
 use super::{Config, hash_from_bytes, samples_from_text};
 use crate::details::unpacked;

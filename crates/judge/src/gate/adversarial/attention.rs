@@ -1,4 +1,4 @@
-//! ! Hard inputs of attention: q [B, H, S, D], k and v [B, H, T, D], and the scales if present.
+//! Hard inputs of attention: q [B, H, S, D], k and v [B, H, T, D], and the scales if present.
 
 use super::others::declared;
 use super::{Built, Case, Form, extreme, representable};

@@ -1,4 +1,4 @@
-//! ! Adversarial inputs for the operations with built-in oracles.
+//! Adversarial inputs for the operations with built-in oracles.
 //!
 //! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key
 //! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.

@@ -1,4 +1,4 @@
-//! ! `y[r][c] = Σ x[r + i][c + j] f[i][j]`: a convolution of one image in machine-learning terms (a
+//! `y[r][c] = Σ x[r + i][c + j] f[i][j]`: a convolution of one image in machine-learning terms (a
 //! correlation), without padding.
 
 use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};

@@ -1,4 +1,4 @@
-//! ! An oracle that uses all cores and caches its results: candidates of one problem are compared
+//! An oracle that uses all cores and caches its results: candidates of one problem are compared
 //! with the same elements repeatedly.
 
 use super::{Expected, Oracle};

@@ -121,7 +121,7 @@ pub enum OracleError {
         /// The required form.
         needs: String,
     },
-    /// The reference kernel does what no kernel may.
+    /// The reference kernel has a hazard.
     #[error(
         "the reference kernel itself is wrong on problem {problem}: {kind}: {detail}; mend the \
          reference"

@@ -1,4 +1,4 @@
-//! ! Vectors packed eight side by side. Eight products with one vector are computed at a time, each
+//! Vectors packed eight side by side. Eight products with one vector are computed at a time, each
 //! sum in the order of its terms.
 
 /// Vectors side by side.

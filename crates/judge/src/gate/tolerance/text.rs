@@ -1,4 +1,4 @@
-//! ! Textual description of tolerances.
+//! Textual description of tolerances.
 
 use super::{Terms, Tolerance};
 use crate::gate::spread::precision;

@@ -1,4 +1,4 @@
-//! ! Predictions on disk, by the content of their inputs: code, launches, arguments, the GPU's
+//! Predictions on disk, by the content of their inputs: code, launches, arguments, the GPU's
 //! table, and the build of this program.
 
 use super::{Forecast, PROTOCOL};

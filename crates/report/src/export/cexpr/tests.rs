@@ -1,4 +1,4 @@
-//! ! Test of the translation against the language's evaluator: random rules, judged by gcc.
+//! Test of the translation against the language's evaluator: random rules, judged by gcc.
 
 use super::*;
 use rand::{RngExt as _, SeedableRng as _};
