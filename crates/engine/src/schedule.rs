@@ -160,6 +160,8 @@ impl<W> Schedule<W> {
                 origins: task
                     .start
                     .iter()
+                    // The first of equal start points wins: `default` names a configuration that is
+                    // also a seed.
                     .rev()
                     .map(|point| (point.config.clone(), point.origin))
                     .collect(),
@@ -199,6 +201,8 @@ impl<W> Schedule<W> {
     pub(super) fn resume(&mut self, task: usize, stored: StoredTask) -> Vec<TrialRecord> {
         let state = &mut self.tasks[task];
         for trial in stored.never_came_back {
+            // A launch that took the run down once would do so again: its timeout is reported
+            // without a new launch.
             if let Ok(config) = state.space.config_from_values(&trial.config) {
                 state.lost.insert(config, trial);
             }
@@ -209,6 +213,8 @@ impl<W> Schedule<W> {
             let Ok(config) = state.space.config_from_values(&trial.config) else {
                 continue;
             };
+            // With a fixed order the search must repeat its own steps, so results wait until they
+            // are requested. Otherwise their order carries no meaning.
             if self.order == Order::Fixed {
                 state.memory.insert(config, trial);
             } else {
@@ -244,6 +250,8 @@ impl<W> Schedule<W> {
         if full {
             return None;
         }
+        // Round robin over the tasks, one proposal each, so that none waits for another to be
+        // exhausted.
         for _ in 0..self.tasks.len() {
             let task = self.turn;
             self.turn = (self.turn + 1) % self.tasks.len();
@@ -256,6 +264,8 @@ impl<W> Schedule<W> {
                 continue;
             };
             let origin = state.origins.get(&proposal.config).copied();
+            // A stored result passes through flight and turn like a new one, so that the window and
+            // the search see the same sequence as in the first run.
             let progress = if let Some(trial) = state.memory.remove(&proposal.config) {
                 State::Judged(Finished::Stored(Box::new(trial)))
             } else if let Some(trial) = state.lost.remove(&proposal.config) {
@@ -332,6 +342,7 @@ impl<W> Schedule<W> {
     ) -> Option<TrialRecord<Measured>> {
         let flight = self.flights.iter().find(|flight| flight.ticket == ticket)?;
         let state = &self.tasks[flight.task];
+        // If the launch takes the machine down, this record is all that remains of it.
         let unknown = Judged::without_device(candidate, Judgement::new(Verdict::Timeout, ""));
         let values = state.space.values(&flight.config);
         Some(record(unknown, state.next_sequence, values, flight.origin))
@@ -367,6 +378,7 @@ impl<W> Schedule<W> {
         };
         state.strategy.tell(flight.proposal, observation);
         self.told += 1;
+        // The next turn is chosen with this result known.
         self.turn_of = None;
         self.allowance = (self.allowance + self.window.per_result).min(self.window.compiling);
         told
@@ -410,6 +422,7 @@ impl<W> Schedule<W> {
     /// Changes the window of candidates in flight.
     pub(super) fn resize(&mut self, window: Window) {
         if window != self.window {
+            // New compilers get work at once; after a loss the surplus drains through reports.
             self.allowance += window.compiling.saturating_sub(self.window.compiling);
             self.window = window;
         }
@@ -425,6 +438,8 @@ impl<W> Schedule<W> {
         for flight in &mut self.flights {
             match std::mem::replace(&mut flight.state, State::Preparing) {
                 State::ProvingWhole(judged) if !goes_on => {
+                    // The candidate passed and has a time; only its proof is missing, which the
+                    // record states.
                     let unproven = Box::new(judged.out_of_budget());
                     flight.state = State::Judged(Finished::New(unproven));
                 }
@@ -435,6 +450,8 @@ impl<W> Schedule<W> {
             let judged = matches!(flight.state, State::Judged(_));
             let in_work = matches!(flight.state, State::OnDevice | State::Proving);
             let done = judged || (!outlives && in_work);
+            // A resumed run with a fixed order repeats the sequence of reports: one without a turn
+            // must not be stored out of order.
             done && (!fixed || turn_of == Some(flight.ticket))
         });
     }

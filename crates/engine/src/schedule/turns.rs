@@ -23,6 +23,7 @@ impl<W> Schedule<W> {
         let mut ready = self.flights.iter().filter(prepared).map(|f| f.ticket);
         let waits = |f: &&Flight<W>| matches!(f.state, State::Preparing | State::Prepared(..));
         let judged = self.flights.len() - self.flights.iter().filter(waits).count();
+        // At the limit the rest may never get a turn: judging it early would be wasted work.
         let enough = self.told + judged as u64 >= self.limit;
         if !self.early || enough || ready.clone().any(|ticket| Some(ticket) == turn) {
             return turn;
@@ -35,6 +36,8 @@ impl<W> Schedule<W> {
     /// change nothing.
     fn fixed_turn(&mut self) -> Option<Ticket> {
         if self.turn_of.is_none() {
+            // If no flight is due yet, the earliest one counts as due: only its result could
+            // advance the count.
             let first = self
                 .flights
                 .iter()
@@ -43,6 +46,9 @@ impl<W> Schedule<W> {
             let earliest_turn = first.max(self.told);
             let due = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
             let chosen = |flight: &Flight<W>| self.tasks[flight.task].strategy.chooses();
+            // Waiting until all due candidates are prepared makes the choice a function of the
+            // number of results. A strategy that never chooses takes the first one and need not
+            // wait.
             let mut awaited = self.flights.iter().filter(|f| due(f) && chosen(f));
             if awaited.any(|flight| matches!(flight.state, State::Preparing)) {
                 return None;
@@ -60,6 +66,8 @@ impl<W> Schedule<W> {
         }
         let open = self.flights.iter().filter(|flight| may(flight));
         let task = open
+            // The fewest turns first, so that tasks share the device evenly; ties by index, for the
+            // same order on every machine.
             .map(|flight| (self.tasks[flight.task].launched, flight.task))
             .min()?
             .1;
@@ -82,6 +90,8 @@ impl<W> Schedule<W> {
     /// and was not run whole: it is not reported before these are judged. With a fixed order it is
     /// the one whose turn it is, so that it is compared with the same best on every machine.
     pub(in super::super) fn next_to_prove(&mut self) -> Option<Proof> {
+        // Whether a candidate may win depends on the best so far. Only the one whose turn it is
+        // sees the same best on every machine.
         let turn = match self.order {
             Order::Fixed => Some(self.fixed_turn()?),
             Order::Arrival => None,
@@ -99,6 +109,8 @@ impl<W> Schedule<W> {
         })?;
         match std::mem::replace(&mut flight.state, State::Proving) {
             State::Judged(Finished::New(judged)) => {
+                // Deferred checks come first: a whole run is expensive, and they may refute the
+                // candidate.
                 let whole = !judged.put_off;
                 if whole {
                     flight.state = State::ProvingWhole(judged.clone());
@@ -120,6 +132,8 @@ impl<W> Schedule<W> {
     /// once judged. Otherwise, and after a stop, any.
     pub(in super::super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
         let judged = |flight: &Flight<W>| matches!(flight.state, State::Judged(_));
+        // Reports in the order of turns make the search deterministic. After a stop nothing
+        // follows, so the order is irrelevant.
         let place = if self.order == Order::Fixed && !self.stopped {
             let ticket = self.fixed_turn()?;
             let its = |flight: &Flight<W>| flight.ticket == ticket && judged(flight);

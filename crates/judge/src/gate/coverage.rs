@@ -68,6 +68,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         costs: &Costs<'_>,
     ) -> Result<Sample, Stop> {
+        // The block that measured the cost has written to the buffers.
         self.refresh(data, slots)?;
         let coverage = self.cover(slots)?;
         if let Some(why) = coverage.unknown {
@@ -95,6 +96,7 @@ impl Gate<'_> {
             }
             match self.close(sample, slots, costs)? {
                 Closure::Closed(sample) => return Ok(sample),
+                // Fewer points have fewer dependencies; halving ends after a few steps.
                 Closure::TooLarge => most = chosen.points / 2,
                 Closure::Unknown(why) => {
                     return Ok(Sample {
@@ -145,6 +147,8 @@ impl Gate<'_> {
             };
             match self.trace_all(number, slots, request)? {
                 Traced::Done(trace) => {
+                    // A trace of addresses from uncomputed data would be wrong, not just
+                    // incomplete.
                     if let Some(name) = self.undecided(&trace, slots, &written) {
                         unknown.get_or_insert(format!(
                             "what the kernel computes in `{name}` decides which elements it writes"
@@ -163,6 +167,7 @@ impl Gate<'_> {
                 }
             }
         }
+        // Only after the last launch: an earlier one may leave holes for it.
         self.check_holes(slots, unknown.as_ref())?;
         let points = points.iter().zip(&watched);
         let (points, writers) = points
@@ -183,6 +188,7 @@ impl Gate<'_> {
         request: TraceRequest<'_>,
     ) -> Result<Traced, Stop> {
         let blocks = self.plan.launches[number].blocks();
+        // One block estimates the cost of the trace before all blocks are traced.
         let one = Blocks::Some(vec![super::sampling::first(blocks)]);
         let first = self.trace_some(number, slots, one, request)?;
         if let Traced::Done(trace) = &first

@@ -30,6 +30,7 @@ type Standard = (Arc<dyn Oracle>, Rule, Vec<Range<u64>>);
 impl Gate<'_> {
     /// Checks that outputs are written, inputs untouched, and values right.
     pub(super) fn judge(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
+        // First: expected values are computed from the inputs as uploaded.
         self.inputs_untouched(data, pass)?;
         // For all outputs first: a reference kernel replaces the buffers.
         let initial = self.references.inputs(&self.keyed, data);
@@ -59,6 +60,7 @@ impl Gate<'_> {
         let mut total = Comparison::default();
         for (number, (index, _)) in pass.outputs.iter().enumerate() {
             let (result, told) = self.compare(data, number, pass, &written[number])?;
+            // Values that are all NaN or infinite agree with any broken kernel that writes NaN.
             if result.expected.finite > 0 {
                 self.compared.insert(number);
             }
@@ -103,6 +105,8 @@ impl Gate<'_> {
                 let detail = format!("the kernel changed its input `{name}`");
                 return Err(self.reject(Verdict::Incorrect, detail));
             }
+            // Equal contents do not show that the kernel left them alone: it may have stored what
+            // was there.
             if self.session.is_overwritten(slot) {
                 let name = &self.plan.arguments[index].name;
                 let detail = format!(
@@ -130,6 +134,7 @@ impl Gate<'_> {
             self.poison_is_gone(index, contents, element)?;
             return Ok(all_of(argument));
         };
+        // Compilers need not store padding bytes.
         let holes = without_padding(argument, holes);
         if let (Some(detail), false) = (hole_detail(self.plan, argument, &holes), pass.sampled) {
             if self.plan.reference == PlanReference::None {
@@ -208,6 +213,8 @@ impl Gate<'_> {
         };
         let bytes = &*self.bytes_of(contents)?;
         let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
+        // Random rounding has one precision for a run, so fields of different types need separate
+        // runs.
         let precisions = layout.fields.iter().filter_map(|f| precision(f.element));
         self.under_spread(data, &precisions.collect(), |runs| {
             let (mut total, mut told) = (Comparison::default(), None);
@@ -245,6 +252,7 @@ impl Gate<'_> {
             return Ok(found);
         }
         let bytes = &*self.bytes_of(contents)?;
+        // A naive kernel in float32 may overflow or cancel on adversarial inputs; float64 does not.
         let hard = data.case.and_then(|_| oracle_of(plan));
         let name = match (hard, &plan.reference) {
             (Some(name), _) => name,
@@ -290,6 +298,7 @@ impl Gate<'_> {
         let tile = oracle.tile(number);
         if data.case.is_some() {
             let made = self.references.hard(&self.keyed, data);
+            // Exactness and exceptions are defined for the first output only.
             let made = made.filter(|_| number == 0);
             let excused = made.as_ref().map_or(&[][..], |made| &made.excused);
             let judged = without(written, excused);
@@ -303,10 +312,14 @@ impl Gate<'_> {
             return Ok((oracle, rule, parts));
         }
         let rule = match (&self.plan.reference, self.given()) {
+            // In place of a naive kernel the oracle judges single elements only, like a comparison
+            // with the kernel.
             (PlanReference::Kernel { .. }, _) => Rule::Elements(None),
             (_, None) => Rule::Tiles,
             (_, given) => Rule::Elements(given),
         };
+        // One range means that everything was written; a proof then compares a million elements of
+        // it.
         if let (Some(_), [all]) = (self.demands.proof_limit, written) {
             return Ok((oracle, rule, proof::compared_pieces(all, tile, data.seed)));
         }
@@ -321,6 +334,8 @@ impl Gate<'_> {
     pub(super) fn by_rule(&self, rule: Rule, compare: impl Fn(Rule) -> Comparison) -> Comparison {
         let model = compare(rule);
         match (rule, self.given()) {
+            // Whichever allows more decides: the user's tolerance may cover deliberate
+            // approximations.
             (Rule::Elements(None), Some(flat)) if !model.passed() => {
                 compare(Rule::Elements(Some(flat)))
             }

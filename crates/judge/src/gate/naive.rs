@@ -46,6 +46,8 @@ impl Naive {
         let mut blocks = BTreeSet::new();
         for point in self.writers.get(&number).into_iter().flatten() {
             let wanted = !overlap(std::slice::from_ref(&point.elements), elements).is_empty();
+            // An element with only some of its blocks would be incomplete, so a point's blocks are
+            // added together.
             if wanted && (blocks.len() + point.blocks.len()) as u64 <= most {
                 blocks.extend(&point.blocks);
             }
@@ -105,6 +107,7 @@ impl Gate<'_> {
         let Some(kernel) = Kernel::of(plan) else {
             return Ok(None);
         };
+        // Blocks of a cooperative launch wait for each other, so none can be omitted.
         if !self.session.can_sample() || kernel.launch.cooperative {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
@@ -119,6 +122,8 @@ impl Gate<'_> {
         if whole.is_some_and(|whole| whole <= limit) {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
+        // The first block did not end; its result is kept so that later candidates do not try
+        // again.
         let Some(cost) = naive.cost else {
             self.references.keep_part(&self.keyed, data, naive);
             return Ok(None);
@@ -128,6 +133,8 @@ impl Gate<'_> {
         let blocks = match naive.tilings.get(number).copied().flatten() {
             Some(tiling) => {
                 let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
+                // The comparison with float64 needs elements at fixed positions, which the sample
+                // may lack.
                 if let (Some(_), false) = (kernel.oracle, naive.proven) {
                     blocks.extend(tiling.blocks(&places(tiling.count)));
                 }
@@ -135,6 +142,7 @@ impl Gate<'_> {
             }
             None => {
                 if let Entry::Vacant(unknown) = naive.writers.entry(number) {
+                    // Once for all candidates: a trace covers all blocks of the grid.
                     unknown.insert(self.trace_reference(data, &kernel, number)?);
                 }
                 naive.writing(number, written, most)
@@ -164,6 +172,7 @@ impl Gate<'_> {
             order: Order::Natural,
             budget,
         })?;
+        // An error of the space, not of the candidate, hence not a rejection.
         if let Some(hazard) = report.hazards.first() {
             return Err(Stop::Oracle(OracleError::ReferenceHazard {
                 kind: hazard.kind,
@@ -231,6 +240,7 @@ impl Gate<'_> {
             cost: (!report.budget_exhausted).then_some(counters.lane_instructions),
             ..Naive::default()
         };
+        // With atomics several blocks may contribute to one element, which a tiling cannot express.
         let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
         self.learn(data, &mut naive, &slots)?;
         for (argument, known) in self.plan.compared().zip(&naive.known) {
@@ -284,6 +294,7 @@ impl Gate<'_> {
         let mut known = Vec::with_capacity(outputs.len());
         for ((index, argument), bytes) in compared(self.plan).zip(&outputs) {
             let size = argument.element.size();
+            // An in-out buffer has no unwritten bytes; a changed value shows the store.
             if let Some(before) = &initial[index] {
                 known.push(changed(before, bytes, size));
                 continue;
@@ -337,6 +348,7 @@ impl Gate<'_> {
         for (number, (argument, bytes)) in self.plan.compared().zip(outputs).enumerate() {
             let mut parts = places(argument.count());
             if let Some(known) = known {
+                // `union` sorts the parts, which `overlap` requires.
                 parts = overlap(&known[number], &union(&parts, &[]));
             }
             let result = self.by_rule(Rule::Elements(None), |rule| {
@@ -383,6 +395,7 @@ pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
     let poison = element.poison();
     let mut run = 0;
     for (at, value) in bytes.chunks_exact(element.size()).enumerate() {
+        // A single poison value may be an honest NaN.
         run = if value == poison { run + 1 } else { 0 };
         if run == POISON_RUN {
             return Some((at + 1 - POISON_RUN) as u64);

@@ -71,6 +71,8 @@ impl Gate<'_> {
         mut make: impl FnMut() -> Wanted,
     ) -> Result<Option<Comparison>, Stop> {
         let plan = self.plan;
+        // Everything that changes expected values or tolerances must be in the key: a stale hit
+        // would accept wrong results.
         let rules = format!(
             "{rule} {data:?} {number} {:?} {:?} {:?}",
             plan.gate, plan.flops, plan.bytes
@@ -101,6 +103,7 @@ impl Gate<'_> {
             expected,
             ..Comparison::default()
         };
+        // A failure is compared again on the host, which describes the wrong elements.
         Ok(result.passed().then_some(result))
     }
 }

@@ -135,6 +135,7 @@ impl References {
                 continue;
             }
             let content = match &argument.fill {
+                // Only a device can regenerate these; callers check `has_inputs` first.
                 Fill::Kernel(_) => Err("what its generator wrote is not known any more".to_owned()),
                 _ => argument.content(data.seed, index as u64),
             };
@@ -174,6 +175,7 @@ impl References {
         let oracle = oracle::build(name, &problem(plan.plan, &inputs))?;
         let identity = format!("{name} {} {} {data:?}", oracle::version(name), key.1.0);
         let oracle = keeping(oracle, identity, &self.means);
+        // Its size is measured at the next lookup, when its cache has filled.
         self.oracles.insert(key, Arc::clone(&oracle), 0);
         Ok(oracle)
     }

@@ -64,6 +64,7 @@ impl Gate<'_> {
     ) -> Result<(Comparison, T), Stop> {
         let few = self.rounded(data, precisions, RUNS)?;
         let (result, detail) = compare(&few);
+        // Chance does not explain a refusal beyond a near miss, so more runs would only cost time.
         let refused_narrowly = !result.passed() && result.max_error <= NEAR_MISS;
         if few.is_empty() || !refused_narrowly || !self.affords_more(data, precisions) {
             return Ok((result, detail));
@@ -98,6 +99,7 @@ impl Gate<'_> {
         let Some(kernel) = Kernel::of(plan) else {
             return Ok(all);
         };
+        // Also the query for support: a device without random rounding returns false.
         if !self.session.set_rounding(None) {
             return Ok(all);
         }
@@ -109,6 +111,7 @@ impl Gate<'_> {
             rounded.runs.resize_with(wanted, RoundedRun::default);
             for (number, run) in rounded.runs.iter_mut().enumerate().take(count) {
                 let rounding = Rounding {
+                    // Run 1 shares the seed of run 0, whose coins it inverts.
                     seed: data.seed.rotate_left(8) ^ if number == 1 { 0 } else { number as u64 },
                     // The inverse of the first, so that a single rounding goes both ways.
                     inverted: number == 1,
@@ -156,9 +159,12 @@ impl Gate<'_> {
         self.references.report_progress();
         self.session.set_rounding(Some(rounding));
         let ran = self.run_naive(data, kernel, missing.clone(), None);
+        // Also after a failure: a candidate must never run with random rounding.
         self.session.set_rounding(None);
         let (report, slots) = match ran {
             Ok(ran) => ran,
+            // Convergence loops may not end under random rounding; that is not an error of the
+            // space.
             Err(Stop::Rejected(_) | Stop::Oracle(OracleError::ReferenceHazard { .. })) => {
                 return Ok(false);
             }

@@ -36,6 +36,7 @@ fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
     }
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed ^ total);
     let mut chosen = std::collections::BTreeSet::new();
+    // Edge handling fails at the ends, so they come before random blocks.
     let mut ends = [total - 1, 0].into_iter();
     while (chosen.len() as u64) < wanted {
         let block = ends.next().unwrap_or_else(|| rng.random_range(0..total));
@@ -64,6 +65,7 @@ pub(super) fn thin(written: &[Range<u64>], most: u64, tile: u64) -> Vec<Range<u6
     }
     let ranges = written.len() as u64;
     let piece = tile.clamp(1, PIECE_MAX);
+    // Ends shorter than a tile cannot be judged by the tile's norm.
     let short = most / ranges / 2 < piece;
     let of_ends = if short { most / 2 } else { most };
     let keep = (of_ends / ranges).max(2) / 2;
@@ -147,6 +149,7 @@ pub(super) fn affordable(
     keep(at(0, 0));
     keep(whole.end - piece..whole.end);
     for _ in 0..(most / piece).saturating_sub(2) {
+        // Inside one tile, whose norm is judged as a whole.
         let offset = rng.random_range(0..=tile - piece);
         keep(at(rng.random_range(0..tiles), offset));
     }

@@ -73,6 +73,7 @@ impl<'a> Spread<'a> {
                 members.push(Sized {
                     index,
                     size: want.abs(),
+                    // Groups follow the index, since neighbours share the scale of their inputs.
                     spread: spread.measure(index, want),
                 });
             }
@@ -101,6 +102,8 @@ impl<'a> Spread<'a> {
         }
         let mean = sum / runs;
         let variance = (squares - runs * mean * mean).max(0.0) / (runs - 1.0);
+        // Rounding to nearest may be biased where random rounding is not: the offset is an error
+        // too.
         let spread = variance.sqrt() + mean.abs() / 2.0;
         if self.element.size() > 2 {
             return spread;
@@ -114,7 +117,9 @@ impl<'a> Spread<'a> {
     /// median of the next smaller elements: an element gets no allowance from larger ones, of which
     /// it may not be a sum.
     fn close_group(&mut self, members: &mut Vec<Sized>) {
+        // By index among equals, so that pools do not depend on the sort.
         members.sort_by(|a, b| a.size.total_cmp(&b.size).then(a.index.cmp(&b.index)));
+        // Zeros are often exact results (masked elements), which get no allowance from others.
         let exact = members.partition_point(|member| member.size == 0.0);
         let mut below: Option<f64> = None;
         for (number, pool) in members[exact..].chunks(POOL).enumerate() {

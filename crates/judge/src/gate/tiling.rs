@@ -65,6 +65,7 @@ impl Tiling {
         let tiled = tiled.into_iter().map(|layout| of(layout, columns, tile));
         run.into_iter()
             .chain(tiled)
+            // Both ends must map back to the block that wrote them; any other layout is refuted.
             .find(|tiling| [first, last].map(|at| tiling.block(at)) == [block; 2])
     }
 

@@ -102,9 +102,11 @@ impl Tolerance {
             } else {
                 0.0
             };
+        // Special functions and divisions dominate short sums, the walk long ones.
         let factor = walk.max(UNITS) * unit + steps;
         let between = 3.0 * between(plan, element);
         let (relative, spread) = if element.is_float() {
+            // Two roundings to the output's type: one of the candidate and one of the reference.
             (2.0 * element.unit_roundoff() + factor, between + factor)
         } else {
             (0.0, 0.0)
@@ -115,6 +117,7 @@ impl Tolerance {
             terms,
             relative,
             spread,
+            // With a measured spread the sum's error is not estimated from the value again.
             own: 2.0 * element.unit_roundoff() + UNITS * unit,
             sums: walk * unit + steps,
             between,
@@ -148,7 +151,11 @@ impl Tolerance {
                 let Some(spread) = &spread else {
                     return self.at(value, rms);
                 };
+                // In the regular case the pooled spread protects against one that is small by
+                // chance.
                 let size = spread.size(index);
+                // Cancellation explains a size within this many units of the data; a larger one may
+                // be a jump.
                 if size <= JUMP_UNITS * value.abs().max(rms).max(self.inputs) {
                     return self.at_size(value, size, rms);
                 }
@@ -191,6 +198,7 @@ impl Tolerance {
         let (atol, rtol) = self.given;
         let unit = self.element.accumulator().unit_roundoff();
         let same_order = self.spreads() * unit * size;
+        // The spread may overestimate the terms, the rms of the surroundings bounds them.
         let other_order = self.sums * size.min(rms);
         let between = self.between * size.max(value.abs()).min(rms);
         rtol.unwrap_or(self.own) * value.abs()
@@ -219,6 +227,7 @@ impl Tolerance {
             let near = self.near(pair[0].abs().max(pair[1].abs()));
             pair[1] - pair[0] > near
         };
+        // One gap separates two values of a jump; a cancelling sum shows several or none.
         values.iter().any(|value| !value.is_finite())
             || values.windows(2).filter(apart).count() == 1
     }
@@ -230,6 +239,7 @@ impl Tolerance {
         let ratios = seen.iter().map(|value| (got - value).abs() / near(*value));
         let ratio = ratios.fold(f64::INFINITY, f64::min);
         if ratio <= 1.0 {
+            // The tolerance whose error ratio to `want` equals the ratio to the nearest value.
             return (got - want).abs() / ratio;
         }
         near(want)
@@ -283,6 +293,7 @@ impl Scales {
         for range in known {
             for index in range.clone() {
                 let value = element.decode(from(element, reference, index));
+                // One infinity would make the scale of its whole run infinite.
                 if value.is_finite() {
                     let mine = runs.entry(index / run).or_default();
                     for sum in [mine, &mut all] {
@@ -292,6 +303,7 @@ impl Scales {
                 }
             }
         }
+        // A single output that cancelled says nothing of the size of its terms.
         let few = all.count < FEW;
         let (rms, sizes) = (all.rms(), tolerance.sizes.iter());
         let before = sizes.copied().find(|size| few && *size >= rms / 4.0);
@@ -304,6 +316,7 @@ impl Scales {
 
     fn at(&self, index: u64) -> f64 {
         match self.runs.get(&(index / self.run)) {
+            // Elements of a sample may be too few for a scale of their own.
             Some(sum) if sum.count >= AROUND => sum.rms(),
             _ => self.all,
         }
@@ -327,6 +340,7 @@ fn terms(plan: &Plan) -> (f64, Terms) {
     let outputs = count(plan.compared()).max(1.0);
     let inputs = plan.filled();
     let rows = inputs.filter(|a| a.shape.len() > 1 && plan.flops.is_none());
+    // Without a metric, a row may have been summed for each of its elements.
     let row = rows.filter_map(|a| a.shape.last().copied()).max();
     let share = (count(plan.filled()) / outputs).max(row.unwrap_or(1) as f64);
     let flops = plan.flops.unwrap_or(0.0) / (2.0 * outputs);

@@ -36,6 +36,7 @@ impl Gate<'_> {
     /// Returns the seeds for a problem of this size.
     pub(super) fn affordable_seeds(&self) -> Vec<u64> {
         let seeds = &self.demands.seeds;
+        // `u64::MAX` is the final level, which pays for everything.
         let all = self.bytes() <= SEEDED_BYTES || self.demands.extra_limit == u64::MAX;
         let count = if all { seeds.len() } else { 1 };
         seeds.iter().copied().take(count).collect()
@@ -44,6 +45,7 @@ impl Gate<'_> {
     /// Repeats the run on the same data: bitwise equal, and clean in any order of warps and blocks.
     pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         let mut count = self.demands.schedules;
+        // A sample stays cheap: it is repeated only if schedules are requested.
         let repeated = self.demands.runs > 1 && !first.sampled;
         if count == 0 && repeated && !self.plan.gate.deterministic {
             // Choices that the ISA leaves open are drawn again: the result must still be right.
@@ -60,6 +62,7 @@ impl Gate<'_> {
             let number = number.saturating_add(1);
             let order = Order::Other {
                 number,
+                // Derived from the input's seed, so that a failure is reproducible.
                 seed: data.seed ^ u64::from(number),
             };
             let again = self.pass(data, order)?;
@@ -92,6 +95,8 @@ impl Gate<'_> {
     ) -> Result<Option<(String, u64)>, Stop> {
         let pairs = one.outputs.iter().zip(&two.outputs).enumerate();
         for (number, ((index, one), (_, two))) in pairs {
+            // On the device this compares without a transfer; bytes are fetched only for a
+            // difference.
             if self.same(one, two)? {
                 continue;
             }
@@ -163,6 +168,7 @@ impl Gate<'_> {
         two: Data,
         now: &Pass,
     ) -> Result<(), Stop> {
+        // Equal samples may be a coincidence of the few elements.
         let whole = !before.sampled && !now.sampled;
         if !whole || !self.all_same(before, now)? || !self.should_differ(one, two)? {
             return Ok(());
@@ -200,6 +206,7 @@ impl Gate<'_> {
             return Ok(false);
         };
         let (count, element) = (output.count(), output.element);
+        // Oracle values, not outputs: a kernel that ignores its inputs has equal outputs for both.
         let mut of = |data| {
             let oracle = self.references.oracle(&name, &self.keyed, data);
             oracle.map_err(Stop::Oracle)
@@ -243,6 +250,7 @@ impl Gate<'_> {
         let cases = oracle_of(self.plan).map_or(&[][..], Case::of);
         let mut spent = 0u64;
         for case in cases {
+            // The clean run estimates the cost of a case: the same launches on other values.
             spent = spent.saturating_add(cost(first));
             if spent > self.demands.extra_limit {
                 return Ok(());
@@ -264,6 +272,7 @@ impl Gate<'_> {
         };
         let pass = self.pass(data, Order::Natural)?;
         self.judge(data, &pass)?;
+        // Comparing bits with the clean run requires deterministic results.
         if data.case != Some(Case::Contained) || !self.plan.gate.deterministic {
             self.forget(&pass);
             return Ok(());

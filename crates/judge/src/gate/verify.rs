@@ -147,6 +147,7 @@ impl<'a> Gate<'a> {
 
 impl Gate<'_> {
     fn all(&mut self) -> Result<Evidence, Stop> {
+        // State of an earlier candidate in `__device__` variables must not leak into this one.
         self.session.forget_variables();
         let mut first: Option<(Data, Pass)> = None;
         let seeds = self.affordable_seeds();
@@ -156,6 +157,8 @@ impl Gate<'_> {
             self.judge(data, &pass)?;
             match &first {
                 None => {
+                    // Only the first seed is repeated: repetition looks for effects of the order,
+                    // other seeds for wrong values.
                     self.repeat(data, &pass)?;
                     first = Some((data, pass));
                 }
@@ -166,6 +169,8 @@ impl Gate<'_> {
             }
         }
         if let Some((data, pass)) = &first {
+            // On the same data a result kept from an earlier run looks right; other data exposes
+            // it.
             if seeds.len() == 1 && (self.remembers || self.affords_another(pass)) {
                 self.other_seed(*data, pass)?;
             }
@@ -209,6 +214,7 @@ impl Gate<'_> {
     pub(super) fn prepare(&mut self, data: Data, code: &Code) -> Result<Vec<Option<Slot>>, Stop> {
         let mut generated = BTreeMap::new();
         if self.plan.generators.is_some() && !self.references.has_inputs(&self.keyed, data) {
+            // Before the reset below: generators use and free the session's buffers.
             generated = generate::all(self.session, self.plan, data.seed).map_err(Stop::Oracle)?;
         }
         let inputs = self
@@ -225,6 +231,7 @@ impl Gate<'_> {
             let slot = self.session.alloc(&argument.name, argument.bytes())?;
             match input {
                 Some(data) => self.session.upload_input(slot, data)?,
+                // A correct value left by an earlier run would hide a missing store.
                 None => self.session.poison(slot, argument.element.poison())?,
             }
             slots.push(Some(slot));
@@ -268,6 +275,8 @@ impl Gate<'_> {
             work.push(report.work);
             self.collect(report, sampled);
         }
+        // Before the outputs are compared: after a race or an invalid access their values mean
+        // nothing.
         self.fail_on_hazards()?;
         // Blocks that were omitted would also have changed the variables.
         if !sampled {
@@ -365,6 +374,8 @@ impl Gate<'_> {
             let report = self.launch(index, slots, Blocks::Some(blocks), order, budget)?;
             let stopped = report.stopped;
             reports.push(report);
+            // Later launches would read results of a launch that a hazard cut short. An exhausted
+            // budget is no hazard: they still may show one.
             if stopped && !reports.iter().any(|report| report.budget_exhausted) {
                 break;
             }
@@ -382,6 +393,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
     ) -> Result<Option<Sample>, Stop> {
         let plan = self.plan;
+        // One block may hold the work of the whole problem and would never end here.
         let budget = Some(self.demands.block_limit);
         let mut reports = Vec::with_capacity(plan.launches.len());
         for (index, launch) in plan.launches.iter().enumerate() {
@@ -405,6 +417,7 @@ impl Gate<'_> {
         };
         let mut sample = self.draw_sample(data, slots, &costs)?;
         if sample.uncomparable.is_some() {
+            // A whole run can be compared when a sample cannot, so it may cost more.
             if !exhausted && whole <= self.demands.uncomparable_limit {
                 return Ok(None);
             }
@@ -434,6 +447,7 @@ impl Gate<'_> {
         );
         let data = plan.arguments.iter().map(PlanArgument::count);
         let data = data.fold(0, u64::saturating_add) as f64;
+        // Without a metric there is no estimate of the required work, and no verdict on it.
         let needed = plan
             .flops
             .map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));

@@ -71,6 +71,7 @@ pub fn wanted(
     };
     let bounds = |want: &Expected| {
         let want = match rule {
+            // Rounded like the kernel's store, else every inexact value would differ.
             Rule::Exact => return [element.round(want.value), 0.0],
             _ => stored(element, *want),
         };
@@ -120,6 +121,7 @@ fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f
     let (mut bound, mut bound_squares) = (0.0, 0.0);
     for want in expected {
         let want = stored(element, *want);
+        // A kernel may flush subnormals: one smallest step per element is honest.
         let square = want.rms.powi(2) + element.smallest_step().powi(2);
         bound += square;
         bound_squares += square * square;

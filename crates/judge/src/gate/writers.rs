@@ -41,6 +41,7 @@ impl Gate<'_> {
             let index = slots.iter().position(|own| own.as_ref() == Some(slot));
             index.is_some_and(|index| plan.arguments[index].role == Role::Input)
         };
+        // Addresses from computed data would be wrong in a trace, which computes none.
         if !trace.deciding.iter().all(reliable) {
             return Ok(Vec::new());
         }
@@ -96,6 +97,7 @@ pub(super) fn with_writers(
                 continue;
             };
             if write.bytes.start < first.end {
+                // Beyond this block's store the point may belong to another block.
                 end = end.min(write.bytes.end);
                 writers.push(block.block);
             } else {

@@ -145,6 +145,7 @@ impl Blocks {
 
     fn runner(&self) -> Runner {
         let at = self.taken.len();
+        // A B B A: the outer subject at both ends, and alone while the device is warmed up.
         if self.rewarm > 0 || at == 0 || at > self.inner_count {
             self.outer
         } else {
@@ -175,6 +176,7 @@ impl Blocks {
             self.warm(&sample);
             return None;
         }
+        // A throttled sample would be compared with unthrottled ones of the same block.
         let slowed = sample.throttled || self.is_slow(&sample);
         if slowed && !self.wait_out_throttling() {
             return None;
@@ -201,6 +203,8 @@ impl Blocks {
         self.warming.push(sample.micros);
         if self.rewarm == 0 {
             let last = self.warming.len().saturating_sub(UNIT_SAMPLES);
+            // The device may have settled at a new clock: follow it instead of repeating the
+            // warm-up forever.
             self.expected = median(&self.warming[last..]).or(self.expected);
             self.warming.clear();
         }
@@ -229,6 +233,7 @@ impl Blocks {
     /// Reports whether a block is reliable; prepares to repeat it otherwise.
     fn judge(&mut self, block: &Block) -> bool {
         let drift = (block.outer[1].micros / block.outer[0].micros - 1.0).abs();
+        // The two ends are of the same subject: their difference is drift of the device.
         if drift > self.settings.block_drift {
             if self.redone < self.settings.redo_max {
                 self.redone += 1;

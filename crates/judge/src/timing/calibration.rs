@@ -97,6 +97,7 @@ impl Calibration {
             promise,
             ..Self::default()
         };
+        // Before any load, to record the idle clock; its time is not used.
         let idle = prober.probe(Probe::Null)?;
         calibration.idle_clock_mhz = idle.and_then(|(sample, _)| sample.clock_mhz);
         for probe in Probe::ALL {
@@ -105,6 +106,8 @@ impl Calibration {
                 let Some((sample, work)) = prober.probe(probe)? else {
                     break;
                 };
+                // The fastest sample, not the median: a lower bound for candidates must not be too
+                // high.
                 let better = best.is_none_or(|(best, _)| sample.micros < best.micros);
                 if number > 0 && sample.micros > 0.0 && better {
                     best = Some((sample, work));
@@ -170,6 +173,7 @@ impl Calibration {
             .flops
             .zip(self.peak_flops(work.input_bits))
             .map(|(flops, peak)| (flops / peak * 1e6, "arithmetic peak"));
+        // Warm caches may hold the data, so memory bandwidth bounds only cold times.
         let memory = (cache == CacheMode::Cold)
             .then(|| work.bytes.zip(self.peak_bytes()))
             .flatten()
@@ -186,6 +190,7 @@ impl Calibration {
     #[must_use]
     pub fn implausible(&self, micros: f64, work: &NeededWork, cache: CacheMode) -> Option<String> {
         let (floor, limit) = self.floor(work, cache)?;
+        // Margins for noise of the probes themselves.
         let share = if limit == "an empty kernel" {
             0.8
         } else {

@@ -22,6 +22,7 @@ pub fn measure(
     micros: f64,
     settings: Settings,
 ) -> Result<Option<Energy>, Judgement> {
+    // Shorter windows would contain too few steps of the counter.
     let least = (settings.energy_us / micros.max(1e-3)).ceil() as u64;
     let mut samples = Vec::with_capacity(settings.energy_windows);
     for _ in 0..settings.energy_windows {

@@ -44,6 +44,7 @@ fn sound(sample: Sample) -> Result<Sample, Judgement> {
     let positive = |value: f64| value.is_finite() && value > 0.0;
     if positive(sample.micros) {
         return Ok(Sample {
+            // Invalid cycles only lose the second opinion; the time is still valid.
             cycles: sample.cycles.filter(|cycles| positive(*cycles)),
             ..sample
         });
@@ -122,6 +123,7 @@ impl TimingSession {
             of(|sample| Some(sample.micros)),
             of(|sample| sample.clock_mhz),
         );
+        // Too few samples would replace the warm-up's median by noise.
         if let (true, Some(now)) = (times.len() >= LATEST / 4, statistics::median(&times)) {
             self.warm.session_us = now;
             self.warm.clock_mhz = statistics::median(&clocks).or(self.warm.clock_mhz);
@@ -256,6 +258,7 @@ fn recheck_next_launch(
     candidate: Subject,
     recheck: &mut Recheck<'_>,
 ) -> Result<(), Judgement> {
+    // Outputs of the samples would hide a launch that writes nothing.
     watch.poison(candidate)?;
     watch.sample(candidate, HEADLINE, 1)?;
     recheck(watch, candidate)
@@ -290,10 +293,13 @@ pub fn settle(
     if overflowed {
         measured.flag("inout_overflowed");
     }
+    // Before the paired comparison: an impossible time must not become the incumbent.
     if let Some(detail) = below_floor(session, &measured, work, HEADLINE) {
         return Err(refused(detail));
     }
     let duel = match &incumbent {
+        // The race's ratio came from different moments than the incumbent's: only direct
+        // alternation decides.
         Some(incumbent) if contender && may_win(&race, incumbent, session.settings) => {
             let mut duel = Duel::new(session.settings, race.runner(), incumbent.runner);
             run(&mut duel, watch, HEADLINE)?;
@@ -306,6 +312,7 @@ pub fn settle(
     }
     let won = |duel: &DuelResult| duel.decision == Decision::Faster;
     let replaces = incumbent.is_none() || duel.as_ref().is_some_and(won);
+    // Cold times are recorded for new incumbents only, since they never rank.
     if replaces && let Some(other) = cold_mode(watch, session, candidate, work, recheck)? {
         measured = measured.with_other_mode(other);
     }
@@ -349,6 +356,8 @@ fn cold_mode(
 ) -> Result<Option<OtherMode>, Judgement> {
     let reference = session.cold(watch)?;
     watch.poison(candidate)?;
+    // Without an incumbent the race is never cut short: ratios of warm runs do not apply to cold
+    // caches.
     let mut race = Race::new(session.settings, candidate, reference, None);
     run(&mut race, watch, CacheMode::Cold)?;
     recheck(watch, candidate)?;

@@ -62,6 +62,8 @@ impl Finale {
             redone: 0,
             unsteady: false,
         };
+        // A fixed order would give each finalist the same predecessor, whose cache contents and
+        // heat it inherits.
         finale.order.shuffle(&mut finale.rng);
         finale
     }
@@ -93,6 +95,7 @@ impl Finale {
             (samples.iter().any(|s| s.throttled), "throttled"),
             (samples.iter().any(|s| s.late), "late"),
         ];
+        // From ratios, so that clock changes between rounds do not widen it.
         let p90 = quantile_of(&ratios, 0.9)? * unit;
         let launches = self.finalists.get(finalist)?.launches;
         let taken = (PROTOCOL, cache, launches, &self.reference);
@@ -137,6 +140,7 @@ impl Finale {
             samples[*finalist] = *sample;
         }
         self.rounds.push(Round {
+            // The geometric mean of both ends, as in a block, removes linear drift over the round.
             reference_us: (first.micros * last.micros).sqrt(),
             samples,
         });

@@ -26,6 +26,7 @@ impl Found {
         let p50 = median(&ratios)? * unit;
         Some(Self {
             p50: Micros::new(p50)?,
+            // Both come from different statistics of few samples and may cross.
             p90: Micros::new(p90.max(p50))?,
             ci95: [Micros::new(low * unit)?, Micros::new(high * unit)?],
             samples,

@@ -78,10 +78,12 @@ impl Duel {
         let interval = interval_of_median(&self.times)?;
         let cycles: Option<Vec<f64>> = self.cycles.iter().copied().collect();
         let cycles = cycles.and_then(|ratios| interval_of_median(&ratios));
+        // A gain in time but not in cycles is a gain of the clock, not of the kernel.
         let disagree = cycles.is_some_and(|[_, high]| high >= 1.0);
         let faster = interval[1] < self.settings.win;
         let decision = if faster && !disagree {
             Decision::Faster
+        // The same margin in the other direction, so that swapping the subjects swaps the outcome.
         } else if interval[0] > 1.0 / self.settings.win {
             Decision::Slower
         } else {
@@ -102,6 +104,7 @@ impl Duel {
         let upright = |ratio: f64| if self.inside { ratio } else { 1.0 / ratio };
         self.times.push(upright(block.ratio()));
         self.cycles.push(block.cycles_ratio().map(upright));
+        // Subjects alternate between inside and outside, so that an effect of the position cancels.
         self.inside = !self.inside;
         let (outer, inner) = if self.inside {
             (self.incumbent, self.challenger)
@@ -119,6 +122,7 @@ impl Duel {
         if pairs >= self.settings.duel_pairs_max || (late && pairs >= PAIRS_AT_LEAST) {
             return true;
         }
+        // Stopping at the first clear interval would favour chance: a minimum limits this bias.
         if pairs < self.settings.duel_pairs_min {
             return false;
         }
@@ -128,6 +132,7 @@ impl Duel {
         let [low, high] = result.interval;
         let margin = self.settings.win;
         result.decision != Decision::Tie
+            // The interval lies inside of the margin: more pairs cannot make a winner.
             || (low > margin && high < 1.0 / margin)
             || result.cycles_disagree
     }

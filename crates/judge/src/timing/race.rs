@@ -116,6 +116,8 @@ impl Race {
     /// usual.
     fn corrected(&self) -> Vec<f64> {
         let scaled = |block: &Block| {
+            // The reference of the same block shares its clock and temperature, which cancel in the
+            // factor.
             let factor = self.reference.session_us / block.outer_us();
             let scale = move |sample: &Sample| sample.micros * factor;
             block.inner.iter().map(scale).collect::<Vec<f64>>()
@@ -184,6 +186,8 @@ impl Race {
 
     fn keep(&mut self, block: Block) {
         if let (true, Some(incumbent)) = (self.blocks.is_empty(), self.incumbent) {
+            // The best sample favours the candidate: a race drops only clear losers, never a
+            // possible winner.
             let best = block.inner.iter().map(|sample| sample.micros);
             let best = best.fold(f64::INFINITY, f64::min) / block.outer_us();
             self.raced = best > self.settings.race_factor * incumbent;
@@ -191,6 +195,8 @@ impl Race {
         self.blocks.push(block);
         let runner = self.runner();
         if let Stage::Blocks(blocks) = &mut self.stage {
+            // After the first decision two samples for two of the reference are the cheapest
+            // balanced block.
             blocks.reshape(self.reference.runner, runner, 2);
         }
         self.done = self.raced || self.enough();
@@ -206,12 +212,16 @@ impl Race {
 
     fn enough(&self) -> bool {
         let samples = self.samples().count();
+        // A slow kernel gets few samples instead of a long race; two blocks are the minimum for an
+        // interval.
         if self.spent_us() > self.settings.race_us && self.blocks.len() >= 2 {
             return true;
         }
         if samples < self.settings.samples_min {
             return false;
         }
+        // The interval of a median is misleadingly narrow while the samples alternate between two
+        // modes.
         let two_modes = self.two_modes();
         let most = self.settings.samples_max * if two_modes { 2 } else { 1 };
         let ratios = self.ratios();
@@ -245,6 +255,8 @@ impl Plan for Race {
                 let wanted = self
                     .settings
                     .launches_for(self.settings.candidate_warm_us, sample.micros);
+                // The first launch overestimates the time, so the minimum of three launches is
+                // needed.
                 self.stage = Stage::Warm(wanted.clamp(3, self.settings.launches_max));
             }
             (Stage::Warm(_), Some(sample)) => self.begin(sample.micros),
