@@ -90,6 +90,7 @@ async fn open_task(
     task: &TaskStart,
 ) -> Result<OpenTask, sqlx::Error> {
     let kernel = open_kernel(connection, start, task).await?;
+    // The update that changes nothing makes RETURNING yield the id of an existing row.
     let problem: i64 = sqlx::query_scalar(
         "INSERT INTO problems (kernel, name, sizes) VALUES (?1, ?2, ?3)
          ON CONFLICT (kernel, name, sizes) DO UPDATE SET name = name RETURNING id",
@@ -106,6 +107,7 @@ async fn open_task(
     .bind(serde_json::to_string(&task.definition).unwrap_or_default())
     .fetch_one(&mut *connection)
     .await?;
+    // A resumed run has the row already; its definition and paths may have changed.
     let task_id: i64 = sqlx::query_scalar(
         "INSERT INTO tasks (run, problem, definition, default_config, space_path)
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (run, problem)

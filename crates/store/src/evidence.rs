@@ -132,6 +132,7 @@ async fn publish(
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     let task = task_row(&mut transaction, &run, &task).await?;
+    // The final time belongs to the verdict of the first one, which proves the results.
     let verdict: i64 = sqlx::query_scalar(
         "SELECT v.id FROM verdicts v JOIN candidates c ON c.id = v.candidate
          JOIN measurements m ON m.verdict = v.id WHERE v.task = ? AND c.config = ?",

@@ -140,6 +140,7 @@ fn with_ends(mut periods: Vec<BestPeriod>) -> Vec<BestPeriod> {
         .map(|next| next.since.clone())
         .collect();
     for (period, next) in periods.iter_mut().zip(next) {
+        // Without a reason the next row belongs to another kernel, problem or device.
         period.until = period.ended_by.is_some().then_some(next);
     }
     periods

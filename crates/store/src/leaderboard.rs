@@ -212,6 +212,7 @@ pub(super) async fn newest(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
 ) -> Result<Vec<GroupRow>, sqlx::Error> {
+    // Groups come newest first, so the first entry of a key is the one to keep.
     let mut newest: BTreeMap<_, GroupRow> = BTreeMap::new();
     let mut references = BTreeMap::new();
     for group in groups(connection, query).await? {
@@ -265,6 +266,7 @@ pub(super) async fn entry(
         return Ok(None);
     };
     let place = (board.problem_id, board.device_id);
+    // Without the query's limits: exports choose by all times.
     let times = best_times(connection, place, board.timing, None, None).await?;
     let times = times
         .iter()
@@ -292,6 +294,7 @@ async fn add_rows(
     let timed: Vec<Timed> = times.iter().map(|time| time.timed(board.timing)).collect();
     let place = (board.problem_id, board.device_id);
     let peer = peer(connection, place, board.timing).await?;
+    // Ranks and ties need all times; full rows are read only for the shown ones.
     for (time, place) in times.iter().zip(places(&timed)).take(top) {
         let (driver, mut row) = full_row(connection, board, time.verdict).await?;
         row.code_bytes = row.code_bytes.filter(|_| query.code_sizes);
@@ -465,6 +468,7 @@ pub(super) async fn candidates(
         .bind(Text(board.timing))
         .fetch_all(connection)
         .await?;
+    // Rows of a candidate are sorted by validity, so its first one counts.
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
     for row in &rows {

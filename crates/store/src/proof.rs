@@ -49,6 +49,7 @@ async fn store_proof(
     .bind(verdict)
     .execute(&mut *transaction)
     .await?;
+    // The old body belongs to the replaced detail.
     sqlx::query("DELETE FROM long_details WHERE verdict = ?")
         .bind(verdict)
         .execute(&mut *transaction)

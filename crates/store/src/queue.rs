@@ -124,6 +124,7 @@ impl Store {
     /// The database cannot be written.
     pub async fn enqueue(&self, job: NewJob) -> Result<RunId, StoreError> {
         let id = RunId::new();
+        // Counting and inserting in one statement: two requests cannot both take the last place.
         let queued = self
             .execute(
                 "INSERT INTO queue (name, device, request, folder, state, submitted_at)
@@ -283,6 +284,7 @@ impl Store {
     /// The database cannot be written.
     pub async fn spend(&self, id: &RunId, seconds: f64) -> Result<(), StoreError> {
         self.execute(
+            // Reports may arrive out of order; the time must never decrease.
             "UPDATE queue SET spent_s = max(spent_s, CAST(?1 AS REAL)) WHERE name = ?2",
             vec![seconds.to_string(), id.to_string()],
         )
@@ -295,6 +297,7 @@ impl Store {
     /// # Errors
     /// The database cannot be written.
     pub async fn ping(&self) -> Result<(), StoreError> {
+        // A write that changes nothing still needs the lock and the disk.
         self.execute("UPDATE daemon SET id = id WHERE id = 1", Vec::new())
             .await
             .map(drop)
@@ -370,6 +373,7 @@ async fn claim(
     .bind(ATTEMPTS_MAX)
     .execute(&mut *transaction)
     .await?;
+    // Runs of the dead daemon continue from their stored results.
     sqlx::query("UPDATE queue SET state = 'queued' WHERE state = 'running'")
         .execute(&mut *transaction)
         .await?;

@@ -43,6 +43,7 @@ pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
     if best.class != other.class {
         return false;
     }
+    // Ratios to one reference cancel the clocks of different sessions.
     match (&best.relative, &other.relative) {
         (Some(a), Some(b)) if a.reference == b.reference => {
             may_be_equal((a.p50, a.high), (b.p50, b.low))
@@ -61,6 +62,8 @@ pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
     for (index, time) in sorted.iter().enumerate() {
         let tied_with_best = ties(best, time);
         let position = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        // Ties are with the best only: chains of pairwise ties would give one rank to very
+        // different times.
         let rank = match (places.last(), sorted.get(index.wrapping_sub(1))) {
             (Some(above), Some(time_above))
                 if (time_above.class == time.class

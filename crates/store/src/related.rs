@@ -124,6 +124,7 @@ fn grouped(rows: Vec<Row>) -> RelatedResults {
     let mut as_of = 0;
     let mut groups: BTreeMap<(i64, i64), Related> = BTreeMap::new();
     for row in rows {
+        // Ids grow with time, so the largest one reproduces this set of rows later.
         as_of = as_of.max(row.id);
         let place = (row.problem_id, row.device_id);
         let group = groups.entry(place).or_insert_with(|| Related {
@@ -134,6 +135,7 @@ fn grouped(rows: Vec<Row>) -> RelatedResults {
             rows: Vec::new(),
         });
         let time = row.p50_us.and_then(Micros::new);
+        // A passed row without a time was withdrawn or never timed: it is neither fast nor failed.
         if time.is_some() || row.verdict != Verdict::Ok {
             group.rows.push((row.config, time));
         }

@@ -52,6 +52,7 @@ pub(super) async fn unfinished(
     let wanted = identities(start);
     for run in runs {
         let driven = run.state == "running" && run.owner.as_deref().is_some_and(owner::is_alive);
+        // Two processes that continue one run would mix their sequences.
         if driven {
             continue;
         }
@@ -139,6 +140,7 @@ async fn load(
         for row in &rows {
             match trial_from_row(row)? {
                 (Some(_), trial) => stored.trials.push(trial),
+                // Only an announcement has no sequence.
                 (None, trial) => stored.never_came_back.push(trial),
             }
         }

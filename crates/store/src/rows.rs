@@ -54,6 +54,7 @@ pub(super) fn samples_text(samples: &[f64]) -> String {
     text.push('[');
     for (index, sample) in samples.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
+        // Rust's shortest digits read back to the same bits.
         let _ = write!(text, "{comma}{sample:?}");
     }
     text.push(']');
@@ -96,6 +97,7 @@ impl<'r> Decode<'r, Sqlite> for Config {
 /// Returns a hash as stored in the database: the bytes of its digits.
 pub(super) fn hash_bytes(hash: &ContentHash) -> Vec<u8> {
     let bytes = hex::decode(hash.as_str()).ok();
+    // Tests and old databases may hold other text, which is stored as it is.
     let bytes = bytes.filter(|bytes| bytes.len() == 32);
     bytes.unwrap_or_else(|| hash.as_str().as_bytes().to_vec())
 }
@@ -170,10 +172,13 @@ pub(super) async fn insert_trials(
         .execute(&mut *connection)
         .await?;
     }
+    // The transaction holds the write lock, so ids can be assigned here and used by all dependent
+    // rows without reading them back.
     let first: i64 = sqlx::query_scalar("SELECT coalesce(max(id), 0) + 1 FROM verdicts")
         .fetch_one(&mut *connection)
         .await?;
     let rows: Vec<(i64, &PendingTrial)> = (first..).zip(trials.iter().copied()).collect();
+    // In the order of foreign keys.
     insert_candidates(connection, &rows).await?;
     insert_verdicts(connection, &rows, judged_at).await?;
     let long = rows

@@ -60,6 +60,7 @@ pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
     let fail = |error: sqlx::Error| StoreError::from_sqlx(into, &error);
     let copies = tempfile::tempdir().map_err(|error| fail(sqlx::Error::Io(error)))?;
     let copy = copies.path().join("other.db");
+    // ATTACH needs a path; the migrated copy of a read-only database has none.
     let source = if is_read_from(&mut other, from).await.map_err(fail)? {
         from
     } else {
@@ -72,6 +73,7 @@ pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
         &copy
     };
     other.close().await.map_err(fail)?;
+    // Opened after the source, so that a bad source creates no database.
     let mut connection = open::writable(into).await?;
     let taken = take(&mut connection, source).await.map_err(fail);
     connection.close().await.map_err(fail)?;
@@ -106,6 +108,7 @@ async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<Synced, 
         results: new,
         known: all.saturating_sub(new),
     };
+    // Temporary tables belong to the connection and would outlive the transaction.
     for map in ["provenance", "problem", "task", "candidate", "verdict"] {
         let drop = format!("DROP TABLE temp.{map}_map");
         sqlx::query(sqlx::AssertSqlSafe(drop))
@@ -136,6 +139,7 @@ fn of(table: &str, columns: &str) -> String {
 fn statements() -> Vec<String> {
     let same = |a: &str, b: &str, columns: &str| {
         let pairs = columns.split(',').map(str::trim);
+        // IS, not =, because columns may be null.
         let pairs = pairs.map(|column| format!("{a}.{column} IS {b}.{column}"));
         pairs.collect::<Vec<_>>().join(" AND ")
     };

@@ -31,6 +31,8 @@ impl TimeRow {
             return Timed {
                 class: self.class,
                 p50: self.p50_us,
+                // The model's error is no noise of samples, so its resolution replaces the
+                // interval.
                 low: self.p50_us / PREDICTION_RESOLUTION,
                 high: self.p50_us,
                 relative: None,
@@ -75,6 +77,7 @@ pub(super) async fn best_times(
     commits: Option<String>,
     limit: Option<usize>,
 ) -> Result<Vec<TimeRow>, sqlx::Error> {
+    // The table holds the best of all commits; a subset must be ranked again.
     let source = match commits {
         None => "best_times",
         Some(_) => {
@@ -90,6 +93,7 @@ pub(super) async fn best_times(
         .bind(problem)
         .bind(device)
         .bind(Text(timing))
+        // A negative LIMIT means none in SQLite.
         .bind(limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)))
         .bind(commits)
         .fetch_all(connection)
@@ -139,6 +143,8 @@ pub(super) async fn default_time(
     .bind(Text(board.timing))
     .fetch_one(&mut *connection)
     .await?;
+    // Found among the first results, with or without a time: the search of all results is not
+    // needed.
     if tried.0 > 0 {
         return Ok(tried.1);
     }

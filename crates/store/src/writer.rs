@@ -150,6 +150,7 @@ impl Writer {
 
     /// Ensures that the connection is fit for a write, on the file that has the database's name.
     pub(super) async fn ready(&mut self) -> Result<(), StoreError> {
+        // Writes to a deleted or renamed file would succeed and be lost.
         if open::file_identity(&self.path).ok() != self.file {
             return Err(Failure::Replaced.at(&self.path));
         }
@@ -174,6 +175,8 @@ impl Writer {
             // Pages of a truncated log would damage the database.
             return Err(lost.at(&self.path));
         }
+        // The deleted log is still open here: its transactions can be copied into the database,
+        // then the process must stop.
         let rescue = sqlx::query("PRAGMA wal_checkpoint(FULL)");
         if let Err(error) = rescue.execute(&mut self.connection).await {
             tracing::warn!(%error, "the rest of the log cannot be brought into the database");
@@ -186,6 +189,7 @@ impl Writer {
         if group.is_empty() {
             return;
         }
+        // After a lost result, later ones of the task would leave a gap in its sequence.
         let refused = group.extract_if(.., |(trial, _)| self.failed.contains_key(&trial.task));
         for (trial, reply) in refused {
             answer(
@@ -203,6 +207,7 @@ impl Writer {
             Err(error) => {
                 let tasks = trials.iter().map(|trial| trial.task);
                 self.failed.extend(tasks.map(|task| (task, error.clone())));
+                // SQLite may have ended the transaction itself, and sqlx does not know it.
                 self.suspect = true;
             }
         }
@@ -234,6 +239,8 @@ impl Writer {
             .collect();
         let judged_at = now();
         let committed = async {
+            // IMMEDIATE takes the write lock at once: a deferred transaction that upgrades from
+            // reading fails with SQLITE_BUSY without waiting.
             let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
             rows::insert_trials(&mut transaction, &rows, &replaces, &judged_at).await?;
             transaction.commit().await
@@ -247,6 +254,7 @@ impl Writer {
         let written = self.log.check_written();
         written.map_err(|lost| lost.at(&self.path))?;
         for key in replaces {
+            // Only after the commit: a failed transaction leaves the announcement in the database.
             self.announced.remove(&key);
         }
         for row in rows.into_iter().filter(|row| row.announced) {
@@ -323,6 +331,7 @@ pub(super) fn now() -> Arc<str> {
 /// data.
 pub(super) fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) -> bool {
     let good = result.is_ok();
+    // The receiver may be gone, for example after a cancelled request.
     let _ = reply.send(result);
     good
 }
