@@ -1,4 +1,5 @@
-//! `sqlx::migrate!` embeds the files of the top folder `migrations/`, and Cargo alone does not notice a new one.
+//! Build script: `sqlx::migrate!` embeds the files of the top folder `migrations/`, and Cargo
+//! does not detect a new file there.
 
 fn main() {
     println!("cargo:rerun-if-changed=../../migrations");

@@ -1,5 +1,5 @@
-//! What this process is doing at the moment, for progress displays: what is compiled, judged or
-//! waited for. Process-wide, because a display belongs to a process.
+//! Current activities of this process, for progress displays: compiles, judgements, waits.
+//! Process-wide, because a display belongs to a process.
 
 use crate::panics::lock;
 use std::collections::BTreeMap;
@@ -10,18 +10,18 @@ use std::time::Instant;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static NOW: Mutex<BTreeMap<u64, Activity>> = Mutex::new(BTreeMap::new());
 
-/// One thing that is being done.
+/// A current activity.
 #[derive(Debug, Clone)]
 pub struct Activity {
     /// A verb, such as `compiling`.
     pub verb: &'static str,
-    /// What is worked on.
+    /// Object of the activity.
     pub object: String,
     /// When it began.
     pub since: Instant,
 }
 
-/// Something that lasts until this value is dropped.
+/// An activity that lasts until this value is dropped.
 #[derive(Debug)]
 #[must_use = "the activity ends when this is dropped"]
 pub struct Doing(u64);
@@ -49,23 +49,23 @@ impl Drop for Doing {
 static TOTAL: AtomicU64 = AtomicU64::new(0);
 static DONE: AtomicU64 = AtomicU64::new(0);
 
-/// That many things are to be done from now on.
+/// Announces `count` further items of work.
 pub fn expect(count: usize) {
     TOTAL.fetch_add(count as u64, Ordering::Relaxed);
 }
 
-/// One of them is done.
+/// Counts one finished item.
 pub fn done() {
     DONE.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many are done, of how many that were announced.
+/// Returns the finished and the announced items.
 #[must_use]
 pub fn counts() -> (u64, u64) {
     (DONE.load(Ordering::Relaxed), TOTAL.load(Ordering::Relaxed))
 }
 
-/// What is done now, the oldest first.
+/// Returns the current activities, the oldest first.
 #[must_use]
 pub fn now() -> Vec<Activity> {
     let now = lock(&NOW);

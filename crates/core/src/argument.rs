@@ -6,7 +6,7 @@ use crate::layout::{Field, Layout};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// What an argument is for.
+/// Role of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -16,20 +16,20 @@ pub enum Role {
     Output,
     /// Filled before the first launch, and changed by the kernel.
     Inout,
-    /// Working memory, unwritten before the first launch.
+    /// Scratch memory, unwritten before the first launch.
     Scratch,
     /// Passed by value.
     Scalar,
 }
 
 impl Role {
-    /// A buffer that is filled before the first launch.
+    /// Reports whether the buffer is filled before the first launch.
     #[must_use]
     pub fn is_filled(self) -> bool {
         matches!(self, Self::Input | Self::Inout)
     }
 
-    /// A buffer whose content after the last launch is a result.
+    /// Reports whether the buffer's content after the last launch is a result.
     #[must_use]
     pub fn is_compared(self) -> bool {
         matches!(self, Self::Output | Self::Inout)
@@ -43,33 +43,34 @@ pub struct PlanArgument {
     pub name: String,
     /// Element type.
     pub element: Element,
-    /// What it is for.
+    /// Role.
     pub role: Role,
     /// Extents, outermost first; empty for scalars.
     pub shape: Vec<u64>,
-    /// How a buffer is filled that has content before the first launch.
+    /// Fill of a buffer with content before the first launch.
     pub fill: Fill,
     /// The value of a scalar.
     pub value: f64,
-    /// Of a buffer of structs: their fields. Its elements are bytes, the last extent is their size.
+    /// Fields of a buffer of structs. Its elements are bytes, the last extent is the struct size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
-    /// What a scalar is passed as, where `value` does not say: a vector, a struct, a large number.
+    /// The passed bytes of a scalar that `value` cannot express: a vector, a struct, a large
+    /// number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<Passed>,
 }
 
-/// A value of several numbers, little endian, as C++ lays it out.
+/// A value of several numbers, little endian, in C++ layout.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Passed {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Pointers in it: the byte at which each begins, and the argument that it points to.
+    /// Pointers in it: the byte offset of each, and the argument that it points to.
     pub addresses: Vec<(u64, usize)>,
 }
 
 impl Passed {
-    /// The bytes with the addresses of buffers put in; `None` where a buffer has none.
+    /// Returns the bytes with the addresses of buffers inserted; `None` if a buffer has no address.
     #[must_use]
     pub fn placed(&self, address: impl Fn(usize) -> Option<u64>) -> Option<Vec<u8>> {
         let mut bytes = self.bytes.clone();
@@ -85,16 +86,16 @@ impl Passed {
 /// A `__constant__` or `__device__` variable of a template that is set before the first launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanVariable {
-    /// What it holds: a buffer's content (role `input`) or a value, which may be the address of an
-    /// argument (role `scalar`). Its name is the variable's.
+    /// Content: a buffer's data (role `input`) or a value, which may be the address of an argument
+    /// (role `scalar`). Its name is the variable's.
     pub holds: PlanArgument,
 }
 
 impl PlanVariable {
-    /// Its bytes; `index` is its number among the plan's variables.
+    /// Returns its bytes; `index` is its number among the plan's variables.
     ///
     /// # Errors
-    /// Why the data that it is filled with cannot be used.
+    /// The fill data cannot be used, with the reason.
     pub fn bytes(
         &self,
         seed: u64,
@@ -105,13 +106,13 @@ impl PlanVariable {
             let placed = self.holds.scalar_at(address);
             return placed.ok_or_else(|| format!("`{}` points to nothing", self.holds.name));
         }
-        // Streams of their own beside those of the arguments.
+        // Random streams separate from those of the arguments.
         self.holds.content(seed, (1 << 48) + index as u64)
     }
 }
 
 impl PlanArgument {
-    /// A buffer of normal numbers, or a scalar that is zero.
+    /// Creates a buffer of normal numbers, or a scalar that is zero.
     #[must_use]
     pub fn new(name: impl Into<String>, element: Element, role: Role, shape: &[u64]) -> Self {
         Self {
@@ -129,25 +130,25 @@ impl PlanArgument {
         }
     }
 
-    /// What its numbers, or those of its fields, are filled with.
+    /// Returns the fills of its numbers or fields.
     pub fn fills_mut(&mut self) -> impl Iterator<Item = &mut Fill> {
         let fields = self.layout.iter_mut().flat_map(|layout| &mut layout.fields);
         std::iter::once(&mut self.fill).chain(fields.map(|field| &mut field.fill))
     }
 
-    /// Number of elements; 1 for a scalar.
+    /// Returns the number of elements; 1 for a scalar.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.count().saturating_mul(self.element.size() as u64)
     }
 
-    /// Number of numbers: those of all fields where elements are structs.
+    /// Returns the number of numbers: those of all fields if elements are structs.
     #[must_use]
     pub fn numbers(&self) -> u64 {
         let Some(layout) = &self.layout else {
@@ -157,11 +158,11 @@ impl PlanArgument {
         (self.count() / layout.size.max(1)).saturating_mul(each)
     }
 
-    /// The content of a buffer that is filled, the `buffer`-th of its plan. What a generator writes
-    /// ([`Fill::Kernel`]) is a device's to make: here it is zeros.
+    /// Returns the content of a filled buffer, the `buffer`-th of its plan. The data of a generator
+    /// ([`Fill::Kernel`]) are produced on the device: here they are zeros.
     ///
     /// # Errors
-    /// Why the file that it comes from cannot be used.
+    /// The file cannot be used, with the reason.
     pub fn content(&self, seed: u64, buffer: u64) -> Result<Vec<u8>, String> {
         Ok(match (&self.layout, &self.fill) {
             (Some(layout), Fill::File(file)) => file
@@ -173,7 +174,7 @@ impl PlanArgument {
         })
     }
 
-    /// The fields of a buffer of structs, each as a buffer of its own.
+    /// Returns the fields of a buffer of structs, each as a separate buffer.
     #[must_use]
     pub fn columns(&self) -> Vec<Self> {
         let fields = self.layout.iter().flat_map(|layout| &layout.fields);
@@ -192,7 +193,7 @@ impl PlanArgument {
         fields.map(column).collect()
     }
 
-    /// A scalar's value as the kernel is passed it, but for addresses.
+    /// Returns a scalar's value as passed to the kernel, without addresses.
     #[must_use]
     pub fn scalar_bytes(&self) -> Vec<u8> {
         if let Some(passed) = &self.passed {
@@ -203,7 +204,8 @@ impl PlanArgument {
         bytes
     }
 
-    /// The same with the addresses of the buffers that it points to; `None` where one is missing.
+    /// Returns a scalar's value with the addresses of the buffers that it points to; `None` if one
+    /// is missing.
     #[must_use]
     pub fn scalar_at(&self, address: impl Fn(usize) -> Option<u64>) -> Option<Vec<u8>> {
         match &self.passed {
@@ -212,8 +214,8 @@ impl PlanArgument {
         }
     }
 
-    /// The text that stored identities are made of. Its form must not change: what later versions
-    /// added stands behind it, where it is there.
+    /// Returns the text that stored identities are computed from. Its form must not change: later
+    /// additions are appended, and only if they are present.
     pub(crate) fn identity_text(&self) -> String {
         let mut text = format!(
             "PlanArgument {{ name: {:?}, element: {:?}, role: {:?}, shape: {:?}, fill: {:?}, value: {:?} }}",

@@ -1,15 +1,14 @@
-//! What is known of a baseline: the answers of its command, with drift of the device taken out.
+//! Record of a baseline: the answers of its command, with device drift removed.
 
 use crate::record::TaskKey;
 use crate::statistics::median;
 use crate::units::ContentHash;
 use serde::{Deserialize, Serialize};
 
-/// Two visits whose times differ by more than this, relative, after drift was taken out, are
-/// reported as unsteady.
+/// Relative difference of two visits, after drift was removed, above which they are unsteady.
 const UNSTEADY: f64 = 0.05;
 
-/// When a command was asked.
+/// Moment of a call of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
@@ -22,42 +21,43 @@ pub enum Moment {
 /// One answer of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Visit {
-    /// When.
+    /// Moment of the call.
     pub moment: Moment,
     /// Median, microseconds.
     pub p50_us: f64,
     /// 90th percentile, microseconds.
     pub p90_us: f64,
-    /// What the fixed reference took at that moment, microseconds.
+    /// Time of the fixed reference at that moment, microseconds.
     pub reference_us: Option<f64>,
 }
 
-/// What is known of a baseline after a run.
+/// Record of a baseline after a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BaselineRecord {
     /// The command.
     pub command: Vec<String>,
-    /// The name it gave itself.
+    /// The name that it reported.
     pub name: Option<String>,
-    /// The version it gave itself.
+    /// The version that it reported.
     pub version: Option<String>,
     /// Its answers.
     pub visits: Vec<Visit>,
-    /// What the reference of the visits was.
+    /// Identity of the visits' reference.
     pub reference: Option<ContentHash>,
-    /// Why there is no figure.
+    /// Reason why there is no figure.
     pub failure: Option<String>,
 }
 
 impl BaselineRecord {
-    /// Median time of the reference over the visits, microseconds; `None` unless all have one.
+    /// Returns the median time of the reference over the visits, microseconds; `None` unless all
+    /// have one.
     #[must_use]
     pub fn reference_us(&self) -> Option<f64> {
         let times: Option<Vec<f64>> = self.visits.iter().map(|visit| visit.reference_us).collect();
         median(&times?)
     }
 
-    /// The visits' figures at the same speed of the device.
+    /// Returns the visits' figures scaled to the same speed of the device.
     fn level(&self, figure: fn(&Visit) -> f64) -> Vec<f64> {
         let unit = self.reference_us();
         let scaled = |visit: &Visit| {
@@ -69,21 +69,21 @@ impl BaselineRecord {
         self.visits.iter().map(scaled).collect()
     }
 
-    /// The time, microseconds; `None` where the command failed.
+    /// Returns the time, microseconds; `None` if the command failed.
     #[must_use]
     pub fn p50_us(&self) -> Option<f64> {
         let figure = median(&self.level(|visit| visit.p50_us));
         figure.filter(|_| self.failure.is_none())
     }
 
-    /// Its 90th percentile, microseconds.
+    /// Returns the 90th percentile, microseconds.
     #[must_use]
     pub fn p90_us(&self) -> Option<f64> {
         let figure = median(&self.level(|visit| visit.p90_us));
         figure.filter(|_| self.failure.is_none())
     }
 
-    /// Whether the visits disagree more than drift explains.
+    /// Reports whether the visits differ more than drift explains.
     #[must_use]
     pub fn unsteady(&self) -> bool {
         let times = self.level(|visit| visit.p50_us);
@@ -92,8 +92,8 @@ impl BaselineRecord {
         high > low * (1.0 + UNSTEADY)
     }
 
-    /// How many times faster a row is that took `row_us`, with the reference at `row_reference`
-    /// (what and microseconds) in its session.
+    /// Returns the speedup of a row that took `row_us`, with the reference `row_reference`
+    /// (identity and microseconds) in its session.
     #[must_use]
     pub fn speedup(&self, row_us: f64, row_reference: Option<(&str, f64)>) -> Option<f64> {
         let own = self.reference.as_ref().zip(self.reference_us());
@@ -104,7 +104,7 @@ impl BaselineRecord {
         Some(self.p50_us()? * drift / row_us)
     }
 
-    /// A line for people.
+    /// Returns a display line.
     #[must_use]
     pub fn describe(&self, key: &TaskKey) -> String {
         let task = format!("{} {}", key.kernel, key.problem);

@@ -1,10 +1,10 @@
-//! Results remembered on disk, by the hash of everything that decides them.
+//! Cache on disk, by the hash of everything that decides a result.
 //!
-//! Safe among processes without locks: an entry appears by rename, complete, and carries the name of
-//! its cache, its key and a checksum of all, so that a torn, renamed, swapped or foreign file is a
-//! miss. A folder that is a link, that belongs to another user or that others may write to is not
-//! used, nor is such a file: entries become code that runs and times that rank. A cache is an
-//! optimisation: where it cannot be read or written, work goes on without it after one warning.
+//! Safe among processes without locks: an entry appears by rename, complete, and carries the name
+//! of its cache, its key and a checksum of all, so that a torn, renamed, swapped or foreign file is
+//! a miss. A folder or file that is a link, belongs to another user or is writable by others is not
+//! used, because entries become executed code and ranked times. If the cache cannot be read or
+//! written, work continues without it after one warning.
 
 use crate::private::{self, TEMPORARY_PREFIX};
 use crate::units::ContentHash;
@@ -16,25 +16,25 @@ use std::time::{Duration, SystemTime};
 
 /// Largest entry that is read, bytes.
 const MAX_ENTRY_BYTES: u64 = 1 << 30;
-/// Length of the checksum that ends an entry.
+/// Length of the checksum at the end of an entry.
 const CHECKSUM_BYTES: usize = 64;
-/// A temporary file older than this belongs to a process that died.
+/// Age after which a temporary file belongs to a dead process.
 const MAX_TEMPORARY_AGE: Duration = Duration::from_secs(3600);
 
-/// One cache of the user's folder of caches.
+/// One cache in the user's folder of caches.
 #[derive(Debug)]
 pub struct CacheFolder {
     root: PathBuf,
     name: &'static str,
     max_bytes: u64,
-    /// Estimate of the cache's size; `None` until the first store has counted it.
+    /// Estimate of the cache's size; `None` before the first store has counted it.
     bytes: Mutex<Option<u64>>,
     warned: AtomicBool,
 }
 
 impl CacheFolder {
-    /// The cache `name` in the folder `root`, which is created when the first entry is stored.
-    /// Entries that were not used for longest leave it where it holds more than `max_bytes`.
+    /// Creates the cache `name` in the folder `root`, which is created with the first entry. The
+    /// least recently used entries are evicted above `max_bytes`.
     #[must_use]
     pub fn new(root: PathBuf, name: &'static str, max_bytes: u64) -> Self {
         Self {
@@ -46,14 +46,14 @@ impl CacheFolder {
         }
     }
 
-    /// Path of an entry. Two digits a subfolder keep directories short.
+    /// Returns the path of an entry. Subfolders of two digits keep directories short.
     #[must_use]
     pub fn path(&self, key: &ContentHash) -> PathBuf {
         let (shard, rest) = key.as_str().split_at(2);
         self.root.join(self.name).join(shard).join(rest)
     }
 
-    /// Content of an entry, which is marked as used; `None` where there is none that can be trusted.
+    /// Loads an entry and marks it as used; `None` without a trustworthy one.
     pub fn load(&self, key: &ContentHash) -> Option<Vec<u8>> {
         let path = self.path(key);
         let mut bytes = match self.read(key, &path) {
@@ -75,7 +75,7 @@ impl CacheFolder {
         Some(bytes)
     }
 
-    /// Stores an entry. A folder that cannot be used costs one warning.
+    /// Stores an entry. An unusable folder costs one warning.
     pub fn store(&self, key: &ContentHash, content: &[u8]) {
         let path = self.path(key);
         if let Err(error) = self.write(key, &path, content) {
@@ -100,7 +100,7 @@ impl CacheFolder {
         if file.metadata()?.len() > MAX_ENTRY_BYTES {
             return Err(io::Error::from(io::ErrorKind::FileTooLarge));
         }
-        // The time of last use orders eviction. Not being allowed to set it costs only that.
+        // The time of last use orders eviction. If it cannot be set, only the order suffers.
         let _ = file.set_modified(SystemTime::now());
         let mut bytes = Vec::new();
         file.take(MAX_ENTRY_BYTES).read_to_end(&mut bytes)?;
@@ -115,13 +115,13 @@ impl CacheFolder {
         private::write_file(path, &[&head, content, checksum.as_str().as_bytes()])
     }
 
-    /// First bytes of an entry; the digit is the format's version.
+    /// Returns the first bytes of an entry; the digit is the format's version.
     fn head(&self, key: &ContentHash) -> Vec<u8> {
         format!("tuner-cache-1 {} {}\n", self.name, key.as_str()).into_bytes()
     }
 
-    /// Length of the content of an entry, which lies between head and checksum; `None` for one that
-    /// is damaged or another's.
+    /// Returns the length of an entry's content, between head and checksum; `None` for a damaged or
+    /// foreign one.
     fn checked_length(&self, key: &ContentHash, bytes: &[u8]) -> Option<usize> {
         let (rest, sum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
         let head = self.head(key);
@@ -129,8 +129,8 @@ impl CacheFolder {
         (checksum(&head, content).as_str().as_bytes() == sum).then_some(content.len())
     }
 
-    /// Removes the entries not used for longest until a tenth of the room is free, and temporary
-    /// files of dead processes. Returns the size that remains.
+    /// Removes the least recently used entries until a tenth of the space is free, and temporary
+    /// files of dead processes. Returns the remaining size.
     fn evict(&self) -> u64 {
         let mut entries = self.entries();
         entries.sort_by_key(|entry| entry.used);
@@ -140,7 +140,7 @@ impl CacheFolder {
             let age = entry.used.elapsed();
             let stale = entry.temporary && age.is_ok_and(|age| age > MAX_TEMPORARY_AGE);
             if stale || (total > goal && !entry.temporary) {
-                // Another process may have been faster: gone is gone.
+                // Another process may have removed it first.
                 let _ = std::fs::remove_file(&entry.path);
                 total -= entry.bytes;
             }
@@ -148,7 +148,7 @@ impl CacheFolder {
         total
     }
 
-    /// All files of the cache, of earlier versions too.
+    /// Returns all files of the cache, including those of earlier versions.
     fn entries(&self) -> Vec<Entry> {
         let children = |folder: &Path| {
             let found = std::fs::read_dir(folder).into_iter().flatten();
@@ -168,7 +168,7 @@ impl CacheFolder {
                             .to_string_lossy()
                             .starts_with(TEMPORARY_PREFIX),
                     }),
-                    // Shards alone: entries are one level below the cache's folder.
+                    // Only shards: entries are one level below the cache's folder.
                     Ok(facts) if facts.is_dir() && child.file_name().len() == 2 => {
                         folders.push(child.path());
                     }

@@ -1,21 +1,21 @@
-//! Whether a time was taken with warm or cold caches.
+//! Cache mode of a time: warm or cold.
 
 use crate::record::named;
 
 named! {
-    /// What the caches hold when a launch begins. Times of different modes are never compared: on a
-    /// GPU whose L2 cache holds the problem they differ by a half, and so do their winners.
+    /// State of the caches at the start of a launch. Times of different modes are never compared:
+    /// on a GPU whose L2 cache holds the problem they differ by a half, and so do their winners.
     pub enum CacheMode {
-        /// The same buffers again and again.
+        /// The same buffers repeatedly.
         Warm,
-        /// Sets of buffers in rotation whose bytes are together at least three times the second-level
+        /// Rotating sets of buffers, together at least three times as large as the second-level
         /// cache; outputs rotate too.
         Cold,
     }
 }
 
 impl Default for CacheMode {
-    /// What every device can do.
+    /// Returns the mode that every device supports.
     fn default() -> Self {
         Self::Warm
     }

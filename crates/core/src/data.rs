@@ -1,4 +1,4 @@
-//! Data that lies in files: NumPy arrays (`.npy`) and raw numbers.
+//! Data from files: NumPy arrays (`.npy`) and raw numbers.
 
 use crate::element::Element;
 use crate::files;
@@ -8,15 +8,16 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file of data larger than this is not read.
+/// Largest data file that is read.
 const MAX_DATA_BYTES: u64 = 4 << 30;
 
-/// A file whose content fills a buffer. Two files of one content are the same, wherever they lie.
+/// A file whose content fills a buffer. Two files with equal content are the same, wherever they
+/// are stored.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct DataFile {
-    /// Where it lies.
+    /// Path.
     pub path: Arc<str>,
-    /// Hash of its content; `None` until it was read.
+    /// Hash of its content; `None` before it was read.
     pub hash: Option<ContentHash>,
 }
 
@@ -39,7 +40,7 @@ impl PartialEq for DataFile {
 }
 
 impl DataFile {
-    /// Of that path, not read yet.
+    /// Creates a reference to an unread file.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
@@ -48,10 +49,10 @@ impl DataFile {
         }
     }
 
-    /// The same with the hash of its content.
+    /// Returns the file with the hash of its content.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     pub fn hashed(&self) -> Result<Self, String> {
         let content = self.content()?;
         Ok(Self {
@@ -65,10 +66,10 @@ impl DataFile {
             .map_err(|error| format!("{}: {error}", self.path))
     }
 
-    /// Its bytes as so many elements of that type.
+    /// Reads its bytes as `count` elements of a type.
     ///
     /// # Errors
-    /// It cannot be read, was changed, or holds something else.
+    /// It cannot be read, was changed, or has another size or type.
     pub fn read(&self, element: Element, count: u64) -> Result<Vec<u8>, String> {
         let content = self.content()?;
         if let Some(hash) = &self.hash
@@ -130,7 +131,7 @@ impl Array<'_> {
             Element::U32 => "u4",
             Element::I64 => "i8",
             Element::U64 => "u8",
-            // NumPy has no such types: their bits are kept as whole numbers.
+            // NumPy lacks these types: their bits are stored as integers.
             Element::Bf16 => "u2",
             Element::F8e4m3 | Element::F8e5m2 => "u1",
         };
@@ -140,12 +141,12 @@ impl Array<'_> {
     }
 }
 
-/// The array of a `.npy` file; `None` where it is none.
+/// Parses a `.npy` file; `None` if it is not one.
 fn npy(content: &[u8]) -> Option<Result<Array<'_>, String>> {
     content.strip_prefix(b"\x93NUMPY").map(array)
 }
 
-/// The array behind the magic word.
+/// Parses the array after the magic string.
 fn array(rest: &[u8]) -> Result<Array<'_>, String> {
     const DAMAGED: &str = "a damaged .npy file";
     let (header, data) = parts(rest).ok_or(DAMAGED)?;
@@ -165,7 +166,7 @@ fn array(rest: &[u8]) -> Result<Array<'_>, String> {
     Ok(Array { descr, shape, data })
 }
 
-/// Header and data behind the magic word.
+/// Splits the data after the magic string into header and data.
 fn parts(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let (version, rest) = rest.split_first_chunk::<2>()?;
     let (length, rest) = if version[0] == 1 {

@@ -1,4 +1,4 @@
-//! Structs of constants: what each field is where nothing else is said stands beside it.
+//! Structs of constants with the default of each field next to its declaration.
 
 /// Declares a public struct, each field with its default value, and implements `Default` for it.
 #[macro_export]

@@ -1,6 +1,7 @@
-//! Element types of kernel arguments: how a number is stored, and what storing it costs.
+//! Element types of kernel arguments: encoding and rounding error.
 //!
-//! The conversions are deliberately not the virtual GPU's: the judge shares no code with the judged.
+//! The conversions are deliberately not the virtual GPU's: the judge shares no code with the
+//! judged.
 
 use super::fp8;
 use crate::record::named;
@@ -42,13 +43,13 @@ named! {
     }
 }
 
-/// The first `N` bytes, where there are so many.
+/// Returns the first `N` bytes, if there are enough.
 fn take<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.get(..N).and_then(|part| part.try_into().ok())
 }
 
 impl Element {
-    /// Bytes one element takes.
+    /// Returns the bytes of one element.
     #[must_use]
     pub fn size(self) -> usize {
         match self {
@@ -59,7 +60,7 @@ impl Element {
         }
     }
 
-    /// Whether it is a floating-point type.
+    /// Reports whether it is a floating-point type.
     #[must_use]
     pub fn is_float(self) -> bool {
         matches!(
@@ -68,8 +69,8 @@ impl Element {
         )
     }
 
-    /// Unit roundoff: the largest relative error of rounding to nearest, half an ulp of 1.
-    /// Zero for integers.
+    /// Returns the unit roundoff: the largest relative error of rounding to nearest, half an ulp of
+    /// 1. Zero for integers.
     #[must_use]
     pub fn unit_roundoff(self) -> f64 {
         match self {
@@ -83,8 +84,8 @@ impl Element {
         }
     }
 
-    /// The type in which a kernel adds up what it stores as this one: float64 for float64, float32
-    /// for every other.
+    /// Returns the type in which a kernel accumulates values of this type: float64 for float64,
+    /// float32 for every other.
     #[must_use]
     pub fn accumulator(self) -> Self {
         match self {
@@ -93,7 +94,7 @@ impl Element {
         }
     }
 
-    /// The smallest step of the type near zero (its smallest subnormal), absolute.
+    /// Returns the smallest step of the type near zero (its smallest subnormal), absolute.
     #[must_use]
     pub fn smallest_step(self) -> f64 {
         match self {
@@ -127,7 +128,7 @@ impl Element {
         }
     }
 
-    /// The value stored at the start of `bytes`; NaN where too few bytes are given.
+    /// Returns the value at the start of `bytes`; NaN if there are too few bytes.
     #[must_use]
     pub fn decode(self, bytes: &[u8]) -> f64 {
         let value = match self {
@@ -149,8 +150,8 @@ impl Element {
         value.unwrap_or(f64::NAN)
     }
 
-    /// The whole number stored at the start of `bytes`, exactly; `None` for floating-point types and
-    /// where too few bytes are given.
+    /// Returns the exact integer at the start of `bytes`; `None` for floating-point types and if
+    /// there are too few bytes.
     #[must_use]
     pub fn whole(self, bytes: &[u8]) -> Option<i128> {
         match self {
@@ -166,7 +167,7 @@ impl Element {
         }
     }
 
-    /// Appends a whole number exactly, clamped to what the type holds, little-endian.
+    /// Appends an integer exactly, clamped to the type's range, little-endian.
     pub fn encode_whole(self, value: i128, out: &mut Vec<u8>) {
         let clamped = |least: i128, most: i128| value.clamp(least, most).to_le_bytes();
         let bytes = match self {
@@ -186,7 +187,7 @@ impl Element {
         out.extend(bytes.iter().take(self.size()));
     }
 
-    /// `value` as this type would store it.
+    /// Rounds `value` to this type.
     #[must_use]
     pub fn round(self, value: f64) -> f64 {
         let mut bytes = Vec::with_capacity(8);
@@ -194,12 +195,12 @@ impl Element {
         self.decode(&bytes)
     }
 
-    /// The byte pattern that marks an element nobody wrote: a NaN for floating-point types, a
-    /// value far from any result for integers.
+    /// Returns the byte pattern of an unwritten element: a NaN for floating-point types, a value
+    /// far from any result for integers.
     ///
-    /// The NaN is negative, with a payload where the type has room for one: arithmetic and conversions of a
-    /// GPU give the canonical NaN, all ones but for the sign (PTX ISA, floating-point instructions), which
-    /// stands in honest results.
+    /// The NaN is negative, with a payload if the type has room for one: arithmetic and conversions
+    /// of a GPU return the canonical NaN, all ones except the sign (PTX ISA, floating-point
+    /// instructions), which occurs in honest results.
     #[must_use]
     pub fn poison(self) -> &'static [u8] {
         match self {

@@ -1,8 +1,8 @@
-//! What the store hands to exports and reports.
+//! Entry: the data of the store for exports and reports.
 
 use crate::record::{ConfigValues, Definition, LeaderboardRow, TrialRecord};
 
-/// The best configuration of one kernel, problem and device, with what is known around it.
+/// The best configuration of one kernel, problem and device, with its context.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// The winning row.
@@ -13,19 +13,19 @@ pub struct Entry {
     pub environment: ConfigValues,
     /// Parameters and constraints.
     pub definition: Definition,
-    /// Compute capability of the device, such as 90; `None` where it is not known.
+    /// Compute capability of the device, such as 90; `None` if unknown.
     pub cc: Option<u32>,
-    /// Driver under which it was timed.
+    /// Driver of the measurement.
     pub driver: Option<String>,
     /// Every timed configuration of the group with its median in microseconds, best first.
     pub times: Vec<(ConfigValues, f64)>,
 }
 
-/// A judged candidate, for the formats that carry all of them.
+/// A judged candidate, for formats with all candidates.
 #[derive(Debug, Clone)]
 pub struct StoredTrial {
-    /// What was stored.
+    /// The stored trial.
     pub trial: TrialRecord,
-    /// When, RFC 3339 UTC.
+    /// Time of judgement, RFC 3339 UTC.
     pub judged_at: String,
 }

@@ -1,7 +1,7 @@
-//! One escaping function for each place that shows text from outside: names of recorded files,
+//! Escaping functions, one for each output that shows external text: names of recorded files,
 //! values of configurations, messages of compilers, paths.
 //!
-//! Text for C is a type of its own, because the exported headers are composed of many small texts.
+//! Text for C has separate types, because the exported headers are composed of many small texts.
 
 mod c;
 
@@ -22,7 +22,7 @@ fn is_hidden(character: char) -> bool {
         )
 }
 
-/// Escapes text for a terminal. Line breaks and tabs stay.
+/// Escapes text for a terminal. Line breaks and tabs are kept.
 #[must_use]
 pub fn lines(text: &str) -> String {
     let shown = |character| match character {
@@ -39,7 +39,7 @@ pub fn line(text: &str) -> String {
     lines(text).replace(['\n', '\t'], " ")
 }
 
-/// Quotes a word for a shell. A word with control characters takes the form `$'…'` of bash and zsh.
+/// Quotes a word for a shell. A word with control characters uses the form `$'…'` of bash and zsh.
 #[must_use]
 pub fn shell(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:+,=".contains(c);
@@ -60,8 +60,8 @@ pub fn shell(word: &str) -> String {
     quoted + "'"
 }
 
-/// Escapes serialised JSON: hidden characters become `\u` escapes, so that the document has the same
-/// value and no effect on a terminal.
+/// Escapes serialised JSON: hidden characters become `\u` escapes, so that the value is unchanged
+/// and a terminal is not affected.
 #[must_use]
 pub fn json(document: &str) -> String {
     let raw = |character: char| is_hidden(character) && !matches!(character, '\n' | '\t' | '\r');
@@ -119,7 +119,7 @@ pub fn markup(text: &str) -> String {
     escaped
 }
 
-/// Escapes text for a line of Markdown (GitHub's dialect): no markup of Markdown or HTML is left.
+/// Escapes text for a line of Markdown (GitHub's dialect): no Markdown or HTML markup remains.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -137,8 +137,8 @@ pub fn markdown(text: &str) -> String {
     escaped
 }
 
-/// Escapes a cell of a CSV file: a spreadsheet shows it and does not compute it. Numbers and
-/// intervals, with a unit or without, stay as they are.
+/// Escapes a cell of a CSV file: a spreadsheet shows it and does not evaluate it. Numbers and
+/// intervals, with or without a unit, are unchanged.
 #[must_use]
 pub fn csv(text: &str) -> String {
     let text = line(text);

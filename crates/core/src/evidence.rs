@@ -1,24 +1,24 @@
-//! A time that may be stored and ranked: one that was taken of a candidate whose results are right.
+//! Storable and rankable times: only for candidates whose results are right.
 
 use crate::record::{Energy, Measurement, OtherMode, TimingKind};
 use crate::statistics::summarise;
 use crate::units::Micros;
 use serde::Serialize;
 
-/// Proof that a candidate's results were judged right. In this program only the gate's `Verified`
-/// is one, which nothing but the gate can make (`tests/gate.rs` holds that no other type
-/// implements it); tests have proofs of their own.
+/// Proof that a candidate's results were judged right. The only implementation in this program is
+/// the gate's `Verified`, which only the gate constructs (`tests/gate.rs` checks that no other type
+/// implements it); tests have separate proofs.
 pub trait Proof {
-    /// How hard the gate has looked, by the name of its level; `None` where that says nothing.
+    /// Returns the name of the verification level; `None` if it is unknown.
     fn level(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// A time of a candidate that passed the gate, with its samples and how it came to be.
+/// A time of a candidate that passed the gate, with its samples and its source.
 ///
-/// Every constructor takes a [`Proof`] (a recorded time says that it is no more than recorded), and
-/// there is no other way to make one: a time that was taken before the result was checked does not
+/// Every constructor requires a [`Proof`] (a recorded time is marked as recorded), and
+/// there is no other constructor: a time that was taken before the result was checked does not
 /// compile.
 ///
 /// ```compile_fail
@@ -27,7 +27,7 @@ pub trait Proof {
 /// }
 /// ```
 ///
-/// Nor can one be read from text:
+/// It cannot be deserialized either:
 ///
 /// ```compile_fail
 /// let forged: tuner_core::evidence::Measured = serde_json::from_str("{}").unwrap();
@@ -39,7 +39,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A time with its samples and evidence.
+    /// Creates a time with its samples and evidence.
     #[must_use]
     pub fn new(proof: &dyn Proof, mut record: Measurement) -> Self {
         if let (Some(evidence), Some(level)) = (&mut record.evidence, proof.level()) {
@@ -48,25 +48,25 @@ impl Measured {
         Self { record }
     }
 
-    /// A time read from a recorded file, accepted by whoever recorded it: its kind says so, and it
-    /// never ranks beside a measured one. `samples` are the launches the file lists, or its one
-    /// figure. `None` when there is no sample.
+    /// Creates a time from a recorded file, accepted by its author: its kind is recorded, and it
+    /// never ranks with a measured one. `samples` are the launches that the file lists, or its one
+    /// figure. `None` without a sample.
     #[must_use]
     pub fn recorded(samples: Vec<Micros>) -> Option<Self> {
         let record = summarise(TimingKind::Recorded, "recorded", &samples)?;
         Some(Self { record })
     }
 
-    /// A time that a recorded file calls predicted: it needs the same consent as a prediction of ours.
-    /// `None` when there is no sample.
+    /// Creates a time that a recorded file declares predicted: it needs the same consent as a
+    /// prediction of this program. `None` without a sample.
     #[must_use]
     pub fn recorded_prediction(samples: Vec<Micros>) -> Option<Self> {
         let record = summarise(TimingKind::Predicted, "recorded", &samples)?;
         Some(Self { record })
     }
 
-    /// A time computed by a model of a device. Its interval is the point itself: a model's error
-    /// is no noise, and no number of samples would show it.
+    /// Creates a time from a model of a device. Its interval is the point itself: a model's error
+    /// is not noise, and no number of samples would show it.
     #[must_use]
     pub fn predicted(proof: &dyn Proof, time: Micros, protocol: &str) -> Self {
         let record = Measurement {
@@ -82,7 +82,8 @@ impl Measured {
         Self::new(proof, record)
     }
 
-    /// Samples taken on a real device under the named protocol. `None` when there is no sample.
+    /// Creates a time from samples on a real device under the named protocol. `None` without a
+    /// sample.
     #[must_use]
     pub fn on_device(proof: &dyn Proof, protocol: &str, samples: Vec<Micros>) -> Option<Self> {
         let record = summarise(TimingKind::Measured, protocol, &samples)?;
@@ -107,8 +108,8 @@ impl Measured {
         self
     }
 
-    /// This time of a candidate whose looks at other problems were put off: whatever the proof, the
-    /// gate's level is `level`.
+    /// Marks a candidate with deferred checks on other problems: whatever the proof, the gate's
+    /// level is `level`.
     #[must_use]
     pub fn put_off(mut self, level: &str) -> Self {
         let evidence = self.record.evidence.get_or_insert_default();
@@ -116,22 +117,22 @@ impl Measured {
         self
     }
 
-    /// Notes something that a reader should know, such as `cycles_disagree`.
+    /// Adds a flag for the reader, such as `cycles_disagree`.
     pub fn flag(&mut self, flag: &str) {
         if let Some(evidence) = &mut self.record.evidence {
             evidence.flags.push(flag.to_owned());
         }
     }
 
-    /// This time for another candidate that compiled to the same machine code.
+    /// Copies this time to another candidate that compiled to the same machine code.
     #[must_use]
     pub fn reused(mut self) -> Self {
         self.record.reused = true;
         self
     }
 
-    /// This time as it would be where the reference takes so many microseconds: its ratio to the
-    /// reference, times that. The same where it has no reference, or the result is no time.
+    /// Scales this time to a reference of `reference_us` microseconds by its ratio to the
+    /// reference. Unchanged without a reference, or if the result is not a valid time.
     #[must_use]
     pub fn in_units_of(mut self, reference_us: f64) -> Self {
         let record = &mut self.record;
@@ -156,19 +157,19 @@ impl Measured {
         self
     }
 
-    /// The median.
+    /// Returns the median.
     #[must_use]
     pub fn p50(&self) -> Micros {
         self.record.p50
     }
 
-    /// The plain record.
+    /// Returns the plain record.
     #[must_use]
     pub fn record(&self) -> &Measurement {
         &self.record
     }
 
-    /// The plain record.
+    /// Converts to the plain record.
     #[must_use]
     pub fn into_record(self) -> Measurement {
         self.record

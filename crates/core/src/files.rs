@@ -1,20 +1,20 @@
-//! Reading files that people name or leave in a folder: regular files only, up to a limit.
+//! Reading of user-supplied files: regular files only, up to a limit.
 //!
-//! A FIFO or a device under a familiar name blocks its reader for ever, and a small gzip file may
-//! unpack to more than the memory holds. Both are refused with a sentence.
+//! A FIFO or a device under a familiar name blocks its reader forever, and a small gzip file may
+//! unpack to more than the memory. Both are refused with an explanation.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Largest text that a person writes: a template, a space, a list of configurations.
+/// Largest hand-written text: a template, a space, a list of configurations.
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 /// Largest recording, unpacked. The largest public ones have some 300 MB.
 pub const MAX_RECORDING_BYTES: u64 = 1 << 30;
-/// How many times larger than its gzip data a text may be; recordings are 5 to 40 times larger.
+/// Largest ratio of a text to its gzip data; recordings have ratios of 5 to 40.
 const MAX_RATIO: u64 = 200;
-/// Up to here the ratio does not matter: a short text of few different bytes packs well.
+/// Size up to which the ratio is not checked: a short repetitive text compresses well.
 const SMALL_BYTES: u64 = 16 << 20;
 /// First bytes of gzip data (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -22,7 +22,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Opens a regular file to read.
 ///
 /// # Errors
-/// Those of opening, and `InvalidInput` for a folder, FIFO, socket or device.
+/// Errors of opening, and `InvalidInput` for a folder, FIFO, socket or device.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     // Without O_NONBLOCK, opening a FIFO waits for a writer.
     let file = File::options()
@@ -42,10 +42,10 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a regular file of at most `max` bytes.
+/// Reads the bytes of a regular file of at most `max` bytes.
 ///
 /// # Errors
-/// As [`open_regular`], those of reading, and `FileTooLarge`.
+/// As [`open_regular`], errors of reading, and `FileTooLarge`.
 pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
     let expected = file.metadata()?.len();
@@ -60,10 +60,10 @@ pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     within(bytes, max)
 }
 
-/// The text of a regular file of at most `max` bytes.
+/// Reads the text of a regular file of at most `max` bytes.
 ///
 /// # Errors
-/// As [`read`], and `InvalidData` for what is not UTF-8.
+/// As [`read`], and `InvalidData` for text that is not UTF-8.
 pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
     let text = String::from_utf8(read(path, max)?);
     text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
@@ -83,19 +83,19 @@ fn too_large(max: u64) -> io::Error {
     )
 }
 
-/// What gzip data hold.
+/// Content of gzip data.
 #[derive(Debug)]
 pub struct Unpacked {
-    /// The plain bytes; up to the damage where there is one.
+    /// The plain bytes, up to the damage if there is any.
     pub bytes: Vec<u8>,
-    /// Why the rest could not be unpacked.
+    /// Reason why the rest could not be unpacked.
     pub damage: Option<io::Error>,
 }
 
-/// Unpacks bytes that begin like gzip data; others are given back as they are.
+/// Unpacks bytes that begin like gzip data; returns others unchanged.
 ///
 /// # Errors
-/// `FileTooLarge` where the plain bytes are more than `max`, or out of proportion to the data.
+/// `FileTooLarge` if the plain bytes exceed `max` or the allowed ratio to the data.
 pub fn unpack(bytes: Vec<u8>, max: u64) -> io::Result<Unpacked> {
     if !bytes.starts_with(&GZIP) {
         return Ok(Unpacked {

@@ -1,5 +1,5 @@
-//! Seeded input data. Every element is a pure function of (seed, buffer, index), so any part can
-//! be made anywhere, in any order, on any number of threads, and is the same each time.
+//! Seeded input data. Every element is a pure function of (seed, buffer, index), so any part can be
+//! computed in any process, in any order, on any number of threads, with the same result.
 
 use super::element::Element;
 use crate::data::DataFile;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Elements of a buffer that one thread fills faster than several.
+/// Elements up to which one thread fills a buffer faster than several.
 const ALONE: u64 = 1 << 18;
 
-/// Random values come again after so many elements: to compute a thousand million of them would
-/// take longer than everything else. A prime, so that no row, column or tile has the length.
+/// Period of random values: computing a thousand million of them would dominate the run time. A
+/// prime, so that no row, column or tile has this length.
 const PERIOD: u64 = (1 << 24) - 3;
 
-/// How a buffer is filled.
+/// Fill of a buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
@@ -32,22 +32,22 @@ pub enum Fill {
         /// Largest value.
         max: f64,
     },
-    /// The same value everywhere.
+    /// A constant value.
     Constant(f64),
     /// 0, 1, 2, …
     Arange,
     /// Zero everywhere.
     Zeros,
-    /// Each number from 0 to the number of elements less one, once, in random order.
+    /// Each number from 0 to the number of elements minus one, once, in random order.
     Permutation,
-    /// Ascending values, random between these.
+    /// Ascending random values in this range.
     Sorted {
         /// Smallest value.
         min: f64,
         /// Largest value.
         max: f64,
     },
-    /// Standard normal values (whole numbers: 1 to 100) at random places, zero elsewhere.
+    /// Standard normal values (integers: 1 to 100) at random positions, zero elsewhere.
     Sparse {
         /// Share of the elements that are not zero.
         rate: f64,
@@ -68,17 +68,17 @@ pub enum Fill {
         /// Entries of all rows.
         entries: u64,
     },
-    /// Column indices that belong to [`Fill::CsrOffsets`] of as many rows: ascending in each row,
-    /// and each at most once where there are columns enough.
+    /// Column indices for [`Fill::CsrOffsets`] with the same number of rows: ascending in each row,
+    /// and distinct if there are enough columns.
     CsrIndices {
         /// Rows.
         rows: u64,
-        /// Columns: the indices are smaller.
+        /// Number of columns, above every index.
         columns: u64,
     },
     /// The content of a file.
     File(DataFile),
-    /// What a kernel of this name in the template writes.
+    /// Data written by the template's kernel of this name.
     Kernel(Arc<str>),
 }
 
@@ -89,7 +89,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Two independent uniform numbers in (0, 1) for one element.
+/// Returns two independent uniform numbers in (0, 1) for one element.
 fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
     let index = index % PERIOD;
     let key = mix(seed ^ mix(buffer.wrapping_add(0x9e37_79b9_7f4a_7c15)));
@@ -100,13 +100,13 @@ fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
     (unit(first), unit(second))
 }
 
-/// Half a step to either side that row boundaries are moved by: below 0.5, they stay ascending.
+/// Maximum shift of row boundaries, in steps: below 0.5, they stay ascending.
 const ROW_JITTER: f64 = 0.49;
 
-/// Stream of the random numbers that offsets and indices of one graph share.
+/// Random stream shared by the offsets and indices of one graph.
 const GRAPH: u64 = 0x6772_6170_6820;
 
-/// Row offset `row` of `rows` with `entries` entries.
+/// Returns row offset `row` of `rows` with `entries` entries.
 fn row_offset(seed: u64, (rows, entries): (u64, u64), row: u64) -> u64 {
     if row == 0 || rows == 0 {
         return 0;
@@ -119,7 +119,7 @@ fn row_offset(seed: u64, (rows, entries): (u64, u64), row: u64) -> u64 {
     ((place / rows as f64 * entries as f64) as u64).min(entries)
 }
 
-/// The row of an entry, and that row's first entry and the one behind its last.
+/// Returns the row of an entry, and that row's range of entries.
 fn row_of(seed: u64, graph: (u64, u64), entry: u64) -> (u64, u64) {
     let (rows, _) = graph;
     // The last row that begins at or before the entry.
@@ -138,7 +138,7 @@ fn row_of(seed: u64, graph: (u64, u64), entry: u64) -> (u64, u64) {
     )
 }
 
-/// Column of an entry: the row's columns are cut into as many parts as it has entries.
+/// Returns the column of an entry: the row's columns are cut into as many parts as it has entries.
 fn column(seed: u64, graph: (u64, u64), columns: u64, entry: u64) -> u64 {
     let (first, behind) = row_of(seed, graph, entry);
     let degree = (behind - first).max(1) as f64;
@@ -150,8 +150,8 @@ fn column(seed: u64, graph: (u64, u64), columns: u64, entry: u64) -> u64 {
     (low + within).min(columns.saturating_sub(1))
 }
 
-/// Number `index` of a random permutation of `count`: a Feistel network over the next power of four,
-/// walked until it leads back inside.
+/// Returns number `index` of a random permutation of `count`: a Feistel network over the next power
+/// of four, iterated until the result is in range.
 fn permuted(seed: u64, buffer: u64, count: u64, index: u64) -> u64 {
     let bits = (64 - count.saturating_sub(1).leading_zeros())
         .max(2)
@@ -172,8 +172,8 @@ fn permuted(seed: u64, buffer: u64, count: u64, index: u64) -> u64 {
 }
 
 impl Fill {
-    /// What an argument is filled with whose space does not say: a standard normal, for whole
-    /// numbers 0 to 100, for booleans either value in like shares.
+    /// Returns the default fill of an argument: a standard normal, for integers 0 to 100, for
+    /// booleans either value with equal probability.
     #[must_use]
     pub fn default_for(element: Element) -> Self {
         if element.is_float() {
@@ -188,7 +188,7 @@ impl Fill {
         }
     }
 
-    /// The value of element `index` of `count` of a type in buffer number `buffer`.
+    /// Returns the value of element `index` of `count` of a type in buffer number `buffer`.
     fn structured(&self, element: Element, at: (u64, u64), (index, count): (u64, u64)) -> f64 {
         let (seed, buffer) = at;
         let (first, second) = uniforms(seed, buffer, index);
@@ -199,7 +199,7 @@ impl Fill {
             }
             Self::Sparse { rate } if first >= rate => 0.0,
             Self::Sparse { rate } if element.is_float() => {
-                // Box and Muller 1958; what is left of the first number is uniform again.
+                // Box and Muller 1958; the remainder of the first number is uniform again.
                 let unit = first / rate.max(f64::MIN_POSITIVE);
                 (-2.0 * unit.ln()).sqrt() * (std::f64::consts::TAU * second).cos()
             }
@@ -211,7 +211,8 @@ impl Fill {
                 let corner = min + (max - min) * low;
                 match index % (2 * axes) < axes {
                     true => corner,
-                    // A fifth of what is left, on average a tenth: some boxes overlap, most do not.
+                    // A fifth of the remainder, on average a tenth: some boxes overlap, most do
+                    // not.
                     false => corner + (max - corner) * (0.001 + 0.2 * size),
                 }
             }
@@ -225,8 +226,8 @@ impl Fill {
         }
     }
 
-    /// The value of element `index` of buffer number `buffer`, before rounding to its type; of a fill
-    /// whose values also depend on how many there are, zero.
+    /// Returns the value of element `index` of buffer number `buffer`, before rounding to its type;
+    /// zero for a fill that also depends on the number of elements.
     #[must_use]
     pub fn value(&self, seed: u64, buffer: u64, index: u64) -> f64 {
         match *self {
@@ -245,7 +246,7 @@ impl Fill {
         }
     }
 
-    /// The bytes of a whole buffer of `count` elements; zeros where they come from elsewhere
+    /// Returns the bytes of a whole buffer of `count` elements; zeros if they come from elsewhere
     /// ([`Fill::File`], [`Fill::Kernel`]).
     #[must_use]
     pub fn bytes(&self, element: Element, seed: u64, buffer: u64, count: u64) -> Vec<u8> {
@@ -292,7 +293,7 @@ impl Fill {
                 match thread.map(std::thread::ScopedJoinHandle::join) {
                     Ok(Ok(part)) => bytes.extend(part),
                     Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                    // The system gives no more threads.
+                    // The system has no more threads.
                     Err(_) => part(range, &mut bytes),
                 }
             }

@@ -7,7 +7,7 @@
 /// An 8-bit format.
 #[derive(Debug)]
 pub(super) struct Fp8 {
-    /// E4M3 has no infinities: its largest exponent holds numbers, except all ones, which is NaN.
+    /// False for E4M3: its largest exponent encodes numbers, except all ones, which is NaN.
     has_infinity: bool,
     /// The value of each code.
     values: [f64; 256],
@@ -33,14 +33,14 @@ impl Fp8 {
         }
     }
 
-    /// The value of a code.
+    /// Returns the value of a code.
     #[must_use]
     pub(super) fn decode(&self, code: u8) -> f64 {
         self.values[usize::from(code)]
     }
 
-    /// The code nearest to `value`, ties to even, saturating to the largest finite value (the
-    /// `satfinite` conversion of the PTX ISA); NaN stays NaN.
+    /// Returns the code nearest to `value`, ties to even, saturating to the largest finite value
+    /// (the `satfinite` conversion of the PTX ISA); NaN stays NaN.
     #[must_use]
     pub(super) fn encode(&self, value: f64) -> u8 {
         if value.is_nan() {
@@ -74,7 +74,7 @@ impl Fp8 {
     }
 }
 
-/// The value of a code of a format.
+/// Returns the value of a code of a format.
 const fn value(code: u32, exponent_bits: u32, bias: i32, has_infinity: bool) -> f64 {
     let mantissa_bits = 7 - exponent_bits;
     let sign = if code & 0x80 == 0 { 1.0 } else { -1.0 };
@@ -100,7 +100,7 @@ const fn value(code: u32, exponent_bits: u32, bias: i32, has_infinity: bool) -> 
     sign * (one + mantissa / (1 << mantissa_bits) as f64) * power_of_two(power)
 }
 
-/// 2 to a small power.
+/// Returns 2 to a small power.
 const fn power_of_two(power: i32) -> f64 {
     f64::from_bits(((1023 + power) as u64) << 52)
 }

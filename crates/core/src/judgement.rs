@@ -1,37 +1,37 @@
-//! What was found about a candidate: one type from the device's report to the stored row and the
-//! printed one.
+//! Judgement of a candidate: one type from the device's report to the stored row and the printed
+//! one.
 
 use crate::record::{Compared, Hazard, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// What is said of a candidate whose space has `reference: none` and that has no hazard.
+/// Detail of a candidate without hazards whose space has `reference: none`.
 pub const HAZARDS_ONLY: &str = "hazards only, results not compared";
 
-/// The verdict on a candidate with its evidence. A candidate that fails is a value, wherever it
-/// fails: in the compiler, on the device, at the gate or under the stopwatch.
+/// The verdict on a candidate with its evidence. Failure is a value, at every stage: in the
+/// compiler, on the device, in the gate or during timing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The verdict; the first by precedence where several hold.
+    /// The verdict; the first by precedence if several apply.
     pub verdict: Verdict,
-    /// Everything the checks found.
+    /// Findings of all checks.
     #[serde(default)]
     pub hazards: Vec<Hazard>,
-    /// What works and yet should not stay so; no reason to refuse the candidate.
+    /// Warnings: legal but fragile; they do not reject the candidate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Hazard>,
-    /// Why, for people: compiler log, first wrong element, …; empty when all is well.
+    /// The reason: compiler log, first wrong element, …; empty without a failure.
     pub detail: String,
-    /// Largest error divided by its tolerance; `None` where nothing was compared.
+    /// Largest error divided by its tolerance; `None` if nothing was compared.
     #[serde(default)]
     pub max_error: Option<f64>,
-    /// How results were compared at the size of the judged problem; `None` where the candidate did
-    /// not pass, and for recorded data.
+    /// Comparison of results at the size of the judged problem; `None` if the candidate did not
+    /// pass, and for recorded data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
 }
 
 impl Judgement {
-    /// A verdict and why, without hazards and without a comparison.
+    /// Creates a verdict with its reason, without hazards and without a comparison.
     #[must_use]
     pub fn new(verdict: Verdict, detail: impl Into<String>) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Judgement {
         }
     }
 
-    /// Nothing is wrong; the largest error found.
+    /// Creates a pass with the largest error found.
     #[must_use]
     pub fn ok(max_error: Option<f64>) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Judgement {
         self.detail.push_str(clause);
     }
 
-    /// Whether the candidate passed.
+    /// Reports whether the candidate passed.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.verdict == Verdict::Ok
@@ -69,7 +69,7 @@ impl Judgement {
 }
 
 impl std::fmt::Display for Judgement {
-    /// `verdict: detail`.
+    /// Formats `verdict: detail`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.verdict, self.detail)
     }

@@ -1,16 +1,16 @@
-//! Structs: fields at their places, as C++ lays them out.
+//! Struct layout: fields at their offsets, as in C++.
 
 use crate::element::Element;
 use crate::fill::Fill;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// How the elements of a buffer are made of fields.
+/// Fields of the elements of a buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
-    /// Bytes of one element, padding at its end included.
+    /// Bytes of one element, including padding at its end.
     pub size: u64,
-    /// The fields, in declared order. What lies between them is padding.
+    /// The fields, in declared order. The gaps are padding.
     pub fields: Vec<Field>,
 }
 
@@ -21,22 +21,22 @@ pub struct Field {
     pub name: String,
     /// Type of its numbers.
     pub element: Element,
-    /// How many numbers it is.
+    /// Number of its numbers.
     pub count: u64,
-    /// Where it begins, bytes.
+    /// Offset, bytes.
     pub offset: u64,
-    /// What it is filled with.
+    /// Fill.
     pub fill: Fill,
 }
 
 impl Field {
-    /// Size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.count.saturating_mul(self.element.size() as u64)
     }
 
-    /// Its bytes in element number `index` of a buffer.
+    /// Returns its bytes in element number `index` of a buffer.
     fn within(&self, size: u64, index: u64) -> Range<usize> {
         let start = index.saturating_mul(size).saturating_add(self.offset);
         let end = start.saturating_add(self.bytes());
@@ -46,13 +46,13 @@ impl Field {
 }
 
 impl Layout {
-    /// The content of a buffer of so many elements.
+    /// Returns the content of a buffer of `elements` elements.
     #[must_use]
     pub fn content(&self, seed: u64, buffer: u64, elements: u64) -> Vec<u8> {
         let total = usize::try_from(elements.saturating_mul(self.size)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; total];
         for (number, field) in (1_u64..).zip(&self.fields) {
-            // Each field has a stream of numbers of its own.
+            // Each field has a separate random stream.
             let stream = buffer.wrapping_add(number << 32);
             let count = elements.saturating_mul(field.count);
             let values = field.fill.bytes(field.element, seed, stream, count);
@@ -66,7 +66,7 @@ impl Layout {
         bytes
     }
 
-    /// A field of every element, one behind the other.
+    /// Extracts a field of every element, consecutively.
     #[must_use]
     pub fn column(&self, field: &Field, bytes: &[u8]) -> Vec<u8> {
         let elements = bytes.len() as u64 / self.size.max(1);
@@ -74,8 +74,8 @@ impl Layout {
         parts.flatten().copied().collect()
     }
 
-    /// The numbers of a field's column of which all bytes lie in these ranges of the buffer, which
-    /// are ascending and apart.
+    /// Returns the numbers of a field's column whose bytes are all in these ranges of the buffer,
+    /// which are ascending and disjoint.
     #[must_use]
     pub fn known(&self, field: &Field, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut known: Vec<Range<u64>> = Vec::new();
@@ -99,7 +99,7 @@ impl Layout {
         known
     }
 
-    /// The parts of these ranges of the buffer that belong to fields, ascending.
+    /// Returns the parts of these ranges of the buffer that belong to fields, ascending.
     #[must_use]
     pub fn without_padding(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         let size = self.size.max(1);
@@ -120,7 +120,7 @@ impl Layout {
         parts
     }
 
-    /// Whether a byte of the buffer belongs to no field.
+    /// Reports whether a byte of the buffer is padding.
     #[must_use]
     pub fn is_padding(&self, byte: u64) -> bool {
         let at = byte % self.size.max(1);

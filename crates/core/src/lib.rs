@@ -1,5 +1,5 @@
-//! The words that every stage speaks: plain values with their units. What acts here is what every
-//! stage needs: reading files within limits, reading the commit of a git tree, reporting a panic.
+//! Shared vocabulary of all stages: plain values with their units, and functions that every stage
+//! needs: reading files within limits, reading the commit of a git tree, reporting a panic.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod activity;

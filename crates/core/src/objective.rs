@@ -1,17 +1,17 @@
-//! What configurations are judged by, where the time is not all that counts.
+//! Objectives of a search in addition to the time.
 
 use crate::record::{Compilation, LeaderboardRow, Measurement, named};
 use std::fmt;
 use std::str::FromStr;
 
 named! {
-    /// Something that should be small.
+    /// A quantity to minimise.
     pub enum Objective {
         /// Median time, µs.
         Time,
         /// 90th percentile of the times, µs.
         P90,
-        /// Registers a thread.
+        /// Registers per thread.
         Registers,
         /// Length of the machine code, bytes.
         CodeSize,
@@ -21,7 +21,7 @@ named! {
 }
 
 impl Objective {
-    /// The name with its unit, for axes and headings.
+    /// Returns the name with its unit, for axes and headings.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -33,13 +33,13 @@ impl Objective {
         }
     }
 
-    /// Whether the compiler decides it, so that a recorded file has none.
+    /// Reports whether the compiler determines it, so that a recorded file has none.
     #[must_use]
     pub fn compiled(self) -> bool {
         matches!(self, Self::Registers | Self::CodeSize)
     }
 
-    /// Of a judged candidate; `None` where it is not known.
+    /// Returns the value for a judged candidate; `None` if unknown.
     #[must_use]
     pub fn of(self, measured: &Measurement, compiled: Option<&Compilation>) -> Option<f64> {
         let known = match self {
@@ -55,7 +55,7 @@ impl Objective {
         known.filter(|value| *value > 0.0)
     }
 
-    /// Of a row of the leaderboard; `None` where it is not known.
+    /// Returns the value for a row of the leaderboard; `None` if unknown.
     #[must_use]
     pub fn of_row(self, row: &LeaderboardRow) -> Option<f64> {
         let known = match self {
@@ -72,18 +72,18 @@ impl Objective {
 /// Two objectives, one of them the time: `time,registers`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Objectives {
-    /// The one beside the time.
+    /// The objective other than the time.
     pub other: Objective,
 }
 
 impl Objectives {
-    /// Whether the other is the energy.
+    /// Reports whether the other is the energy.
     #[must_use]
     pub fn measures_energy(self) -> bool {
         self.other == Objective::Energy
     }
 
-    /// Time and the other.
+    /// Returns time and the other.
     #[must_use]
     pub fn both(self) -> [Objective; 2] {
         [Objective::Time, self.other]
@@ -96,7 +96,7 @@ impl fmt::Display for Objectives {
     }
 }
 
-/// A text that names no two objectives.
+/// Invalid objectives.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` names no two objectives; type time and one of p90, registers, code_size and energy, such \
@@ -121,8 +121,8 @@ impl FromStr for Objectives {
     }
 }
 
-/// The places of those that no other beats: not larger in both and smaller in one. Of equal ones the
-/// first. In order of the first number.
+/// Returns the indices of the non-dominated points: no other is at most as large in both and
+/// smaller in one. The first of equal ones. Ordered by the first number.
 #[must_use]
 pub fn front(points: &[[f64; 2]]) -> Vec<usize> {
     let mut order: Vec<(usize, [f64; 2])> = points.iter().copied().enumerate().collect();

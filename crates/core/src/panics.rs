@@ -1,4 +1,4 @@
-//! What a panic leaves behind: a file that can be sent with a report of the defect, and locks.
+//! Panic handling: a report file for a bug report, and locks that survive a panic.
 
 use crate::private;
 use std::backtrace::Backtrace;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Where reports go; `None` until the hook is set.
+/// Path of reports; `None` before the hook is set.
 static PLACE: Mutex<Option<PathBuf>> = Mutex::new(None);
 
-/// From now on each panic writes a report to this file alone, and is told as before.
+/// Installs a hook that writes each panic's report to this file in addition to the usual output.
 pub fn report_to(path: PathBuf) {
     let before = lock(&PLACE).replace(path);
     if before.is_some() {
@@ -27,12 +27,12 @@ pub fn report_to(path: PathBuf) {
     }));
 }
 
-/// Locks, whoever panicked while holding the lock: what it guards is whole at every moment.
+/// Locks and ignores poisoning: guarded state is never left half-updated.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Version, time, arguments, message, place and stack of a panic.
+/// Formats version, time, arguments, message, position and stack of a panic.
 fn report(panic: &PanicHookInfo) -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let arguments: Vec<String> = std::env::args_os()

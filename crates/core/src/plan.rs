@@ -1,7 +1,7 @@
-//! What a device is asked to run: one problem of one candidate, with everything evaluated.
+//! Plan: one problem of one candidate for a device, with all expressions evaluated.
 //!
 //! Plans cross the pipe to the worker process, so they hold code, launches and seeds, never
-//! tensors: the worker makes the data itself.
+//! tensors: the worker generates the data.
 
 pub use crate::argument::{Passed, PlanArgument, PlanVariable, Role};
 use crate::fill::Fill;
@@ -18,19 +18,19 @@ pub struct PlanLaunch {
     pub entry: String,
     /// Blocks in x, y, z.
     pub grid: [u32; 3],
-    /// Threads a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [u32; 3],
     /// Dynamic shared memory, bytes.
     pub shared_bytes: u32,
     /// Indices into the plan's arguments, in the order of the kernel's parameters.
     pub arguments: Vec<usize>,
-    /// All blocks are on the device at once and may wait for each other.
+    /// All blocks are resident at once and may wait for each other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cooperative: bool,
 }
 
 impl PlanLaunch {
-    /// A launch without dynamic shared memory, whose blocks do not wait for each other.
+    /// Creates a launch without dynamic shared memory, whose blocks do not wait for each other.
     #[must_use]
     pub fn new(
         entry: impl Into<String>,
@@ -48,21 +48,21 @@ impl PlanLaunch {
         }
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     #[must_use]
     pub fn blocks(&self) -> u64 {
         product(self.grid)
     }
 
-    /// Threads in a block.
+    /// Returns the threads in a block.
     #[must_use]
     pub fn threads(&self) -> u64 {
         product(self.block)
     }
 }
 
-/// Stored identities are made of this text: a field that later versions added stands in it only
-/// where it says something.
+/// Stored identities are computed from this text: a field added by a later version is included only
+/// if it is not at its default.
 impl fmt::Debug for PlanLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = f.debug_struct("PlanLaunch");
@@ -91,26 +91,26 @@ pub struct Code {
         skip_serializing_if = "<[u8]>::is_empty"
     )]
     pub cubin: std::sync::Arc<[u8]>,
-    /// Registers a thread, the largest over the kernels.
+    /// Registers per thread, the largest over the kernels.
     pub registers: u32,
-    /// Static shared memory a block, the largest over the kernels, bytes.
+    /// Static shared memory per block, the largest over the kernels, bytes.
     pub static_shared_bytes: u64,
-    /// What each kernel takes, by entry: a small kernel beside a large one is no larger for it.
+    /// Resources of each kernel, by entry: a small kernel is not charged for a large one.
     #[serde(default)]
     pub kernels: BTreeMap<String, KernelNeeds>,
 }
 
-/// What one kernel takes of a multiprocessor.
+/// Multiprocessor resources of one kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelNeeds {
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Static shared memory a block, bytes.
+    /// Static shared memory per block, bytes.
     pub static_shared_bytes: u64,
 }
 
 impl Code {
-    /// What the kernel of that name takes; the largest of all where it is not known.
+    /// Returns the resources of the kernel of that name; the largest of all if it is unknown.
     #[must_use]
     pub fn needs(&self, entry: &str) -> KernelNeeds {
         let largest = KernelNeeds {
@@ -121,7 +121,7 @@ impl Code {
     }
 }
 
-/// Where the right answer comes from.
+/// Source of the expected results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanReference {
@@ -133,7 +133,7 @@ pub enum PlanReference {
         code: Code,
         /// Its launch; arguments are those of the plan, all of them, in order.
         launch: PlanLaunch,
-        /// The built-in oracle that it is compared with once, where the space names one.
+        /// The built-in oracle that it is compared with once, if the space names one.
         #[serde(default)]
         oracle: Option<String>,
     },
@@ -141,19 +141,19 @@ pub enum PlanReference {
     None,
 }
 
-/// How results are judged.
+/// Rules for judging results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanGate {
     /// Absolute tolerance; `None` for the oracle's own error model.
     pub atol: Option<f64>,
     /// Relative tolerance.
     pub rtol: Option<f64>,
-    /// Terms of the sum that an output element is, where the space says.
+    /// Terms of the sum of an output element, if the space declares them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<f64>,
     /// Two runs on one input must be bitwise equal.
     pub deterministic: bool,
-    /// Unordered plain stores of the same value are no race.
+    /// Unordered plain stores of the same value are not a race.
     pub same_value_writes: bool,
 }
 
@@ -170,9 +170,9 @@ pub struct Plan {
     pub launches: Vec<PlanLaunch>,
     /// The candidate's code.
     pub code: Code,
-    /// The right answer.
+    /// The expected results.
     pub reference: PlanReference,
-    /// How to judge.
+    /// Rules for judging.
     pub gate: PlanGate,
     /// Useful arithmetic operations of the problem, from the space's `metric`.
     pub flops: Option<f64>,
@@ -181,18 +181,17 @@ pub struct Plan {
     /// Variables of the code, and of a reference kernel's, that are set before the first launch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<PlanVariable>,
-    /// Code of the kernels that fill arguments (`Fill::Kernel`), where there are some.
+    /// Code of the kernels that fill arguments (`Fill::Kernel`), if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generators: Option<Code>,
-    /// Whole numbers above 1 among the values of the space's parameters, ascending: tiles of these
-    /// sizes may have faults at their edges.
+    /// Integers above 1 among the values of the space's parameters, ascending: tiles of these sizes
+    /// may have faults at their edges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tile_sizes: Vec<u64>,
 }
 
 impl Plan {
-    /// A plan without a name, sizes, variables or a count of its work, for a kernel that gives the
-    /// same bits each time.
+    /// Creates a plan without a name, sizes, variables or work counts, for a deterministic kernel.
     #[must_use]
     pub fn new(
         arguments: Vec<PlanArgument>,
@@ -220,19 +219,19 @@ impl Plan {
     }
 }
 
-/// Which form of its code a device runs. The other is left out of its messages.
+/// Form of the code that a device runs. The other is omitted from its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeFormat {
-    /// PTX, and for the model of its time the candidate's machine code: the virtual GPU.
+    /// PTX, with the candidate's machine code for the timing model: the virtual GPU.
     Ptx,
     /// Machine code: a real GPU.
     Cubin,
-    /// PTX in the place of machine code: the stand-in for a driver, in tests.
+    /// PTX in place of machine code: the tests' stand-in for a driver.
     PtxAsCubin,
 }
 
 impl Code {
-    /// Only what the device runs.
+    /// Keeps only the code that the device runs.
     #[must_use]
     pub fn packed(mut self, carry: CodeFormat) -> Self {
         match carry {
@@ -248,7 +247,7 @@ impl Code {
 }
 
 impl Plan {
-    /// What its arguments and variables are filled with.
+    /// Returns the fills of its arguments and variables.
     pub fn fills_mut(&mut self) -> impl Iterator<Item = &mut Fill> {
         let variables = self
             .variables
@@ -258,9 +257,10 @@ impl Plan {
         all.flat_map(PlanArgument::fills_mut)
     }
 
-    /// Identity of what runs: `code`, which names the machine code (the bytes, or their hash),
-    /// launched like this on these arguments. Equal work has equal results and times. Stored with
-    /// measured times as the identity of their reference (by the bytes), so it must not change.
+    /// Returns the identity of the work: `code`, which names the machine code (the bytes, or their
+    /// hash), with these launches and arguments. Equal work has equal results and times. Stored
+    /// with measured times as the identity of their reference (by the bytes), so it must not
+    /// change.
     #[must_use]
     pub fn work(&self, code: &[u8]) -> ContentHash {
         let arguments: Vec<String> = self
@@ -282,25 +282,25 @@ impl Plan {
         ContentHash::of([code, rest.as_bytes()])
     }
 
-    /// The buffers whose content is compared, in their order.
+    /// Returns the compared buffers, in order.
     pub fn compared(&self) -> impl Iterator<Item = &PlanArgument> {
         let arguments = self.arguments.iter();
         arguments.filter(|argument| argument.role.is_compared())
     }
 
-    /// The buffers that are filled before the first launch, in their order.
+    /// Returns the buffers that are filled before the first launch, in order.
     pub fn filled(&self) -> impl Iterator<Item = &PlanArgument> {
         let arguments = self.arguments.iter();
         arguments.filter(|argument| argument.role.is_filled())
     }
 
-    /// The arguments of a role, in their order.
+    /// Returns the arguments of a role, in order.
     pub fn of_role(&self, role: Role) -> impl Iterator<Item = &PlanArgument> {
         let arguments = self.arguments.iter();
         arguments.filter(move |argument| argument.role == role)
     }
 
-    /// All code in it: the candidate's, and that of a naive reference.
+    /// Returns all code in it: the candidate's, and that of a naive reference.
     pub fn codes_mut(&mut self) -> Vec<&mut Code> {
         let mut codes = vec![&mut self.code];
         codes.extend(&mut self.generators);
@@ -310,10 +310,10 @@ impl Plan {
         codes
     }
 
-    /// With only the code that the device runs.
+    /// Keeps only the code that the device runs.
     #[must_use]
     pub fn packed(mut self, carry: CodeFormat) -> Self {
-        // The model of the virtual GPU's time reads the candidate's machine code.
+        // The virtual GPU's timing model reads the candidate's machine code.
         let whole = usize::from(carry == CodeFormat::Ptx);
         for code in self.codes_mut().into_iter().skip(whole) {
             *code = code.clone().packed(carry);
@@ -327,7 +327,7 @@ fn product(extents: [u32; 3]) -> u64 {
     factors.fold(1, u64::saturating_mul)
 }
 
-/// Bytes as bytes, where the format has them (`serde_bytes` has no `Arc`).
+/// Byte serialization, if the format supports it (`serde_bytes` lacks `Arc`).
 mod machine_code {
     use serde::Deserialize as _;
     use std::sync::Arc;

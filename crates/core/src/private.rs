@@ -1,5 +1,5 @@
-//! Folders and files of one user. What others may have put there is not read, and nothing is written
-//! where a link of theirs may lead.
+//! Private folders and files of one user. Content that others may have placed there is not read,
+//! and links of others are not written through.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Write as _};
@@ -7,15 +7,15 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Permission bits by which others than the owner may write.
+/// Permission bits that let others write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Checks that a folder and each of the folders `below` it is no link, belongs to this user and can
-/// be written by no other. Returns the path of the last.
+/// Checks that a folder and each of the folders `below` it is not a link, belongs to this user and
+/// is not writable by others. Returns the path of the last.
 ///
 /// # Errors
-/// `NotFound` for a folder that does not exist, `PermissionDenied` with the reason for one that others
-/// control.
+/// `NotFound` for a folder that does not exist, `PermissionDenied` with the reason for one that
+/// others control.
 pub fn check_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
     let mut folder = root.to_owned();
     check_owner(&folder, &std::fs::symlink_metadata(&folder)?)?;
@@ -26,11 +26,10 @@ pub fn check_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Creates what is missing of a folder and of those `below` it, for this user alone, and checks all
-/// of them.
+/// Creates a folder and those `below` it if missing, for this user only, and checks all of them.
 ///
 /// # Errors
-/// As [`check_folder`], and those of creating.
+/// As [`check_folder`], and errors of creating.
 pub fn create_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
@@ -45,10 +44,10 @@ pub fn create_folder(root: &Path, below: &[&str]) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Opens a regular file of this user that no other can write, without following a link.
+/// Opens a regular file of this user that others cannot write, without following a link.
 ///
 /// # Errors
-/// Those of opening, and `PermissionDenied` with the reason for another file.
+/// Errors of opening, and `PermissionDenied` with the reason for another file.
 pub fn open_file(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -60,16 +59,16 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes a file that appears whole, for this user alone; one that exists is replaced.
+/// Writes a file atomically, for this user only; replaces an existing one.
 ///
 /// # Errors
-/// Those of writing.
+/// Errors of writing.
 pub fn write_file(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let name = format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id());
     let temporary = path.with_file_name(name);
-    // A dead process of the same id may have left one behind.
+    // A dead process of the same id may have left one.
     let _ = std::fs::remove_file(&temporary);
     let mut options = File::options();
     let written = options
@@ -85,7 +84,7 @@ pub fn write_file(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     written
 }
 
-/// First characters of the names of files that are not complete.
+/// Prefix of the names of incomplete files.
 pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
 
 fn check_owner(path: &Path, facts: &Metadata) -> io::Result<()> {
@@ -95,7 +94,7 @@ fn check_owner(path: &Path, facts: &Metadata) -> io::Result<()> {
     check_rights(path, facts, user())
 }
 
-/// Id of the user with whose rights this process works.
+/// Returns the effective user id of this process.
 fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }

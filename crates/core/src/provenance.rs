@@ -1,4 +1,4 @@
-//! Where a result comes from: the commit of the tree that holds a template, and the host.
+//! Provenance of a result: the commit of the tree that holds a template, and the host.
 
 use crate::record::Provenance;
 use crate::units::ContentHash;
@@ -6,7 +6,7 @@ use crate::{files, repository};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The host's name; `unknown` where it has none.
+/// Returns the host's name; `unknown` without one.
 #[must_use]
 pub fn host() -> &'static str {
     static HOST: OnceLock<String> = OnceLock::new();
@@ -19,10 +19,11 @@ pub fn host() -> &'static str {
     })
 }
 
-/// Provenance of results made from these files (the template, what it includes, the space file).
+/// Returns the provenance of results computed from these files (the template, its includes, the
+/// space file).
 ///
 /// The commit is that of the tree that holds the first file; `dirty` means that any of the files
-/// differs from it or is not tracked. Also gives a note for the user when there is no commit.
+/// differs from it or is not tracked. Also returns a note for the user if there is no commit.
 #[must_use]
 pub fn of_files(
     files: &[&Path],
@@ -38,7 +39,7 @@ pub fn of_files(
     (provenance, note)
 }
 
-/// Provenance of a recorded file: others made it, so no commit of ours applies.
+/// Returns the provenance of a recorded file: others produced it, so no local commit applies.
 #[must_use]
 pub fn of_recording() -> Provenance {
     Provenance {
@@ -52,7 +53,7 @@ pub fn of_recording() -> Provenance {
     }
 }
 
-/// Identity of a recorded file: its absolute path and the hash of its bytes (as they lie on disk).
+/// Returns the identity of a recorded file: its absolute path and the hash of its bytes on disk.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -61,14 +62,14 @@ pub fn recording(path: &Path) -> std::io::Result<(std::path::PathBuf, ContentHas
     Ok((path.canonicalize()?, ContentHash::of([bytes.as_slice()])))
 }
 
-/// The full hash of a commit by any of its names, and of the known commits those that it contains.
-/// `None` where the directory is in no git tree or the tree has no commit of that name.
+/// Resolves a commit name to its full hash, and returns those of the known commits that it
+/// contains. `None` if the directory is not in a git tree or the tree has no commit of that name.
 #[must_use]
 pub fn commits_of(directory: &Path, name: &str, known: &[String]) -> Option<(String, Vec<String>)> {
     repository::find_commit(directory, name, known).ok()
 }
 
-/// Sets commit, dirty flag and difference, or returns a note that says why there is none.
+/// Sets commit, dirty flag and difference, or returns a note with the reason why there is none.
 fn git_state(files: &[&Path], provenance: &mut Provenance) -> Result<(), String> {
     let first = files.first().ok_or("no template, so no commit to name")?;
     let first = first

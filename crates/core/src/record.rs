@@ -1,4 +1,4 @@
-//! What one trial leaves behind: plain values that the engine makes, the store keeps, and the
+//! Records of one trial: plain values that the engine produces, the store holds, and the
 //! leaderboard and exports read.
 
 mod compared;
@@ -14,7 +14,8 @@ use crate::units::{ContentHash, Micros, Seed};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
-/// An enumeration whose variants have names: the same in JSON, the database, tables and messages.
+/// Declares an enumeration with named variants: the same in JSON, the database, tables and
+/// messages.
 macro_rules! named {
     ($(#[$about:meta])* pub enum $name:ident $variants:tt) => {
         $(#[$about])*
@@ -26,10 +27,10 @@ macro_rules! named {
         pub enum $name $variants
 
         impl $name {
-            /// All, in order.
+            /// All variants, in order.
             pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
-            /// The name.
+            /// Returns the name.
             #[must_use]
             pub fn name(self) -> &'static str {
                 self.into()
@@ -40,19 +41,19 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// What kind of device a time comes from.
+    /// Kind of device of a time.
     pub enum DeviceKind {
         /// A real NVIDIA GPU.
         Cuda,
         /// The virtual GPU.
         Vgpu,
-        /// Measurements recorded by others, played back.
+        /// Measurements recorded by others, replayed.
         Replay,
     }
 }
 
 named! {
-    /// How a time came to be. Kinds never rank beside each other.
+    /// Source of a time. Kinds never rank together.
     pub enum TimingKind {
         /// Timed on a real GPU by this tuner.
         Measured,
@@ -64,9 +65,9 @@ named! {
 }
 
 named! {
-    /// The judgement on one candidate, in the order of precedence when several hold.
+    /// The judgement on one candidate, in order of precedence if several apply.
     pub enum Verdict {
-        /// Right, and (where it was asked for) timed.
+        /// Right, and timed if requested.
         Ok,
         /// A constraint excludes it.
         Rejected,
@@ -74,7 +75,7 @@ named! {
         CompileFailed,
         /// Refused before launch, or over a device limit.
         LaunchFailed,
-        /// Touched memory outside a buffer.
+        /// Accessed memory outside a buffer.
         OutOfBounds,
         /// An access not aligned to its size.
         Misaligned,
@@ -84,7 +85,7 @@ named! {
         Deadlock,
         /// Unordered accesses to the same byte, one of them a plain write.
         Race,
-        /// Read memory nobody wrote.
+        /// Read unwritten memory.
         Uninitialized,
         /// Did not end within its deadline or instruction budget.
         Timeout,
@@ -94,28 +95,28 @@ named! {
         OutOfMemory,
         /// Two runs on the same input differ bitwise.
         Nondeterministic,
-        /// Faster than physics allows.
+        /// Faster than the hardware permits.
         Implausible,
         /// A wrong result.
         Incorrect,
-        /// The virtual GPU lacks an instruction; no fault of the kernel.
+        /// The virtual GPU lacks an instruction; not a fault of the kernel.
         Unsupported,
-        /// It ran without a fault, and nothing was compared with a reference: it neither ranks nor is
+        /// It ran without a fault, but no result was compared with a reference: neither ranked nor
         /// exported.
         Unchecked,
-        /// Its workers were lost from outside, again and again: nothing is known of it.
+        /// Its workers were repeatedly lost for external reasons: there is no result.
         NotJudged,
     }
 }
 
-/// One thing a kernel did that it must not do, with the place.
+/// A forbidden action of a kernel, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Hazard {
-    /// The verdict this hazard amounts to.
+    /// The verdict that this hazard implies.
     pub kind: Verdict,
-    /// What happened, in a sentence; names both sides of a conflict.
+    /// The event, in a sentence; names both sides of a conflict.
     pub detail: String,
-    /// The CUDA source file, where line information names one.
+    /// The CUDA source file, if line information names one.
     pub file: Option<String>,
     /// The line in `file`, from 1.
     pub line: Option<u32>,
@@ -123,14 +124,14 @@ pub struct Hazard {
     pub block: Option<[u32; 3]>,
     /// The thread in its block, x y z.
     pub thread: Option<[u32; 3]>,
-    /// The address, `0x…` and the buffer or state space it lies in.
+    /// The address, `0x…`, and its buffer or state space.
     pub address: Option<String>,
 }
 
 /// A configuration by name, in the order of the space's parameters.
 pub type ConfigValues = Vec<(String, Value)>;
 
-/// What the compiler made of a candidate.
+/// Result of compiling a candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Compilation {
     /// Hash of the template file (and the files it includes) as read.
@@ -141,20 +142,20 @@ pub struct Compilation {
     pub nvrtc_version: String,
     /// Target, such as `sm_90`.
     pub arch: String,
-    /// Registers a thread (the largest over the candidate's kernels).
+    /// Registers per thread (the largest over the candidate's kernels).
     pub registers: u32,
     /// Bytes spilled to local memory, stores and loads (the largest over the kernels).
     pub spill_bytes: u64,
-    /// Stack frame, bytes a thread.
+    /// Stack frame, bytes per thread.
     pub stack_bytes: u64,
-    /// Shared memory a block, static and dynamic, bytes (the largest over the launches).
+    /// Shared memory per block, static and dynamic, bytes (the largest over the launches).
     pub shared_bytes: u64,
-    /// Host time the compile took, microseconds; 0 when it came from the cache.
+    /// Host time of the compile, microseconds; 0 if it came from the cache.
     pub compile_us: u64,
-    /// Length of the PTX, bytes; 0 where it was not kept.
+    /// Length of the PTX, bytes; 0 if it was not stored.
     #[serde(default)]
     pub ptx_bytes: u64,
-    /// Length of the machine code (the kernels' text sections), bytes; 0 where it was not kept.
+    /// Length of the machine code (the kernels' text sections), bytes; 0 if it was not stored.
     #[serde(default)]
     pub sass_bytes: u64,
 }
@@ -162,7 +163,7 @@ pub struct Compilation {
 /// A time with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Measurement {
-    /// How the time came to be.
+    /// Source of the time.
     pub kind: TimingKind,
     /// Median, microseconds.
     pub p50: Micros,
@@ -174,9 +175,9 @@ pub struct Measurement {
     pub samples: Vec<f64>,
     /// Name of the timing protocol, part of a measurement's identity (for example `recorded`).
     pub protocol: String,
-    /// The same cubin with the same launch had been measured before, and that time was used.
+    /// The same cubin with the same launch was measured before, and that time was reused.
     pub reused: bool,
-    /// How it was measured; `None` for predicted and recorded times.
+    /// Circumstances of the measurement; `None` for predicted and recorded times.
     #[serde(default)]
     pub evidence: Option<Box<TimingEvidence>>,
 }
@@ -187,7 +188,7 @@ impl AsRef<Measurement> for Measurement {
     }
 }
 
-/// What stands behind a measured time beside its samples, so that it can be judged again later.
+/// Evidence of a measured time in addition to its samples, so that it can be judged again later.
 #[derive(
     Debug,
     Clone,
@@ -198,46 +199,45 @@ impl AsRef<Measurement> for Measurement {
     utoipa::ToSchema
 )]
 pub struct TimingEvidence {
-    /// What the caches held during the samples.
+    /// State of the caches during the samples.
     pub cache: CacheMode,
-    /// Launch sequences a sample.
+    /// Launch sequences per sample.
     pub launches: u32,
-    /// Multiprocessor cycles of each sample; empty where the device cannot tell.
+    /// Multiprocessor cycles of each sample; empty if the device does not report them.
     pub cycles: Vec<f64>,
-    /// Multiprocessor clock of each sample, MHz; empty where the device cannot tell.
+    /// Multiprocessor clock of each sample, MHz; empty if the device does not report it.
     pub clock_mhz: Vec<f64>,
-    /// What the fixed reference was: its machine code with its launches. Ratios to different
+    /// Identity of the fixed reference: its machine code with its launches. Ratios to different
     /// references are never compared.
     pub reference: Option<ContentHash>,
-    /// Time of the candidate over that of the reference, one a block of interleaved samples.
+    /// Time of the candidate over that of the reference, one for each block of interleaved samples.
     pub reference_ratios: Vec<f64>,
     // On a fleet the session is that of its first GPU; samples are those of the GPU that took them.
     /// Median time of the reference in this session, microseconds: the unit of the ratios.
     pub reference_us: Option<f64>,
-    /// What a reader should know, each one of `bimodal`, `unsteady`, `throttled`, `late` (the host was
-    /// late to queue a sample), `raced` (dropped early as a clear loser, few samples) and
-    /// `cycles_disagree`.
+    /// Flags for the reader: `bimodal`, `unsteady`, `throttled`, `late` (the host queued a sample
+    /// late), `raced` (dropped early as clearly slower, few samples) and `cycles_disagree`.
     pub flags: Vec<String>,
-    /// How hard the gate had looked before: `first` (one seed, one run), `timing` (three seeds,
-    /// repeated) or `final` (everything). `None`: not noted.
+    /// Verification level before the time: `first` (one seed, one run), `timing` (three seeds,
+    /// repeated) or `final` (everything). `None`: not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
-    /// The other cache mode, where it was timed as well.
+    /// The other cache mode, if it was timed as well.
     pub other: Option<OtherMode>,
-    /// The energy of a launch sequence, where it was asked for and the device counts it.
+    /// The energy of a launch sequence, if requested and counted by the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<Energy>,
 }
 
-/// The energy of one launch sequence: that of the whole device while it runs nothing else, divided by
-/// the launch sequences of a window.
+/// The energy of one launch sequence: that of the whole device while it runs nothing else, divided
+/// by the launch sequences of a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Energy {
     /// Median of the windows, millijoules.
     pub launch_mj: f64,
     /// 95 % confidence interval of the median, millijoules.
     pub ci95_mj: [f64; 2],
-    /// Each window's, millijoules.
+    /// Energy of each window, millijoules.
     pub samples_mj: Vec<f64>,
 }
 
@@ -256,33 +256,33 @@ pub struct OtherMode {
     pub samples: Vec<f64>,
 }
 
-/// One judged candidate. Its time is a [`Measured`](crate::evidence::Measured) on the way into the
-/// store, and a plain [`Measurement`] on the way out.
+/// One judged candidate. Its time is a [`Measured`](crate::evidence::Measured) when it is stored,
+/// and a plain [`Measurement`] when it is read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialRecord<T = Measurement> {
-    /// Order in which results were told to the search within (run, kernel, problem), from 0.
+    /// Order in which results were reported to the search within (run, kernel, problem), from 0.
     pub sequence: u64,
     /// The configuration.
     pub config: ConfigValues,
     /// Identity of the candidate: hash of rendered source, options, NVRTC version and arch; for
     /// recorded data of the file's content and the configuration.
     pub candidate_hash: ContentHash,
-    /// What was found.
+    /// The finding.
     pub judgement: Judgement,
-    /// What the compiler made; `None` for recorded data and where the compile failed.
+    /// Result of the compile; `None` for recorded data and if the compile failed.
     pub compilation: Option<Compilation>,
-    /// The time; only where the verdict is `ok`.
+    /// The time; only if the verdict is `ok`.
     pub measurement: Option<T>,
     /// Device-side cost charged to the budget on replay and vgpu, microseconds: compile + benchmark.
     pub charged_us: u64,
-    /// The search's own name of the operator that proposed it (`seed`, `default`, `mutate`, …).
+    /// The search's name of the operator that proposed it (`seed`, `default`, `mutate`, …).
     pub origin: String,
-    /// What explains a predicted time, as `tuner predict` prints it; `None` elsewhere.
+    /// Explanation of a predicted time, as `tuner predict` prints it; `None` elsewhere.
     pub counters: Option<serde_json::Value>,
 }
 
 impl<T> TrialRecord<T> {
-    /// The same trial with its time in another form.
+    /// Converts the form of the trial's time.
     #[must_use]
     pub fn map_time<U>(self, form: impl FnOnce(T) -> U) -> TrialRecord<U> {
         TrialRecord {
@@ -299,7 +299,7 @@ impl<T> TrialRecord<T> {
     }
 }
 
-/// What identifies a tuning task: one kernel, one problem, one device.
+/// Identity of a tuning task: one kernel, one problem, one device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(Serialize, Deserialize)]
 pub struct TaskKey {
@@ -318,15 +318,15 @@ impl std::fmt::Display for TaskKey {
     }
 }
 
-/// Where a result comes from.
+/// Provenance of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Commit of the tree that holds the template; `None` outside git.
     pub commit: Option<String>,
     /// That tree had uncommitted changes to the template or the space file.
     pub dirty: bool,
-    /// Of a dirty tree, the SHA-256 of those changes (`git diff --binary HEAD` of the files; files
-    /// that git does not track are changes against nothing).
+    /// SHA-256 of the changes of a dirty tree (`git diff --binary HEAD` of the files; untracked
+    /// files count as new).
     #[serde(default)]
     pub diff_hash: Option<String>,
     /// Host name.
@@ -335,14 +335,14 @@ pub struct Provenance {
     pub tuner_version: String,
     /// GPU driver version, on real devices.
     pub driver: Option<String>,
-    /// `major.minor` of NVRTC, where one was used.
+    /// `major.minor` of NVRTC, if one was used.
     pub nvrtc_version: Option<String>,
 }
 
-/// One row of the leaderboard, as the contract's JSON has it.
+/// One row of the leaderboard, in the documented JSON form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LeaderboardRow {
-    /// Place within (kernel, problem, device), from 1; rows in a tie with the row above share it.
+    /// Rank within (kernel, problem, device), from 1; rows in a tie with the row above share it.
     pub rank: u32,
     /// Kernel name.
     pub kernel: String,
@@ -352,7 +352,7 @@ pub struct LeaderboardRow {
     pub device: String,
     /// Kind of device.
     pub device_kind: DeviceKind,
-    /// How the time came to be.
+    /// Source of the time.
     pub timing: TimingKind,
     /// Parameter values, in the order of the space.
     #[serde(with = "config_as_object")]
@@ -362,39 +362,39 @@ pub struct LeaderboardRow {
     pub time_us_p50: f64,
     /// 90th percentile, µs.
     pub time_us_p90: f64,
-    /// 95 % interval of the median, µs. Of a predicted time the interval that its model states, which
-    /// is meant to hold nine of ten times; null where it states none.
+    /// 95 % interval of the median, µs. For a predicted time the interval that its model states,
+    /// intended to hold nine of ten times; null if it states none.
     pub ci95_us: Option<[f64; 2]>,
     /// Number of raw samples.
     pub samples: u64,
-    /// The best row's interval and this one's cannot be told apart.
+    /// The intervals of this row and the best one cannot be distinguished.
     pub tied_with_best: bool,
     /// The default configuration's time divided by this one's; null when the default has none.
     pub speedup_vs_default: Option<f64>,
     /// The baseline's time divided by this one's; null when there is none.
     pub speedup_vs_baseline: Option<f64>,
-    /// How results were compared at the timed size; null for recorded rows.
+    /// Comparison of results at the timed size; null for recorded rows.
     #[serde(default)]
     pub compared: Option<Compared>,
     /// Commit of the template's tree.
     pub commit: Option<String>,
     /// The tree was dirty; null for recorded rows.
     pub dirty: Option<bool>,
-    /// SHA-256 of what made it dirty; null for a clean tree.
+    /// SHA-256 of the uncommitted changes; null for a clean tree.
     #[serde(default)]
     pub diff_hash: Option<String>,
-    /// The template was edited since; null where it is not at hand and for recorded rows.
+    /// The template was edited since; null if it is not available and for recorded rows.
     #[serde(default)]
     pub stale: Option<bool>,
     /// Hash of the template.
     pub template_hash: Option<String>,
     /// Hash of the machine code.
     pub cubin_hash: Option<String>,
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: Option<u32>,
     /// Spilled bytes.
     pub spill_bytes: Option<u64>,
-    /// Shared memory a block, bytes.
+    /// Shared memory per block, bytes.
     pub shared_bytes: Option<u64>,
     /// Largest error / tolerance.
     pub max_error: Option<f64>,
@@ -402,16 +402,16 @@ pub struct LeaderboardRow {
     pub seed: Seed,
     /// The run.
     pub run_id: String,
-    /// When, RFC 3339 UTC.
+    /// Time of measurement, RFC 3339 UTC.
     pub measured_at: String,
-    /// How hard the gate had looked before the time was taken, of measured times: `first` (one seed,
-    /// one run), `timing` (three seeds, repeated) or `final` (everything).
+    /// Verification level before the time was taken, for measured times: `first` (one seed, one
+    /// run), `timing` (three seeds, repeated) or `final` (everything).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
-    /// Length of the machine code, bytes; only where it was asked for and kept.
+    /// Length of the machine code, bytes; only if requested and stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_bytes: Option<u64>,
-    /// Energy of a launch sequence, millijoules; only where it was asked for and measured.
+    /// Energy of a launch sequence, millijoules; only if requested and measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_mj: Option<f64>,
     /// 95 % interval of that, millijoules.
@@ -419,14 +419,14 @@ pub struct LeaderboardRow {
     pub energy_ci95_mj: Option<[f64; 2]>,
 }
 
-/// The value of that name.
+/// Returns the value of that name.
 #[must_use]
 pub fn value_of<'v>(values: &'v ConfigValues, name: &str) -> Option<&'v Value> {
     let found = values.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value)
 }
 
-/// Values as `NAME=value`, with a text between.
+/// Formats values as `NAME=value` with a separator.
 #[must_use]
 pub fn assignments<'c>(
     values: impl IntoIterator<Item = &'c (String, Value)>,
@@ -447,7 +447,7 @@ pub mod config_as_object {
     /// Writes the pairs as one object, in order.
     ///
     /// # Errors
-    /// The serializer's own.
+    /// Errors of the serializer.
     pub fn serialize<S: serde::Serializer>(
         config: &ConfigValues,
         serializer: S,
@@ -458,7 +458,7 @@ pub mod config_as_object {
     /// Reads one object, keeping its order.
     ///
     /// # Errors
-    /// The deserializer's own, and values that are no parameter values.
+    /// Errors of the deserializer, and invalid parameter values.
     pub fn deserialize<'de, D: serde::Deserializer<'de>>(
         deserializer: D,
     ) -> Result<ConfigValues, D::Error> {

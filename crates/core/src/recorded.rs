@@ -1,32 +1,32 @@
-//! What a recorded file says of one configuration.
+//! Recorded result of one configuration.
 
 use crate::record::Verdict;
 use crate::units::Micros;
 use std::sync::Arc;
 
-/// What became of a configuration when it was recorded.
+/// Outcome of a configuration in a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It ran, and its result was accepted by whoever recorded it.
+    /// It ran, and the author of the recording accepted its result.
     Timed {
-        /// The file's one figure for it: Kernel Tuner's `time`, the mean over launches.
+        /// The file's figure: Kernel Tuner's `time`, the mean over launches.
         time: Micros,
-        /// The single launches, where the file lists them.
+        /// The single launches, if the file lists them.
         samples: Arc<[Micros]>,
     },
     /// It failed.
     Failed {
-        /// What the failure amounts to here.
+        /// The corresponding verdict.
         verdict: Verdict,
-        /// What the file says.
+        /// The file's text.
         detail: Arc<str>,
     },
 }
 
-/// One recorded configuration with what it had cost to find out.
+/// One recorded configuration with the cost of its evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// What became of it.
+    /// Outcome.
     pub outcome: Outcome,
     /// Recorded compile time, microseconds.
     pub compile_us: u64,
@@ -35,7 +35,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The recorded time, if it has one.
+    /// Returns the recorded time, if it has one.
     #[must_use]
     pub fn time(&self) -> Option<Micros> {
         match self.outcome {
@@ -44,7 +44,7 @@ impl Recorded {
         }
     }
 
-    /// What one evaluation is charged on the virtual clock, microseconds.
+    /// Returns the charge of one evaluation on the virtual clock, microseconds.
     #[must_use]
     pub fn charged_us(&self) -> u64 {
         self.compile_us.saturating_add(self.benchmark_us)

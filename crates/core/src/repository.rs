@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Longest time to wait for a repository: it may lie on a dead network mount, or hold FIFOs.
+/// Longest time to wait for a repository: it may be on a dead network mount, or contain FIFOs.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Setting of gix with the largest object that is read, bytes: a small one may unpack to terabytes.
+/// Setting of gix that limits the size of objects, bytes: a small object may unpack to terabytes.
 const ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimit=268435456";
 
 /// Commit of a tree, and the state of some of its files.
 pub(crate) struct TreeState {
-    /// Hash of the commit that is checked out.
+    /// Hash of the checked-out commit.
     pub(crate) commit: String,
-    /// SHA-256, in hexadecimal digits, of what `sha256sum` prints of the files that differ from the
-    /// commit, in their order and named from the root of the tree; `None`: all are as committed.
+    /// SHA-256, in hexadecimal digits, of the `sha256sum` output for the files that differ from the
+    /// commit, in order and named from the root of the tree; `None`: all are as committed.
     pub(crate) difference: Option<String>,
 }
 
@@ -105,8 +105,7 @@ fn find_contained(
     Ok((commit.to_string(), known))
 }
 
-/// Opens the repository that holds a folder. No configuration but its own is read, and nothing that
-/// this includes.
+/// Opens the repository that holds a folder. Only its own configuration is read, without includes.
 fn open(folder: &Path) -> Result<gix::Repository, gix::Error> {
     let options = || gix::open::Options::isolated().config_overrides([ALLOCATION_LIMIT]);
     let options = gix::sec::trust::Mapping {
@@ -117,7 +116,7 @@ fn open(folder: &Path) -> Result<gix::Repository, gix::Error> {
     Ok(found.to_thread_local())
 }
 
-/// Reads in a thread that is left behind where it does not return in time.
+/// Reads in a thread that is abandoned if it does not return in time.
 fn within<T: Send + 'static>(
     timeout: Duration,
     read: impl FnOnce() -> Result<T, String> + Send + 'static,
@@ -125,7 +124,7 @@ fn within<T: Send + 'static>(
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name("repository".to_owned());
     let started = thread.spawn(move || {
-        // The receiver is gone where it took too long.
+        // The receiver is gone after a timeout.
         let _ = sender.send(read());
     });
     started.map_err(|error| format!("no thread to read it: {error}"))?;

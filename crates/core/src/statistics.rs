@@ -3,7 +3,7 @@
 use crate::record::{Measurement, TimingKind};
 use crate::units::Micros;
 
-/// What the samples say; `None` when there are none.
+/// Summarizes samples; `None` without samples.
 #[must_use]
 pub(crate) fn summarise(
     kind: TimingKind,
@@ -24,8 +24,8 @@ pub(crate) fn summarise(
     })
 }
 
-/// The `q` quantile of sorted numbers, linear between neighbours (Hyndman and Fan's type 7, the
-/// default of NumPy and R); `None` when there are none.
+/// Returns the `q` quantile of sorted numbers, linear between neighbours (Hyndman and Fan's type 7,
+/// the default of NumPy and R); `None` without numbers.
 fn sorted_quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = q.clamp(0.0, 1.0) * last as f64;
@@ -41,25 +41,25 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The `q` quantile of numbers in any order.
+/// Returns the `q` quantile of numbers in any order.
 #[must_use]
 pub fn quantile_of(values: &[f64], q: f64) -> Option<f64> {
     sorted_quantile(&sorted(values), q)
 }
 
-/// The median of numbers in any order.
+/// Returns the median of numbers in any order.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile_of(values, 0.5)
 }
 
-/// The 95 % percentile bootstrap interval of the median of numbers in any order.
+/// Returns the 95 % percentile bootstrap interval of the median of numbers in any order.
 ///
 /// Exact, without resampling: the median of a resample is at most the k-th smallest sample just
 /// when enough of its n draws are, and that count is binomial (Maritz and Jarrett 1978; Efron
-/// 1979). So the interval is deterministic and costs O(n log n) instead of thousands of
-/// resamples. With an even n the lower end uses the lower, the upper end the upper middle
-/// element, which is conservative.
+/// 1979). So the interval is deterministic and costs O(n log n) instead of thousands of resamples.
+/// With an even n the lower end uses the lower, the upper end the upper middle element, which is
+/// conservative.
 #[must_use]
 pub fn interval_of_median(values: &[f64]) -> Option<[f64; 2]> {
     let sorted = sorted(values);
@@ -67,9 +67,9 @@ pub fn interval_of_median(values: &[f64]) -> Option<[f64; 2]> {
     Some([*sorted.get(low)?, *sorted.get(high)?])
 }
 
-/// Whether numbers fall into two groups: the widest gap that leaves a sixth of them on either side
-/// is wider than three times the median distance from the group's own middle (MAD), and than half
-/// a per cent. A best-of or a mean of such samples depends on luck.
+/// Reports whether numbers form two groups: the widest gap that leaves a sixth of them on either
+/// side is wider than three times the median distance from the group's own middle (MAD), and than
+/// half a per cent. A best-of or a mean of such samples depends on luck.
 #[must_use]
 pub fn bimodal(values: &[f64]) -> bool {
     const FEWEST: usize = 8;
@@ -82,7 +82,7 @@ pub fn bimodal(values: &[f64]) -> bool {
         [below, above] => above - below,
         _ => 0.0,
     });
-    // A gap stands before the element of its number; either side keeps a sixth.
+    // A gap is numbered by the element after it; either side keeps a sixth.
     let inner = (1..).zip(gaps).take(sorted.len() - side).skip(side - 1);
     let Some((at, gap)) = inner.max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return false;
@@ -99,7 +99,7 @@ pub fn bimodal(values: &[f64]) -> bool {
     gap > 3.0 * within && gap > 0.005 * sorted_quantile(&sorted, 0.5).unwrap_or(0.0)
 }
 
-/// Where the ends of the interval stand among `n` sorted samples, from 0.
+/// Returns the indices of the interval's ends among `n` sorted samples.
 fn interval_places(n: usize) -> Option<[usize; 2]> {
     if n < 2 {
         return (n == 1).then_some([0, 0]);
@@ -132,7 +132,7 @@ impl LogFactorials {
         Self((0..=n).scan(0.0, next).collect())
     }
 
-    /// The probability that at least `need` of n draws succeed, each with probability `p`.
+    /// Returns the probability that at least `need` of n draws succeed, each with probability `p`.
     fn at_least(&self, need: usize, p: f64) -> f64 {
         if p >= 1.0 {
             return 1.0;
@@ -152,9 +152,9 @@ impl LogFactorials {
 /// A median of samples with the lower and the upper end of its 95 % interval.
 pub type MedianInterval = (f64, f64, f64);
 
-/// The ratio of two medians from separate samples, with its 95 % interval by the two intervals in
-/// log space (MOVER: Donner and Zou, "Closed-form confidence intervals for functions of the normal
-/// mean and standard deviation", 2012, eq. 3). Ratio, lower, upper end.
+/// Returns the ratio of two medians from separate samples, with its 95 % interval by the two
+/// intervals in log space (MOVER: Donner and Zou, "Closed-form confidence intervals for functions
+/// of the normal mean and standard deviation", 2012, eq. 3). Order: ratio, lower, upper end.
 #[must_use]
 pub fn ratio_of_medians(own: MedianInterval, other: MedianInterval) -> [f64; 3] {
     let ratio = own.0 / other.0;
@@ -163,15 +163,15 @@ pub fn ratio_of_medians(own: MedianInterval, other: MedianInterval) -> [f64; 3] 
     [ratio, ratio * (-down).exp(), ratio * up.exp()]
 }
 
-/// Ratio of two predicted times of one kernel below which the model cannot tell them apart.
+/// Ratio of two predicted times of one kernel below which the model cannot distinguish them.
 ///
 /// The median error of the ratio of two predictions: 0.6745 √2 σ, where σ = 0.14 is the median over
 /// the five recorded spaces of the standard deviation of ln(predicted / recorded)
 /// (docs/prediction.md, table of version 11).
 pub const PREDICTION_RESOLUTION: f64 = 1.14;
 
-/// Whether the interval of [`ratio_of_medians`] of a slower median with its lower end over a faster
-/// one with its upper end reaches 1.
+/// Reports whether the interval of [`ratio_of_medians`], of a slower median with its lower end over
+/// a faster one with its upper end, reaches 1.
 #[must_use]
 pub fn may_be_equal((fast, high): (f64, f64), (slow, low): (f64, f64)) -> bool {
     (slow / fast).ln() <= (slow / low).ln().hypot((high / fast).ln())

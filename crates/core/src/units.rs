@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A count with its noun: "1 worker", "12 workers". The plural is the noun with an "s".
+/// Formats a count with its noun: "1 worker", "12 workers". The plural is the noun with an "s".
 #[must_use]
 pub fn counted(count: impl std::fmt::Display, noun: &str) -> String {
     let count = count.to_string();
@@ -41,13 +41,13 @@ impl Micros {
         Self::new(ms * 1e3)
     }
 
-    /// The time in microseconds.
+    /// Returns the time in microseconds.
     #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// The time in milliseconds.
+    /// Returns the time in milliseconds.
     #[must_use]
     pub fn as_millis(self) -> f64 {
         self.0 / 1e3
@@ -82,7 +82,7 @@ impl From<Micros> for f64 {
     }
 }
 
-/// The seed of everything random in a run.
+/// The seed of all random choices of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
@@ -94,7 +94,7 @@ impl std::fmt::Display for Seed {
     }
 }
 
-/// A SHA-256 of content, in lower-case hexadecimal: how sources, cubins and spaces are named.
+/// A SHA-256 of content, in lower-case hexadecimal: the name of sources, cubins and spaces.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(transparent)]
@@ -113,19 +113,19 @@ impl ContentHash {
         Self(hex::encode(hasher.finalize()))
     }
 
-    /// The 64 hexadecimal digits.
+    /// Returns the 64 hexadecimal digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// A hash read back from a file or the database.
+    /// Wraps a hash read from a file or the database.
     #[must_use]
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
 
-    /// The first 12 digits, for people.
+    /// Returns the first 12 digits, for display.
     #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)

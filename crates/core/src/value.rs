@@ -21,7 +21,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value as a number, the way Python sees it (`True` is 1); `None` for text.
+    /// Returns the value as a number, as Python converts it (`True` is 1); `None` for text.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -32,7 +32,7 @@ impl Value {
         }
     }
 
-    /// The value as a whole number; `None` for text and fractions.
+    /// Returns the value as an integer; `None` for text and fractions.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -42,8 +42,8 @@ impl Value {
         }
     }
 
-    /// What identifies and orders it: its kind, its number (of a float the bits, in the order of
-    /// [`f64::total_cmp`]), its text.
+    /// Returns the key of identity and order: kind, number (of a float the bits, in the order of
+    /// [`f64::total_cmp`]), text.
     fn key(&self) -> (u8, i64, &str) {
         match self {
             Self::Bool(value) => (0, i64::from(*value), ""),
@@ -57,8 +57,8 @@ impl Value {
     }
 }
 
-// Identity, not arithmetic: `1`, `1.0` and `true` are different values of a parameter, because
-// they render differently. Expressions compare numerically on their own.
+// Identity, not arithmetic: `1`, `1.0` and `true` are different values of a parameter, because they
+// render differently. Expressions compare numerically.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
@@ -86,7 +86,7 @@ impl std::hash::Hash for Value {
 }
 
 impl fmt::Display for Value {
-    /// The value as a C++ macro body and as people read it: `true`, `64`, `0.5`, `text`.
+    /// Formats the value as a C++ macro body and for display: `true`, `64`, `0.5`, `text`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bool(value) => value.fmt(f),

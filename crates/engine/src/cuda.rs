@@ -1,4 +1,4 @@
-//! Real GPUs as the engine sees them: compile here, judge and time in a worker process for each
+//! Real GPUs as evaluators: compile in this process, judge and time in a worker process for each
 //! GPU.
 #![expect(
     clippy::indexing_slicing,
@@ -31,9 +31,9 @@ use usage::{Usage, usage_line};
 
 /// One kernel and problem to tune on a real GPU.
 pub(crate) struct CudaTask {
-    /// What is built and checked.
+    /// Plans of the timed and the check problems.
     pub task: KernelTask,
-    /// The configuration that serves as the fixed reference, where it is valid: the default one.
+    /// The configuration that serves as the fixed reference, if valid: the default one.
     pub default: Option<Config>,
 }
 
@@ -50,19 +50,19 @@ pub(crate) struct CudaEvaluator {
     devices: usize,
     known: Known,
     usage: Mutex<Usage>,
-    /// Tasks with candidates of which nothing is put off any more, and whether they are right.
+    /// Tasks with candidates that have no deferred checks left, and whether they are right.
     proven: Mutex<HashMap<(usize, ContentHash), bool>>,
-    /// Whether the energy of candidates is measured.
+    /// Measure the energy of candidates.
     energy: AtomicBool,
 }
 
 /// A task's reference.
 enum Fixed {
-    /// Not looked for yet.
+    /// Not determined yet.
     Unknown,
-    /// The default configuration is invalid or wrong: the first candidate that passes.
+    /// The default configuration is invalid or wrong: use the first candidate that passes.
     Awaited,
-    /// This one.
+    /// A known reference.
     Known(Box<Plan>),
 }
 
@@ -73,7 +73,7 @@ struct GpuSlot {
 }
 
 impl CudaEvaluator {
-    /// What the priors of the tasks say before the run begins.
+    /// Predicts with the priors of the tasks before the run begins.
     ///
     /// # Errors
     /// The compiler does not work.
@@ -81,7 +81,8 @@ impl CudaEvaluator {
         look.at(self.tasks.iter().map(|task| &task.task), &self.compiler)
     }
 
-    /// An evaluator for these tasks, in the order of the engine's plan, on one worker a GPU.
+    /// Creates an evaluator for these tasks, in the order of the engine's plan, with one worker for
+    /// each GPU.
     #[must_use]
     pub(crate) fn new(
         facts: DeviceFacts,
@@ -108,12 +109,12 @@ impl CudaEvaluator {
         }
     }
 
-    /// Whether the energy of candidates is measured from now on.
+    /// Enables or disables energy measurement from now on.
     pub(crate) fn measure_energy(&self, energy: bool) {
         self.energy.store(energy, Ordering::Relaxed);
     }
 
-    /// The first GPU that is open and does not count its energy.
+    /// Returns the first open GPU that does not count its energy.
     pub(crate) fn uncounted(&self) -> Option<String> {
         let idle = lock(&self.idle);
         let mut opened = idle.iter().filter_map(|bench| bench.worker.opened());
@@ -122,15 +123,15 @@ impl CudaEvaluator {
         Some(format!("cuda:{} {}", facts.ordinal, facts.name))
     }
 
-    /// How busy the GPUs were from the first candidate to the last, and where the rest of the time
-    /// went; `None` before there was one.
+    /// Describes GPU utilisation from the first candidate to the last, and the remaining time;
+    /// `None` before the first candidate.
     pub(crate) fn usage(&self) -> Option<String> {
         let usage = lock(&self.usage).clone();
         let all = usage.ended?.duration_since(usage.began?) * u32::try_from(self.devices).ok()?;
         Some(usage_line(&usage.spent, usage.candidates, all))
     }
 
-    /// Does something with a worker that nobody else uses.
+    /// Calls `work` with an exclusive worker.
     fn with_bench<T>(&self, work: impl FnOnce(&mut GpuSlot) -> T) -> T {
         let mut idle = lock(&self.idle);
         let mut bench = loop {
@@ -151,8 +152,8 @@ impl CudaEvaluator {
         result
     }
 
-    /// The task's fixed reference: the default configuration where it passes the gate, so that the
-    /// ratios of different runs are to the same kernel.
+    /// Returns the task's fixed reference: the default configuration if it passes the gate, so that
+    /// the ratios of different runs are to the same kernel.
     fn reference(&self, task: usize, bench: &mut GpuSlot) -> Result<Option<Plan>, BoxError> {
         let mut fixed = lock(&self.references[task]);
         if matches!(*fixed, Fixed::Unknown) {
@@ -185,7 +186,7 @@ impl CudaEvaluator {
         Ok(judgement.judgement.is_ok().then_some(built.plan))
     }
 
-    /// The timed problem's plans of configurations that are known to be right.
+    /// Returns the timed problem's plans of configurations that are known to be right.
     fn plans<'c>(
         &self,
         task: usize,
@@ -202,7 +203,7 @@ impl CudaEvaluator {
         Ok(plans)
     }
 
-    /// The best candidate of a task on a GPU, unless it turned out to be wrong since.
+    /// Returns the best candidate of a task on a GPU, unless it turned out to be wrong since.
     fn rival(&self, task: usize, bench: &GpuSlot) -> Option<IncumbentPlan> {
         let (candidate, rival) = bench.rivals.get(&task)?;
         let right = lock(&self.proven).get(&(task, candidate.clone())).copied();
@@ -304,7 +305,7 @@ impl Evaluator for CudaEvaluator {
 }
 
 impl CudaEvaluator {
-    /// Opens every GPU, and tells what the user should know of them: a line each.
+    /// Opens every GPU and returns notes for the user.
     ///
     /// # Errors
     /// One cannot be opened.

@@ -1,10 +1,10 @@
-//! Why a run ends although nobody asked for it.
+//! Reasons why a run fails.
 
 use super::evaluator::BoxError;
 use tuner_search::UnknownStrategy;
 use tuner_store::StoreError;
 
-/// Why the tuner itself could not go on. Everything finished before is stored.
+/// Failure of the tuner itself. Everything finished before is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// Results cannot be stored.
@@ -13,7 +13,7 @@ pub enum EngineError {
     /// The strategy does not exist.
     #[error(transparent)]
     Strategy(#[from] UnknownStrategy),
-    /// The device cannot go on.
+    /// The device failed.
     #[error("the device failed: {0}")]
     Device(BoxError),
     /// The fleet refuses the run, or cannot be used.
@@ -22,7 +22,7 @@ pub enum EngineError {
     /// A defect of the tuner.
     #[error("the tuner panicked while it judged a candidate: {0}; please report this")]
     Panicked(String),
-    /// No thread could be started.
+    /// A thread could not be started.
     #[error("cannot start a thread: {0}; lower --jobs or raise the limit on processes")]
     Threads(#[from] std::io::Error),
 }

@@ -1,4 +1,4 @@
-//! What the engine needs of a device.
+//! Device interface of the engine.
 
 use serde::{Deserialize, Serialize};
 use tuner_core::evidence::Measured;
@@ -14,18 +14,18 @@ use tuner_space::Config;
 /// Any error of a device; the run ends with it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A device with everything that leads to a judged candidate on it.
+/// A device with all steps that lead to a judged candidate.
 ///
-/// A candidate that fails is a [`Judged`] with its verdict. An `Err` says that the tuner itself
-/// cannot go on (device lost, compiler gone) and ends the run.
+/// A candidate that fails is a [`Judged`] with its verdict. An `Err` means that the tuner itself
+/// cannot continue (device lost, compiler missing) and ends the run.
 pub trait Evaluator: Send + Sync + 'static {
     /// A candidate ready for the device: machine code, launch plan, inputs.
     type Work: Send + 'static;
 
-    /// What device it is.
+    /// Returns the facts of the device.
     fn facts(&self) -> &DeviceFacts;
 
-    /// In which order results are told to the search.
+    /// Returns the order in which results are reported to the search.
     fn order(&self) -> Order {
         match self.facts().kind {
             DeviceKind::Replay | DeviceKind::Vgpu => Order::Fixed,
@@ -33,85 +33,85 @@ pub trait Evaluator: Send + Sync + 'static {
         }
     }
 
-    /// What a time budget is counted on.
+    /// Returns the clock of a time budget.
     fn clock(&self) -> Clock {
         Clock::of(self.facts().kind)
     }
 
-    /// Whether evaluating costs next to nothing, so that handing it to threads would cost more.
+    /// Reports whether evaluating is nearly free, so that handing it to threads would cost more.
     fn instant(&self) -> bool {
         false
     }
 
-    /// Whether a launch may take the tuner down with it. If so, a verdict of `timeout` is stored
-    /// before the launch and replaced by the result, so that a restart does not pay again.
+    /// Reports whether a launch may crash the tuner. If so, a verdict of `timeout` is stored before
+    /// the launch and replaced by the result, so that a restart does not pay again.
     fn may_hang(&self) -> bool {
         false
     }
 
-    /// Whether a prepared candidate may be judged before the search's turn for it comes, as the order of
-    /// launches changes nothing.
+    /// Reports whether a prepared candidate may be judged before its turn in the search, because
+    /// the order of launches changes nothing.
     fn judges_early(&self) -> bool {
         false
     }
 
-    /// How many devices share the work now: so many candidates are judged at once.
+    /// Returns the number of devices that share the work: the limit of concurrent judgements.
     fn devices(&self) -> usize {
         1
     }
 
-    /// How many candidates are prepared at once, where that many were asked for.
+    /// Returns the number of concurrent preparations if `asked` were requested.
     fn jobs(&self, asked: usize) -> usize {
         asked
     }
 
-    /// Whether what a device has in hand goes on without this process, so that an interrupted run
+    /// Reports whether work on a device continues without this process, so that an interrupted run
     /// need not wait for it.
     fn outlives(&self) -> bool {
         false
     }
 
-    /// A result is told to the search and stored next; here in the order in which that happens,
-    /// whatever the order in which the candidates were judged.
+    /// Updates a result before it is reported to the search and stored. Called in the order of
+    /// reports, whatever the order in which the candidates were judged.
     fn told(&self, _judged: &mut Judged) {}
 
-    /// The result of a configuration is stored: its transaction is committed.
+    /// Notifies that the result of a configuration is stored: its transaction is committed.
     fn stored(&self, _task: usize, _config: &ConfigValues) {}
 
-    /// Makes a candidate of the task ready for the device. Called from several threads at once.
+    /// Prepares a candidate of the task for the device. Called from several threads concurrently.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Self::Work>, BoxError>;
 
-    /// Judges a prepared candidate on a device. Never called more often at the same time than there
-    /// are [`Evaluator::devices`].
+    /// Judges a prepared candidate on a device. At most [`Evaluator::devices`] calls run
+    /// concurrently.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn evaluate(&self, task: usize, config: &Config, work: Self::Work) -> Result<Judged, BoxError>;
 
-    /// Judges what was put off of a candidate that may win ([`Judged::put_off`]). Called beside
-    /// [`Evaluator::evaluate`], for one candidate at a time.
+    /// Runs the deferred checks of a candidate that may win ([`Judged::put_off`]). Called
+    /// concurrently with [`Evaluator::evaluate`], for one candidate at a time.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn prove(&self, _task: usize, _config: &Config, judged: Judged) -> Result<Judged, BoxError> {
         Ok(judged.proven(Judgement::ok(None)))
     }
 
-    /// Lane instructions that a proof may take ([`Evaluator::prove_whole`]); `None`: no candidate is
-    /// proven.
+    /// Returns the lane instructions that a proof may take ([`Evaluator::prove_whole`]); `None`:
+    /// candidates are not proven.
     fn proof_limit(&self) -> Option<u64> {
         None
     }
 
-    /// Runs the timed problem of a candidate whole, where that takes no more than
-    /// [`Evaluator::proof_limit`], and compares it. Called as [`Evaluator::prove`] is, for a candidate
-    /// that is about to become the best of its task.
+    /// Runs the timed problem of a candidate whole, if that takes at most
+    /// [`Evaluator::proof_limit`], and compares it. Called like [`Evaluator::prove`], for a
+    /// candidate that is about to become the best of its task.
     ///
     /// # Errors
-    /// The tuner cannot go on.
+    /// The tuner cannot continue.
     fn prove_whole(
         &self,
         _task: usize,
@@ -122,27 +122,27 @@ pub trait Evaluator: Send + Sync + 'static {
     }
 }
 
-/// In which order results are told to the search.
+/// Order in which results are reported to the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One candidate after another, as the search chooses among [`super::WINDOW`] in flight: the
-    /// same on every machine.
+    /// Sequential, as the search chooses among [`super::WINDOW`] in flight: the same on every
+    /// machine.
     Fixed,
-    /// As they come.
+    /// In order of arrival.
     Arrival,
 }
 
-/// What a time budget is counted on.
+/// Clock of a time budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// The time that passes here.
+    /// Wall-clock time.
     Wall,
     /// The sum of [`Judged::charged_us`]: recorded compile and benchmark time.
     Charged,
 }
 
 impl Clock {
-    /// That of a kind of device.
+    /// Returns the clock of a kind of device.
     pub(super) fn of(kind: DeviceKind) -> Self {
         match kind {
             DeviceKind::Replay => Self::Charged,
@@ -151,49 +151,49 @@ impl Clock {
     }
 }
 
-/// What preparing a candidate came to.
+/// Result of preparing a candidate.
 #[derive(Debug)]
 pub enum Preparation<W> {
     /// It can be launched.
     Ready {
         /// Identity of the candidate.
         candidate: ContentHash,
-        /// What the search may know of it before it is evaluated.
+        /// Facts that the search may use before evaluation.
         facts: Option<CompileStats>,
-        /// What the device needs.
+        /// Input of the device.
         work: W,
     },
     /// It is judged without the device, for example because it does not compile.
     Judged(Box<Judged>),
 }
 
-/// A judged candidate, right or not.
+/// A judged candidate, right or wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// Identity of the candidate: hash of rendered source, options, compiler and target; for
-    /// recorded data of the file and the configuration.
+    /// recorded data, hash of the file and the configuration.
     pub candidate: ContentHash,
-    /// What was found, with the time where the verdict is `ok`.
+    /// The finding, with the time if the verdict is `ok`.
     #[serde(deserialize_with = "TimedJudgement::received")]
     pub found: TimedJudgement,
-    /// What the compiler made.
+    /// Result of the compiler.
     pub compilation: Option<Compilation>,
-    /// What the candidate costs on the virtual clock, microseconds: compile and benchmark.
+    /// Cost on the virtual clock, microseconds: compile and benchmark.
     pub charged_us: u64,
-    /// Some checks are put off: those that cost much are run once it may win. Whoever compiles for a
-    /// fleet puts nothing off.
+    /// Expensive checks are deferred until the candidate may win. A compile for a fleet defers
+    /// none.
     #[serde(skip)]
     pub put_off: bool,
-    /// The timed problem was run whole, or it was found out that it cannot be.
+    /// The timed problem was run whole, or a whole run was found to be impossible.
     #[serde(skip)]
     pub whole_tried: bool,
 }
 
-/// Times of the best with which a candidate may win: a predicted or measured time within 15 % of it.
+/// Factor of the best time within which a candidate may win, predicted or measured.
 pub(super) const CONTENDER: f64 = 1.15;
 
 impl Judged {
-    /// A candidate that was judged without a device, and cost nothing.
+    /// Builds a candidate that was judged without a device, at no cost.
     #[must_use]
     pub fn without_device(candidate: ContentHash, judgement: Judgement) -> Self {
         Self {
@@ -206,7 +206,7 @@ impl Judged {
         }
     }
 
-    /// With what was found on the problems that had been put off. A fault there is the candidate's.
+    /// Merges the result of the deferred problems. A fault there is the candidate's.
     #[must_use]
     pub fn proven(mut self, found: Judgement) -> Self {
         self.put_off = false;
@@ -225,15 +225,15 @@ impl Judged {
         self
     }
 
-    /// Whether it has a time, and was not yet run whole on the timed problem.
+    /// Reports whether it has a time but was not yet run whole on the timed problem.
     pub(super) fn lacks_proof(&self) -> bool {
         let compared = self.found.judgement.compared;
         let partly = compared.is_some_and(|compared| compared != Compared::Whole);
         self.time().is_some() && partly && !self.whole_tried
     }
 
-    /// With the result of a proof. What the proof found wrong has no time; one that could not be made
-    /// leaves the state as it was, and says why.
+    /// Merges the result of a proof. A candidate found wrong loses its time; a proof that could not
+    /// be made leaves the state unchanged and records the reason.
     #[must_use]
     pub(super) fn proven_whole(mut self, proof: Judgement) -> Self {
         self.whole_tried = true;
@@ -253,7 +253,7 @@ impl Judged {
         self
     }
 
-    /// As it is stored where the run ends before its proof.
+    /// Converts to the stored form of a run that ends before the proof.
     pub(super) fn out_of_budget(mut self) -> Self {
         let why = "not proven: the run's budget ended before the timed problem was run whole";
         self.found.judgement.add_detail(why);
@@ -261,7 +261,8 @@ impl Judged {
         self
     }
 
-    /// As it is stored where it may not win: what was put off stays so, which its time says.
+    /// Converts to the stored form of a candidate that may not win: deferred checks stay undone, as
+    /// its time records.
     pub(super) fn unproven(mut self) -> Self {
         if self.put_off {
             let time = self.found.measured.take();
@@ -270,20 +271,20 @@ impl Judged {
         self
     }
 
-    /// The verdict.
+    /// Returns the verdict.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.found.judgement.verdict
     }
 
-    /// What it takes, whether its results were compared or not.
+    /// Returns its time, whether its results were compared or not.
     #[must_use]
     pub fn predicted(&self) -> Option<Micros> {
         let proven = self.found.measured.as_ref().map(Measured::p50);
         proven.or(self.found.unproven)
     }
 
-    /// Its time, where the verdict is `ok`.
+    /// Returns its time if the verdict is `ok`.
     #[must_use]
     pub fn time(&self) -> Option<&Measurement> {
         self.found.measured.as_ref().map(Measured::record)
@@ -293,28 +294,28 @@ impl Judged {
 /// A proof outside of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// Identity of the candidate that was proven.
+    /// Identity of the proven candidate.
     pub candidate: ContentHash,
-    /// What was found.
+    /// The finding.
     pub judgement: Judgement,
-    /// What follows.
+    /// The outcome.
     pub outcome: ProofOutcome,
 }
 
-/// What a proof came to.
+/// Outcome of a proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProofOutcome {
     /// The timed problem ran whole and is right.
     Whole,
     /// The candidate is wrong.
     Wrong,
-    /// The problem could not be run whole or compared, for this reason.
+    /// The problem could not be run whole or compared, with the reason.
     NotMade(String),
 }
 
 impl ProofOutcome {
-    /// What the judgement of a proof says. A run that was too long, too large or lost says nothing of
-    /// the candidate, which had passed.
+    /// Interprets the judgement of a proof. A run that was too long, too large or lost does not
+    /// count against the candidate, which had passed.
     #[must_use]
     pub fn from_judgement(proof: &Judgement) -> Self {
         let why = match proof.verdict {

@@ -1,4 +1,4 @@
-//! What happens in a run, as it happens: the progress display, `--events` and tests read these.
+//! Events of a run, read by the progress display, `--events` and tests.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use tuner_core::record::{
 };
 use tuner_core::units::Seed;
 
-/// Something that happened. As JSON, one object with its kind in `event`.
+/// An event. As JSON, one object with its kind in `event`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The run has its row in the database.
+    /// The run is stored in the database.
     RunStarted {
         /// The run.
         run_id: String,
@@ -23,7 +23,7 @@ pub enum Event {
         strategy: String,
         /// The seed.
         seed: Seed,
-        /// What is tuned.
+        /// The run's tasks.
         tasks: Vec<TaskFacts>,
         /// Limit on judged configurations.
         evals: Option<u64>,
@@ -34,20 +34,20 @@ pub enum Event {
     },
     /// A candidate was judged and its result is committed to the database.
     Trial(TrialEvent),
-    /// Something that the user should know.
+    /// A note for the user.
     Note {
         /// A line.
         text: String,
     },
-    /// The run is over; everything announced is stored.
+    /// The run has ended; everything announced is stored.
     RunFinished {
         /// The run.
         run_id: String,
-        /// Why it is over.
+        /// The reason.
         reason: StopReason,
         /// Configurations judged.
         evals: u64,
-        /// How many got which verdict, over all tasks.
+        /// Number of candidates by verdict, over all tasks.
         verdicts: BTreeMap<Verdict, u64>,
     },
 }
@@ -66,50 +66,50 @@ pub struct TaskFacts {
 /// A judged and stored candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialEvent {
-    /// Which of the run's tasks.
+    /// Index of the run's task.
     #[serde(skip)]
     pub task: usize,
     /// Kernel name.
     pub kernel: String,
     /// Problem name.
     pub problem: String,
-    /// Order in which results were told to the search within the task, from 0.
+    /// Order in which results were reported to the search within the task, from 0.
     pub sequence: u64,
     /// The configuration.
     #[serde(with = "config_as_object")]
     pub config: ConfigValues,
     /// The judgement.
     pub verdict: Verdict,
-    /// What was found, in a line; only where it failed.
+    /// The finding in one line; only if it failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// Median time, microseconds; null where it failed.
+    /// Median time, microseconds; null if it failed.
     pub time_us: Option<f64>,
-    /// How the time came to be. Absent where it failed.
+    /// Source of the time. Absent if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timing: Option<TimingKind>,
-    /// How results were compared at the timed size; absent where it failed, and for recorded times.
+    /// Comparison of the results at the timed size; absent if it failed, and for recorded times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
-    /// Fastest time of the task so far, this one included, microseconds.
+    /// Fastest time of the task so far, including this one, microseconds.
     pub best_us: Option<f64>,
-    /// This one is the fastest of its task so far.
+    /// This is the fastest of its task so far.
     pub new_best: bool,
     /// The operator that proposed it.
     pub origin: String,
-    /// Configurations judged so far in the run, this one included.
+    /// Configurations judged so far in the run, including this one.
     pub evals: u64,
-    /// The device's virtual clock after it, seconds; 0 where the wall clock counts.
+    /// The device's virtual clock after it, seconds; 0 on the wall clock.
     pub clock_s: f64,
     /// It had been stored before this process began.
     pub resumed: bool,
-    /// What further trials of the task may still bring, as a share of its best time: with a chance
-    /// of nine in ten no more than this. Absent where the search has no estimate yet.
+    /// Upper bound of the expected gain of further trials of the task, as a share of its best time,
+    /// with 90 % confidence. Absent before the search has an estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
 }
 
-/// Why a run is over.
+/// Reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -119,7 +119,7 @@ pub enum StopReason {
     Budget,
     /// Every configuration of every space is judged.
     Exhausted,
-    /// Further trials bring no more than `--until-converged` asks for, with a chance of nine in ten.
+    /// Further trials gain at most the share of `--until-converged`, with 90 % confidence.
     Converged,
     /// Ctrl-C or SIGTERM.
     Interrupted,

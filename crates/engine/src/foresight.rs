@@ -1,7 +1,7 @@
-//! Predicted times as a source of what a search knows beforehand (`--prior vgpu`).
+//! Predicted times as prior knowledge of a search (`--prior vgpu`).
 //!
-//! Before a run begins, some hundred configurations are compiled and predicted, none of which costs
-//! the device anything. Which ones, [`Survey`] says.
+//! Before a run begins, about a hundred configurations are compiled and predicted, without use of
+//! the device. [`Survey`] chooses them.
 
 use super::evaluator::BoxError;
 use super::judging::KernelTask;
@@ -13,21 +13,21 @@ use tuner_kernel::compile::Compiler;
 use tuner_search::{Experience, Observation, Survey};
 use tuner_space::{Config, Space};
 
-/// Fewer predictions than this say nothing of a space.
+/// Minimum predictions that are informative about a space.
 const FEW: usize = 12;
 
-/// What is foreseen for the tasks of a run, in their order.
+/// Configurations to predict for the tasks of a run, in their order.
 pub(crate) struct Look {
     /// Spaces, with the configurations that are predicted first.
     pub(crate) spaces: Vec<(Space, Vec<Config>)>,
     pub(crate) seed: u64,
     pub(crate) threads: usize,
-    /// Whether no more are to be begun.
+    /// Reports whether to start no more predictions.
     pub(crate) stopped: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl Look {
-    /// What the priors of these tasks say, `None` for a task without one.
+    /// Predicts with the priors of these tasks; `None` for a task without one.
     ///
     /// # Errors
     /// The compiler does not work.
@@ -44,7 +44,7 @@ impl Look {
         looks.collect()
     }
 
-    /// Predicts for a task; `None` where too little can be predicted.
+    /// Predicts for a task; `None` if too few configurations can be predicted.
     fn survey(
         &self,
         (task, prior): (&KernelTask, &Prior),

@@ -1,5 +1,5 @@
-//! The judge: builds a candidate (bind, render, compile) and has a device judge it. Runs, checks,
-//! predictions, ablations, the gate and the daemon all come through here.
+//! Judge: builds a candidate (bind, render, compile) and judges it on a device. Runs, checks,
+//! predictions, ablations, the gate and the daemon all use it.
 
 mod known;
 mod pool;
@@ -29,49 +29,49 @@ use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{CompileError, Compiler};
 use tuner_space::{BindError, Config, DeviceLimits};
 
-/// Seeds of the inputs that every candidate meets.
+/// Input seeds of every candidate.
 pub(super) const SEEDS: [u64; 1] = [0x5eed];
 
-/// How hard a candidate is looked at.
+/// Verification demand of a candidate.
 #[derive(Debug, Clone)]
 pub struct Demand {
     /// Seeds of the input data.
     pub seeds: Vec<u64>,
     /// Runs with a randomised order of warps.
     pub schedules: u32,
-    /// How hard the gate looks.
+    /// Verification level.
     pub level: Level,
-    /// Whether a time is asked for.
+    /// Measure a time.
     pub timed: bool,
 }
 
-/// One kernel and problem to tune, with the problems that must be right besides.
+/// One kernel and problem to tune, with further problems that must also be right.
 pub struct KernelTask {
     /// The problem that is timed.
     pub timed: PlanBuilder,
     /// The kernel's check problems.
     pub checks: Vec<PlanBuilder>,
-    /// Predicts the timed problem's time before the candidate is evaluated, where asked for.
+    /// Predicts the timed problem's time before the candidate is evaluated, if requested.
     pub(crate) prior: Option<Arc<Prior>>,
-    /// What waits until a candidate may win.
+    /// Checks that wait until a candidate may win.
     pub(crate) puts_off: PutOff,
-    /// The device executes PTX: the verdict depends on it as well as on the machine code.
+    /// The device executes PTX: the verdict depends on PTX as well as on the machine code.
     pub(crate) executes_ptx: bool,
 }
 
-/// What is not looked at before a candidate may win: most never do.
+/// Checks that are deferred until a candidate may win: most never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PutOff {
     /// Nothing.
     Nothing,
-    /// Check problems for which the kernel is another program and would be compiled once more.
+    /// Check problems for which the kernel is a separate program that needs another compile.
     OtherPrograms,
     /// All check problems, and on the timed one everything but a single run.
     AllButOneRun,
 }
 
 impl KernelTask {
-    /// The task of one problem; all check problems of the kernel come along.
+    /// Creates the task of one problem with all check problems of the kernel.
     ///
     /// # Errors
     /// An unknown problem, or expressions that are wrong for one of them.
@@ -96,7 +96,7 @@ impl KernelTask {
         })
     }
 
-    /// One problem by itself: no check problem is judged beside it, unless it needs one.
+    /// Creates a task of one problem without check problems, unless it needs one.
     #[must_use]
     pub fn alone(problem: PlanBuilder) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl KernelTask {
         }
     }
 
-    /// Names the space's file where its reference is what is wrong.
+    /// Adds the space's file to an error of its reference.
     pub(super) fn blame(&self, error: BoxError) -> BoxError {
         match error.downcast::<WorkerError>() {
             Ok(error) => match *error {
@@ -122,15 +122,15 @@ impl KernelTask {
         }
     }
 
-    /// Identity of the candidate that [`KernelTask::prepare`] makes of a configuration, compiled or
-    /// refused.
+    /// Returns the identity of the candidate that [`KernelTask::prepare`] builds from a
+    /// configuration, compiled or refused.
     pub(super) fn identity(&self, config: &Config, nvrtc_version: &str) -> ContentHash {
         self.timed
             .identity(config, nvrtc_version)
             .unwrap_or_else(|| nameless(self.timed.problem(), config))
     }
 
-    /// Makes a candidate of the task ready for the device: binds, renders and compiles it.
+    /// Prepares a candidate of the task for the device: binds, renders and compiles it.
     ///
     /// # Errors
     /// The compiler cannot work; a candidate that fails is judged.
@@ -142,7 +142,7 @@ impl KernelTask {
         self.prepare_but(self.puts_off, compiler, config)
     }
 
-    /// The same, with that put off.
+    /// Prepares a candidate with these deferred checks.
     pub(super) fn prepare_but(
         &self,
         puts_off: PutOff,
@@ -165,7 +165,7 @@ impl KernelTask {
         };
         let (later, now): (Vec<_>, Vec<_>) = self.admitting(config).partition(waits);
         let build = match self.puts_off {
-            // A virtual GPU: what was put off is executed as PTX, and not timed.
+            // On a virtual GPU deferred problems are executed as PTX, and not timed.
             PutOff::AllButOneRun if timed.image.bounds_threads() => PlanBuilder::build_ptx,
             _ => PlanBuilder::build,
         };
@@ -201,13 +201,13 @@ impl KernelTask {
         })
     }
 
-    /// The check problems on which the configuration is valid: one on which it is not would
-    /// fail what is right here.
+    /// Returns the check problems on which the configuration is valid: an invalid one would fail a
+    /// right candidate.
     fn admitting(&self, config: &Config) -> impl Iterator<Item = &PlanBuilder> {
         self.checks.iter().filter(|check| check.admits(config))
     }
 
-    /// Judges a candidate on the check problems that were put off; `judge` does so on a device.
+    /// Judges a candidate on the deferred check problems with `judge`, on a device.
     ///
     /// # Errors
     /// The compiler or the device does not work.
@@ -235,7 +235,7 @@ impl KernelTask {
         Ok(judged.proven(found))
     }
 
-    /// Has a virtual GPU judge a prepared candidate, with the help of other problems where its own
+    /// Judges a prepared candidate on a virtual GPU, with the help of other problems if its own
     /// cannot be run to their end or compared.
     ///
     /// # Errors
@@ -252,7 +252,7 @@ impl KernelTask {
     }
 }
 
-/// Whether a candidate's own program is that of a check problem, too.
+/// Reports whether a candidate's program is also that of a check problem.
 fn is_program(
     check: &PlanBuilder,
     config: &Config,
@@ -262,10 +262,11 @@ fn is_program(
     check.identity(config, &compiler.nvrtc().version()).as_ref() == Some(candidate)
 }
 
-/// How a configuration is built for a check problem.
+/// Builds a configuration for a check problem.
 type Build = fn(&PlanBuilder, &Compiler, &Config) -> Result<Result<Built, Unbuilt>, CompileError>;
 
-/// Builds a configuration for check problems. The inner error is why one cannot be built.
+/// Builds a configuration for check problems. The inner error is the reason why one cannot be
+/// built.
 fn check_plans(
     checks: &[&PlanBuilder],
     build: Build,
@@ -287,8 +288,8 @@ fn check_plans(
     Ok(Ok(plans))
 }
 
-/// Has the programs of several problems compiled at the same time. What comes of it is in the
-/// compiler's cache, and asked for afterwards, in order.
+/// Compiles the programs of several problems in parallel. The results are in the compiler's cache,
+/// and requested afterwards in order.
 fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, config: &Config) {
     if !compiler.remembers() {
         return;
@@ -303,7 +304,7 @@ fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, c
     if programs.len() > 1 {
         std::thread::scope(|scope| {
             for (_, builder) in &programs {
-                // A thread that the system does not give leaves its program to the caller.
+                // Without a thread from the system the caller compiles the program.
                 let compile = move || drop(build(builder, compiler, config));
                 let _ = std::thread::Builder::new().spawn_scoped(scope, compile);
             }
@@ -316,30 +317,30 @@ fn compile_at_once(checks: &[&PlanBuilder], build: Build, compiler: &Compiler, c
 pub struct Work {
     /// Identity of the candidate.
     pub candidate: ContentHash,
-    /// What the compiler said of it.
+    /// Result of the compiler.
     pub compilation: Compilation,
     pub(super) job: Job,
-    /// What decides its judgement and its time: machine code, launches and shapes.
+    /// Everything that decides its judgement and its time: machine code, launches and shapes.
     pub same: ContentHash,
-    /// Not everything that can be looked at is in the job.
+    /// The job omits some checks.
     #[serde(default)]
     pub(super) put_off: bool,
 }
 
 impl Work {
-    /// What the arguments of all its problems are filled with.
+    /// Returns the fills of the arguments of all its problems.
     pub(crate) fn fills_mut(&mut self) -> impl Iterator<Item = &mut Fill> {
         let plans = self.job.checks.iter_mut().chain(&mut self.job.timed);
         plans.flat_map(Plan::fills_mut)
     }
 
-    /// What is timed.
+    /// Returns the timed plan.
     #[must_use]
     pub fn timed(&self) -> Option<&Plan> {
         self.job.timed.as_ref()
     }
 
-    /// The candidate with what was found about it.
+    /// Converts to the candidate with its finding.
     pub(super) fn judged(self, found: TimedJudgement) -> Judged {
         let time = found.measured.as_ref().map(|measured| measured.p50());
         Judged {
@@ -352,7 +353,8 @@ impl Work {
         }
     }
 
-    /// A proof: the timed problem alone, run whole where that takes at most `limit` lane instructions.
+    /// Converts to a proof: the timed problem alone, run whole if that takes at most `limit` lane
+    /// instructions.
     pub(super) fn into_proof(self, limit: u64) -> Job {
         Job {
             checks: Vec::new(),
@@ -361,7 +363,7 @@ impl Work {
         }
     }
 
-    /// What the device is asked for.
+    /// Builds the device's job.
     fn job(&self, demand: &Demand) -> Job {
         let mut job = Job {
             seeds: demand.seeds.clone(),
@@ -376,14 +378,14 @@ impl Work {
     }
 }
 
-/// A candidate judged before it reached the device.
+/// Builds a candidate that was judged before it reached the device.
 fn unbound(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
     let candidate = unbuilt.candidate;
     let candidate = candidate.unwrap_or_else(|| nameless(problem, config));
     Judged::without_device(candidate, unbuilt.judgement)
 }
 
-/// Without a source there is no content to name a candidate by: the configuration stands in.
+/// Without a source there is no content to name a candidate by, so the configuration is used.
 fn nameless(problem: &str, config: &Config) -> ContentHash {
     let choices: Vec<u8> = config
         .choices()
@@ -393,10 +395,10 @@ fn nameless(problem: &str, config: &Config) -> ContentHash {
     ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
 }
 
-/// Identity of what decides a judgement: equal executed code with equal launches on equal data,
-/// compared with the same reference, is one candidate, whatever its parameters are called. Executed
-/// code is the machine code and, where the device executes PTX, the PTX without line information: the
-/// assembler removes loops and accesses that the PTX still has.
+/// Returns the identity of everything that decides a judgement: equal executed code with equal
+/// launches on equal data, compared with the same reference, is one candidate, whatever its
+/// parameters are called. Executed code is the machine code and, where the device executes PTX, the
+/// PTX without line information: the assembler removes loops and accesses that the PTX still has.
 fn same(parts: &[&Built], executes_ptx: bool) -> ContentHash {
     let mut hashes: Vec<ContentHash> = Vec::new();
     for built in parts {

@@ -1,8 +1,7 @@
-//! What a search may know beforehand: results of the same kernel from elsewhere.
+//! Prior knowledge of a search: results of the same kernel from elsewhere.
 //!
-//! A run gathers by itself what its database holds of other devices, problems and versions of a
-//! kernel, and reads the files that it is given. What it used is noted with the run, so that a
-//! resumed one uses the same.
+//! A run loads results of other devices, problems and versions of a kernel from its database, and
+//! reads the given files. The sources are stored with the run, so that a resumed one uses the same.
 
 use super::job::{JobError, usage};
 use super::{Event, Task};
@@ -18,7 +17,7 @@ use tuner_store::{Related, RunId, RunStart, Store, StoreError, TaskStart};
 
 /// The first bytes of a database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
-/// Columns that hold a time, by preference, and its unit in microseconds.
+/// Columns that hold a time, by preference, and their unit in microseconds.
 const TIMES: [(&str, f64); 5] = [
     ("time_us_p50", 1.0),
     ("predicted_us", 1.0),
@@ -27,7 +26,7 @@ const TIMES: [(&str, f64); 5] = [
     ("time", 1e3),
 ];
 
-/// A file that is no knowledge, and why.
+/// An invalid file of knowledge, with the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {why}; --knowledge takes recorded files, databases of results, and CSV with a column for each parameter and one called {}", TIMES.map(|(name, _)| name).join(", "))]
 pub struct KnowledgeError {
@@ -38,20 +37,20 @@ pub struct KnowledgeError {
 /// A file of knowledge, read.
 #[derive(Debug, Clone)]
 pub struct KnowledgeFile {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// Hash of its bytes.
     pub content: ContentHash,
-    /// The kernel that it is about; `None` where it does not say.
+    /// Its kernel; `None` if it does not name one.
     pub kernel: Option<String>,
-    /// What it holds, each a source.
+    /// Its sources.
     pub experiences: Vec<Experience>,
 }
 
-/// Reads a file. Of a database: what it holds of `kernel`.
+/// Reads a file. Of a database: the results of `kernel`.
 ///
 /// # Errors
-/// A file that cannot be read, or that is of no known kind.
+/// An unreadable file, or one of unknown kind.
 pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeError> {
     let wrong = |why: String| KnowledgeError {
         path: path.display().to_string(),
@@ -88,7 +87,7 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
     Ok(file)
 }
 
-/// A recording as knowledge.
+/// Converts a recording to knowledge.
 #[must_use]
 pub fn recorded(recording: &Recording) -> Experience {
     let rows = recording.configs().into_iter().map(|config| {
@@ -101,7 +100,7 @@ pub fn recorded(recording: &Recording) -> Experience {
     }
 }
 
-/// Configurations and times of a CSV with headings. A row without a time has failed.
+/// Reads configurations and times of a CSV with headings. A row without a time has failed.
 fn csv_rows(bytes: &[u8]) -> Result<Vec<(ConfigValues, Option<Micros>)>, String> {
     let mut reader = csv::Reader::from_reader(bytes);
     let headings = reader.headers().map_err(|error| error.to_string())?.clone();
@@ -127,7 +126,7 @@ fn csv_rows(bytes: &[u8]) -> Result<Vec<(ConfigValues, Option<Micros>)>, String>
     Ok(rows)
 }
 
-/// A value as it stands in a CSV.
+/// Parses a value of a CSV.
 fn value(text: &str) -> Value {
     match text {
         "true" | "True" => Value::Bool(true),
@@ -140,7 +139,8 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// One group of a database as knowledge; `version`: that of the task, which needs no mention.
+/// Converts one group of a database to knowledge; `version`: that of the task, which is not
+/// mentioned.
 fn experience(group: Related, version: Option<&str>) -> Experience {
     let old = match version {
         Some(version) if version != group.version => {
@@ -155,30 +155,30 @@ fn experience(group: Related, version: Option<&str>) -> Experience {
     }
 }
 
-/// What a run knew beforehand, as it is noted with it.
+/// Prior knowledge of a run, as stored with it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Noted {
-    /// The moment of the database, by task.
+    /// Time stamp of the database, by task.
     as_of: Vec<i64>,
     /// Files by path and content.
     files: Vec<(PathBuf, String)>,
-    /// Names of the sources used, by task.
+    /// Names of the used sources, by task.
     pub(crate) sources: Vec<Vec<String>>,
 }
 
 impl Noted {
-    /// What a stored run's settings say; `None`: it knew nothing.
+    /// Reads a stored run's settings; `None`: it had no knowledge.
     pub(crate) fn of(settings: &serde_json::Value) -> Option<Self> {
         serde_json::from_value(settings.get("knowledge")?.clone()).ok()
     }
 }
 
-/// The experiences of every task of a run, most like the task first, and what is noted of them.
-/// `before`: what the interrupted run knew, which is what comes back.
+/// Loads the experiences of every task of a run, most similar first, and their record. `before`:
+/// the record of the interrupted run, whose knowledge is restored.
 ///
 /// # Errors
-/// What is wrong with a file, and a file that changed since the interrupted run; a database that
-/// cannot be read.
+/// An invalid file, and a file that changed since the interrupted run; a database that cannot be
+/// read.
 pub(crate) async fn gather(
     start: &RunStart,
     store: &Store,
@@ -227,7 +227,7 @@ pub(crate) async fn gather(
     Ok((all, noted))
 }
 
-/// The most like the task first: the same problem, then the same device, then the most results.
+/// Orders by similarity to the task: the same problem, then the same device, then the most results.
 fn ranked(mut groups: Vec<Related>, key: &TaskKey, task: &TaskStart) -> Vec<Experience> {
     groups.sort_by_key(|group| {
         let other = (group.problem != key.problem, group.device != key.device);
@@ -239,7 +239,7 @@ fn ranked(mut groups: Vec<Related>, key: &TaskKey, task: &TaskStart) -> Vec<Expe
     groups.into_iter().map(experience).collect()
 }
 
-/// Tells what each source of each task was worth, and keeps it with the run.
+/// Reports the value of each source of each task, and stores it with the run.
 ///
 /// # Errors
 /// The database cannot be written.

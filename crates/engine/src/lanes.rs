@@ -1,5 +1,5 @@
-//! Where candidates are prepared and evaluated: a pool of threads and one thread a device, or, for a
-//! device that answers at once, right here.
+//! Threads that prepare and evaluate candidates: a pool and one thread for each device, or the
+//! calling thread for an instant device.
 
 use super::error::EngineError;
 use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
@@ -11,26 +11,26 @@ use tokio::sync::mpsc as results;
 use tuner_core::panics::lock;
 use tuner_space::Config;
 
-/// Names a candidate in flight.
+/// Identifies a candidate in flight.
 pub(super) type Ticket = u64;
 
-/// A candidate as lanes know it.
+/// A candidate to prepare or evaluate.
 pub(super) struct Job {
     pub(super) ticket: Ticket,
     pub(super) task: usize,
     pub(super) config: Config,
 }
 
-/// A candidate of which more is to be judged before it is told.
+/// A candidate with further checks before it is reported.
 pub(super) struct Proof {
     pub(super) job: Job,
-    /// What was found so far.
+    /// The judgement so far.
     pub(super) judged: Box<Judged>,
-    /// The timed problem is run whole; else what was put off is judged.
+    /// Run the timed problem whole; else run the deferred checks.
     pub(super) whole: bool,
 }
 
-/// What a lane reports back.
+/// Report of a lane.
 pub(super) enum Message<W> {
     /// A candidate is ready for the device, or judged without it.
     Prepared(Ticket, Result<Preparation<W>, EngineError>),
@@ -38,7 +38,7 @@ pub(super) enum Message<W> {
     Evaluated(Ticket, Result<Box<Judged>, EngineError>),
 }
 
-/// A queue that several threads take from.
+/// A queue with several consumer threads.
 pub(super) struct Queue<T> {
     sender: mpsc::Sender<T>,
     receiver: Arc<Mutex<mpsc::Receiver<T>>>,
@@ -53,12 +53,14 @@ impl<T: Send + 'static> Queue<T> {
         }
     }
 
-    /// Fails only when all threads are gone, which the results' end then tells.
+    /// Sends an item. It fails only when all threads have ended, which the end of the results then
+    /// reports.
     pub(super) fn send(&self, item: T) {
         let _ = self.sender.send(item);
     }
 
-    /// Starts a thread that reports its answer to each item, until there is none or nobody listens.
+    /// Starts a thread that reports its answer to each item, until the queue or the receiver
+    /// closes.
     fn answer<M: Send + 'static>(
         &self,
         name: String,
@@ -81,14 +83,14 @@ impl<T: Send + 'static> Queue<T> {
     }
 }
 
-/// Threads around an evaluator. Dropping it stops them after what they are doing; nobody waits.
+/// Threads around an evaluator. Dropping it stops them after their current work, without waiting.
 pub(super) struct Lanes<E: Evaluator> {
     evaluator: Arc<E>,
     /// Candidates to be prepared.
     pub(super) jobs: Queue<Job>,
     /// Prepared candidates, for the device.
     pub(super) device: Queue<(Job, E::Work)>,
-    /// Candidates of which more is to be judged now.
+    /// Candidates with further checks to run now.
     pub(super) proofs: Queue<Proof>,
     sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
@@ -98,7 +100,7 @@ pub(super) struct Lanes<E: Evaluator> {
 }
 
 impl<E: Evaluator> Lanes<E> {
-    /// Lanes without threads; [`Lanes::grow`] starts them.
+    /// Creates lanes without threads; [`Lanes::grow`] starts them.
     pub(super) fn new(evaluator: &Arc<E>) -> Self {
         let (sender, results) = results::unbounded_channel();
         Self {
@@ -113,7 +115,7 @@ impl<E: Evaluator> Lanes<E> {
         }
     }
 
-    /// Starts what is missing to that many preparing threads and one for each device.
+    /// Starts missing threads up to `jobs` preparing threads and one for each device.
     pub(super) fn grow(&mut self, jobs: usize, devices: usize) -> std::io::Result<()> {
         if self.evaluator.instant() {
             return Ok(());
@@ -155,8 +157,8 @@ impl<E: Evaluator> Lanes<E> {
         self.device.answer(name, self.sender.clone(), evaluated)
     }
 
-    /// One thread for what was put off of those that may win: few do, and the device goes on with
-    /// the others meanwhile.
+    /// Starts one thread for deferred checks of candidates that may win: few do, and the device
+    /// continues with the others.
     fn start_proving(&self) -> std::io::Result<()> {
         let evaluator = Arc::clone(&self.evaluator);
         let proved = move |proof: Proof| {
@@ -171,7 +173,7 @@ impl<E: Evaluator> Lanes<E> {
         self.proofs.answer(name, self.sender.clone(), proved)
     }
 
-    /// Prepares and evaluates at once, on this thread.
+    /// Prepares and evaluates on this thread.
     pub(super) fn at_once(&self, task: usize, config: &Config) -> Result<Judged, EngineError> {
         guard(|| match self.evaluator.prepare(task, config)? {
             Preparation::Judged(judged) => Ok(*judged),
@@ -179,12 +181,12 @@ impl<E: Evaluator> Lanes<E> {
         })
     }
 
-    /// The next report.
+    /// Returns the next report.
     pub(super) async fn next(&mut self) -> Option<Message<E::Work>> {
         self.results.recv().await
     }
 
-    /// Drops what waits to be prepared.
+    /// Drops the candidates that wait to be prepared.
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -196,8 +198,8 @@ impl<E: Evaluator> Drop for Lanes<E> {
     }
 }
 
-/// A panic in a lane ends the run with an error, after everything finished is stored; without this
-/// the run would wait for ever for the lost candidate.
+/// Converts a panic in a lane to an error that ends the run after everything finished is stored.
+/// Otherwise the run would wait forever for the lost candidate.
 fn guard<T>(step: impl FnOnce() -> Result<T, BoxError>) -> Result<T, EngineError> {
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result.map_err(EngineError::Device),

@@ -1,4 +1,4 @@
-//! What a run came to, counted from stored results only.
+//! Totals of a run, counted from stored results only.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"
@@ -17,9 +17,9 @@ pub struct Best {
     pub config: ConfigValues,
     /// Its median time, microseconds.
     pub time_us: f64,
-    /// How that came to be.
+    /// Source of the time.
     pub timing: Option<TimingKind>,
-    /// How its results were compared at the timed size; `None` for recorded times.
+    /// Comparison of its results at the timed size; `None` for recorded times.
     pub compared: Option<Compared>,
 }
 
@@ -28,54 +28,54 @@ pub struct Best {
 pub struct TaskReport {
     /// Kernel, problem and device.
     pub key: TaskKey,
-    /// The fastest; `None` when nothing passed.
+    /// The fastest; `None` if none passed.
     pub best: Option<Best>,
-    /// The default configuration's time, microseconds, where it has one.
+    /// The default configuration's time, microseconds, if it has one.
     pub default_us: Option<f64>,
-    /// How many candidates got which verdict.
+    /// Number of candidates by verdict.
     pub verdicts: BTreeMap<Verdict, u64>,
-    /// What further trials may still bring, as a share of the best time, with a chance of nine in
-    /// ten at most; `None` where the search has no estimate.
+    /// Upper bound of the expected gain of further trials, as a share of the best time, with 90 %
+    /// confidence; `None` without an estimate.
     pub left: Option<f64>,
 }
 
 impl TaskReport {
-    /// Configurations judged.
+    /// Returns the number of judged configurations.
     #[must_use]
     pub fn evals(&self) -> u64 {
         self.verdicts.values().sum()
     }
 }
 
-/// How a run ended and what it found.
+/// End and result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The run.
     pub run_id: String,
-    /// Why it is over.
+    /// Reason of its end.
     pub reason: StopReason,
     /// Wall time.
     pub elapsed: Duration,
-    /// The device's virtual clock, where it has one.
+    /// The device's virtual clock, if it has one.
     pub clock: Duration,
     /// The tasks, in the order given.
     pub tasks: Vec<TaskReport>,
 }
 
 impl Report {
-    /// Configurations judged.
+    /// Returns the number of judged configurations.
     #[must_use]
     pub fn evals(&self) -> u64 {
         self.tasks.iter().map(TaskReport::evals).sum()
     }
 
-    /// Whether any candidate passed.
+    /// Reports whether any candidate passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.tasks.iter().any(|task| task.best.is_some())
     }
 
-    /// How many got which verdict, over all tasks.
+    /// Returns the number of candidates by verdict, over all tasks.
     #[must_use]
     pub fn verdicts(&self) -> BTreeMap<Verdict, u64> {
         let mut sums = BTreeMap::new();
@@ -86,7 +86,7 @@ impl Report {
     }
 }
 
-/// Keeps the tasks' figures up to date as results are committed.
+/// Updates the tasks' figures as results are committed.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) tasks: Vec<TaskReport>,
@@ -108,7 +108,7 @@ impl Ledger {
         }
     }
 
-    /// Counts a stored result, and fills in what the event says of the run so far.
+    /// Counts a stored result, and completes the event with the run's totals so far.
     pub(super) fn enter(&mut self, trial: &mut TrialEvent) {
         let task = &mut self.tasks[trial.task];
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;

@@ -1,19 +1,18 @@
-//! The pipeline: ask → prepare ahead → evaluate → store → tell, until a limit is reached.
+//! Pipeline: request → prepare ahead → evaluate → store → report, until a limit is reached.
 //!
-//! The only place that knows the order of the steps. It is generic over an [`Evaluator`], which is
-//! a device with everything that leads to a judged candidate on it; the store and the search are
-//! the same for all of them.
+//! Only this crate knows the order of the steps. It is generic over an [`Evaluator`], which is a
+//! device with everything that leads to a judged candidate on it; the store and the search are the
+//! same for all of them.
 //!
-//! **Order.** Where results must not depend on the machine ([`Order::Fixed`]: replay and the
-//! virtual GPU), [`WINDOW`] candidates are in flight and results are told to the search in the
-//! order of a virtual clock: one device judges one candidate after another, and which one is next
-//! is chosen by the search among those that the count of results says are compiled. How many
-//! threads prepare candidates and which of them is first changes nothing. On a real GPU
-//! ([`Order::Arrival`]) the search chooses among those that are compiled, and results are told as
-//! they come.
+//! **Order.** If results must not depend on the machine ([`Order::Fixed`]: replay and the virtual
+//! GPU), [`WINDOW`] candidates are in flight and results are reported to the search in the order of
+//! a virtual clock: one device judges one candidate after another, and which one is next is chosen
+//! by the search among those that are compiled by the count of results. The number of threads and
+//! their timing change nothing. On a real GPU ([`Order::Arrival`]) the search chooses among those
+//! that are compiled, and results are reported as they come.
 //!
 //! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
-//! that holds it, and never before. Results are told to the search at once; commits follow in
+//! that holds it, and never before. Results are reported to the search at once; commits follow in
 //! groups.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
@@ -59,10 +58,10 @@ pub use replay::ReplayEvaluator;
 pub use schedule::{StartPoint, Task};
 
 /// Candidates in flight on devices of fixed order, from which the search chooses the next one
-/// (`window.rs`). Sixteen keep the compile pool of a workstation busy, and cost the search about 0.01
-/// of its score (`tuner replay --in-flight 16`). Part of what makes a run reproducible, so it is
-/// no setting.
+/// (`window.rs`). Sixteen keep the compile pool of a workstation busy, and cost the search about
+/// 0.01 of its score (`tuner replay --in-flight 16`). Runs are only reproducible with this value,
+/// so it is not a setting.
 pub const WINDOW: usize = 16;
 
-/// Beyond the candidates being prepared, how many may wait for a real device.
+/// Candidates that may wait for a real device, in addition to those being prepared.
 const DEVICE_QUEUE: usize = 2;

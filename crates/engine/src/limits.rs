@@ -1,25 +1,25 @@
-//! How long a run goes on.
+//! Limits of a run.
 
 use std::time::Duration;
 
-/// The limits of a run; whichever is reached first ends it. Both count the whole run, over all of
-/// its kernels and problems, what was done before it was interrupted included (only wall-clock
-/// time starts anew when a run is resumed).
+/// Limits of a run; the first one reached ends it. Both count the whole run, over all of its
+/// kernels and problems, including work before an interruption (only wall-clock time restarts when
+/// a run is resumed).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// Unique valid configurations judged, whatever the verdict.
     pub evals: Option<u64>,
     /// Time on the device's clock: wall time, or recorded time on replay.
     pub budget: Option<Duration>,
-    /// A kernel and problem is done when further trials bring no more than this share of its best
-    /// time, with a chance of [`tuner_search::LEFT_CHANCE`].
+    /// Share of the best time; a kernel and problem is done when further trials gain at most this,
+    /// with a chance of [`tuner_search::LEFT_CHANCE`].
     pub converged: Option<f64>,
 }
 
 /// Parses a share: `2%` or `0.02`, from 0 to 1.
 ///
 /// # Errors
-/// What is wanted, for anything else.
+/// A description of the syntax, for anything else.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(number) => (number.trim(), 0.01),
@@ -33,7 +33,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a share from 0% to 100% is needed, such as 2%".to_owned())
 }
 
-/// A `--budget` that is no duration.
+/// An invalid `--budget`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no budget; type a time such as 90s, 10m, 2h or 1h30m")]
 pub struct BudgetError(pub String);
@@ -41,7 +41,7 @@ pub struct BudgetError(pub String);
 /// Parses `90s`, `10m`, `2h`, `1h30m`, `1d`, `500ms`: whole or decimal numbers, each with its unit.
 ///
 /// # Errors
-/// [`BudgetError`] for anything else, and for nothing and zero.
+/// [`BudgetError`] for anything else, and for an empty text and zero.
 pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
     let bad = || BudgetError(text.to_owned());
     let mut rest = text.trim();
@@ -72,7 +72,7 @@ pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
         .ok_or_else(bad)
 }
 
-/// A duration as people write budgets: `1h30m`, `90s`, `0.4s`.
+/// Formats a duration like a budget: `1h30m`, `90s`, `0.4s`.
 #[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();

@@ -1,5 +1,5 @@
-//! Judging on the virtual GPU with the help of other problems: where one problem cannot be run to
-//! its end, or nothing it writes can be compared, smaller problems decide.
+//! Judging on the virtual GPU with the help of other problems: if one problem cannot be run to
+//! its end, or its outputs cannot be compared, smaller problems decide.
 
 use super::evaluator::BoxError;
 use super::judging::SEEDS;
@@ -14,8 +14,8 @@ use tuner_kernel::scaled;
 use tuner_kernel::scaled::Scaled;
 use tuner_space::{Config, Reference};
 
-/// The largest scaled problem on which `config` is compared with the reference: a ragged one
-/// where it is right on that, else one with the divisors of the original.
+/// Finds the largest scaled problem on which `config` is compared with the reference: a ragged one
+/// if it is right on that, else one with the divisors of the original.
 fn find<'a>(
     worker: &mut Worker,
     timed: &'a PlanBuilder,
@@ -38,11 +38,11 @@ fn find<'a>(
             }
             Err(unbuilt) => unbuilt.judgement.verdict,
         };
-        // Wrong on odd sizes: the aligned problem that follows decides. Wrong on that as well: it
-        // tells what is wrong with the others.
+        // Wrong on odd sizes: the aligned problem that follows decides. If it is wrong there too,
+        // that shows the fault in the others.
         let decided = match verdict {
             Verdict::Ok => true,
-            // Nothing was learnt: the next candidate looks again.
+            // No result: the next candidate is tried.
             Verdict::NotJudged => return Ok(None),
             Verdict::Unchecked | Verdict::Timeout => false,
             _ => !scaled.ragged,
@@ -55,9 +55,9 @@ fn find<'a>(
     Ok(timed.scaled_check().keep(chosen))
 }
 
-/// Judges one configuration on one problem, with the check problems that the job brings. Where the
-/// problem comes to no end or nothing in the job could be compared, it is judged once more after
-/// the kernel's check problems and, where these do not help, after a scaled one.
+/// Judges one configuration on one problem, with the check problems of the job. If the problem does
+/// not end or nothing in the job could be compared, it is judged again after the kernel's check
+/// problems and, if these do not help, after a scaled one.
 ///
 /// # Errors
 /// The compiler or the worker does not work.
@@ -77,8 +77,8 @@ pub(super) fn judge(
     ) {
         return Ok(alone);
     }
-    // Without a reference nothing more can be said of a problem that was run whole: sizes that
-    // nobody asked for would only tell of themselves.
+    // Without a reference a problem that ran whole needs no further problem: findings on other
+    // sizes would concern only those sizes.
     if hazards_only(builder) {
         return Ok(alone);
     }
@@ -93,7 +93,7 @@ pub(super) fn judge(
             match (alone.judgement.verdict, helped.judgement.verdict) {
                 (_, Verdict::Ok | Verdict::NotJudged) => return Ok(helped),
                 (Verdict::Unchecked, Verdict::Unchecked) => {}
-                // A verdict on another problem is not this one's.
+                // A verdict on another problem does not apply to this one.
                 _ => return Ok(alone),
             }
         }
@@ -104,14 +104,14 @@ pub(super) fn judge(
     Ok(alone)
 }
 
-/// Whether a problem to check is one of a space without a reference.
+/// Reports whether a check problem belongs to a space without a reference.
 fn hazards_only(builder: &PlanBuilder) -> bool {
     let spec = &builder.source().spec;
     let is_it = |problem: &tuner_space::Problem| problem.name == builder.problem();
     matches!(spec.reference, Reference::None) && spec.check_problems.iter().any(is_it)
 }
 
-/// Plans of the kernel's check problems on which the configuration is valid; `None` where one
+/// Returns plans of the kernel's check problems on which the configuration is valid; `None` if one
 /// cannot be built.
 fn checks(
     builder: &PlanBuilder,
@@ -131,8 +131,7 @@ fn checks(
     Ok(Some(plans))
 }
 
-/// Judges once more after a scaled problem. What fails on that is wrong, and the detail names the
-/// sizes.
+/// Judges again after a scaled problem. A failure on that is wrong, and the detail names the sizes.
 fn on_scaled(
     worker: &mut Worker,
     mut job: Job,

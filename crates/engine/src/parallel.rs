@@ -1,12 +1,12 @@
-//! The same work on many items, on several threads.
+//! Parallel map over items.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use tuner_core::activity;
 
-/// Applies `work` to every item on up to `threads` threads, each with a state of its own. Results
-/// are in the order of the items, whatever the order in which they came.
+/// Applies `work` to every item on up to `threads` threads, each with a separate state. Results are
+/// in the order of the items, whatever the order of completion.
 ///
 /// # Errors
 /// The first error by that order.
@@ -26,10 +26,10 @@ where
     Ok(all)
 }
 
-/// The same, each result handed over as soon as it and all before it are there.
+/// Like [`in_order`], but passes on each result as soon as it and all before it are done.
 ///
 /// # Errors
-/// The first error by that order; nothing is begun after it.
+/// The first error by that order; no item is started after it.
 pub(crate) fn in_order_each<T, S, R, E>(
     items: &[T],
     threads: usize,
@@ -67,7 +67,7 @@ where
             started += usize::from(thread.is_ok());
         }
         if started == 0 {
-            // The system gives no threads: this one does all the work.
+            // Without threads from the system, this one does all the work.
             all(send.clone());
         }
         drop(send);

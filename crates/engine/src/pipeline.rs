@@ -1,4 +1,4 @@
-//! The loop that drives a run.
+//! Main loop of a run.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"
@@ -31,33 +31,33 @@ use tuner_search::UnknownStrategy;
 use tuner_space::Config;
 use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoredRun};
 
-/// What to do in a run.
+/// Plan of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The new run's name, where it has one already.
+    /// The new run's name, if already chosen.
     pub id: Option<RunId>,
-    /// What is tuned, in the order of [`RunStart::tasks`].
+    /// Tasks, in the order of [`RunStart::tasks`].
     pub tasks: Vec<Task>,
     /// The run as the store describes it.
     pub start: RunStart,
-    /// The interrupted run to go on with.
+    /// The interrupted run to resume.
     pub resume: Option<StoredRun>,
-    /// When it ends.
+    /// Limits of the run.
     pub limits: Limits,
     /// Threads that prepare candidates.
     pub jobs: usize,
-    /// Files of knowledge of a run beside others of the same kernels, whose results the search takes in
-    /// as they come; `None`: it knows what it knew at the beginning.
+    /// Files of knowledge of a run that learns from concurrent runs of the same kernels; `None`:
+    /// its knowledge is fixed at the start.
     pub live: Option<Vec<PathBuf>>,
-    /// What counts beside the time, where anything does.
+    /// Objectives in addition to the time, if any.
     pub objectives: Option<Objectives>,
 }
 
-/// Carries out the plan on the device until a limit is reached or `shutdown` turns true. `sink`
-/// gets every event as it happens, a trial after its commit.
+/// Executes the plan on the device until a limit is reached or `shutdown` turns true. `sink` gets
+/// every event as it happens, a trial after its commit.
 ///
 /// # Errors
-/// [`EngineError`]: the tuner itself failed. A candidate never does that.
+/// [`EngineError`]: the tuner itself failed. A candidate never causes one.
 pub async fn run<E: Evaluator>(
     evaluator: &Arc<E>,
     plan: Plan,
@@ -105,7 +105,7 @@ pub async fn run<E: Evaluator>(
     let reason = match ended.and_then(|reason| drained.map(|()| reason)) {
         Ok(reason) => reason,
         Err(error) => {
-            // The first error is the one to report; a database that fails fails here again.
+            // The first error is the one to report; a failing database fails here again.
             let _ = store.finish_run(&driver.run, RunEnd::Failed).await;
             return Err(error);
         }
@@ -147,7 +147,7 @@ fn schedule<E: Evaluator>(
     Ok(schedule)
 }
 
-/// How many candidates are in flight on what the evaluator has now.
+/// Returns the window for the evaluator's current capacity.
 fn window<E: Evaluator>(evaluator: &E, jobs: usize) -> Window {
     match evaluator.order() {
         Order::Fixed => Window::one_per_result(WINDOW),
@@ -160,7 +160,7 @@ fn window<E: Evaluator>(evaluator: &E, jobs: usize) -> Window {
 struct Driver<'a, E: Evaluator> {
     tasks: Vec<Task>,
     evaluator: Arc<E>,
-    /// Candidates prepared at once, as asked for.
+    /// Concurrent preparations, as requested.
     jobs: usize,
     limits: Limits,
     schedule: Schedule<E::Work>,
@@ -168,19 +168,19 @@ struct Driver<'a, E: Evaluator> {
     ledger: Ledger,
     store: &'a Store,
     run: RunId,
-    /// Told, and waiting for their commit, in order.
+    /// Reported results that wait for their commit, in order.
     uncommitted: VecDeque<(TrialEvent, Option<Ack>)>,
     charged_us: u64,
     deadline: Option<Instant>,
     shutdown: watch::Receiver<bool>,
     sink: &'a mut (dyn FnMut(&Event) + Send),
     live: Option<Live>,
-    /// Further trials bring no more than what is asked for.
+    /// Further trials gain less than the threshold.
     converged: bool,
 }
 
 impl<E: Evaluator> Driver<'_, E> {
-    /// Says that the run begins, and takes in what an interrupted one had stored.
+    /// Announces the run, and loads the stored results of an interrupted one.
     fn begin(&mut self, start: &RunStart, resume: Option<StoredRun>) {
         let mut resumed = 0;
         let mut known = Vec::new();
@@ -206,7 +206,7 @@ impl<E: Evaluator> Driver<'_, E> {
         }
     }
 
-    /// Runs until nothing is left to do, and says why.
+    /// Runs until nothing is left to do, and returns the reason.
     async fn drive(&mut self) -> Result<StopReason, EngineError> {
         let mut stop = None;
         loop {
@@ -254,7 +254,7 @@ impl<E: Evaluator> Driver<'_, E> {
         }
     }
 
-    /// Takes in devices that joined or left.
+    /// Adapts to devices that joined or left.
     fn adapt(&mut self) -> Result<(), EngineError> {
         if !self.evaluator.instant() {
             let (jobs, devices) = (self.evaluator.jobs(self.jobs), self.evaluator.devices());
@@ -279,7 +279,7 @@ impl<E: Evaluator> Driver<'_, E> {
         }
     }
 
-    /// On a charged clock, whether this result would come after the time is up.
+    /// Reports whether this result would exceed the budget of a charged clock.
     fn over_budget(&self, finished: &Finished) -> bool {
         let charged = match finished {
             Finished::New(judged) => judged.charged_us,
@@ -307,8 +307,8 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    /// Keeps the devices busy: one candidate on each and, where launches are safe and the order is
-    /// free, one waiting. With a fixed order each is chosen with all results before it known.
+    /// Keeps the devices busy: one candidate on each and, if launches are safe and the order is
+    /// free, one waiting. With a fixed order each is chosen with all earlier results known.
     async fn feed_device(&mut self) -> Result<(), EngineError> {
         let devices = self.evaluator.devices();
         let most = if self.evaluator.may_hang() {
@@ -341,7 +341,7 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    /// Waits for whatever comes first: a lane, a commit, the end of the time, Ctrl-C.
+    /// Waits for the first of: a lane, a commit, the end of the time, Ctrl-C.
     async fn wait(&mut self, stopping: bool) -> Result<(), EngineError> {
         let deadline = self.deadline.filter(|_| !stopping);
         let far = Instant::now() + Duration::from_secs(3600);
@@ -382,7 +382,7 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    /// Keeps the estimate of what is left to gain, where the search has one.
+    /// Updates the estimate of the remaining gain, if the search has one.
     async fn note_left(&mut self) -> Result<(), EngineError> {
         let tasks = self.tasks.iter().enumerate();
         let kept = tasks.filter_map(|(at, task)| {
@@ -419,7 +419,7 @@ impl<E: Evaluator> Driver<'_, E> {
     }
 }
 
-/// Waits until somebody asks for the end.
+/// Waits until the shutdown is requested.
 pub async fn turned(shutdown: &mut watch::Receiver<bool>) {
     if shutdown.wait_for(|&end| end).await.is_err() {
         std::future::pending::<()>().await;

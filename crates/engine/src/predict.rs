@@ -1,4 +1,4 @@
-//! Predicted times of configurations on a virtual GPU: what `predict` and `ablate` ask for.
+//! Predicted times of configurations on a virtual GPU, for `predict` and `ablate`.
 
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::job::{JobError, compiler_with, device_error, usage};
@@ -40,16 +40,16 @@ pub struct Predictor {
     costs: Costs,
 }
 
-/// What predicting cost so far, summed over threads.
+/// Cost of predictions so far, summed over threads.
 #[derive(Debug, Default)]
 struct Costs {
-    /// Compiles that NVRTC did.
+    /// NVRTC compiles.
     compiles: Spent,
-    /// Reading PTX and machine code, sampled blocks, replay.
+    /// Reading PTX and SASS, sampled blocks, replay.
     forecasts: Spent,
 }
 
-/// How often something was done, and the microseconds it took.
+/// Number of executions, and their total microseconds.
 #[derive(Debug, Default)]
 struct Spent {
     count: AtomicU64,
@@ -66,7 +66,7 @@ impl Spent {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Seconds each; `None` where it was never done.
+    /// Returns the mean seconds; `None` before the first execution.
     fn mean_s(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.us.load(Ordering::Relaxed) as f64 / 1e6 / count as f64)
@@ -74,11 +74,10 @@ impl Spent {
 }
 
 impl Predictor {
-    /// Opens a kernel by name or file, looked for from `folder`; the first problem where none is
-    /// asked for.
+    /// Opens a kernel by name or file, searched for from `folder`; the first problem by default.
     ///
     /// # Errors
-    /// A kernel, problem or device that is none, and a compiler that cannot be had.
+    /// An unknown kernel, problem or device, and a missing compiler.
     pub fn open(
         (kernel, folder): (&str, &Path),
         asked: Option<&str>,
@@ -106,7 +105,7 @@ impl Predictor {
         let arch = format!("sm_{}", device.cc);
         let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch);
         let task = KernelTask::alone(builder.map_err(wrong)?);
-        // Nothing is timed here: every core may work.
+        // Nothing is timed here, so every core may work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
         let compiler = compiler_with(threads)?;
@@ -125,9 +124,8 @@ impl Predictor {
         })
     }
 
-    /// Predicts all configurations without running them whole, and tells each with its index, in
-    /// their order, as soon as it is there: neither results nor hazards are checked, so each time
-    /// is `unproven`.
+    /// Predicts all configurations without running them whole, and reports each with its index in
+    /// order. Neither results nor hazards are checked, so each time is `unproven`.
     ///
     /// # Errors
     /// The compiler does not work.
@@ -165,7 +163,7 @@ impl Predictor {
         Ok(work.judged(found))
     }
 
-    /// One line on what the forecasts so far cost; `None` before the first.
+    /// Describes the cost of the forecasts so far in one line; `None` before the first.
     #[must_use]
     pub fn cost(&self) -> Option<String> {
         let forecast = self.costs.forecasts.mean_s()?;
@@ -183,7 +181,7 @@ impl Predictor {
         ))
     }
 
-    /// Checks and predicts all configurations, in their order.
+    /// Checks and predicts all configurations, in order.
     ///
     /// # Errors
     /// The tools do not work, or the space's reference is wrong.
@@ -193,7 +191,8 @@ impl Predictor {
         Ok(all)
     }
 
-    /// The same, each told with its index as soon as it and all before it are there.
+    /// Checks and predicts all, and reports each with its index as soon as it and all before it are
+    /// done.
     ///
     /// # Errors
     /// As for [`Predictor::predict`].
@@ -217,7 +216,7 @@ impl Predictor {
         pool.each(&items, |_| (), |index, (judged, _)| tell(index, judged))
     }
 
-    /// Spilled bytes of a configuration's code; `None` where it does not compile.
+    /// Returns the spilled bytes of a configuration's code; `None` if it does not compile.
     ///
     /// # Errors
     /// The compiler does not work.
@@ -228,11 +227,11 @@ impl Predictor {
     }
 }
 
-/// A kernel by name or file, looked for from `folder`, and its problem; the first where none is
-/// asked for.
+/// Finds a kernel by name or file, searched for from `folder`, and its problem; the first by
+/// default.
 ///
 /// # Errors
-/// There is none of that name.
+/// An unknown name.
 pub fn named(
     kernel: &str,
     folder: &Path,

@@ -1,8 +1,8 @@
 //! Predicted times for the search on a device that measures.
 //!
-//! A predicted time is a fact about a candidate like its registers: the search learns how far to
-//! trust it, and by it chooses which of the compiled candidates are evaluated and which are given
-//! up. It is never a result: what is stored and ranked was measured.
+//! A predicted time is a feature of a candidate like its registers: the search learns its
+//! reliability, and uses it to choose which of the compiled candidates are evaluated and which are
+//! dropped. It is never a result: only measured times are stored and ranked.
 
 use std::sync::Mutex;
 use tuner_core::panics::lock;
@@ -13,16 +13,16 @@ use tuner_kernel::compile::DiskCache;
 use tuner_space::DeviceLimits;
 use vgpu::Arch;
 
-/// Says beforehand what a candidate may take, by the virtual GPU's model.
+/// Predicts the time of a candidate with the virtual GPU's model.
 pub(crate) struct Prior {
     arch: &'static Arch,
     memory_bytes: u64,
-    /// Forecasters that nobody uses: each candidate is prepared on a thread of its own.
+    /// Idle forecasters: each candidate is prepared on a separate thread.
     idle: Mutex<Vec<Forecaster>>,
 }
 
 impl Prior {
-    /// The model of `arch`, in at most so much host memory a thread.
+    /// Creates the model of `arch` with a host memory limit for each thread.
     #[must_use]
     pub(crate) fn new(arch: &'static Arch, memory_bytes: u64) -> Self {
         Self {
@@ -32,12 +32,12 @@ impl Prior {
         }
     }
 
-    /// What it is called.
+    /// Returns the display name.
     pub(crate) fn name(&self) -> String {
         format!("vgpu:{}", self.arch.name)
     }
 
-    /// The predicted time of a plan; `None` where there is none that can be relied on.
+    /// Returns the predicted time of a plan; `None` without a reliable one.
     pub(crate) fn predicted(&self, plan: &Plan) -> Option<Micros> {
         let idle = || lock(&self.idle);
         let taken = idle().pop();
@@ -47,7 +47,7 @@ impl Prior {
         let forecast = forecaster.forecast(plan).ok();
         idle().push(forecaster);
         let forecast = forecast?;
-        // Doubtful figures would mislead more than they help.
+        // Unreliable figures would mislead more than they help.
         forecast
             .explanation
             .doubts
@@ -56,8 +56,8 @@ impl Prior {
     }
 }
 
-/// The virtual GPU that is most like a real one: of its name, else of its compute capability with
-/// the nearest number of multiprocessors. `None` for a generation that has no table.
+/// Returns the virtual GPU most similar to a real one: by name, else by compute capability and the
+/// nearest number of multiprocessors. `None` for a generation without a table.
 #[must_use]
 pub fn like(name: &str, limits: &DeviceLimits) -> Option<&'static Arch> {
     let plain = |text: &str| -> String {

@@ -1,5 +1,5 @@
-//! How good a search is: recorded spaces, many seeds, the score after so many evaluations or so
-//! much recorded time.
+//! Search quality: recorded spaces, many seeds, the score by number of evaluations or recorded
+//! time.
 #![expect(
     clippy::indexing_slicing,
     reason = "recordings, strategies and steps are numbered by the study itself"
@@ -17,30 +17,30 @@ use tuner_core::units::{Micros, Seed};
 use tuner_device::replay::Recording;
 use tuner_search::{Observation, Proposal, Ready, Strategy};
 
-/// What to measure.
+/// Parameters of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
     /// Strategies by name.
     pub strategies: Vec<String>,
-    /// Unique evaluations a run makes at least.
+    /// Minimum unique evaluations of a run.
     pub evals: usize,
-    /// Recorded time that a run spends at least, microseconds; no matter where a file has no costs.
+    /// Minimum recorded time of a run, microseconds; ignored for a file without costs.
     pub recorded_us: u64,
     /// Seeds 1 to this.
     pub seeds: u64,
-    /// Candidates in flight: 1 tells every result before the next question.
+    /// Candidates in flight: with 1 every result is reported before the next proposal.
     pub in_flight: usize,
-    /// Standard deviation of the noise put on recorded times, as a share of them. A run is judged by
-    /// the recorded time of what looked fastest.
+    /// Standard deviation of the noise on recorded times, relative. A run is scored by the recorded
+    /// time of its apparently fastest configuration.
     pub noise: f64,
-    /// What further trials may still bring at most when a run would end ([`Run::converged`]).
+    /// Threshold of the remaining gain at which a run would end ([`Run::converged`]).
     pub converged: Option<f64>,
 }
 
 /// A better configuration was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// Unique evaluations until then, itself included.
+    /// Unique evaluations until then, inclusive.
     pub evals: usize,
     /// Recorded time until then, microseconds.
     pub charged_us: u64,
@@ -57,21 +57,21 @@ pub struct Run {
     pub evals: usize,
     /// Recorded time spent, microseconds.
     pub charged_us: u64,
-    /// Mean cost of an evaluation beside the recorded one (ask, look up, tell), microseconds.
+    /// Mean overhead of an evaluation (ask, look up, tell), microseconds.
     pub overhead_us: f64,
-    /// Unique evaluations until the search first said that further trials bring no more than what
-    /// the study asks for.
+    /// Unique evaluations until the search first estimated the remaining gain below the study's
+    /// threshold.
     pub converged: Option<usize>,
 }
 
 impl Run {
-    /// The score after that many evaluations; 0 while nothing was found.
+    /// Returns the score after `evals` evaluations; 0 before the first success.
     #[must_use]
     pub fn after(&self, evals: usize) -> f64 {
         self.last(|step| step.evals <= evals)
     }
 
-    /// The score within that much recorded time, microseconds.
+    /// Returns the score within `charged_us` of recorded time, microseconds.
     #[must_use]
     pub fn within(&self, charged_us: u64) -> f64 {
         self.last(|step| step.charged_us <= charged_us)
@@ -90,42 +90,42 @@ pub struct Series {
     pub file: usize,
     /// The strategy.
     pub strategy: String,
-    /// One a seed.
+    /// One run for each seed.
     pub runs: Vec<Run>,
 }
 
 impl Series {
-    /// The scores after that many evaluations, one a seed.
+    /// Returns the scores after `evals` evaluations, one for each seed.
     #[must_use]
     pub fn after(&self, evals: usize) -> Scores {
         Scores(self.runs.iter().map(|run| run.after(evals)).collect())
     }
 
-    /// The scores within that much recorded time, microseconds.
+    /// Returns the scores within `charged_us` of recorded time, microseconds.
     #[must_use]
     pub fn within(&self, charged_us: u64) -> Scores {
         Scores(self.runs.iter().map(|run| run.within(charged_us)).collect())
     }
 
-    /// Mean cost of an evaluation beside the recorded one, microseconds.
+    /// Returns the mean overhead of an evaluation, microseconds.
     #[must_use]
     pub fn overhead_us_per_eval(&self) -> f64 {
         mean(self.runs.iter().map(|run| run.overhead_us))
     }
 }
 
-/// Scores of many runs: optimum time / best found time, 0 when nothing was found.
+/// Scores of many runs: optimum time / best found time, 0 without a success.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scores(pub Vec<f64>);
 
 impl Scores {
-    /// Mean score.
+    /// Returns the mean score.
     #[must_use]
     pub fn mean(&self) -> f64 {
         mean(self.0.iter().copied())
     }
 
-    /// Standard error of the mean; 0 for one run.
+    /// Returns the standard error of the mean; 0 for one run.
     #[must_use]
     pub fn standard_error(&self) -> f64 {
         let (count, mean) = (self.0.len() as f64, self.mean());
@@ -136,7 +136,7 @@ impl Scores {
         (squares / (count - 1.0) / count).sqrt()
     }
 
-    /// The score that this share of the runs stays below, interpolated.
+    /// Returns the score that this share of the runs stays below, interpolated.
     #[must_use]
     pub fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
@@ -150,19 +150,19 @@ impl Scores {
         }
     }
 
-    /// Median score.
+    /// Returns the median score.
     #[must_use]
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
 
-    /// The worst run's score.
+    /// Returns the worst run's score.
     #[must_use]
     pub fn min(&self) -> f64 {
         self.0.iter().copied().fold(1.0, f64::min)
     }
 
-    /// Share of runs with a score of at least 0.95.
+    /// Returns the share of runs with a score of at least 0.95.
     #[must_use]
     pub fn hit95(&self) -> f64 {
         mean(
@@ -178,12 +178,12 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// Runs every strategy on every recording with every seed, on all cores. `make` makes a strategy
-/// by name for the recording of that index; `progress` hears how many runs are done. Series come by file, then strategy, and do
-/// not depend on the number of cores but for the overhead.
+/// Runs every strategy on every recording with every seed, on all cores. `make` creates a strategy
+/// by name for the recording of that index; `progress` receives the number of finished runs. Series
+/// are ordered by file, then strategy; only the overhead depends on the number of cores.
 ///
 /// # Errors
-/// Those of `make`.
+/// Errors of `make`.
 pub fn measure<E: Send>(
     recordings: &[Recording],
     study: &Study,
@@ -273,7 +273,7 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
     run
 }
 
-/// A proposal, and the number of results after which its turn may come.
+/// A proposal, and the number of results from which its turn may come.
 struct Flying {
     proposal: Proposal,
     earliest_turn: u64,
@@ -283,7 +283,7 @@ struct Flying {
 struct Flights {
     window: Window,
     list: Vec<Flying>,
-    /// How many may be asked for.
+    /// Number of proposals that may be requested.
     allowance: usize,
 }
 
@@ -297,8 +297,8 @@ impl Flights {
         }
     }
 
-    /// Asks for what may be in flight after `told` results, and takes out the one that the search
-    /// chooses among those whose turn may come.
+    /// Requests proposals up to the window after `told` results, and removes the one that the
+    /// search chooses among those that are due.
     fn next(&mut self, told: u64, search: &mut dyn Strategy) -> Option<Proposal> {
         while self.allowance > 0 && self.has_room(told, search) {
             let Some(proposal) = search.ask() else { break };
@@ -317,7 +317,7 @@ impl Flights {
         Some(self.list.remove(*places.get(place)?).proposal)
     }
 
-    /// Whether one more fits, once the search gave up another if need be.
+    /// Reports whether one more fits, after the search dropped another if necessary.
     fn has_room(&mut self, told: u64, search: &mut dyn Strategy) -> bool {
         let compiling = self.list.iter().filter(|each| each.earliest_turn > told);
         if compiling.count() >= self.window.compiling {
@@ -334,7 +334,7 @@ impl Flights {
         })
     }
 
-    /// Those whose turn may come.
+    /// Returns those whose turn may come.
     fn due(&self, told: u64) -> (Vec<usize>, Vec<Ready>) {
         let due = self.list.iter().enumerate();
         due.filter(|(_, each)| each.earliest_turn <= told)
@@ -358,7 +358,7 @@ impl Noise {
             spread: (share > 0.0)
                 .then(|| Normal::new(0.0, share).ok())
                 .flatten(),
-            // Not the stream that the search draws from.
+            // A different stream from the search's.
             rng: ChaCha8Rng::seed_from_u64(!seed.0),
         }
     }

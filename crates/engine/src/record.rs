@@ -1,4 +1,4 @@
-//! A candidate as the search is told of it and as the store keeps it.
+//! Conversion of a candidate to the search's observation and to the stored record.
 
 use super::evaluator::Judged;
 use tuner_core::evidence::Measured;
@@ -12,7 +12,7 @@ use tuner_search::{CompileStats, Observation};
 /// Half the width of a 95 % interval, in standard errors.
 const DEVIATIONS_95: f64 = 1.96;
 
-/// What the compiler said, beside a time that is predicted.
+/// Returns the compiler's statistics with a predicted time.
 pub(super) fn stats(compilation: &Compilation, predicted: Option<Micros>) -> CompileStats {
     CompileStats {
         registers: compilation.registers,
@@ -23,7 +23,8 @@ pub(super) fn stats(compilation: &Compilation, predicted: Option<Micros>) -> Com
     }
 }
 
-/// What the search is told of a candidate; `objectives`: what counts beside the time.
+/// Converts a candidate to the search's observation; `objectives`: objectives in addition to the
+/// time.
 pub(super) fn observation<T: AsRef<Measurement>>(
     trial: &TrialRecord<T>,
     objectives: Option<Objectives>,
@@ -41,8 +42,8 @@ pub(super) fn observation<T: AsRef<Measurement>>(
     }
 }
 
-/// Standard error of a measured time, as a share of it. Recorded and predicted times are what they
-/// are: measuring again would give the same.
+/// Returns the standard error of a measured time, relative. Zero for recorded and predicted times:
+/// measuring again would return the same.
 fn error(measurement: &Measurement) -> f64 {
     let [low, high] = measurement.ci95.map(Micros::get);
     match measurement.kind {
@@ -51,7 +52,7 @@ fn error(measurement: &Measurement) -> f64 {
     }
 }
 
-/// What is stored of a judged candidate.
+/// Builds the stored record of a judged candidate.
 pub fn record(
     judged: Judged,
     sequence: u64,
@@ -73,7 +74,7 @@ pub fn record(
     }
 }
 
-/// The judgement that a stored announcement amounts to.
+/// Returns the judgement of a stored announcement.
 pub(super) fn judged(trial: TrialRecord) -> Judged {
     Judged {
         compilation: trial.compilation,

@@ -1,4 +1,5 @@
-//! Two configurations of one problem, judged and timed in turn: what is shipped, and the best.
+//! Regression check: the shipped and the best configuration of one problem, judged and timed in
+//! turn.
 
 use super::evaluator::Judged;
 use super::job::{JobError, Prepared};
@@ -6,20 +7,20 @@ use tuner_core::record::{Measurement, TimingKind, Verdict};
 use tuner_core::statistics::{interval_of_median, median, ratio_of_medians};
 use tuner_space::Config;
 
-/// The two judged in turn.
+/// Results of both, judged in turn.
 #[derive(Debug)]
 pub struct Rounds {
-    /// What is shipped.
+    /// The shipped configuration.
     pub shipped: Judged,
-    /// The best, where there is one and the shipped is right.
+    /// The best, if there is one and the shipped one is right.
     pub best: Option<Judged>,
-    /// Shipped over best, a ratio a round.
+    /// Shipped over best, one ratio for each round.
     pub ratios: Vec<f64>,
 }
 
 impl Rounds {
-    /// Judges and times the two in turn on a task: once where nothing varies, up to `most` times on
-    /// a real GPU. The order changes from round to round, so that what heats up or drifts favours
+    /// Judges and times both in turn on a task: once on a deterministic device, up to `most` times
+    /// on a real GPU. The order alternates between rounds, so that heating and drift favour
     /// neither.
     ///
     /// # Errors
@@ -50,7 +51,7 @@ impl Rounds {
             return Ok(rounds);
         };
         if best == shipped {
-            // The same code: it is as fast as itself.
+            // The same code: the ratio is 1.
             rounds.best = Some(rounds.shipped.clone());
             rounds.ratios.push(1.0);
             return Ok(rounds);
@@ -62,7 +63,7 @@ impl Rounds {
         let right = first.found.judgement.is_ok();
         rounds.best = Some(first);
         if right && let Some(duel) = prepared.duel(task, [shipped, best])? {
-            // Interleaved sample by sample: nearer than any order of whole measurements.
+            // Interleaved by sample: less drift than between whole measurements.
             rounds.ratios = duel.ratios;
             return Ok(rounds);
         }
@@ -74,7 +75,7 @@ impl Rounds {
                 let best = judge(best)?;
                 (judge(shipped)?, best)
             };
-            // A time that was used again is no further evidence.
+            // A reused time is not further evidence.
             let again = |judged: &Judged| judged.time().is_none_or(|time| time.reused);
             if again(&shipped) || again(&best) {
                 break;
@@ -84,13 +85,14 @@ impl Rounds {
         Ok(rounds)
     }
 
-    /// Shipped over best, with the ends of its 95 % interval; `None` without a time of both.
+    /// Returns shipped over best, with the ends of its 95 % interval; `None` without a time of
+    /// both.
     #[must_use]
     pub fn ratio(&self) -> Option<[f64; 3]> {
         let (own, best) = (self.shipped.time()?, self.best.as_ref()?.time()?);
         let middle = median(&self.ratios)?;
         if self.ratios.len() == 1 {
-            // Of one round, the samples carry the noise.
+            // With one round, the samples provide the noise.
             return Some(between(own, best));
         }
         let [low, high] = interval_of_median(&self.ratios).unwrap_or([middle; 2]);
@@ -102,8 +104,8 @@ fn ratio(shipped: &Judged, best: &Judged) -> Option<f64> {
     Some(shipped.time()?.p50.get() / best.time()?.p50.get())
 }
 
-/// The ratio of two times of one session with its interval: of their ratios to the fixed reference
-/// where both were timed beside it, which takes out what the clock did, else of the medians.
+/// Returns the ratio of two times of one session with its interval: of their ratios to the fixed
+/// reference if both were timed with it, which removes clock drift, else of the medians.
 fn between(own: &Measurement, other: &Measurement) -> [f64; 3] {
     let related = |time: &Measurement| {
         let evidence = time.evidence.as_ref()?;

@@ -16,7 +16,7 @@ use tuner_search::Knowledge;
 use tuner_space::Config;
 use tuner_store::TaskStart;
 
-/// Plays back a recording: no compile, no launch, the recorded outcome and its recorded cost.
+/// Replays a recording: no compile, no launch, the recorded outcome and its recorded cost.
 #[derive(Debug)]
 pub struct ReplayEvaluator {
     recording: Arc<Recording>,
@@ -24,14 +24,14 @@ pub struct ReplayEvaluator {
 }
 
 impl ReplayEvaluator {
-    /// Plays back this recording.
+    /// Creates an evaluator of this recording.
     #[must_use]
     pub fn new(recording: Arc<Recording>) -> Self {
         let facts = Self::facts_of(&recording);
         Self { recording, facts }
     }
 
-    /// A recording as a run's task: whoever made it, it has no template, reference or space of ours.
+    /// Returns a recording as a run's task: it has no template, reference or search space.
     #[must_use]
     pub fn task(recording: &Recording) -> TaskStart {
         TaskStart {
@@ -47,7 +47,7 @@ impl ReplayEvaluator {
         }
     }
 
-    /// What is searched of a recording.
+    /// Returns the search task of a recording.
     pub(super) fn searched(recording: &Recording) -> Task {
         Task {
             key: TaskKey {
@@ -61,7 +61,7 @@ impl ReplayEvaluator {
         }
     }
 
-    /// A recording as a device.
+    /// Returns a recording's device facts.
     pub(super) fn facts_of(recording: &Recording) -> DeviceFacts {
         DeviceFacts {
             name: recording.device.clone(),
@@ -72,7 +72,7 @@ impl ReplayEvaluator {
         }
     }
 
-    /// Identity of a recorded configuration.
+    /// Returns the identity of a recorded configuration.
     pub(super) fn identity(recording: &Recording, config: &Config) -> ContentHash {
         let choices: Vec<u8> = config
             .choices()
@@ -82,7 +82,7 @@ impl ReplayEvaluator {
         ContentHash::of([recording.content.as_str().as_bytes(), &choices])
     }
 
-    /// What a recorded result amounts to.
+    /// Converts a recorded result to a judgement.
     pub(super) fn judge(candidate: ContentHash, recorded: &Recorded, timing: TimingKind) -> Judged {
         let found = match &recorded.outcome {
             Outcome::Timed { time, samples } => {

@@ -1,5 +1,5 @@
-//! Which candidate is next, and which result is told next: the deterministic heart of the engine,
-//! without threads and without time.
+//! Deterministic scheduler: the order of candidates and of reported results. No threads, no
+//! clock.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks and flights are numbered by the schedule itself"
@@ -23,7 +23,7 @@ use tuner_search::{CompileStats, Knowledge, Ready, Strategy};
 use tuner_space::{Config, Space};
 use tuner_store::StoredTask;
 
-/// A configuration to try before the search proposes any.
+/// A configuration to try before the search's proposals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartPoint {
     /// The configuration.
@@ -37,15 +37,15 @@ pub struct StartPoint {
 pub struct Task {
     /// Kernel, problem, device.
     pub key: TaskKey,
-    /// What may be tried.
+    /// The search space.
     pub space: Space,
     /// Tried first, in order: the default configuration, then known good ones.
     pub start: Vec<StartPoint>,
-    /// What the search knows beforehand.
+    /// Prior knowledge of the search.
     pub knowledge: Knowledge,
 }
 
-/// A candidate between being asked for and being told.
+/// A candidate between proposal and report.
 pub(super) struct Flight<W> {
     pub(super) ticket: Ticket,
     pub(super) task: usize,
@@ -53,7 +53,7 @@ pub(super) struct Flight<W> {
     pub(super) config: Config,
     pub(super) origin: &'static str,
     pub(super) state: State<W>,
-    /// What the compiler and the prior said of it, once it is prepared.
+    /// Facts from the compiler and the prior, once it is prepared.
     facts: Option<CompileStats>,
     /// The number of results after which its turn may come.
     earliest_turn: u64,
@@ -62,7 +62,7 @@ pub(super) struct Flight<W> {
 }
 
 impl<W> Flight<W> {
-    /// The candidate as lanes know it.
+    /// Returns the candidate as a lane job.
     pub(super) fn job(&self) -> Job {
         Job {
             ticket: self.ticket,
@@ -72,27 +72,27 @@ impl<W> Flight<W> {
     }
 }
 
-/// How far a candidate is.
+/// Progress of a candidate.
 pub(super) enum State<W> {
     Preparing,
     Prepared(ContentHash, W),
     OnDevice,
-    /// It may win, and what was put off of it is judged.
+    /// It may win, and its deferred checks are running.
     Proving,
-    /// It is about to be the best, and the timed problem is run whole. Holds the judgement before.
+    /// It is about to be the best, and the timed problem is run whole. Holds the earlier judgement.
     ProvingWhole(Box<Judged>),
     Judged(Finished),
 }
 
-/// A result that was told to the search.
+/// A result that was reported to the search.
 pub(super) enum Told {
     /// To be stored.
     New(Box<TrialRecord<Measured>>),
-    /// The database has it already.
+    /// Already in the database.
     Stored(Box<TrialRecord>),
 }
 
-/// A result, and whether the database has it already.
+/// A result, and whether it is already in the database.
 pub(super) enum Finished {
     New(Box<Judged>),
     Stored(Box<TrialRecord>),
@@ -107,12 +107,12 @@ struct TaskState {
     launched: u64,
     /// Results of the interrupted run, by configuration.
     memory: HashMap<Config, TrialRecord>,
-    /// Candidates whose launch took the interrupted run down: judged, but not stored as told.
+    /// Candidates whose launch crashed the interrupted run: judged, but not stored as reported.
     lost: HashMap<Config, TrialRecord>,
     finished: bool,
-    /// Further trials bring too little.
+    /// Further trials gain too little.
     converged: bool,
-    /// The best time told so far.
+    /// The best time reported so far.
     best: Option<BestTime>,
 }
 
@@ -124,19 +124,19 @@ pub(super) struct Schedule<W> {
     turn: usize,
     next_ticket: Ticket,
     asked: u64,
-    /// How many may be asked for before the next result.
+    /// Candidates that may be requested before the next result.
     allowance: usize,
-    /// Results told.
+    /// Reported results.
     told: u64,
-    /// Candidates whose turn came, told or not.
+    /// Candidates whose turn came, reported or not.
     launched: u64,
-    /// With a fixed order, the one whose turn it is.
+    /// With a fixed order, the candidate whose turn it is.
     turn_of: Option<Ticket>,
     limit: u64,
     stopped: bool,
-    /// What counts beside the time: the search then looks for the front of both.
+    /// Objectives in addition to the time: the search then looks for the Pareto front.
     pub(super) objectives: Option<Objectives>,
-    /// With a fixed order, candidates are judged before their turn where the device is free, which
+    /// With a fixed order, candidates are judged before their turn if the device is free, which
     /// changes no result.
     pub(super) early: bool,
     /// A candidate is run whole before it becomes the best of its task.
@@ -160,6 +160,8 @@ impl<W> Schedule<W> {
                 origins: task
                     .start
                     .iter()
+                    // The first of equal start points wins: `default` names a configuration that is
+                    // also a seed.
                     .rev()
                     .map(|point| (point.config.clone(), point.origin))
                     .collect(),
@@ -192,13 +194,15 @@ impl<W> Schedule<W> {
         }
     }
 
-    /// Takes in what an interrupted run had stored of a task. With a fixed order the search is
-    /// led through the same steps again, and stored results are used where it asks for them: the
-    /// resumed run ends as the uninterrupted one would have. Otherwise the search observes them
-    /// all, and they count; the results are returned for counting.
+    /// Loads the stored results of an interrupted run's task. With a fixed order the search repeats
+    /// the same steps, and stored results are used when it requests them: the resumed run ends as
+    /// the uninterrupted one would have. Otherwise the search observes all of them, and they count;
+    /// the results are returned for counting.
     pub(super) fn resume(&mut self, task: usize, stored: StoredTask) -> Vec<TrialRecord> {
         let state = &mut self.tasks[task];
         for trial in stored.never_came_back {
+            // A launch that took the run down once would do so again: its timeout is reported
+            // without a new launch.
             if let Ok(config) = state.space.config_from_values(&trial.config) {
                 state.lost.insert(config, trial);
             }
@@ -209,6 +213,8 @@ impl<W> Schedule<W> {
             let Ok(config) = state.space.config_from_values(&trial.config) else {
                 continue;
             };
+            // With a fixed order the search must repeat its own steps, so results wait until they
+            // are requested. Otherwise their order carries no meaning.
             if self.order == Order::Fixed {
                 state.memory.insert(config, trial);
             } else {
@@ -224,9 +230,11 @@ impl<W> Schedule<W> {
         known
     }
 
-    /// The next candidate to start; `None` while the window is full or nothing is left to ask.
+    /// Returns the next candidate to start; `None` while the window is full or nothing is left to
+    /// request.
     pub(super) fn ask(&mut self) -> Option<&mut Flight<W>> {
-        // With a fixed order a few more than will be judged, so that the last ones are chosen too.
+        // With a fixed order a few more than will be judged, so that there is a choice for the last
+        // ones too.
         let spare = match self.order {
             Order::Fixed => self.window.latency(),
             Order::Arrival => u64::MAX,
@@ -242,6 +250,8 @@ impl<W> Schedule<W> {
         if full {
             return None;
         }
+        // Round robin over the tasks, one proposal each, so that none waits for another to be
+        // exhausted.
         for _ in 0..self.tasks.len() {
             let task = self.turn;
             self.turn = (self.turn + 1) % self.tasks.len();
@@ -254,6 +264,8 @@ impl<W> Schedule<W> {
                 continue;
             };
             let origin = state.origins.get(&proposal.config).copied();
+            // A stored result passes through flight and turn like a new one, so that the window and
+            // the search see the same sequence as in the first run.
             let progress = if let Some(trial) = state.memory.remove(&proposal.config) {
                 State::Judged(Finished::Stored(Box::new(trial)))
             } else if let Some(trial) = state.lost.remove(&proposal.config) {
@@ -286,7 +298,8 @@ impl<W> Schedule<W> {
         self.flights.iter().filter(preparing).count()
     }
 
-    /// Whether one more candidate fits, once the search gave up a compiled one if need be.
+    /// Reports whether one more candidate fits, after the search dropped a compiled one if
+    /// necessary.
     fn make_room(&mut self) -> bool {
         if self.flights.len() < self.window.most {
             return true;
@@ -302,7 +315,7 @@ impl<W> Schedule<W> {
         true
     }
 
-    /// Candidates of a task, as the search is told of them.
+    /// Returns candidates of a task, as reported to the search.
     fn ready(&self, task: usize, may: impl Fn(&Flight<W>) -> bool) -> (Vec<Ticket>, Vec<Ready>) {
         self.flights
             .iter()
@@ -314,14 +327,14 @@ impl<W> Schedule<W> {
             .unzip()
     }
 
-    /// The candidate of that ticket, unless it was dropped.
+    /// Returns the candidate of a ticket, unless it was dropped.
     pub(super) fn flight(&mut self, ticket: Ticket) -> Option<&mut Flight<W>> {
         self.flights
             .iter_mut()
             .find(|flight| flight.ticket == ticket)
     }
 
-    /// What is stored before a launch that may never come back.
+    /// Returns the record stored before a launch that may never return.
     pub(super) fn announcement(
         &self,
         ticket: Ticket,
@@ -329,12 +342,13 @@ impl<W> Schedule<W> {
     ) -> Option<TrialRecord<Measured>> {
         let flight = self.flights.iter().find(|flight| flight.ticket == ticket)?;
         let state = &self.tasks[flight.task];
+        // If the launch takes the machine down, this record is all that remains of it.
         let unknown = Judged::without_device(candidate, Judgement::new(Verdict::Timeout, ""));
         let values = state.space.values(&flight.config);
         Some(record(unknown, state.next_sequence, values, flight.origin))
     }
 
-    /// How many candidates the device holds.
+    /// Returns the number of candidates on the device.
     pub(super) fn on_device(&self) -> usize {
         self.flights
             .iter()
@@ -342,7 +356,7 @@ impl<W> Schedule<W> {
             .count()
     }
 
-    /// Tells the search, and makes the record that is stored.
+    /// Reports to the search, and builds the stored record.
     pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> Told {
         let state = &mut self.tasks[flight.task];
         let (observation, told) = match finished {
@@ -364,22 +378,23 @@ impl<W> Schedule<W> {
         };
         state.strategy.tell(flight.proposal, observation);
         self.told += 1;
+        // The next turn is chosen with this result known.
         self.turn_of = None;
         self.allowance = (self.allowance + self.window.per_result).min(self.window.compiling);
         told
     }
 
-    /// Results told.
+    /// Returns the number of reported results.
     pub(super) fn told(&self) -> u64 {
         self.told
     }
 
-    /// A task's search takes over what is known by now.
+    /// Updates the knowledge of a task's search.
     pub(super) fn know(&mut self, task: usize, knowledge: &Knowledge) {
         self.tasks[task].strategy.know(knowledge);
     }
 
-    /// What each source of each task's knowledge was worth.
+    /// Returns the value of each source of each task's knowledge.
     pub(super) fn worth(&self) -> Vec<Vec<f64>> {
         self.tasks
             .iter()
@@ -387,13 +402,13 @@ impl<W> Schedule<W> {
             .collect()
     }
 
-    /// What further trials of a task may still bring, as a share of its best time.
+    /// Returns the remaining gain of further trials of a task, as a share of its best time.
     pub(super) fn left(&self, task: usize) -> Option<f64> {
         self.tasks[task].strategy.left()
     }
 
-    /// Asks for no more candidates of the tasks whose further trials bring no more than this share.
-    /// Whether that is so of all tasks.
+    /// Stops requests for tasks whose remaining gain is at most this share. Reports whether all
+    /// tasks have converged.
     pub(super) fn converge(&mut self, share: f64) -> bool {
         for task in &mut self.tasks {
             task.converged |= task.strategy.left().is_some_and(|left| left <= share);
@@ -404,24 +419,27 @@ impl<W> Schedule<W> {
             && self.tasks.iter().any(|task| task.converged)
     }
 
-    /// Another number of candidates in flight from now on.
+    /// Changes the window of candidates in flight.
     pub(super) fn resize(&mut self, window: Window) {
         if window != self.window {
+            // New compilers get work at once; after a loss the surplus drains through reports.
             self.allowance += window.compiling.saturating_sub(self.window.compiling);
             self.window = window;
         }
     }
 
-    /// No more candidates; those that are neither judged nor on the device are dropped, and with a
-    /// fixed order those whose turn had not come. Where `outlives`, those on the device too: their
-    /// results can be had later. One that is run whole is told without its proof, unless the run goes
-    /// on later.
+    /// Stops: candidates that are neither judged nor on the device are dropped, and with a fixed
+    /// order those whose turn had not come. With `outlives`, those on the device are dropped too:
+    /// their results can be fetched later. A candidate in a whole run is reported without its
+    /// proof, unless the run continues later.
     pub(super) fn stop(&mut self, outlives: bool, goes_on: bool) {
         self.stopped = true;
         let (fixed, turn_of) = (self.order == Order::Fixed, self.turn_of);
         for flight in &mut self.flights {
             match std::mem::replace(&mut flight.state, State::Preparing) {
                 State::ProvingWhole(judged) if !goes_on => {
+                    // The candidate passed and has a time; only its proof is missing, which the
+                    // record states.
                     let unproven = Box::new(judged.out_of_budget());
                     flight.state = State::Judged(Finished::New(unproven));
                 }
@@ -432,6 +450,8 @@ impl<W> Schedule<W> {
             let judged = matches!(flight.state, State::Judged(_));
             let in_work = matches!(flight.state, State::OnDevice | State::Proving);
             let done = judged || (!outlives && in_work);
+            // A resumed run with a fixed order repeats the sequence of reports: one without a turn
+            // must not be stored out of order.
             done && (!fixed || turn_of == Some(flight.ticket))
         });
     }
@@ -442,17 +462,17 @@ impl<W> Schedule<W> {
         self.flights.clear();
     }
 
-    /// Whether nothing is in flight.
+    /// Reports whether nothing is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.flights.is_empty()
     }
 
-    /// Whether as many configurations were judged as may be.
+    /// Reports whether the limit of judged configurations is reached.
     pub(super) fn reached_limit(&self) -> bool {
         self.told >= self.limit
     }
 
-    /// Takes in that a candidate is prepared.
+    /// Records that a candidate is prepared.
     pub(super) fn prepared(
         &mut self,
         ticket: Ticket,
@@ -464,7 +484,7 @@ impl<W> Schedule<W> {
         }
     }
 
-    /// What is known of a candidate before its turn, whether it is judged by then or not.
+    /// Returns the known facts of a candidate before its turn, whether it is judged or not.
     fn facts(&self, flight: &Flight<W>) -> Option<CompileStats> {
         let stored = match &flight.state {
             State::Judged(Finished::New(judged)) => judged.compilation.as_ref(),

@@ -1,4 +1,4 @@
-//! The virtual GPU as the engine sees it: compile here, judge in a worker process.
+//! The virtual GPU as an evaluator: compile in this process, judge in a worker process.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"
@@ -30,14 +30,14 @@ pub(crate) struct VirtualEvaluator {
     tasks: Vec<KernelTask>,
     /// Runs every check on candidates that may win.
     worker: Mutex<Worker>,
-    /// Has the first look at all of them meanwhile.
+    /// Runs the first level of all candidates concurrently.
     scout: Mutex<Worker>,
     known: Known,
-    /// What the first look found.
+    /// Results of the first level.
     seen: Known,
-    /// What decides the judgement of candidates, by candidate.
+    /// Everything that decides the judgement of candidates, by candidate.
     same: Mutex<HashMap<ContentHash, ContentHash>>,
-    /// That of the candidates whose results were told.
+    /// The same of the candidates whose results were reported.
     told: Mutex<HashSet<ContentHash>>,
     /// Results of proofs.
     proofs: Known,
@@ -46,7 +46,7 @@ pub(crate) struct VirtualEvaluator {
 }
 
 impl VirtualEvaluator {
-    /// An evaluator for these tasks, in the order of the engine's plan.
+    /// Creates an evaluator for these tasks, in the order of the engine's plan.
     #[must_use]
     pub(crate) fn new(
         facts: DeviceFacts,
@@ -73,7 +73,7 @@ impl VirtualEvaluator {
         }
     }
 
-    /// Makes proofs of at most this number of lane instructions from now on; 0: none.
+    /// Enables proofs of at most this number of lane instructions; 0: none.
     pub(crate) fn set_proof_limit(&self, limit: u64) {
         self.proof_limit.store(limit, Ordering::Relaxed);
     }
@@ -83,7 +83,7 @@ impl VirtualEvaluator {
     /// # Errors
     /// The compiler or the worker does not work.
     pub(crate) fn make_proof(&self, task: usize, config: &Config) -> Result<Proof, BoxError> {
-        // Check problems have nothing to do with it: all may be put off.
+        // Check problems are irrelevant here: all may be deferred.
         let checks = PutOff::AllButOneRun;
         let (candidate, judgement) =
             match self.tasks[task].prepare_but(checks, &self.compiler, config)? {
@@ -117,7 +117,8 @@ impl VirtualEvaluator {
             let job = work.into_proof(limit);
             Ok(match lock(&self.worker).judge(job) {
                 Ok(found) => found,
-                // Candidates passed with this reference where it ran; only a whole run shows it.
+                // Candidates passed with this reference on the parts that ran; only a whole run
+                // shows the fault.
                 Err(WorkerError::Unusable(why)) => {
                     let why = format!("the reference fails on the whole timed problem: {why}");
                     Judgement::new(Verdict::Unchecked, why).into()
@@ -130,7 +131,7 @@ impl VirtualEvaluator {
 }
 
 impl VirtualEvaluator {
-    /// What the priors of the tasks say before the run begins.
+    /// Predicts with the priors of the tasks before the run begins.
     ///
     /// # Errors
     /// The compiler does not work.
@@ -138,9 +139,9 @@ impl VirtualEvaluator {
         look.at(self.tasks.iter(), &self.compiler)
     }
 
-    /// Finds out, before a run begins, whether the results of each task can be compared, by the
-    /// first of its starting points; makes a smaller check problem where they cannot. Gives a line
-    /// for the user for each such task.
+    /// Checks before a run begins whether the results of each task can be compared, using the first
+    /// of its starting points; builds a smaller check problem if they cannot. Returns a line for
+    /// the user for each such task.
     ///
     /// # Errors
     /// The compiler or the worker does not work, or the space's reference is wrong.
@@ -221,7 +222,7 @@ impl Evaluator for VirtualEvaluator {
         config: &Config,
         judged: Judged,
     ) -> Result<Judged, BoxError> {
-        // Check problems have nothing to do with it: all may be put off.
+        // Check problems are irrelevant here: all may be deferred.
         let prepared =
             self.tasks[task].prepare_but(PutOff::AllButOneRun, &self.compiler, config)?;
         match prepared {

@@ -1,27 +1,26 @@
-//! How many candidates are in flight, and when the turn of one may come.
+//! Number of candidates in flight, and the earliest turn of each.
 
-/// Candidates compiled per result at most: more would be thrown away, and the machine has other
-/// things to do.
+/// Maximum compiled candidates for each result: more would be discarded and waste the machine.
 const PER_RESULT_MOST: usize = 4;
 
 /// Candidates being compiled, and compiled ones waiting for their turn.
 ///
-/// A compile takes time, during which other candidates are judged: one that is asked for after `n`
+/// A compile takes time, during which other candidates are judged: one that is requested after `n`
 /// results cannot have its turn before `n +` [`Window::latency`] of them. After that it waits until
-/// the search chooses it, with all that is known by then, or gives it up.
+/// the search chooses it, with all results by then, or drops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Candidates being compiled at once.
+    /// Concurrent compiles.
     pub(crate) compiling: usize,
-    /// Candidates being compiled or waiting.
+    /// Maximum candidates being compiled or waiting.
     pub(crate) most: usize,
-    /// Candidates that may be asked for after each result.
+    /// Candidates that may be requested after each result.
     pub(crate) per_result: usize,
 }
 
 impl Window {
-    /// A window of that many candidates, at least one. One is compiled for every result, so none
-    /// is given up.
+    /// Returns a window of `size` candidates, at least one. One is compiled for every result, so
+    /// none is dropped.
     #[must_use]
     pub(crate) fn one_per_result(size: usize) -> Self {
         let size = size.max(1);
@@ -32,9 +31,9 @@ impl Window {
         }
     }
 
-    /// A pool that compiles that many candidates at once, at least one, beside a device that has
-    /// its own processor: more are compiled than judged, and the search chooses. One at a time
-    /// tells every result before the next question.
+    /// Returns a pool with `size` concurrent compiles, at least one, next to a device with a
+    /// separate processor: more are compiled than judged, and the search chooses. With one, every
+    /// result is reported before the next request.
     #[must_use]
     pub(crate) fn pool(size: usize) -> Self {
         match size {
@@ -47,16 +46,16 @@ impl Window {
         }
     }
 
-    /// Results that come while a candidate is compiled: a quarter of those compiled at once.
-    /// Compiling takes about as long as judging; four is on the safe side for sixteen.
+    /// Returns the results that arrive during a compile: a quarter of the concurrent compiles.
+    /// Compiling takes about as long as judging; four is a safe value for sixteen.
     #[must_use]
     pub(crate) fn latency(self) -> u64 {
         self.compiling as u64 / 4
     }
 
-    /// The number of results after which the turn of a candidate may come that is asked for now,
+    /// Returns the number of results from which a candidate's turn may come if it is requested now,
     /// after `told` results and with `before` others in flight. The first ones come in order, as
-    /// the compiler is done with them.
+    /// compiles finish.
     #[must_use]
     pub(crate) fn earliest_turn(self, told: u64, before: usize) -> u64 {
         if told == 0 {

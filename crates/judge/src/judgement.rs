@@ -1,4 +1,4 @@
-//! What was found about one candidate, with its time: what a device's worker answers.
+//! Result of judging one candidate, with its time: the answer of a device's worker.
 
 use crate::gate::Verified;
 use crate::timing::predict::Explanation;
@@ -8,17 +8,17 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Measurement, Verdict};
 use tuner_core::units::Micros;
 
-/// A judgement with the time that was taken under it.
+/// A judgement with the time measured under it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimedJudgement {
-    /// What was found.
+    /// The finding.
     pub judgement: Judgement,
-    /// The time, where one was asked for and the verdict is `ok`.
+    /// The time, if requested and the verdict is `ok`.
     pub measured: Option<Measured>,
-    /// What explains a predicted time.
+    /// Explanation of a predicted time.
     pub explanation: Option<Explanation>,
-    /// The predicted time of a candidate that is `unchecked`: `tuner predict` shows it, and nothing
-    /// ranks or stores it.
+    /// Predicted time of a candidate that is `unchecked`: `tuner predict` shows it; it is neither
+    /// ranked nor stored.
     pub unproven: Option<Micros>,
 }
 
@@ -34,7 +34,7 @@ impl From<Judgement> for TimedJudgement {
 }
 
 impl TimedJudgement {
-    /// This judgement for another candidate that compiled to the same machine code.
+    /// Copies this judgement to another candidate that compiled to the same machine code.
     #[must_use]
     pub fn reused(self) -> Self {
         Self {
@@ -43,8 +43,8 @@ impl TimedJudgement {
         }
     }
 
-    /// Whether it says something of the candidate whenever it is judged: a timeout, a dead or lost worker
-    /// or full memory may be the machine's fault, and is never remembered for others.
+    /// Reports whether the judgement holds whenever the candidate is judged: a timeout, a dead or
+    /// lost worker or full memory may be the machine's fault, and is never reused for others.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         !matches!(
@@ -53,7 +53,7 @@ impl TimedJudgement {
         )
     }
 
-    /// Takes over the answer of a worker process, whose gate is this one: the only place where a
+    /// Deserializes the answer of a worker process, which runs this gate: the only place where a
     /// proven time comes from text.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl TimedJudgement {
         Received::deserialize(deserializer).map(Self::from)
     }
 
-    /// The same for several answers.
+    /// Deserializes several answers.
     ///
     /// # Errors
     /// The deserializer's own.
@@ -83,7 +83,7 @@ struct Received {
 
 impl From<Received> for TimedJudgement {
     fn from(received: Received) -> Self {
-        // A wrong one with a time contradicts itself: whoever asked refuses it.
+        // A wrong candidate with a time is a contradiction: the caller refuses it.
         let time = received.measured;
         Self {
             measured: time.map(|time| Measured::new(&Verified::checked(None), time)),

@@ -1,7 +1,7 @@
-//! Is a candidate right, and how fast is it?
+//! Verification and timing of candidates.
 //!
-//! [`gate`] drives any [`session::Session`], [`timing`] any [`stopwatch::Stopwatch`]; a time takes
-//! the gate's proof ([`gate::Verified`]). What a device is belongs to the crates above.
+//! [`gate`] drives any [`session::Session`], [`timing`] any [`stopwatch::Stopwatch`]; a time
+//! requires the gate's proof ([`gate::Verified`]). Devices are implemented in the crates above.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod session;

@@ -1,5 +1,5 @@
-//! The few things the gate asks of a device, so that a real GPU, the virtual one and the test
-//! fakes are judged by the same code.
+//! Device interface of the gate, so that a real GPU, the virtual one and the test fakes are
+//! judged by the same code.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,58 +13,58 @@ use tuner_core::units::ContentHash;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot(pub usize);
 
-/// Which blocks of a launch to run.
+/// Blocks of a launch to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocks {
     /// All of them.
     All,
-    /// These, by linear index. Only a device that can leave blocks out takes this.
+    /// These, by linear index. Only a device that can omit blocks accepts this.
     Some(Vec<u64>),
 }
 
-/// The order in which warps and blocks get their turn.
+/// Execution order of warps and blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// The device's own.
     Natural,
-    /// The `number`th that differs from it (from 1), where the device can: warps in a random order,
-    /// blocks in one that differs most from those before.
+    /// The `number`th order that differs from it (from 1), if the device supports it: warps in
+    /// random order, blocks in an order that differs most from the earlier ones.
     Other {
         /// From 1.
         number: u32,
-        /// Same seed, same order.
+        /// The same seed gives the same order.
         seed: u64,
     },
 }
 
-/// Work counted during a run, for the prediction of its time. All zero on devices that do not count.
+/// Work counted during a run, for time prediction. All zero on devices that do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Work {
     /// The virtual GPU's counters.
     pub counters: vgpu::Counters,
-    /// Blocks that ran; `counters` are theirs.
+    /// Blocks that ran; `counters` cover these.
     pub blocks: u64,
     /// Blocks of the whole grid.
     pub grid_blocks: u64,
 }
 
-/// What a run left behind.
+/// Result of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunReport {
-    /// Everything the checks found, in a deterministic order.
+    /// Findings of all checks, in a deterministic order.
     pub hazards: Vec<Hazard>,
-    /// What is worth a warning and no reason to refuse the kernel.
+    /// Warnings that do not reject the kernel.
     pub warnings: Vec<Hazard>,
     /// Work done.
     pub work: Work,
     /// The run was cut short by one of the hazards, or by its budget.
     pub stopped: bool,
-    /// A block used up the budget of the run, which is no hazard.
+    /// A block used up the budget of the run, which is not a hazard.
     pub budget_exhausted: bool,
 }
 
 impl RunReport {
-    /// Adds what further blocks of the same launch left behind.
+    /// Merges the result of further blocks of the same launch.
     pub fn merge(&mut self, more: RunReport) {
         self.hazards.extend(more.hazards);
         self.warnings.extend(more.warnings);
@@ -78,7 +78,7 @@ impl RunReport {
 /// One launch with its arguments resolved.
 #[derive(Debug, Clone)]
 pub struct Run<'a> {
-    /// The code to run from.
+    /// Code to run.
     pub code: &'a Code,
     /// The launch.
     pub launch: &'a PlanLaunch,
@@ -90,58 +90,58 @@ pub struct Run<'a> {
     pub blocks: Blocks,
     /// Order of warps.
     pub order: Order,
-    /// Warp instructions after which a block is left where it is, where the device counts them;
-    /// `None`: a block that does not end within the device's own limit has hung.
+    /// Warp instructions after which a block is abandoned, if the device counts them; `None`: a
+    /// block that does not end within the device's own limit has hung.
     pub budget: Option<u64>,
 }
 
-/// Contents of a buffer that stay on the device while the gate looks at them.
+/// Handle of buffer contents that stay on the device while the gate compares them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kept(pub usize);
 
-/// What a run left in an output.
+/// Contents of an output after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contents {
-    /// Its bytes.
+    /// Bytes on the host.
     Host(Vec<u8>),
-    /// It, on the device.
+    /// Contents on the device.
     Device(Kept),
 }
 
-/// What elements of an output are expected to be, in the form in which a device compares them.
+/// Expected values of output elements in the form in which a device compares them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wanted {
-    /// Value and tolerance of each element that is compared.
+    /// Value and tolerance of each compared element.
     pub values: Vec<[f64; 2]>,
-    /// Which elements these are, in runs.
+    /// Runs of the compared elements.
     pub units: Vec<Unit>,
 }
 
-/// A run of elements that are compared one after the other.
+/// A run of consecutive compared elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit {
-    /// The first one's index in the output.
+    /// Index of the first element in the output.
     pub start: u64,
     /// Its index in [`Wanted::values`].
     pub at: u64,
-    /// How many.
+    /// Number of elements.
     pub count: u64,
-    /// Largest sum of their squared errors; 0 where they are not judged by their norm.
+    /// Largest sum of their squared errors; 0 if they are not judged by their norm.
     pub bound: f64,
 }
 
-/// What a device's comparison came to.
+/// Result of a comparison on the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tally {
     /// Elements outside their tolerance.
     pub wrong: u64,
-    /// Largest error over its tolerance, or norm of a run over its bound.
+    /// Largest error over tolerance, or norm of a run over its bound.
     pub max_error: f64,
     /// The first wrong element.
     pub first_wrong: Option<u64>,
 }
 
-/// Bytes of a buffer.
+/// Byte range of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotRange {
     /// The buffer.
@@ -150,12 +150,12 @@ pub struct SlotRange {
     pub bytes: Range<u64>,
 }
 
-/// Accesses that a trace reports: stores to the watched bytes and, where asked for, all loads.
+/// Accesses that a trace reports: stores to the watched bytes and, on request, all loads.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TraceRequest<'a> {
     /// Watched bytes.
     pub watched: &'a [SlotRange],
-    /// Loads are reported too.
+    /// Report loads too.
     pub reads: bool,
 }
 
@@ -170,7 +170,7 @@ pub struct BlockTrace {
     pub reads: Vec<SlotRange>,
 }
 
-/// The accesses of a launch of which only addresses and control flow were executed.
+/// Accesses of a launch of which only addresses and control flow were executed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AccessTrace {
     /// Blocks with a reported access.
@@ -179,7 +179,7 @@ pub struct AccessTrace {
     pub hazards: Vec<Hazard>,
     /// Lane instructions executed.
     pub lane_instructions: u64,
-    /// Buffers whose contents decide addresses or control flow.
+    /// Buffers whose contents determine addresses or control flow.
     pub deciding: Vec<Slot>,
     /// Buffers written.
     pub written: Vec<Slot>,
@@ -190,7 +190,7 @@ pub struct AccessTrace {
 pub enum Traced {
     /// The accesses.
     Done(AccessTrace),
-    /// There is no trace, with the reason.
+    /// No trace, with the reason.
     Refused(String),
 }
 
@@ -198,12 +198,12 @@ fn nothing_kept() -> Judgement {
     Judgement::new(Verdict::Crashed, "the device keeps no contents")
 }
 
-/// A device as the gate sees it.
+/// Device interface of the gate.
 pub trait Session {
     /// Frees every buffer.
     fn reset(&mut self);
 
-    /// Allocates a buffer with guard regions around it, nobody having written it.
+    /// Allocates an unwritten buffer with guard regions around it.
     ///
     /// # Errors
     /// `out_of_memory`.
@@ -212,57 +212,57 @@ pub trait Session {
     /// Writes a whole buffer from the host.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn upload(&mut self, slot: Slot, bytes: &[u8]) -> Result<(), Judgement>;
 
-    /// Writes an input, which many candidates get: a device may have kept it.
+    /// Writes an input, which many candidates share: a device may cache it.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn upload_input(&mut self, slot: Slot, bytes: &Arc<[u8]>) -> Result<(), Judgement> {
         self.upload(slot, bytes)
     }
 
-    /// Whether an input still holds what [`Session::upload_input`] wrote.
+    /// Reports whether an input still holds what [`Session::upload_input`] wrote.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn is_unchanged(&mut self, slot: Slot, bytes: &Arc<[u8]>) -> Result<bool, Judgement> {
         Ok(self.download(slot)?.as_slice() == bytes.as_ref())
     }
 
-    /// Keeps a buffer's contents on the device when all buffers are freed; `None` where it does not
-    /// do so, and the host reads them.
+    /// Retains a buffer's contents on the device when all buffers are freed; `None` if the device
+    /// cannot, and the host reads them.
     fn keep(&mut self, _slot: Slot) -> Option<Kept> {
         None
     }
 
-    /// Frees what was kept.
+    /// Frees retained contents.
     fn release(&mut self, _kept: Kept) {}
 
-    /// Frees everything that was kept.
+    /// Frees all retained contents.
     fn release_all(&mut self) {}
 
-    /// Reads what was kept.
+    /// Reads retained contents.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn fetch(&mut self, _kept: Kept) -> Result<Vec<u8>, Judgement> {
         Err(nothing_kept())
     }
 
-    /// Whether two kept contents are the same bits.
+    /// Reports whether two retained contents have the same bits.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn equal(&mut self, _one: Kept, _two: Kept) -> Result<bool, Judgement> {
         Err(nothing_kept())
     }
 
-    /// The first element of a run of so many that hold this pattern.
+    /// Returns the first element of a run of `count` elements with this pattern.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn first_run(
         &mut self,
         _kept: Kept,
@@ -272,12 +272,12 @@ pub trait Session {
         Err(nothing_kept())
     }
 
-    /// Compares what was kept with what is wanted, as [`crate::gate::compare`] does, bit for bit.
-    /// `key` identifies what is wanted, which `make` gives where the device has not kept it. `None`
-    /// where the host must compare.
+    /// Compares retained contents with expected values, with exactly the result of
+    /// [`crate::gate::compare`]. `key` identifies the expected values, which `make` computes if the
+    /// device has not cached them. `None` if the host must compare.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn tally(
         &mut self,
         _kept: Kept,
@@ -288,32 +288,32 @@ pub trait Session {
         Ok(None)
     }
 
-    /// Fills a buffer with repeats of `pattern` and marks it as written by nobody.
+    /// Fills a buffer with repeats of `pattern` and marks it as unwritten.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn poison(&mut self, slot: Slot, pattern: &[u8]) -> Result<(), Judgement>;
 
     /// Reads a whole buffer.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement>;
 
-    /// Byte ranges, ascending and apart, that nobody wrote since the last poison; `None` where the device cannot tell
-    /// (the gate then goes by the poison pattern).
+    /// Returns the byte ranges, ascending and disjoint, that were not written since the last
+    /// poison; `None` if the device cannot tell (the gate then checks the poison pattern).
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>>;
 
-    /// Whether a kernel stored to a buffer since the last upload, where the device can tell: what it
-    /// wrote may be what was there before.
+    /// Reports whether a kernel stored to a buffer since the last upload, if the device can tell: a
+    /// store may leave the value unchanged.
     fn is_overwritten(&self, _slot: Slot) -> bool {
         false
     }
 
-    /// Whether blocks can be left out of a launch.
+    /// Reports whether blocks can be omitted from a launch.
     fn can_sample(&self) -> bool;
 
-    /// Traces the accesses of a launch without computing what it stores: buffers that it writes
+    /// Traces the accesses of a launch without computing the stored values: buffers that it writes
     /// hold meaningless values afterwards, and their written bytes count as written.
     ///
     /// # Errors
@@ -322,36 +322,36 @@ pub trait Session {
         Ok(Traced::Refused("the device runs everything".to_owned()))
     }
 
-    /// Sets the rounding of the runs that follow, variables set from now on included: at random, or
-    /// as the code says (`None`). Returns whether the device can round at random.
+    /// Sets the rounding of later runs, including variables set from now on: at random, or as the
+    /// code specifies (`None`). Returns whether the device can round at random.
     fn set_rounding(&mut self, _rounding: Option<vgpu::Rounding>) -> bool {
         false
     }
 
-    /// Variables of modules (`__device__`) are again as their code gives them, for all runs that
-    /// follow: a candidate finds what one that was just loaded finds.
+    /// Resets the variables of modules (`__device__`) to their initializers for all later runs: a
+    /// candidate then sees the state of a newly loaded module.
     fn forget_variables(&mut self) {}
 
-    /// What the runs since the last reset left in the variables of this code's module is what runs
-    /// after the next reset find there, as it is where nothing but buffers is freed. Whether that
-    /// differs from what these runs found.
+    /// Keeps the current values of the module's variables for the runs after the next reset, as if
+    /// only buffers were freed. Returns whether they differ from the values at the start of these
+    /// runs.
     ///
     /// # Errors
-    /// The device's own faults.
+    /// A fault of the device.
     fn keep_variables(&mut self, _code: &Code) -> Result<bool, Judgement> {
         Ok(false)
     }
 
-    /// The address of a buffer, as a kernel takes it.
+    /// Returns the address of a buffer, as passed to a kernel.
     fn address(&self, _slot: Slot) -> Option<u64> {
         None
     }
 
-    /// Sets a `__constant__` or `__device__` variable of the code. Gives whether the code has one of
-    /// that name: the compiler leaves out what no kernel uses.
+    /// Sets a `__constant__` or `__device__` variable of the code. Returns whether the code has a
+    /// variable of that name: the compiler removes unused ones.
     ///
     /// # Errors
-    /// The variable has another size, or the device's own faults.
+    /// The variable has another size, or a fault of the device.
     fn set_variable(
         &mut self,
         _code: &Code,
@@ -364,6 +364,6 @@ pub trait Session {
     /// Runs one launch to its end.
     ///
     /// # Errors
-    /// The launch was refused, or the device failed in a way that has no hazard.
+    /// The launch was refused, or the device failed without a corresponding hazard.
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement>;
 }

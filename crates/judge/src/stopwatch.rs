@@ -1,42 +1,41 @@
-//! The few things timing asks of a device, so that a real GPU and a synthetic noisy clock are
-//! timed by the same code.
+//! Device interface of timing, so that a real GPU and a synthetic noisy clock are timed by the same
+//! code.
 //!
 //! The device holds the launch sequences that are compared (the subjects), each with its own
-//! buffers, and measures what it is told to measure. It decides nothing: how often, in which
-//! order, what to throw away and when to stop is the plan's business ([`crate::timing::race`],
-//! [`crate::timing::paired`]).
+//! buffers, and measures on request. It makes no decisions: repetitions, order, discarded samples
+//! and the end are decided by the plan ([`crate::timing::race`], [`crate::timing::paired`]).
 
 use crate::session::{Contents, Session};
 use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
 
-/// One launch sequence that the device has loaded and can time: a candidate's launches of one
-/// problem on buffers of their own.
+/// A launch sequence that the device has loaded and can time: a candidate's launches of one problem
+/// with separate buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject(pub usize);
 
-/// One sample: a number of launches of one subject, back to back (as one graph where the device
-/// has graphs), between two time stamps of the device.
+/// One sample: a number of launches of one subject, back to back (as one graph if the device has
+/// graphs), between two time stamps of the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Time of one launch sequence: the whole divided by the number of launches, microseconds.
+    /// Time of one launch sequence: the total divided by the number of launches, microseconds.
     pub micros: f64,
-    /// Cycles of the multiprocessors' clock of one launch sequence, where the device can stamp
-    /// them.
+    /// Multiprocessor clock cycles of one launch sequence, if the device can stamp them.
     pub cycles: Option<f64>,
     /// Mean clock of the multiprocessors during the sample, MHz.
     pub clock_mhz: Option<f64>,
-    /// The device says that it slowed itself down for heat or a fault during the sample. A clock
-    /// that is low for want of load is none, nor is one that a power limit holds down: that is how
-    /// such a device runs.
+    /// The device reports that it throttled for heat or a fault during the sample. A clock that is
+    /// low for lack of load does not count, nor does one held down by a power limit: that is the
+    /// device's normal state.
     pub throttled: bool,
-    /// The host had not queued everything when the sample began, so it may have waited for the host.
+    /// The host had not queued everything when the sample began, so the device may have waited for
+    /// the host.
     pub late: bool,
 }
 
 impl Sample {
-    /// A sample of which nothing but the time is known.
+    /// A sample of which only the time is known.
     #[must_use]
     pub fn of_micros(micros: f64) -> Self {
         Self {
@@ -49,19 +48,19 @@ impl Sample {
     }
 }
 
-/// What a device drew in a window of its energy counter.
+/// Energy in a window of the device's counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draw {
-    /// By how much the counter went up, millijoules.
+    /// Increase of the counter, millijoules.
     pub millijoules: u64,
-    /// Launch sequences that ended meanwhile.
+    /// Launch sequences that ended in the window.
     pub launches: u64,
 }
 
 /// The outputs of one buffer set: contents by argument index of the plan, ascending.
 pub type OutputSet = Vec<(usize, Contents)>;
 
-/// A device that times.
+/// Device interface of timing.
 pub trait Stopwatch {
     /// Times `launches` launch sequences of a subject and waits for everything on the device to
     /// end (the context, not only a stream) before the end stamp is read.
@@ -75,7 +74,7 @@ pub trait Stopwatch {
         launches: u32,
     ) -> Result<Sample, Judgement>;
 
-    /// Lets the device cool or clock up again.
+    /// Pauses the device so that it cools or raises its clock.
     fn pause(&mut self, how_long: Duration);
 
     /// Poisons the outputs (and scratch) of all buffer sets of a subject, so that the next sample
@@ -85,9 +84,9 @@ pub trait Stopwatch {
     /// The device failed.
     fn poison(&mut self, subject: Subject) -> Result<(), Judgement>;
 
-    /// Whether the launches of the last sample drove what they change in place to values that are
-    /// not finite: what they computed then is not what they compute from the space's data. Asked
-    /// before [`Stopwatch::outputs`].
+    /// Reports whether the launches of the last sample drove buffers that they update in place to
+    /// non-finite values: the work then differs from that on the space's data. Called before
+    /// [`Stopwatch::outputs`].
     ///
     /// # Errors
     /// The device failed.
@@ -95,16 +94,16 @@ pub trait Stopwatch {
         Ok(false)
     }
 
-    /// What the last sample of a subject left in its outputs: of the first and the last buffer set
-    /// it used, which may be the same one. Where launches change a buffer in place: what one more
-    /// launch sequence leaves from the beginning.
+    /// Returns the outputs of the last sample of a subject, from the first and the last buffer set
+    /// it used, which may be the same. If launches update a buffer in place, returns the outputs of
+    /// one more launch sequence from the initial state.
     ///
     /// # Errors
     /// The device failed.
     fn outputs(&mut self, subject: Subject) -> Result<Vec<OutputSet>, Judgement>;
 
     /// Runs launch sequences of a subject back to back, `launches` at a time, from one step of the
-    /// device's energy counter to another after `least` of them or more. `None` where the device does
+    /// device's energy counter to another after at least `least` of them. `None` if the device does
     /// not count its energy.
     ///
     /// # Errors
@@ -118,7 +117,7 @@ pub trait Stopwatch {
         Ok(None)
     }
 
-    /// The same device as the gate sees it, where it can look at what it keeps.
+    /// Returns the gate's view of the same device, if the device can inspect retained contents.
     fn as_session(&mut self) -> Option<&mut dyn Session> {
         None
     }

@@ -1,4 +1,4 @@
-//! From a bound configuration to a plan: renders and compiles the candidate for one problem.
+//! Plan of a bound configuration: renders and compiles the candidate for one problem.
 
 use super::scaled::ScaledCheck;
 use crate::catalog::{Kernel, shown};
@@ -14,43 +14,43 @@ use tuner_space::{
     BindError, Binder, Bound, Config, DeviceLimits, Problem, Reference, SameValueWrites,
 };
 
-/// One kernel on one problem, ready to make plans of configurations.
+/// One kernel on one problem, ready to build plans of configurations.
 pub struct PlanBuilder {
     kernel: Arc<Kernel>,
     problem: String,
     binder: Binder,
     arch: String,
     limits: DeviceLimits,
-    /// The reference kernel's side of the default configuration.
+    /// The reference kernel's binding of the default configuration.
     default_bound: Result<Bound, String>,
     scaled: ScaledCheck,
 }
 
-/// Tile sizes that a plan carries at most: a parameter may have thousands of values.
+/// Maximum tile sizes in a plan: a parameter may have thousands of values.
 const TILE_SIZES_MAX: usize = 64;
 
-/// A candidate that can be handed to a device.
+/// A candidate ready for a device.
 #[derive(Debug, Clone)]
 pub struct Built {
-    /// What to run.
+    /// The plan.
     pub plan: Plan,
-    /// What the compiler made.
+    /// Result of the compiler.
     pub image: Arc<Image>,
     /// Identity of the candidate.
     pub candidate: ContentHash,
 }
 
-/// A candidate that ended before it could be run.
+/// A candidate that failed before it could be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unbuilt {
-    /// Identity of the candidate, where it got as far as a source.
+    /// Identity of the candidate, if it has a source.
     pub candidate: Option<ContentHash>,
-    /// Why.
+    /// The reason.
     pub judgement: Judgement,
 }
 
 impl PlanBuilder {
-    /// A builder for a problem of a kernel on a device.
+    /// Creates a builder for a problem of a kernel on a device.
     ///
     /// # Errors
     /// An unknown problem, or expressions that are wrong for it.
@@ -75,7 +75,8 @@ impl PlanBuilder {
         })
     }
 
-    /// The kernel's check problems on the same device; none for a check problem.
+    /// Returns builders of the kernel's check problems on the same device; none for a check
+    /// problem.
     ///
     /// # Errors
     /// Expressions that are wrong for one of them.
@@ -89,8 +90,8 @@ impl PlanBuilder {
         checks.iter().map(|check| builder(&check.name)).collect()
     }
 
-    /// The same kernel and device on a problem that its file does not have; `None` where an
-    /// expression is wrong for it.
+    /// Returns a builder for the same kernel and device on a problem outside of its file; `None` if
+    /// an expression is wrong for it.
     #[must_use]
     pub(crate) fn on_problem(&self, problem: &Problem) -> Option<Self> {
         let mut kernel = Kernel::clone(&self.kernel);
@@ -100,27 +101,28 @@ impl PlanBuilder {
         Self::new(Arc::new(kernel), &problem.name, &self.limits, &self.arch).ok()
     }
 
-    /// The problem's sizes, in declared order.
+    /// Returns the problem's sizes, in declared order.
     #[must_use]
     pub(crate) fn problem_sizes(&self) -> Vec<(String, Value)> {
         let problem = self.kernel.spec.problem(&self.problem);
         problem.map(|found| found.sizes.clone()).unwrap_or_default()
     }
 
-    /// Everything that the space says of a configuration; `None` where an expression has no usable
+    /// Binds a configuration to the space's expressions; `None` if an expression has no usable
     /// value.
     #[must_use]
     pub fn bind(&self, config: &Config) -> Option<Bound> {
         self.binder.bind(config).ok()
     }
 
-    /// The check problem that is made where the space's own cannot be compared.
+    /// Returns the generated check problem that replaces the space's own if these cannot be
+    /// compared.
     #[must_use]
     pub fn scaled_check(&self) -> &ScaledCheck {
         &self.scaled
     }
 
-    /// Kernel, problem and what a configuration changes of the defaults, for people.
+    /// Formats kernel, problem and the configuration's changes of the defaults, for display.
     #[must_use]
     pub fn describe(&self, config: &Config) -> String {
         let parameters = self.kernel.spec.parameters.iter().zip(config.choices());
@@ -139,33 +141,33 @@ impl PlanBuilder {
         format!("{} {}: {changed}", self.kernel(), self.problem)
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     #[must_use]
     pub fn kernel(&self) -> &str {
         &self.kernel.spec.kernel
     }
 
-    /// The problem's name.
+    /// Returns the problem's name.
     #[must_use]
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// Whether a configuration satisfies the constraints on this problem. Tiles that fit for one
-    /// size of the heads may not for another: such a problem says nothing about a configuration.
+    /// Reports whether a configuration satisfies the constraints on this problem. Tiles that fit
+    /// one head size may not fit another: such a problem is no evidence about a configuration.
     #[must_use]
     pub fn admits(&self, config: &Config) -> bool {
         self.binder.holds(config)
     }
 
-    /// The search space and everything that is read for it.
+    /// Returns the search space and everything read for it.
     #[must_use]
     pub fn source(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Identity of the candidate that [`PlanBuilder::build`] makes of a configuration, without
-    /// compiling it; `None` where an expression has no usable value.
+    /// Returns the identity of the candidate that [`PlanBuilder::build`] builds from a
+    /// configuration, without compiling it; `None` if an expression has no usable value.
     #[must_use]
     pub fn identity(&self, config: &Config, nvrtc_version: &str) -> Option<ContentHash> {
         let bound = self.binder.bind(config).ok()?;
@@ -185,8 +187,8 @@ impl PlanBuilder {
         self.build_by(config, compiler, |source, _| compiler.compile(source))
     }
 
-    /// The same for a device that executes PTX. There is no machine code where PTX alone tells that
-    /// the kernels can be launched, and no registers are known then.
+    /// Like [`PlanBuilder::build`], for a device that executes PTX. If PTX alone shows that the
+    /// kernels can be launched, there is no machine code and no register count.
     ///
     /// # Errors
     /// As [`PlanBuilder::build`].
@@ -246,7 +248,7 @@ impl PlanBuilder {
         }))
     }
 
-    /// The reference: an oracle's name, or the naive kernel compiled for this problem.
+    /// Builds the reference: an oracle's name, or the naive kernel compiled for this problem.
     ///
     /// The kernel is bound to the default configuration, whatever the candidate: one code for all
     /// of them, which cannot share a candidate's mistake.
@@ -302,8 +304,8 @@ impl PlanBuilder {
         })
     }
 
-    /// The code of the kernels that fill arguments, where there are some: the template for the
-    /// default configuration, so that every candidate meets the same data.
+    /// Compiles the kernels that fill arguments, if any: the template for the default
+    /// configuration, so that every candidate gets the same data.
     fn generators(
         &self,
         bound: &Bound,
@@ -341,8 +343,7 @@ impl PlanBuilder {
             }))
     }
 
-    /// Compiles the reference alone. The inner error says what is wrong with it, for the user as it
-    /// stands.
+    /// Compiles the reference only. The inner error is a complete message for the user.
     ///
     /// # Errors
     /// The compiler itself cannot work.
@@ -354,7 +355,8 @@ impl PlanBuilder {
         Ok(reference.map(|_| ()).map_err(|failed| failed.detail))
     }
 
-    /// Whole numbers above 1 among the values of the parameters, ascending; of many, an even choice.
+    /// Returns integers above 1 among the values of the parameters, ascending; an even selection if
+    /// there are many.
     fn tile_sizes(&self) -> Vec<u64> {
         let values = self
             .kernel
@@ -403,7 +405,7 @@ impl PlanBuilder {
     }
 }
 
-/// Whether an option trades exactness for speed: a reference is compiled without it.
+/// Reports whether an option trades exactness for speed: a reference is compiled without it.
 fn is_fast_math(option: &str) -> bool {
     let name = option
         .trim_start_matches('-')
@@ -417,7 +419,7 @@ fn is_fast_math(option: &str) -> bool {
     )
 }
 
-/// What a device is handed of compiled code.
+/// Converts compiled code to a device's form.
 #[must_use]
 pub fn code(image: &Image) -> Code {
     let fixed = image

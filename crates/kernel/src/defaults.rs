@@ -1,5 +1,5 @@
-//! What can be said of a template against its search space without compiling: defaults that differ
-//! and parameters that it never mentions.
+//! Checks of a template against its search space without compiling: different defaults and
+//! parameters that it never mentions.
 #![expect(
     clippy::indexing_slicing,
     reason = "the default is a place among the values, which the reader of the space has checked"
@@ -12,7 +12,7 @@ use tuner_space::Parameter;
 /// A finding about one parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// The two defaults differ: an error, because the template alone would be another kernel.
+    /// The two defaults differ: an error, because the template alone would be a different kernel.
     DefaultsDiffer {
         /// The parameter.
         name: String,
@@ -23,7 +23,7 @@ pub enum Finding {
         /// Its line in the template.
         line: u32,
     },
-    /// The template's default is no literal, so it cannot be compared.
+    /// The template's default is not a literal and cannot be compared.
     NotComparable {
         /// The parameter.
         name: String,
@@ -39,8 +39,8 @@ pub enum Finding {
     },
 }
 
-/// Compares the parameters with the template. A parameter that compiler options mention as
-/// `{NAME}` counts as mentioned, as does one in what names a launched kernel.
+/// Compares the parameters with the template. A parameter in compiler options as `{NAME}`, or in
+/// the name of a launched kernel, counts as mentioned.
 #[must_use]
 pub fn examine(
     template: &Template,
@@ -68,8 +68,8 @@ pub fn examine(
     findings
 }
 
-/// A sentence on each parameter of which several values are words that `#if` takes as 0, because no
-/// macro has their names: the condition is the same for all of them.
+/// Describes each parameter with several word values that `#if` evaluates as 0, because they are
+/// not macros: the condition is the same for all of them.
 #[must_use]
 pub fn words_in_conditions(template: &Template, parameters: &[Parameter]) -> Vec<String> {
     let headers = template
@@ -162,7 +162,7 @@ fn compare(name: &str, value: &Value, own: &MacroDefault) -> Option<Finding> {
     }
 }
 
-/// The number that a C++ literal stands for: decimal, hexadecimal, with suffix, in parentheses.
+/// Parses a C++ number literal: decimal, hexadecimal, with suffix, in parentheses.
 fn literal(text: &str) -> Option<f64> {
     let inner = text
         .strip_prefix('(')

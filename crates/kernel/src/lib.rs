@@ -1,7 +1,7 @@
-//! From a template and a configuration to something that can run.
+//! From a template and a configuration to an executable plan.
 //!
-//! [`catalog`] finds and reads search spaces and templates, [`compile`] makes PTX and machine code
-//! of a bound configuration, and [`build`] makes the plan that a device is handed.
+//! [`catalog`] finds and reads search spaces and templates, [`compile`] compiles a bound
+//! configuration to PTX and machine code, and [`build`] builds the plan for a device.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod compile;

@@ -1,4 +1,4 @@
-//! Check problems made for a kernel that has none that can be compared: the timed problem's sizes,
+//! Generated check problems for a kernel without comparable ones: the timed problem's sizes,
 //! scaled down until its reference kernel can be run whole.
 
 use super::build::PlanBuilder;
@@ -6,23 +6,23 @@ use std::sync::OnceLock;
 use tuner_core::value::Value;
 use tuner_space::{Config, Problem};
 
-/// Elements and operations of a problem, together, at which it is tried first, and then again an
-/// eighth of it each: a reference kernel that does more than the space's `metric` says is slower.
+/// Sum of elements and operations of the scaled problems to try, each an eighth of the one before:
+/// a reference kernel that does more than the space's `metric` states is slower.
 const COSTS: [f64; 4] = [4e6, 5e5, 6e4, 8e3];
 
-/// Sizes up to this one are left as they are: heads, batches, flags, extents of a filter.
+/// Largest size that is not scaled: heads, batches, flags, extents of a filter.
 const SMALLEST: i64 = 32;
 
 /// A smaller version of a timed problem.
 pub struct Scaled {
-    /// Builds candidates for it.
+    /// Builder of its candidates.
     pub builder: PlanBuilder,
     /// Its scaled sizes are odd, so that tiles and vectors do not divide them.
     pub ragged: bool,
 }
 
 impl Scaled {
-    /// The sizes as a user writes them under `check_problems`.
+    /// Formats the sizes as in `check_problems`.
     #[must_use]
     pub fn sizes(&self) -> String {
         let sizes = self.builder.problem_sizes();
@@ -34,23 +34,24 @@ impl Scaled {
     }
 }
 
-/// A check problem that the tuner made, once it was looked for.
+/// A generated check problem, after the search for one.
 #[derive(Default)]
 pub struct ScaledCheck(OnceLock<Option<Box<Scaled>>>);
 
 impl ScaledCheck {
-    /// The outer `None` before it was looked for, the inner one where there is none.
+    /// Returns the result of the search: the outer `None` before it, the inner one if there is
+    /// none.
     #[must_use]
     pub fn looked_for(&self) -> Option<Option<&Scaled>> {
         self.0.get().map(Option::as_deref)
     }
 
-    /// Notes what was found, once.
+    /// Records the result, once.
     pub fn keep(&self, found: Option<Scaled>) -> Option<&Scaled> {
         self.0.get_or_init(|| found.map(Box::new)).as_deref()
     }
 
-    /// What a user is told of it; `None` where none was needed.
+    /// Returns the note for the user; `None` if none was needed.
     #[must_use]
     pub fn note(&self, kernel: &str, problem: &str) -> Option<String> {
         let needs = format!(
@@ -78,8 +79,8 @@ impl ScaledCheck {
     }
 }
 
-/// Smaller versions of a builder's problem on which `config` is valid, in the order to try them:
-/// large before small, and of one size the ragged one first. Empty where nothing can be scaled.
+/// Returns smaller versions of a builder's problem on which `config` is valid, in the order to try
+/// them: large before small, and of one size the ragged one first. Empty if nothing can be scaled.
 #[must_use]
 pub fn smaller(timed: &PlanBuilder, config: &Config) -> Vec<Scaled> {
     let original = timed.problem_sizes();
@@ -106,7 +107,7 @@ pub fn smaller(timed: &PlanBuilder, config: &Config) -> Vec<Scaled> {
     found
 }
 
-/// The sizes with the largest halved again and again, until the problem costs no more than that.
+/// Halves the largest of the sizes repeatedly, until the problem costs at most `most`.
 fn shrunk(
     timed: &PlanBuilder,
     config: &Config,
@@ -125,7 +126,7 @@ fn shrunk(
     Some(sizes)
 }
 
-/// Elements of all arguments and operations of the problem with these sizes.
+/// Returns elements of all arguments plus operations of the problem with these sizes.
 fn cost(timed: &PlanBuilder, config: &Config, sizes: &[(String, Value)]) -> Option<f64> {
     let problem = Problem {
         name: timed.problem().to_owned(),
@@ -137,7 +138,7 @@ fn cost(timed: &PlanBuilder, config: &Config, sizes: &[(String, Value)]) -> Opti
     Some(elements.sum::<f64>() + bound.flops.unwrap_or(0.0) / 16.0)
 }
 
-/// Scaled sizes made odd, or as divisible by powers of two up to 64 as they were.
+/// Makes scaled sizes odd, or as divisible by powers of two up to 64 as they were.
 fn shaped(
     original: &[(String, Value)],
     scaled: &[(String, Value)],

@@ -1,4 +1,5 @@
-//! What the judged candidates say: effects of parameters, costs of choices, causes of failure. Pure.
+//! Analysis of judged candidates: effects of parameters, costs of choices, causes of failure.
+//! Pure functions.
 #![expect(
     clippy::indexing_slicing,
     reason = "parameters are numbered by their own list"
@@ -10,18 +11,18 @@ use tuner_core::entry::StoredTrial;
 use tuner_core::record::{ConfigValues, TrialRecord, Verdict, value_of};
 use tuner_core::value::Value;
 
-/// What the value of a parameter does.
+/// Effect of a parameter's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ValueEffect {
     pub(super) value: String,
     /// Candidates with it, and those of them that passed.
     pub(super) judged: usize,
     pub(super) passed: usize,
-    /// Best time, µs; `None` where none passed.
+    /// Best time, µs; `None` if none passed.
     pub(super) best_us: Option<f64>,
 }
 
-/// What a parameter does.
+/// Effect of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Effect {
     pub(super) parameter: String,
@@ -30,13 +31,13 @@ pub(super) struct Effect {
     pub(super) values: Vec<ValueEffect>,
 }
 
-/// A candidate's median, µs.
+/// Returns a candidate's median, µs.
 pub(super) fn time(trial: &TrialRecord) -> Option<f64> {
     let time = trial.measurement.as_ref()?;
     (trial.judgement.verdict == Verdict::Ok).then(|| time.p50.get())
 }
 
-/// The effects of every parameter with a choice, the strongest first.
+/// Returns the effects of every parameter with a choice, the strongest first.
 pub(super) fn effects(subject: &Subject) -> Vec<Effect> {
     let mut effects: Vec<Effect> = subject
         .board
@@ -81,8 +82,8 @@ fn value_effect(candidates: &[StoredTrial], name: &str, wanted: &Value) -> Value
     }
 }
 
-/// Share of the variance of a figure between the values of a parameter: the correlation ratio η²
-/// (Fisher). Zero where nothing varies, or fewer than four candidates have the figure.
+/// Returns the share of the variance of a figure between the values of a parameter: the correlation
+/// ratio η² (Fisher). Zero if nothing varies, or fewer than four candidates have the figure.
 pub(super) fn share(
     candidates: &[StoredTrial],
     name: &str,
@@ -114,8 +115,8 @@ pub(super) fn share(
     }
 }
 
-/// Candidates that differ from the winner in one parameter, in the order of the space; what was
-/// predicted for the report fills the gaps.
+/// Returns candidates that differ from the winner in one parameter, in the order of the space;
+/// predictions for the report fill the gaps.
 pub(super) fn ablation(subject: &Subject) -> Vec<Change> {
     let Some(best) = subject.best() else {
         return Vec::new();
@@ -171,15 +172,15 @@ fn one_change(best: &ConfigValues, best_us: f64, trial: &TrialRecord) -> Option<
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Failure {
     pub(super) verdict: Verdict,
-    /// `kernel.cu:12`, where the checks name a place.
+    /// Source position such as `kernel.cu:12`, if the checks name one.
     pub(super) place: String,
     pub(super) count: usize,
-    /// The first sentence of the first one.
+    /// First sentence of the first failure.
     pub(super) example: String,
     pub(super) config: ConfigValues,
 }
 
-/// Hazards and other failures by kind and place, the most frequent first.
+/// Groups hazards and other failures by kind and position, the most frequent first.
 pub(super) fn failures(subject: &Subject) -> Vec<Failure> {
     let mut found: BTreeMap<(Verdict, String), Failure> = BTreeMap::new();
     for judged in &subject.candidates {
@@ -242,7 +243,7 @@ fn first_line(text: &str) -> String {
     }
 }
 
-/// A counter of a candidate, by name.
+/// Returns a counter of a candidate by name.
 pub(super) fn counter(trial: &TrialRecord, key: &str) -> Option<f64> {
     number(trial.counters.as_ref()?.as_object()?, key)
 }

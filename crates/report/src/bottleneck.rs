@@ -1,4 +1,4 @@
-//! What limits the winner, and the parameter that addresses it.
+//! Bottlenecks of the winner, and the parameter that addresses each.
 
 use super::analysis::{counter, share};
 use super::model::{Subject, WinnerProfile, number};
@@ -8,19 +8,19 @@ use vgpu::Arch;
 /// A limit of the winner.
 pub(super) struct Limit {
     pub(super) name: &'static str,
-    /// The figures behind it.
+    /// The figures that show it.
     pub(super) evidence: String,
-    /// Share of the time that it costs or fills.
+    /// Share of the time that it costs or occupies.
     weight: f64,
-    /// The counter that follows it.
+    /// The counter that measures it.
     counter: &'static str,
-    /// What names and descriptions of parameters against it have in common.
+    /// Common words in names and descriptions of parameters that address it.
     words: &'static [&'static str],
 }
 
-/// A candidate's counters must be known this often before one is said to follow a parameter.
+/// Minimum candidates with a counter before it is attributed to a parameter.
 const ENOUGH: usize = 8;
-/// A parameter that explains less of a counter than this does not address it.
+/// Minimum share of a counter that a parameter must explain to address it.
 const EXPLAINED_MIN: f64 = 0.1;
 
 const WIDTH: &[&str] = &[
@@ -56,7 +56,7 @@ const PRESSURE: &[&str] = &[
 ];
 const INSTRUCTIONS: &[&str] = &["unroll", "vec", "exp", "tile", "thread"];
 
-/// The three that weigh most; fewer where fewer are known.
+/// Returns the three with the largest weight; fewer if fewer are known.
 pub(super) fn main_three(subject: &Subject, arch: Option<&Arch>) -> Vec<Limit> {
     let (Some(best), Some(profile)) = (subject.best(), &subject.profile) else {
         return Vec::new();
@@ -75,12 +75,12 @@ pub(super) fn main_three(subject: &Subject, arch: Option<&Arch>) -> Vec<Limit> {
     limits
 }
 
-/// What the counters are read against.
+/// Quantities that the counters are compared with.
 struct Reading<'a> {
     profile: &'a WinnerProfile,
     arch: &'a Arch,
     seconds: f64,
-    /// Clocks of all multiprocessors during the kernel.
+    /// Clock cycles of all multiprocessors during the kernel.
     device_cycles: f64,
     bound: &'a str,
 }
@@ -90,7 +90,8 @@ impl Reading<'_> {
         number(&self.profile.metrics, key).unwrap_or(0.0)
     }
 
-    /// A unit that is busy for a part of the time; the one that the model names weighs most.
+    /// Builds the limit of a unit that is busy part of the time; the one named by the model has the
+    /// largest weight.
     fn unit(
         &self,
         name: &'static str,
@@ -110,7 +111,7 @@ impl Reading<'_> {
     }
 }
 
-/// How full each unit is and what is lost on the way, from the virtual GPU's counters.
+/// Computes the utilisation of each unit and the losses from the virtual GPU's counters.
 fn by_counters(
     subject: &Subject,
     profile: &WinnerProfile,
@@ -155,7 +156,7 @@ fn by_counters(
     limits
 }
 
-/// Memory, the L2 cache, shared memory.
+/// Returns the limits of memory, the L2 cache and shared memory.
 fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
     let Reading {
         arch,
@@ -207,7 +208,7 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
     ]
 }
 
-/// Issue slots, tensor cores, single precision.
+/// Returns the limits of issue slots, tensor cores and single precision.
 fn arithmetic(reading: &Reading<'_>) -> Vec<Limit> {
     let warps = reading.get("warp_instructions");
     let issued = reading.arch.issue_share(warps, reading.device_cycles);
@@ -242,7 +243,7 @@ fn arithmetic(reading: &Reading<'_>) -> Vec<Limit> {
     ]
 }
 
-/// Work that need not be: conflicts, half-used sectors, spills, an unfilled last wave.
+/// Returns the limits of avoidable work: conflicts, half-used sectors, spills, a partial last wave.
 fn losses(reading: &Reading<'_>) -> Vec<Limit> {
     let Reading {
         arch,
@@ -311,7 +312,7 @@ fn losses(reading: &Reading<'_>) -> Vec<Limit> {
     ]
 }
 
-/// What Nsight Compute measured, in per cent of each peak.
+/// Reads the limits that Nsight Compute measured, in per cent of each peak.
 fn by_profiler(profile: &WinnerProfile) -> Vec<Limit> {
     let get = |key: &str| number(&profile.metrics, key);
     let mut limits = Vec::new();
@@ -407,8 +408,8 @@ fn stall(reason: &str, percent: f64) -> Limit {
     }
 }
 
-/// The parameter whose values explain the counter best; without enough counters, one whose name or
-/// description speaks of it, the most effective first. With how that is known.
+/// Returns the parameter whose values explain the counter best; without enough counters, the most
+/// effective one whose name or description mentions it. Also returns the evidence.
 pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, String)> {
     let best = subject.best()?;
     let counted = subject

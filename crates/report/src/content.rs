@@ -1,4 +1,4 @@
-//! What a report says, in which order.
+//! Content and order of a report.
 
 use super::analysis::{self, ablation, effects, failures};
 use super::bottleneck::{main_three, parameter};
@@ -15,10 +15,10 @@ use tuner_core::units::counted;
 
 /// Subjects that are shown unfolded.
 const OPEN: usize = 3;
-/// Rows of the tables of failures and of changes.
+/// Maximum rows of the tables of failures and of changes.
 const FAILURES: usize = 8;
 
-/// The whole report.
+/// Builds the whole report.
 pub(super) fn document(input: &Input) -> Vec<Block> {
     let mut blocks = vec![
         Block::Heading(1, "Tuning report".to_owned()),
@@ -92,7 +92,7 @@ fn warnings(subject: &Subject) -> Vec<Block> {
     blocks
 }
 
-/// One problem.
+/// Builds the section of one problem.
 fn one(input: &Input, subject: &Subject, number: usize) -> Vec<Block> {
     let Some(best) = subject.best() else {
         return Vec::new();
@@ -421,7 +421,8 @@ fn bottleneck_blocks(subject: &Subject) -> Vec<Block> {
     blocks
 }
 
-/// What a profile says in per cent: `tuner profile` stores such metrics, plain counters have none.
+/// Returns the metrics of a profile in per cent: `tuner profile` stores such metrics, plain
+/// counters have none.
 fn key_metrics(profile: &WinnerProfile) -> Option<Block> {
     let percent = profile.metrics.iter().filter_map(|(name, value)| {
         let name = name.strip_suffix("_pct")?.replace('_', " ");

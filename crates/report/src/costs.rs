@@ -1,4 +1,4 @@
-//! What the tuning cost: time of GPUs, and its price.
+//! Cost of the tuning: GPU time, and its price.
 
 use super::document::{Block, code, plain};
 use super::model::Input;
@@ -11,11 +11,11 @@ struct Cost<'a> {
     device: &'a str,
     timing: TimingKind,
     candidates: usize,
-    /// Device-side time that was charged, µs.
+    /// Charged device time, µs.
     charged_us: u64,
 }
 
-/// A table of runs, and the sum.
+/// Builds a table of runs with the total.
 pub(super) fn blocks(input: &Input) -> Vec<Block> {
     let mut costs: BTreeMap<&str, Cost<'_>> = BTreeMap::new();
     for subject in &input.subjects {
@@ -76,7 +76,7 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
     ]
 }
 
-/// Hours of a GPU that a run took, and how they were counted.
+/// Returns the GPU hours of a run and their source.
 fn gpu_hours(cost: &Cost<'_>) -> (f64, &'static str) {
     const US_PER_HOUR: f64 = 3.6e9;
     match cost.timing {

@@ -1,5 +1,4 @@
-//! A document as a tree of blocks, written twice: as Markdown and as HTML. What a report says is
-//! decided once.
+//! A document as a tree of blocks, written as Markdown and as HTML with the same content.
 
 use super::svg::Drawing;
 
@@ -12,25 +11,25 @@ pub(super) enum Block {
     Text(String),
     /// A list.
     List(Vec<String>),
-    /// A table; columns from this one on are numbers and stand to the right.
+    /// A table; columns from this one on are numbers, right-aligned.
     Table {
         head: Vec<String>,
         rows: Vec<Vec<String>>,
         numbers_from: usize,
     },
-    /// A drawing, its file name without extension, and what it shows for those who do not see it.
+    /// A drawing with its file name without extension, and its text alternative.
     Plot {
         name: String,
         svg: Drawing,
         caption: String,
     },
-    /// Text as it stands, in a language (`diff`, `sh`).
+    /// Preformatted text in a language (`diff`, `sh`).
     Code(&'static str, String),
-    /// Something that must not be overlooked.
+    /// A prominent warning.
     Warning(String),
-    /// Figures that matter most: value and what it is.
+    /// Key figures: value and label.
     Tiles(Vec<(String, String)>),
-    /// What is shown on demand.
+    /// Content shown on demand.
     Folded {
         summary: String,
         open: bool,
@@ -39,7 +38,7 @@ pub(super) enum Block {
 }
 
 impl Block {
-    /// A table whose headings are given as text.
+    /// Creates a table with text headings.
     pub(super) fn table(head: &[&str], numbers_from: usize, rows: Vec<Vec<String>>) -> Self {
         Self::Table {
             head: head.iter().map(ToString::to_string).collect(),
@@ -48,23 +47,23 @@ impl Block {
         }
     }
 
-    /// A paragraph.
+    /// Creates a paragraph.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 }
 
-/// A value from outside as code in a paragraph: nothing in it can end the code early.
+/// Formats an external value as code in a paragraph: nothing in it can end the code early.
 pub(super) fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'").replace(['\n', '\r'], " "))
 }
 
-/// A value from outside as plain text in a paragraph.
+/// Formats an external value as plain text in a paragraph.
 pub(super) fn plain(text: &str) -> String {
     text.replace('`', "'").replace(['\n', '\r'], " ")
 }
 
-/// The parts of a paragraph: text and code in turn, text first.
+/// Splits a paragraph into alternating text and code, text first.
 pub(super) fn parts(text: &str) -> impl Iterator<Item = (bool, &str)> {
     text.split('`')
         .enumerate()

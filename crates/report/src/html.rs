@@ -1,14 +1,14 @@
-//! A document as one HTML file that needs nothing else: no network, no script, light and dark.
+//! HTML writer: one self-contained file without network or script, light and dark.
 
 use super::document::{Block, parts};
 use std::fmt::Write as _;
 use tuner_core::escape::markup;
 
-/// Colours and layout. `svg` rules are also put into the files that stand alone.
+/// Colours and layout. The `svg` rules are also embedded in standalone plot files.
 const STYLE: &str = include_str!("style.css");
 pub(super) const SVG_STYLE: &str = include_str!("plot.css");
 
-/// The whole file.
+/// Writes the whole file.
 pub(super) fn write(title: &str, blocks: &[Block]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -46,7 +46,8 @@ fn contents(text: &mut String, blocks: &[Block]) {
     text.push_str("</ul></nav>\n");
 }
 
-/// Anchors of second-level headings are numbered: names of kernels need not be unique or plain.
+/// Writes blocks. Anchors of second-level headings are numbered: names of kernels need not be
+/// unique or plain.
 fn add(text: &mut String, blocks: &[Block], next: &mut usize) {
     for block in blocks {
         match block {
@@ -110,7 +111,7 @@ fn add(text: &mut String, blocks: &[Block], next: &mut usize) {
     }
 }
 
-/// Lines of a difference carry their kind, so that they can be coloured.
+/// Writes code; lines of a difference carry their kind for colouring.
 fn code_block(text: &mut String, language: &str, code: &str) {
     text.push_str("<pre tabindex=\"0\"><code>");
     for line in code.trim_end().lines() {

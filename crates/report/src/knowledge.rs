@@ -1,4 +1,4 @@
-//! What the search knew at the start, and what each source was worth in the end.
+//! Prior knowledge of the search, and the value of each source.
 
 use super::document::{Block, code, plain};
 use super::model::Subject;
@@ -7,30 +7,30 @@ use serde::Deserialize;
 use tuner_core::units::counted;
 use tuner_store::TimeLine;
 
-/// Times within this factor of a run's best are as good as it.
+/// Factor of a run's best time within which times count as equal.
 const AS_GOOD: f64 = 1.02;
 
-/// What a run noted of one task.
+/// Knowledge record of a run's task.
 #[derive(Deserialize)]
 struct Worth {
     kernel: String,
     problem: String,
-    /// Names, and the rank correlation of what they expected and what was measured.
+    /// Names, and the rank correlation of expected and measured times.
     sources: Vec<(String, f64)>,
 }
 
-/// The estimate of what was left to gain on one task when a run ended.
+/// Estimate of the remaining gain on one task at the end of a run.
 #[derive(Deserialize)]
 struct Left {
     kernel: String,
     problem: String,
-    /// Share of the best time that further trials bring at most.
+    /// Upper bound of the gain of further trials, as a share of the best time.
     share: f64,
-    /// The chance of that.
+    /// Its confidence.
     chance: f64,
 }
 
-/// What further trials would bring by the estimate of a run, for its line; empty where it has none.
+/// Formats the estimated remaining gain of a run; empty without an estimate.
 pub(super) fn left(subject: &Subject, line: &TimeLine) -> String {
     let noted = line.run.settings.get("left");
     let noted = noted.and_then(|noted| serde_json::from_value::<Vec<Left>>(noted.clone()).ok());
@@ -48,7 +48,7 @@ pub(super) fn left(subject: &Subject, line: &TimeLine) -> String {
     })
 }
 
-/// A table of the sources of each run, and after how many trials it had what it found.
+/// Builds a table of each run's sources, and the number of trials to its result.
 pub(super) fn blocks(subject: &Subject) -> Vec<Block> {
     let mut blocks = Vec::new();
     for line in &subject.runs {
@@ -86,7 +86,7 @@ fn verdict(worth: f64) -> String {
     words.to_owned()
 }
 
-/// How many trials knowledge saved, against the runs that had none; `None` where there are no such.
+/// Describes the trials saved by knowledge against the runs without; `None` without such runs.
 fn saved(subject: &Subject, line: &TimeLine) -> Option<String> {
     let fastest = |line: &TimeLine| {
         let times = line.steps.iter().filter_map(|step| step.p50_us);
@@ -129,7 +129,7 @@ fn saved(subject: &Subject, line: &TimeLine) -> Option<String> {
     })
 }
 
-/// The first trial, and the one after which nothing came that was more than 2 % better.
+/// Describes the first trial, and the one after which no improvement exceeded 2 %.
 fn course(line: &TimeLine) -> String {
     let times = || line.steps.iter().enumerate();
     let timed = || times().filter_map(|(at, step)| Some((at + 1, step.p50_us?)));

@@ -1,5 +1,5 @@
-//! Results as a document for people: Markdown and one self-contained HTML file. Pure: the same
-//! results give the same bytes.
+//! Reports: results as Markdown and one self-contained HTML file. Pure: the same results give the
+//! same bytes.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod export;
@@ -33,7 +33,7 @@ use document::Block;
 pub struct Files {
     /// `report.md`; refers to the plots.
     pub markdown: String,
-    /// `report.html`; holds the plots.
+    /// `report.html`; embeds the plots.
     pub html: String,
     /// `plots/NAME.svg`: names and texts.
     pub plots: Vec<(String, String)>,

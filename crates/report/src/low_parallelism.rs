@@ -1,27 +1,27 @@
-//! Right but serialised: results that pass while most of the device waits.
+//! Low parallelism: right results while most of the device idles.
 //!
-//! A kernel may be correct on every problem and still run on a few multiprocessors, or take longer
-//! for each operation the larger the problem. Only problems that are tuned are judged so: those
-//! that are only checked are small on purpose.
+//! A kernel may be correct on every problem and still use only a few multiprocessors, or take
+//! longer for each operation on larger problems. Only tuned problems are judged: those that are
+//! only checked are small on purpose.
 
 use super::roofline::floor_us;
 use vgpu::Arch;
 
-/// Time per operation may grow by this from one problem to a larger one.
+/// Maximum growth of the time per operation from one problem to a larger one.
 const MAX_GROWTH: f64 = 1.5;
-/// And time over the floor of the roofline by this.
+/// Maximum ratio of time to the roofline's lower bound.
 const MAX_OVER_FLOOR: f64 = 20.0;
 
-/// The time of one configuration on one tuned problem, wherever it comes from.
+/// Time of one configuration on one tuned problem, from any source.
 #[derive(Debug, Clone)]
 pub struct TimedProblem {
     /// The problem.
     pub problem: String,
     /// Its time, µs.
     pub time_us: f64,
-    /// How it came to be, in a word.
+    /// Source of the time, in one word.
     pub label: &'static str,
-    /// Blocks of the longest launch, where known.
+    /// Blocks of the longest launch, if known.
     pub blocks: Option<u64>,
     /// The kernel uses tensor cores.
     pub tensor: bool,
@@ -32,8 +32,8 @@ pub struct TimedProblem {
 }
 
 impl TimedProblem {
-    /// What is wrong with it although it is right; `others` are the results of the same kernel on
-    /// its other problems.
+    /// Returns warnings on a right result; `others` are the results of the same kernel on its other
+    /// problems.
     #[must_use]
     pub fn warnings(&self, others: &[Self], arch: &Arch) -> Vec<String> {
         let few = self
@@ -55,7 +55,7 @@ impl TimedProblem {
         })
     }
 
-    /// Against the smaller problem where an operation is cheapest.
+    /// Compares with the smaller problem with the cheapest operations.
     fn growth(&self, others: &[Self]) -> Option<String> {
         let flops = self.flops.filter(|flops| *flops > 0.0)?;
         let each = self.time_us / flops;
@@ -77,7 +77,7 @@ impl TimedProblem {
     }
 }
 
-/// Says so where a launch has fewer blocks than the device has multiprocessors.
+/// Reports a launch with fewer blocks than multiprocessors.
 #[must_use]
 pub fn few_blocks(blocks: u64, multiprocessors: u32) -> Option<String> {
     (blocks < u64::from(multiprocessors)).then(|| {

@@ -1,10 +1,10 @@
-//! A document as Markdown (GitHub's dialect). Plots are files beside it.
+//! Markdown writer (GitHub's dialect). Plots are separate files.
 
 use super::document::{Block, parts};
 use std::fmt::Write as _;
 use tuner_core::escape;
 
-/// The document's text; plots are referred to as `plots/NAME.svg`.
+/// Writes the document; plots are referenced as `plots/NAME.svg`.
 pub(super) fn write(blocks: &[Block]) -> String {
     let mut text = String::new();
     add(&mut text, blocks);
@@ -93,7 +93,7 @@ fn table(text: &mut String, head: &[String], rows: &[Vec<String>], numbers_from:
     }
 }
 
-/// Code stays code; elsewhere nothing of a value becomes markup, of Markdown or of HTML.
+/// Escapes text outside of code: values cannot become Markdown or HTML markup.
 fn inline(text: &str) -> String {
     let mut line = String::new();
     for (code, part) in parts(text) {
@@ -106,7 +106,7 @@ fn inline(text: &str) -> String {
     line
 }
 
-/// A line that begins no heading, list or code block.
+/// Escapes a line so that it does not begin a heading, list or code block.
 fn opening(line: &str) -> String {
     let line = line.trim_start();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -1,43 +1,43 @@
-//! What a report is made from: plain values, read elsewhere.
+//! Input of a report: plain values, read elsewhere.
 
 use serde_json::{Map, Value as Json};
 use tuner_core::entry::StoredTrial;
 use tuner_core::record::{ConfigValues, LeaderboardRow, Verdict};
 use tuner_store::{Board, TimeLine};
 
-/// Everything a report is about.
+/// Input of a report.
 #[derive(Debug, Clone)]
 pub struct Input {
-    /// The database, as it was named.
+    /// The database's path, as given.
     pub database: String,
-    /// Price of an hour of a GPU, in whatever currency; `None` where none was given.
+    /// Price of an hour of a GPU, in any currency; `None` if not given.
     pub gpu_price: Option<f64>,
-    /// One kernel, problem and device each; sorted.
+    /// One for each kernel, problem and device; sorted.
     pub subjects: Vec<Subject>,
 }
 
 /// One kernel on one problem and device.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// Which, with its best rows, of which there is one at least.
+    /// Its board, with at least one row.
     pub board: Board,
     /// Every judged candidate with its best time or latest failure, in the order of judging.
     pub candidates: Vec<StoredTrial>,
     /// The runs, oldest first.
     pub runs: Vec<TimeLine>,
-    /// The time of something else that does the same, where one was taken.
+    /// The time of another program for the same work, if it was taken.
     pub baseline: Option<Peer>,
-    /// What the files of the kernel say, where they are at hand.
+    /// Facts from the kernel's files, if available.
     pub kernel: Option<KernelFacts>,
-    /// What explains the winner's time.
+    /// Explanation of the winner's time.
     pub profile: Option<WinnerProfile>,
     /// Changes of one parameter of the winner that were predicted for this report.
     pub predicted_changes: Vec<Change>,
-    /// What is right and yet should not stay so, with the reason.
+    /// Warnings: legal but fragile, with the reason.
     pub warnings: Vec<String>,
 }
 
-/// A peer that does the same work.
+/// Another program for the same work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Peer {
     /// Its name.
@@ -46,16 +46,16 @@ pub struct Peer {
     pub p50_us: f64,
     /// 90th percentile, µs.
     pub p90_us: f64,
-    /// Its time over the winner's, with the ends of the 95 % interval; equal where there is none.
+    /// Its time over the winner's, with the ends of the 95 % interval; equal without one.
     pub ratio: [f64; 3],
 }
 
-/// What the search space and the template say.
+/// Facts of the search space and the template.
 #[derive(Debug, Clone)]
 pub struct KernelFacts {
-    /// Where the search space lies, as people type it.
+    /// Path of the search space, as typed on the command line.
     pub path: String,
-    /// What it computes.
+    /// Description of the computation.
     pub summary: String,
     /// Useful operations of the problem.
     pub flops: Option<f64>,
@@ -63,14 +63,14 @@ pub struct KernelFacts {
     pub bytes: Option<f64>,
     /// It uses tensor cores.
     pub tensor: bool,
-    /// The rendered sources of the default and of the winner, or why there are none.
+    /// The rendered sources of the default and of the winner, or the reason why there are none.
     pub sources: Result<[String; 2], String>,
 }
 
-/// Counters of the winner and where they come from.
+/// Counters of the winner and their source.
 #[derive(Debug, Clone)]
 pub struct WinnerProfile {
-    /// For people: `ncu 2025.1, measured`, `virtual GPU's counters, predicted`.
+    /// Display text: `ncu 2025.1, measured`, `virtual GPU's counters, predicted`.
     pub source: String,
     /// They come from a real GPU.
     pub measured: bool,
@@ -98,25 +98,25 @@ pub struct Change {
 }
 
 impl Subject {
-    /// The winning row; the caller has seen to it that there is one.
+    /// Returns the winning row; the caller ensures that it exists.
     pub(super) fn best(&self) -> Option<&LeaderboardRow> {
         self.board.rows.first()
     }
 
-    /// The judged candidate of a configuration.
+    /// Returns the judged candidate of a configuration.
     pub(super) fn candidate(&self, config: &ConfigValues) -> Option<&StoredTrial> {
         self.candidates
             .iter()
             .find(|judged| judged.trial.config == *config)
     }
 
-    /// How its times are called.
+    /// Returns the label of its times.
     pub(super) fn label(&self) -> &'static str {
         self.board.timing.name()
     }
 }
 
-/// A number of a counter map.
+/// Returns a number of a counter map.
 pub(super) fn number(metrics: &Map<String, Json>, key: &str) -> Option<f64> {
     metrics
         .get(key)

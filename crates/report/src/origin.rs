@@ -1,4 +1,4 @@
-//! Where the winner comes from: against the default, how to get it again, under what it was made.
+//! Origin of the winner: differences from the default, commands to reproduce it, and provenance.
 #![expect(
     clippy::indexing_slicing,
     reason = "indexing JSON gives null where a key is missing"
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use tuner_core::escape::{line, shell as quoted};
 use tuner_core::record::{DeviceKind, LeaderboardRow, TimingKind, assignments};
 
-/// What the winner changes, in its configuration and in the source.
+/// Lists the winner's changes in its configuration and in the source.
 pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
     let mut blocks = Vec::new();
     match &subject.board.default_config {
@@ -79,7 +79,7 @@ pub(super) fn differences(subject: &Subject, best: &LeaderboardRow) -> Vec<Block
     blocks
 }
 
-/// The difference of two texts as `diff -u` writes it; empty for equal texts.
+/// Returns the difference of two texts in the form of `diff -u`; empty for equal texts.
 fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
     similar::TextDiff::from_lines(old, new)
         .unified_diff()
@@ -88,7 +88,7 @@ fn unified(old_name: &str, new_name: &str, old: &str, new: &str) -> String {
         .to_string()
 }
 
-/// The tree that the winner was measured on.
+/// Describes the tree that the winner was measured on.
 fn checkout(best: &LeaderboardRow) -> String {
     let mut script = String::new();
     if let Some(commit) = &best.commit {
@@ -104,8 +104,8 @@ fn checkout(best: &LeaderboardRow) -> String {
     script
 }
 
-/// How a kernel is named on the command line: by the file it was tuned from where that is at hand,
-/// because a variant of a space goes by its kernel's name.
+/// Returns a kernel's name for the command line: the file it was tuned from if available, because a
+/// variant of a space shares its kernel's name.
 fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
     let of_kernel = |subject: &&Subject| subject.board.key.kernel == kernel;
     let facts = input
@@ -119,7 +119,7 @@ fn typed<'i>(input: &'i Input, kernel: &'i str) -> &'i str {
     }
 }
 
-/// The options that say when a run ends and what counts.
+/// Returns the options for limits and objectives.
 fn limits(settings: &serde_json::Value) -> String {
     let mut text = String::new();
     if let Some(evals) = settings["evals"].as_u64() {
@@ -137,7 +137,7 @@ fn limits(settings: &serde_json::Value) -> String {
     text
 }
 
-/// The commands that give the winner again.
+/// Returns the commands that reproduce the winner.
 pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
     let Some(line) = subject
         .runs
@@ -195,7 +195,7 @@ pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow)
     blocks
 }
 
-/// A table of the runs.
+/// Builds a table of the runs.
 pub(super) fn provenance(input: &Input) -> Vec<Block> {
     let mut rows: BTreeSet<Vec<String>> = BTreeSet::new();
     for subject in &input.subjects {

@@ -1,4 +1,4 @@
-//! The first page: every problem against its baseline.
+//! Overview: every problem against its baseline.
 
 use super::analysis::time;
 use super::document::{Block, code, plain};
@@ -7,14 +7,15 @@ use super::plots;
 use tuner_core::record::{TimingKind, assignments};
 use tuner_core::statistics::ratio_of_medians;
 
-/// Five significant digits of a figure: a time is not known better.
+/// Formats a time with five significant digits: it is not known more precisely.
 #[must_use]
 pub fn us(us: f64) -> String {
     let whole = us.abs().max(1e-9).log10().floor().max(0.0) as usize;
     format!("{us:.*}", 4_usize.saturating_sub(whole))
 }
 
-/// What the winner is compared with: the peer where one was timed, else the default configuration.
+/// Returns the comparison of the winner: the baseline if it was timed, else the default
+/// configuration.
 pub(super) fn versus(subject: &Subject) -> Option<Peer> {
     if subject.baseline.is_some() {
         return subject.baseline.clone();
@@ -34,7 +35,7 @@ pub(super) fn versus(subject: &Subject) -> Option<Peer> {
     })
 }
 
-/// A problem with its sizes, for people.
+/// Formats a problem with its sizes.
 pub(super) fn shape(subject: &Subject) -> String {
     let problem = plain(&subject.board.key.problem);
     match assignments(&subject.board.sizes, " ") {
@@ -43,7 +44,7 @@ pub(super) fn shape(subject: &Subject) -> String {
     }
 }
 
-/// A ratio with its interval; a single figure has none to show.
+/// Formats a ratio with its interval, if it has one.
 pub(super) fn speedup([middle, low, high]: [f64; 3]) -> String {
     if high > low {
         format!("{middle:.2}x ({low:.2} to {high:.2})")
@@ -52,7 +53,7 @@ pub(super) fn speedup([middle, low, high]: [f64; 3]) -> String {
     }
 }
 
-/// The table of all subjects and its plot.
+/// Builds the table of all subjects and its plot.
 pub(super) fn blocks(input: &Input) -> Vec<Block> {
     let mut rows = Vec::new();
     let mut bars = Vec::new();
@@ -103,7 +104,7 @@ pub(super) fn blocks(input: &Input) -> Vec<Block> {
     blocks
 }
 
-/// What the kinds of time that occur mean.
+/// Explains the kinds of time that occur.
 fn kinds(input: &Input) -> String {
     let has = |kind| {
         input

@@ -1,4 +1,4 @@
-//! The front of two objectives, where a run looked for one.
+//! Pareto front of two objectives, if a run searched for one.
 
 use super::document::Block;
 use super::model::Subject;
@@ -6,11 +6,11 @@ use super::plots::stairs;
 use super::svg::{Canvas, Drawing, Scale, short};
 use tuner_core::objective::{Objectives, front};
 
-/// Candidates drawn at most.
+/// Maximum drawn candidates.
 const MAX_DRAWN: usize = 2000;
 
-/// Time against the other objective of the latest run that had one: all candidates, and those that
-/// nothing beats in both.
+/// Plots time against the other objective of the latest run that had one: all candidates, and the
+/// front.
 pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
     let objectives = subject.runs.iter().rev().find_map(|line| {
         let text = line.run.settings.get("objective")?.as_str()?;
@@ -21,7 +21,7 @@ pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
     };
     let known = subject.candidates.iter().filter_map(|judged| {
         let measured = judged.trial.measurement.as_ref()?;
-        // One that passed a first look of the gate alone may be wrong.
+        // A candidate that passed only the first gate level may be wrong.
         if !measured.is_proven() {
             return None;
         }
@@ -81,7 +81,7 @@ fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Opti
     for point @ [time, other] in points.iter().step_by(step) {
         canvas.dot("dot", (x.at(*time), y.at(*other)), 2.0, &title(point));
     }
-    // What lies beyond the line is beaten.
+    // Points beyond the line are dominated.
     let corners = ahead
         .iter()
         .map(|[time, other]| (x.at(*time), y.at(*other)));

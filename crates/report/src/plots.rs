@@ -6,10 +6,10 @@ use super::model::Change;
 use super::svg::{Canvas, Drawing, Scale, short};
 use tuner_store::TimeLine;
 
-/// Curves drawn at most: the newest runs.
+/// Maximum drawn curves: the newest runs.
 const RUNS_DRAWN: usize = 12;
 
-/// Bars of speed-ups with their intervals; the line is 1.
+/// Draws bars of speed-ups with their intervals; the line is 1.
 pub(super) fn speedups(rows: &[(String, [f64; 3])]) -> Drawing {
     let (width, left, step) = (760.0, 300.0, 26.0);
     let height = 34.0 + step * rows.len() as f64 + 8.0;
@@ -59,7 +59,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{head}…")
 }
 
-/// Best time so far over candidates judged, a curve a run. `None` where nothing passed.
+/// Draws best time so far over candidates judged, one curve for each run. `None` if none passed.
 pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<Drawing> {
     let curves: Vec<(f64, Vec<(f64, f64)>)> = runs
         .iter()
@@ -110,7 +110,7 @@ pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<
     Some(canvas.finish("Best time so far over candidates judged"))
 }
 
-/// From each point to the next by the corner between them.
+/// Connects the points by steps.
 pub(super) fn stairs(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut stairs: Vec<(f64, f64)> = Vec::new();
     for (x, y) in points {
@@ -120,7 +120,7 @@ pub(super) fn stairs(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)
     stairs
 }
 
-/// The steps of the best-so-far curve: candidates judged, best time.
+/// Returns the steps of the best-so-far curve: candidates judged, best time.
 fn best_so_far(line: &TimeLine) -> Vec<(f64, f64)> {
     let mut best = f64::INFINITY;
     let mut curve = Vec::new();
@@ -133,7 +133,7 @@ fn best_so_far(line: &TimeLine) -> Vec<(f64, f64)> {
     curve
 }
 
-/// For each parameter, the best time with each of its values over the best of all.
+/// Draws, for each parameter, the best time with each of its values over the best of all.
 pub(super) fn effects(effects: &[Effect], best_us: f64) -> Drawing {
     const COLUMNS: usize = 4;
     let (cell_width, cell_height) = (190.0, 150.0);
@@ -198,7 +198,7 @@ pub(super) fn effects(effects: &[Effect], best_us: f64) -> Drawing {
     canvas.finish("Best time with each value of each parameter, over the best of all")
 }
 
-/// What each choice of the winner saves: the cheapest other value of each parameter.
+/// Draws the saving of each choice of the winner: the cheapest other value of each parameter.
 pub(super) fn ablation(changes: &[Change]) -> Option<Drawing> {
     let mut cheapest: Vec<&Change> = Vec::new();
     for change in changes.iter().filter(|change| change.cost.is_some()) {

@@ -6,11 +6,11 @@ use super::model::Subject;
 use super::svg::{Canvas, Drawing, Scale, short};
 use vgpu::Arch;
 
-/// Candidates drawn; more are thinned out evenly, the best are always drawn.
+/// Maximum drawn candidates; more are thinned out evenly, the best are always drawn.
 const DRAWN: usize = 600;
 
-/// The virtual GPU's table of a device by the name it gives itself, for its peaks: `vgpu:h100`,
-/// `NVIDIA H100 80GB HBM3`, `A100-PCIE-40GB`. `None` where they are not known here.
+/// Returns the virtual GPU's table of a device by its reported name, for its peaks: `vgpu:h100`,
+/// `NVIDIA H100 80GB HBM3`, `A100-PCIE-40GB`. `None` if unknown.
 #[must_use]
 pub fn arch_of(device: &str) -> Option<&'static Arch> {
     if let Some(name) = device.strip_prefix("vgpu:") {
@@ -35,7 +35,7 @@ pub fn arch_of(device: &str) -> Option<&'static Arch> {
     known
         .into_iter()
         .find(|name| {
-            // `l4` is no `l40`, and `3090` no `3090ti`.
+            // `l4` must not match `l40`, nor `3090` `3090ti`.
             plain.match_indices(name).any(|(at, found)| {
                 let rest = &plain[at + found.len()..];
                 !rest.starts_with("ti")
@@ -45,8 +45,8 @@ pub fn arch_of(device: &str) -> Option<&'static Arch> {
         .and_then(Arch::by_name)
 }
 
-/// The least time that so many operations and bytes take, µs, and what sets it; `None` where
-/// nothing is known of them.
+/// Returns the minimum time of these operations and bytes, µs, and its limit; `None` if neither is
+/// known.
 pub(super) fn floor_us(
     flops: Option<f64>,
     bytes: Option<f64>,
@@ -62,15 +62,15 @@ pub(super) fn floor_us(
     (floor.0 > 0.0).then_some(floor)
 }
 
-/// A candidate: operations a byte moved, operations a second, time and whether it is the best or
-/// the default.
+/// A candidate: operations per byte moved, operations per second, time and whether it is the best
+/// or the default.
 struct Point {
     intensity: f64,
     rate: f64,
     us: f64,
 }
 
-/// The plot and what it says; text alone where the peaks or the work are not known.
+/// Builds the plot and its text; text only if the peaks or the work are unknown.
 pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
     let device = &subject.board.key.device;
     let Some(kernel) = subject
@@ -132,7 +132,7 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
     blocks
 }
 
-/// All candidates with a time, the slowest first so that the best is drawn last.
+/// Returns all candidates with a time, the slowest first so that the best is drawn last.
 fn points(subject: &Subject, flops: f64, bytes: f64) -> Vec<Point> {
     let mut points: Vec<Point> = subject
         .candidates

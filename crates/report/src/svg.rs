@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use tuner_core::escape::markup;
 
-/// A finished drawing: an `svg` element whose texts are escaped. Only [`Canvas::finish`] makes one.
+/// A finished drawing: an `svg` element with escaped texts. Only [`Canvas::finish`] constructs one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drawing(String);
 
@@ -13,7 +13,7 @@ impl std::fmt::Display for Drawing {
     }
 }
 
-/// A drawing that grows.
+/// A drawing in progress.
 #[derive(Debug)]
 pub struct Canvas {
     body: String,
@@ -22,7 +22,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// An empty drawing of that size.
+    /// Creates an empty drawing of that size.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Canvas {
         }
     }
 
-    /// A straight line; the style sheet gives `class` its look, here and below.
+    /// Draws a straight line; the style sheet defines the look of each `class`, here and below.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let _ = writeln!(
             self.body,
@@ -41,12 +41,12 @@ impl Canvas {
         );
     }
 
-    /// A line through points.
+    /// Draws a line through points.
     pub fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
         self.points("polyline", class, points);
     }
 
-    /// An area with those corners.
+    /// Draws an area with those corners.
     pub fn area(&mut self, class: &str, corners: &[(f64, f64)]) {
         self.points("polygon", class, corners);
     }
@@ -63,7 +63,7 @@ impl Canvas {
         );
     }
 
-    /// A dot; `title` is what a pointer over it shows.
+    /// Draws a dot; `title` is its tooltip.
     pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, title: &str) {
         let _ = writeln!(
             self.body,
@@ -74,7 +74,7 @@ impl Canvas {
         );
     }
 
-    /// A rectangle; `title` is what a pointer over it shows.
+    /// Draws a rectangle; `title` is its tooltip.
     pub fn bar(&mut self, class: &str, at: (f64, f64), size: (f64, f64), title: &str) {
         let _ = writeln!(
             self.body,
@@ -87,7 +87,7 @@ impl Canvas {
         );
     }
 
-    /// Text; `anchor` is `start`, `middle` or `end`.
+    /// Draws text; `anchor` is `start`, `middle` or `end`.
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: &str, text: &str) {
         let _ = writeln!(
             self.body,
@@ -98,7 +98,7 @@ impl Canvas {
         );
     }
 
-    /// Text that runs upwards.
+    /// Draws text that runs upwards.
     pub fn upright(&mut self, at: (f64, f64), text: &str) {
         let (x, y) = at;
         let _ = writeln!(
@@ -108,7 +108,7 @@ impl Canvas {
         );
     }
 
-    /// The element, named for those who do not see it.
+    /// Finishes the element with an accessible label.
     #[must_use]
     pub fn finish(self, label: &str) -> Drawing {
         Drawing(format!(
@@ -124,7 +124,7 @@ impl Canvas {
     }
 }
 
-/// A drawing as a file of its own, with its name space and style inside; HTML needs neither.
+/// Formats a drawing as a standalone file, with its name space and style; HTML needs neither.
 #[must_use]
 pub fn standalone(Drawing(svg): &Drawing, style: &str) -> String {
     match svg.split_once(">\n") {
@@ -135,7 +135,7 @@ pub fn standalone(Drawing(svg): &Drawing, style: &str) -> String {
     }
 }
 
-/// A scale from values to places, linear or logarithmic.
+/// A scale from values to positions, linear or logarithmic.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
     low: f64,
@@ -146,7 +146,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// A linear scale; an empty range is widened.
+    /// Creates a linear scale; an empty range is widened.
     #[must_use]
     pub fn linear((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let high = if high > low { high } else { low + 1.0 };
@@ -159,7 +159,7 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale over positive values.
+    /// Creates a logarithmic scale over positive values.
     #[must_use]
     pub fn log((low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let low = low.max(1e-12);
@@ -173,7 +173,7 @@ impl Scale {
         }
     }
 
-    /// The place of a value.
+    /// Returns the position of a value.
     #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let value = if self.log {
@@ -184,7 +184,7 @@ impl Scale {
         self.from + (value - self.low) / (self.high - self.low) * (self.to - self.from)
     }
 
-    /// Round values to mark, at most about `most`.
+    /// Returns round values to mark, at most about `most`.
     #[must_use]
     pub fn marks(&self, most: usize) -> Vec<f64> {
         if self.log {
@@ -221,7 +221,7 @@ impl Scale {
             &[1.0],
         ] {
             let marks = all(factors);
-            // A narrow range holds no round factors: its marks are as on a linear scale.
+            // A narrow range contains no round factors: its marks are as on a linear scale.
             if marks.len() < 2 && factors.len() > 3 {
                 return Self::linear((low, high), (0.0, 1.0)).marks(most);
             }
@@ -235,7 +235,7 @@ impl Scale {
     }
 }
 
-/// A number with as many digits as a mark needs.
+/// Formats a number with the digits that a mark needs.
 #[must_use]
 pub fn short(value: f64) -> String {
     let size = value.abs();

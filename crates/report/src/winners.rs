@@ -1,4 +1,4 @@
-//! The best configurations, with what the compiler and the counters say of each.
+//! Best configurations, with compiler figures and counters of each.
 
 use super::analysis::counter;
 use super::document::{Block, code};
@@ -6,12 +6,12 @@ use super::model::Subject;
 use super::overview::us;
 use tuner_core::record::{ConfigValues, LeaderboardRow, value_of};
 
-/// A configuration without the parameters that have no choice.
+/// Formats a configuration without the parameters that have no choice.
 pub(super) fn config_text(subject: &Subject, config: &ConfigValues) -> String {
     code(&subject.board.definition.varied(config))
 }
 
-/// The best rows, and bank conflicts by the layout of shared memory.
+/// Builds the best rows, and bank conflicts by the layout of shared memory.
 pub(super) fn top_rows(subject: &Subject) -> Vec<Block> {
     let optional = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let trial = |row: &LeaderboardRow| subject.candidate(&row.config).map(|judged| &judged.trial);
@@ -61,7 +61,7 @@ pub(super) fn top_rows(subject: &Subject) -> Vec<Block> {
     blocks
 }
 
-/// Bank conflicts by the value of each parameter that chooses the layout of shared memory.
+/// Builds bank conflicts by the value of each parameter that chooses the layout of shared memory.
 fn padding(subject: &Subject) -> Option<Block> {
     let layout = |name: &str| {
         let name = name.to_ascii_uppercase();

@@ -77,6 +77,8 @@ impl Fresh {
         if self.exhausted() {
             return None;
         }
+        // Rejection would need more than two draws on average; a list of the rest is now
+        // affordable.
         if self.seen.len() as u128 * 2 > self.space.count() {
             return self.draw_rest(rng);
         }

@@ -46,6 +46,7 @@ impl Variation {
         }
         let mut wanted = parent.choices().to_vec();
         let mut order = self.shuffled(rng);
+        // Mostly one change, rarely several, to leave local optima.
         let extra = self.step.sample(rng) as usize;
         let changes = (1 + extra).min(order.len());
         for &parameter in &order[..changes] {
@@ -101,6 +102,7 @@ impl Variation {
     ) -> u32 {
         let count = space.parameters()[parameter].values.len() as u32;
         if !space.parameters()[parameter].ordered || count <= 2 {
+            // Skipping the current value keeps the distribution uniform over the others.
             let other = rng.random_range(0..count - 1);
             return other + u32::from(other >= current);
         }

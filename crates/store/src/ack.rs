@@ -1,4 +1,4 @@
-//! The answer that a result is stored.
+//! Acknowledgement of a stored result.
 
 use crate::error::StoreError;
 use std::future::Future;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// The promise that a result is stored: resolves after its transaction was committed.
+/// Acknowledgement of a stored result: resolves after its transaction was committed.
 #[derive(Debug)]
 #[must_use = "a result is stored when this has resolved, not before"]
 pub struct Ack {

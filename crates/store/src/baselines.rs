@@ -1,4 +1,5 @@
-//! Peers' times: stored as their commands gave them, compared with the rows of the leaderboard.
+//! Baseline times: stored as their commands reported them, compared with the rows of the
+//! leaderboard.
 
 use super::Store;
 use super::error::{At as _, StoreError};
@@ -38,7 +39,7 @@ async fn store(
     .map(drop)
 }
 
-/// The latest baseline of a problem on a device, failed ones too.
+/// Returns the latest baseline of a problem on a device, including failed ones.
 async fn latest(
     connection: &mut SqliteConnection,
     problem: i64,
@@ -68,8 +69,8 @@ async fn latest(
     row.map(record).transpose()
 }
 
-/// The peer that rows of a board are compared with: only measured ones are, for a predicted or
-/// recorded time never stands beside a peer's measured one.
+/// Returns the baseline for the rows of a board: only for measured rows, since a predicted or
+/// recorded time is never compared with a measured one.
 pub(super) async fn peer(
     connection: &mut SqliteConnection,
     (problem, device): (i64, i64),
@@ -82,7 +83,7 @@ pub(super) async fn peer(
 }
 
 impl Store {
-    /// Keeps what a baseline's command gave for a task. The run may have ended.
+    /// Stores the report of a baseline's command for a task. The run may have ended.
     ///
     /// # Errors
     /// The database cannot be written, or the run has no such task.
@@ -97,8 +98,8 @@ impl Store {
             .await
     }
 
-    /// The latest baseline of a board's problem and device that has a figure, else the latest
-    /// failure.
+    /// Returns the latest baseline of a board's problem and device that has a figure, else the
+    /// latest failure.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -1,4 +1,4 @@
-//! Beginning and continuing a run: the few rows that everything else hangs on.
+//! Begin and reopening of a run: the rows that all others reference.
 
 use super::error::broken;
 use super::owner;
@@ -10,7 +10,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use std::collections::BTreeMap;
 use tuner_core::record::{Provenance, TaskKey};
 
-/// The rows that a task's trials refer to.
+/// The rows referenced by a task's trials.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenTask {
     pub(super) task: i64,
@@ -82,7 +82,7 @@ async fn insert_run(
     .await
 }
 
-/// Finds or makes the rows of a task; the same call serves a new and a continued run.
+/// Finds or inserts the rows of a task, for a new and for a continued run.
 async fn open_task(
     connection: &mut SqliteConnection,
     run: i64,
@@ -90,6 +90,7 @@ async fn open_task(
     task: &TaskStart,
 ) -> Result<OpenTask, sqlx::Error> {
     let kernel = open_kernel(connection, start, task).await?;
+    // The update that changes nothing makes RETURNING yield the id of an existing row.
     let problem: i64 = sqlx::query_scalar(
         "INSERT INTO problems (kernel, name, sizes) VALUES (?1, ?2, ?3)
          ON CONFLICT (kernel, name, sizes) DO UPDATE SET name = name RETURNING id",
@@ -106,6 +107,7 @@ async fn open_task(
     .bind(serde_json::to_string(&task.definition).unwrap_or_default())
     .fetch_one(&mut *connection)
     .await?;
+    // A resumed run has the row already; its definition and paths may have changed.
     let task_id: i64 = sqlx::query_scalar(
         "INSERT INTO tasks (run, problem, definition, default_config, space_path)
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (run, problem)
@@ -129,8 +131,8 @@ async fn open_task(
     })
 }
 
-/// Finds or makes the row of a kernel's version. A row from before references were noted belongs to
-/// the first reference that comes; a further reference makes a version of its own.
+/// Finds or inserts the row of a kernel's version. A row from before references were recorded gets
+/// the first reference used with it; a further reference creates a separate version.
 async fn open_kernel(
     connection: &mut SqliteConnection,
     start: &RunStart,
@@ -165,7 +167,8 @@ async fn open_kernel(
     .await
 }
 
-/// Provenance has no unique index, because its columns may be null and nulls are never equal.
+/// Finds or inserts a row of provenance. It has no unique index, because its columns may be null
+/// and nulls are never equal.
 async fn provenance_row(
     connection: &mut SqliteConnection,
     provenance: &Provenance,
@@ -198,7 +201,7 @@ async fn provenance_row(
     .await
 }
 
-/// Takes over an unfinished run; also gives the announcements that await their result.
+/// Takes over an unfinished run; also returns the announcements without a result.
 pub(super) async fn reopen(
     connection: &mut SqliteConnection,
     id: &RunId,
@@ -211,7 +214,7 @@ pub(super) async fn reopen(
             .fetch_optional(&mut *transaction)
             .await?
             .ok_or_else(|| broken(format!("there is no run {id}")))?;
-    // This process may have failed to write down that it left the run.
+    // This process may have failed to record that it left the run.
     let elsewhere = |owner: &str| owner != owner::current() && owner::is_alive(owner);
     if state == "running" && owner.as_deref().is_some_and(elsewhere) {
         return Err(broken(format!(

@@ -1,16 +1,16 @@
-//! Long details of verdicts, such as a compiler's messages, compressed.
+//! Long details of verdicts, such as compiler messages, compressed.
 
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use std::io::{Read as _, Write as _};
 
-/// Bytes of a detail that stand in `verdicts` themselves: lists show less.
+/// Bytes of a detail that are stored in `verdicts` itself: lists show less.
 pub(super) const MAX_PLAIN_BYTES: usize = 1024;
-/// Longest detail that is read back, bytes; what is stored is a small part of it.
+/// Longest detail that is read back, bytes; the stored form is a small part of it.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// What stands in `verdicts`, and of a long detail all of it, compressed.
+/// Returns the text for `verdicts`, and for a long detail also its compressed whole.
 pub(super) fn packed(detail: &str) -> (&str, Option<Vec<u8>>) {
     if detail.len() <= MAX_PLAIN_BYTES {
         return (detail, None);
@@ -22,12 +22,12 @@ pub(super) fn packed(detail: &str) -> (&str, Option<Vec<u8>>) {
             let end = detail.floor_char_boundary(MAX_PLAIN_BYTES);
             (detail.get(..end).unwrap_or(detail), Some(body))
         }
-        // Writing to memory does not fail; were it so, the detail would stand as it is.
+        // Writing to memory does not fail; if it did, the detail would be stored plain.
         Err(_) => (detail, None),
     }
 }
 
-/// The detail that was packed; the beginning of it where its body is damaged.
+/// Returns the packed detail; its beginning if the body is damaged.
 pub(super) fn unpacked(plain: String, body: Option<&[u8]>) -> String {
     let Some(body) = body else {
         return plain;

@@ -1,25 +1,25 @@
-//! What can go wrong with the database, each with the way out.
+//! Database failures, each with its remedy.
 
 use std::path::{Path, PathBuf};
 
-/// A failure of the store. Cheap to clone, because one failed commit answers many waiters.
+/// A failure of the store. Cheap to clone, because one failed commit is reported to many callers.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}: {failure}", path.display())]
 pub struct StoreError {
     /// The database.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The failure.
     pub failure: Failure,
 }
 
-/// What can be wrong with a database.
+/// Kind of database failure.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
     /// The file to read does not exist.
     #[error("no such database; `tuner run` makes one, --db FILE names another")]
     Missing,
-    /// A newer tuner wrote it.
+    /// Written by a newer tuner.
     #[error(
         "the database has schema version {found}, written by a newer tuner; this one ({}) knows up \
          to {known}: update the tuner, or name another file with --db",
@@ -28,10 +28,10 @@ pub enum Failure {
     Newer {
         /// Newest migration applied to it.
         found: i64,
-        /// Newest migration known here.
+        /// Newest migration known to this program.
         known: i64,
     },
-    /// Its recorded history differs from ours.
+    /// Its migration history differs.
     #[error(
         "migration {version} of the database is not the one this tuner knows ({reason}); it was \
          written by a development version: name another file with --db"
@@ -39,16 +39,16 @@ pub enum Failure {
     OtherHistory {
         /// The migration.
         version: i64,
-        /// In which way it differs.
+        /// The difference.
         reason: &'static str,
     },
-    /// Not SQLite at all.
+    /// Not a SQLite database.
     #[error(
         "not a SQLite database; nothing was changed: name another file with --db, or move this one \
          away"
     )]
     NotADatabase,
-    /// A SQLite database, but not ours.
+    /// A SQLite database of another program.
     #[error(
         "a SQLite database of another program (no tuner tables in it); nothing was changed: name \
          another file with --db"
@@ -63,23 +63,23 @@ pub enum Failure {
     Corrupt {
         /// The database, for the command that rescues it.
         path: PathBuf,
-        /// SQLite's words.
+        /// SQLite's message.
         detail: String,
     },
-    /// May be read, not written; the system's or SQLite's words.
+    /// Readable but not writable; the system's or SQLite's message.
     #[error(
         "the database cannot be written ({0}); make the file and its directory writable (SQLite \
          keeps two files beside it), or name another file with --db"
     )]
     ReadOnly(String),
-    /// Another file, or none, has its name now.
+    /// Its name now refers to another file, or none.
     #[error(
         "the database was moved, deleted or replaced while it was in use; what was announced before \
          is in the file that had this name, and nothing after it is stored: put it back, or start \
          again with another --db"
     )]
     Replaced,
-    /// The file of its write-ahead log is not the one that is in use; what happened to it.
+    /// Its write-ahead log was replaced; the event.
     #[error(
         "the write-ahead log of the database (the file that ends in -wal) was {0} while it was in use; \
          results announced since its last checkpoint may be lost, and nothing more is stored: end every \
@@ -87,20 +87,20 @@ pub enum Failure {
          again, and leave the files beside it alone"
     )]
     LogLost(&'static str),
-    /// More names than one, and how many: SQLite keeps its log beside the name that it was given.
+    /// Several hard links, with their number: SQLite would keep a separate log for each name.
     #[error(
         "the file has {0} names (hard links), and SQLite would keep a log of its own for each, which \
          destroys the database; use one name: remove the others, or copy the file (`cp`) where two \
          databases are wanted"
     )]
     HardLinked(u64),
-    /// As many runs wait as may.
+    /// The queue is full.
     #[error(
         "{0} runs wait already, and no more are taken; stop some with `tuner stop RUN` or wait until \
          they are done"
     )]
     QueueFull(u64),
-    /// Cannot be opened; the system's or SQLite's words.
+    /// It cannot be opened; the system's or SQLite's message.
     #[error(
         "the database cannot be opened ({0}); check the path and its permissions, or name another \
          file with --db"
@@ -113,32 +113,32 @@ pub enum Failure {
          them could not be stored. Free space, then continue with `tuner run … --resume`"
     )]
     Full {
-        /// SQLite's words.
+        /// SQLite's message.
         detail: String,
-        /// Results that this process stored, and that stay stored.
+        /// Results that this process stored and that remain stored.
         stored: u64,
         /// Results of the failed transaction.
         lost: u64,
     },
-    /// Another process holds it; how long was waited, seconds.
+    /// Locked by another process; the waiting time, seconds.
     #[error(
         "another process has kept the database locked for {0} s; end that process, or name another \
          file with --db. Nothing stored is lost"
     )]
     Busy(u64),
-    /// The disk or file system failed; SQLite's words.
+    /// The disk or file system failed; SQLite's message.
     #[error(
         "the disk or file system failed ({0}); check it (`dmesg`), or name a file on another with \
          --db. Nothing stored is known to be lost"
     )]
     Disk(String),
-    /// Something that should not happen.
+    /// An internal error.
     #[error("{0}")]
     Broken(String),
 }
 
 impl Failure {
-    /// The failure of that database.
+    /// Converts to the error of that database.
     pub(super) fn at(self, path: &Path) -> StoreError {
         StoreError {
             path: path.to_owned(),
@@ -148,8 +148,8 @@ impl Failure {
 }
 
 impl StoreError {
-    /// Whether naming another file is the way out (exit code 2), rather than repairing the machine
-    /// (exit code 1).
+    /// Reports whether naming another file is the remedy (exit code 2), rather than repairing the
+    /// machine (exit code 1).
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self.failure {
@@ -172,12 +172,13 @@ impl StoreError {
         }
     }
 
-    /// A database whose content contradicts itself, or a store that is used after its end.
+    /// Returns the error of a database with contradictory content, or of a store that is used after
+    /// its end.
     pub fn broken(path: &Path, detail: impl Into<String>) -> Self {
         Failure::Broken(detail.into()).at(path)
     }
 
-    /// Sorts a SQLite failure by its result code (<https://sqlite.org/rescode.html>).
+    /// Classifies a SQLite failure by its result code (<https://sqlite.org/rescode.html>).
     pub(super) fn from_sqlx(path: &Path, error: &sqlx::Error) -> Self {
         let detail = match error {
             sqlx::Error::Database(database) => database.message().to_owned(),
@@ -213,7 +214,7 @@ impl StoreError {
         failure.at(path)
     }
 
-    /// Adds what is safe and what is not to an error of a full disk.
+    /// Adds the counts of stored and lost results to an error of a full disk.
     pub(super) fn with_counts(mut self, safe: u64, failed: u64) -> Self {
         if let Failure::Full { stored, lost, .. } = &mut self.failure {
             (*stored, *lost) = (safe, failed);
@@ -222,14 +223,14 @@ impl StoreError {
     }
 }
 
-/// Whether no file can be opened any more: SQLite does not say why one could not.
+/// Reports whether no more files can be opened: SQLite does not report that reason.
 fn no_descriptors() -> bool {
     let opened = std::fs::File::open("/dev/null");
     let code = opened.err().and_then(|error| error.raw_os_error());
     matches!(code, Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Names the database that an error of SQLite is about.
+/// Adds the database to an error of SQLite.
 pub(super) trait At<T> {
     fn at(self, path: &Path) -> Result<T, StoreError>;
 }
@@ -240,7 +241,7 @@ impl<T> At<T> for Result<T, sqlx::Error> {
     }
 }
 
-/// Rows that contradict one another or a question, as an error beside SQLite's own.
+/// Returns contradictory rows as an error like SQLite's own.
 pub(super) fn broken(detail: impl Into<String>) -> sqlx::Error {
     sqlx::Error::Decode(detail.into().into())
 }
@@ -252,7 +253,7 @@ fn extended_code(error: &sqlx::Error) -> Option<i32> {
     database.code()?.parse().ok()
 }
 
-/// SQLite's primary result code; the low byte of the extended one.
+/// Returns SQLite's primary result code; the low byte of the extended one.
 pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
     extended_code(error).map(|code| code & 0xff)
 }

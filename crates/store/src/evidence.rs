@@ -1,4 +1,4 @@
-//! What stands behind a measured time, and times taken again at the end of a run.
+//! Evidence of measured times, and times taken again at the end of a run.
 
 use super::Store;
 use super::error::{StoreError, broken};
@@ -61,7 +61,7 @@ pub(super) async fn insert_evidence(
     .await
 }
 
-/// The energy in a row with the columns of [`super::rows::TRIAL_COLUMNS`].
+/// Reads the energy from a row with the columns of [`super::rows::TRIAL_COLUMNS`].
 fn energy_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Energy>, sqlx::Error> {
     let number = |column: &str| row.try_get::<Option<f64>, _>(column);
     let median = number("energy_mj")?;
@@ -75,8 +75,8 @@ fn energy_from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Option<Energy>, sqlx
     }))
 }
 
-/// The evidence in a row with the columns of [`super::rows::TRIAL_COLUMNS`]; `None` where there is
-/// none.
+/// Reads the evidence from a row with the columns of [`super::rows::TRIAL_COLUMNS`]; `None` if
+/// absent.
 pub(super) fn evidence_from_row(
     row: &sqlx::sqlite::SqliteRow,
 ) -> Result<Option<Box<TimingEvidence>>, sqlx::Error> {
@@ -132,6 +132,7 @@ async fn publish(
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     let task = task_row(&mut transaction, &run, &task).await?;
+    // The final time belongs to the verdict of the first one, which proves the results.
     let verdict: i64 = sqlx::query_scalar(
         "SELECT v.id FROM verdicts v JOIN candidates c ON c.id = v.candidate
          JOIN measurements m ON m.verdict = v.id WHERE v.task = ? AND c.config = ?",
@@ -163,8 +164,8 @@ async fn publish(
 }
 
 impl Store {
-    /// Keeps a time that was taken again at the end of a run, in a fresh process, as the one that
-    /// counts; the first stays beside it. The run may have ended.
+    /// Stores a time that was taken again at the end of a run, in a fresh process, as the valid
+    /// one; the first is kept. The run may have ended.
     ///
     /// # Errors
     /// The database cannot be written, or the configuration has no first time in that run.

@@ -1,4 +1,4 @@
-//! What was best when, and the course of each run.
+//! History of the best configurations, and the course of each run.
 
 use super::Store;
 use super::error::{At as _, StoreError};
@@ -12,21 +12,21 @@ use tuner_core::record::{ConfigValues, DeviceKind, TimingKind, Verdict, config_a
 /// A moment in the history of results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, sqlx::FromRow)]
 pub struct Moment {
-    /// When the result was judged, RFC 3339 UTC.
+    /// Time of judgement, RFC 3339 UTC.
     #[sqlx(rename = "judged_at")]
     pub at: String,
     /// Commit of the template's tree; null outside git and for recorded results.
     #[sqlx(rename = "git_commit")]
     pub commit: Option<String>,
-    /// That tree was dirty.
+    /// The tree was dirty.
     pub dirty: Option<bool>,
     /// The run.
     pub run_id: String,
 }
 
-/// The time during which one configuration was the best of its kernel, problem and device. Counted
-/// from the end of one run to the end of another, so that what was best for a second within a
-/// run does not count.
+/// The period in which one configuration was the best of its kernel, problem and device. Counted
+/// between ends of runs, so that a configuration that was the best only within a run does not
+/// count.
 #[derive(Debug, Clone, PartialEq, Serialize, sqlx::FromRow)]
 pub struct BestPeriod {
     /// Kernel name.
@@ -38,14 +38,14 @@ pub struct BestPeriod {
     /// Kind of device.
     #[sqlx(try_from = "&'a str")]
     pub device_kind: DeviceKind,
-    /// How the times came to be.
+    /// Source of the times.
     #[sqlx(try_from = "&'a str")]
     pub timing: TimingKind,
     /// The configuration.
     #[serde(with = "config_as_object")]
     #[sqlx(try_from = "Config")]
     pub config: ConfigValues,
-    /// Its best median in that time, µs.
+    /// Its best median in the period, µs.
     pub time_us_p50: f64,
     /// Version of the template, or of the recording.
     pub template_hash: String,
@@ -55,9 +55,9 @@ pub struct BestPeriod {
     /// When it stopped being the best; null while it is.
     #[sqlx(skip)]
     pub until: Option<Moment>,
-    /// Why it stopped: a faster configuration, or another version of the kernel.
+    /// Reason of its end: a faster configuration, or another version of the kernel.
     pub ended_by: Option<String>,
-    /// Median of what came after it, µs.
+    /// Median of its successor, µs.
     pub next_us_p50: Option<f64>,
 }
 
@@ -84,9 +84,9 @@ const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem,
        AND (?6 IS NULL OR r.recording_hash = ?6 OR r.recording_path = ?7)
      GROUP BY v.task, m.kind";
 
-// After each task the leader of its version is where the running minimum fell last: a template that
-// is put back finds its old results again. A period is a stretch of tasks of one version with one
-// configuration in the lead; only where one begins leaves the database.
+// After each task the leader of its version is the configuration of the latest fall of the running
+// minimum: a restored template finds its old results again. A period is a sequence of tasks of one
+// version with one leading configuration; only its begin is read from the database.
 const PERIODS: &str = "falls AS (
         SELECT *, iif(p50_us >= min(p50_us) OVER (
             PARTITION BY version, device, device_kind, timing ORDER BY task
@@ -119,8 +119,8 @@ const PERIODS: &str = "falls AS (
     ORDER BY kernel, problem, device, device_kind, timing, task";
 
 impl Store {
-    /// Which configuration was best after each run, oldest first; sorted by kernel, problem and
-    /// device. `top` and `timings` of the query do not matter.
+    /// Returns the best configuration after each run, oldest first; sorted by kernel, problem and
+    /// device. `top` and `timings` of the query are ignored.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -132,7 +132,7 @@ impl Store {
     }
 }
 
-/// A period ends where the next one of its kernel, problem and device begins.
+/// Sets the end of each period to the begin of the next one of its kernel, problem and device.
 fn with_ends(mut periods: Vec<BestPeriod>) -> Vec<BestPeriod> {
     let next: Vec<Moment> = periods
         .iter()
@@ -140,12 +140,13 @@ fn with_ends(mut periods: Vec<BestPeriod>) -> Vec<BestPeriod> {
         .map(|next| next.since.clone())
         .collect();
     for (period, next) in periods.iter_mut().zip(next) {
+        // Without a reason the next row belongs to another kernel, problem or device.
         period.until = period.ended_by.is_some().then_some(next);
     }
     periods
 }
 
-/// What a report says of a run.
+/// Facts of a run for a report.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct RunFacts {
     /// Its name.
@@ -169,16 +170,16 @@ pub struct RunFacts {
     pub settings: serde_json::Value,
     /// `running`, `interrupted`, `failed` or `finished`.
     pub state: String,
-    /// When it began, RFC 3339 UTC.
+    /// Start, RFC 3339 UTC.
     pub started_at: String,
-    /// When it ended.
+    /// End.
     pub ended_at: Option<String>,
-    /// Commit, host and versions of its results, each as the first result has it.
+    /// Commit of its results; like host and versions, that of the first result.
     #[sqlx(rename = "git_commit")]
     pub commit: Option<String>,
     /// That tree was dirty.
     pub dirty: bool,
-    /// SHA-256 of what made it dirty.
+    /// SHA-256 of the uncommitted changes.
     pub diff_hash: Option<String>,
     /// The host.
     pub host: String,
@@ -190,13 +191,13 @@ pub struct RunFacts {
     pub nvrtc_version: Option<String>,
 }
 
-/// One judged candidate in the course of a run.
+/// One trial in the course of a run.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct Step {
     /// The judgement.
     #[sqlx(try_from = "&'a str")]
     pub verdict: Verdict,
-    /// Median, µs, where it has a time and no later judgement found the candidate wrong.
+    /// Median, µs, if it has a time and no later judgement found the candidate wrong.
     pub p50_us: Option<f64>,
     /// Device-side cost, µs.
     pub charged_us: u64,
@@ -207,11 +208,11 @@ pub struct Step {
 pub struct TimeLine {
     /// The run.
     pub run: RunFacts,
-    /// Its trials, in the order they were told to the search.
+    /// Its trials, in the order they were reported to the search.
     pub steps: Vec<Step>,
 }
 
-/// See [`super::Store::time_lines`].
+/// Returns the course of each run; see [`super::Store::time_lines`].
 pub(super) async fn time_lines(
     connection: &mut SqliteConnection,
     board: &Board,

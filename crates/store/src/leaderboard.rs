@@ -1,8 +1,8 @@
-//! The leaderboard is a query: the best measurement of every candidate, ranked within kernel,
-//! problem, device and kind of time.
+//! Leaderboard query: the best measurement of every candidate, ranked within kernel, problem,
+//! device and kind of time.
 //!
-//! Only the newest version of a kernel ranks: within each group, that of the latest run which has
-//! a time (an edited template, changed sizes or another recorded file make a new version).
+//! Only the newest version of a kernel ranks: within each group, that of the latest run which has a
+//! time (an edited template, changed sizes or another recorded file make a new version).
 
 use super::baselines::peer;
 use super::rank::{Timed, places};
@@ -23,40 +23,40 @@ use tuner_core::record::{
 };
 use tuner_core::units::{ContentHash, Seed};
 
-/// Which devices a question is about.
+/// Device selection of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceFilter {
-    /// The stored name, whatever its case.
+    /// The stored name, ignoring case.
     Name(String),
     /// All of a kind.
     Kind(DeviceKind),
-    /// Runs whose resolved selector this was, such as `cuda:1`.
+    /// Runs with this resolved selector, such as `cuda:1`.
     Selector(String),
     /// Runs on this recorded file, by content or by path.
     Recording(RecordingSource),
 }
 
-/// What to rank.
+/// Selection and limits of a leaderboard.
 #[derive(Debug, Clone, Default)]
 pub struct LeaderboardQuery {
-    /// One kernel, or all.
+    /// One kernel; `None`: all.
     pub kernel: Option<String>,
-    /// Some devices, or all.
+    /// Devices; `None`: all.
     pub device: Option<DeviceFilter>,
-    /// One problem, or all.
+    /// One problem; `None`: all.
     pub problem: Option<String>,
-    /// Rows a group; all when `None`.
+    /// Maximum rows of a group; `None`: all.
     pub top: Option<usize>,
     /// Kinds of time; all when empty.
     pub timings: Vec<TimingKind>,
     /// Only results of trees at these commits; all when `None`.
     pub commits: Option<Vec<String>>,
-    /// Whether rows are to have their code sizes.
+    /// Include code sizes in rows.
     pub code_sizes: bool,
 }
 
 impl LeaderboardQuery {
-    /// The commits as the queries take them.
+    /// Returns the commits as a query parameter.
     fn commits_text(&self) -> Option<String> {
         let commits = self.commits.as_ref()?;
         Some(serde_json::json!(commits).to_string())
@@ -80,14 +80,14 @@ pub struct Board {
     pub arch: String,
     /// Parameters and constraints, as of the latest run.
     pub definition: Definition,
-    /// Where the search space lay when it was tuned last; `None` on replay.
+    /// Path of the search space at the last tuning; `None` on replay.
     pub space_path: Option<PathBuf>,
-    /// The default configuration, as of the latest run, where it is valid.
+    /// The default configuration, as of the latest run, if valid.
     pub default_config: Option<ConfigValues>,
-    /// Identity of what the rows were compared with; `None` on replay, and for results from before
-    /// it was noted.
+    /// Identity of the reference of the rows; `None` on replay, and for results from before it was
+    /// recorded.
     pub reference_hash: Option<String>,
-    /// Driver of the best row, where it has one.
+    /// Driver of the best row, if it has one.
     pub driver: Option<String>,
     /// Ranked rows, best first.
     pub rows: Vec<LeaderboardRow>,
@@ -97,20 +97,20 @@ pub struct Board {
     pub(super) device_id: i64,
 }
 
-/// The number of a target such as `sm_90a`.
+/// Returns the number of a target such as `sm_90a`.
 fn capability(arch: &str) -> Option<u32> {
     let digits = arch.strip_prefix("sm_")?;
     digits.trim_end_matches(['a', 'f']).parse().ok()
 }
 
-/// How many candidates of a kernel, problem and device got a verdict.
+/// Number of candidates of a kernel, problem and device with a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerdictCount {
     /// Kernel, problem and device.
     pub key: TaskKey,
     /// The verdict.
     pub verdict: Verdict,
-    /// Candidates.
+    /// Number of candidates.
     pub count: u64,
 }
 
@@ -169,7 +169,7 @@ const GROUPS: &str = "SELECT k.name AS kernel, p.name AS problem, p.id AS proble
                    AND (?8 IS NULL OR o.git_commit IN (SELECT value FROM json_each(?8))))
      ORDER BY t.id DESC";
 
-/// Tasks that the query selects, newest first.
+/// Returns the tasks that the query selects, newest first.
 async fn groups(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
@@ -180,7 +180,7 @@ async fn groups(
         .await
 }
 
-/// A question whose parameters 1 to 7 are the query's kernel, problem and device.
+/// Binds parameters 1 to 7 of a statement to the query's kernel, problem and device.
 pub(super) fn filtered<'q, T>(
     sql: impl SqlSafeStr,
     query: &'q LeaderboardQuery,
@@ -206,11 +206,13 @@ where
         .bind(recording.map(|source| source.path.to_string_lossy()))
 }
 
-/// Of each kernel, problem, device and kind of time the newest version with a time; in that order.
+/// Returns the newest version with a time of each kernel, problem, device and kind of time, in that
+/// order.
 pub(super) async fn newest(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
 ) -> Result<Vec<GroupRow>, sqlx::Error> {
+    // Groups come newest first, so the first entry of a key is the one to keep.
     let mut newest: BTreeMap<_, GroupRow> = BTreeMap::new();
     let mut references = BTreeMap::new();
     for group in groups(connection, query).await? {
@@ -219,8 +221,8 @@ pub(super) async fn newest(
         let reference = references
             .entry(version)
             .or_insert_with(|| group.reference_hash.clone());
-        // Compared with a reference that was edited since: no longer known to be right, even where
-        // nothing passed the new one.
+        // Compared with a reference that was edited since: no longer known to be right, even if no
+        // candidate passed the new one.
         if *reference != group.reference_hash {
             continue;
         }
@@ -245,7 +247,7 @@ pub(super) async fn boards(
         let mut board = described(group);
         let place = (board.problem_id, board.device_id);
         let commits = query.commits_text();
-        // The place of a row depends on the rows above it alone; results of one commit are few.
+        // The rank of a row depends only on the rows above it; results of one commit are few.
         let limit = query.top.filter(|_| commits.is_none());
         let times = best_times(connection, place, board.timing, commits, limit).await?;
         let default_us = default_time(connection, &board, &times, default, limit).await?;
@@ -255,7 +257,7 @@ pub(super) async fn boards(
     Ok(boards)
 }
 
-/// What an export says around the best row of a board; `None` where it has no row.
+/// Returns the context of a board's best row for an export; `None` without a row.
 pub(super) async fn entry(
     connection: &mut SqliteConnection,
     board: &Board,
@@ -264,6 +266,7 @@ pub(super) async fn entry(
         return Ok(None);
     };
     let place = (board.problem_id, board.device_id);
+    // Without the query's limits: exports choose by all times.
     let times = best_times(connection, place, board.timing, None, None).await?;
     let times = times
         .iter()
@@ -279,7 +282,7 @@ pub(super) async fn entry(
     }))
 }
 
-/// Adds the rows of the first of a board's times, as many as the query asks for.
+/// Adds the rows of a board's first times, as many as the query requests.
 async fn add_rows(
     connection: &mut SqliteConnection,
     board: &mut Board,
@@ -291,6 +294,7 @@ async fn add_rows(
     let timed: Vec<Timed> = times.iter().map(|time| time.timed(board.timing)).collect();
     let place = (board.problem_id, board.device_id);
     let peer = peer(connection, place, board.timing).await?;
+    // Ranks and ties need all times; full rows are read only for the shown ones.
     for (time, place) in times.iter().zip(places(&timed)).take(top) {
         let (driver, mut row) = full_row(connection, board, time.verdict).await?;
         row.code_bytes = row.code_bytes.filter(|_| query.code_sizes);
@@ -309,7 +313,7 @@ async fn add_rows(
     Ok(())
 }
 
-/// A group's board without its rows.
+/// Builds a group's board without its rows.
 pub(super) fn described(group: GroupRow) -> Board {
     let default = group.default_config.as_deref();
     Board {
@@ -331,7 +335,7 @@ pub(super) fn described(group: GroupRow) -> Board {
     }
 }
 
-/// A row of the leaderboard and its driver; places and ratios are the caller's to fill.
+/// Reads a row of the leaderboard and its driver; the caller sets rank and ratios.
 async fn full_row(
     connection: &mut SqliteConnection,
     board: &Board,
@@ -359,7 +363,7 @@ async fn full_row(
     .bind(verdict)
     .fetch_one(&mut *connection)
     .await?;
-    // Others made recorded times from sources unknown to us: no commit or hash of ours applies.
+    // Recorded times come from unknown sources: no local commit or hash applies.
     let ours = |column: &str| -> Result<Option<String>, sqlx::Error> {
         let text: Option<String> = row.try_get(column)?;
         Ok(text.filter(|_| board.device_kind != DeviceKind::Replay))
@@ -410,8 +414,8 @@ async fn full_row(
     Ok((row.try_get("driver")?, leaderboard_row))
 }
 
-/// Verdicts of the newest version of each kernel, problem and device; every candidate counts once
-/// a verdict.
+/// Counts the verdicts of the newest version of each kernel, problem and device; a candidate counts
+/// once for each verdict.
 pub(super) async fn verdict_counts(
     connection: &mut SqliteConnection,
     query: &LeaderboardQuery,
@@ -446,7 +450,8 @@ pub(super) async fn verdict_counts(
     Ok(counts)
 }
 
-/// See [`super::Store::candidates`]; in the order in which candidates were first judged.
+/// Returns all candidates, see [`super::Store::candidates`], in the order in which they were first
+/// judged.
 pub(super) async fn candidates(
     connection: &mut SqliteConnection,
     board: &Board,
@@ -463,6 +468,7 @@ pub(super) async fn candidates(
         .bind(Text(board.timing))
         .fetch_all(connection)
         .await?;
+    // Rows of a candidate are sorted by validity, so its first one counts.
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::new();
     for row in &rows {

@@ -1,9 +1,10 @@
-//! The only door to SQLite: runs, verdicts, measurements, and the questions asked about them.
+//! Store: the only access to SQLite, with runs, verdicts, measurements, and their queries.
 //!
-//! One writer task a [`Store`] groups whatever waits into one transaction and answers after its
-//! COMMIT, which has reached the disk: what an [`Ack`] announced survives `kill -9` and power loss.
-//! Two processes may write the same database at once; SQLite's lock makes them take turns.
-// What the daemon stands on does not panic on an index either.
+//! Each [`Store`] has one writer task. It groups all waiting results into one transaction and
+//! acknowledges them after its COMMIT, which has reached the disk: results with a resolved [`Ack`]
+//! survive `kill -9` and power loss. Two processes may write the same database at once; SQLite's
+//! lock makes them take turns.
+// The daemon depends on this crate: it must not panic, not even on an index.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod ack;
@@ -58,17 +59,17 @@ use tuner_core::evidence::Measured;
 use tuner_core::record::{LeaderboardRow, TaskKey, TrialRecord, Verdict};
 use writer::{Command, Writer};
 
-/// Where results go unless `--db` says otherwise.
+/// Default database path.
 pub const DEFAULT_PATH: &str = "leaderboard/tuner.db";
 
-/// How long the daemon waits for another process's lock: a day.
+/// Maximum wait of the daemon for another process's lock: a day.
 const PATIENT_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// A handle to a database; cheap to clone.
 #[derive(Clone)]
 pub struct Store {
     path: Arc<Path>,
-    /// `None` for a store opened to read.
+    /// `None` for a store opened for reading.
     commands: Option<mpsc::Sender<Command>>,
     reader: Arc<Mutex<Option<SqliteConnection>>>,
 }
@@ -80,8 +81,8 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens a database for writing and reading; makes it, and the directories above it, where
-    /// missing. Needs a tokio runtime with I/O and time enabled.
+    /// Opens a database for writing and reading; creates it and its directories if missing. Needs a
+    /// tokio runtime with I/O and time enabled.
     ///
     /// # Errors
     /// See [`StoreError`]: not a database, newer, damaged, read-only, locked.
@@ -101,8 +102,8 @@ impl Store {
         }
     }
 
-    /// Opens a database like [`Store::open`], for a process that has time: where another one holds
-    /// the lock (a backup), writes wait for a day and not for a minute.
+    /// Opens a database like [`Store::open`], for a process that can wait: if another one holds the
+    /// lock (a backup), writes wait for a day instead of a minute.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -115,7 +116,7 @@ impl Store {
         Ok(Self::writing(path, connection, PATIENT_TIMEOUT))
     }
 
-    /// Opens an existing database to read, also where nothing may be written.
+    /// Opens an existing database for reading, including from read-only folders.
     ///
     /// # Errors
     /// See [`StoreError`]: missing, not a database, newer, damaged.
@@ -126,8 +127,8 @@ impl Store {
         ))
     }
 
-    /// Opens an existing database to read, and changes nothing of it: of one with an older schema a
-    /// copy is read.
+    /// Opens an existing database for reading without changing it: if its schema is older, a copy
+    /// is read.
     ///
     /// # Errors
     /// As [`Store::open_read`].
@@ -146,14 +147,14 @@ impl Store {
         }
     }
 
-    /// Size of the file and its log, bytes.
+    /// Returns the size of the file and its log, bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
         size(&self.path) + size(&open::log_of(&self.path))
     }
 
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -167,7 +168,7 @@ impl Store {
         self.begin_run_as(None, start).await
     }
 
-    /// Stores a new run under a name that it was given before, as a queued run has one.
+    /// Stores a new run under an existing name, such as that of a queued run.
     ///
     /// # Errors
     /// The name is taken, or the database cannot be written.
@@ -191,8 +192,8 @@ impl Store {
             .await
     }
 
-    /// Hands over a judged candidate; waits only where thousands are queued. Stored when the
-    /// [`Ack`] resolves. A time comes with its proof:
+    /// Submits a judged candidate; waits only if thousands are queued. Stored when the
+    /// [`Ack`] resolves. A time requires its proof:
     ///
     /// ```compile_fail
     /// # use tuner_core::record::{Measurement, TaskKey, TrialRecord};
@@ -216,9 +217,9 @@ impl Store {
         self.queue(run, task, trial, false).await
     }
 
-    /// Stores a verdict of `timeout` before a launch that may hang or take the machine with it, so
-    /// that a resumed run does not pay again. Wait for the [`Ack`], launch, then [`Store::submit`]
-    /// what came of it: that replaces the announcement.
+    /// Stores a verdict of `timeout` before a launch that may hang or crash the machine, so that a
+    /// resumed run does not repeat it. Wait for the [`Ack`], launch, then [`Store::submit`] the
+    /// result: that replaces the announcement.
     ///
     /// # Errors
     /// The store is closed.
@@ -247,8 +248,8 @@ impl Store {
             .await
     }
 
-    /// The latest run with the same kernels, template versions, problems, device and seed that was
-    /// interrupted, failed or killed; with its trials in the order they were told.
+    /// Returns the latest run with the same kernels, template versions, problems, device and seed
+    /// that was interrupted, failed or killed; with its trials in the order they were reported.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -257,7 +258,7 @@ impl Store {
         resume::unfinished(reader, start).await.at(&self.path)
     }
 
-    /// The run of that name with its trials, to go on with it; `None` where it has not begun.
+    /// Returns the run of that name with its trials, for resuming it; `None` if it has not begun.
     ///
     /// # Errors
     /// The kernels changed since it began, or the database cannot be read.
@@ -270,7 +271,7 @@ impl Store {
         resume::named(reader, id, start).await.at(&self.path)
     }
 
-    /// The ranked rows of every group that the query selects.
+    /// Returns the ranked rows of every group that the query selects.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -282,7 +283,7 @@ impl Store {
         Ok(boards.into_iter().flat_map(|board| board.rows).collect())
     }
 
-    /// The leaderboard, and each group's rows with what they are of.
+    /// Returns the leaderboard: each group's rows with their context.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -291,7 +292,8 @@ impl Store {
         leaderboard::boards(reader, query).await.at(&self.path)
     }
 
-    /// What exports say of boards: the best row of each that has one, and every time.
+    /// Returns the entries of boards for exports: the best row of each that has one, and every
+    /// time.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -304,7 +306,7 @@ impl Store {
         Ok(entries)
     }
 
-    /// How many candidates got which verdict.
+    /// Counts candidates by verdict.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -318,8 +320,8 @@ impl Store {
             .at(&self.path)
     }
 
-    /// Every candidate of a board's kernel, problem and device with the verdict that counts: its best
-    /// time, or else its latest failure.
+    /// Returns every candidate of a board's kernel, problem and device with its valid verdict: its
+    /// best time, or else its latest failure.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -328,7 +330,7 @@ impl Store {
         leaderboard::candidates(reader, board).await.at(&self.path)
     }
 
-    /// The runs behind a board's times, oldest first, each with its trials as they were told.
+    /// Returns the runs of a board's times, oldest first, each with its trials in reported order.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -337,7 +339,7 @@ impl Store {
         history::time_lines(reader, board).await.at(&self.path)
     }
 
-    /// Every commit that a result is of.
+    /// Returns every commit with a result.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -350,7 +352,7 @@ impl Store {
         .at(&self.path)
     }
 
-    /// Names of the kernels with any verdict.
+    /// Returns the names of the kernels with any verdict.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -365,10 +367,10 @@ impl Store {
         .at(&self.path)
     }
 
-    /// Writes what is queued, and closes the database for every clone of this handle.
+    /// Writes the queued results, and closes the database for every clone of this handle.
     ///
     /// # Errors
-    /// The log could not be folded into the database; nothing stored is lost by that.
+    /// The log could not be checkpointed; no stored result is lost by that.
     pub async fn close(self) -> Result<(), StoreError> {
         if let Some(reader) = self.reader.lock().await.take() {
             let _ = reader.close().await;
@@ -421,7 +423,7 @@ impl Store {
         .await
     }
 
-    /// Has the writer do something, after everything submitted before.
+    /// Sends a request to the writer, after everything submitted before.
     async fn errand<T: Send + 'static>(
         &self,
         work: impl for<'w> FnOnce(&'w mut Writer) -> writer::Pending<'w, Result<T, StoreError>>
@@ -444,7 +446,7 @@ impl Store {
         commands.send(command).await.map_err(|_| closed(&self.path))
     }
 
-    /// The reading connection, opened on first use.
+    /// Returns the reading connection, opened on first use.
     async fn reader(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, StoreError> {
         let mut reader = self.reader.lock().await;
         if reader.is_none() {

@@ -1,5 +1,6 @@
 //! Watches the write-ahead log of an open database. SQLite keeps the log open and does not notice
-//! that its file is deleted, replaced or cut: transactions then succeed, and are gone with the process.
+//! that its file is deleted, replaced or cut: transactions then succeed, and are lost with the
+//! process.
 
 use super::error::Failure;
 use std::fs::File;
@@ -9,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 /// Length of the log's header, bytes (<https://sqlite.org/fileformat.html#walformat>).
 const HEADER_BYTES: usize = 32;
-/// Position of the two salts in the header: they change where the log begins anew.
+/// Position of the two salts in the header: they change when the log restarts.
 const SALTS: std::ops::Range<usize> = 16..24;
-/// First bytes of a log, without the last bit, which tells the order of bytes of the checksums.
+/// First bytes of a log, without the last bit, which encodes the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// What happened to a log whose file is missing or another one.
+/// Event of a log whose file is missing or replaced.
 pub(super) const DELETED: &str = "deleted or replaced";
 
 /// State of a log's file.
@@ -22,20 +23,20 @@ pub(super) const DELETED: &str = "deleted or replaced";
 struct LogState {
     identity: (u64, u64),
     bytes: u64,
-    /// The salts; `None` where the file has no header.
+    /// The salts; `None` if the file has no header.
     salts: Option<Vec<u8>>,
 }
 
-/// The log of one database, as its last transaction left it.
+/// The log of one database, as of its last transaction.
 #[derive(Debug)]
 pub(super) struct LogWatch {
     path: PathBuf,
-    /// `None`: the file system keeps no log.
+    /// `None`: no log exists.
     last: Option<LogState>,
 }
 
 impl LogWatch {
-    /// Watches a log from now on.
+    /// Starts watching a log.
     pub(super) fn new(path: PathBuf) -> Self {
         let last = read_state(&path);
         Self { path, last }
@@ -53,7 +54,7 @@ impl LogWatch {
         let Some(state) = state else {
             return Err(Failure::LogLost(DELETED));
         };
-        // A checkpoint of another process may empty the log, and begin it anew with other salts.
+        // A checkpoint of another process may empty the log, and restart it with other salts.
         let cut = state.bytes > 0 && state.bytes < last.bytes && state.salts == last.salts;
         if cut {
             return Err(Failure::LogLost("cut"));
@@ -61,10 +62,10 @@ impl LogWatch {
         Ok(())
     }
 
-    /// Checks the log after a transaction, which it then holds, and remembers its state.
+    /// Checks the log after a transaction, which it then contains, and records its state.
     ///
     /// # Errors
-    /// As [`LogWatch::check`], and where the log has no header: it was emptied below the transaction.
+    /// As [`LogWatch::check`], and if the log has no header: it was emptied during the transaction.
     pub(super) fn check_written(&mut self) -> Result<(), Failure> {
         self.check()?;
         if self.last.is_none() {

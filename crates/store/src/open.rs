@@ -1,4 +1,4 @@
-//! Connections, and a schema that is up to date or a clear error.
+//! Connections and schema migration.
 
 use super::error::{At as _, Failure, StoreError, primary_code};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
@@ -7,13 +7,14 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a statement waits for another process's transaction. Ours last milliseconds; a minute
-/// bridges a laptop's sleeping disk, and then a message is worth more than a longer wait.
+/// Maximum wait of a statement for another process's transaction. Transactions of this program last
+/// milliseconds; a minute bridges a laptop's sleeping disk, after which a message is more useful
+/// than a longer wait.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
 
-/// The newest schema version this program knows.
+/// Returns the newest schema version of this program.
 pub(super) fn known_version() -> i64 {
     MIGRATIONS.iter().map(|m| m.version).max().unwrap_or(0)
 }
@@ -30,7 +31,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         // 32 MiB: a group's dirty pages stay in memory until its commit. The default of 2 MiB
         // spills them and reads them back.
         .pragma("cache_size", "-32768")
-        // Fold the log back every 32 MiB rather than every 4: pages that many groups touch are then
+        // Checkpoint every 32 MiB rather than every 4: pages that many groups touch are then
         // written once.
         .pragma("wal_autocheckpoint", "8192")
 }
@@ -60,30 +61,30 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
     }
 }
 
-/// Opens a database that was open before once more, for writing: after a failed write a connection
-/// may be left inside a transaction that SQLite itself has ended.
+/// Reopens a database for writing: after a failed write a connection may be left inside a
+/// transaction that SQLite itself has ended.
 pub(super) async fn again(path: &Path, wait: Duration) -> Result<SqliteConnection, StoreError> {
     let options = options(path).busy_timeout(wait);
     let connection = options.connect().await;
     connection.at(path)
 }
 
-/// What tells a file from another one that took its name.
+/// Returns the identity of a file, which distinguishes it from another one of the same name.
 pub(super) fn file_identity(path: &Path) -> std::io::Result<(u64, u64)> {
     let facts = std::fs::metadata(path)?;
     Ok((facts.dev(), facts.ino()))
 }
 
-/// Treatment of a database to be read whose schema is older than this program's.
+/// Treatment of a database with an older schema that is opened for reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Older {
     /// Migrates the file.
     Migrate,
-    /// Reads a migrated copy and leaves the file as it is.
+    /// Reads a migrated copy and leaves the file unchanged.
     Copy,
 }
 
-/// Opens for reading, also where nothing may be written: a database without pending log in a
+/// Opens for reading, including from read-only folders: a database without pending log in a
 /// directory that cannot be written is read as immutable.
 pub(super) async fn readable(path: &Path, older: Older) -> Result<SqliteConnection, StoreError> {
     match std::fs::metadata(path) {
@@ -144,8 +145,8 @@ fn cannot_write(error: &StoreError) -> bool {
     )
 }
 
-/// Reads a copy in a temporary folder, which is gone when it is open: for a database that has to be
-/// written before it can be read, and must not be, or cannot be for the reason `why`.
+/// Reads a copy in a temporary folder, which is removed once the copy is open: for a database that
+/// must be written before it can be read, but must not be, or cannot be for the reason `why`.
 async fn read_copy(path: &Path, why: Option<&str>) -> Result<SqliteConnection, StoreError> {
     let folder = tempfile::tempdir().map_err(|error| cannot_open(path, &error))?;
     let copy = folder.path().join("copy.db");
@@ -173,7 +174,7 @@ async fn read_copy(path: &Path, why: Option<&str>) -> Result<SqliteConnection, S
         .await
         .at(path)?;
     connection.close().await.at(path)?;
-    // SQLite goes on reading the file after its name is gone.
+    // SQLite keeps reading the file after its name is removed.
     open_read_only(&copy, true).await
 }
 
@@ -184,7 +185,7 @@ async fn open_read_only(path: &Path, immutable: bool) -> Result<SqliteConnection
         .connect()
         .await
         .at(path)?;
-    // Opening is lazy: the first read meets a damaged header or a log that cannot be opened.
+    // Opening is lazy: the first read detects a damaged header or a log that cannot be opened.
     sqlx::query("SELECT count(*) FROM sqlite_schema")
         .execute(&mut connection)
         .await
@@ -192,7 +193,7 @@ async fn open_read_only(path: &Path, immutable: bool) -> Result<SqliteConnection
     Ok(connection)
 }
 
-/// The file that holds what is not yet in the database's own.
+/// Returns the path of the write-ahead log.
 pub(super) fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -220,15 +221,15 @@ fn create_parent(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     std::fs::create_dir_all(parent).map_err(|error| cannot_open(path, &error))?;
-    // The new directory's own entry must survive power loss too.
+    // The new directory's entry must survive power loss too.
     if let Some(Ok(above)) = parent.parent().map(std::fs::File::open) {
         let _ = above.sync_all();
     }
     Ok(())
 }
 
-/// Makes the file where there is none, for its owner alone: results name hosts, paths and commits.
-/// SQLite gives the files beside it the same permissions.
+/// Creates the file if missing, for its owner only: results name hosts, paths and commits. SQLite
+/// gives its companion files the same permissions.
 fn create_private(path: &Path) -> Result<(), StoreError> {
     let made = std::fs::File::options()
         .write(true)
@@ -238,12 +239,12 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     match made {
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        // SQLite's own words about what cannot be made are as good.
+        // SQLite's message about the failure is as good.
         Err(_) => return Ok(()),
     }
     let links = match std::fs::metadata(path) {
         Ok(facts) if facts.is_file() => facts.nlink(),
-        // A folder has SQLite's own words.
+        // SQLite reports a folder itself.
         Ok(facts) if !facts.is_dir() => return Err(cannot_open(path, &not_regular())),
         _ => 1,
     };
@@ -253,8 +254,8 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A write beyond `ulimit -f` raises SIGXFSZ, whose default is death; with a handler installed the
-/// write fails instead, and becomes an error that says what is stored.
+/// Ignores SIGXFSZ: a write beyond `ulimit -f` raises it, and its default action is termination.
+/// With a handler the write fails instead, and becomes an error that lists the stored results.
 fn ignore_file_size_signal() {
     let kind = tokio::signal::unix::SignalKind::from_raw(libc::SIGXFSZ);
     if let Err(error) = tokio::signal::unix::signal(kind) {
@@ -262,7 +263,7 @@ fn ignore_file_size_signal() {
     }
 }
 
-/// Another program's database is left alone.
+/// Refuses another program's database.
 async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let (tables, ours): (i64, i64) = sqlx::query_as(
         "SELECT count(*), count(*) FILTER (WHERE name = '_sqlx_migrations') FROM sqlite_schema",
@@ -276,9 +277,9 @@ async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Resul
     Ok(())
 }
 
-/// The switch to WAL needs the file for itself and does not wait for a lock the way statements do
-/// (SQLite calls no busy handler where waiting could deadlock), so two processes that start on a
-/// fresh database would fail one another: try again until the timeout.
+/// Switches to WAL. The switch needs exclusive access and does not wait for a lock like statements
+/// (SQLite calls no busy handler if waiting could deadlock), so two processes that start on a fresh
+/// database would fail one another: retry until the timeout.
 async fn switch_to_wal(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let started = Instant::now();
     loop {
@@ -286,7 +287,7 @@ async fn switch_to_wal(path: &Path, connection: &mut SqliteConnection) -> Result
             .fetch_one(&mut *connection)
             .await;
         match mode {
-            // A file system without shared memory keeps its old mode; slower, and as safe.
+            // A file system without shared memory keeps its old mode; slower, but as safe.
             Ok(_) => return Ok(()),
             Err(error) => {
                 let busy = matches!(primary_code(&error), Some(5 | 6));
@@ -305,7 +306,7 @@ enum History {
     None,
 }
 
-/// Compares the migrations applied with those known.
+/// Compares the applied migrations with the known ones.
 async fn check_history(
     path: &Path,
     connection: &mut SqliteConnection,
@@ -344,13 +345,13 @@ async fn check_history(
     })
 }
 
-/// Applies what is missing, all in one transaction that other processes wait for.
+/// Applies the missing migrations in one transaction that other processes wait for.
 async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
     if matches!(check_history(path, connection).await?, History::Current) {
         return Ok(());
     }
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.at(path)?;
-    // Another process may have been faster while we waited.
+    // Another process may have migrated in the meantime.
     if !matches!(
         check_history(path, &mut transaction).await?,
         History::Current

@@ -1,7 +1,8 @@
-//! Which process drives a run: a `running` run whose process is gone was killed, and may be
-//! resumed; one whose process lives must be left alone.
+//! Owner process of a run: a `running` run whose process is gone was killed, and may be resumed;
+//! one whose process lives must be left alone.
 
-/// This process, as host, id and start time: ids are reused, start times with them are not.
+/// Returns this process, as host, id and start time: ids are reused, pairs of id and start time are
+/// not.
 pub(super) fn current() -> String {
     let id = std::process::id();
     format!(
@@ -11,8 +12,8 @@ pub(super) fn current() -> String {
     )
 }
 
-/// Whether that process still runs. A process of another host counts as alive: nothing here can
-/// tell, and two writers of one run would mix their orders.
+/// Reports whether that process still runs. A process of another host counts as alive: its state
+/// cannot be checked, and two writers of one run would mix their orders.
 pub(super) fn is_alive(owner: &str) -> bool {
     let mut parts = owner.rsplitn(3, '/');
     let (Some(start), Some(id), Some(host)) = (parts.next(), parts.next(), parts.next()) else {
@@ -27,12 +28,12 @@ pub(super) fn is_alive(owner: &str) -> bool {
         .is_some_and(|now| now == start)
 }
 
-/// Start time of a process in clock ticks since boot (field 22 of `/proc/ID/stat`).
+/// Returns the start time of a process in clock ticks since boot (field 22 of `/proc/ID/stat`).
 fn started(id: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may hold anything.
+    // The second field is the program's name in parentheses and may contain anything.
     let (_, after) = stat.rsplit_once(')')?;
-    // A zombie is no longer driving anything.
+    // A zombie no longer drives anything.
     let mut fields = after.split_whitespace();
     if fields.next()? == "Z" {
         return None;

@@ -10,7 +10,7 @@ use sqlx::SqliteConnection;
 use sqlx::types::{Json, Text};
 use tuner_core::record::ConfigValues;
 
-/// What made a profile.
+/// Source of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(Serialize, strum::Display, strum::EnumString)]
 #[serde(rename_all = "snake_case")]
@@ -25,7 +25,7 @@ pub enum ProfileSource {
 /// A profile of a candidate.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct Profile {
-    /// What made it.
+    /// Its source.
     #[sqlx(try_from = "&'a str")]
     pub source: ProfileSource,
     /// The profiler and its version.
@@ -33,12 +33,12 @@ pub struct Profile {
     /// Metrics by name.
     #[sqlx(json)]
     pub metrics: serde_json::Map<String, serde_json::Value>,
-    /// When, RFC 3339 UTC; empty for one that is not stored yet.
+    /// Time, RFC 3339 UTC; empty for one that is not stored yet.
     pub profiled_at: String,
 }
 
 impl Store {
-    /// Profiles of a candidate on a board's device, newest first.
+    /// Returns profiles of a candidate on a board's device, newest first.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -60,7 +60,7 @@ impl Store {
         .at(&self.path)
     }
 
-    /// Keeps a profile of a stored candidate in place of the older one of that source.
+    /// Stores a profile of a stored candidate, replacing the older one of that source.
     ///
     /// # Errors
     /// The database cannot be written, or the candidate is not in it.

@@ -11,7 +11,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{ConfigValues, TaskKey};
 
-/// Parts of a time, each a table with a row a verdict.
+/// Tables of a time, each with one row for each verdict.
 const TIME_TABLES: [&str; 3] = ["final_times", "timing_evidence", "measurements"];
 
 async fn store_proof(
@@ -33,7 +33,7 @@ async fn store_proof(
     .await?
     .ok_or_else(|| broken("the configuration that was proven has not passed in its run"))?;
     let (detail, long_detail) = packed(&proof.detail);
-    // What was found wrong has no time, and is later than every verdict of that candidate.
+    // A wrong candidate loses its time; this verdict is later than all others of the candidate.
     let wrong = !proof.is_ok();
     sqlx::query(
         "UPDATE verdicts SET verdict = ?1, detail = ?2, max_error = ?3, compared = ?4,
@@ -49,6 +49,7 @@ async fn store_proof(
     .bind(verdict)
     .execute(&mut *transaction)
     .await?;
+    // The old body belongs to the replaced detail.
     sqlx::query("DELETE FROM long_details WHERE verdict = ?")
         .bind(verdict)
         .execute(&mut *transaction)
@@ -81,7 +82,7 @@ async fn store_proof(
 }
 
 impl Store {
-    /// Keeps the result of a proof of a candidate that had passed in that run: the state of its
+    /// Stores the result of a proof of a candidate that had passed in that run: the state of its
     /// comparison, or a verdict that withdraws its time.
     ///
     /// # Errors

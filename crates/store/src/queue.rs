@@ -1,4 +1,4 @@
-//! The daemon's run queue, and which daemon owns the database.
+//! The daemon's run queue, and the daemon that owns the database.
 
 use super::Store;
 use super::error::{At as _, Failure, StoreError};
@@ -8,14 +8,14 @@ use super::writer::now;
 use sqlx::types::Json;
 use sqlx::{Connection as _, SqliteConnection};
 
-/// A run that is asked for.
+/// A requested run.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct NewJob {
-    /// Runs on the same device wait for one another.
+    /// Runs on the same device are serialized.
     pub device: String,
     /// The request, JSON.
     pub request: String,
-    /// Where names in it are looked for; `None` where only configured folders may be read.
+    /// Folder for resolving its names; `None` if only configured folders may be read.
     pub folder: Option<String>,
 }
 
@@ -24,64 +24,64 @@ pub struct NewJob {
 pub struct QueuedJob {
     /// The run's name.
     pub id: RunId,
-    /// What was asked for.
+    /// The request.
     #[sqlx(flatten)]
     pub job: NewJob,
-    /// Wall time its engine was at work before, seconds.
+    /// Wall time that its engine has worked so far, seconds.
     pub spent_s: f64,
 }
 
-/// Where a run of the queue is.
+/// State of a queued run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::Display, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum JobState {
-    /// Waits for its device.
+    /// It waits for its device.
     Queued,
-    /// Its engine is at work, or was when the daemon died.
+    /// Its engine is working, or was when the daemon died.
     Running,
     /// Its limits were reached.
     Finished,
-    /// Somebody stopped it.
+    /// It was stopped.
     Stopped,
-    /// It could not be carried out.
+    /// It failed.
     Failed,
 }
 
 impl JobState {
-    /// The name in the database and in JSON.
+    /// Returns the name in the database and in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Runs that may wait in the queue.
+/// Maximum runs that wait in the queue.
 pub const MAX_QUEUED_RUNS: u64 = 10_000;
 
-/// Daemons that a run may take down while it is set up, before it is set aside.
+/// Daemons that a run may crash during its setup before it is set aside.
 const ATTEMPTS_MAX: i64 = 2;
 
-/// The daemon that a database's row names.
+/// The daemon recorded in the database.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct DaemonRow {
     /// Host, process and its start time.
     pub owner: String,
-    /// Where it listens, as a client of the same machine reaches it.
+    /// Its address for clients of the same machine.
     pub address: String,
-    /// What its `/healthz` says.
+    /// The instance that its `/healthz` reports.
     pub instance: String,
-    /// When it began, RFC 3339 UTC.
+    /// Start, RFC 3339 UTC.
     pub started_at: String,
-    /// Whether that process runs (one of another host counts as running).
+    /// The process runs (one of another host counts as running).
     #[sqlx(skip)]
     pub alive: bool,
 }
 
 impl Store {
-    /// Makes this process the daemon of the database, unless a living one is. What that one left
-    /// running is queued again; where it `crashed`, a run that it was setting up, as one before it
-    /// was, is set aside. `Err(row)` inside names the living one.
+    /// Makes this process the daemon of the database, unless another one lives. The running runs of
+    /// its predecessor are queued again; if that one `crashed`, a run that repeatedly crashed
+    /// daemons during its setup is set aside. The inner `Err(row)` names the living daemon.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -96,7 +96,7 @@ impl Store {
             .await
     }
 
-    /// Gives the database up.
+    /// Releases the database.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -109,7 +109,7 @@ impl Store {
         .map(drop)
     }
 
-    /// The daemon that the database names, if any.
+    /// Returns the daemon recorded in the database, if any.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -118,13 +118,13 @@ impl Store {
         daemon(reader).await.at(&self.path)
     }
 
-    /// Puts a run into the queue; it is there, whatever happens, when this returns. At most
-    /// [`MAX_QUEUED_RUNS`] wait.
+    /// Adds a run to the queue durably. At most [`MAX_QUEUED_RUNS`] wait.
     ///
     /// # Errors
     /// The database cannot be written.
     pub async fn enqueue(&self, job: NewJob) -> Result<RunId, StoreError> {
         let id = RunId::new();
+        // Counting and inserting in one statement: two requests cannot both take the last place.
         let queued = self
             .execute(
                 "INSERT INTO queue (name, device, request, folder, state, submitted_at)
@@ -146,7 +146,7 @@ impl Store {
         Ok(id)
     }
 
-    /// The runs that wait, first come first, at most `most`, one for each device that is not in
+    /// Returns at most `most` waiting runs in queue order, one for each device that is not in
     /// `busy`.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ impl Store {
         .at(&self.path)
     }
 
-    /// Marks a queued run as taken by its engine; false when it is no longer queued.
+    /// Marks a queued run as taken by its engine; false if it is no longer queued.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -185,7 +185,8 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Notes that a run's engine is at work: should the daemon end now, the run is not why.
+    /// Records that a run's engine is working: a later crash of the daemon is not attributed to its
+    /// setup.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -198,8 +199,8 @@ impl Store {
         .map(drop)
     }
 
-    /// Takes a run that has not begun out of the queue, or, for a database whose daemon does not
-    /// start, one that `may_run`; false when there is none.
+    /// Removes a run that has not begun from the queue, or with `may_run`, for a database whose
+    /// daemon does not start, also a running one; false if there is none.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -215,7 +216,7 @@ impl Store {
         Ok(changed.await? > 0)
     }
 
-    /// What people wrote beside a run, and when they last changed it (RFC 3339 UTC).
+    /// Returns the user's note on a run, and its last change (RFC 3339 UTC).
     ///
     /// # Errors
     /// The database cannot be read.
@@ -228,7 +229,7 @@ impl Store {
             .at(&self.path)
     }
 
-    /// Writes beside a run; an empty text removes what stood there.
+    /// Writes the user's note on a run; an empty text removes it.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -246,7 +247,7 @@ impl Store {
             .map(drop)
     }
 
-    /// Says how a run's engine left it. `Queued`: it goes on later.
+    /// Records the state in which a run's engine left it. `Queued`: it continues later.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -277,12 +278,13 @@ impl Store {
         .map(drop)
     }
 
-    /// Notes how long a run's engine has been at work since it took the run up.
+    /// Records the time that a run's engine has worked since it took over the run.
     ///
     /// # Errors
     /// The database cannot be written.
     pub async fn spend(&self, id: &RunId, seconds: f64) -> Result<(), StoreError> {
         self.execute(
+            // Reports may arrive out of order; the time must never decrease.
             "UPDATE queue SET spent_s = max(spent_s, CAST(?1 AS REAL)) WHERE name = ?2",
             vec![seconds.to_string(), id.to_string()],
         )
@@ -290,17 +292,18 @@ impl Store {
         .map(drop)
     }
 
-    /// Whether the writer gets through to the database at this moment.
+    /// Checks that the writer can write to the database now.
     ///
     /// # Errors
     /// The database cannot be written.
     pub async fn ping(&self) -> Result<(), StoreError> {
+        // A write that changes nothing still needs the lock and the disk.
         self.execute("UPDATE daemon SET id = id WHERE id = 1", Vec::new())
             .await
             .map(drop)
     }
 
-    /// One statement with text parameters; the number of rows it changed.
+    /// Executes one statement with text parameters; returns the number of changed rows.
     pub(super) async fn execute(
         &self,
         sql: &'static str,
@@ -327,7 +330,7 @@ async fn daemon(connection: &mut SqliteConnection) -> Result<Option<DaemonRow>, 
     }))
 }
 
-/// In one transaction: of two daemons that start at once, one sees the other's row.
+/// Claims in one transaction: of two daemons that start at once, one sees the other's row.
 async fn claim(
     connection: &mut SqliteConnection,
     address: String,
@@ -352,7 +355,7 @@ async fn claim(
     .bind(now())
     .execute(&mut *transaction)
     .await?;
-    // A daemon that was killed was not ended by what it set up.
+    // A daemon that was killed did not crash because of the run that it was setting up.
     sqlx::query(
         "UPDATE queue SET attempts = attempts - 1
          WHERE state = 'running' AND attempts > 0 AND NOT ?",
@@ -370,6 +373,7 @@ async fn claim(
     .bind(ATTEMPTS_MAX)
     .execute(&mut *transaction)
     .await?;
+    // Runs of the dead daemon continue from their stored results.
     sqlx::query("UPDATE queue SET state = 'queued' WHERE state = 'running'")
         .execute(&mut *transaction)
         .await?;

@@ -1,20 +1,20 @@
-//! Places and ties, from times alone. Pure.
+//! Ranks and ties, from times alone. Pure functions.
 
 use tuner_core::statistics::may_be_equal;
 
 /// A candidate's time with its uncertainty, microseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Timed {
-    /// The rank class of how it was compared.
+    /// The rank class of its comparison.
     pub(super) class: u8,
     pub(super) p50: f64,
     pub(super) low: f64,
     pub(super) high: f64,
-    /// The same as a ratio to a fixed reference, where one was timed in between.
+    /// The same as a ratio to a fixed reference, if one was timed between its samples.
     pub(super) relative: Option<Relative>,
 }
 
-/// A candidate's time over that of a fixed reference: what drift and other days leave alone.
+/// A candidate's time over that of a fixed reference, independent of drift and of the session.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Relative {
     pub(super) reference: String,
@@ -23,26 +23,27 @@ pub(super) struct Relative {
     pub(super) high: f64,
 }
 
-/// A place, and whether the best cannot be told apart from it.
+/// A rank, and whether it cannot be distinguished from the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) rank: u32,
     pub(super) tied_with_best: bool,
 }
 
-/// Whether the 95 % interval of the ratio `other / best` contains 1. Times of two rank classes never
-/// tie.
+/// Reports whether the 95 % interval of the ratio `other / best` contains 1. Times of two rank
+/// classes never tie.
 ///
 /// The medians come from separate samples, so the interval is that of
-/// [`statistics::ratio_of_medians`](tuner_core::statistics::ratio_of_medians). A single sample has an
-/// interval of no width, and so ties only with an equal time.
+/// [`statistics::ratio_of_medians`](tuner_core::statistics::ratio_of_medians). A single sample has
+/// an interval of no width, and so ties only with an equal time.
 ///
-/// Where both were timed against the same fixed reference, the ratios to it are compared instead
-/// of the times: they may come from different runs, and clocks are never twice the same.
+/// If both were timed against the same fixed reference, the ratios to it are compared instead of
+/// the times: they may come from different runs with different clocks.
 pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
     if best.class != other.class {
         return false;
     }
+    // Ratios to one reference cancel the clocks of different sessions.
     match (&best.relative, &other.relative) {
         (Some(a), Some(b)) if a.reference == b.reference => {
             may_be_equal((a.p50, a.high), (b.p50, b.low))
@@ -51,8 +52,8 @@ pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
     }
 }
 
-/// Places of candidates sorted by rank class and time. A row shares the place above when the times are equal or
-/// when both tie with the best; otherwise its place is its position, so places never decrease.
+/// Ranks candidates sorted by rank class and time. A row shares the rank above if the times are
+/// equal or both tie with the best; otherwise its rank is its position, so ranks never decrease.
 pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
     let Some(best) = sorted.first() else {
         return Vec::new();
@@ -61,6 +62,8 @@ pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
     for (index, time) in sorted.iter().enumerate() {
         let tied_with_best = ties(best, time);
         let position = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        // Ties are with the best only: chains of pairwise ties would give one rank to very
+        // different times.
         let rank = match (places.last(), sorted.get(index.wrapping_sub(1))) {
             (Some(above), Some(time_above))
                 if (time_above.class == time.class

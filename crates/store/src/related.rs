@@ -1,5 +1,5 @@
-//! What the database holds of a kernel beside one task: other devices, other problems, other
-//! versions of the template.
+//! Related results of a kernel outside of one task: other devices, other problems, other versions
+//! of the template.
 
 use super::Store;
 use super::error::{At as _, StoreError};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use tuner_core::record::{ConfigValues, DeviceKind, Verdict};
 use tuner_core::units::Micros;
 
-/// Rows read at most, the newest.
+/// Maximum rows that are read, the newest.
 const MAX_ROWS: i64 = 200_000;
 
 /// Results of one problem, version of a kernel and device.
@@ -24,15 +24,15 @@ pub struct Related {
     pub kind: DeviceKind,
     /// Version of the template, or of the recording.
     pub version: String,
-    /// Configurations with their times, oldest first; `None` where one failed.
+    /// Configurations with their times, oldest first; `None` for a failed one.
     pub rows: Vec<(ConfigValues, Option<Micros>)>,
 }
 
-/// Everything related to a task, as of one moment.
+/// All results related to a task, as of one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RelatedResults {
-    /// The moment: the newest result of the kernel that counted. Asked again with it, the same
-    /// comes back.
+    /// The moment: the newest result of the kernel that was included. A query with it returns the
+    /// same results.
     pub as_of: i64,
     /// By problem, version and device, the oldest first.
     pub groups: Vec<Related>,
@@ -55,7 +55,7 @@ struct Row {
     p50_us: Option<f64>,
 }
 
-/// Results of the kernel that are not of this very task: the same problem, sizes, version and
+/// Results of the kernel that do not belong to this task: the same problem, sizes, version and
 /// device.
 const RELATED: &str = "SELECT * FROM (
     SELECT v.id, p.id AS problem_id, d.id AS device_id, p.name AS problem, d.name AS device,
@@ -75,9 +75,9 @@ const RELATED: &str = "SELECT * FROM (
     ORDER BY v.id DESC LIMIT ?8) ORDER BY id";
 
 impl Store {
-    /// Results of a kernel on other devices, of other problems and of other versions than those of
-    /// the task `of`, if one is given. `as_of`: only what had been stored at the moment that an
-    /// earlier answer names.
+    /// Returns results of a kernel on other devices, of other problems and of other versions than
+    /// those of the task `of`, if given. `as_of`: only results stored up to the moment of an
+    /// earlier answer.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -102,7 +102,7 @@ impl Store {
         Ok(grouped(rows))
     }
 
-    /// Keeps something that a run found out with its settings, under this key.
+    /// Stores a value in a run's settings under this key.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -119,11 +119,12 @@ impl Store {
     }
 }
 
-/// Rows by problem, version and device, the oldest first.
+/// Groups rows by problem, version and device, the oldest first.
 fn grouped(rows: Vec<Row>) -> RelatedResults {
     let mut as_of = 0;
     let mut groups: BTreeMap<(i64, i64), Related> = BTreeMap::new();
     for row in rows {
+        // Ids grow with time, so the largest one reproduces this set of rows later.
         as_of = as_of.max(row.id);
         let place = (row.problem_id, row.device_id);
         let group = groups.entry(place).or_insert_with(|| Related {
@@ -134,6 +135,7 @@ fn grouped(rows: Vec<Row>) -> RelatedResults {
             rows: Vec::new(),
         });
         let time = row.p50_us.and_then(Micros::new);
+        // A passed row without a time was withdrawn or never timed: it is neither fast nor failed.
         if time.is_some() || row.verdict != Verdict::Ok {
             group.rows.push((row.config, time));
         }

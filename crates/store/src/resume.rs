@@ -1,4 +1,4 @@
-//! Finding the run that `--resume` continues.
+//! Search for the run that `--resume` continues.
 
 use super::error::broken;
 use super::owner;
@@ -17,11 +17,11 @@ struct RunRow {
     owner: Option<String>,
 }
 
-/// Kernel, version, problem, sizes and reference: what must agree for old results to hold. A stored
-/// reference of `None` is from before references were noted.
+/// Kernel, version, problem, sizes and reference: these must agree for old results to be valid. A
+/// stored reference of `None` is from before references were recorded.
 type TaskIdentity = (String, String, String, String, Option<String>);
 
-/// Whether the tasks of a stored run are those that are asked for.
+/// Reports whether the tasks of a stored run are the wanted ones.
 fn agree(stored: &BTreeSet<TaskIdentity>, wanted: &BTreeSet<TaskIdentity>) -> bool {
     let same = |(stored, wanted): (&TaskIdentity, &TaskIdentity)| {
         let references = stored.4.is_none() || stored.4 == wanted.4;
@@ -32,8 +32,8 @@ fn agree(stored: &BTreeSet<TaskIdentity>, wanted: &BTreeSet<TaskIdentity>) -> bo
     stored.len() == wanted.len() && stored.iter().zip(wanted).all(same)
 }
 
-/// The latest run of the same kernels, template versions, problems, device and seed that did not
-/// reach its end, and whose process is gone.
+/// Finds the latest run of the same kernels, template versions, problems, device and seed that did
+/// not reach its end, and whose process is gone.
 pub(super) async fn unfinished(
     connection: &mut SqliteConnection,
     start: &RunStart,
@@ -52,6 +52,7 @@ pub(super) async fn unfinished(
     let wanted = identities(start);
     for run in runs {
         let driven = run.state == "running" && run.owner.as_deref().is_some_and(owner::is_alive);
+        // Two processes that continue one run would mix their sequences.
         if driven {
             continue;
         }
@@ -92,7 +93,7 @@ async fn tasks_of(
     Ok(tasks.into_iter().collect())
 }
 
-/// The run of that name, if it has begun; refused where the kernels changed since.
+/// Finds the run of that name, if it has begun; refused if the kernels changed since.
 pub(super) async fn named(
     connection: &mut SqliteConnection,
     id: &RunId,
@@ -139,6 +140,7 @@ async fn load(
         for row in &rows {
             match trial_from_row(row)? {
                 (Some(_), trial) => stored.trials.push(trial),
+                // Only an announcement has no sequence.
                 (None, trial) => stored.never_came_back.push(trial),
             }
         }

@@ -1,5 +1,5 @@
-//! Trials to rows and back. Rows are inserted many a statement, because a statement costs a round
-//! trip to SQLite's thread and a row does not.
+//! Conversion of trials to rows and back. Many rows are inserted in a statement, because a
+//! statement costs a round trip to SQLite's thread and a row does not.
 
 mod read;
 
@@ -19,7 +19,7 @@ use tuner_core::record::{
 };
 use tuner_core::units::ContentHash;
 
-/// Rows a statement inserts, largest first. Few sizes, so that all stay prepared.
+/// Rows of an insert statement, largest first. Few sizes, so that all stay prepared.
 const CHUNKS: [usize; 3] = [64, 8, 1];
 
 /// A trial on its way into the database.
@@ -32,34 +32,37 @@ pub(super) struct PendingTrial {
     pub(super) announced: bool,
 }
 
-/// A configuration that is written as an object.
+/// A configuration that is serialized as an object.
 #[derive(Serialize)]
 pub(super) struct ConfigRef<'c>(#[serde(with = "config_as_object")] pub(super) &'c ConfigValues);
 
-/// A configuration as the JSON object kept in the database; equal configurations, equal text.
+/// Returns a configuration as the JSON object of the database; equal configurations have equal
+/// text.
 pub(super) fn config_text(config: &ConfigValues) -> String {
     // Values are finite numbers, booleans and text under text keys: this cannot fail.
     serde_json::to_string(&ConfigRef(config)).unwrap_or_default()
 }
 
-/// Reads [`config_text`] back.
+/// Parses the result of [`config_text`].
 pub(super) fn config_from_text(text: &str) -> Result<ConfigValues, serde_json::Error> {
     serde_json::from_str::<Config>(text).map(Config::into)
 }
 
-/// Samples as a JSON array whose numbers read back to the same bits.
+/// Formats samples as a JSON array whose numbers read back to the same bits.
 pub(super) fn samples_text(samples: &[f64]) -> String {
     let mut text = String::with_capacity(12 * samples.len() + 2);
     text.push('[');
     for (index, sample) in samples.iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
+        // Rust's shortest digits read back to the same bits.
         let _ = write!(text, "{comma}{sample:?}");
     }
     text.push(']');
     text
 }
 
-/// Reads [`samples_text`] back; the standard parser is exact, serde_json's default is not.
+/// Parses the result of [`samples_text`]; the standard parser is exact, serde_json's default is
+/// not.
 pub(super) fn samples_from_text(text: &str) -> Vec<f64> {
     text.trim_matches(['[', ']'])
         .split(',')
@@ -91,9 +94,10 @@ impl<'r> Decode<'r, Sqlite> for Config {
     }
 }
 
-/// A hash as it lies in the database: the bytes that its digits stand for.
+/// Returns a hash as stored in the database: the bytes of its digits.
 pub(super) fn hash_bytes(hash: &ContentHash) -> Vec<u8> {
     let bytes = hex::decode(hash.as_str()).ok();
+    // Tests and old databases may hold other text, which is stored as it is.
     let bytes = bytes.filter(|bytes| bytes.len() == 32);
     bytes.unwrap_or_else(|| hash.as_str().as_bytes().to_vec())
 }
@@ -109,7 +113,7 @@ impl From<HashBytes> for ContentHash {
     }
 }
 
-/// Reads [`hash_bytes`] back.
+/// Converts the result of [`hash_bytes`] back.
 pub(super) fn hash_from_bytes(bytes: &[u8]) -> ContentHash {
     ContentHash::from_stored(if bytes.len() == 32 {
         hex::encode(bytes)
@@ -151,7 +155,7 @@ pub(super) async fn insert_many<T>(
     Ok(())
 }
 
-/// Inserts the trials and everything that hangs on them; runs inside the writer's transaction.
+/// Inserts the trials and all dependent rows; runs inside the writer's transaction.
 pub(super) async fn insert_trials(
     connection: &mut SqliteConnection,
     trials: &[&PendingTrial],
@@ -168,10 +172,13 @@ pub(super) async fn insert_trials(
         .execute(&mut *connection)
         .await?;
     }
+    // The transaction holds the write lock, so ids can be assigned here and used by all dependent
+    // rows without reading them back.
     let first: i64 = sqlx::query_scalar("SELECT coalesce(max(id), 0) + 1 FROM verdicts")
         .fetch_one(&mut *connection)
         .await?;
     let rows: Vec<(i64, &PendingTrial)> = (first..).zip(trials.iter().copied()).collect();
+    // In the order of foreign keys.
     insert_candidates(connection, &rows).await?;
     insert_verdicts(connection, &rows, judged_at).await?;
     let long = rows
@@ -238,8 +245,8 @@ async fn insert_verdicts(
     .await
 }
 
-/// How the results of a trial were compared. A time of ours that does not say so is of an older
-/// worker; recorded ones never do.
+/// Returns the comparison of a trial. A time of this program without one is from an older worker;
+/// recorded ones never have one.
 fn compared(trial: &TrialRecord) -> Option<Compared> {
     let time = trial.measurement.as_ref();
     let ours = time.is_some_and(|time| time.kind != TimingKind::Recorded);
@@ -247,7 +254,7 @@ fn compared(trial: &TrialRecord) -> Option<Compared> {
     trial.judgement.compared.or(unknown)
 }
 
-/// Inserts what stands beside verdicts in a table of its own.
+/// Inserts the data of verdicts that have a separate table.
 async fn insert_bodies<B>(
     connection: &mut SqliteConnection,
     table: &str,

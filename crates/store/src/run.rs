@@ -1,17 +1,17 @@
-//! Runs: what is known when one begins, and what a resumed one gets back.
+//! Runs: the data at their begin, and the data of a resumed run.
 
 use std::path::PathBuf;
 use tuner_core::record::{ConfigValues, Definition, DeviceKind, Provenance, TaskKey, TrialRecord};
 use tuner_core::units::{ContentHash, Seed};
 
-/// Name of a run: UTC time to the millisecond and six digits of chance, so that names sort by time
-/// and two processes never share one.
+/// Name of a run: UTC time to the millisecond and six random digits, so that names sort by time and
+/// two processes never share one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct RunId(pub(super) String);
 
 impl RunId {
-    /// A new name.
+    /// Generates a new name.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "every name is another")]
     pub fn new() -> Self {
@@ -31,13 +31,13 @@ impl RunId {
         Self(format!("{digits}-{}", &chance.as_str()[..6]))
     }
 
-    /// A name that was read somewhere; one that names no run is found nowhere.
+    /// Wraps a name from external text; an unknown one is not found.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -55,7 +55,7 @@ impl std::fmt::Display for RunId {
 pub struct RecordingSource {
     /// Absolute path at the time.
     pub path: PathBuf,
-    /// Hash of the file's bytes: the same recording wherever it lies.
+    /// Hash of the file's bytes: the same recording wherever it is stored.
     pub hash: ContentHash,
 }
 
@@ -68,7 +68,7 @@ pub struct DeviceStart {
     pub kind: DeviceKind,
     /// Target such as `sm_90`; empty when unknown.
     pub arch: String,
-    /// The selector it was found by, resolved: `cuda:0`, `vgpu:h100`, `replay:FILE`.
+    /// The resolved selector: `cuda:0`, `vgpu:h100`, `replay:FILE`.
     pub selector: String,
     /// The recorded file, on replay.
     pub recording: Option<RecordingSource>,
@@ -85,22 +85,21 @@ pub struct TaskStart {
     pub problem: String,
     /// The problem's sizes, in the order of the YAML; empty when unknown.
     pub sizes: ConfigValues,
-    /// Hash of the template; `None` on replay, where the recording stands for it.
+    /// Hash of the template; `None` on replay, where the recording replaces it.
     pub template_hash: Option<ContentHash>,
-    /// Identity of what results are compared with: reference, arguments and tolerances; `None` on
-    /// replay.
+    /// Identity of reference, arguments and tolerances; `None` on replay.
     pub reference_hash: Option<ContentHash>,
     /// Parameters and constraints.
     pub definition: Definition,
-    /// The default configuration, where it is valid.
+    /// The default configuration, if valid.
     pub default_config: Option<ConfigValues>,
     /// The search space's file, absolute; `None` on replay.
     pub space_path: Option<PathBuf>,
-    /// Where the results come from.
+    /// Provenance of the results.
     pub provenance: Provenance,
 }
 
-/// Everything that is known when a run begins.
+/// Data of a run at its begin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunStart {
     /// The device.
@@ -109,14 +108,14 @@ pub struct RunStart {
     pub seed: Seed,
     /// The strategy's name.
     pub strategy: String,
-    /// Settings worth keeping (budget, evals, jobs, window, …), as a JSON object.
+    /// Settings to store (budget, evals, jobs, window, …), as a JSON object.
     pub settings: serde_json::Value,
-    /// What is tuned, at least one.
+    /// The tasks, at least one.
     pub tasks: Vec<TaskStart>,
 }
 
 impl RunStart {
-    /// The key under which trials of a task are submitted.
+    /// Returns the key under which trials of a task are submitted.
     #[must_use]
     pub fn key(&self, task: &TaskStart) -> TaskKey {
         TaskKey {
@@ -126,8 +125,8 @@ impl RunStart {
         }
     }
 
-    /// What tells versions of a kernel apart: the template's hash, or the recording's. Versions of
-    /// one template that differ in their reference have further text behind a `#`.
+    /// Returns the version of a kernel: the template's hash, or the recording's. Versions of one
+    /// template with different references have a suffix after a `#`.
     pub(super) fn version(&self, task: &TaskStart) -> String {
         match (&task.template_hash, &self.device.recording) {
             (Some(hash), _) => hash.to_string(),
@@ -137,7 +136,7 @@ impl RunStart {
     }
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum RunEnd {
@@ -149,7 +148,7 @@ pub enum RunEnd {
     Failed,
 }
 
-/// An unfinished run, with all that was stored of it.
+/// An unfinished run, with all of its stored data.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct StoredRun {
     /// Its name; a resumed run keeps it.
@@ -160,9 +159,9 @@ pub struct StoredRun {
     /// Its settings.
     #[sqlx(json)]
     pub settings: serde_json::Value,
-    /// When it began, RFC 3339 UTC.
+    /// Start, RFC 3339 UTC.
     pub started_at: String,
-    /// Its tasks, in the order of the asking [`RunStart`].
+    /// Its tasks, in the order of the requesting [`RunStart`].
     #[sqlx(skip)]
     pub tasks: Vec<StoredTask>,
 }
@@ -170,12 +169,12 @@ pub struct StoredRun {
 /// One task of a [`StoredRun`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTask {
-    /// Which.
+    /// Its key.
     pub key: TaskKey,
-    /// Its trials, in the order they were told to the search.
+    /// Its trials, in the order they were reported to the search.
     pub trials: Vec<TrialRecord>,
-    /// Candidates whose launch was announced and never came back: a verdict of `timeout` that the
-    /// search has not been told. `sequence` is meaningless here; submitting the record again with
+    /// Candidates whose launch was announced and never returned: a verdict of `timeout` that was
+    /// not reported to the search. `sequence` is meaningless here; submitting the record again with
     /// its sequence replaces it.
     pub never_came_back: Vec<TrialRecord>,
 }

@@ -1,4 +1,4 @@
-//! Runs as they are listed and drawn: asked for, under way, over.
+//! Listing of runs: queued, running, ended.
 
 use super::Store;
 use super::error::{At as _, StoreError};
@@ -15,33 +15,33 @@ use tuner_core::record::{
 use tuner_core::units::ContentHash;
 use utoipa::ToSchema;
 
-/// Which runs to list.
+/// Filter of listed runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
     /// Only that one.
     pub id: Option<String>,
     /// Only those in this state.
     pub state: Option<String>,
-    /// Only those asked for before this one.
+    /// Only those requested before this one.
     pub before: Option<String>,
-    /// How many, latest first.
+    /// Maximum number, latest first.
     pub limit: u32,
 }
 
-/// A run, from the queue or begun by `tuner run`.
+/// A run, from the queue or started by `tuner run`.
 #[derive(Debug, Clone, Default, sqlx::FromRow)]
 pub struct RunRow {
     /// Its name.
     #[sqlx(rename = "name")]
     pub id: String,
-    /// `queued`, `running`, `finished`, `stopped`, `failed`, or `interrupted`: begun by a
-    /// `tuner run` that ended before its limits.
+    /// `queued`, `running`, `finished`, `stopped`, `failed`, or `interrupted`: started by a `tuner
+    /// run` that ended before its limits.
     pub state: String,
-    /// How it ended or failed; may be empty.
+    /// Result or reason of failure; may be empty.
     pub message: String,
-    /// What was asked for, JSON; `None` where `tuner run` began it.
+    /// The request, JSON; `None` if `tuner run` started it.
     pub request: Option<String>,
-    /// What it waits for, or the selector of its device.
+    /// The device key it waits for, or the selector of its device.
     pub selector: String,
     /// Device; `None` before it begins.
     pub device: Option<String>,
@@ -54,14 +54,14 @@ pub struct RunRow {
     pub seed: Option<String>,
     /// Limits and other settings, JSON.
     pub settings: Option<String>,
-    /// What it tunes, with the number of results and nothing else of them.
+    /// Its tasks, with the number of results and no other figures.
     #[sqlx(skip)]
     pub tasks: Vec<RunTask>,
-    /// When it was asked for, RFC 3339 UTC; `None` where `tuner run` began it.
+    /// Time of the request, RFC 3339 UTC; `None` if `tuner run` started it.
     pub submitted_at: Option<String>,
-    /// When it began.
+    /// Start.
     pub started_at: Option<String>,
-    /// When it ended.
+    /// End.
     pub ended_at: Option<String>,
 }
 
@@ -92,40 +92,40 @@ pub struct RunTask {
     pub kernel: String,
     /// Problem name.
     pub problem: String,
-    /// Number of valid configurations, decimal; null where it is not at hand.
+    /// Number of valid configurations, decimal; null if unavailable.
     pub valid: Option<String>,
     /// Configurations judged.
     pub evals: u64,
     /// The fastest verified time, µs.
     pub best_us: Option<f64>,
-    /// How that time came to be; null where it has none.
+    /// Source of that time; null without a time.
     #[serde(default)]
     pub timing: Option<TimingKind>,
     /// The configuration with that time.
     #[serde(with = "optional_config")]
     #[schema(value_type = Option<BTreeMap<String, serde_json::Value>>)]
     pub best_config: Option<ConfigValues>,
-    /// How its results were compared at the timed size; null for recorded ones.
+    /// Comparison of its results at the timed size; null for recorded ones.
     #[serde(default)]
     pub best_compared: Option<Compared>,
     /// Time of the default configuration, µs.
     pub default_us: Option<f64>,
-    /// How many candidates got which verdict.
+    /// Number of candidates by verdict.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub verdicts: BTreeMap<Verdict, u64>,
-    /// What further trials may still bring, as a share of the best time: with a chance of nine in ten
-    /// no more. Null where the search has no estimate.
+    /// Upper bound of the expected gain of further trials, as a share of the best time, with 90 %
+    /// confidence. Null without an estimate.
     #[serde(default)]
     pub left: Option<f64>,
-    /// Where the best time so far fell. Only with a single run; lists leave it empty.
+    /// Falls of the best time. Only for a single run; empty in lists.
     // Without candidates that a later judgement found to be wrong.
     pub curve: Vec<CurvePoint>,
-    /// What its candidates cost on the device's virtual clock, microseconds.
+    /// Cost of its candidates on the device's virtual clock, microseconds.
     #[serde(skip)]
     pub charged_us: u64,
 }
 
-/// One result of a run, in short.
+/// Summary of one result of a run.
 #[derive(Debug, Clone, Serialize, ToSchema, sqlx::FromRow)]
 #[schema(as = TrialView)]
 pub struct RunTrial {
@@ -133,12 +133,12 @@ pub struct RunTrial {
     pub kernel: String,
     /// Problem name.
     pub problem: String,
-    /// Place in the order of its task, from 0; null where the launch has not come back.
+    /// Index in the order of its task, from 0; null while the launch has not returned.
     pub sequence: Option<u64>,
     /// The judgement.
     #[sqlx(try_from = "&'a str")]
     pub verdict: Verdict,
-    /// Why, its first 300 characters.
+    /// The first 300 characters of the reason.
     pub detail: String,
     /// Identity of the candidate, for `/api/v1/candidates/{candidate}`.
     #[sqlx(try_from = "HashBytes")]
@@ -149,21 +149,21 @@ pub struct RunTrial {
     #[schema(value_type = BTreeMap<String, serde_json::Value>)]
     #[sqlx(try_from = "Config")]
     pub config: ConfigValues,
-    /// Median, µs, where it passed.
+    /// Median, µs, if it passed.
     pub time_us: Option<f64>,
-    /// The time that one launch in ten exceeds, µs, where it passed.
+    /// 90th percentile, µs, if it passed.
     pub time_us_p90: Option<f64>,
-    /// Registers a thread, where it was compiled.
+    /// Registers per thread, if it was compiled.
     pub registers: Option<u32>,
-    /// Machine code, bytes, where its length was kept.
+    /// Machine code, bytes, if its length was stored.
     pub code_bytes: Option<u64>,
-    /// Energy of a launch sequence, millijoules, where it was measured.
+    /// Energy of a launch sequence, millijoules, if it was measured.
     pub energy_mj: Option<f64>,
-    /// The gate's level before the time, where it is noted; after `first` the result may be wrong.
+    /// Verification level before the time, if recorded; after `first` the result may be wrong.
     pub gate: Option<String>,
 }
 
-/// An optional configuration as an object or null.
+/// Serializes an optional configuration as an object or null.
 mod optional_config {
     use crate::rows::{Config, ConfigRef};
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
@@ -184,7 +184,7 @@ mod optional_config {
 }
 
 impl Store {
-    /// The latest results of a run; `failed` leaves out those that passed.
+    /// Returns the latest results of a run; `failed` excludes those that passed.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -203,7 +203,7 @@ impl Store {
             .at(&self.path)
     }
 
-    /// Runs, latest first.
+    /// Returns runs, latest first.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -212,7 +212,7 @@ impl Store {
         runs(reader, filter).await.at(&self.path)
     }
 
-    /// The tasks of a run with their curves; empty where it has not begun.
+    /// Returns the tasks of a run with their curves; empty if it has not begun.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -221,7 +221,7 @@ impl Store {
         run_tasks(reader, id).await.at(&self.path)
     }
 
-    /// How many runs of the queue are in each state.
+    /// Counts the runs of the queue by state.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -261,7 +261,7 @@ async fn runs(
     let mut runs = Vec::with_capacity(rows.len());
     for found in rows {
         let run = run_row(connection, found).await?;
-        // Whether an owner lives is not for SQL to say.
+        // SQL cannot check whether an owner lives.
         if filter
             .state
             .as_ref()
@@ -277,7 +277,7 @@ async fn runs(
 struct FoundRun {
     #[sqlx(flatten)]
     run_row: RunRow,
-    /// No daemon drives it, but a process of its own, the owner.
+    /// Driven by a separate process, its owner, instead of a daemon.
     own: bool,
     owner: Option<String>,
     run: Option<i64>,
@@ -336,7 +336,7 @@ async fn run_tasks(
     Ok(tasks)
 }
 
-/// The latest results of a run: first which, then what is known of them.
+/// Selects the latest results of a run: first their keys, then their data.
 pub(super) const RUN_TRIALS: &str =
     "SELECT k.name AS kernel, p.name AS problem, v.sequence, v.verdict,
             substr(v.detail, 1, 300) AS detail, c.hash AS candidate, c.config,
@@ -361,7 +361,7 @@ struct Fall {
     compared: Option<Text<Compared>>,
 }
 
-/// What is known of a task, but for its names.
+/// Reads the data of a task except its names.
 async fn run_task(
     connection: &mut SqliteConnection,
     task: i64,
@@ -374,8 +374,8 @@ async fn run_task(
     .fetch_all(&mut *connection)
     .await?;
     // Only the falls of the running minimum leave the database: a curve has tens of points, a task
-    // may have a million results.
-    // Times that were not compared at the timed size count only where there is no other.
+    // may have a million results. Times that were not compared at the timed size count only if
+    // there is no other.
     let falls: Vec<Fall> = sqlx::query_as(
         "SELECT sequence + 1 AS evals, p50_us AS us, candidate, compared FROM (
             SELECT *, min(p50_us) OVER (

@@ -1,23 +1,23 @@
-//! Results of another database, taken over: rows are known by what they mean, not by their numbers, so
-//! taking them over twice changes nothing, and every row keeps where it came from.
+//! Import of results from another database. Rows are identified by their meaning, not by their
+//! ids, so a repeated import changes nothing, and every row keeps its provenance.
 
 use super::error::StoreError;
 use super::open;
 use sqlx::{Connection as _, SqliteConnection};
 use std::path::Path;
 
-/// What was taken over.
+/// Counts of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Synced {
-    /// Runs that were not known.
+    /// New runs.
     pub runs: u64,
-    /// Results that were not known.
+    /// New results.
     pub results: u64,
-    /// Results that were there already.
+    /// Results that were already present.
     pub known: u64,
 }
 
-/// Tables whose rows belong to a verdict, and their columns beside it.
+/// Tables whose rows belong to a verdict, and their further columns.
 const OF_VERDICTS: [(&str, &str); 6] = [
     ("hazards", "ordinal, body"),
     ("long_details", "body"),
@@ -38,7 +38,7 @@ const OF_VERDICTS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Columns of tables that stand for themselves.
+/// Columns of independent tables.
 const DEVICES: &str = "name, kind, arch, environment";
 const PROVENANCE: &str = "git_commit, dirty, host, tuner_version, driver, nvrtc_version, diff_hash";
 const KERNELS: &str = "name, version, template_hash, reference_hash";
@@ -48,20 +48,23 @@ const PROFILES: &str = "source, tool, metrics, profiled_at";
 const BASELINES: &str = "command, name, version, p50_us, p90_us, visits, reference, reference_us, \
                          failure, measured_at";
 
-/// Takes over what `from` has and `into` has not. Both are brought to this program's schema first.
+/// Imports the results of `from` that `into` lacks. Both are migrated to this program's schema
+/// first.
 ///
 /// # Errors
-/// One of them is no database of ours, newer, damaged, or cannot be written. Then nothing was taken over.
+/// One of them is not a database of this program, newer, damaged, or cannot be written. Then
+/// nothing was imported.
 pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
-    // Brings it to our schema, where it is older.
+    // Migrates it to the current schema if it is older.
     let mut other = open::readable(from, open::Older::Migrate).await?;
     let fail = |error: sqlx::Error| StoreError::from_sqlx(into, &error);
     let copies = tempfile::tempdir().map_err(|error| fail(sqlx::Error::Io(error)))?;
     let copy = copies.path().join("other.db");
+    // ATTACH needs a path; the migrated copy of a read-only database has none.
     let source = if is_read_from(&mut other, from).await.map_err(fail)? {
         from
     } else {
-        // It was read from a copy in our schema, whose name is gone: it is given one again.
+        // It was read from a migrated copy whose name is removed: it gets a name again.
         sqlx::query("VACUUM INTO ?1")
             .bind(copy.to_string_lossy().into_owned())
             .execute(&mut other)
@@ -70,13 +73,14 @@ pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
         &copy
     };
     other.close().await.map_err(fail)?;
+    // Opened after the source, so that a bad source creates no database.
     let mut connection = open::writable(into).await?;
     let taken = take(&mut connection, source).await.map_err(fail);
     connection.close().await.map_err(fail)?;
     taken
 }
 
-/// Whether a connection reads this very file.
+/// Reports whether a connection reads this file itself.
 async fn is_read_from(other: &mut SqliteConnection, file: &Path) -> Result<bool, sqlx::Error> {
     let question = "SELECT file FROM pragma_database_list WHERE name = 'main'";
     let opened: String = sqlx::query_scalar(question).fetch_one(other).await?;
@@ -104,6 +108,7 @@ async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<Synced, 
         results: new,
         known: all.saturating_sub(new),
     };
+    // Temporary tables belong to the connection and would outlive the transaction.
     for map in ["provenance", "problem", "task", "candidate", "verdict"] {
         let drop = format!("DROP TABLE temp.{map}_map");
         sqlx::query(sqlx::AssertSqlSafe(drop))
@@ -122,7 +127,7 @@ async fn count(connection: &mut SqliteConnection, table: &str) -> Result<u64, sq
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// The columns with a table's name before each.
+/// Prefixes the columns with a table's name.
 fn of(table: &str, columns: &str) -> String {
     let columns = columns
         .split(',')
@@ -130,10 +135,11 @@ fn of(table: &str, columns: &str) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// Everything that is done, in order.
+/// Returns all statements, in order.
 fn statements() -> Vec<String> {
     let same = |a: &str, b: &str, columns: &str| {
         let pairs = columns.split(',').map(str::trim);
+        // IS, not =, because columns may be null.
         let pairs = pairs.map(|column| format!("{a}.{column} IS {b}.{column}"));
         pairs.collect::<Vec<_>>().join(" AND ")
     };
@@ -194,8 +200,8 @@ fn statements() -> Vec<String> {
     all
 }
 
-/// Runs and their tasks. A run that is under way elsewhere is interrupted here; one that ended there
-/// since ends here.
+/// Returns the statements for runs and their tasks. A run that is still running elsewhere is
+/// imported as interrupted; one that has ended there since also ends here.
 fn of_runs() -> [String; 3] {
     [
         "INSERT INTO runs (name, device, selector, recording_path, recording_hash, seed, strategy,
@@ -222,8 +228,8 @@ fn of_runs() -> [String; 3] {
     ]
 }
 
-/// Candidates and what was found of them. What was announced and never came back is no result. A
-/// proof elsewhere changes the verdict here.
+/// Returns the statements for candidates and their verdicts. An announcement without a result is
+/// not imported. A proof elsewhere changes the verdict here.
 fn of_candidates() -> [String; 5] {
     [
         "INSERT OR IGNORE INTO candidates (problem, hash, config)

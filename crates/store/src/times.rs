@@ -1,4 +1,4 @@
-//! The time of every candidate that ranks.
+//! Times of the ranking candidates.
 
 use super::leaderboard::Board;
 use super::rank::{Relative, Timed};
@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, SqliteConnection};
 use tuner_core::record::TimingKind;
 use tuner_core::statistics::PREDICTION_RESOLUTION;
 
-/// Narrow rows: all of them decide places and ties, few are shown.
+/// A narrow row: all of them decide ranks and ties, few are shown.
 #[derive(sqlx::FromRow)]
 pub(super) struct TimeRow {
     pub(super) verdict: i64,
@@ -25,12 +25,14 @@ pub(super) struct TimeRow {
 }
 
 impl TimeRow {
-    /// As places and ties are decided by it. Predictions tie where the model cannot tell them apart.
+    /// Returns the time for ranks and ties. Predictions tie if the model cannot distinguish them.
     pub(super) fn timed(&self, timing: TimingKind) -> Timed {
         if timing == TimingKind::Predicted {
             return Timed {
                 class: self.class,
                 p50: self.p50_us,
+                // The model's error is no noise of samples, so its resolution replaces the
+                // interval.
                 low: self.p50_us / PREDICTION_RESOLUTION,
                 high: self.p50_us,
                 relative: None,
@@ -55,19 +57,19 @@ impl TimeRow {
         }
     }
 
-    /// The fixed reference and its time in the session of this row, microseconds.
+    /// Returns the fixed reference and its time in the session of this row, microseconds.
     pub(super) fn reference(&self) -> Option<(&str, f64)> {
         self.reference.as_deref().zip(self.reference_us)
     }
 }
 
-/// The times of candidates, those compared at the timed size first, of these the fastest first; the
-/// first `limit` of them where there is one.
+/// Returns the times of candidates, those compared at the timed size first, of these the fastest
+/// first; at most `limit` if given.
 ///
-/// Where a candidate was timed more than once, that of the latest final comparison counts, for the
-/// best of many noisy times is too good; where there is none, the fastest. One that a later judgement
-/// found to be wrong has none. All this the table `best_times` keeps; of results of some commits it
-/// is a question to the view `valid_times`.
+/// If a candidate was timed more than once, that of the latest final comparison counts, since the
+/// best of many noisy times is biased low; without one, the fastest. A candidate that a later
+/// judgement found wrong has none. The table `best_times` holds these; for results of some commits
+/// the view `valid_times` is queried.
 pub(super) async fn best_times(
     connection: &mut SqliteConnection,
     (problem, device): (i64, i64),
@@ -75,6 +77,7 @@ pub(super) async fn best_times(
     commits: Option<String>,
     limit: Option<usize>,
 ) -> Result<Vec<TimeRow>, sqlx::Error> {
+    // The table holds the best of all commits; a subset must be ranked again.
     let source = match commits {
         None => "best_times",
         Some(_) => {
@@ -90,13 +93,14 @@ pub(super) async fn best_times(
         .bind(problem)
         .bind(device)
         .bind(Text(timing))
+        // A negative LIMIT means none in SQLite.
         .bind(limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)))
         .bind(commits)
         .fetch_all(connection)
         .await
 }
 
-/// Asks for the times of a board, which `source` has, in order.
+/// Builds the query for the times of a board in `source`, in order.
 pub(super) fn question(source: &str, first: &str) -> String {
     format!(
         "SELECT b.verdict, c.config, c.hash, b.class, b.p50_us, m.ci_low_us, m.ci_high_us,
@@ -109,8 +113,8 @@ pub(super) fn question(source: &str, first: &str) -> String {
     )
 }
 
-/// The best time of the default configuration on a board, microseconds. `limit`: as many of the times
-/// were read at most.
+/// Returns the best time of the default configuration on a board, microseconds. `limit`: maximum
+/// number of times already read.
 pub(super) async fn default_time(
     connection: &mut SqliteConnection,
     board: &Board,
@@ -125,7 +129,7 @@ pub(super) async fn default_time(
     if read.is_some() || limit.is_none_or(|limit| times.len() < limit) {
         return Ok(read.map(|time| time.p50_us));
     }
-    // The default is tried first: it is among the first results of a task, unless others recorded them.
+    // The default is tried first: it is among the first results of a task, except in recordings.
     let tried: (i64, Option<f64>) = sqlx::query_as(
         "SELECT count(*), min(b.p50_us) FROM tasks t JOIN runs r ON r.id = t.run
          JOIN verdicts v ON v.task = t.id AND v.sequence < 16
@@ -139,6 +143,8 @@ pub(super) async fn default_time(
     .bind(Text(board.timing))
     .fetch_one(&mut *connection)
     .await?;
+    // Found among the first results, with or without a time: the search of all results is not
+    // needed.
     if tried.0 > 0 {
         return Ok(tried.1);
     }
@@ -154,7 +160,7 @@ pub(super) async fn default_time(
     .await
 }
 
-/// The interval that the model states for a predicted time, µs.
+/// Returns the interval that the model states for a predicted time, µs.
 pub(super) async fn predicted_interval(
     connection: &mut SqliteConnection,
     verdict: i64,
@@ -168,7 +174,7 @@ pub(super) async fn predicted_interval(
     Ok(counters.as_ref().and_then(stated_interval))
 }
 
-/// The interval of a prediction in what explains it, µs.
+/// Returns the interval of a prediction from its explanation, µs.
 pub(super) fn stated_interval(counters: &serde_json::Value) -> Option<[f64; 2]> {
     let interval = counters.get("interval_us")?;
     let end = |at: usize| interval.get(at)?.as_f64();

@@ -1,5 +1,5 @@
-//! What the dashboard asks of millions of results: one candidate, what a parameter's values are worth,
-//! the devices. All but the second are index scans.
+//! Dashboard queries over millions of results: one candidate, the effects of a parameter's
+//! values, the devices. All but the second are index scans.
 
 use super::Store;
 use super::error::{At as _, StoreError};
@@ -18,11 +18,11 @@ use tuner_core::units::{ContentHash, Micros};
 use tuner_core::value::Value;
 use utoipa::ToSchema;
 
-/// Verdicts of one candidate that are given, latest first.
+/// Maximum returned verdicts of one candidate, latest first.
 const MAX_ATTEMPTS: i64 = 20;
 
-/// The verdicts on a candidate, latest first. Problems outside, candidates inside: the index begins
-/// with the problem.
+/// Selects the verdicts on a candidate, latest first. Problems outside, candidates inside: the
+/// index begins with the problem.
 const ATTEMPTS_OF: &str =
     "SELECT v.id, k.name AS kernel, k.template_hash, p.name AS problem, p.sizes,
             r.name AS run, d.name AS device, d.kind, o.git_commit, o.dirty, o.driver, v.judged_at
@@ -32,10 +32,10 @@ const ATTEMPTS_OF: &str =
          JOIN devices d ON d.id = r.device JOIN provenance o ON o.id = v.provenance
          ORDER BY v.id DESC LIMIT ?";
 
-/// Candidates that decide what a parameter's values are worth, at most; more are sampled evenly.
+/// Maximum candidates for the effects of a parameter's values; more are sampled evenly.
 const EFFECT_SAMPLE: i64 = 20_000;
 
-/// Everything known of a candidate.
+/// All data of a candidate.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = CandidateView)]
 pub struct CandidatePage {
@@ -55,7 +55,7 @@ pub struct CandidatePage {
     pub config: ConfigValues,
     /// Hash of the template.
     pub template_hash: Option<String>,
-    /// What the compiler made: registers, spills, shared memory, sizes of PTX and SASS.
+    /// Result of the compile: registers, spills, shared memory, sizes of PTX and SASS.
     pub compilation: Option<Compilation>,
     /// Verdicts, latest first.
     pub attempts: Vec<Attempt>,
@@ -73,20 +73,19 @@ pub struct Attempt {
     pub device_kind: DeviceKind,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// Reason.
     pub detail: String,
-    /// Everything the checks found, with source lines.
+    /// Findings of all checks, with source lines.
     pub hazards: Vec<FoundHazard>,
     /// Largest error divided by its tolerance.
     pub max_error: Option<f64>,
-    /// How results were compared at the timed size; null where it did not pass, and for recorded
-    /// results.
+    /// Comparison of results at the timed size; null if it did not pass, and for recorded results.
     pub compared: Option<Compared>,
     /// The time with its raw samples.
     pub measurement: Option<Measurement>,
     /// The operator of the search that proposed it.
     pub origin: String,
-    /// Place in the order of its run.
+    /// Index in the order of its run.
     pub sequence: u64,
     /// Commit of the template's tree.
     pub commit: Option<String>,
@@ -94,23 +93,23 @@ pub struct Attempt {
     pub dirty: bool,
     /// GPU driver.
     pub driver: Option<String>,
-    /// When, RFC 3339 UTC.
+    /// Time of judgement, RFC 3339 UTC.
     pub judged_at: String,
 }
 
-/// A hazard with the line of source it names.
+/// A hazard with its source line.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = HazardView)]
 pub struct FoundHazard {
     /// The hazard.
     #[serde(flatten)]
     pub hazard: Hazard,
-    /// Text of that line as the template has it now; null where it is not at hand.
-    // The database knows no sources: whoever has the kernel's files fills it in.
+    /// Text of that line in the current template; null if unavailable.
+    // The database holds no sources: a caller with the kernel's files sets it.
     pub source: Option<String>,
 }
 
-/// What the values of a board's parameters are worth.
+/// Effects of the values of a board's parameters.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = EffectsView)]
 pub struct BoardEffects {
@@ -120,33 +119,33 @@ pub struct BoardEffects {
     pub problem: String,
     /// Device name.
     pub device: String,
-    /// How the times came to be.
+    /// Source of the times.
     pub timing: TimingKind,
     /// Parameters with more than one value.
     pub parameters: Vec<Effect>,
-    /// The share of the variance of log time that parameters explain only together, 0 to 1; null
-    /// where there are too few results.
-    // This and [`Effect::importance`] are told from `rows` by whoever has a model for it.
+    /// The share of the variance of log time that only interactions of parameters explain, 0 to 1;
+    /// null if there are too few results.
+    // This and [`Effect::importance`] are computed from `rows` by a caller with a model.
     pub together: Option<f64>,
-    /// The candidates that this was read from, with their times in microseconds.
+    /// The candidates of the computation, with their times in microseconds.
     #[serde(skip)]
     pub rows: Vec<(ConfigValues, f64)>,
 }
 
-/// What the values of a parameter are worth.
+/// Effects of the values of a parameter.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = EffectView)]
 pub struct Effect {
     /// The parameter.
     pub parameter: String,
     /// The share of the variance of log time that it explains alone, 0 to 1 (functional analysis of
-    /// variance over a random forest, Hutter et al. 2014); null where there are too few results.
+    /// variance over a random forest, Hutter et al. 2014); null if there are too few results.
     pub importance: Option<f64>,
     /// Its values, in order.
     pub values: Vec<EffectValue>,
 }
 
-/// What one value is worth.
+/// Effect of one value.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = EffectValueView)]
 pub struct EffectValue {
@@ -161,7 +160,7 @@ pub struct EffectValue {
     pub median_us: f64,
 }
 
-/// A device that has results.
+/// A device with results.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct DeviceRow {
     /// Its name.
@@ -173,12 +172,12 @@ pub struct DeviceRow {
     pub arch: String,
     /// Runs on it.
     pub runs: u64,
-    /// When the latest began, RFC 3339 UTC.
+    /// Start of the latest run, RFC 3339 UTC.
     pub last_run_at: Option<String>,
 }
 
 impl Store {
-    /// A candidate by its identity; `None` where it is unknown.
+    /// Returns a candidate by its identity; `None` if it is unknown.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -187,7 +186,7 @@ impl Store {
         candidate(reader, hash).await.at(&self.path)
     }
 
-    /// What the parameters of the first board that the query selects are worth.
+    /// Returns the effects of the parameters of the first board that the query selects.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -199,7 +198,7 @@ impl Store {
         effects(reader, query).await.at(&self.path)
     }
 
-    /// Devices with results.
+    /// Returns the devices with results.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -321,7 +320,8 @@ async fn effects(
     }))
 }
 
-/// Groups times by each parameter's values; parameters with one value say nothing and are left out.
+/// Groups times by each parameter's values; parameters with one value have no effect and are
+/// omitted.
 fn worth(rows: &[(ConfigValues, f64)]) -> Vec<Effect> {
     let Some((first, _)) = rows.first() else {
         return Vec::new();
@@ -363,7 +363,7 @@ fn worth(rows: &[(ConfigValues, f64)]) -> Vec<Effect> {
     effects
 }
 
-/// Numbers by size, the rest by its text.
+/// Orders numbers by size, others by their text.
 fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
     let json = |value: &Value| serde_json::to_value(value).unwrap_or_default();
     let (a, b) = (json(a), json(b));

@@ -1,8 +1,9 @@
-//! The one writer: takes what is waiting, writes it in one transaction, and only then says so.
+//! Writer task: takes all waiting results, writes them in one transaction, and then acknowledges
+//! them.
 //!
-//! A commit costs a flush to the disk, a millisecond or ten; results come every few microseconds on
-//! replay. So the task takes everything that queued up during the last commit: the slower the disk,
-//! the larger the groups, and no timer is needed.
+//! A commit costs a flush to the disk, one to ten milliseconds; results come every few microseconds
+//! on replay. So the task takes everything that queued up during the last commit: the slower the
+//! disk, the larger the groups, and no timer is needed.
 
 use super::begin::{self, OpenTask};
 use super::error::{At as _, Failure, StoreError, broken};
@@ -20,18 +21,18 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tuner_core::record::{TaskKey, TrialRecord};
 
-/// Commands that may wait; beyond it, submitting waits (memory stays bounded).
+/// Maximum waiting commands; beyond it, submitting waits (memory stays bounded).
 pub(super) const QUEUE: usize = 4096;
 
-/// Trials a transaction takes at most, so that other processes get their turn.
+/// Maximum trials of a transaction, so that other processes get their turn.
 const GROUP: usize = 1024;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 pub(super) type Pending<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 
-/// Work for the writer between two groups of results. It answers whoever asked, and says here whether
-/// it succeeded.
+/// A request to the writer between two groups of results. It answers its caller, and reports
+/// success here.
 pub(super) type Errand = Box<dyn for<'w> FnOnce(&'w mut Writer) -> Pending<'w, bool> + Send>;
 
 pub(super) enum Command {
@@ -49,19 +50,19 @@ pub(super) enum Command {
 pub(super) struct Writer {
     pub(super) path: PathBuf,
     pub(super) connection: SqliteConnection,
-    /// How long a statement waits for another process's lock.
+    /// Maximum wait of a statement for another process's lock.
     busy_timeout: Duration,
     /// Device and inode of the open file.
     file: Option<(u64, u64)>,
     log: LogWatch,
-    /// The last write failed, so the connection is opened again before the next.
+    /// The last write failed, so the connection is reopened before the next.
     suspect: bool,
     open: BTreeMap<RunId, BTreeMap<TaskKey, OpenTask>>,
-    /// Announced and not yet resolved: task and candidate.
+    /// Announced and unresolved: task and candidate.
     announced: BTreeSet<(i64, Vec<u8>)>,
     stored: u64,
-    /// Tasks whose results could not be written, and why. Later results of the same are refused
-    /// with it: a gap in the middle of a run's order would be worse than its early end.
+    /// Tasks whose results could not be written, with the error. Later results of the same task are
+    /// refused: a gap in the middle of a run's order would be worse than its early end.
     failed: BTreeMap<i64, StoreError>,
 }
 
@@ -81,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// Runs until every handle is gone or one says close.
+    /// Runs until every handle is dropped or one requests the close.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut waiting = Vec::with_capacity(GROUP);
         let mut closing = None;
@@ -110,7 +111,7 @@ impl Writer {
             }
             self.write(&mut group).await;
         }
-        // The last connection to close folds the log into the database.
+        // The last connection to close checkpoints the log.
         let path = self.path;
         let closed = self.connection.close().await.at(&path);
         if let Some(reply) = closing {
@@ -147,8 +148,9 @@ impl Writer {
         })
     }
 
-    /// The connection is fit for a write, on the file that has the database's name.
+    /// Ensures that the connection is fit for a write, on the file that has the database's name.
     pub(super) async fn ready(&mut self) -> Result<(), StoreError> {
+        // Writes to a deleted or renamed file would succeed and be lost.
         if open::file_identity(&self.path).ok() != self.file {
             return Err(Failure::Replaced.at(&self.path));
         }
@@ -156,23 +158,25 @@ impl Writer {
         if self.suspect || self.connection.is_in_transaction() {
             let fresh = open::again(&self.path, self.busy_timeout).await?;
             let old = std::mem::replace(&mut self.connection, fresh);
-            // What is left of a failed transaction is rolled back; there is nothing else to lose.
+            // The remainder of a failed transaction is rolled back; nothing else can be lost.
             let _ = old.close_hard().await;
             self.suspect = false;
         }
         Ok(())
     }
 
-    /// Checks that the log is the file that this process writes. What one that was deleted holds is
-    /// brought into the database first: it is there as long as it is open.
+    /// Checks that the log is the file that this process writes. The content of a deleted one is
+    /// first checkpointed into the database: it exists as long as it is open.
     async fn check_log(&mut self) -> Result<(), StoreError> {
         let Err(lost) = self.log.check() else {
             return Ok(());
         };
         if !matches!(lost, Failure::LogLost(log_watch::DELETED)) {
-            // Pages of a log that was cut would damage the database.
+            // Pages of a truncated log would damage the database.
             return Err(lost.at(&self.path));
         }
+        // The deleted log is still open here: its transactions can be copied into the database,
+        // then the process must stop.
         let rescue = sqlx::query("PRAGMA wal_checkpoint(FULL)");
         if let Err(error) = rescue.execute(&mut self.connection).await {
             tracing::warn!(%error, "the rest of the log cannot be brought into the database");
@@ -180,11 +184,12 @@ impl Writer {
         Err(lost.at(&self.path))
     }
 
-    /// One transaction for the whole group, then the answers.
+    /// Writes the whole group in one transaction, then answers.
     async fn write(&mut self, group: &mut Vec<(PendingTrial, Reply<()>)>) {
         if group.is_empty() {
             return;
         }
+        // After a lost result, later ones of the task would leave a gap in its sequence.
         let refused = group.extract_if(.., |(trial, _)| self.failed.contains_key(&trial.task));
         for (trial, reply) in refused {
             answer(
@@ -202,6 +207,7 @@ impl Writer {
             Err(error) => {
                 let tasks = trials.iter().map(|trial| trial.task);
                 self.failed.extend(tasks.map(|task| (task, error.clone())));
+                // SQLite may have ended the transaction itself, and sqlx does not know it.
                 self.suspect = true;
             }
         }
@@ -212,7 +218,7 @@ impl Writer {
 
     async fn insert(&mut self, trials: &[PendingTrial]) -> Result<(), StoreError> {
         self.ready().await?;
-        // An announcement and its result may share a group: only the result is then written.
+        // An announcement and its result may be in the same group: then only the result is written.
         let resolved: BTreeSet<(i64, &str)> = trials
             .iter()
             .filter(|row| !row.announced)
@@ -226,13 +232,15 @@ impl Writer {
             .collect();
         let replaces: Vec<(i64, Vec<u8>)> = rows
             .iter()
-            // Replay and the virtual GPU announce nothing, and then nothing needs comparing.
+            // Replay and the virtual GPU announce nothing, so nothing needs comparing.
             .filter(|_| !self.announced.is_empty())
             .map(|row| (row.task, rows::hash_bytes(&row.trial.candidate_hash)))
             .filter(|key| self.announced.contains(key))
             .collect();
         let judged_at = now();
         let committed = async {
+            // IMMEDIATE takes the write lock at once: a deferred transaction that upgrades from
+            // reading fails with SQLITE_BUSY without waiting.
             let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
             rows::insert_trials(&mut transaction, &rows, &replaces, &judged_at).await?;
             transaction.commit().await
@@ -246,6 +254,7 @@ impl Writer {
         let written = self.log.check_written();
         written.map_err(|lost| lost.at(&self.path))?;
         for key in replaces {
+            // Only after the commit: a failed transaction leaves the announcement in the database.
             self.announced.remove(&key);
         }
         for row in rows.into_iter().filter(|row| row.announced) {
@@ -266,7 +275,7 @@ impl Writer {
         self.ready().await?;
         let reopened = begin::reopen(&mut self.connection, &id, start).await;
         let (tasks, announced) = reopened.at(&self.path)?;
-        // A run that is taken up again, after the disk was freed for example, may write again.
+        // A resumed run may write again, for example after the disk was freed.
         for open in tasks.values() {
             self.failed.remove(&open.task);
         }
@@ -289,7 +298,7 @@ impl Writer {
     }
 }
 
-/// The row of a task, of a run that may have ended.
+/// Returns the row of a task, of a run that may have ended.
 pub(super) async fn task_row(
     connection: &mut SqliteConnection,
     run: &RunId,
@@ -313,15 +322,16 @@ pub(super) async fn task_row(
     })
 }
 
-/// This moment, RFC 3339 UTC to the millisecond.
+/// Returns the current time, RFC 3339 UTC to the millisecond.
 pub(super) fn now() -> Arc<str> {
     format!("{:.3}", jiff::Timestamp::now()).into()
 }
 
-/// Answers, and says whether that was good news; a caller that no longer waits has given up its
-/// interest, not its data.
+/// Answers, and returns whether it was a success; a caller that no longer waits does not lose its
+/// data.
 pub(super) fn answer<T>(reply: Reply<T>, result: Result<T, StoreError>) -> bool {
     let good = result.is_ok();
+    // The receiver may be gone, for example after a cancelled request.
     let _ = reply.send(result);
     good
 }

@@ -92,7 +92,7 @@ fn what_others_can_change_is_not_used() {
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&root, &link).unwrap();
     assert_eq!(cache(&link).load(&key(1)), None);
-    // Neither is a link in place of a folder or a file followed, nor written through.
+    // A link in place of a folder or a file is neither followed nor written through.
     for place in [&root.join("things"), &shard, &path] {
         let moved = folder.path().join("moved");
         std::fs::rename(place, &moved).unwrap();
@@ -113,7 +113,7 @@ fn the_entries_not_used_for_longest_make_room() {
             let age = Duration::from_secs(1000 - number * 10);
             file.set_modified(SystemTime::now() - age).unwrap();
         }
-        // Number 0 stays in use.
+        // Number 0 remains in use.
         assert!(cache.load(&key(0)).is_some(), "after {number}");
     }
     let bytes: u64 = cache.entries().iter().map(|entry| entry.bytes).sum();
@@ -129,7 +129,7 @@ fn several_writers_and_readers_never_see_half_an_entry() {
         for writer in 0..4_u8 {
             let root = folder.path().to_owned();
             scope.spawn(move || {
-                // A handle each, as separate processes have.
+                // A handle for each, as separate processes have.
                 let cache = CacheFolder::new(root, "things", 200_000);
                 for round in 0..50 {
                     let key = key(u64::from(round % 7_u8));

@@ -1,4 +1,4 @@
-//! Text from outside in C and C++ source: comments, string literals and macro bodies.
+//! Escaping of external text in C and C++ source: comments, string literals and macro bodies.
 
 use super::is_hidden;
 use std::fmt;
@@ -59,33 +59,33 @@ impl fmt::Display for CLiteral {
     }
 }
 
-/// The reason why a text is not the body of a macro.
+/// Reason why a text is not valid as a macro body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MacroBodyError {
     /// A line break, another control character, or an invisible one.
     #[error("it has a line break, a control or an invisible character")]
     Hidden,
-    /// A backslash or its trigraph at the end joins the next line.
+    /// A backslash or its trigraph at the end continues on the next line.
     #[error("a backslash at its end joins the next line to it")]
     Continued,
-    /// `/*` or `//` hides what follows.
+    /// `/*` or `//` hides the following text.
     #[error("it begins a comment")]
     Comment,
-    /// A quotation or a bracket stays open.
+    /// An unclosed quotation or bracket.
     #[error("it has a quotation mark or a bracket without its partner")]
     Open,
 }
 
-/// Text as the body of a macro: tokens on one line that leave nothing open.
+/// Text as the body of a macro: tokens on one line without open brackets or quotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CMacroBody(String);
 
 impl CMacroBody {
-    /// Checks the text, which stays as it is: `float4`, `std::plus<float>`, `"row"`.
+    /// Checks the text, which stays unchanged: `float4`, `std::plus<float>`, `"row"`.
     ///
     /// # Errors
-    /// A text that changes more of a source file than the places that name the macro.
+    /// A text that affects more of a source file than the uses of the macro.
     pub fn new(text: &str) -> Result<Self, MacroBodyError> {
         if text.contains(is_hidden) {
             return Err(MacroBodyError::Hidden);

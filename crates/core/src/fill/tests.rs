@@ -64,7 +64,7 @@ fn a_graph_has_ascending_offsets_and_distinct_ascending_columns_in_each_row() {
         assert!(row.windows(2).all(|two| two[0] < two[1]), "{row:?}");
         assert!(row.iter().all(|column| *column < columns));
     }
-    // More entries than rows have places for still stay inside.
+    // More entries than the rows have columns for still stay in range.
     let crowded = whole(
         &Fill::CsrIndices {
             rows: 3,

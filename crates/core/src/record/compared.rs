@@ -3,35 +3,36 @@
 use super::named;
 
 named! {
-    /// How the results of a candidate that passed were compared with the reference at the size of
-    /// the timed problem. The order is that of strength.
+    /// Comparison of a passed candidate's results with the reference at the size of the timed
+    /// problem. Ordered by strength.
     pub enum Compared {
         /// All blocks ran, and every output was compared.
         Whole,
-        /// A sample of the blocks ran, and what it wrote to every output was compared.
+        /// A sample of the blocks ran, and their writes to every output were compared.
         Sampled,
         /// Not compared at this size: smaller problems were compared.
         SmallerProblems,
-        /// Stored by a version that did not note it.
+        /// Stored by a version that did not record it.
         Unknown,
     }
 }
 
 impl Compared {
-    /// The rank class: times of class 0 rank before those of class 1, whatever they are.
+    /// Returns the rank class: times of class 0 rank before those of class 1, whatever their
+    /// values.
     #[must_use]
     pub fn rank_class(self) -> u8 {
         self.properties().rank_class
     }
 
-    /// The state in words, for messages and exported files.
+    /// Returns the state as text, for messages and exported files.
     #[must_use]
     pub fn describe(self) -> &'static str {
         self.properties().words
     }
 
-    /// The one table of what follows from a state. The triggers of the migration
-    /// `compared` have the rank classes once more, in SQL (`classes_agree_with_sql` in the store).
+    /// Returns the consequences of a state; the only such table. The triggers of the migration
+    /// `compared` repeat the rank classes in SQL (`classes_agree_with_sql` in the store).
     fn properties(self) -> Properties {
         let (rank_class, words) = match self {
             Self::Whole => (0, "all blocks ran, and every output was compared"),
@@ -46,13 +47,13 @@ impl Compared {
     }
 }
 
-/// What follows from a state.
+/// Consequences of a state.
 struct Properties {
     rank_class: u8,
     words: &'static str,
 }
 
-/// The rank class of a stored time. Recorded times have no state and rank among themselves.
+/// Returns the rank class of a stored time. Recorded times have no state and rank among themselves.
 #[must_use]
 pub fn rank_class(compared: Option<Compared>) -> u8 {
     compared.map_or(0, Compared::rank_class)

@@ -1,10 +1,10 @@
-//! What a kernel's space was when it was tuned.
+//! Definition of a kernel's search space at the time of tuning.
 
 use super::{ConfigValues, assignments};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
 
-/// What a kernel's space was when it was tuned: enough to export without the YAML at hand.
+/// Search space of a kernel at the time of tuning: enough to export without the YAML file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Definition {
     /// The parameters, in the order of the space.
@@ -13,14 +13,14 @@ pub struct Definition {
     pub derived: Vec<(String, String)>,
     /// The constraints, in order; empty for a recorded file without expressions.
     pub constraints: Vec<ConstraintDefinition>,
-    /// The launches, in order; empty for a recorded file, and for what earlier versions stored.
+    /// The launches, in order; empty for a recorded file, and for results of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub launches: Vec<LaunchDefinition>,
 }
 
 impl Definition {
-    /// A configuration as `NAME=value …` of the parameters that have a choice: what is fixed tells
-    /// configurations apart no more than a title does.
+    /// Formats a configuration as `NAME=value …` of the parameters with a choice; fixed ones do not
+    /// distinguish configurations.
     #[must_use]
     pub fn varied(&self, config: &ConfigValues) -> String {
         let fixed = |name: &str| {
@@ -36,14 +36,14 @@ impl Definition {
 pub struct LaunchDefinition {
     /// The kernel function.
     pub entry: String,
-    /// Launched only where this is true.
+    /// Condition of the launch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
     /// Blocks in x, y, z.
     pub grid: [String; 3],
-    /// Threads a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub block: [String; 3],
-    /// Dynamic shared memory a block, bytes.
+    /// Dynamic shared memory per block, bytes.
     pub shared: String,
 }
 
@@ -56,7 +56,7 @@ pub struct ParameterDefinition {
     pub values: Vec<Value>,
     /// The default; `None` in recorded files.
     pub default: Option<Value>,
-    /// What it means; may be empty.
+    /// Its description; may be empty.
     #[serde(default)]
     pub doc: String,
 }
@@ -66,13 +66,13 @@ pub struct ParameterDefinition {
 pub struct ConstraintDefinition {
     /// The expression that must hold.
     pub rule: String,
-    /// Why; may be empty.
+    /// The reason; may be empty.
     #[serde(default)]
     pub why: String,
 }
 
 impl ConstraintDefinition {
-    /// A rule of which nobody says why.
+    /// Creates a rule without a reason.
     #[must_use]
     pub fn unexplained(rule: &str) -> Self {
         Self {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Runs git in a folder, with the configuration of the folder alone; panics where git is missing.
+/// Runs git in a folder, with only the folder's configuration; panics without git.
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let mut git = Command::new("git");
     git.arg("-C").arg(folder);
@@ -65,7 +65,7 @@ fn nothing_that_a_repository_names_is_run() {
     ] {
         git(folder.path(), &["config", name, program]);
     }
-    // Of a partial clone git fetches what is missing, by a program that the configuration names.
+    // Git fetches missing objects of a partial clone by a program that the configuration names.
     let url = format!("ext::{program}");
     for (name, value) in [
         ("core.repositoryformatversion", "1"),

@@ -1,28 +1,28 @@
-//! Known pathologies, found in a space by what its parameters are called.
+//! Known pathologies, matched to a space by parameter names.
 //!
-//! A pathology changes the parameters that bring it about and repairs as few others as the
-//! constraints ask for: one stage needs another number of barriers, tiny blocks fewer warps. Tiles
-//! and the size of a block stay what they are unless they are the pathology, for another shape
-//! would hide what it costs. What cannot be shown that way is left out.
+//! A pathology changes the parameters that cause it and repairs as few others as the constraints
+//! require: one stage needs another number of barriers, tiny blocks fewer warps. Tiles and block
+//! sizes stay unchanged unless they are the pathology, since another shape would hide its cost. A
+//! pathology that cannot be shown that way is omitted.
 
 use std::cmp::Ordering;
 use tuner_space::{Config, Parameter, Space};
 
-/// Which value of a parameter brings a pathology about.
+/// End of a parameter's range that causes a pathology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extreme {
     Lowest,
     Highest,
 }
 
-/// A known way to make a kernel slow.
+/// A known cause of slow kernels.
 #[derive(Debug)]
 struct Pathology {
     name: &'static str,
-    /// Whether a parameter takes part, by its name.
+    /// Reports by name whether a parameter takes part.
     concerns: fn(&str) -> bool,
     extreme: Extreme,
-    /// Shown by code that really spills registers only.
+    /// Shown only by code that really spills registers.
     spills: bool,
 }
 
@@ -69,7 +69,7 @@ const PATHOLOGIES: [Pathology; 6] = [
     },
 ];
 
-/// Whether one of these words is a part of the name between underscores.
+/// Reports whether one of these words is a part of the name between underscores.
 fn has_word(name: &str, words: &[&str]) -> bool {
     name.split('_').any(|part| words.contains(&part))
 }
@@ -78,7 +78,7 @@ fn starts(name: &str, prefix: &str) -> bool {
     name.starts_with(prefix)
 }
 
-/// What a block works on and how many threads it has: changed by the pathologies of these only.
+/// Reports whether a parameter is a tile or block size: changed only by the pathologies of these.
 fn is_shape(name: &str) -> bool {
     const SHAPES: [&str; 10] = [
         "BM",
@@ -101,28 +101,28 @@ fn is_shape(name: &str) -> bool {
 /// One pathology applied to a configuration.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Inverted {
-    /// What it is called.
+    /// Display name.
     pub name: &'static str,
-    /// The configuration that has it.
+    /// The configuration with the pathology.
     pub config: Config,
 }
 
-/// What can be shown on a configuration.
+/// Pathologies that a configuration can show.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Inversions {
-    /// The pathologies that the space can express and that the base does not have already.
+    /// Pathologies that the space can express and that the base does not have already.
     pub found: Vec<Inverted>,
-    /// Those whose parameters it has, and which no valid configuration near the base shows.
+    /// Pathologies with matching parameters that no valid configuration near the base shows.
     pub left_out: Vec<&'static str>,
 }
 
-/// Spilled bytes of a configuration's code; `None` where it does not compile.
+/// Returns the spilled bytes of a configuration's code; `None` if it does not compile.
 pub type Spills<'a, E> = dyn FnMut(&Config) -> Result<Option<u64>, E> + 'a;
 
-/// The pathologies of a space, applied to the base.
+/// Applies the pathologies of a space to the base.
 ///
 /// # Errors
-/// Those of the compiler.
+/// Errors of the compiler.
 pub fn inversions<E>(
     space: &Space,
     base: &Config,
@@ -154,7 +154,7 @@ pub fn inversions<E>(
     Ok(inversions)
 }
 
-/// The parameters that take part in a pathology.
+/// Returns the parameters that take part in a pathology.
 fn concerned(space: &Space, pathology: &Pathology) -> Vec<usize> {
     let parameters = space.parameters();
     (0..parameters.len())
@@ -162,8 +162,8 @@ fn concerned(space: &Space, pathology: &Pathology) -> Vec<usize> {
         .collect()
 }
 
-/// The configuration in which as many of the concerned parameters as can be have their extreme,
-/// with the fewest others changed.
+/// Returns the configuration with the most concerned parameters at their extremes and the fewest
+/// others changed.
 fn apply(
     space: &Space,
     base: &Config,
@@ -178,7 +178,7 @@ fn apply(
     let free: Vec<usize> = (0..parameters.len())
         .filter(|at| !concerned.contains(at))
         .collect();
-    // A shape stays what it is unless the pathology is one of shapes.
+    // Shapes stay unchanged unless the pathology concerns shapes.
     let (shapes, others): (Vec<usize>, Vec<usize>) =
         free.iter().partition(|at| is_shape(&parameters[**at].name));
     for part in parts {
@@ -204,11 +204,11 @@ fn apply(
     None
 }
 
-/// Parameters that a repair changes at most.
+/// Maximum parameters that a repair changes.
 const MAX_REPAIRS: usize = 2;
 
-/// The valid configuration with the wanted choices but for the fewest of the repairing parameters,
-/// each as near to its wanted value as can be.
+/// Returns the valid configuration with the wanted choices except for the fewest repairing
+/// parameters, each as close to its wanted value as possible.
 fn repair(space: &Space, wanted: &[u32], repairing: &[usize]) -> Option<Config> {
     (0..=MAX_REPAIRS).find_map(|count| {
         let mut choices = wanted.to_vec();
@@ -216,7 +216,7 @@ fn repair(space: &Space, wanted: &[u32], repairing: &[usize]) -> Option<Config> 
     })
 }
 
-/// Changes `count` of the repairing parameters so that the choices are valid, if that can be.
+/// Changes `count` of the repairing parameters so that the choices are valid; reports success.
 fn change(space: &Space, choices: &mut Vec<u32>, repairing: &[usize], count: usize) -> bool {
     if count == 0 {
         return space.contains(&Config::new(choices.clone()));
@@ -237,8 +237,8 @@ fn change(space: &Space, choices: &mut Vec<u32>, repairing: &[usize], count: usi
     false
 }
 
-/// The configuration with more resident blocks than registers allow, the most that really spill
-/// beside a base with the same shapes.
+/// Returns the first configuration with more resident blocks than registers allow, the largest
+/// number first, that spills compared with a base of the same shapes.
 fn first_that_spills<E>(
     space: &Space,
     base: &Config,
@@ -266,7 +266,7 @@ fn first_that_spills<E>(
     Ok(None)
 }
 
-/// The index of the extreme value.
+/// Returns the index of the extreme value.
 fn extreme(parameter: &Parameter, extreme: Extreme) -> u32 {
     let value = |at: usize| parameter.values[at].as_f64().unwrap_or(0.0);
     let all = 0..parameter.values.len();

@@ -1,8 +1,8 @@
-//! Costs that a real GPU shows: every change goes through the gate and, where it is right, is timed
-//! beside the base.
+//! Costs on a real GPU: every change passes the gate and, if right, is timed together with the
+//! base.
 //!
 //! The base is the fixed reference of the task, so each round of samples begins and ends with it
-//! and the cost is a ratio taken within rounds. Rounds are kept short: few changes at a time.
+//! and the cost is a ratio within rounds. Rounds are kept short: few changes at a time.
 
 use super::cost::{Cost, Timed, of_the_clock, summary, together, untimed};
 use super::{Change, bad_base};
@@ -27,17 +27,17 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
 use vgpu::Arch;
 
-/// Seed of the data and the order of the final rounds: data that the gate has not shown before.
+/// Seed of the data and the order of the final rounds: data that the gate has not used.
 const SEED: u64 = 0xab_1a7e;
 
-/// What came of one change.
+/// Result of one change.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What the gate found.
+    /// Result of the gate.
     pub judged: Judged,
-    /// Share of a multiprocessor's threads that is busy, where it is known.
+    /// Share of a multiprocessor's threads in use, if known.
     pub occupancy: Option<f64>,
-    /// Its time over that of the base.
+    /// Time over that of the base.
     pub cost: Option<Cost>,
     /// Median, microseconds.
     pub time_us: Option<f64>,
@@ -48,26 +48,26 @@ pub struct Outcome {
 /// A GPU with the base as its task's fixed reference.
 pub struct Ablation {
     evaluator: CudaEvaluator,
-    /// Compiles at a time.
+    /// Concurrent compiles.
     threads: usize,
     device: String,
-    /// The tables of GPUs of its generation.
+    /// The GPU table of its generation.
     arch: Option<&'static Arch>,
 }
 
 impl Ablation {
-    /// Opens the GPU for a task whose base is `base`, with `jobs` compiles at a time. Gives a line for
-    /// the user for each thing worth knowing of the GPU.
+    /// Opens the GPU for a task whose base is `base`, with `jobs` concurrent compiles. Returns
+    /// notes on the GPU for the user.
     ///
     /// # Errors
-    /// No compiler, or a GPU that does not open.
+    /// No compiler, or a GPU that cannot be opened.
     pub fn open(
         gpu: &GpuFacts,
         task: KernelTask,
         base: &Config,
         jobs: Option<u16>,
     ) -> Result<(Self, Vec<String>), JobError> {
-        // Nothing is timed while it compiles: every core may work.
+        // Nothing is timed during compilation, so every core may work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
         let compiler = job::compiler_with(threads)?;
@@ -91,10 +91,10 @@ impl Ablation {
         Ok((ablation, notes))
     }
 
-    /// What came of every change, in their order; the first is the base. Progress is told as it comes.
+    /// Returns the result of every change in order; the first is the base. Reports progress.
     ///
     /// # Errors
-    /// A base that is not right, or tools that do not work.
+    /// A wrong base, or tools that do not work.
     pub fn all(
         &self,
         changes: &[Change],
@@ -128,7 +128,8 @@ impl Ablation {
         share(changes, &mut gated, &mut costs);
         let bases = costs.iter().flatten().filter_map(|cost| cost.base_us);
         let unit = median(&bases.collect::<Vec<f64>>());
-        // Against itself the base costs nothing; its interval shows what the clock can tell.
+        // Compared with itself the base costs nothing; its interval shows the resolution of the
+        // clock.
         let itself = Cost {
             ratio: 1.0,
             ..control.clone()
@@ -151,7 +152,7 @@ impl Ablation {
         Ok(all.map(outcome).collect())
     }
 
-    /// Compiles all, the base before the others, and takes each through the gate.
+    /// Compiles all, the base first, and passes each through the gate.
     fn judge(
         &self,
         changes: &[Change],
@@ -178,7 +179,7 @@ impl Ablation {
         Ok(gated)
     }
 
-    /// Takes a compiled change through the gate, unless one of those before it is the same code.
+    /// Passes a compiled change through the gate, unless an earlier one is the same code.
     fn evaluate(
         &self,
         config: &Config,
@@ -212,8 +213,8 @@ impl Ablation {
         })
     }
 
-    /// Times changes that are right together, and those that came to no time once more by
-    /// themselves: what corrupts a context fails its neighbours too.
+    /// Times right changes together, and those without a time once more separately: a corrupted
+    /// context also fails the neighbours.
     fn few(&self, changes: &[Change], few: &[usize]) -> Result<Vec<Timed>, JobError> {
         let configs: Vec<&Config> = few.iter().map(|at| &changes[*at].config).collect();
         let mut times = self.contest(&configs)?;
@@ -229,7 +230,7 @@ impl Ablation {
         Ok(times)
     }
 
-    /// One comparison with the base, in a fresh process and on new data.
+    /// Runs one comparison with the base, in a fresh process and on new data.
     fn contest(&self, configs: &[&Config]) -> Result<Vec<Timed>, JobError> {
         let owned: Vec<Config> = configs.iter().copied().cloned().collect();
         let times = match self.evaluator.finale(0, &owned, SEED) {
@@ -251,9 +252,9 @@ impl Ablation {
         Ok(times.into_iter().map(timed).collect())
     }
 
-    /// Share of a multiprocessor's threads that is busy while the longest part of the launch runs,
-    /// as registers, shared memory and the number of blocks allow. `None` for a generation without
-    /// a table, and where several kernels follow each other.
+    /// Returns the share of a multiprocessor's threads in use while the longest part of the launch
+    /// runs, limited by registers, shared memory and the number of blocks. `None` for a generation
+    /// without a table and for several kernels in sequence.
     fn occupancy(&self, plan: &Plan) -> Option<f64> {
         let arch = self.arch?;
         let [launch] = plan.launches.as_slice() else {
@@ -269,15 +270,15 @@ impl Ablation {
     }
 }
 
-/// A change that has been through the gate.
+/// A change that has passed through the gate.
 struct Gated {
     judged: Judged,
     occupancy: Option<f64>,
-    /// An earlier change that is the same code in the same launches.
+    /// An earlier change with the same code and launches.
     twin: Option<usize>,
 }
 
-/// Gives the figures of a change to those that are the same code in the same launches.
+/// Copies the figures of a change to those with the same code and launches.
 fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
     for at in 0..gated.len() {
         let Some(first) = gated[at].twin else {
@@ -297,7 +298,7 @@ fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
         let change = &changes[first];
         let whom = match first {
             0 => "the base".to_owned(),
-            // A pathology changes several.
+            // A pathology changes several parameters.
             _ if change.to.contains('=') => change.to.clone(),
             _ => format!("{}={}", change.what, change.to),
         };

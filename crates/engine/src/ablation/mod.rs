@@ -1,4 +1,4 @@
-//! Which choice of a configuration buys what: its changes, known pathologies, and their costs on a
+//! Effects of a configuration's choices: single changes, known pathologies, and their costs on a
 //! real GPU.
 #![expect(
     clippy::indexing_slicing,
@@ -22,15 +22,15 @@ use tuner_space::{Config, Neighbourhood, Space};
 pub struct Change {
     /// The parameter, or the pathology's name; empty for the base itself.
     pub what: String,
-    /// The base's values of what is changed.
+    /// The base's values of the changed parameters.
     pub from: String,
-    /// The values it is changed to.
+    /// The new values.
     pub to: String,
     /// The changed configuration.
     pub config: Config,
 }
 
-/// Every valid change of one parameter, in the order of the space.
+/// Returns every valid change of one parameter, in the order of the space.
 pub fn single_changes(space: &Space, base: &Config) -> Vec<Change> {
     let parameters = space.parameters();
     space
@@ -50,7 +50,7 @@ pub fn single_changes(space: &Space, base: &Config) -> Vec<Change> {
         .collect()
 }
 
-/// A configuration that is not right has nothing to be taken apart.
+/// Returns the error for a wrong base configuration, which cannot be analysed.
 #[must_use]
 pub fn bad_base(device: &str, why: &Judgement) -> JobError {
     let Judgement {

@@ -1,4 +1,4 @@
-//! One question to a baseline's command.
+//! One call of a baseline's command.
 
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -6,29 +6,29 @@ use std::time::Duration;
 use tuner_core::record::{ConfigValues, config_as_object};
 use tuner_process::{Program, run};
 
-/// What a command prints: one JSON object, alone or as its last line.
+/// Output of a command: one JSON object, alone or as its last line.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Answer {
-    /// What was timed, such as `PyTorch 2.9 SDPA (flash)`.
+    /// Subject of the measurement, such as `PyTorch 2.9 SDPA (flash)`.
     pub name: String,
     /// Median, microseconds.
     pub p50_us: f64,
     /// 90th percentile, microseconds.
     pub p90_us: f64,
-    /// Version of what was timed.
+    /// Version of the subject.
     #[serde(default)]
     pub version: Option<String>,
 }
 
-/// Why a command gave no figure.
+/// Reason why a command returned no figure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BaselineError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("`{program}` is not here ({why}); install it, or leave `baseline` out of the space")]
     Absent {
         /// The program.
         program: String,
-        /// The system's words.
+        /// The system's error message.
         why: String,
     },
     /// It ended with a failure.
@@ -41,7 +41,7 @@ pub enum BaselineError {
         /// The end of its standard error.
         said: String,
     },
-    /// It did not end.
+    /// It did not end in time.
     #[error("`{program}` did not end within {} s and was stopped{}", .deadline.as_secs(), quoted(.said))]
     Hung {
         /// The program.
@@ -51,20 +51,20 @@ pub enum BaselineError {
         /// The end of its standard error.
         said: String,
     },
-    /// It printed something else than an answer.
+    /// Its output is not an answer.
     #[error(
         "`{program}` printed no answer: {why}; it should print {{\"name\", \"p50_us\", \"p90_us\"}}"
     )]
     Rubbish {
         /// The program.
         program: String,
-        /// What is wrong with it.
+        /// The defect of the output.
         why: String,
     },
 }
 
 impl BaselineError {
-    /// Whether the command would fail for every other problem too.
+    /// Reports whether the command would fail for every other problem too.
     #[must_use]
     pub(crate) fn holds_everywhere(&self) -> bool {
         matches!(self, Self::Absent { .. } | Self::Hung { .. })
@@ -79,7 +79,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Bytes of output that are kept of a command, from its end: the answer is the last line.
+/// Bytes of output kept from the end of a command: the answer is the last line.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 #[derive(Serialize)]
@@ -88,7 +88,7 @@ struct Problem<'a>(#[serde(with = "config_as_object")] &'a ConfigValues);
 /// Runs a command in `folder` with the problem on its standard input, and reads its answer.
 ///
 /// # Errors
-/// See [`BaselineError`]; the process and all it started are gone then.
+/// See [`BaselineError`]; the process and all its children have been killed then.
 pub fn ask(
     command: &[String],
     folder: &Path,
@@ -100,7 +100,7 @@ pub fn ask(
     let environment = gpu.map(|gpu| {
         [
             ("CUDA_VISIBLE_DEVICES", gpu),
-            // The driver's numbering, not "fastest first".
+            // The driver's numbering instead of CUDA's default "fastest first".
             ("CUDA_DEVICE_ORDER", "PCI_BUS_ID"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -138,7 +138,7 @@ pub fn ask(
         .map_err(|why| BaselineError::Rubbish { program, why })
 }
 
-/// The last line that says something, shortened.
+/// Returns the last non-empty line, shortened.
 fn last_words(text: &str) -> String {
     const LONGEST: usize = 200;
     let line = text.lines().rev().find(|line| !line.trim().is_empty());
@@ -152,7 +152,7 @@ fn last_words(text: &str) -> String {
 /// Reads an answer: the whole output, or its last line.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// A sentence about the defect.
 pub fn parse(output: &str) -> Result<Answer, String> {
     let whole = output.trim();
     if whole.is_empty() {

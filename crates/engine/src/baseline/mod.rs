@@ -1,10 +1,10 @@
-//! Peers: what other programs take for the same problem on the same GPU.
+//! Baselines: times of other programs for the same problem on the same GPU.
 //!
-//! A space names a command; it runs in a process of its own, gets the problem's sizes as JSON on
-//! standard input and prints what it measured. It is asked before and after the run, and where the
-//! device's fixed reference was timed at both moments the drift between them is taken out. What a
-//! command does not say is not guessed: absent, hanging, failing and rambling commands leave a
-//! record of why there is no figure.
+//! A space names a command. It runs in a separate process, gets the problem's sizes as JSON on
+//! standard input and prints its measurement. It is called before and after the run; if the
+//! device's fixed reference was timed at both moments, the drift between them is removed. Missing
+//! figures are not guessed: absent, hanging, failing and malformed commands leave a record of the
+//! reason.
 
 mod command;
 
@@ -17,27 +17,27 @@ use tuner_core::record::{ConfigValues, TaskKey};
 use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::Kernel;
 
-/// How long a command may take: libraries load slowly, figures are quick.
+/// Maximum time of a command: libraries load slowly, figures are quick.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
-/// The baseline of one task, while a run goes on.
+/// The baseline of one task during a run.
 #[derive(Debug, Clone)]
 pub struct Baseline {
-    /// Whose it is.
+    /// The task.
     pub key: TaskKey,
-    /// Where the command runs: beside the space file.
+    /// Working directory of the command: the folder of the space file.
     pub folder: PathBuf,
     /// The problem's sizes.
     pub sizes: ConfigValues,
-    /// Which GPU, as `CUDA_VISIBLE_DEVICES` names it (an ordinal or a UUID); `None` leaves the
-    /// environment as it is.
+    /// The GPU as `CUDA_VISIBLE_DEVICES` names it (an ordinal or a UUID); `None` leaves the
+    /// environment unchanged.
     pub gpu: Option<String>,
-    /// What is known so far.
+    /// The record so far.
     pub record: BaselineRecord,
 }
 
 impl Baseline {
-    /// The baseline that a kernel's space names for a problem; `None` where it names none.
+    /// Returns the baseline that a kernel's space names for a problem, if any.
     #[must_use]
     pub fn of(kernel: &Kernel, key: &TaskKey, gpu: Option<String>) -> Option<Self> {
         let problem = kernel.spec.problem(&key.problem)?;
@@ -57,10 +57,10 @@ impl Baseline {
         })
     }
 
-    /// Asks the command, and keeps its answer or why there is none. A command that failed once is
-    /// not asked again. `reference` times the device's fixed reference at this moment, and is asked
-    /// only where there is an answer. Gives the failure where the same command would fail for every
-    /// other problem too.
+    /// Runs the command, and records its answer or the reason why there is none. A command that
+    /// failed once is not run again. `reference` times the device's fixed reference at this moment,
+    /// and is called only after an answer. Returns the failure if the same command would fail for
+    /// every other problem too.
     pub fn visit(
         &mut self,
         moment: Moment,
@@ -92,7 +92,8 @@ impl Baseline {
 
     fn keep(&mut self, moment: Moment, answer: Answer, reference: Option<(f64, ContentHash)>) {
         let record = &mut self.record;
-        // A peer that chooses among several ways names the one it took in parentheses at the end.
+        // A peer that chooses among several implementations names its choice in parentheses at the
+        // end.
         let whole = |name: &str| {
             name.rsplit_once(" (")
                 .map_or(name, |(peer, _)| peer)

@@ -1,5 +1,5 @@
-//! Right configurations timed beside each other on one GPU: the fixed reference, a duel, and the final
-//! comparison that decides what is published.
+//! Comparison of right configurations on one GPU: the fixed reference, the paired comparison, and
+//! the final comparison that decides the published results.
 
 use super::{CudaEvaluator, GpuSlot};
 use crate::evaluator::{BoxError, Evaluator as _, Judged};
@@ -18,18 +18,18 @@ use tuner_judge::timing::paired::DuelResult;
 use tuner_space::Config;
 
 impl CudaEvaluator {
-    /// What a task's fixed reference takes now, microseconds, and what it is: the unit that drift is
-    /// taken out by. `None` before there is one.
+    /// Returns the current time of a task's fixed reference, microseconds, and its identity: the
+    /// unit that removes drift. `None` before a reference exists.
     ///
     /// # Errors
-    /// Why it cannot be timed.
+    /// The reason why it cannot be timed.
     pub(crate) fn reference_time(&self, task: usize) -> Result<Option<(f64, ContentHash)>, String> {
         self.with_bench(|bench| {
             let plan = self.reference(task, bench).map_err(|why| why.to_string())?;
             let Some(plan) = plan else {
                 return Ok(None);
             };
-            // It passed the gate when it became the reference; its time is all that is asked.
+            // It passed the gate when it became the reference, so only its time is requested.
             let time = timed_beside(bench, plan.clone(), plan).map_err(|why| why.to_string())?;
             let time = time.ok_or_else(|| "it gave no time".to_owned())?;
             let found = time.measured.as_ref().map(Measured::record);
@@ -39,8 +39,8 @@ impl CudaEvaluator {
         })
     }
 
-    /// What a task's reference takes and, beside it, a configuration that is known to be right, as a
-    /// GPU says it to its siblings. `None` where the task has no reference of its own.
+    /// Times a task's reference together with a configuration that is known to be right, for
+    /// comparison with sibling GPUs. `None` if the task has no reference.
     ///
     /// # Errors
     /// The compiler or the device failed.
@@ -49,7 +49,7 @@ impl CudaEvaluator {
         task: usize,
         incumbent: Option<&Config>,
     ) -> Result<Option<SiblingTimes>, BoxError> {
-        // One that does not build here is compared on the reference alone.
+        // If it does not build here, only the reference is compared.
         let plans = self.plans(task, incumbent);
         let plans = plans.unwrap_or_default();
         self.with_bench(|bench| {
@@ -79,7 +79,7 @@ impl CudaEvaluator {
     }
 
     /// Compares two right configurations of a task, interleaved on one GPU: the challenger over the
-    /// incumbent. `None` where it came to no result.
+    /// incumbent. `None` without a result.
     ///
     /// # Errors
     /// One of them does not compile or is wrong, or the device failed.
@@ -98,8 +98,8 @@ impl CudaEvaluator {
         self.with_bench(|bench| bench.worker.duel(contest).map_err(BoxError::from))
     }
 
-    /// Times the best configurations of a task once more, together, in a fresh process and on new
-    /// data. One time or reason each.
+    /// Times the best configurations of a task again, together, in a fresh process and on new data.
+    /// Returns a time or a reason for each.
     ///
     /// # Errors
     /// The device or the compiler failed.
@@ -109,7 +109,7 @@ impl CudaEvaluator {
         configs: &[Config],
         seed: u64,
     ) -> Result<Vec<TimedJudgement>, BoxError> {
-        // What is published has passed everything.
+        // Published results must have passed every check.
         let mut judged = Vec::with_capacity(configs.len());
         for config in configs {
             judged.push(self.found_right(task, config)?);
@@ -139,8 +139,8 @@ impl CudaEvaluator {
         Ok(judged)
     }
 
-    /// What is known of a configuration on the problems that are put off, which are looked at where
-    /// nobody has.
+    /// Returns the results of a configuration on the deferred problems, running them if they have
+    /// not been run.
     fn found_right(&self, task: usize, config: &Config) -> Result<TimedJudgement, BoxError> {
         let right = Judgement::ok(None);
         if self.tasks[task].task.puts_off == PutOff::Nothing {
@@ -156,7 +156,7 @@ impl CudaEvaluator {
     }
 }
 
-/// One plan timed beside the reference on a GPU.
+/// Times one plan together with the reference on a GPU.
 fn timed_beside(
     bench: &mut GpuSlot,
     reference: Plan,

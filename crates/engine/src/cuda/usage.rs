@@ -1,20 +1,20 @@
-//! What the GPUs of a run did, and how it is told.
+//! GPU utilisation of a run, and its report.
 
 use std::time::{Duration, Instant};
 use tuner_device::gpu::meter::Spent;
 
-/// What the GPUs did so far.
+/// Utilisation so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Usage {
     pub(super) spent: Spent,
     pub(super) candidates: u64,
-    /// From the first candidate on.
+    /// Start of the first candidate.
     pub(super) began: Option<Instant>,
-    /// Until the last one was done.
+    /// End of the last candidate.
     pub(super) ended: Option<Instant>,
 }
 
-/// `GPU busy 91 % of 12.0 s (…); 10.2 candidates a second of it, 33,100 an hour`.
+/// Formats `GPU busy 91 % of 12.0 s (…); 10.2 candidates a second of it, 33,100 an hour`.
 pub(super) fn usage_line(spent: &Spent, candidates: u64, all: Duration) -> String {
     let seconds = all.as_secs_f64().max(1e-9);
     let share = |part: Duration| 100.0 * part.as_secs_f64() / seconds;

@@ -1,4 +1,4 @@
-//! A kernel's files, packed for other machines and laid out there: named by their content.
+//! Files of a kernel, packed for other machines and unpacked there; named by their content.
 
 use super::wire::{Bundle, BundleFile};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use tuner_kernel::catalog::Kernel;
 /// Contents by their hash.
 pub type PackedFiles = BTreeMap<ContentHash, Vec<u8>>;
 
-/// Why files cannot be packed or laid out.
+/// Reason why files cannot be packed or unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// A file cannot be read or written.
@@ -19,10 +19,10 @@ pub enum BundleError {
     File {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// A file that the search space names by a path that other machines do not have.
+    /// A file that the search space names by a path that only exists on this machine.
     #[error(
         "{}: it names {path} by its path on this machine, which workers do not have; name it \
          relative to the search space", space.display()
@@ -33,20 +33,20 @@ pub enum BundleError {
         /// The path.
         path: String,
     },
-    /// A path that leads out of its folder.
+    /// A path outside the folder.
     #[error("the bundle names `{0}`, which is no path below its folder")]
     Outside(String),
-    /// A content that is not what its name says.
+    /// Content that does not match its hash.
     #[error("`{path}` is not what its hash says ({expected} was announced, {found} came)")]
     False {
         /// The file.
         path: String,
-        /// What was announced.
+        /// The announced hash.
         expected: String,
-        /// What came.
+        /// The actual hash.
         found: String,
     },
-    /// A content that did not come.
+    /// Missing content.
     #[error("the content of `{0}` is missing")]
     Missing(String),
 }
@@ -54,7 +54,7 @@ pub enum BundleError {
 /// Packs a kernel: the search space, its template, its reference, and what they include.
 ///
 /// # Errors
-/// A file cannot be read any more.
+/// A file can no longer be read.
 pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleError> {
     let templates = std::iter::once(&kernel.template).chain(&kernel.reference);
     let mut paths = vec![absolute(&kernel.path)];
@@ -92,7 +92,7 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
     Ok(bundle)
 }
 
-/// Refuses a search space that names its files or folders by their place on this machine.
+/// Refuses a search space that names files or folders by absolute paths of this machine.
 fn relative(kernel: &Kernel, paths: &[PathBuf]) -> Result<(), BundleError> {
     let space = absolute(&kernel.path);
     let text = files::read_text(&space, files::MAX_TEXT_BYTES).unwrap_or_default();
@@ -105,11 +105,11 @@ fn relative(kernel: &Kernel, paths: &[PathBuf]) -> Result<(), BundleError> {
     }
 }
 
-/// Lays a bundle out below a folder, each content checked against its hash, and gives the path of
+/// Unpacks a bundle into a folder, checks each content against its hash, and returns the path of
 /// the search space.
 ///
 /// # Errors
-/// A path that leads out of the folder, a content that is missing or false, a disk that is full.
+/// A path outside the folder, missing or false content, a full disk.
 pub fn unpack(bundle: &Bundle, files: &PackedFiles, folder: &Path) -> Result<PathBuf, BundleError> {
     for file in &bundle.files {
         let path = inside(folder, &file.path)?;
@@ -124,7 +124,7 @@ pub fn unpack(bundle: &Bundle, files: &PackedFiles, folder: &Path) -> Result<Pat
                 found: found.short().to_owned(),
             });
         }
-        // What lies there already is the same: a second worker of this machine reads it.
+        // An existing file has the same content: a second worker of this machine may be reading it.
         if std::fs::read(&path).is_ok_and(|there| there == *content) {
             continue;
         }
@@ -134,7 +134,7 @@ pub fn unpack(bundle: &Bundle, files: &PackedFiles, folder: &Path) -> Result<Pat
     inside(folder, &bundle.space)
 }
 
-/// Writes a file so that it appears whole.
+/// Writes a file atomically.
 fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
@@ -143,7 +143,7 @@ fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     std::fs::rename(&temporary, path)
 }
 
-/// The path below the folder; no way leads out of it.
+/// Returns the path below the folder; refuses paths that leave it.
 fn inside(folder: &Path, path: &str) -> Result<PathBuf, BundleError> {
     let relative = Path::new(path);
     let plain = |component| matches!(component, Component::Normal(_));
@@ -153,7 +153,7 @@ fn inside(folder: &Path, path: &str) -> Result<PathBuf, BundleError> {
     Ok(folder.join(relative))
 }
 
-/// The path from the root, without `.` and `..`.
+/// Returns the path from the root, without `.` and `..`.
 fn absolute(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -1,4 +1,4 @@
-//! A fleet as the engine sees it: one device that judges many candidates at once.
+//! A fleet as an evaluator: one device that judges many candidates concurrently.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that made them"
@@ -23,17 +23,17 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_space::{Config, Space};
 use tuner_store::RunId;
 
-/// What is tuned, as far as the hub needs it.
+/// A tuned task, as far as the hub needs it.
 pub struct FleetTask {
     /// Kernel, problem and device.
     pub key: TaskKey,
     /// The configurations.
     pub space: Space,
-    /// Where the candidate's identity comes from.
+    /// Source of the candidate's identity.
     pub source: FleetSource,
 }
 
-/// What candidates are made from.
+/// Source of the candidates.
 pub enum FleetSource {
     /// Rows of a recorded file.
     Recorded(Arc<Recording>),
@@ -47,16 +47,16 @@ const JUDGE: &str = "judge";
 /// Name of the step that proves a candidate.
 const PROVE: &str = "prove";
 
-/// Has candidates judged by a fleet.
+/// Evaluator that sends candidates to a fleet.
 pub struct FleetEvaluator {
     facts: DeviceFacts,
     fleet: Arc<dyn Fleet>,
     session: OnceLock<Arc<dyn Session>>,
     assignment: Assignment,
     tasks: Vec<FleetTask>,
-    /// Candidates compiled at once, where the asker said so.
+    /// Concurrent compiles, if requested.
     jobs: Option<usize>,
-    /// What is known of candidates by what decides it, on real GPUs.
+    /// Results of candidates by what decides them, on real GPUs.
     known: Mutex<HashMap<ContentHash, Judged>>,
     /// Compiled candidates that passed, by the name of the order that proves them, on virtual GPUs.
     passed: Mutex<HashMap<ContentHash, Box<Compiled>>>,
@@ -64,14 +64,14 @@ pub struct FleetEvaluator {
     proofs: Mutex<HashMap<ContentHash, Judgement>>,
     /// Lane instructions that a proof may take, on virtual GPUs; 0: no proofs.
     proof_limit: u64,
-    /// What the reference of each task takes, and the best candidate so far, on real GPUs.
+    /// Reference time and best candidate of each task, on real GPUs.
     standards: Mutex<HashMap<usize, Standard>>,
 }
 
-/// What times of several GPUs are brought together by.
+/// Common scale for times of several GPUs.
 #[derive(Debug, Clone, PartialEq)]
 struct Standard {
-    /// The reference, and what it takes on the GPU that was first, microseconds.
+    /// The reference, and its time on the first GPU, microseconds.
     reference: (ContentHash, f64),
     /// Time of the best, microseconds.
     best_us: f64,
@@ -83,7 +83,7 @@ struct Standard {
 struct NotOpen;
 
 impl FleetEvaluator {
-    /// An evaluator for these tasks, in the order of the engine's plan.
+    /// Creates an evaluator for these tasks, in the order of the engine's plan.
     #[must_use]
     pub fn new(
         fleet: Arc<dyn Fleet>,
@@ -106,7 +106,7 @@ impl FleetEvaluator {
         }
     }
 
-    /// The same evaluator with proofs of at most this number of lane instructions; 0: none.
+    /// Enables proofs of at most this number of lane instructions; 0: none.
     #[must_use]
     pub(crate) fn with_proofs(self, proof_limit: u64) -> Self {
         Self {
@@ -115,7 +115,8 @@ impl FleetEvaluator {
         }
     }
 
-    /// Has a compiled candidate proven. One that no worker could prove is not judged by it.
+    /// Requests the proof of a compiled candidate. A candidate that no worker could prove keeps its
+    /// judgement.
     fn proof(
         &self,
         task: usize,
@@ -142,19 +143,19 @@ impl FleetEvaluator {
         })
     }
 
-    /// Opens the run's queues. The files are read now, so that what is judged is what lay on disk
-    /// when the run was set up.
+    /// Opens the run's queues. The files are read now, so that the candidates are judged in the
+    /// state of the setup.
     ///
     /// # Errors
     /// The fleet refuses it.
     pub fn open(&self, run: &RunId, files: PackedFiles) -> Result<(), BoxError> {
         let session = self.fleet.open(run, &self.assignment, files)?;
-        // A second opening of the same run finds the first.
+        // A second opening of the same run finds the first session.
         let _ = self.session.set(session);
         Ok(())
     }
 
-    /// Ends the run on the fleet; gives lines for the user.
+    /// Ends the run on the fleet; returns lines for the user.
     pub fn close(&self, finished: bool) -> Vec<String> {
         self.session
             .get()
@@ -182,7 +183,7 @@ impl FleetEvaluator {
         }
     }
 
-    /// Name of what is asked for: the candidate alone does not say for which problem.
+    /// Returns the name of an order: the candidate alone does not identify the problem.
     fn order_id(&self, task: usize, values: &ConfigValues, step: &str) -> ContentHash {
         let key = &self.tasks[task].key;
         let values = serde_json::to_vec(values).unwrap_or_default();
@@ -196,7 +197,7 @@ impl FleetEvaluator {
         ContentHash::of(parts)
     }
 
-    /// Name of the order that proves a configuration.
+    /// Returns the name of the order that proves a configuration.
     fn proof_id(&self, task: usize, config: &Config) -> ContentHash {
         self.order_id(task, &self.tasks[task].space.values(config), PROVE)
     }
@@ -205,7 +206,7 @@ impl FleetEvaluator {
         let name = match &step {
             Step::Compile { again } => format!("compile{again}"),
             Step::Recorded => JUDGE.to_owned(),
-            // Code that was compiled again is other work than the code that was none.
+            // A recompile after a false object is a new order.
             Step::Device(compiled) if compiled.again > 0 => format!("{JUDGE}{}", compiled.again),
             Step::Device(_) => JUDGE.to_owned(),
             Step::Prove { .. } => PROVE.to_owned(),
@@ -220,8 +221,8 @@ impl FleetEvaluator {
         }
     }
 
-    /// The judgement of an answer, its time at the pace of the GPU that was first: what tells
-    /// candidates apart is their ratio to the reference on the GPU that timed them.
+    /// Returns the judgement of an answer with its time scaled to the first GPU: candidates are
+    /// compared by their ratio to the reference on the GPU that timed them.
     fn accept(&self, task: usize, config: &Config, mut judged: Judged) -> Result<Judged, BoxError> {
         let expected = match self.facts.kind {
             DeviceKind::Cuda => TimingKind::Measured,
@@ -232,7 +233,7 @@ impl FleetEvaluator {
             },
         };
         if let FleetSource::Recorded(recording) = &self.tasks[task].source {
-            // What is recorded is known here: a worker's word is not needed for it.
+            // Recorded results are known here, so a worker's answer is not trusted for them.
             let recorded = recording.lookup(config);
             let (candidate, timing) = (judged.candidate, recording.timing);
             return Ok(ReplayEvaluator::judge(candidate, &recorded, timing));
@@ -272,7 +273,7 @@ impl FleetEvaluator {
         Ok(judged)
     }
 
-    /// Has an order carried out. The inner error is an answer that ends in no judgement.
+    /// Sends an order and waits for the answer. The inner error is an answer without a judgement.
     fn ask(
         &self,
         task: usize,
@@ -289,8 +290,8 @@ impl FleetEvaluator {
         })
     }
 
-    /// Has the best configurations of a task timed together, on a GPU whose worker is not one of
-    /// these. Gives the worker, and a time or reason each.
+    /// Times the best configurations of a task together, on a GPU whose worker is not one of these.
+    /// Returns the worker, and a time or reason for each.
     ///
     /// # Errors
     /// The run has ended, or they cannot be timed anywhere.
@@ -317,7 +318,7 @@ impl FleetEvaluator {
         }
     }
 
-    /// Has a candidate compiled; `again` is how often its code turned out to be none.
+    /// Requests the compile of a candidate; `again` counts false objects so far.
     fn compiled(
         &self,
         task: usize,
@@ -331,14 +332,14 @@ impl FleetEvaluator {
         }
     }
 
-    /// Judges compiled work, or remembers having done so.
+    /// Judges compiled work, or returns an earlier result.
     fn on_device(
         &self,
         task: usize,
         config: &Config,
         compiled: Box<Compiled>,
     ) -> Result<Judged, BoxError> {
-        // The lock ends here: what follows takes it again.
+        // The lock ends here: the following code locks it again.
         let known = lock(&self.known).get(&compiled.same).cloned();
         if let Some(judged) = known {
             if self.proof_limit > 0 && judged.lacks_proof() {
@@ -366,7 +367,8 @@ impl FleetEvaluator {
         Ok(judged)
     }
 
-    /// Sends compiled work to a device. Where its code is not what its hash says, it is compiled anew.
+    /// Sends compiled work to a device. If its object does not match its hash, it is compiled
+    /// again.
     fn sent(
         &self,
         task: usize,
@@ -392,17 +394,17 @@ impl FleetEvaluator {
     }
 }
 
-/// A candidate that nobody could judge.
+/// Builds the result of a candidate that could not be judged.
 fn not_judged(candidate: ContentHash, why: String) -> Judged {
     Judged::without_device(candidate, Judgement::new(Verdict::NotJudged, why))
 }
 
-/// A hub takes in only answers that fit their order.
+/// A hub accepts only answers that fit their order.
 fn otherwise() -> BoxError {
     "the fleet did something else than it was asked; please report this".into()
 }
 
-/// How often the code of one candidate may turn out to be none.
+/// Maximum false objects of one candidate.
 const FALSE_OBJECTS_MAX: u32 = 3;
 
 fn unusable(why: String) -> BoxError {
@@ -420,8 +422,8 @@ impl Evaluator for FleetEvaluator {
         self.capacity().devices.max(1)
     }
 
-    /// With a fixed order all candidates in flight are out at once; which is told when is decided by
-    /// counting, so that a fleet finds what one machine finds.
+    /// With a fixed order all candidates in flight are sent at once. The order of reports is
+    /// decided by counting, so that a fleet finds the same as one machine.
     fn jobs(&self, _asked: usize) -> usize {
         match self.order() {
             Order::Fixed => WINDOW,

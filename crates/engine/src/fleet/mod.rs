@@ -1,5 +1,5 @@
-//! Candidates that are judged on other machines: what the engine asks of a fleet, in types that can
-//! cross a network, and the evaluator that asks it.
+//! Judging on other machines: the engine's interface to a fleet, in types that can
+//! cross a network, and the evaluator that uses it.
 //!
 //! ```text
 //! hub:     search ─► FleetEvaluator ─ WorkOrder ─► Session ─►  …network…  ─► Bench: worker
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The hub keeps the search, the store and provenance. A worker's [`Bench`](crate::job::Bench) is
-//! made from an [`Assignment`] with the same kernels, compilers and device workers that a run on one
+//! built from an [`Assignment`] with the same kernels, compilers and device workers that a run on one
 //! machine uses.
 
 mod bundle;
@@ -37,15 +37,15 @@ use tuner_device::DeviceFacts;
 use tuner_store::RunId;
 use utoipa::ToSchema;
 
-/// The machines that help, as the engine sees them.
+/// The machines of a fleet, as the engine uses them.
 pub trait Fleet: std::fmt::Debug + Send + Sync + 'static {
-    /// The kinds of device that are lent now, apart from recordings.
+    /// Returns the kinds of device that are offered now, apart from recordings.
     fn offers(&self) -> Vec<Offer>;
 
-    /// Opens a run's queues. The files are those that the assignment names by their hashes.
+    /// Opens a run's queues. The files are those that the assignment references by hash.
     ///
     /// # Errors
-    /// The fleet cannot be used, or another hub carries this run out.
+    /// The fleet cannot be used, or another hub owns this run.
     fn open(
         &self,
         run: &RunId,
@@ -53,38 +53,38 @@ pub trait Fleet: std::fmt::Debug + Send + Sync + 'static {
         files: PackedFiles,
     ) -> Result<Arc<dyn Session>, BoxError>;
 
-    /// The fleet as people see it.
+    /// Returns the state of the fleet for display.
     fn view(&self) -> FleetView;
 }
 
 /// One run's side of a fleet.
 pub trait Session: Send + Sync + 'static {
-    /// Has one order carried out; blocks until its answer is there.
+    /// Sends one order and blocks until its answer arrives.
     ///
     /// # Errors
-    /// The fleet cannot go on, or the order cannot be carried out anywhere.
+    /// The fleet failed, or no worker can carry out the order.
     fn ask(self: Arc<Self>, order: WorkOrder) -> Result<Answer, BoxError>;
 
-    /// The result of the order of that name is stored for good.
+    /// Notifies that the result of the order of that name is stored permanently.
     fn stored(&self, id: &ContentHash);
 
-    /// A candidate of a task is the best so far: what GPUs that join later are compared on.
+    /// Reports the best candidate of a task so far: GPUs that join later are compared with it.
     fn best(&self, task: usize, choices: &[u32], time: TimeRange);
 
-    /// How much works for this run now.
+    /// Returns the current capacity for this run.
     fn capacity(&self) -> Capacity;
 
-    /// The run is over: what is still queued for it is of no use. An unfinished one leaves its
-    /// answers where they are, for the time when it goes on. Gives lines for the user.
+    /// Ends the run: its queued orders are discarded. An unfinished run leaves its answers in place
+    /// for its continuation. Returns lines for the user.
     fn close(&self, finished: bool) -> Vec<String>;
 }
 
-/// Machines at work for a run.
+/// Capacity of a fleet for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capacity {
     /// Devices that judge its candidates.
     pub devices: usize,
-    /// Candidates compiled at once.
+    /// Concurrent compiles.
     pub compilers: usize,
 }
 
@@ -93,22 +93,22 @@ pub struct Capacity {
 pub struct Offer {
     /// Its name, limits and target.
     pub facts: DeviceFacts,
-    /// How many there are.
+    /// Number of devices.
     pub devices: usize,
     /// NVRTC of its workers, `major.minor`.
     pub nvrtc: Option<String>,
 }
 
-/// A fleet at one moment.
+/// State of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FleetView {
     /// Its name.
     pub fleet: String,
     /// The NATS server's address, without secrets.
     pub server: String,
-    /// Whether the server answers.
+    /// The server answers.
     pub connected: bool,
-    /// Protocol that this program speaks.
+    /// Protocol of this program.
     pub protocol: u32,
     /// Workers, by name.
     pub workers: Vec<WorkerView>,
@@ -120,21 +120,21 @@ pub struct FleetView {
     pub results_waiting: u64,
     /// Bytes of cubins, templates and recordings in the object stores.
     pub object_bytes: u64,
-    /// Messages that were no messages, dropped by this hub since it started.
+    /// Malformed messages, dropped by this hub since it started.
     pub malformed: u64,
-    /// Answers that came a second time, dropped by this hub since it started.
+    /// Duplicate answers, dropped by this hub since it started.
     pub duplicates: u64,
-    /// Answers that were not what was asked for, dropped by this hub since it started.
+    /// Answers that did not match their order, dropped by this hub since it started.
     pub refused: u64,
 }
 
-/// A worker as it describes itself.
+/// Self-description of a worker.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct WorkerView {
-    /// Protocol that it speaks.
+    /// Protocol version.
     pub protocol: u32,
-    /// Its name: host, process and a few digits of chance.
+    /// Its name: host, process and some random digits.
     pub name: String,
     /// The machine.
     pub host: String,
@@ -142,11 +142,11 @@ pub struct WorkerView {
     pub pid: u32,
     /// Version of the program.
     pub version: String,
-    /// The device as it was asked for (`cuda:0`); empty for a worker that only compiles.
+    /// The device selector (`cuda:0`); empty for a worker that only compiles.
     pub selector: String,
     /// The device's name in the store.
     pub device: String,
-    /// The queue that it takes candidates from; empty for a worker that only compiles.
+    /// The queue of its candidates; empty for a worker that only compiles.
     pub class: String,
     /// Compile target.
     pub arch: String,
@@ -154,39 +154,39 @@ pub struct WorkerView {
     pub driver: Option<String>,
     /// NVRTC, `major.minor`.
     pub nvrtc: Option<String>,
-    /// Candidates that it compiles at once.
+    /// Concurrent compiles.
     pub compilers: usize,
     /// Processors.
     pub cores: usize,
     /// `idle`, `working` or `leaving`.
     pub state: String,
-    /// What it works on.
+    /// Current work.
     pub doing: Vec<String>,
     /// Candidates judged.
     pub judged: u64,
     /// Candidates compiled.
     pub compiled: u64,
-    /// Orders that it gave back.
+    /// Orders returned to the queue.
     pub returned: u64,
-    /// Messages that were no messages.
+    /// Malformed messages.
     pub malformed: u64,
-    /// Objects that were not what their hash says.
+    /// Objects that did not match their hash.
     pub false_objects: u64,
-    /// Seconds that its device was at work.
+    /// Seconds that its device was busy.
     pub busy_s: f64,
     /// Seconds since it joined.
     pub up_s: f64,
     /// Limits of the device, for spaces.
     pub facts: Option<DeviceFactsView>,
-    /// Group of equal GPUs that it belongs to; empty before it was compared with others.
+    /// Group of equal GPUs that it belongs to; empty before the comparison with others.
     pub group: String,
 }
 
-/// [`DeviceFacts`] for a page. By this name the API's document refers to a type of its own.
+/// [`DeviceFacts`] for a page. The API's document refers to a separate type by this name.
 pub type DeviceFactsView = serde_json::Value;
 
 impl WorkerView {
-    /// Share of its time that its device was at work.
+    /// Returns the share of time that its device was busy.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
         if self.up_s > 0.0 {
@@ -201,7 +201,7 @@ impl WorkerView {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct HubView {
-    /// Protocol that the hub speaks.
+    /// Protocol version of the hub.
     pub protocol: u32,
     /// The run.
     pub run: String,
@@ -217,7 +217,7 @@ pub struct HubView {
     pub waiting: usize,
     /// Results stored.
     pub stored: u64,
-    /// Unique to the process that holds the run.
+    /// Unique to the process that owns the run.
     pub instance: String,
 }
 
@@ -226,18 +226,18 @@ pub struct HubView {
 pub struct QueueView {
     /// Its name: `device.…` or `compile.…`.
     pub name: String,
-    /// Orders that nobody has taken.
+    /// Orders not taken yet.
     pub waiting: u64,
-    /// Orders that workers have in hand.
+    /// Orders held by workers.
     pub in_hand: u64,
-    /// Orders that were handed out more than once.
+    /// Orders delivered more than once.
     pub redelivered: u64,
 }
 
-/// How long a run waits for the first worker that offers a device, before it says so again.
+/// Waiting time for the first worker that offers a device before the notice is repeated.
 pub const OFFER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The words of a fleet that a name or selector asks for.
+/// Describes the offers of a fleet for a message about a name or selector.
 #[must_use]
 pub fn describe(offers: &[Offer]) -> String {
     let one = |offer: &Offer| {

@@ -1,9 +1,9 @@
-//! Several GPUs of one kind: which of them may share a run.
+//! Sibling GPUs: GPUs of one kind that may share a run.
 //!
 //! Before its first candidate of a task, a GPU times the task's reference and the best candidate so
-//! far. One that takes more than 2 % longer or shorter than the first GPU did is no sibling of it:
-//! its times would order candidates by where they were timed. What is left of a difference goes out
-//! with the reference, which every time is a ratio to.
+//! far. If a time differs by more than 2 % from that of the first GPU, it is not a sibling: its
+//! times would order candidates by their GPU. Smaller differences cancel in the ratio to the
+//! reference.
 #![expect(
     clippy::indexing_slicing,
     reason = "the place was found or has just been pushed"
@@ -14,10 +14,10 @@ use std::collections::HashMap;
 use tuner_core::record::Measurement;
 use tuner_core::units::{ContentHash, Micros};
 
-/// Difference in time from which on a GPU is in a group of its own, as a share.
+/// Relative difference in time from which a GPU forms a separate group.
 const APART_MIN: f64 = 0.02;
 
-/// What stands between a GPU's name and what tells it from others of the name.
+/// Separator between a GPU's name and the mark of its separate group.
 const MARK: &str = " (apart: ";
 
 /// A time with its interval, microseconds.
@@ -30,7 +30,7 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// Of a time.
+    /// Returns the range of a measurement.
     pub(crate) fn of(time: &Measurement) -> Self {
         Self {
             us: time.p50.get(),
@@ -39,22 +39,22 @@ impl TimeRange {
     }
 }
 
-/// The reference that a time was taken beside, and what that took, microseconds.
+/// Returns the reference that a time was taken with, and its time, microseconds.
 pub(crate) fn reference_of(time: &Measurement) -> Option<(ContentHash, f64)> {
     let evidence = time.evidence.as_ref()?;
     evidence.reference.clone().zip(evidence.reference_us)
 }
 
-/// What a GPU takes for what its siblings were timed with.
+/// Times of a GPU for the reference and the best candidate of its siblings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiblingTimes {
-    /// Place of the task in the assignment.
+    /// Index of the task in the assignment.
     pub task: usize,
-    /// What the reference is.
+    /// Identity of the reference.
     pub reference: ContentHash,
-    /// What it takes, microseconds.
+    /// Time of the reference, microseconds.
     pub reference_us: f64,
-    /// The best candidate so far, as choices, and what it takes.
+    /// The best candidate so far, as choices, and its time.
     pub incumbent: Option<(Vec<u32>, TimeRange)>,
 }
 
@@ -63,37 +63,37 @@ pub struct SiblingTimes {
 pub struct Placed {
     /// Its worker.
     pub worker: String,
-    /// Place of the task in the assignment.
+    /// Index of the task in the assignment.
     pub task: usize,
-    /// Why it is in a group of its own; `None` for a sibling.
+    /// Reason of its separate group; `None` for a sibling.
     pub apart: Option<String>,
 }
 
-/// What workers read of a run before their first candidate.
+/// Record of a run that workers read before their first candidate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SiblingsRecord {
     /// The best candidate of each task, as choices.
     pub incumbents: HashMap<usize, Vec<u32>>,
-    /// Who was compared.
+    /// Compared GPUs.
     pub placed: Vec<Placed>,
 }
 
 /// The GPUs of one run.
 #[derive(Debug, Default)]
 pub struct Siblings {
-    /// The first of each task.
+    /// The first GPU of each task.
     first: HashMap<usize, (String, SiblingTimes)>,
     best: HashMap<usize, (Vec<u32>, TimeRange)>,
     placed: Vec<Placed>,
 }
 
 impl Siblings {
-    /// A candidate is the best so far.
+    /// Records the best candidate so far.
     pub fn best(&mut self, task: usize, choices: Vec<u32>, time: TimeRange) {
         self.best.insert(task, (choices, time));
     }
 
-    /// Compares a GPU with its siblings. The first one of a task is what the others are compared with.
+    /// Compares a GPU with its siblings. The first one of a task is the standard of comparison.
     pub fn place(&mut self, worker: &str, times: SiblingTimes) -> &Placed {
         let task = times.task;
         let known = |placed: &Placed| placed.worker == worker && placed.task == task;
@@ -116,7 +116,7 @@ impl Siblings {
         &self.placed[at]
     }
 
-    /// What sets a GPU apart from the first.
+    /// Describes the difference of a GPU from the first.
     fn difference(&self, times: &SiblingTimes) -> Option<String> {
         let (sibling, first) = self.first.get(&times.task)?;
         if first.reference != times.reference {
@@ -136,7 +136,7 @@ impl Siblings {
             .best
             .get(&times.task)
             .filter(|(best, _)| best == choices)?;
-        // Chance is no difference: the nearest ends of the intervals must be that far apart.
+        // Noise is not a difference: the nearest ends of the intervals must be that far apart.
         let beyond = if time.us > best.us {
             time.ci95[0] / best.ci95[1] - 1.0
         } else {
@@ -152,7 +152,7 @@ impl Siblings {
         })
     }
 
-    /// What workers read.
+    /// Returns the record for workers.
     #[must_use]
     pub fn record(&self) -> SiblingsRecord {
         let best = self.best.iter();
@@ -165,13 +165,13 @@ impl Siblings {
     }
 }
 
-/// The name of a GPU that is in a group of its own: the same whenever it is there.
+/// Returns the stable name of a GPU in a separate group.
 #[must_use]
 pub fn name_apart(name: &str, host: &str, selector: &str) -> String {
     format!("{}{MARK}{host} {selector})", kind_of(name))
 }
 
-/// The name of a GPU's kind, whatever group it is in.
+/// Returns the name of a GPU's kind, whatever its group.
 #[must_use]
 pub fn kind_of(name: &str) -> &str {
     name.split_once(MARK).map_or(name, |(kind, _)| kind)

@@ -1,5 +1,5 @@
-//! A fleet of many GPUs on a virtual clock: recorded compile and run times, the engine's own rules of
-//! what is in flight, and no machine but this one. Says how much faster more GPUs find what one finds.
+//! Simulation of a fleet of many GPUs on a virtual clock: recorded compile and run times, and the
+//! engine's rules for candidates in flight. Measures the speed-up of the search with more GPUs.
 
 use crate::evaluator::Order;
 use crate::lanes::Ticket;
@@ -15,24 +15,24 @@ use tuner_search::{Strategy, UnknownStrategy};
 /// Share of the optimum that counts as found.
 pub const FOUND: f64 = 0.95;
 
-/// Compilers for each GPU: a farm that keeps up.
+/// Compilers for each GPU, enough to keep it busy.
 pub const COMPILERS_PER_GPU: usize = 4;
 
-/// Evaluations after which a search has not found it.
+/// Evaluations after which a search has failed.
 const EVALS_MAX: u64 = 5000;
 
-/// How long a fleet took to find [`FOUND`] of a recording's optimum.
+/// Time of a fleet to reach [`FOUND`] of a recording's optimum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
-    /// Time on the virtual clock, microseconds; `None` where it was not found.
+    /// Time on the virtual clock, microseconds; `None` if it was not found.
     pub found_us: Option<u64>,
     /// Candidates judged until then.
     pub evals: u64,
-    /// Share of the GPUs' time that they were at work.
+    /// Share of time that the GPUs were busy.
     pub utilisation: f64,
 }
 
-/// Something that is done.
+/// A completed step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Done {
     Compile(Ticket),
@@ -50,7 +50,7 @@ struct Machines {
     to_compile: VecDeque<Ticket>,
     to_judge: VecDeque<Ticket>,
     busy_us: u64,
-    /// Recorded compile and benchmark time of what is in flight.
+    /// Recorded compile and benchmark time of candidates in flight.
     costs: HashMap<Ticket, (u64, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl Machines {
         }
     }
 
-    /// The search's end, now.
+    /// Returns the result of a search that ends now.
     fn ended(&self, gpus: usize, found_us: Option<u64>, evals: u64) -> Search {
         let whole = self.now_us.max(1) as f64 * gpus as f64;
         Search {
@@ -79,7 +79,7 @@ impl Machines {
         self.events.push(Reverse(event));
     }
 
-    /// Gives idle machines something to do.
+    /// Assigns work to idle machines.
     fn start(&mut self) {
         while self.compilers > 0
             && let Some(ticket) = self.to_compile.pop_front()
@@ -98,7 +98,7 @@ impl Machines {
         }
     }
 
-    /// The next thing that is done.
+    /// Returns the next completed step.
     fn next(&mut self) -> Option<Done> {
         let Reverse((at, _, done)) = self.events.pop()?;
         self.now_us = at;
@@ -110,7 +110,7 @@ impl Machines {
     }
 }
 
-/// One search with that many GPUs.
+/// Simulates one search with `gpus` GPUs.
 ///
 /// # Errors
 /// An unknown strategy.

@@ -1,4 +1,4 @@
-//! What crosses the network: an assignment once a run, orders and answers for each candidate.
+//! Network messages: an assignment for each run, orders and answers for each candidate.
 
 use crate::Judged;
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,15 @@ use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_judge::judgement::TimedJudgement;
 
-/// Version of these messages. A hub and its workers must speak the same one.
-// 2: judgements say how results were compared, and candidates are proven.
+/// Version of these messages. A hub and its workers must use the same one.
+// 2: judgements record the comparison of results, and candidates are proven.
 pub const PROTOCOL: u32 = 2;
 
-/// Everything that a worker needs to know of a run to judge its candidates. It is named by the hash
-/// of its text, and what it names, by theirs.
+/// Everything that a worker needs to judge the candidates of a run. It is named by the hash of its
+/// text, and its files by theirs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// The device that candidates are made for.
+    /// The device of the candidates.
     pub device: DeviceFacts,
     /// NVRTC of the run, `major.minor`; part of every candidate's identity.
     pub nvrtc: Option<String>,
@@ -24,9 +24,9 @@ pub struct Assignment {
     pub recording: Option<ContentHash>,
     /// The kernels' files.
     pub kernels: Vec<Bundle>,
-    /// What is tuned, in the order of the run.
+    /// The run's tasks, in order.
     pub tasks: Vec<AssignedTask>,
-    /// The model that whoever compiles a candidate asks for its time beforehand, where one is asked.
+    /// The model that predicts times at compile time, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior: Option<String>,
 }
@@ -40,7 +40,7 @@ pub struct AssignedTask {
     pub problem: String,
 }
 
-/// A search space with everything that is read for it.
+/// A search space with all files that it reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bundle {
     /// The search space's file, one of `files`.
@@ -58,22 +58,22 @@ pub struct BundleFile {
     pub hash: ContentHash,
 }
 
-/// One thing to do with one candidate.
+/// One step for one candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkOrder {
-    /// Name of the order: the same candidate, task and step have the same name.
+    /// Name of the order: the same for the same candidate, task and step.
     pub id: ContentHash,
     /// Identity that the candidate must have.
     pub candidate: ContentHash,
-    /// Place in the assignment's tasks.
+    /// Index in the assignment's tasks.
     pub task: usize,
     /// The configuration, as choices of the space's parameters.
     pub choices: Vec<u32>,
-    /// What to do.
+    /// The step.
     pub step: Step,
 }
 
-/// What is done with a candidate.
+/// Step of a candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -81,52 +81,52 @@ pub enum Step {
     Recorded,
     /// Compile it.
     Compile {
-        /// How often its code turned out not to be what its hash says; then no cache is asked.
+        /// Number of false objects so far; if positive, caches are bypassed.
         again: u32,
     },
-    /// Judge and time what was compiled.
+    /// Judge and time compiled code.
     Device(Box<Compiled>),
-    /// Run the timed problem of what was compiled whole, on a virtual GPU.
+    /// Run the timed problem of compiled code whole, on a virtual GPU.
     Prove {
         /// The candidate.
         compiled: Box<Compiled>,
-        /// Lane instructions that this may take.
+        /// Limit of lane instructions.
         limit: u64,
     },
-    /// Time the best once more, together.
+    /// Time the best again, together.
     Final(Box<Finalists>),
 }
 
-/// Configurations that were found to be right, to be timed together on one GPU.
+/// Configurations known to be right, to be timed together on one GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finalists {
     /// Choices of each.
     pub configs: Vec<Vec<u32>>,
     /// Seed of the input data and of the order.
     pub seed: u64,
-    /// Workers that have timed them before: another GPU is asked for.
+    /// Workers that have timed them before: another GPU is required.
     pub not: Vec<String>,
 }
 
-/// A compiled candidate; its code lies in the object store.
+/// A compiled candidate; its code is in the object store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compiled {
     /// Identity of the candidate.
     pub candidate: ContentHash,
-    /// What the compiler said.
+    /// Result of the compiler.
     pub compilation: Compilation,
-    /// What decides its judgement: machine code, launches and shapes.
+    /// Everything that decides its judgement: machine code, launches and shapes.
     pub same: ContentHash,
     /// Hash of the object that holds the [`Work`](crate::Work).
     pub object: ContentHash,
-    /// How often it was compiled before, and its code turned out to be none.
+    /// Earlier compiles whose object was false.
     pub again: u32,
-    /// The time that the assignment's prior expects.
+    /// The time predicted by the assignment's prior.
     #[serde(default)]
     pub predicted: Option<Micros>,
 }
 
-/// What came of an order.
+/// Answer to an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -134,25 +134,25 @@ pub enum Answer {
     Judged(Box<Judged>),
     /// It is compiled.
     Compiled(Box<Compiled>),
-    /// The final times, or why there is none, one a configuration in their order.
+    /// The final times or reasons, one for each configuration in order.
     Final {
-        /// Who timed them.
+        /// The worker that timed them.
         worker: String,
         /// The times.
         #[serde(deserialize_with = "TimedJudgement::all_received")]
         times: Vec<TimedJudgement>,
     },
-    /// The code that it names is not there, or not what its hash says.
+    /// The referenced object is absent or does not match its hash.
     FalseObject(String),
-    /// Nobody could judge it, and why: the limit of tries is reached.
+    /// Retry limit reached; holds the last reason.
     NotJudged(String),
-    /// It cannot be carried out anywhere, through the asker's fault: the text says what to mend.
+    /// It cannot be carried out anywhere because of the request; the text describes the fix.
     Unusable(String),
 }
 
 impl Answer {
-    /// Whether the answer does not contradict itself: what is wrong has no time, and times are of this
-    /// world. Members of a fleet do not trust each other.
+    /// Reports whether the answer is consistent: wrong candidates have no time, and times are
+    /// plausible. Members of a fleet do not trust each other.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         match self {
@@ -164,7 +164,7 @@ impl Answer {
         }
     }
 
-    /// Identity of the candidate that the answer is about, where it names one.
+    /// Returns the identity of the answer's candidate, if it names one.
     #[must_use]
     pub fn candidate(&self) -> Option<&ContentHash> {
         match self {
@@ -177,8 +177,8 @@ impl Answer {
     }
 }
 
-/// Times that a kernel may take, microseconds: one cycle of a fast clock takes 0.3 ns, and runs have
-/// deadlines far below the three hours of the other end.
+/// Plausible kernel times, microseconds: one cycle of a fast clock takes 0.3 ns, and runs have
+/// deadlines far below the three hours of the upper end.
 const TIMES_US: RangeInclusive<f64> = 1e-4..=1e10;
 
 fn is_consistent(found: &TimedJudgement) -> bool {

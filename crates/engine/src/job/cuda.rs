@@ -15,7 +15,7 @@ use tuner_device::worker::host::{Settings, Worker, WorkerError};
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_kernel::compile::Compiler;
 
-/// Whether `auto` means a real GPU; where it does not although there is a driver, why.
+/// Reports whether `auto` means a real GPU; if not although there is a driver, also the reason.
 pub fn automatic() -> (bool, Option<String>) {
     match gpu::list() {
         Ok(gpus) => (!gpus.is_empty(), None),
@@ -27,7 +27,7 @@ pub fn automatic() -> (bool, Option<String>) {
     }
 }
 
-/// Kernels on these GPUs, which share the work and must be of one model.
+/// Prepares a run on these GPUs, which share the work and must be of one model.
 pub(super) fn prepare(
     request: &Request,
     folder: &Path,
@@ -97,13 +97,13 @@ pub(super) fn prepare(
     })
 }
 
-/// Candidates compiled at once beside the workers of that many GPUs: each has a core for itself, for
-/// what is queued late is timed late.
+/// Returns the concurrent compiles next to the workers of these GPUs: each worker needs a free
+/// core, since late queueing delays timing.
 fn jobs_beside(jobs: usize, gpus: usize) -> usize {
     jobs.saturating_sub(gpus).max(1)
 }
 
-/// The GPUs, which the driver must see.
+/// Returns the GPUs, which must be visible to the driver and of one model.
 fn same_model(selector: &DeviceSelector, ordinals: &[u32]) -> Result<Vec<GpuFacts>, JobError> {
     let gpus: Vec<GpuFacts> = ordinals
         .iter()
@@ -121,7 +121,7 @@ fn same_model(selector: &DeviceSelector, ordinals: &[u32]) -> Result<Vec<GpuFact
     }
 }
 
-/// A GPU that was asked for and is not there.
+/// Returns the error for a requested GPU that is absent.
 pub fn absent(selector: &DeviceSelector, error: &GpuError) -> JobError {
     JobError::Device(format!(
         "error: `{selector}`: {error}; `tuner doctor` shows what is here, and --device vgpu:h100 \
@@ -129,7 +129,7 @@ pub fn absent(selector: &DeviceSelector, error: &GpuError) -> JobError {
     ))
 }
 
-/// A GPU as the engine knows devices.
+/// Converts a GPU's facts to the engine's.
 pub fn facts(gpu: &GpuFacts) -> DeviceFacts {
     DeviceFacts {
         name: gpu.name.clone(),
@@ -140,7 +140,7 @@ pub fn facts(gpu: &GpuFacts) -> DeviceFacts {
     }
 }
 
-/// The tuner's own kernels for that target.
+/// Compiles the tuner's helper kernels for a target.
 ///
 /// # Errors
 /// The compiler cannot work, or refuses the target.
@@ -160,7 +160,7 @@ pub fn helpers(compiler: &Compiler, arch: &str) -> Result<tuner_core::plan::Code
     })
 }
 
-/// A GPU that is there and does not open: it is held, or out of order.
+/// Returns the error for a GPU that cannot be opened: it is in use or faulty.
 pub(crate) fn closed(error: WorkerError) -> JobError {
     match error {
         WorkerError::DeviceLost(why) => JobError::Device(format!(
@@ -173,7 +173,7 @@ pub(crate) fn closed(error: WorkerError) -> JobError {
     }
 }
 
-/// Results of the tests' stand-in for a GPU go to their own database only.
+/// Returns the error for storing results of the tests' GPU stand-in in the regular database.
 pub(super) fn stand_in() -> JobError {
     usage(
         "the GPU of this program is a stand-in for tests: its results go to the database that the \

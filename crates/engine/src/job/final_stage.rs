@@ -1,4 +1,4 @@
-//! What stands around a run on a real GPU: peers before and after it, and the final comparison of
+//! Stages around a run on a real GPU: baselines before and after it, and the final comparison of
 //! the best.
 
 use crate::baseline::{Baseline, DEADLINE};
@@ -12,7 +12,7 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
 use tuner_store::{RunId, Store};
 
-/// Tells the seed of the final comparison from that of the search.
+/// Distinguishes the seed of the final comparison from that of the search.
 pub(super) const OTHER_DATA: u64 = 0xf1a1_e000;
 
 /// Candidates of a task that are timed again at the end.
@@ -36,7 +36,7 @@ impl FinalStage {
         }
     }
 
-    /// Remembers who may come to the final comparison.
+    /// Records a candidate for the final comparison.
     pub(super) fn take(&mut self, event: &Event) {
         let Event::Trial(trial) = event else { return };
         let (Some(us), Some(best)) = (trial.time_us, self.best.get_mut(trial.task)) else {
@@ -49,9 +49,8 @@ impl FinalStage {
         }
     }
 
-    /// Asks every baseline's command. They run one after the other, and nothing else runs beside
-    /// them; where `evaluator` knows the time of a task's reference, drift is taken out by it. Gives
-    /// what the user should know.
+    /// Runs every baseline's command sequentially with nothing else running; if `evaluator` knows
+    /// the time of a task's reference, drift is removed. Returns notes for the user.
     pub(super) async fn visit(
         &mut self,
         moment: Moment,
@@ -95,8 +94,8 @@ impl FinalStage {
         notes
     }
 
-    /// After the run: the final comparison, the peers once more, and everything stored. What fails
-    /// here is told and takes nothing from the run.
+    /// Ends the run: the final comparison, the baselines once more, and storing the results.
+    /// Failures here are reported and do not affect the run.
     pub(super) async fn end(
         mut self,
         report: &Report,
@@ -133,8 +132,8 @@ impl FinalStage {
         }
     }
 
-    /// Times the best of a task again, in a fresh process and on new data, and publishes what came
-    /// of it.
+    /// Times the best of a task again, in a fresh process and on new data, and publishes the
+    /// result.
     async fn finale(
         &self,
         task: usize,
@@ -156,7 +155,7 @@ impl FinalStage {
         self.conclude(task, times, Some((store, run)), "").await
     }
 
-    /// Who comes to the final comparison of a task, fastest first.
+    /// Returns the candidates of the final comparison of a task, fastest first.
     pub(super) fn finalists(&self, task: usize) -> Result<Vec<Config>, String> {
         let space = &self.tasks[task].space;
         let configs = self.best[task]
@@ -166,8 +165,8 @@ impl FinalStage {
         configs.map_err(|error| error.to_string())
     }
 
-    /// Says what came of a task's final comparison, and publishes the times where a store is given.
-    /// `on`: which GPU it was, for people.
+    /// Reports the result of a task's final comparison, and publishes the times if a store is
+    /// given. `on`: the GPU's display name.
     pub(super) async fn conclude(
         &self,
         task: usize,

@@ -1,24 +1,24 @@
-//! How many candidates are prepared at once.
+//! Number of concurrent preparations.
 
 use serde::{Deserialize, Serialize};
 
-/// Most candidates that a run may prepare at once. Each is a thread and a compiler process; a machine
-/// has some thousands of both for everything that runs on it.
+/// Maximum concurrent preparations of a run. Each is a thread and a compiler process; a machine
+/// supports some thousands of both in total.
 pub(crate) const JOBS_MAX: u16 = 1024;
 
-/// Candidates prepared at once, 1 to 1024: a number beyond it cannot be made, so neither the
-/// command line nor a request can exhaust the machine's threads.
+/// Number of concurrent preparations, 1 to 1024: larger values cannot be constructed, so neither
+/// the command line nor a request can exhaust the machine's threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u16", into = "u16")]
 pub struct Jobs(u16);
 
-/// A number of jobs that is none.
+/// Invalid number of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0} jobs: ask for 1 to {JOBS_MAX}, or leave it out for one a core")]
 pub struct JobsError(u16);
 
 impl Jobs {
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub fn get(self) -> u16 {
         self.0

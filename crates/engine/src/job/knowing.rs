@@ -1,4 +1,4 @@
-//! What a run's searches know beforehand.
+//! Prior knowledge of a run's searches.
 
 use super::{Device, JobError, Prepared, device_error, usage};
 use crate::foresight::Look;
@@ -9,12 +9,12 @@ use tokio::sync::watch;
 use tuner_search as evolve;
 use tuner_store::Store;
 
-/// Share of a budget that predictions before the run may take.
+/// Share of a budget that predictions before the run may take, as a divisor.
 const FORESIGHT: u32 = 10;
 
 impl Prepared {
-    /// With a prior, has it predict configurations all over each space, which the search knows then
-    /// beside what [`Prepared::gather`] finds. Takes at most a tenth of the budget, and ends early
+    /// Predicts configurations across each space with the prior, if there is one, in addition to
+    /// the knowledge of [`Prepared::gather`]. Takes at most a tenth of the budget, and ends early
     /// when `shutdown` turns true.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Prepared {
                 let evaluator = Arc::clone(evaluator);
                 tokio::task::spawn_blocking(move || evaluator.foresee(&look))
             }
-            // Who compiles a candidate of a fleet asks the model then.
+            // The workers of a fleet that compile a candidate also run the model.
             Device::Replay(_) | Device::Fleet(..) => return Ok(()),
         };
         let found = looking
@@ -56,19 +56,19 @@ impl Prepared {
         Ok(())
     }
 
-    /// Has the search take in, as they come, results of runs beside this one in the same store.
+    /// Lets the search learn from concurrent runs in the same store.
     pub fn learn_from_others(&mut self) {
         if self.plan.start.strategy == evolve::STRATEGIES[0] {
             self.plan.live.clone_from(&self.knowledge);
         }
     }
 
-    /// Gathers what the search may know beforehand: what the store has of other devices, problems
-    /// and versions of the kernels, and the files of the request. A run that goes on knows what it
-    /// knew.
+    /// Loads prior knowledge of the search: results of other devices, problems and versions of the
+    /// kernels in the store, and the files of the request. A resumed run gets the same knowledge as
+    /// before.
     ///
     /// # Errors
-    /// A file that is no knowledge, one that changed since the interrupted run began, and a store
+    /// An invalid file of knowledge, one that changed since the interrupted run began, and a store
     /// that cannot be read.
     pub async fn gather(&mut self, store: &Store) -> Result<(), JobError> {
         let before = self.plan.resume.as_ref();

@@ -1,4 +1,4 @@
-//! The worker's side of a fleet: a device of this machine, and what a hub's assignment makes of it.
+//! Worker side of a fleet: a device of this machine and the benches for a hub's assignments.
 
 use super::setup::Planned;
 use super::{Device, JobError, Prepared, Request, judge};
@@ -17,21 +17,21 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
 
-/// What this machine lends.
+/// Resource that this machine lends.
 #[derive(Debug, Clone)]
 pub enum Lent {
-    /// Answers out of a recorded file.
+    /// Answers from a recorded file.
     Recording(Arc<Recording>),
     /// A device, as `--device` names it.
     Device(String),
-    /// Its processors, to compile.
+    /// Its processors, for compiling.
     Compiler,
 }
 
-/// Why an order cannot be carried out here.
+/// Reason why an order cannot be carried out here.
 #[derive(Debug, thiserror::Error)]
 pub enum LendError {
-    /// It cannot be carried out anywhere: the asker's files are wrong.
+    /// It cannot be carried out anywhere: the files of the request are wrong.
     #[error("{0}")]
     Unusable(String),
     /// This machine cannot; another may.
@@ -53,7 +53,7 @@ impl From<JobError> for LendError {
     }
 }
 
-/// An error of an evaluator or a compiler, with its blame.
+/// Converts an error of an evaluator or a compiler, with its blame.
 fn blamed(error: BoxError) -> LendError {
     match error.downcast::<WorkerError>() {
         Ok(error) => match *error {
@@ -69,20 +69,20 @@ fn blamed(error: BoxError) -> LendError {
 pub struct Bench {
     device: Option<Prepared>,
     compiling: Option<(Arc<Compiler>, Vec<KernelTask>)>,
-    /// Places of the assignment's tasks among the device's.
+    /// Indices of the assignment's tasks among the device's.
     places: Vec<usize>,
-    /// Where the assignment's files lie here.
+    /// Local paths of the assignment's files.
     files: LaidOut,
 }
 
-/// Where files lie, by the hash of their content.
+/// Local paths by the hash of their content.
 pub type LaidOut = HashMap<ContentHash, Arc<str>>;
 
 impl Bench {
-    /// A recording that answers for itself.
+    /// Creates a bench for a recording.
     ///
     /// # Errors
-    /// It is not the one that was assigned.
+    /// It is not the assigned recording.
     pub fn recorded(
         recording: &Arc<Recording>,
         assignment: &Assignment,
@@ -106,7 +106,8 @@ impl Bench {
         })
     }
 
-    /// A bench that compiles the assignment's kernels, whose search spaces lie at these paths.
+    /// Creates a bench that compiles the assignment's kernels, whose search spaces are at these
+    /// paths.
     ///
     /// # Errors
     /// The files are wrong.
@@ -129,8 +130,8 @@ impl Bench {
         })
     }
 
-    /// A bench that judges the assignment's kernels on a device of this machine. `files`: where what
-    /// was sent for it lies, as the data that arguments are filled with has another place on the
+    /// Creates a bench that judges the assignment's kernels on a device of this machine. `files`
+    /// maps contents to local paths, since the fill data of arguments has another path on the
     /// machine that compiled.
     ///
     /// # Errors
@@ -184,8 +185,8 @@ impl Bench {
         }
     }
 
-    /// Compiles a configuration for the timed problem and all check problems. Beside it stands the time
-    /// that the assignment's prior expects.
+    /// Compiles a configuration for the timed problem and all check problems. Also returns the time
+    /// predicted by the assignment's prior.
     ///
     /// # Errors
     /// See [`LendError`].
@@ -225,7 +226,7 @@ impl Bench {
         judged.map_err(blamed)
     }
 
-    /// Runs the timed problem of compiled work whole, where that takes at most `limit` lane
+    /// Runs the timed problem of compiled work whole, if that takes at most `limit` lane
     /// instructions.
     ///
     /// # Errors
@@ -250,7 +251,7 @@ impl Bench {
         }
     }
 
-    /// Names the files of this machine that hold the data of the work's arguments.
+    /// Replaces the fill data paths of the work's arguments by local paths.
     fn place_files(&self, work: &mut Work) -> Result<(), LendError> {
         for fill in work.fills_mut() {
             let Fill::File(file) = fill else { continue };
@@ -263,7 +264,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Whether the device's space has that configuration.
+    /// Reports whether the device's space contains that configuration.
     fn has(&self, place: usize, config: &Config) -> bool {
         let Some(prepared) = &self.device else {
             return false;
@@ -272,9 +273,9 @@ impl Bench {
         config.choices().len() == space.parameters().len() && space.contains(config)
     }
 
-    /// Times the task's reference, and beside it the best candidate so far: what a GPU says to its
-    /// siblings. `None` where there is nothing to compare: the device computes its times, or the task
-    /// has no reference of its own.
+    /// Times the task's reference together with the best candidate so far, for comparison with
+    /// sibling GPUs. `None` if there is nothing to compare: the device computes its times, or the
+    /// task has no reference.
     ///
     /// # Errors
     /// See [`LendError`].
@@ -342,7 +343,7 @@ fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Req
     }
 }
 
-/// Where the assignment's tasks stand among these.
+/// Returns the indices of the assignment's tasks among these.
 fn places(assignment: &Assignment, tasks: &[Task]) -> Result<Vec<usize>, LendError> {
     let place = |task: &crate::fleet::AssignedTask| {
         let names = (&task.kernel, &task.problem);

@@ -1,8 +1,7 @@
-//! A run as it is asked for, set up and carried out: what `tuner run` and the daemon share.
+//! Request, setup and execution of a run, shared by `tuner run` and the daemon.
 //!
-//! A [`Request`] is plain data with the words of the command line. [`Prepared::new`] turns it into
-//! a device and the engine's plan, and refuses what is wrong with it; [`Prepared::execute`] runs it
-//! on an open store.
+//! A [`Request`] is plain data in the terms of the command line. [`Prepared::new`] validates it and
+//! turns it into a device and the engine's plan; [`Prepared::execute`] runs it on an open store.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks, kernels and GPUs are numbered by the run that was prepared with at least one; indexing JSON gives null where a key is missing"
@@ -56,27 +55,27 @@ use tuner_search as evolve;
 use tuner_space::{Config, Diagnostics};
 use tuner_store::{RunId, Store, StoreError, StoredRun};
 
-/// Without a budget and a number of evaluations.
+/// Budget without a given budget and number of evaluations.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
-/// Why a run cannot be set up or carried out.
+/// Reason why a run cannot be set up or executed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// The asker's mistake; complete, with place and fix.
+    /// The user's mistake; complete, with position and fix.
     #[error("{0}")]
     Usage(String),
-    /// A file that the request names is not what it should be.
+    /// A file of the request is invalid.
     #[error("{text}")]
     Input {
         /// The file.
         file: String,
-        /// The reason, complete. It may quote the file, and is for users of this machine alone.
+        /// The complete reason. It may quote the file, and is for users of this machine only.
         text: String,
     },
-    /// The GPU is not there, is held by others, or does not work; complete, with the fix.
+    /// The GPU is absent, in use, or faulty; complete, with the fix.
     #[error("{0}")]
     Device(String),
-    /// The results could not be stored; everything announced is.
+    /// The results could not be stored; everything announced is stored.
     #[error(transparent)]
     Store(StoreError),
     /// The tuner itself failed.
@@ -85,7 +84,7 @@ pub enum JobError {
 }
 
 impl JobError {
-    /// The reason for clients over a network: quotes nothing of a file that is not what it should be.
+    /// Returns the reason for clients over a network, without quotes from invalid files.
     #[must_use]
     pub fn without_excerpts(&self) -> String {
         match self {
@@ -140,7 +139,7 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> JobError {
     JobError::Usage(format!("error: {error}"))
 }
 
-/// A failure of the store, as what it means for the asker.
+/// Converts a failure of the store.
 fn store_error(error: StoreError) -> JobError {
     if error.is_bad_input() {
         usage(error)
@@ -149,12 +148,12 @@ fn store_error(error: StoreError) -> JobError {
     }
 }
 
-/// The failure of a device or of the compiler before it, as one of the job that it works for.
+/// Converts a failure of a device or of its compiler.
 pub(crate) fn device_error(error: BoxError) -> JobError {
     engine_error(EngineError::Device(error))
 }
 
-/// The failure of an engine as one of the job that it ran for.
+/// Converts a failure of an engine.
 pub(crate) fn engine_error(error: EngineError) -> JobError {
     match error {
         EngineError::Store(error) => store_error(error),
@@ -170,10 +169,10 @@ pub(crate) fn engine_error(error: EngineError) -> JobError {
     }
 }
 
-/// What a run waits for: of all runs with the same key, one is at work at a time.
+/// Returns the key that serializes runs: of all runs with the same key, one executes at a time.
 ///
 /// # Errors
-/// A device that is none.
+/// An invalid device.
 pub fn device_key(request: &Request) -> Result<String, JobError> {
     Ok(match request.selector()? {
         DeviceSelector::Replay(file) => DeviceSelector::Replay(setup::real(&file)).to_string(),
@@ -189,41 +188,41 @@ enum Device {
     Fleet(Arc<FleetEvaluator>, PackedFiles),
 }
 
-/// A run that is set up, and not begun.
+/// A run that is set up but not started.
 pub struct Prepared {
     device: Device,
     plan: Plan,
-    /// The limits are the asker's own, not the default.
+    /// The limits come from the request, not from the default.
     limited: bool,
     strategy_given: bool,
     prove_budget_given: bool,
     jobs: Option<Jobs>,
-    /// Peers to compare with, by task.
+    /// Baselines to compare with, by task.
     baselines: Vec<Option<Baseline>>,
-    /// Files of knowledge; `None`: the search starts from nothing.
+    /// Files of knowledge; `None`: the search starts without knowledge.
     knowledge: Option<Vec<PathBuf>>,
     /// Predictions of the prior, by task.
     foreseen: Vec<Option<evolve::Experience>>,
-    /// What the search knows, for the store.
+    /// Knowledge of the search, for the store.
     noted: Option<Noted>,
-    /// What the asker should know; each a line.
+    /// Notes for the user, one line each.
     pub notes: Vec<String>,
 }
 
 impl Prepared {
-    /// Sets a run up; names of kernels are looked for from `folder` upwards.
+    /// Sets up a run; kernel names are searched for from `folder` upwards.
     ///
     /// # Errors
-    /// Everything that is wrong with the request, and a compiler that cannot be had.
+    /// An invalid request, and a missing compiler.
     pub fn new(request: &Request, folder: &Path) -> Result<Self, JobError> {
         setup::prepare(request, folder)
     }
 
-    /// Sets a run up whose candidates are judged by a fleet. `auto` and `cuda` mean what its workers
-    /// lend, as does the name of one of their devices.
+    /// Sets up a run whose candidates are judged by a fleet. `auto`, `cuda` and device names refer
+    /// to the devices of its workers.
     ///
     /// # Errors
-    /// As for [`Prepared::new`], and a device that nobody lends.
+    /// As for [`Prepared::new`], and a device that no worker lends.
     pub fn on_fleet(
         request: &Request,
         folder: &Path,
@@ -232,7 +231,7 @@ impl Prepared {
         on_fleet::prepare(request, folder, fleet)
     }
 
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn facts(&self) -> &DeviceFacts {
         match &self.device {
@@ -243,25 +242,25 @@ impl Prepared {
         }
     }
 
-    /// The engine's plan.
+    /// Returns the engine's plan.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Whether the device's own clock counts, and not the wall's.
+    /// Reports whether the device's clock counts instead of the wall clock.
     #[must_use]
     pub fn charged(&self) -> bool {
         Clock::of(self.facts().kind) == Clock::Charged
     }
 
-    /// The name that the run is stored under.
+    /// Sets the name that the run is stored under.
     pub fn name(&mut self, id: RunId) {
         self.plan.id = Some(id);
     }
 
-    /// Goes on with an interrupted run of the same kernels, device and seed, if the store has one;
-    /// with its strategy and limits where the request gives none.
+    /// Resumes an interrupted run of the same kernels, device and seed, if the store has one, with
+    /// its strategy and limits unless the request sets them.
     ///
     /// # Errors
     /// The run used another strategy, or the store cannot be read.
@@ -279,10 +278,10 @@ impl Prepared {
         }
     }
 
-    /// Goes on with this run.
+    /// Resumes this run.
     ///
     /// # Errors
-    /// It used another strategy than the request asks for.
+    /// It used another strategy than the request.
     pub fn resume(&mut self, stored: StoredRun) -> Result<(), JobError> {
         if self.strategy_given && self.plan.start.strategy != stored.strategy {
             return Err(usage(format!(
@@ -326,7 +325,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Gives a run without limits one, and notes the settings for the store.
+    /// Adds a default limit to a run without limits, and records the settings for the store.
     pub fn settle(&mut self) {
         if !self.limited && self.plan.start.strategy != "exhaustive" {
             let clock = match self.plan.start.device.kind {
@@ -360,8 +359,8 @@ impl Prepared {
         }
     }
 
-    /// Finds out before the run begins whether its results can be compared with the references, and
-    /// notes what is done where they cannot. Ends early when `shutdown` turns true.
+    /// Checks before the run begins whether its results can be compared with the references, and
+    /// adds notes on the replacement if they cannot. Ends early when `shutdown` turns true.
     ///
     /// # Errors
     /// A space's reference is wrong, or the tuner itself failed.
@@ -386,7 +385,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Prepares and judges one configuration of a task outside of a run; nothing is stored.
+    /// Prepares and judges one configuration of a task outside of a run; stores nothing.
     ///
     /// # Errors
     /// The tuner itself failed; a candidate that fails is a judgement.
@@ -399,10 +398,10 @@ impl Prepared {
         }
     }
 
-    /// Runs the timed problem of a configuration whole, outside of a run; nothing is stored.
+    /// Runs the timed problem of a configuration whole, outside of a run; stores nothing.
     ///
     /// # Errors
-    /// The tuner itself failed, or the device is not a virtual one, which this process proves on.
+    /// The tuner itself failed, or the device is not virtual: only virtual GPUs run proofs.
     pub fn prove(&self, task: usize, config: &Config) -> Result<Proof, JobError> {
         match &self.device {
             Device::Virtual(evaluator) => evaluator.make_proof(task, config).map_err(device_error),
@@ -412,8 +411,8 @@ impl Prepared {
         }
     }
 
-    /// Compares two configurations of a task that are known to be right, interleaved on a real GPU:
-    /// the first over the second. `None` on other devices, whose times do not vary.
+    /// Compares two right configurations of a task, interleaved on a real GPU: the first over the
+    /// second. `None` on other devices, whose times do not vary.
     ///
     /// # Errors
     /// The device failed.
@@ -426,7 +425,7 @@ impl Prepared {
         }
     }
 
-    /// Counts time that the run used before it was interrupted against its budget of wall time.
+    /// Subtracts time used before an interruption from the budget of wall time.
     pub fn spend(&mut self, spent: Duration) {
         if !self.charged() {
             let budget = self.plan.limits.budget;
@@ -434,7 +433,7 @@ impl Prepared {
         }
     }
 
-    /// Carries the run out, until a limit is reached or `shutdown` turns true.
+    /// Executes the run until a limit is reached or `shutdown` turns true.
     ///
     /// # Errors
     /// The tuner itself failed; everything finished before is stored.

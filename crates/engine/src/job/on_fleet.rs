@@ -23,7 +23,7 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
 use tuner_store::{RunId, Store};
 
-/// See [`Prepared::on_fleet`].
+/// Prepares the run; see [`Prepared::on_fleet`].
 pub(super) fn prepare(
     request: &Request,
     folder: &Path,
@@ -54,11 +54,11 @@ pub(super) fn prepare(
     }
 }
 
-/// Said where a space names a peer and the GPU is another machine's.
+/// Note for a space with a baseline if the GPU is on another machine.
 const ELSEWHERE: &str = "note: baselines are left out: their commands run beside the GPU, which a fleet \
      lends; `tuner gate` on a machine with it compares with them";
 
-/// The one kind of device that the words mean among those that are lent.
+/// Returns the one kind of device among those offered that matches the selector.
 fn lent(device: &str, fleet: &dyn Fleet) -> Result<DeviceFacts, JobError> {
     let offers = fleet.offers();
     let real = |kind| kind == DeviceKind::Cuda;
@@ -71,7 +71,7 @@ fn lent(device: &str, fleet: &dyn Fleet) -> Result<DeviceFacts, JobError> {
         })
         .collect();
     let mut cuda: Vec<_> = named.iter().filter(|o| real(o.facts.kind)).collect();
-    // A GPU in a group of its own is meant by its full name, or where it is alone.
+    // A GPU in a separate group is meant only by its full name, or if it is the only one.
     if let Some(one) = cuda.iter().find(|o| kind_of(&o.facts.name) == o.facts.name) {
         let one = kind_of(&one.facts.name);
         cuda.retain(|o| kind_of(&o.facts.name) != one || o.facts.name == one);
@@ -147,7 +147,7 @@ fn kernels(
     assemble(request, (device, start), tasks, stored, planned.notes)
 }
 
-/// A recording whose results are looked up by workers.
+/// Returns a recording whose results are looked up by workers.
 pub(super) fn recorded(
     request: &Request,
     fleet: Arc<dyn Fleet>,
@@ -179,7 +179,7 @@ fn assigned(task: &Task) -> AssignedTask {
     }
 }
 
-/// Carries a run out on its fleet.
+/// Executes a run on its fleet.
 pub(super) async fn execute(
     (evaluator, files): (Arc<FleetEvaluator>, PackedFiles),
     mut plan: Plan,
@@ -229,10 +229,10 @@ pub(super) async fn execute(
     report
 }
 
-/// How long the best may take to be timed once more on a fleet, their GPU's work before it included.
+/// Maximum time of a final comparison on a fleet, including earlier work of its GPU.
 const FINAL_PATIENCE: Duration = Duration::from_secs(600);
 
-/// Waits until fewer GPUs than that were there for as long as a worker may be silent.
+/// Waits until fewer GPUs than `needed` have been present for the maximum silence of a worker.
 async fn gone(evaluator: &FleetEvaluator, needed: usize) {
     let mut missing = 0;
     while missing < OFFER_PATIENCE.as_secs() {
@@ -242,8 +242,8 @@ async fn gone(evaluator: &FleetEvaluator, needed: usize) {
     }
 }
 
-/// The final comparisons of a run on a fleet: those of a task are timed together on one GPU, and
-/// once more on a second where there is one.
+/// Final comparisons of a run on a fleet: those of a task are timed together on one GPU, and again
+/// on a second if there is one.
 struct Finals {
     stage: FinalStage,
     seed: u64,
@@ -251,7 +251,7 @@ struct Finals {
 }
 
 impl Finals {
-    /// Holds them. What fails here is told and takes nothing from the run.
+    /// Runs them. Failures here are reported and do not affect the run.
     async fn hold(
         &mut self,
         report: &Report,

@@ -1,21 +1,21 @@
-//! The work that a proof may take.
+//! Work budget of proofs.
 
 use serde::{Deserialize, Serialize};
 
-/// Lane instructions that a proof may take where nothing else is asked for: half a minute of one core
-/// of the virtual GPU.
+/// Default lane instructions of a proof: half a minute of one core of the virtual GPU.
 const DEFAULT: u64 = 30_000_000_000;
 
-/// Largest budget, lane instructions: every such number is exact as a float.
+/// Maximum budget, lane instructions: all smaller numbers are exact as floats.
 const MAX: u64 = 1 << 53;
 
-/// Lane instructions that running a timed problem whole may take, of a candidate and of its reference
-/// each; 0: no proofs. Work and not time, so that results do not depend on the machine.
+/// Maximum lane instructions for running a timed problem whole, for a candidate and for its
+/// reference each; 0: no proofs. Work instead of time, so that results do not depend on the
+/// machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Text", into = "u64")]
 pub struct ProveBudget(u64);
 
-/// A budget that cannot be read.
+/// An invalid budget.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a number of lane instructions: type a whole number from 0 (no proofs) to 2^53, such \
@@ -24,7 +24,7 @@ pub struct ProveBudget(u64);
 pub struct ProveBudgetError(String);
 
 impl ProveBudget {
-    /// Lane instructions.
+    /// Returns the lane instructions.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
@@ -42,7 +42,7 @@ impl std::str::FromStr for ProveBudget {
 
     fn from_str(text: &str) -> Result<Self, ProveBudgetError> {
         let wrong = || ProveBudgetError(text.to_owned());
-        // What else a float may look like (`inf`, `nan`, `-1`, `+1`, ` 1`) is refused.
+        // Other float syntax (`inf`, `nan`, `-1`, `+1`, ` 1`) is refused.
         let plain = |c: char| c.is_ascii_digit() || matches!(c, 'e' | 'E' | '.' | '+');
         if !text.starts_with(|c: char| c.is_ascii_digit()) || !text.chars().all(plain) {
             return Err(wrong());
@@ -61,7 +61,7 @@ impl From<ProveBudget> for u64 {
     }
 }
 
-/// A budget in JSON: a number, or its text.
+/// A budget in JSON: a number, or a text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Text {

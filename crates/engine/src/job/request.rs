@@ -1,4 +1,4 @@
-//! What is asked for, in the words of the command line, and what they mean.
+//! Request of a run, in the terms of the command line, and its validation.
 
 use super::{JobError, Jobs, ProveBudget, usage};
 use crate::{Limits, parse_budget, parse_share};
@@ -7,21 +7,21 @@ use tuner_core::objective::Objectives;
 use tuner_device::DeviceSelector;
 use tuner_search as evolve;
 
-/// What further trials may bring when a run is done, as shares of the best time: what the estimate is
-/// calibrated for.
+/// Valid thresholds of `--until-converged`, as shares of the best time: the range that the estimate
+/// is calibrated for.
 const CONVERGED: std::ops::RangeInclusive<f64> = 0.01..=0.2;
 
-/// What is asked for, in the words of `tuner run`.
+/// Request of a run, in the terms of `tuner run`.
 ///
-/// `P` is the type of every text that may name a file. It is `String` where the asker is a user of
-/// this machine. A request of a client has a type that cannot be opened, so that each such field
-/// passes the check of its paths before a run can be made of it.
+/// `P` is the type of every text that may name a file. It is `String` for a user of this machine. A
+/// request of a client uses a type that cannot be opened, so that each such field passes the check
+/// of its paths before a run can be made of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(bound(deserialize = "P: Deserialize<'de> + From<&'static str>"))]
 #[schema(as = Request)]
 pub struct Request<P = String> {
-    /// Kernels by name, or files; empty: all in `search_spaces/`.
+    /// Kernels by name or file; empty: all in `search_spaces/`.
     #[serde(default = "Vec::new")]
     #[schema(value_type = Vec<String>)]
     pub kernels: Vec<P>,
@@ -32,14 +32,14 @@ pub struct Request<P = String> {
     /// Only these problems; empty: all.
     #[serde(default)]
     pub problems: Vec<String>,
-    /// Time to spend, such as `90s` or `1h30m`.
+    /// Time budget, such as `90s` or `1h30m`.
     #[serde(default)]
     pub budget: Option<String>,
     /// Unique valid configurations to judge.
     #[serde(default)]
     pub evals: Option<u64>,
-    /// Stop once further trials bring no more than this share of the best time, such as `1%`, with a
-    /// chance of nine in ten; `budget` and `evals` are then upper limits.
+    /// Stop once further trials gain at most this share of the best time, such as `1%`, with 90 %
+    /// confidence; `budget` and `evals` are then upper limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_converged: Option<String>,
     /// Two objectives, the time and one of `p90`, `registers`, `code_size` and `energy`
@@ -49,24 +49,24 @@ pub struct Request<P = String> {
     /// The search strategy.
     #[serde(default)]
     pub strategy: Option<String>,
-    /// A model that says beforehand what candidates may take: `vgpu`.
+    /// A model that predicts the times of candidates: `vgpu`.
     #[serde(default)]
     pub prior: Option<String>,
     /// Seed of everything random.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Candidates prepared at once; default: number of cores.
+    /// Concurrent preparations; default: number of cores.
     #[serde(default)]
     #[schema(value_type = Option<u16>, minimum = 1, maximum = 1024)]
     pub jobs: Option<Jobs>,
-    /// Leaves the baselines' commands of the spaces out.
+    /// Skips the baseline commands of the spaces.
     #[serde(default)]
     pub no_baseline: bool,
-    /// Files whose results the search knows beforehand, beside those of the database.
+    /// Files of prior knowledge, in addition to the database.
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>)]
     pub knowledge: Vec<P>,
-    /// The search knows nothing beforehand.
+    /// The search uses no prior knowledge.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_knowledge: bool,
     /// Lane instructions that running a finalist whole on a virtual GPU may take, such as 3e10 (the
@@ -107,10 +107,10 @@ impl Default for Request {
 }
 
 impl Request {
-    /// Checks all words that need neither the device nor a file.
+    /// Checks all fields that need neither the device nor a file.
     ///
     /// # Errors
-    /// The first that is wrong.
+    /// The first invalid field.
     pub fn check(&self) -> Result<(), JobError> {
         let selector = self.selector()?;
         self.limits()?;
@@ -136,18 +136,18 @@ impl Request {
         Ok(())
     }
 
-    /// The device.
+    /// Parses the device.
     ///
     /// # Errors
-    /// A text that names none.
+    /// An invalid device.
     pub fn selector(&self) -> Result<DeviceSelector, JobError> {
         self.device.parse().map_err(usage)
     }
 
-    /// When the run ends.
+    /// Parses the limits of the run.
     ///
     /// # Errors
-    /// A budget that is no time, and zero evaluations.
+    /// An invalid budget, and zero evaluations.
     pub fn limits(&self) -> Result<Limits, JobError> {
         if self.evals == Some(0) {
             return Err(usage("0 evaluations: ask for at least 1, or leave it out"));
@@ -160,7 +160,7 @@ impl Request {
         })
     }
 
-    /// What further trials may still bring when the run is done.
+    /// Parses the convergence threshold.
     fn converged(&self) -> Result<Option<f64>, JobError> {
         let Some(text) = &self.until_converged else {
             return Ok(None);
@@ -182,7 +182,7 @@ impl Request {
         Ok(Some(share))
     }
 
-    /// What counts beside the time.
+    /// Parses the objectives in addition to the time.
     pub(crate) fn objectives(&self) -> Result<Option<Objectives>, JobError> {
         let Some(text) = &self.objective else {
             return Ok(None);
@@ -216,7 +216,7 @@ impl Request {
         Ok(Some(objectives))
     }
 
-    /// The strategy's name.
+    /// Returns the strategy's name.
     ///
     /// # Errors
     /// An unknown name.
@@ -230,7 +230,8 @@ impl Request {
         }
     }
 
-    /// Refuses an option that only the search with a model takes, beside another one, which `lacks` it.
+    /// Refuses an option that only the model-based search accepts if another strategy is requested,
+    /// which `lacks` it.
     pub(super) fn guided(&self, lacks: &str, option: &str) -> Result<(), JobError> {
         let (strategy, model) = (self.strategy()?, evolve::STRATEGIES[0]);
         if strategy != model {
@@ -241,12 +242,12 @@ impl Request {
         Ok(())
     }
 
-    /// Lane instructions that a proof may take; 0: no proofs.
+    /// Returns the lane instructions that a proof may take; 0: no proofs.
     pub(crate) fn proof_limit(&self) -> u64 {
         self.prove_budget.unwrap_or_default().get()
     }
 
-    /// Candidates prepared at once.
+    /// Returns the number of concurrent preparations.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.map_or_else(
             || std::thread::available_parallelism().map_or(1, usize::from),
@@ -255,7 +256,7 @@ impl Request {
     }
 }
 
-/// `0.5%`.
+/// Formats a share as `0.5%`.
 fn percent(share: f64) -> String {
     format!("{}%", share * 100.0)
 }

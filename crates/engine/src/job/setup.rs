@@ -22,7 +22,7 @@ use tuner_kernel::{declarations, defaults};
 use tuner_space::{DeviceLimits, Sizes};
 use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
 
-/// See [`Prepared::new`].
+/// Prepares the run; see [`Prepared::new`].
 pub(super) fn prepare(request: &Request, folder: &Path) -> Result<Prepared, JobError> {
     request.check()?;
     match request.selector()? {
@@ -41,7 +41,7 @@ pub(super) fn prepare(request: &Request, folder: &Path) -> Result<Prepared, JobE
     }
 }
 
-/// The device that `auto` stands for.
+/// Resolves `auto` to a device.
 pub(super) fn resolved(selector: DeviceSelector) -> DeviceSelector {
     match selector {
         DeviceSelector::Auto if super::cuda::automatic().0 => DeviceSelector::Cuda(0),
@@ -50,11 +50,11 @@ pub(super) fn resolved(selector: DeviceSelector) -> DeviceSelector {
     }
 }
 
-/// The request with the files that it names relative to `folder` made absolute, for another process
-/// to carry out; refused where a file or name is wrong.
+/// Returns the request with file names relative to `folder` made absolute, for execution by another
+/// process; refuses wrong files and names.
 ///
 /// # Errors
-/// What is wrong with the request's words, kernels or recording.
+/// Invalid fields, kernels or recording of the request.
 pub fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
     request.check()?;
     let mut absolute = request.clone();
@@ -75,22 +75,22 @@ pub fn absolute(request: &Request, folder: &Path) -> Result<Request, JobError> {
     Ok(absolute)
 }
 
-/// The absolute path of a file that another process reads.
+/// Returns the absolute path of a file that another process reads.
 pub(super) fn real(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }
 
-/// Said where a space names a peer and the device only predicts.
+/// Note for a space with a baseline if the device only predicts.
 pub(super) const UNCOMPARED: &str =
     "note: baselines are left out: a predicted time never stands beside a measured one";
 
-/// Kernels on a virtual GPU.
+/// Prepares kernels on a virtual GPU.
 fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, JobError> {
     let facts = virtual_facts(name).map_err(usage)?;
-    // Nothing is timed here, so that no core is left free.
+    // Nothing is timed here, so no core is left free.
     let compiler = compiler_with(request.jobs())?;
     let mut planned = Planned::new(request, folder, &facts, &compiler)?;
-    // With sizes that are macros every problem is another program, which only a look at each tells right.
+    // With sizes as macros every problem is a separate program, so each must be verified.
     for builder in &mut planned.builders {
         if builder.timed.source().spec.sizes != Sizes::Macro {
             builder.puts_off = PutOff::AllButOneRun;
@@ -108,10 +108,10 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
     assemble(request, (device, start), tasks, stored, planned.notes)
 }
 
-/// A virtual GPU as the engine knows devices.
+/// Returns the facts of a virtual GPU.
 ///
 /// # Errors
-/// There is none of that name.
+/// An unknown name.
 pub fn virtual_facts(name: &str) -> Result<DeviceFacts, SelectorError> {
     let limits = limits::by_name(name);
     let limits = limits.ok_or_else(|| SelectorError::UnknownVgpu(name.to_owned()))?;
@@ -129,7 +129,7 @@ pub(super) struct Planned {
     pub(super) tasks: Vec<Task>,
     pub(super) stored: Vec<TaskStart>,
     pub(super) builders: Vec<KernelTask>,
-    /// Peers that the spaces name, by task.
+    /// Baselines of the spaces, by task.
     pub(super) baselines: Vec<Option<Baseline>>,
     pub(super) notes: Vec<String>,
 }
@@ -189,7 +189,7 @@ impl Planned {
     }
 }
 
-/// The model asked for as a prior.
+/// Returns the requested prior model.
 fn prior(
     request: &Request,
     facts: &DeviceFacts,
@@ -212,19 +212,19 @@ fn prior(
     ))))
 }
 
-/// The compiler with as many workers as candidates are prepared at once.
+/// Returns the compiler with as many workers as concurrent preparations.
 pub(super) fn compiler(request: &Request) -> Result<Compiler, JobError> {
     let usual = CompilerSettings::default().jobs;
     compiler_with(request.jobs.map_or(usual, |jobs| usize::from(jobs.get())))
 }
 
-/// The same with so many compiles at a time.
+/// Returns a compiler with `jobs` concurrent compiles.
 pub(crate) fn compiler_with(jobs: usize) -> Result<Compiler, JobError> {
     let settings = CompilerSettings::with_jobs(jobs);
     Compiler::new(settings).map_err(|error| JobError::Failed(anyhow::anyhow!("{error}")))
 }
 
-/// A recorded file as a device; where a fleet is given, its workers look the results up.
+/// Prepares a recorded file as a device; on a fleet its workers look up the results.
 pub(super) fn replay(
     request: &Request,
     path: &Path,
@@ -263,7 +263,7 @@ pub(super) fn replay(
     assemble(request, (device_kind, device), tasks, vec![task], notes)
 }
 
-/// The file is the kernel; names beside it must agree with it.
+/// Checks that requested names agree with the recording, which replaces the kernel.
 fn named_as_recorded(request: &Request, recording: &Recording) -> Result<(), JobError> {
     let unknown = |what: &str, given: &str, known: &str| {
         usage(format!(
@@ -296,7 +296,7 @@ pub(super) fn device_start(facts: &DeviceFacts, selector: &DeviceSelector) -> De
     }
 }
 
-/// The plan of a run on any device.
+/// Builds the plan of a run on any device.
 pub(super) fn assemble(
     request: &Request,
     (device, start): (Device, DeviceStart),

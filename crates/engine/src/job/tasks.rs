@@ -1,4 +1,4 @@
-//! From kernels as they lie on disk to what the engine tunes and the store keeps.
+//! Tasks of a run from kernels on disk, for the engine and the store.
 
 use super::JobError;
 use crate::{StartPoint, Task};
@@ -19,11 +19,11 @@ use tuner_space::{
 };
 use tuner_store::TaskStart;
 
-/// A device as far as spaces and provenance need it.
+/// Facts of a device for spaces and provenance.
 pub(super) struct Target<'a> {
     /// The name results are stored under.
     pub(super) device: &'a str,
-    /// What expressions may know of it.
+    /// Limits that expressions may use.
     pub(super) limits: DeviceLimits,
     /// Driver version, on real devices.
     pub(super) driver: Option<String>,
@@ -42,8 +42,8 @@ pub(super) struct Planned {
     pub(super) stored: TaskStart,
 }
 
-/// Plans every timed problem of the kernels, or only those named in `wanted`. Gives notes for the
-/// user beside the plan.
+/// Plans every timed problem of the kernels, or only those named in `wanted`. Also returns notes
+/// for the user.
 ///
 /// # Errors
 /// Unknown problems, spaces that cannot be built or are empty, and the same kernel twice.
@@ -58,7 +58,7 @@ pub(super) fn plan(
     for (index, kernel) in kernels.iter().enumerate() {
         let (provenance, note) = provenance_of(kernel, target);
         notes.extend(note);
-        // What holds for several problems of a kernel is said once.
+        // A reason shared by several problems of a kernel is reported once.
         let mut left_out: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for problem in &kernel.spec.problems {
             if !wanted.is_empty() && !wanted.contains(&problem.name) {
@@ -88,8 +88,8 @@ pub(super) fn plan(
     Ok((planned, notes))
 }
 
-/// Every kernel must have something that its results are compared with, and every wanted problem
-/// must be a timed one of some kernel.
+/// Checks that every kernel has a reference, and that every wanted problem is a timed one of some
+/// kernel.
 pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobError> {
     if let Some(why) = kernels.iter().find_map(|kernel| kernel.spec.unranked()) {
         return Err(JobError::Usage(format!("error: {why}")));
@@ -179,7 +179,7 @@ fn one(
     ))
 }
 
-/// The default configuration, then the file's seeds; those that are invalid here become notes.
+/// Returns the default configuration, then the file's seeds; invalid ones become notes.
 fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<String>) {
     let mut points = Vec::new();
     let mut notes = Vec::new();
@@ -197,7 +197,7 @@ fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<Strin
     (points, notes)
 }
 
-/// The base with the named values changed; the file's reader has checked names and values.
+/// Returns the base with the named values changed; the file's reader has checked names and values.
 fn overlay(space: &Space, base: &Config, values: &ConfigValues) -> Config {
     let mut config = base.clone();
     for (name, value) in values {
@@ -259,8 +259,8 @@ fn definition(spec: &KernelSpec) -> Definition {
     }
 }
 
-/// Identity of what a kernel's results are compared with: what its file says of arguments, reference
-/// and tolerances, and the reference kernel's source or the oracle's version.
+/// Returns the identity of a kernel's reference: arguments, reference and tolerances of its file,
+/// and the reference kernel's source or the oracle's version.
 pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     let spec = &kernel.spec;
     let mut texts = Vec::new();
@@ -312,7 +312,7 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     ContentHash::of(texts.iter().map(String::as_bytes))
 }
 
-/// Commit and dirty flag over the template, what it includes, and the space file.
+/// Returns commit and dirty flag of the template, its includes, and the space file.
 fn provenance_of(kernel: &Kernel, target: &Target<'_>) -> (Provenance, Option<String>) {
     let mut files: Vec<PathBuf> = vec![kernel.spec.source.clone()];
     files.extend(

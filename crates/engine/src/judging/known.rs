@@ -1,4 +1,4 @@
-//! What was found of candidates, kept for those that come to the same.
+//! Cache of judgements for candidates with equal work.
 
 use crate::evaluator::BoxError;
 use std::collections::HashMap;
@@ -7,13 +7,13 @@ use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 use tuner_judge::judgement::TimedJudgement;
 
-/// What is known of candidates by what decides it: equal work is judged once.
+/// Judgements by everything that decides them: equal work is judged once.
 #[derive(Default)]
 pub(in super::super) struct Known(Mutex<HashMap<ContentHash, TimedJudgement>>);
 
 impl Known {
-    /// What is known of the same work, or else what `judge` finds, which is remembered if it lasts;
-    /// and whether it was known.
+    /// Returns the cached judgement of the same work, or else that of `judge`, which is cached if
+    /// it lasts; and whether it was cached.
     pub(in super::super) fn or_judge(
         &self,
         same: &ContentHash,

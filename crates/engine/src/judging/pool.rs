@@ -1,4 +1,4 @@
-//! Judging outside of a run, several candidates at a time.
+//! Judging outside of a run, several candidates concurrently.
 
 use super::{Demand, KernelTask};
 use crate::evaluator::{BoxError, Judged, Preparation};
@@ -14,21 +14,21 @@ use tuner_device::worker::host::{Settings, Worker};
 use tuner_kernel::compile::Compiler;
 use tuner_space::Config;
 
-/// Judges configurations outside of a run, several at a time.
+/// Judges configurations outside of a run, several concurrently.
 pub struct JudgePool<'a> {
-    /// Compiles them.
+    /// Compiler of the configurations.
     pub compiler: &'a Compiler,
-    /// What runs them, a virtual GPU or a real one, and its compile target; `None` stops after the
-    /// compile.
+    /// Device that runs them, a virtual GPU or a real one, and its compile target; `None` stops
+    /// after the compile.
     pub device: Option<(DeviceSelector, &'a str)>,
-    /// Configurations at a time.
+    /// Concurrent configurations.
     pub threads: usize,
-    /// How hard they are looked at.
+    /// Verification demand.
     pub demand: Demand,
 }
 
 impl JudgePool<'_> {
-    /// Judges all, in their order, and looks at the plan of each that compiles.
+    /// Judges all in order, and passes the plan of each that compiles to `look`.
     ///
     /// # Errors
     /// The tools do not work, or a space's reference is wrong.
@@ -42,7 +42,7 @@ impl JudgePool<'_> {
         Ok(all)
     }
 
-    /// The same, each told with its index as soon as it and all before it are there.
+    /// Judges all, and reports each with its index as soon as it and all before it are done.
     ///
     /// # Errors
     /// As for [`JudgePool::all`].
@@ -58,8 +58,8 @@ impl JudgePool<'_> {
             let settings = settings.clone();
             settings.map(|settings| Arc::new(Mutex::new(Worker::new(settings))))
         };
-        // Each thread has a worker process of its own: one that dies takes one candidate. A real
-        // GPU has one worker, whatever the number of threads that compile for it.
+        // Each thread has a separate worker process: one that dies takes one candidate. A real GPU
+        // has one worker, whatever the number of threads that compile for it.
         let shared = worker().filter(|_| real);
         let start = || shared.clone().or_else(worker);
         let one = |(task, config): &(&KernelTask, &Config),

@@ -1,4 +1,4 @@
-//! Results on their way into the database, and their announcement behind its commits.
+//! Results on their way to the database, and their announcement after the commits.
 
 use super::Driver;
 use crate::error::EngineError;
@@ -14,7 +14,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Measurement, TrialRecord, Verdict};
 use tuner_store::Ack;
 
-/// Results that may wait for their commit.
+/// Maximum results that wait for their commit.
 const UNCOMMITTED: usize = 1024;
 
 impl<E: Evaluator> Driver<'_, E> {
@@ -43,7 +43,7 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    /// Announces what was committed meanwhile, without waiting.
+    /// Announces results that were committed meanwhile, without waiting.
     pub(super) fn announce_committed(&mut self) -> Result<(), EngineError> {
         let mut context = Context::from_waker(Waker::noop());
         while let Some((_, ack)) = self.uncommitted.front_mut() {
@@ -115,8 +115,8 @@ impl<E: Evaluator> Driver<'_, E> {
     }
 }
 
-/// Waits for the commit of the oldest result. After an error nothing is left to wait for: that
-/// result was not stored, and those after it are not announced over the gap.
+/// Waits for the commit of the oldest result. After an error there is nothing to wait for: that
+/// result was not stored, and later ones are not announced over the gap.
 pub(super) async fn front(
     uncommitted: &mut VecDeque<(TrialEvent, Option<Ack>)>,
 ) -> Result<(), EngineError> {
@@ -133,7 +133,7 @@ pub(super) async fn front(
     Ok(())
 }
 
-/// The first line of what was found, cut where it is long.
+/// Returns the first line of the finding, truncated if it is long.
 fn in_a_line(judgement: &Judgement) -> String {
     const MAX_CHARACTERS: usize = 300;
     if judgement.verdict == Verdict::Ok {

@@ -1,4 +1,4 @@
-//! A search that learns from runs beside it while they go on.
+//! A search that learns from concurrent runs.
 
 use super::Driver;
 use crate::error::EngineError;
@@ -8,19 +8,19 @@ use std::path::PathBuf;
 use tuner_search::Knowledge;
 use tuner_store::RunStart;
 
-/// Results before the search first takes in what runs beside it found.
+/// Results before the search first learns from concurrent runs.
 const FIRST_LOOK: u64 = 8;
 
-/// What a search takes in from runs beside it.
+/// Source of results of concurrent runs.
 pub(super) struct Live {
     start: RunStart,
     files: Vec<PathBuf>,
-    /// The number of results at which it looks again.
+    /// The number of results at which it reads again.
     next: u64,
 }
 
 impl Live {
-    /// For a run that began so, with these files of knowledge.
+    /// Creates the source for a run with this start and these files of knowledge.
     pub(super) fn new(start: RunStart, files: Vec<PathBuf>) -> Self {
         Self {
             start,
@@ -31,14 +31,14 @@ impl Live {
 }
 
 impl<E: Evaluator> Driver<'_, E> {
-    /// Takes in what runs beside this one found, ever more rarely: the whole history is read each time.
+    /// Reads results of concurrent runs, at growing intervals: the whole history is read each time.
     pub(super) async fn learn(&mut self) -> Result<(), EngineError> {
         let told = self.schedule.told();
         let Some(live) = self.live.as_mut().filter(|live| told >= live.next) else {
             return Ok(());
         };
         live.next = told + (told / 2).max(FIRST_LOOK);
-        // A file that was changed since the run began is no reason to end it.
+        // A file that was changed since the run began must not end it.
         let Ok((all, _)) = knowledge::gather(&live.start, self.store, &live.files, None).await
         else {
             return Ok(());

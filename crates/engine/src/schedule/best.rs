@@ -1,11 +1,11 @@
-//! The best time of a task, in the order of ranks: how it was compared first, then the time.
+//! Best time of a task, in rank order: by the comparison of its results first, then by time.
 
 use super::TaskState;
 use crate::evaluator::{CONTENDER, Judged};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{Measurement, TrialRecord, rank_class};
 
-/// A time with the rank class of its comparison; the order is that of ranks.
+/// A time with the rank class of its comparison, in rank order.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(super) struct BestTime {
     class: u8,
@@ -13,13 +13,13 @@ pub(super) struct BestTime {
 }
 
 impl BestTime {
-    /// The time of a stored trial that passed.
+    /// Returns the time of a stored trial that passed.
     pub(super) fn from_trial<T: AsRef<Measurement>>(trial: &TrialRecord<T>) -> Option<Self> {
         let time = trial.measurement.as_ref()?.as_ref();
         Self::new(&trial.judgement, time)
     }
 
-    /// The time of a judged candidate that passed.
+    /// Returns the time of a judged candidate that passed.
     fn from_judged(judged: &Judged) -> Option<Self> {
         Self::new(&judged.found.judgement, judged.time()?)
     }
@@ -33,7 +33,7 @@ impl BestTime {
 }
 
 impl TaskState {
-    /// Whether a time is near enough to the best, or there is none yet.
+    /// Reports whether a time is close enough to the best, or there is none yet.
     pub(super) fn may_win(&self, judged: &Judged) -> bool {
         let (Some(time), Some(best)) = (BestTime::from_judged(judged), self.best) else {
             return true;
@@ -41,7 +41,7 @@ impl TaskState {
         time.class < best.class || time.us <= CONTENDER * best.us
     }
 
-    /// Whether a candidate would be the best if its proof succeeded, and there was none yet.
+    /// Reports whether a candidate would be the best if its proof succeeded, and has no proof yet.
     pub(super) fn needs_proof(&self, judged: &Judged) -> bool {
         let Some(time) = BestTime::from_judged(judged) else {
             return false;
@@ -50,7 +50,7 @@ impl TaskState {
         judged.lacks_proof() && self.best.is_none_or(|best| proven < best)
     }
 
-    /// Takes in a time that is told.
+    /// Updates the best with a reported time.
     pub(super) fn take_best(&mut self, time: Option<BestTime>) {
         let better = |time: &BestTime| self.best.is_none_or(|best| *time < best);
         self.best = time.filter(better).or(self.best);

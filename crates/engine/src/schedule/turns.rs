@@ -1,11 +1,11 @@
-//! Whose turn it is: on the device, in being proved, in being told to the search.
+//! Turns: the next candidate for the device, for proof, and for reporting to the search.
 
 use super::{Finished, Flight, Schedule, State};
 use crate::evaluator::Order;
 use crate::lanes::{Proof, Ticket};
 
 impl<W> Schedule<W> {
-    /// The prepared candidate whose turn on the device it is.
+    /// Returns the prepared candidate that is next on the device.
     pub(in super::super) fn next_for_device(&mut self) -> Option<&mut Flight<W>> {
         let ticket = match self.order {
             Order::Fixed => self.fixed_or_early()?,
@@ -15,14 +15,15 @@ impl<W> Schedule<W> {
             .filter(|flight| matches!(flight.state, State::Prepared(..)))
     }
 
-    /// With a fixed order, the candidate whose turn it is, or else the oldest that is prepared where they
-    /// may be judged early.
+    /// With a fixed order, returns the candidate whose turn it is, or else the oldest prepared one
+    /// if early judging is allowed.
     fn fixed_or_early(&mut self) -> Option<Ticket> {
         let turn = self.fixed_turn();
         let prepared = |flight: &&Flight<W>| matches!(flight.state, State::Prepared(..));
         let mut ready = self.flights.iter().filter(prepared).map(|f| f.ticket);
         let waits = |f: &&Flight<W>| matches!(f.state, State::Preparing | State::Prepared(..));
         let judged = self.flights.len() - self.flights.iter().filter(waits).count();
+        // At the limit the rest may never get a turn: judging it early would be wasted work.
         let enough = self.told + judged as u64 >= self.limit;
         if !self.early || enough || ready.clone().any(|ticket| Some(ticket) == turn) {
             return turn;
@@ -30,11 +31,13 @@ impl<W> Schedule<W> {
         ready.next()
     }
 
-    /// With a fixed order, the candidate whose turn it is. Decided by the number of results alone:
-    /// among those that are due, once all are prepared that the search may choose, so that threads
+    /// With a fixed order, returns the candidate whose turn it is. It depends only on the number of
+    /// results: chosen among the due candidates once all of these are prepared, so that threads
     /// change nothing.
     fn fixed_turn(&mut self) -> Option<Ticket> {
         if self.turn_of.is_none() {
+            // If no flight is due yet, the earliest one counts as due: only its result could
+            // advance the count.
             let first = self
                 .flights
                 .iter()
@@ -43,6 +46,9 @@ impl<W> Schedule<W> {
             let earliest_turn = first.max(self.told);
             let due = |flight: &Flight<W>| flight.earliest_turn <= earliest_turn;
             let chosen = |flight: &Flight<W>| self.tasks[flight.task].strategy.chooses();
+            // Waiting until all due candidates are prepared makes the choice a function of the
+            // number of results. A strategy that never chooses takes the first one and need not
+            // wait.
             let mut awaited = self.flights.iter().filter(|f| due(f) && chosen(f));
             if awaited.any(|flight| matches!(flight.state, State::Preparing)) {
                 return None;
@@ -52,14 +58,16 @@ impl<W> Schedule<W> {
         self.turn_of
     }
 
-    /// The search's choice among the candidates that may be next, of the task that had the fewest
-    /// turns. The chosen one has had its turn from then on.
+    /// Returns the search's choice among the candidates that may be next, of the task with the
+    /// fewest turns. The chosen one has had its turn from then on.
     fn choose(&mut self, may: impl Fn(&Flight<W>) -> bool) -> Option<Ticket> {
         if self.stopped || self.launched >= self.limit {
             return None;
         }
         let open = self.flights.iter().filter(|flight| may(flight));
         let task = open
+            // The fewest turns first, so that tasks share the device evenly; ties by index, for the
+            // same order on every machine.
             .map(|flight| (self.tasks[flight.task].launched, flight.task))
             .min()?
             .1;
@@ -78,10 +86,12 @@ impl<W> Schedule<W> {
         self.launched += 1;
     }
 
-    /// A candidate that may win and of which something was put off, or that is about to be the best
-    /// and was not run whole: nothing is told of it before that is judged. With a fixed order the one
-    /// whose turn it is, so that the best that it is compared with is the same on every machine.
+    /// Returns a candidate that may win and has deferred checks, or that is about to be the best
+    /// and was not run whole: it is not reported before these are judged. With a fixed order it is
+    /// the one whose turn it is, so that it is compared with the same best on every machine.
     pub(in super::super) fn next_to_prove(&mut self) -> Option<Proof> {
+        // Whether a candidate may win depends on the best so far. Only the one whose turn it is
+        // sees the same best on every machine.
         let turn = match self.order {
             Order::Fixed => Some(self.fixed_turn()?),
             Order::Arrival => None,
@@ -99,6 +109,8 @@ impl<W> Schedule<W> {
         })?;
         match std::mem::replace(&mut flight.state, State::Proving) {
             State::Judged(Finished::New(judged)) => {
+                // Deferred checks come first: a whole run is expensive, and they may refute the
+                // candidate.
                 let whole = !judged.put_off;
                 if whole {
                     flight.state = State::ProvingWhole(judged.clone());
@@ -116,10 +128,12 @@ impl<W> Schedule<W> {
         }
     }
 
-    /// Takes the next result to tell: with a fixed order that of the candidate whose turn it is,
-    /// once it is judged. Otherwise, and after a stop, any.
+    /// Takes the next result to report: with a fixed order that of the candidate whose turn it is,
+    /// once judged. Otherwise, and after a stop, any.
     pub(in super::super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
         let judged = |flight: &Flight<W>| matches!(flight.state, State::Judged(_));
+        // Reports in the order of turns make the search deterministic. After a stop nothing
+        // follows, so the order is irrelevant.
         let place = if self.order == Order::Fixed && !self.stopped {
             let ticket = self.fixed_turn()?;
             let its = |flight: &Flight<W>| flight.ticket == ticket && judged(flight);

@@ -1,4 +1,4 @@
-//! Comparing what a kernel wrote with what it should have written.
+//! Comparison of a kernel's outputs with the expected values.
 
 use super::expected::ExpectedValues;
 use super::oracle::Oracle;
@@ -14,31 +14,31 @@ pub struct Comparison {
     pub compared: u64,
     /// Elements outside their tolerance.
     pub wrong: u64,
-    /// Largest error divided by its tolerance; infinite where a value that is not finite stands
-    /// in place of a finite one.
+    /// Largest error divided by its tolerance; infinite if a non-finite value replaces a finite
+    /// one.
     pub max_error: f64,
-    /// The first wrong element: index, value found, value expected, tolerance.
+    /// First wrong element: index, actual value, expected value, tolerance.
     pub first_wrong: Option<(u64, f64, f64, f64)>,
-    /// Where the wrong elements lie and how they differ.
+    /// Positions of the wrong elements and their kind of difference.
     pub(super) pattern: Option<WrongElements>,
-    /// Elements at which the reference jumps where it rounds otherwise: compared with each of the
-    /// values that it takes.
+    /// Elements at which the reference jumps under other roundings: each is compared with all
+    /// values that the reference takes.
     pub discontinuous: u64,
-    /// Both values of the first wrong element where they are whole numbers, which float64 may not
-    /// tell apart.
+    /// Both values of the first wrong element if they are integers, which float64 may not
+    /// distinguish.
     pub first_whole: Option<(i128, i128)>,
-    /// What the expected values have in common.
+    /// Summary of the expected values.
     pub expected: ExpectedValues,
 }
 
 impl Comparison {
-    /// Everything lies within its tolerance.
+    /// Reports whether all elements are within their tolerances.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.wrong == 0 && self.max_error <= 1.0
     }
 
-    /// Joins the comparisons of two parts.
+    /// Merges the comparison of another part.
     pub fn merge(&mut self, other: &Self) {
         self.compared += other.compared;
         self.expected.merge(other.expected);
@@ -74,7 +74,7 @@ impl Comparison {
         self.one(index, difference, (got, want, tolerance), None);
     }
 
-    /// Whole numbers, whose difference is exact.
+    /// Compares integers, whose difference is exact.
     fn whole(&mut self, index: u64, (got, want): (i128, i128), tolerance: f64) {
         let values = (got as f64, want as f64, tolerance);
         self.one(index, got.abs_diff(want) as f64, values, Some((got, want)));
@@ -92,8 +92,8 @@ impl Comparison {
         let ratio = if difference == 0.0 || difference == f64::INFINITY {
             difference
         } else {
-            // No tolerance at all is no figure to divide by: any error is the largest one, but of whole
-            // numbers, which are told apart from half a unit on.
+            // Without a tolerance any error counts as infinite. For integers half a unit is the
+            // divisor, since they differ by at least one.
             let least = if whole.is_some() { 0.5 } else { 0.0 };
             (difference / tolerance.max(least)).min(f64::MAX)
         };
@@ -108,7 +108,7 @@ impl Comparison {
         }
     }
 
-    /// A sentence for people: how many are wrong, and the first with both values.
+    /// Describes the number of wrong elements and the first one with both values.
     #[must_use]
     pub fn describe(&self, output: &str, shape: &[u64]) -> String {
         match self.first_wrong {
@@ -128,7 +128,7 @@ impl Comparison {
         }
     }
 
-    /// `1.5e0, expected 1e0 ± 1.0e-3`.
+    /// Formats `1.5e0, expected 1e0 ± 1.0e-3`.
     fn values(&self, got: f64, want: f64, tolerance: f64) -> String {
         match self.first_whole {
             Some((got, want)) if tolerance == 0.0 => format!("{got}, expected {want} exactly"),
@@ -138,7 +138,7 @@ impl Comparison {
     }
 }
 
-/// `[1][0][3]` for a flat index.
+/// Formats a flat index as `[1][0][3]`.
 fn subscript(index: u64, shape: &[u64]) -> String {
     let mut rest = index;
     let mut parts = Vec::new();
@@ -150,7 +150,7 @@ fn subscript(index: u64, shape: &[u64]) -> String {
     parts.iter().rev().map(|i| format!("[{i}]")).collect()
 }
 
-/// The bytes from element `index` on; none where there are none.
+/// Returns the bytes from element `index` on; empty if out of range.
 pub(super) fn from(element: Element, bytes: &[u8], index: u64) -> &[u8] {
     let start = usize::try_from(index)
         .unwrap_or(usize::MAX)
@@ -158,8 +158,8 @@ pub(super) fn from(element: Element, bytes: &[u8], index: u64) -> &[u8] {
     bytes.get(start..).unwrap_or(&[])
 }
 
-/// Compares ranges of an output with an oracle by a rule, element by element, and the error norm of
-/// each run that is judged by it.
+/// Compares ranges of an output with an oracle by a rule: each element, and the error norm of each
+/// run that the rule judges by norm.
 #[must_use]
 pub fn with_oracle(
     oracle: &dyn Oracle,
@@ -192,9 +192,8 @@ pub fn with_oracle(
     total
 }
 
-/// Compares elements `range` of an output with those of a reference of the same type, each within
-/// what `tolerance` says of its number and the reference's value. Whole numbers are compared as
-/// such, not by way of float64.
+/// Compares elements `range` of an output with a reference of the same type, each within the
+/// `tolerance` of its index and reference value. Integers are compared exactly, not as float64.
 pub fn with_reference(
     element: Element,
     bytes: &[u8],

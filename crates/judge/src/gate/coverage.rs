@@ -1,10 +1,10 @@
-//! Coverage of a problem that is too large to run whole: which elements the candidate writes, and
-//! which blocks have to run so that chosen elements can be compared.
+//! Coverage of a problem that is too large to run whole: the elements that the candidate writes,
+//! and the blocks that must run so that chosen elements can be compared.
 //!
-//! All blocks of a launch are traced: only what decides control flow and store addresses is
+//! All blocks of a launch are traced: only the computation of control flow and store addresses is
 //! executed. An element that no block writes is a hole. The blocks that write the chosen elements
-//! ([`super::points`]) form the sample, with the blocks of the same and earlier launches whose
-//! results they read.
+//! ([`super::points`]) form the sample, together with the blocks of the same and earlier launches
+//! whose results they read.
 
 use super::adversarial::Data;
 use super::judge::hole_detail;
@@ -20,40 +20,40 @@ use std::ops::Range;
 use tuner_core::plan::{Code, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 
-/// Lane instructions that tracing one launch may cost: a few seconds of one core.
+/// Maximum lane instructions for tracing one launch: a few seconds of one core.
 const TRACE_LIMIT: u64 = 1 << 32;
 
-/// Multiple of the sample limit that blocks which depend on one another may cost.
+/// Multiple of the sample limit that interdependent blocks may cost.
 const LINKED_FACTOR: u64 = 4;
 
-/// Blocks that stand for a problem.
+/// Blocks that represent a problem.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sample {
     /// Blocks of each launch, ascending.
     pub(super) blocks: Vec<Vec<u64>>,
-    /// Elements of each output that can be compared: all blocks that write them, and all that
-    /// those depend on, are in the sample.
+    /// Elements of each output that can be compared: the sample contains all blocks that write them
+    /// and all blocks that those depend on.
     pub(super) elements: Vec<Vec<Range<u64>>>,
-    /// Blocks depend on one another, so that only `elements` can be compared, not everything that
-    /// the sample writes.
+    /// Blocks depend on one another, so only `elements` can be compared, not everything that the
+    /// sample writes.
     pub(super) linked: bool,
     /// Reason why nothing can be compared.
     pub(super) uncomparable: Option<String>,
 }
 
-/// Launches of a problem with what one block of each costs, lane instructions.
+/// Launches of a problem with the cost of one block of each, lane instructions.
 pub(super) struct Costs<'a> {
     pub(super) blocks: &'a [u64],
-    /// Some block updates global memory atomically.
+    /// A block updates global memory atomically.
     pub(super) atomics: bool,
 }
 
 /// The traces of all launches over all blocks.
 struct Coverage {
     points: Vec<Point>,
-    /// For each point, the blocks of each launch that write it.
+    /// Blocks of each launch that write a point, for each point.
     writers: Vec<Vec<Vec<u64>>>,
-    /// Reason why some element may be written by nobody, unseen.
+    /// Reason why an unwritten element may go unnoticed.
     unknown: Option<String>,
 }
 
@@ -68,6 +68,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         costs: &Costs<'_>,
     ) -> Result<Sample, Stop> {
+        // The block that measured the cost has written to the buffers.
         self.refresh(data, slots)?;
         let coverage = self.cover(slots)?;
         if let Some(why) = coverage.unknown {
@@ -81,7 +82,7 @@ impl Gate<'_> {
         while most > 0 {
             let chosen = self.choose_blocks(&coverage, most, costs);
             if linked && chosen.cost > self.linked_limit() {
-                // One element alone depends on too many blocks, as a sum over everything does.
+                // A single element depends on too many blocks, as in a sum over the whole input.
                 break;
             }
             let sample = Sample {
@@ -95,6 +96,7 @@ impl Gate<'_> {
             }
             match self.close(sample, slots, costs)? {
                 Closure::Closed(sample) => return Ok(sample),
+                // Fewer points have fewer dependencies; halving ends after a few steps.
                 Closure::TooLarge => most = chosen.points / 2,
                 Closure::Unknown(why) => {
                     return Ok(Sample {
@@ -110,7 +112,8 @@ impl Gate<'_> {
         })
     }
 
-    /// Outputs and scratch as before the first launch, after blocks or traces wrote to them.
+    /// Restores outputs and scratch to their state before the first launch, after blocks or traces
+    /// wrote to them.
     pub(super) fn refresh(&mut self, data: Data, slots: &[Option<Slot>]) -> Result<(), Stop> {
         let initial = self.references.inputs(&self.keyed, data);
         for (index, slot) in slots.iter().enumerate() {
@@ -144,6 +147,8 @@ impl Gate<'_> {
             };
             match self.trace_all(number, slots, request)? {
                 Traced::Done(trace) => {
+                    // A trace of addresses from uncomputed data would be wrong, not just
+                    // incomplete.
                     if let Some(name) = self.undecided(&trace, slots, &written) {
                         unknown.get_or_insert(format!(
                             "what the kernel computes in `{name}` decides which elements it writes"
@@ -162,6 +167,7 @@ impl Gate<'_> {
                 }
             }
         }
+        // Only after the last launch: an earlier one may leave holes for it.
         self.check_holes(slots, unknown.as_ref())?;
         let points = points.iter().zip(&watched);
         let (points, writers) = points
@@ -174,7 +180,7 @@ impl Gate<'_> {
         })
     }
 
-    /// Traces a launch over all blocks, where that is affordable.
+    /// Traces a launch over all blocks if the cost permits.
     fn trace_all(
         &mut self,
         number: usize,
@@ -182,6 +188,7 @@ impl Gate<'_> {
         request: TraceRequest<'_>,
     ) -> Result<Traced, Stop> {
         let blocks = self.plan.launches[number].blocks();
+        // One block estimates the cost of the trace before all blocks are traced.
         let one = Blocks::Some(vec![super::sampling::first(blocks)]);
         let first = self.trace_some(number, slots, one, request)?;
         if let Traced::Done(trace) = &first
@@ -231,7 +238,7 @@ impl Gate<'_> {
         )?)
     }
 
-    /// The buffer, if any, whose contents decide a trace although they are not those of the run:
+    /// Returns the buffer, if any, whose contents decide a trace but differ from those of the run:
     /// the kernel computes them, and a trace computes no data.
     fn undecided(
         &self,
@@ -250,7 +257,8 @@ impl Gate<'_> {
         Some(self.plan.arguments[index].name.clone())
     }
 
-    /// Rejects a candidate that leaves its buffers or writes to its inputs, in whichever block.
+    /// Rejects a candidate of which any block accesses memory outside its buffers or writes to its
+    /// inputs.
     fn check_trace(&mut self, trace: &AccessTrace, slots: &[Option<Slot>]) -> Result<(), Stop> {
         self.hazards.extend(trace.hazards.iter().cloned());
         self.fail_on_hazards()?;
@@ -289,12 +297,12 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Lane instructions that blocks which depend on one another may cost.
+    /// Returns the limit of lane instructions for interdependent blocks.
     fn linked_limit(&self) -> u64 {
         self.demands.sample_limit.saturating_mul(LINKED_FACTOR)
     }
 
-    /// Blocks that write the first `most` points, as far as the demands allow.
+    /// Chooses blocks that write the first `most` points, within the demands.
     fn choose_blocks(&self, coverage: &Coverage, most: usize, costs: &Costs<'_>) -> Chosen {
         let launches = self.plan.launches.len();
         let mut chosen = Chosen {
@@ -304,7 +312,7 @@ impl Gate<'_> {
             cost: 0,
         };
         let limit = self.demands.sample_limit;
-        // An element that several blocks work on needs all of them.
+        // An element written by several blocks needs all of them.
         let most_blocks = BLOCKS_MAX * if launches > 1 || costs.atomics { 8 } else { 1 };
         for (point, writers) in coverage.points.iter().zip(&coverage.writers) {
             if chosen.points == most {
@@ -391,7 +399,7 @@ impl Gate<'_> {
         Ok(Closure::Closed(sample))
     }
 
-    /// The loads of a trace from buffers that the kernel writes.
+    /// Returns the loads of a trace from buffers that the kernel writes.
     fn results_read(&self, trace: &AccessTrace, slots: &[Option<Slot>]) -> Vec<SlotRange> {
         let computed = |range: &&SlotRange| {
             let index = slots.iter().position(|slot| *slot == Some(range.slot));

@@ -1,45 +1,46 @@
-//! What the gate asks of a candidate.
+//! Demands: the checks that the gate makes for a candidate.
 
 use super::level::Level;
 use tuner_core::plan::{Plan, PlanArgument};
 
 tuner_core::with_defaults! {
-    /// What the gate does for one candidate on one problem.
+    /// Checks of one candidate on one problem.
     #[derive(Debug, Clone)]
     pub struct Demands {
-        /// The level that asks for all this.
+        /// Level that these demands belong to.
         pub level: Level = Level::Screening,
-        /// Seeds of the input data; each is a run of its own.
+        /// Seeds of the input data; one run for each.
         pub seeds: Vec<u64> = vec![0x5eed],
         /// Extra runs with randomised warp order, on the first seed.
         pub schedules: u32 = 0,
-        /// Lane instructions up to which a problem is run whole; larger ones are sampled where the
-        /// device can leave blocks out.
+        /// Lane instructions up to which a problem is run whole; larger ones are sampled if the
+        /// device can omit blocks.
         pub whole_limit: u64 = 200_000_000,
-        /// The same for problems of which a sample could not be compared: those of several launches or
-        /// with atomics, whose blocks work on one another's results.
+        /// The same limit for problems whose sample cannot be compared: several launches or
+        /// atomics, whose blocks use one another's results.
         pub uncomparable_limit: u64 = 200_000_000,
-        /// Lane instructions a sample may cost.
+        /// Maximum lane instructions of a sample.
         pub sample_limit: u64 = 50_000_000,
-        /// Runs on the first seed that must agree bit for bit, where `schedules` asks for no more.
+        /// Runs on the first seed that must agree bit for bit, unless `schedules` requires more.
         pub runs: u32 = 2,
-        /// Lane instructions that adversarial inputs and runs beyond the second may cost; 0: none of
-        /// either. A device that does not count spends nothing.
+        /// Lane instructions for adversarial inputs and runs beyond the second; 0 disables both. On
+        /// a device that does not count, they cost nothing.
         pub extra_limit: u64 = 0,
-        /// Warp instructions that one block of a sample may execute: what takes longer is left where it
-        /// is, for one block may hold the work of a whole problem.
+        /// Warp instructions after which a block of a sample is abandoned: one block may hold the
+        /// work of a whole problem.
         pub block_limit: u64 = 1 << 24,
-        /// Warp instructions that one block of the reference may execute at least: it runs once for
-        /// all candidates, and one block may compute a whole row.
+        /// Minimum warp instruction limit of one block of the reference: it runs once for all
+        /// candidates, and one block may compute a whole row.
         pub reference_block_limit: u64 = 1 << 25,
-        /// Lane instructions that a whole run for a proof may take, of the candidate and of its
-        /// reference each; `None`: this is no proof.
+        /// Lane instructions that a whole run for a proof may take, for the candidate and for its
+        /// reference each; `None` if this is not a proof.
         pub proof_limit: Option<u64> = None,
     }
 }
 
 impl Demands {
-    /// What a level asks for, with these seeds (none: the level's own) and extra schedules.
+    /// Returns the demands of a level with these seeds (empty: the level's own) and extra
+    /// schedules.
     #[must_use]
     pub fn of(level: Level, seeds: &[u64], schedules: u32) -> Self {
         let plain = Self::default();
@@ -60,9 +61,8 @@ impl Demands {
         }
     }
 
-    /// Demands of a proof: the problem is run whole once where that takes at most `limit` lane
-    /// instructions, and every output is compared at a million
-    /// elements or all of them.
+    /// Returns the demands of a proof: one whole run if it takes at most `limit` lane instructions,
+    /// and at least a million elements of every output compared, or all of them.
     #[must_use]
     pub fn proof(seeds: &[u64], limit: u64) -> Self {
         let plain = Self::of(Level::First, seeds, 0);
@@ -76,21 +76,22 @@ impl Demands {
         }
     }
 
-    /// Lane instructions up to which a reference kernel is run whole.
+    /// Returns the lane instructions up to which a reference kernel is run whole.
     pub(super) fn reference_limit(&self, sampled: bool) -> u64 {
         let factor = if sampled { 1 } else { REFERENCE_LIMIT_FACTOR };
         let usual = self.whole_limit.saturating_mul(factor);
         self.proof_limit.unwrap_or(usual)
     }
 
-    /// Lane instructions that the blocks of a reference kernel may take that is not run whole.
+    /// Returns the limit of lane instructions for blocks of a reference kernel that is not run
+    /// whole.
     pub(super) fn reference_sample_limit(&self) -> u64 {
         let usual = self.sample_limit.saturating_mul(2);
         self.proof_limit.unwrap_or(usual)
     }
 
-    /// Whether a problem is small enough to be run whole without looking at the cost of a block:
-    /// few threads with little data and little to compute.
+    /// Reports whether a problem is small enough to be run whole without measuring a block: few
+    /// threads, little data and little arithmetic.
     pub(super) fn surely_whole(&self, plan: &Plan) -> bool {
         let data = plan.arguments.iter().map(PlanArgument::count);
         let data = data.fold(0, u64::saturating_add) <= SMALL_ELEMENTS;
@@ -103,12 +104,12 @@ impl Demands {
     }
 }
 
-/// Where a candidate ran whole, so does its reference up to this multiple of its limit: it does so
-/// once for all of them.
+/// Multiple of the candidate's limit up to which the reference of a whole run also runs whole: it
+/// runs once for all candidates.
 const REFERENCE_LIMIT_FACTOR: u64 = 3;
 
 /// Lanes of a warp.
 const WARP_LANES: u64 = 32;
 
-/// Elements of all arguments up to which a few threads cannot have much to do.
+/// Elements of all arguments up to which a few threads have little work.
 const SMALL_ELEMENTS: u64 = 1 << 16;

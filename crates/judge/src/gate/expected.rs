@@ -1,5 +1,5 @@
-//! What the right results of a problem can prove: nothing where they are NaN or infinite everywhere,
-//! little where they are one constant whatever the inputs are.
+//! Evidence value of a problem's expected results: none if they are NaN or infinite everywhere,
+//! little if they are one constant for all inputs.
 
 use super::adversarial::Data;
 use super::compare::Comparison;
@@ -12,7 +12,7 @@ use tuner_core::record::{Hazard, Verdict};
 pub struct ExpectedValues {
     /// Values that are neither NaN nor infinite.
     pub finite: u64,
-    /// The one value that all of them have; 0 and −0 are one value.
+    /// The value shared by all; 0 and −0 are equal.
     constant: Constant,
 }
 
@@ -25,7 +25,7 @@ enum Constant {
 }
 
 impl ExpectedValues {
-    /// Of values that nobody looked at: they are taken to prove something.
+    /// Returns the summary of values that were not read; they are assumed to be evidence.
     pub(super) fn unknown() -> Self {
         Self {
             finite: 1,
@@ -39,13 +39,13 @@ impl ExpectedValues {
         self.constant = self.constant.joined(Constant::Value(value));
     }
 
-    /// Joins the summaries of two parts.
+    /// Merges the summary of another part.
     pub(super) fn merge(&mut self, other: Self) {
         self.finite += other.finite;
         self.constant = self.constant.joined(other.constant);
     }
 
-    /// The finite value that all have.
+    /// Returns the finite value that all share, if there is one.
     fn constant(&self) -> Option<f64> {
         match self.constant {
             Constant::Value(value) if value.is_finite() => Some(value),
@@ -72,7 +72,7 @@ impl FromIterator<f64> for ExpectedValues {
     }
 }
 
-/// Summaries of the expected values of each output, over all inputs that a candidate meets.
+/// Summaries of the expected values of each output, over all inputs of a candidate.
 #[derive(Debug, Default)]
 pub(super) struct Expectations {
     outputs: BTreeMap<usize, ExpectedValues>,
@@ -80,7 +80,7 @@ pub(super) struct Expectations {
 }
 
 impl Expectations {
-    /// Notes the comparison of an output with what is right for these inputs.
+    /// Records the comparison of an output for these inputs.
     pub(super) fn note(&mut self, data: Data, number: usize, compared: &Comparison) {
         if compared.compared > 0 {
             self.seeds.insert(data.seed);
@@ -89,8 +89,8 @@ impl Expectations {
         }
     }
 
-    /// A sentence on the outputs of which every expected value is NaN or infinite; `None` where
-    /// there are none.
+    /// Describes the outputs whose expected values are all NaN or infinite; `None` without such
+    /// outputs.
     pub(super) fn not_finite(&self, plan: &Plan) -> Option<String> {
         let vacuous = |number: &usize| self.outputs.get(number).is_some_and(|o| o.finite == 0);
         let arguments = plan.compared().enumerate();
@@ -108,7 +108,8 @@ impl Expectations {
         })
     }
 
-    /// A warning for each output whose expected values are one constant for several seeds.
+    /// Returns a warning for each output whose expected values are the same constant for several
+    /// seeds.
     pub(super) fn warnings(&self, plan: &Plan) -> Vec<Hazard> {
         if self.seeds.len() < 2 {
             return Vec::new();

@@ -1,9 +1,9 @@
-//! Values by key as long as there is room for them: the least recently used one goes first.
+//! Cache of values by key with a memory limit; the least recently used value is evicted first.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Values that take memory, up to so much of it.
+/// Values with a limit of their total memory.
 pub(super) struct Held<K, V> {
     most: u64,
     tick: u64,
@@ -32,12 +32,12 @@ impl<K: Hash + Eq + Clone, V> Held<K, V> {
         Some(&entry.value)
     }
 
-    /// The value, without using it.
+    /// Returns a value without marking it as used.
     pub(super) fn peek(&self, key: &K) -> Option<&V> {
         self.values.get(key).map(|entry| &entry.value)
     }
 
-    /// Keeps a value of that size. The value itself stays, however large it is.
+    /// Stores a value of this size. The new value itself is never evicted, whatever its size.
     pub(super) fn insert(&mut self, key: K, value: V, bytes: u64) {
         self.tick += 1;
         let entry = Entry {
@@ -49,12 +49,12 @@ impl<K: Hash + Eq + Clone, V> Held<K, V> {
         self.make_room(&key);
     }
 
-    /// Takes a value out.
+    /// Removes and returns a value.
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
         self.values.remove(key).map(|entry| entry.value)
     }
 
-    /// Asks each value what it takes now.
+    /// Updates the size of each value.
     pub(super) fn weigh(&mut self, spared: &K, bytes: impl Fn(&V) -> u64) {
         for entry in self.values.values_mut() {
             entry.bytes = bytes(&entry.value);

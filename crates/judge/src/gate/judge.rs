@@ -1,4 +1,4 @@
-//! The second half of the gate: what a pass left is compared with what is right.
+//! Second half of the gate: compares the outputs of a pass with the expected values.
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
@@ -20,25 +20,26 @@ use tuner_core::layout::Layout;
 use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
 use tuner_core::record::Verdict;
 
-/// Said of results that nothing could be compared with.
+/// Reported for results without a comparison.
 const UNCOMPARED: &str = "the reference kernel would take too long on the virtual GPU, so the \
     results of this problem were not compared (an oracle, or `proven_by`, compares them)";
 
-/// An oracle, the rule by which it judges, and the parts of an output that it judges.
+/// An oracle, the rule to compare by, and the parts of an output that it covers.
 type Standard = (Arc<dyn Oracle>, Rule, Vec<Range<u64>>);
 
 impl Gate<'_> {
-    /// Written, untouched, right.
+    /// Checks that outputs are written, inputs untouched, and values right.
     pub(super) fn judge(&mut self, data: Data, pass: &Pass) -> Result<(), Stop> {
+        // First: expected values are computed from the inputs as uploaded.
         self.inputs_untouched(data, pass)?;
-        // Of all outputs first: a reference kernel takes the buffers for itself.
+        // For all outputs first: a reference kernel replaces the buffers.
         let initial = self.references.inputs(&self.keyed, data);
         let mut written = Vec::with_capacity(pass.outputs.len());
         for (index, contents) in &pass.outputs {
             let argument = &self.plan.arguments[*index];
             written.push(match (&initial[*index], &pass.elements) {
                 (_, Some(elements)) => elements[written.len()].clone(),
-                // What a sample of the blocks left alone is not known to be right.
+                // The correct values of elements that a sample did not write are unknown.
                 (Some(before), None) if pass.sampled => {
                     let bytes = self.bytes_of(contents)?;
                     changed(before, &bytes, argument.element.size())
@@ -59,6 +60,7 @@ impl Gate<'_> {
         let mut total = Comparison::default();
         for (number, (index, _)) in pass.outputs.iter().enumerate() {
             let (result, told) = self.compare(data, number, pass, &written[number])?;
+            // Values that are all NaN or infinite agree with any broken kernel that writes NaN.
             if result.expected.finite > 0 {
                 self.compared.insert(number);
             }
@@ -103,6 +105,8 @@ impl Gate<'_> {
                 let detail = format!("the kernel changed its input `{name}`");
                 return Err(self.reject(Verdict::Incorrect, detail));
             }
+            // Equal contents do not show that the kernel left them alone: it may have stored what
+            // was there.
             if self.session.is_overwritten(slot) {
                 let name = &self.plan.arguments[index].name;
                 let detail = format!(
@@ -115,7 +119,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Element ranges of an output that were written; all of them must be when all blocks ran.
+    /// Returns the written element ranges of an output; all must be written if all blocks ran.
     fn written(
         &mut self,
         index: usize,
@@ -130,10 +134,11 @@ impl Gate<'_> {
             self.poison_is_gone(index, contents, element)?;
             return Ok(all_of(argument));
         };
+        // Compilers need not store padding bytes.
         let holes = without_padding(argument, holes);
         if let (Some(detail), false) = (hole_detail(self.plan, argument, &holes), pass.sampled) {
             if self.plan.reference == PlanReference::None {
-                // Results are not judged; it is worth knowing all the same.
+                // Results are not judged here, but the finding is still worth a note.
                 self.note.get_or_insert(detail);
                 return Ok(outside(&holes, size, count));
             }
@@ -142,9 +147,9 @@ impl Gate<'_> {
         Ok(outside(&holes, size, count))
     }
 
-    /// On a device that cannot tell what was written, a long run of the poison's bits is an output
-    /// that nobody wrote: an honest NaN has other bits or stands where one is expected, and a large
-    /// problem is compared in places only.
+    /// On a device that cannot report unwritten bytes, a long run of the poison pattern means an
+    /// unwritten output: an honest NaN has other bits or is expected there, and a large problem is
+    /// compared only at some elements.
     fn poison_is_gone(
         &mut self,
         index: usize,
@@ -156,7 +161,7 @@ impl Gate<'_> {
         }
         let first = match contents {
             Contents::Host(bytes) => first_poisoned(bytes, element),
-            // Integers have no pattern of their own.
+            // Integers have no distinct poison pattern.
             Contents::Device(_) if !element.is_float() => None,
             Contents::Device(kept) => {
                 let run = POISON_RUN as u64;
@@ -191,7 +196,7 @@ impl Gate<'_> {
             .map(|result| (result, None))
     }
 
-    /// A buffer of structs, field by field; what is wrong first is told in its own words.
+    /// Compares a buffer of structs field by field; the first wrong field is described.
     fn compare_fields(
         &mut self,
         data: Data,
@@ -208,6 +213,8 @@ impl Gate<'_> {
         };
         let bytes = &*self.bytes_of(contents)?;
         let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
+        // Random rounding has one precision for a run, so fields of different types need separate
+        // runs.
         let precisions = layout.fields.iter().filter_map(|f| precision(f.element));
         self.under_spread(data, &precisions.collect(), |runs| {
             let (mut total, mut told) = (Comparison::default(), None);
@@ -245,6 +252,7 @@ impl Gate<'_> {
             return Ok(found);
         }
         let bytes = &*self.bytes_of(contents)?;
+        // A naive kernel in float32 may overflow or cancel on adversarial inputs; float64 does not.
         let hard = data.case.and_then(|_| oracle_of(plan));
         let name = match (hard, &plan.reference) {
             (Some(name), _) => name,
@@ -275,10 +283,10 @@ impl Gate<'_> {
         }))
     }
 
-    /// The oracle that an output is compared with, by which rule, and in which parts of what was
-    /// written. On adversarial inputs float64 decides: bit for bit where the case says so, else by the
-    /// oracle's error model or the space's tolerance, whichever allows more. So it does where it stands
-    /// in for a naive kernel that takes too long.
+    /// Returns the oracle for an output, the rule, and the covered parts of what was written. On
+    /// adversarial inputs float64 decides: exactly if the case requires it, else by the oracle's
+    /// error model or the space's tolerance, whichever allows more. The same applies if the oracle
+    /// replaces a naive kernel that takes too long.
     pub(super) fn by_oracle(
         &mut self,
         data: Data,
@@ -290,6 +298,7 @@ impl Gate<'_> {
         let tile = oracle.tile(number);
         if data.case.is_some() {
             let made = self.references.hard(&self.keyed, data);
+            // Exactness and exceptions are defined for the first output only.
             let made = made.filter(|_| number == 0);
             let excused = made.as_ref().map_or(&[][..], |made| &made.excused);
             let judged = without(written, excused);
@@ -303,10 +312,14 @@ impl Gate<'_> {
             return Ok((oracle, rule, parts));
         }
         let rule = match (&self.plan.reference, self.given()) {
+            // In place of a naive kernel the oracle judges single elements only, like a comparison
+            // with the kernel.
             (PlanReference::Kernel { .. }, _) => Rule::Elements(None),
             (_, None) => Rule::Tiles,
             (_, given) => Rule::Elements(given),
         };
+        // One range means that everything was written; a proof then compares a million elements of
+        // it.
         if let (Some(_), [all]) = (self.demands.proof_limit, written) {
             return Ok((oracle, rule, proof::compared_pieces(all, tile, data.seed)));
         }
@@ -316,11 +329,13 @@ impl Gate<'_> {
         Ok((oracle, rule, parts))
     }
 
-    /// Compares by a rule; where that is the oracle's error model of single elements, and it refuses,
-    /// by the space's tolerance.
+    /// Compares by a rule. If the oracle's error model of single elements refuses, the space's
+    /// tolerance is tried.
     pub(super) fn by_rule(&self, rule: Rule, compare: impl Fn(Rule) -> Comparison) -> Comparison {
         let model = compare(rule);
         match (rule, self.given()) {
+            // Whichever allows more decides: the user's tolerance may cover deliberate
+            // approximations.
             (Rule::Elements(None), Some(flat)) if !model.passed() => {
                 compare(Rule::Elements(Some(flat)))
             }
@@ -328,14 +343,15 @@ impl Gate<'_> {
         }
     }
 
-    /// The space's `atol` and `rtol`; what is not given beside the other is zero. `None`: neither.
+    /// Returns the space's `atol` and `rtol`; one that is absent is zero. `None` if both are
+    /// absent.
     fn given(&self) -> Option<(f64, f64)> {
         let (atol, rtol) = (self.plan.gate.atol, self.plan.gate.rtol);
         atol.or(rtol)
             .map(|_| (atol.unwrap_or(0.0), rtol.unwrap_or(0.0)))
     }
 
-    /// What an element of an oracle costs, and what all may cost.
+    /// Returns the cost of an element of an oracle, and the limit for all.
     fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
         let screening = self.session.can_sample() && self.demands.extra_limit < u64::MAX;
         (oracle.work(), work_max(screening))
@@ -347,7 +363,7 @@ impl Gate<'_> {
     }
 }
 
-/// Reports the elements of an output that no block writes; `None` where there are none.
+/// Describes the elements of an output that no block writes; `None` if all are written.
 pub(super) fn hole_detail(
     plan: &Plan,
     argument: &PlanArgument,
@@ -373,13 +389,13 @@ pub(super) fn hole_detail(
     ))
 }
 
-/// All elements of a buffer.
+/// Returns all elements of a buffer.
 fn all_of(argument: &PlanArgument) -> Vec<Range<u64>> {
     let count = argument.bytes() / argument.element.size() as u64;
     std::iter::once(0..count).collect()
 }
 
-/// Ranges without those that are excused.
+/// Subtracts the excused ranges.
 fn without(ranges: &[Range<u64>], excused: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = ranges.to_vec();
     for hole in excused {

@@ -1,9 +1,9 @@
-//! What identifies the data that a candidate is compared with.
+//! Identity of the data that a candidate is compared with.
 //!
-//! Reference data outlives a candidate, and in a daemon a run: it is kept by the content of
+//! Reference data outlives a candidate, and in a daemon a run. It is stored by the content of
 //! everything that determines it. Names of kernels and problems, addresses and file paths do not
-//! count: two kernels of one signature may have different references, and a reference kernel may
-//! be edited between two runs.
+//! count: two kernels of one signature may have different references, and a reference kernel may be
+//! edited between two runs.
 
 use super::adversarial::{Data, oracle_of};
 use super::naive::Kernel;
@@ -11,7 +11,7 @@ use super::oracle;
 use tuner_core::plan::{Plan, Role};
 use tuner_core::units::ContentHash;
 
-/// A plan with the identity of its inputs and of its expected outputs.
+/// A plan with the identities of its inputs and of its expected outputs.
 pub(super) struct KeyedPlan<'a> {
     pub(super) plan: &'a Plan,
     inputs: ContentHash,
@@ -29,24 +29,24 @@ impl<'a> KeyedPlan<'a> {
         }
     }
 
-    /// Identity of the inputs that are made of `data`.
+    /// Returns the identity of the inputs generated from `data`.
     pub(super) fn inputs(&self, data: Data) -> DataKey {
         (self.inputs.clone(), data)
     }
 
-    /// Identity of the outputs that are right for `data`.
+    /// Returns the identity of the expected outputs for `data`.
     pub(super) fn outputs(&self, data: Data) -> DataKey {
         (self.outputs.clone(), data)
     }
 
-    /// Identity of the reference on this problem, whatever the data.
+    /// Returns the identity of the reference on this problem, independent of the data.
     pub(super) fn reference(&self) -> &ContentHash {
         &self.outputs
     }
 }
 
-/// Identity of everything that decides whether a candidate's outputs are right: two candidates of
-/// equal machine code, launches and data share a verdict only where this is equal too.
+/// Returns the identity of everything that decides whether a candidate's outputs are right: two
+/// candidates of equal machine code, launches and data share a verdict only if this is equal too.
 #[must_use]
 pub fn expectation(plan: &Plan) -> ContentHash {
     let outputs = KeyedPlan::new(plan).outputs;
@@ -54,17 +54,17 @@ pub fn expectation(plan: &Plan) -> ContentHash {
     ContentHash::of([outputs.as_str().as_bytes(), rules.as_bytes()])
 }
 
-/// What identifies a set of data: the content that it is made from, and the seed or hard case.
+/// Identity of a data set: the content that it is generated from, and the seed or hard case.
 pub(super) type DataKey = (ContentHash, Data);
 
-/// Everything that decides the inputs, and what a built-in oracle makes of them: arguments but for
+/// Hashes everything that decides the inputs and a built-in oracle's results: arguments except
 /// scratch, sizes, and the oracle.
 fn inputs_of(plan: &Plan) -> ContentHash {
     let arguments: Vec<String> = plan
         .arguments
         .iter()
         .map(|argument| {
-            // Configurations may differ in scratch, which no oracle looks at.
+            // Configurations may differ in scratch, which oracles ignore.
             let shape = (argument.role != Role::Scratch).then_some(&argument.shape);
             let value = argument.value.to_bits();
             let (element, role, fill) = (argument.element.name(), argument.role, &argument.fill);
@@ -89,8 +89,8 @@ fn inputs_of(plan: &Plan) -> ContentHash {
     ContentHash::of(texts.iter().map(String::as_bytes))
 }
 
-/// Everything besides that decides what a reference kernel writes and whether it is accepted: its
-/// code and launch, scratch, and the tolerances that it is compared with float64 under.
+/// Encodes everything else that decides the outputs of a reference kernel and its acceptance: code,
+/// launch, scratch, and the tolerances of its comparison with float64.
 fn reference_of(plan: &Plan) -> Vec<u8> {
     let Some(kernel) = Kernel::of(plan) else {
         return Vec::new();

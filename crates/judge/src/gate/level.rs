@@ -1,8 +1,8 @@
-//! How hard the gate looks, by what hangs on the answer.
+//! Verification levels, by the use of the result.
 
 use serde::{Deserialize, Serialize};
 
-/// How hard the gate looks at a candidate.
+/// Verification level of a candidate.
 #[derive(
     Debug,
     Clone,
@@ -17,24 +17,24 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// A candidate of a search before its first time: one seed, one run, of a large problem on the
-    /// virtual GPU a smaller sample. It decides whether the candidate is worth more, and nothing is
-    /// published on it.
+    /// A candidate of a search before its first time: one seed, one run, a smaller sample of a
+    /// large problem on the virtual GPU. It decides whether the candidate is worth more checks; no
+    /// published result rests on it.
     First,
     /// Every candidate of a search: one seed, two runs bit for bit.
     #[default]
     Screening,
     /// A candidate that may win: three seeds, and two runs bit for bit.
     Timing,
-    /// `tuner check`: as screening, and as many adversarial inputs and repetitions as cost little.
+    /// `tuner check`: like screening, with as many adversarial inputs and repetitions as are cheap.
     Check,
-    /// A new best, and what is published: five seeds, all adversarial inputs, fifty runs bit for
+    /// A new best and published results: five seeds, all adversarial inputs, fifty runs bit for
     /// bit.
     Final,
 }
 
 impl Level {
-    /// Its name, as it is stored.
+    /// Returns the name, as it is stored.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Level {
         }
     }
 
-    /// Seeds of the input data, beginning with the one that all levels share.
+    /// Returns the seeds of the input data, starting with the one that all levels share.
     #[must_use]
     pub fn seeds(self, first: u64) -> Vec<u64> {
         let count = match self {
@@ -54,13 +54,13 @@ impl Level {
             Self::Timing => 3,
             Self::Final => 5,
         };
-        // Far apart, and the same ones each time.
+        // Widely spaced and always the same.
         (0..count)
             .map(|number: u64| first ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .collect()
     }
 
-    /// Runs on the first seed that must agree bit for bit.
+    /// Returns the number of runs on the first seed that must agree bit for bit.
     #[must_use]
     pub fn runs(self) -> u32 {
         match self {
@@ -70,8 +70,8 @@ impl Level {
         }
     }
 
-    /// What this level may spend of a limit: the first look an eighth, as whatever may win is looked
-    /// at again.
+    /// Returns this level's share of a limit: an eighth for the first level, since possible winners
+    /// are verified again.
     #[must_use]
     pub(crate) fn share_of(self, limit: u64) -> u64 {
         match self {
@@ -80,8 +80,8 @@ impl Level {
         }
     }
 
-    /// Lane instructions that repetitions beyond the second and adversarial inputs may cost on a
-    /// device that counts them; 0 for none of either.
+    /// Returns the lane instructions for repetitions beyond the second and adversarial inputs on a
+    /// device that counts them; 0 disables both.
     #[must_use]
     pub(crate) fn extra_limit(self) -> u64 {
         match self {

@@ -1,4 +1,4 @@
-//! Is it right? Seeded and adversarial inputs, float64 references with error bounds, and the
+//! Verification: seeded and adversarial inputs, float64 references with error bounds, and the
 //! comparison.
 #![expect(
     clippy::indexing_slicing,

@@ -1,5 +1,5 @@
-//! What a reference kernel makes of the same inputs: all of it where that is cheap, else as many
-//! of its blocks as write the elements that are compared.
+//! Results of a reference kernel on the same inputs: complete if that is cheap, else from the
+//! blocks that write the compared elements.
 
 use super::adversarial::Data;
 use super::compare;
@@ -24,28 +24,30 @@ const PROVEN_ELEMENTS: u64 = 2048;
 /// A reference kernel on one problem.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Naive {
-    /// One buffer an output; only the known elements count.
+    /// One buffer for each output; only the known elements are valid.
     pub(super) outputs: Arc<Vec<Vec<u8>>>,
-    /// Elements of each output that are known, ascending.
+    /// Known elements of each output, ascending.
     known: Vec<Vec<Range<u64>>>,
     /// The blocks that ran.
     pub(super) blocks: BTreeSet<u64>,
-    /// Lane instructions a block, as the first one took; `None` where it did not end.
+    /// Lane instructions of the first block; `None` if it did not end.
     cost: Option<u64>,
-    /// How the blocks share each output; `None` where their results cannot be told apart.
+    /// Distribution of each output over the blocks; `None` if their results cannot be separated.
     tilings: Vec<Option<Tiling>>,
-    /// Blocks that write the points of an output, where its tiling is not known.
+    /// Blocks that write the points of an output without a known tiling.
     writers: BTreeMap<usize, Vec<PointWriters>>,
-    /// It was compared with float64.
+    /// The kernel was compared with float64.
     proven: bool,
 }
 
 impl Naive {
-    /// Up to `most` blocks that write points among these elements of an output.
+    /// Returns up to `most` blocks that write points among these elements of an output.
     fn writing(&self, number: usize, elements: &[Range<u64>], most: u64) -> BTreeSet<u64> {
         let mut blocks = BTreeSet::new();
         for point in self.writers.get(&number).into_iter().flatten() {
             let wanted = !overlap(std::slice::from_ref(&point.elements), elements).is_empty();
+            // An element with only some of its blocks would be incomplete, so a point's blocks are
+            // added together.
             if wanted && (blocks.len() + point.blocks.len()) as u64 <= most {
                 blocks.extend(&point.blocks);
             }
@@ -53,13 +55,13 @@ impl Naive {
         blocks
     }
 
-    /// Memory of the outputs.
+    /// Returns the memory of the outputs.
     pub(super) fn bytes(&self) -> u64 {
         self.outputs.iter().map(|output| output.len() as u64).sum()
     }
 }
 
-/// The reference of a plan whose reference is a kernel.
+/// The reference of a plan, if it is a kernel.
 pub(super) struct Kernel<'a> {
     pub(super) code: &'a Code,
     pub(super) launch: &'a PlanLaunch,
@@ -84,12 +86,12 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// The outputs of the reference kernel, and the elements of one of them that are known.
+/// Outputs of the reference kernel, and the known elements of one of them.
 type Known = (Arc<Vec<Vec<u8>>>, Vec<Range<u64>>);
 
 impl Gate<'_> {
-    /// What the reference kernel writes to those elements of output `number`; `None` where it would
-    /// take too long on this device.
+    /// Computes those elements of output `number` by the reference kernel; `None` if it would take
+    /// too long on this device.
     pub(super) fn naive(
         &mut self,
         data: Data,
@@ -105,6 +107,7 @@ impl Gate<'_> {
         let Some(kernel) = Kernel::of(plan) else {
             return Ok(None);
         };
+        // Blocks of a cooperative launch wait for each other, so none can be omitted.
         if !self.session.can_sample() || kernel.launch.cooperative {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
@@ -119,6 +122,8 @@ impl Gate<'_> {
         if whole.is_some_and(|whole| whole <= limit) {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
+        // The first block did not end; its result is kept so that later candidates do not try
+        // again.
         let Some(cost) = naive.cost else {
             self.references.keep_part(&self.keyed, data, naive);
             return Ok(None);
@@ -128,6 +133,8 @@ impl Gate<'_> {
         let blocks = match naive.tilings.get(number).copied().flatten() {
             Some(tiling) => {
                 let mut blocks = spread(&tiling.blocks(&thin(written, COMPARED_MAX, 1)), most);
+                // The comparison with float64 needs elements at fixed positions, which the sample
+                // may lack.
                 if let (Some(_), false) = (kernel.oracle, naive.proven) {
                     blocks.extend(tiling.blocks(&places(tiling.count)));
                 }
@@ -135,6 +142,7 @@ impl Gate<'_> {
             }
             None => {
                 if let Entry::Vacant(unknown) = naive.writers.entry(number) {
+                    // Once for all candidates: a trace covers all blocks of the grid.
                     unknown.insert(self.trace_reference(data, &kernel, number)?);
                 }
                 naive.writing(number, written, most)
@@ -164,6 +172,7 @@ impl Gate<'_> {
             order: Order::Natural,
             budget,
         })?;
+        // An error of the space, not of the candidate, hence not a rejection.
         if let Some(hazard) = report.hazards.first() {
             return Err(Stop::Oracle(OracleError::ReferenceHazard {
                 kind: hazard.kind,
@@ -174,12 +183,12 @@ impl Gate<'_> {
         Ok((report, slots))
     }
 
-    /// A reference kernel that ran whole must have written every element of the outputs: what it
-    /// leaves holds the poison, which no candidate can match.
+    /// Checks that a reference kernel that ran whole wrote every output element: an unwritten one
+    /// holds the poison, which no candidate can match.
     fn complete(&mut self, slots: &[Option<Slot>], outputs: &[Vec<u8>]) -> Result<(), Stop> {
         for ((index, argument), bytes) in compared(self.plan).zip(outputs) {
             if argument.role == Role::Inout {
-                // What it leaves alone keeps its content.
+                // Unwritten elements keep their previous content.
                 continue;
             }
             let element = argument.element;
@@ -217,7 +226,7 @@ impl Gate<'_> {
         Ok(outputs)
     }
 
-    /// Runs one block to see what it costs and how the blocks share the outputs.
+    /// Runs one block to measure its cost and the distribution of the outputs over blocks.
     fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Naive, Stop> {
         let block = sampling::first(kernel.launch.blocks());
         let budget = Some(
@@ -231,6 +240,7 @@ impl Gate<'_> {
             cost: (!report.budget_exhausted).then_some(counters.lane_instructions),
             ..Naive::default()
         };
+        // With atomics several blocks may contribute to one element, which a tiling cannot express.
         let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
         self.learn(data, &mut naive, &slots)?;
         for (argument, known) in self.plan.compared().zip(&naive.known) {
@@ -246,7 +256,7 @@ impl Gate<'_> {
         Ok(naive)
     }
 
-    /// Runs those of the blocks that did not run yet.
+    /// Runs those of the blocks that have not run yet.
     fn further_blocks(
         &mut self,
         data: Data,
@@ -272,7 +282,7 @@ impl Gate<'_> {
         Ok(naive)
     }
 
-    /// Adds what the last run of the reference wrote to what is known.
+    /// Adds the outputs of the last run of the reference to the known ones.
     pub(super) fn learn(
         &mut self,
         data: Data,
@@ -284,6 +294,7 @@ impl Gate<'_> {
         let mut known = Vec::with_capacity(outputs.len());
         for ((index, argument), bytes) in compared(self.plan).zip(&outputs) {
             let size = argument.element.size();
+            // An in-out buffer has no unwritten bytes; a changed value shows the store.
             if let Some(before) = &initial[index] {
                 known.push(changed(before, bytes, size));
                 continue;
@@ -313,7 +324,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// The bytes of all outputs.
+    /// Returns the bytes of all outputs.
     fn outputs(&mut self, slots: &[Option<Slot>]) -> Result<Vec<Vec<u8>>, Stop> {
         let mut outputs = Vec::new();
         for (index, _) in compared(self.plan) {
@@ -324,8 +335,8 @@ impl Gate<'_> {
         Ok(outputs)
     }
 
-    /// Compares the naive kernel itself with float64, once a problem: a wrong reference is the
-    /// space's fault, and no candidate's.
+    /// Compares the naive kernel with float64, once for each problem: a wrong reference is an error
+    /// of the space, not of a candidate.
     fn prove(
         &mut self,
         name: &str,
@@ -337,6 +348,7 @@ impl Gate<'_> {
         for (number, (argument, bytes)) in self.plan.compared().zip(outputs).enumerate() {
             let mut parts = places(argument.count());
             if let Some(known) = known {
+                // `union` sorts the parts, which `overlap` requires.
                 parts = overlap(&known[number], &union(&parts, &[]));
             }
             let result = self.by_rule(Rule::Elements(None), |rule| {
@@ -354,7 +366,7 @@ impl Gate<'_> {
     }
 }
 
-/// The ranges but for the padding of structs, which nobody need write.
+/// Removes the padding of structs, which need not be written, from the ranges.
 pub(super) fn without_padding(argument: &PlanArgument, ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     match &argument.layout {
         Some(layout) => layout.without_padding(&ranges),
@@ -362,7 +374,7 @@ pub(super) fn without_padding(argument: &PlanArgument, ranges: Vec<Range<u64>>) 
     }
 }
 
-/// Both ends and the middle of an output: an element of an oracle costs a sum.
+/// Returns the two ends and the middle of an output: an element of an oracle costs a sum.
 fn places(count: u64) -> Vec<Range<u64>> {
     let some = count.min(PROVEN_ELEMENTS);
     [0, (count - some) / 2, count - some]
@@ -370,19 +382,20 @@ fn places(count: u64) -> Vec<Range<u64>> {
         .to_vec()
 }
 
-/// So many poisoned elements one after the other are an output that nobody wrote: an honest NaN has
-/// other bits or stands alone.
+/// Consecutive poisoned elements that indicate an unwritten output: an honest NaN has other bits or
+/// is isolated.
 pub(super) const POISON_RUN: usize = 8;
 
-/// The first element of a run of poison, on a device that cannot tell what was written.
+/// Returns the first element of a run of poison, on a device that cannot report unwritten bytes.
 pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
-    // Integers have no pattern of their own.
+    // Integers have no distinct poison pattern.
     if !element.is_float() {
         return None;
     }
     let poison = element.poison();
     let mut run = 0;
     for (at, value) in bytes.chunks_exact(element.size()).enumerate() {
+        // A single poison value may be an honest NaN.
         run = if value == poison { run + 1 } else { 0 };
         if run == POISON_RUN {
             return Some((at + 1 - POISON_RUN) as u64);
@@ -391,7 +404,7 @@ pub(super) fn first_poisoned(bytes: &[u8], element: Element) -> Option<u64> {
     None
 }
 
-/// The arguments that are compared, with their places in the plan.
+/// Returns the compared arguments with their indices in the plan.
 pub(super) fn compared(plan: &Plan) -> impl Iterator<Item = (usize, &PlanArgument)> {
     let arguments = plan.arguments.iter().enumerate();
     arguments.filter(|(_, argument)| argument.role.is_compared())

@@ -1,5 +1,6 @@
-//! Comparing on the device: what is wanted is worked out here once, and stays there. Only what is found
-//! right is taken from the device; anything else is compared again here, which can say what is wrong.
+//! Comparison on the device: expected values are computed once and stay there. A right result is
+//! accepted from the device; any other is compared again on the host, which can describe the
+//! difference.
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::Comparison;
@@ -14,7 +15,7 @@ use tuner_core::plan::PlanReference;
 use tuner_core::units::ContentHash;
 
 impl Gate<'_> {
-    /// The comparison of an output by the device; `None` where the host must compare.
+    /// Compares an output on the device; `None` if the host must compare.
     pub(super) fn on_device(
         &mut self,
         data: Data,
@@ -38,7 +39,7 @@ impl Gate<'_> {
         self.tally(data, (number, element, kept), (&rule, &parts), make)
     }
 
-    /// The same against what a reference kernel wrote.
+    /// Compares an output on the device with the outputs of a reference kernel.
     fn by_reference(
         &mut self,
         data: Data,
@@ -53,7 +54,7 @@ impl Gate<'_> {
         let argument = &plan.arguments[pass.outputs[number].0];
         let tolerance = Tolerance::of(plan, argument);
         let reference = outputs.get(number).map_or(&[][..], Vec::as_slice);
-        // Float64 may not tell whole numbers apart.
+        // Float64 may not distinguish large integers.
         if !argument.element.is_float() {
             return Ok(None);
         }
@@ -70,6 +71,8 @@ impl Gate<'_> {
         mut make: impl FnMut() -> Wanted,
     ) -> Result<Option<Comparison>, Stop> {
         let plan = self.plan;
+        // Everything that changes expected values or tolerances must be in the key: a stale hit
+        // would accept wrong results.
         let rules = format!(
             "{rule} {data:?} {number} {:?} {:?} {:?}",
             plan.gate, plan.flops, plan.bytes
@@ -90,7 +93,8 @@ impl Gate<'_> {
         let Some(tally) = self.session.tally(kept, element, &key, &mut make)? else {
             return Ok(None);
         };
-        // The session keeps what is wanted for the next candidates, and does not ask again.
+        // The session caches the expected values for later candidates and does not request them
+        // again.
         let expected: ExpectedValues = self.references.expected_values(key, made);
         let result = Comparison {
             compared: parts.iter().map(|part| part.end - part.start).sum(),
@@ -99,6 +103,7 @@ impl Gate<'_> {
             expected,
             ..Comparison::default()
         };
+        // A failure is compared again on the host, which describes the wrong elements.
         Ok(result.passed().then_some(result))
     }
 }

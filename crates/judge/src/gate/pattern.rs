@@ -1,9 +1,9 @@
-//! Which elements of an output are wrong, and how: what a person looks for in a wrong result.
+//! Pattern of the wrong elements of an output: positions and kind of difference.
 //!
-//! A wrong reference and swapped arguments look like a wrong kernel; where every element differs in
-//! the same way, either side may be the wrong one, and the description says so.
+//! A wrong reference and swapped arguments look like a wrong kernel. If every element differs in
+//! the same way, either side may be wrong, and the description says so.
 
-/// Wrong elements of one output, summed up as they are met in ascending order.
+/// Wrong elements of one output, accumulated in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct WrongElements {
     first: u64,
@@ -11,9 +11,9 @@ pub(super) struct WrongElements {
     count: u64,
     /// Greatest common divisor of the distances between them.
     stride: u64,
-    /// Least and largest quotient of found and expected.
+    /// Smallest and largest quotient of actual and expected.
     factor: Range,
-    /// Least and largest difference of found and expected.
+    /// Smallest and largest difference of actual and expected.
     offset: Range,
 }
 
@@ -32,7 +32,7 @@ impl Range {
     }
 
     fn join(&mut self, other: Self) {
-        // A range that holds NaN stays NaN.
+        // A range with NaN stays NaN.
         let ends = [self.low, self.high, other.low, other.high];
         if ends.iter().any(|end| end.is_nan()) {
             *self = Self::of(f64::NAN);
@@ -42,7 +42,7 @@ impl Range {
         self.high = self.high.max(other.high);
     }
 
-    /// The one value that all lie near, relative to its size.
+    /// Returns the value that all are close to, relative to its size.
     fn single(self) -> Option<f64> {
         let middle = f64::midpoint(self.low, self.high);
         let near = self.high - self.low <= 2e-3 * middle.abs();
@@ -51,7 +51,7 @@ impl Range {
 }
 
 impl WrongElements {
-    /// One wrong element.
+    /// Starts with one wrong element.
     pub(super) fn one(index: u64, got: f64, want: f64) -> Self {
         let factor = if want == 0.0 { f64::NAN } else { got / want };
         Self {
@@ -64,7 +64,7 @@ impl WrongElements {
         }
     }
 
-    /// Adds further ones, of which none lies between those that are known.
+    /// Adds further ones; none is between those already recorded.
     pub(super) fn join(&mut self, other: &Self) {
         let (before, after) = if self.first <= other.first {
             (*self, *other)
@@ -80,8 +80,8 @@ impl WrongElements {
         self.offset.join(other.offset);
     }
 
-    /// Where they lie and how they differ, as clauses that each begin with `; `. `compared` elements
-    /// were compared.
+    /// Describes positions and differences as clauses that each begin with `; `. `compared`
+    /// elements were compared.
     pub(super) fn describe(&self, compared: u64, shape: &[u64]) -> String {
         let mut text = String::new();
         if let Some(place) = self.place(compared, shape) {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// Consecutive elements of a point: one warp's worth.
+/// Consecutive elements of a point: one for each lane of a warp.
 const RUN: u64 = 32;
 
 /// Points drawn uniformly from an output.
@@ -20,7 +20,7 @@ pub(super) struct Point {
     pub(super) elements: Range<u64>,
 }
 
-/// The points of a plan, the most telling first.
+/// Chooses the points of a plan, the most revealing first.
 pub(super) fn choose_points(plan: &Plan) -> Vec<Point> {
     let outputs: Vec<Vec<Range<u64>>> = plan
         .compared()
@@ -53,12 +53,12 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
     let fixed = starts.len();
     let mut rng = Splitmix(count);
     let mut drawn = (0..DRAWN).map(|stratum| {
-        // One in each of as many equal parts: no large region is left out.
+        // One from each of equal parts, so that no large region is omitted.
         let part = (count / DRAWN).max(1);
         (stratum * part + rng.next() % part).min(count - 1)
     });
     let mut corners = corners(rows, columns, tile_sizes).into_iter();
-    // Corners of tiles find faults at edges, drawn elements all others.
+    // Tile corners find faults at edges; drawn elements find all others.
     loop {
         let (corner, element) = (corners.next(), drawn.next());
         if corner.is_none() && element.is_none() {
@@ -67,7 +67,7 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
         starts.extend(corner);
         starts.extend(element);
     }
-    // Neighbouring strata would put neighbouring blocks into a small sample.
+    // Without a shuffle a small sample would consist of neighbouring blocks.
     rng.shuffle(&mut starts[fixed..]);
     let mut seen = std::collections::HashSet::new();
     starts.retain(|start| seen.insert(*start));
@@ -79,7 +79,7 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
     starts.into_iter().map(|start| start..end(start)).collect()
 }
 
-/// First elements of the tiles beside the near and the far corner, for tiles of 2^k and 3 * 2^k
+/// Returns first elements of the tiles at the near and the far corner, for tiles of 2^k and 3 * 2^k
 /// rows and columns and of the given sizes.
 fn corners(rows: u64, columns: u64, tile_sizes: &[u64]) -> Vec<u64> {
     let mut found = vec![(rows - 1) * columns, columns - 1];

@@ -1,22 +1,22 @@
-//! Elements that a proof compares with an oracle: a kernel that ran whole is compared in at least a
-//! million elements of every output, or in all.
+//! Elements that a proof compares with an oracle: after a whole run, at least a million elements
+//! of every output, or all of them.
 
 use super::sampling::PIECE_MAX;
 use rand::{RngExt as _, SeedableRng as _};
 use std::ops::Range;
 
-/// Elements of an output that a proof compares at least; smaller outputs are compared whole.
+/// Minimum elements of an output that a proof compares; smaller outputs are compared whole.
 pub(super) const PROOF_ELEMENTS: u64 = 1_000_000;
 
-/// Pieces of an output of which all of `written` was written, ascending and disjoint. The output is
-/// cut into equal slices, and each contributes one piece, at a place that the seed chooses.
+/// Chooses pieces of a fully written range, ascending and disjoint. The range is cut into equal
+/// slices, and each contributes one piece at a position drawn from the seed.
 pub(super) fn compared_pieces(written: &Range<u64>, tile: u64, seed: u64) -> Vec<Range<u64>> {
     let total = written.end - written.start;
     let tile = tile.max(1);
     let piece = tile.min(PIECE_MAX);
     let pieces = PROOF_ELEMENTS.div_ceil(piece);
     let slice = total / pieces;
-    // A slice that is hardly larger than its piece is compared whole.
+    // A slice barely larger than its piece is compared whole.
     if slice < piece.saturating_mul(3) {
         return vec![written.clone()];
     }
@@ -24,12 +24,13 @@ pub(super) fn compared_pieces(written: &Range<u64>, tile: u64, seed: u64) -> Vec
     let place = |number: u64| {
         let chosen = rng.random_range(piece..=slice - piece);
         let start = written.start + number * slice + chosen;
-        // Inside one tile, whose error norm is judged: a part of two would be two short norms.
+        // Inside one tile, whose error norm is judged: a piece across two would yield two short
+        // norms.
         let start = start - start % tile + (start % tile).min(tile - piece);
         start..start + piece
     };
     let mut chosen: Vec<Range<u64>> = (0..pieces).map(place).collect();
-    // The two ends are where edge handling fails.
+    // Edge handling fails at the two ends.
     if let Some(first) = chosen.first_mut() {
         *first = written.start..written.start + piece;
     }
@@ -43,7 +44,7 @@ pub(super) fn compared_pieces(written: &Range<u64>, tile: u64, seed: u64) -> Vec
 mod tests {
     use super::*;
 
-    /// Number of elements, and whether the pieces ascend without overlap inside the output.
+    /// Checks the number of elements, and that the pieces ascend without overlap inside the output.
     fn check(total: u64, tile: u64) {
         let pieces = compared_pieces(&(0..total), tile, 7);
         let compared: u64 = pieces.iter().map(|piece| piece.end - piece.start).sum();

@@ -1,8 +1,8 @@
-//! Sets of element numbers as ascending ranges that lie apart.
+//! Sets of element indices as ascending disjoint ranges.
 
 use std::ops::Range;
 
-/// What lies in both.
+/// Intersects two sets.
 pub(super) fn overlap(one: &[Range<u64>], two: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut both = Vec::new();
     let (mut one, mut two) = (one.iter().peekable(), two.iter().peekable());
@@ -20,7 +20,7 @@ pub(super) fn overlap(one: &[Range<u64>], two: &[Range<u64>]) -> Vec<Range<u64>>
     both
 }
 
-/// What lies in either; these may lie in any order and overlap.
+/// Unites two sets; the ranges may be unordered and overlap.
 pub(super) fn union(one: &[Range<u64>], two: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut all: Vec<Range<u64>> = one.iter().chain(two).cloned().collect();
     all.sort_unstable_by_key(|range| range.start);
@@ -34,7 +34,7 @@ pub(super) fn union(one: &[Range<u64>], two: &[Range<u64>]) -> Vec<Range<u64>> {
     joined
 }
 
-/// The elements of `size` bytes, `count` of them, of which no byte lies in the holes.
+/// Returns the elements among `count` of `size` bytes each that no hole overlaps.
 pub(super) fn outside(holes: &[Range<u64>], size: u64, count: u64) -> Vec<Range<u64>> {
     let mut whole = Vec::new();
     let mut from = 0;
@@ -50,7 +50,7 @@ pub(super) fn outside(holes: &[Range<u64>], size: u64, count: u64) -> Vec<Range<
     whole
 }
 
-/// The elements of `size` bytes that differ in two contents of a buffer.
+/// Returns the elements of `size` bytes that differ between two contents of a buffer.
 pub(super) fn changed(before: &[u8], after: &[u8], size: usize) -> Vec<Range<u64>> {
     let mut found: Vec<Range<u64>> = Vec::new();
     let elements = before.chunks(size.max(1)).zip(after.chunks(size.max(1)));

@@ -1,4 +1,4 @@
-//! A second look: what timed launches left in their outputs is judged like the gate's own runs.
+//! Re-validates the outputs of the timed launches.
 
 use super::adversarial::Data;
 use super::oracle::OracleError;
@@ -9,8 +9,8 @@ use crate::stopwatch::OutputSet;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 
-/// Judges sets of outputs that launches of the plan wrote from the inputs of `seed`; `session` is the
-/// device that has kept them.
+/// Judges sets of outputs that launches of the plan computed from the inputs of `seed`; `session`
+/// is the device that holds them.
 ///
 /// # Errors
 /// [`OracleError`] as for [`super::verify::verify`]; wrong outputs are the `Ok(Err(_))` case.

@@ -16,28 +16,28 @@ use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, Role};
 use tuner_core::units::ContentHash;
 
-/// The bytes of each argument that is filled; outputs, scratch and scalars are `None`.
+/// Bytes of each filled argument; `None` for outputs, scratch and scalars.
 pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
 
-/// Reference data kept between candidates: inputs, oracles and reference outputs of a problem are
-/// the same for all of them.
+/// Cache of reference data: inputs, oracles and reference outputs of a problem are the same for all
+/// candidates.
 pub struct References {
     inputs: Held<DataKey, Inputs>,
     oracles: Held<(String, DataKey), Arc<dyn Oracle>>,
     outputs: Held<DataKey, Arc<Vec<Vec<u8>>>>,
     hard: Held<DataKey, Option<Made>>,
-    /// What is known of reference kernels that take too long to run whole.
+    /// Partial results of reference kernels that take too long to run whole.
     parts: Held<DataKey, Naive>,
-    /// The same under random rounding, whole or in parts, by the precision.
+    /// Results under random rounding, whole or partial, by precision.
     rounded: Held<(DataKey, u32), Rounded>,
-    /// Reference kernels, each on one problem, that were compared with float64.
+    /// Reference kernels, each on one problem, that agreed with float64.
     proven: HashSet<ContentHash>,
-    /// Summaries of expected values that a device keeps.
+    /// Summaries of expected values that a device holds.
     expected: HashMap<ContentHash, ExpectedValues>,
     means: Means,
 }
 
-/// Bytes of reference data where nothing else is said.
+/// Default limit of reference data, bytes.
 const BYTES_USUAL: u64 = 1 << 30;
 
 impl Default for References {
@@ -55,8 +55,7 @@ fn size(inputs: &[Option<Arc<[u8]>>]) -> u64 {
 }
 
 impl References {
-    /// Reference data of up to so many bytes; what a single candidate needs is kept whatever its
-    /// size.
+    /// Limits reference data to `bytes`; the data of a single candidate is kept whatever its size.
     #[must_use]
     pub fn bounded(bytes: u64) -> Self {
         Self {
@@ -75,21 +74,21 @@ impl References {
         }
     }
 
-    /// The same, with float64 results that took long kept in a folder.
+    /// Stores expensive float64 results in a folder.
     #[must_use]
     pub fn on_disk(mut self, folder: Arc<CacheFolder>) -> Self {
         self.means.folder = Some(folder);
         self
     }
 
-    /// The same, with somebody told while float64 results are worked out.
+    /// Reports progress while float64 results are computed.
     #[must_use]
     pub fn watched(mut self, progress: Progress) -> Self {
         self.means.progress = Some(progress);
         self
     }
 
-    /// The inputs and the judging of a hard case; `None` where it does not fit the plan.
+    /// Returns the inputs and rules of a hard case; `None` if it does not fit the plan.
     pub(super) fn hard(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Made> {
         let key = plan.inputs(data);
         if let Some(known) = self.hard.get(&key) {
@@ -101,16 +100,16 @@ impl References {
         made
     }
 
-    /// Whether the inputs of a plan are known.
+    /// Reports whether the inputs of a plan are cached.
     pub(super) fn has_inputs(&self, plan: &KeyedPlan<'_>, data: Data) -> bool {
         self.inputs.peek(&plan.inputs(data)).is_some()
     }
 
-    /// The inputs of a plan; outputs, scratch and scalars are `None`. `generated` are those that a
-    /// device makes, where they are not known yet.
+    /// Returns the inputs of a plan; outputs, scratch and scalars are `None`. `generated` holds the
+    /// inputs that a device generated, if they are not cached.
     ///
     /// # Errors
-    /// Why the data that an argument is filled with cannot be used.
+    /// The fill data of an argument cannot be used, with the reason.
     pub(super) fn inputs_with(
         &mut self,
         plan: &KeyedPlan<'_>,
@@ -136,6 +135,7 @@ impl References {
                 continue;
             }
             let content = match &argument.fill {
+                // Only a device can regenerate these; callers check `has_inputs` first.
                 Fill::Kernel(_) => Err("what its generator wrote is not known any more".to_owned()),
                 _ => argument.content(data.seed, index as u64),
             };
@@ -153,7 +153,7 @@ impl References {
         Ok(inputs)
     }
 
-    /// The inputs of a plan, once they were made: none are missing then.
+    /// Returns the cached inputs of a plan after they were built once.
     pub(super) fn inputs(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Inputs {
         let known = self.inputs_with(plan, data, &BTreeMap::new());
         known.unwrap_or_else(|_| Arc::new(vec![None; plan.plan.arguments.len()]))
@@ -166,7 +166,7 @@ impl References {
         data: Data,
     ) -> Result<Arc<dyn Oracle>, OracleError> {
         let key = (name.to_owned(), plan.inputs(data));
-        // What they keep has grown since they were made.
+        // The oracles' caches have grown since they were built.
         self.oracles.weigh(&key, |oracle| oracle.bytes());
         if let Some(oracle) = self.oracles.get(&key) {
             return Ok(Arc::clone(oracle));
@@ -175,11 +175,12 @@ impl References {
         let oracle = oracle::build(name, &problem(plan.plan, &inputs))?;
         let identity = format!("{name} {} {} {data:?}", oracle::version(name), key.1.0);
         let oracle = keeping(oracle, identity, &self.means);
+        // Its size is measured at the next lookup, when its cache has filled.
         self.oracles.insert(key, Arc::clone(&oracle), 0);
         Ok(oracle)
     }
 
-    /// Outputs of the reference kernel, where they are known.
+    /// Returns outputs of the reference kernel if they are cached.
     pub(super) fn outputs(
         &mut self,
         plan: &KeyedPlan<'_>,
@@ -188,7 +189,7 @@ impl References {
         self.outputs.get(&plan.outputs(data)).map(Arc::clone)
     }
 
-    /// Keeps outputs of the reference kernel.
+    /// Stores outputs of the reference kernel.
     pub(super) fn keep_outputs(
         &mut self,
         plan: &KeyedPlan<'_>,
@@ -200,18 +201,18 @@ impl References {
             .insert(plan.outputs(data), Arc::clone(outputs), bytes);
     }
 
-    /// Takes out what is known of a reference kernel that runs in parts.
+    /// Removes and returns the partial results of a reference kernel.
     pub(super) fn take_part(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Naive> {
         self.parts.remove(&plan.outputs(data))
     }
 
-    /// The blocks of a reference kernel that have run; `None` where it ran whole.
+    /// Returns the blocks of a reference kernel that have run; `None` if it ran whole.
     pub(super) fn blocks(&self, plan: &KeyedPlan<'_>, data: Data) -> Option<BTreeSet<u64>> {
         let part = self.parts.peek(&plan.outputs(data));
         part.map(|part| part.blocks.clone())
     }
 
-    /// Takes out what a reference kernel writes with random rounding at a precision.
+    /// Removes and returns the results of a reference kernel under random rounding at a precision.
     pub(super) fn take_rounded(
         &mut self,
         plan: &KeyedPlan<'_>,
@@ -221,7 +222,8 @@ impl References {
         self.rounded.remove(&(plan.outputs(data), precision))
     }
 
-    /// What a reference kernel writes with random rounding at a precision, as far as it is known.
+    /// Returns the results of a reference kernel under random rounding at a precision, if there are
+    /// any.
     pub(super) fn peek_rounded(
         &self,
         plan: &KeyedPlan<'_>,
@@ -231,14 +233,14 @@ impl References {
         self.rounded.peek(&(plan.outputs(data), precision))
     }
 
-    /// Tells the watcher that work goes on.
+    /// Reports progress to the watcher.
     pub(super) fn report_progress(&self) {
         if let Some(progress) = &self.means.progress {
             progress();
         }
     }
 
-    /// Keeps what a reference kernel writes with random rounding at a precision.
+    /// Stores the results of a reference kernel under random rounding at a precision.
     pub(super) fn keep_rounded(
         &mut self,
         plan: &KeyedPlan<'_>,
@@ -251,14 +253,14 @@ impl References {
             .insert((plan.outputs(data), precision), rounded, bytes);
     }
 
-    /// Keeps what is known of a reference kernel that runs in parts.
+    /// Stores the partial results of a reference kernel.
     pub(super) fn keep_part(&mut self, plan: &KeyedPlan<'_>, data: Data, part: Naive) {
         let bytes = part.bytes();
         self.parts.insert(plan.outputs(data), part, bytes);
     }
 
-    /// The summary of the expected values that a device keeps under a key: `made` where they were
-    /// made just now.
+    /// Returns the summary of the expected values that a device holds under a key; `made` if they
+    /// were just computed.
     pub(super) fn expected_values(
         &mut self,
         key: ContentHash,
@@ -273,18 +275,19 @@ impl References {
         }
     }
 
-    /// Whether this reference kernel was not yet compared with float64 on this problem.
+    /// Reports whether this reference kernel has not yet been compared with float64 on this
+    /// problem.
     pub(super) fn unproven(&self, plan: &KeyedPlan<'_>) -> bool {
         !self.proven.contains(plan.reference())
     }
 
-    /// Notes that this reference kernel agrees with float64 on this problem.
+    /// Records that this reference kernel agrees with float64 on this problem.
     pub(super) fn keep_proven(&mut self, plan: &KeyedPlan<'_>) {
         self.proven.insert(plan.reference().clone());
     }
 }
 
-/// The plan as the oracle wants it.
+/// Converts the plan to an oracle's problem.
 fn problem(plan: &Plan, inputs: &[Option<Arc<[u8]>>]) -> oracle::Problem {
     let tensors = |role: Role| {
         plan.arguments

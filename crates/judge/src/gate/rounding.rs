@@ -11,18 +11,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use vgpu::Rounding;
 
-/// Largest error over its tolerance of a candidate that more runs may let pass: four spreads are
-/// hardly ever all so small by chance.
+/// Largest error over tolerance of a candidate that gets more runs: four spreads are rarely all
+/// small by chance.
 const NEAR_MISS: f64 = 64.0;
 
-/// Bytes of outputs of all runs beyond which there are no more than a few.
+/// Limit of the outputs of all runs beyond which no extra runs are made, bytes.
 const MORE_BYTES: u64 = 1 << 29;
 
-/// What a reference kernel writes with random rounding.
+/// Results of a reference kernel under random rounding.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rounded {
     runs: Vec<RoundedRun>,
-    /// A run came to no end, or met a hazard, as some kernels do with other roundings.
+    /// A run did not end or had a hazard, as some kernels do with other roundings.
     failed: bool,
 }
 
@@ -31,21 +31,21 @@ struct RoundedRun {
     naive: Naive,
     /// All blocks ran.
     whole: bool,
-    /// Lane instructions of these.
+    /// Lane instructions of all runs.
     cost: u64,
 }
 
 impl Rounded {
-    /// Memory of the outputs.
+    /// Returns the memory of the outputs.
     pub(super) fn bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.naive.bytes()).sum()
     }
 }
 
-/// The outputs of each run.
+/// Outputs of each run.
 pub(super) type RoundedRuns = Vec<Arc<Vec<Vec<u8>>>>;
 
-/// One output of each run.
+/// Returns one output of each run.
 pub(super) fn output_of(runs: &RoundedRuns, number: usize) -> Vec<&[u8]> {
     let runs = runs.iter();
     runs.map(|run| run.get(number).map_or(&[][..], Vec::as_slice))
@@ -53,9 +53,9 @@ pub(super) fn output_of(runs: &RoundedRuns, number: usize) -> Vec<&[u8]> {
 }
 
 impl Gate<'_> {
-    /// Compares under the spread of a few runs with random rounding and, where that refuses
-    /// narrowly, of more: whether a candidate passes depends on these alone, and few candidates
-    /// need them. Without a precision, or on a device that cannot round at random: under none.
+    /// Compares under the spread of a few runs with random rounding and, after a near miss, of more
+    /// runs. The decision depends only on these, and few candidates need them. Compares without a
+    /// spread if there is no precision or the device cannot round at random.
     pub(super) fn under_spread<T>(
         &mut self,
         data: Data,
@@ -64,6 +64,7 @@ impl Gate<'_> {
     ) -> Result<(Comparison, T), Stop> {
         let few = self.rounded(data, precisions, RUNS)?;
         let (result, detail) = compare(&few);
+        // Chance does not explain a refusal beyond a near miss, so more runs would only cost time.
         let refused_narrowly = !result.passed() && result.max_error <= NEAR_MISS;
         if few.is_empty() || !refused_narrowly || !self.affords_more(data, precisions) {
             return Ok((result, detail));
@@ -72,21 +73,21 @@ impl Gate<'_> {
         Ok(compare(&more))
     }
 
-    /// Whether more runs cost no more than a problem that is run whole.
+    /// Reports whether more runs cost no more than a problem that is run whole.
     fn affords_more(&self, data: Data, precisions: &BTreeSet<u32>) -> bool {
         let first = |precision: &u32| self.references.peek_rounded(&self.keyed, data, *precision);
         let runs = precisions.iter().filter_map(first);
         let mut runs = runs.filter_map(|rounded| rounded.runs.first());
         runs.all(|run| {
-            // Parts of a reference have a limit of their own.
+            // Partial reference runs have a separate limit.
             let short = !run.whole || run.cost <= self.demands.whole_limit;
             short && run.naive.bytes().saturating_mul(MORE_RUNS as u64) <= MORE_BYTES
         })
     }
 
-    /// The outputs of the reference in runs with random rounding, for each precision; none where
-    /// the device cannot round at random, or the kernel does not end so. The blocks are those that
-    /// have run without it.
+    /// Returns the outputs of the reference under random rounding for each precision; none if the
+    /// device cannot round at random or the kernel does not end. The blocks are those that ran with
+    /// regular rounding.
     fn rounded(
         &mut self,
         data: Data,
@@ -98,6 +99,7 @@ impl Gate<'_> {
         let Some(kernel) = Kernel::of(plan) else {
             return Ok(all);
         };
+        // Also the query for support: a device without random rounding returns false.
         if !self.session.set_rounding(None) {
             return Ok(all);
         }
@@ -109,6 +111,7 @@ impl Gate<'_> {
             rounded.runs.resize_with(wanted, RoundedRun::default);
             for (number, run) in rounded.runs.iter_mut().enumerate().take(count) {
                 let rounding = Rounding {
+                    // Run 1 shares the seed of run 0, whose coins it inverts.
                     seed: data.seed.rotate_left(8) ^ if number == 1 { 0 } else { number as u64 },
                     // The inverse of the first, so that a single rounding goes both ways.
                     inverted: number == 1,
@@ -128,7 +131,7 @@ impl Gate<'_> {
         Ok(all)
     }
 
-    /// Runs those of the blocks (`None`: all) that did not run yet; whether they came to their ends
+    /// Runs those of the blocks (`None`: all) that have not run yet; reports whether they ended
     /// without a hazard.
     fn round_further(
         &mut self,
@@ -156,9 +159,12 @@ impl Gate<'_> {
         self.references.report_progress();
         self.session.set_rounding(Some(rounding));
         let ran = self.run_naive(data, kernel, missing.clone(), None);
+        // Also after a failure: a candidate must never run with random rounding.
         self.session.set_rounding(None);
         let (report, slots) = match ran {
             Ok(ran) => ran,
+            // Convergence loops may not end under random rounding; that is not an error of the
+            // space.
             Err(Stop::Rejected(_) | Stop::Oracle(OracleError::ReferenceHazard { .. })) => {
                 return Ok(false);
             }

@@ -1,16 +1,16 @@
-//! Which blocks of a launch run when the whole grid would take too long.
+//! Choice of the blocks of a launch that run if the whole grid would take too long.
 
 use super::verify::Demands;
 use std::ops::Range;
 use tuner_core::plan::Plan;
 
-/// The block that stands for the others: not one at an edge.
+/// Returns the representative block: not one at an edge.
 pub(super) fn first(total: u64) -> u64 {
     total / 2
 }
 
-/// Blocks of each launch that run where the outputs do not tell which: as many as the demands allow
-/// of blocks that cost `costs` lane instructions each.
+/// Chooses the blocks of each launch if the outputs do not determine them: as many as the demands
+/// allow at `costs` lane instructions for each block.
 pub(super) fn blocks(plan: &Plan, demands: &Demands, seed: u64, costs: &[u64]) -> Vec<Vec<u64>> {
     let launches = plan.launches.iter().zip(costs);
     let blocks = launches.map(|(launch, cost)| {
@@ -23,11 +23,11 @@ pub(super) fn blocks(plan: &Plan, demands: &Demands, seed: u64, costs: &[u64]) -
     blocks.collect()
 }
 
-/// Blocks of one launch that are sampled at most.
+/// Maximum number of sampled blocks of one launch.
 pub(super) const BLOCKS_MAX: u64 = 64;
 
-/// Up to `wanted` blocks beside the [`first`], ascending: the two ends of the grid, then random
-/// ones.
+/// Returns up to `wanted` blocks other than the [`first`], ascending: the two ends of the grid,
+/// then random ones.
 fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
     use rand::{RngExt as _, SeedableRng as _};
     let first = first(total);
@@ -36,6 +36,7 @@ fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
     }
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed ^ total);
     let mut chosen = std::collections::BTreeSet::new();
+    // Edge handling fails at the ends, so they come before random blocks.
     let mut ends = [total - 1, 0].into_iter();
     while (chosen.len() as u64) < wanted {
         let block = ends.next().unwrap_or_else(|| rng.random_range(0..total));
@@ -46,16 +47,17 @@ fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
     chosen.into_iter().collect()
 }
 
-/// Elements of a sampled output that are compared at most: an oracle element costs a dot product.
+/// Maximum number of compared elements of a sampled output: an oracle element costs a dot product.
 pub(super) const COMPARED_MAX: u64 = 1 << 14;
 
-/// Elements of a sampled output to compare where each costs `work` of so much that may be spent.
+/// Returns the number of elements to compare at a cost of `work` each within the limit.
 pub(super) fn compared_max((work, most): (u64, u64)) -> u64 {
     (2 * most / work.max(1)).clamp(COMPARED_MAX / 4, COMPARED_MAX)
 }
 
-/// At most so many elements of the written ranges: every range keeps its two ends, and where these are
-/// shorter than a tile, half of the elements are whole tiles of some ranges, for the norm.
+/// Thins the written ranges to at most `most` elements: every range keeps its two ends, and if
+/// these are shorter than a tile, half of the elements are whole tiles of some ranges, for the
+/// norm.
 pub(super) fn thin(written: &[Range<u64>], most: u64, tile: u64) -> Vec<Range<u64>> {
     let total: u64 = written.iter().map(|range| range.end - range.start).sum();
     if total <= most || written.len() < 2 {
@@ -63,6 +65,7 @@ pub(super) fn thin(written: &[Range<u64>], most: u64, tile: u64) -> Vec<Range<u6
     }
     let ranges = written.len() as u64;
     let piece = tile.clamp(1, PIECE_MAX);
+    // Ends shorter than a tile cannot be judged by the tile's norm.
     let short = most / ranges / 2 < piece;
     let of_ends = if short { most / 2 } else { most };
     let keep = (of_ends / ranges).max(2) / 2;
@@ -87,7 +90,7 @@ pub(super) fn thin(written: &[Range<u64>], most: u64, tile: u64) -> Vec<Range<u6
     apart(kept)
 }
 
-/// Ranges by their starts, without what those before them hold.
+/// Returns ranges ordered by their starts, without the parts that earlier ranges cover.
 fn apart(ranges: std::collections::BTreeMap<u64, u64>) -> Vec<Range<u64>> {
     let mut end = 0;
     let apart = ranges.into_iter().filter_map(|(start, last)| {
@@ -98,21 +101,21 @@ fn apart(ranges: std::collections::BTreeMap<u64, u64>) -> Vec<Range<u64>> {
     apart.collect()
 }
 
-/// Multiplications that comparing one output with an oracle may cost: on the virtual GPU no more
-/// than the candidate itself, on a real one and for what is published more.
+/// Limits the multiplications for comparing one output with an oracle: on the virtual GPU the cost
+/// of the candidate itself, on a real GPU and for published results more.
 pub(super) fn work_max(screening: bool) -> u64 {
     if screening { 1 << 27 } else { 1 << 30 }
 }
 
-/// The same for a hard case, which is compared whole where that can be paid for: its answers are kept
-/// on disk. A matrix product of 4096³ is: 20 s of one core.
+/// The same limit for a hard case, which is compared whole if affordable because its results are
+/// stored on disk: 20 s of one core for a matrix product of 4096³.
 pub(super) const HARD_WORK_MAX: u64 = 1 << 36;
 
-/// Elements of a piece of a tile that is compared where whole tiles cost too much.
+/// Elements of a piece of a tile that is compared if whole tiles cost too much.
 pub(super) const PIECE_MAX: u64 = 1024;
 
-/// The ranges, or of a problem too large to compare whole on the host as many pieces of its tiles
-/// as may be paid for: those at both ends and others by chance, the same ones for every candidate.
+/// Returns the ranges, or for a problem too large to compare whole on the host, as many pieces of
+/// its tiles as the limit allows: both ends and random others, the same for every candidate.
 pub(super) fn affordable(
     written: &[Range<u64>],
     tile: u64,
@@ -123,7 +126,7 @@ pub(super) fn affordable(
     let total: u64 = written.iter().map(|range| range.end - range.start).sum();
     let most = (most / work.max(1)).max(PIECE_MAX);
     let [whole] = written else {
-        // Several ranges are a sample already.
+        // Several ranges are already a sample.
         return written.to_vec();
     };
     if total <= most {
@@ -146,6 +149,7 @@ pub(super) fn affordable(
     keep(at(0, 0));
     keep(whole.end - piece..whole.end);
     for _ in 0..(most / piece).saturating_sub(2) {
+        // Inside one tile, whose norm is judged as a whole.
         let offset = rng.random_range(0..=tile - piece);
         keep(at(rng.random_range(0..tiles), offset));
     }

@@ -1,5 +1,5 @@
-//! The spread of a reference's elements: how far they move where each rounding of the reference
-//! goes up or down at random. docs/verdicts.md derives what follows from it.
+//! Spread of a reference's elements: their variation when each rounding of the reference goes up
+//! or down at random. docs/verdicts.md derives the consequences.
 
 use super::compare::from;
 use std::ops::Range;
@@ -9,19 +9,18 @@ use tuner_core::element::Element;
 /// the inverse of the first, so that a single rounding goes both ways.
 pub(super) const RUNS: usize = 4;
 
-/// Runs where a candidate is narrowly refused: four spreads may all be small by chance.
+/// Runs after a near miss: four spreads may all be small by chance.
 pub const MORE_RUNS: usize = 16;
 
-/// Elements of similar size whose median spread stands in for one that is small by chance.
+/// Elements of similar size whose median spread replaces one that is small by chance.
 const POOL: usize = 16;
 
-/// The spread of the smallest elements of a pool over their size, relative to that of the middle
-/// one.
+/// Spread over size of the smallest elements of a pool, relative to that of the middle one.
 const SMALLEST_RATIO: f64 = 8.0;
 
-/// Significand bits that results of the reference keep in runs with random rounding: those of the
-/// output's type, since rounding to more bits would not show in it, and rounding to fewer would
-/// show more than its own. `None`: the type holds too few bits, or no floating-point numbers.
+/// Returns the significand bits of reference results under random rounding: those of the output's
+/// type, since rounding to more bits would not show in it, and rounding to fewer would show more
+/// than its own. `None` if the type has too few bits or is not floating-point.
 #[must_use]
 pub fn precision(element: Element) -> Option<u32> {
     let rounded = element.is_float() && element.size() >= 2;
@@ -33,7 +32,7 @@ pub fn precision(element: Element) -> Option<u32> {
 pub(super) struct Spread<'a> {
     element: Element,
     rounded: &'a [&'a [u8]],
-    /// By element; 0 where it is not known.
+    /// By element; 0 if unknown.
     sizes: Vec<f32>,
 }
 
@@ -46,7 +45,7 @@ struct Sized {
 }
 
 impl<'a> Spread<'a> {
-    /// Compares a reference's elements with those of its runs with random rounding. Elements of a
+    /// Compares a reference's elements with those of its runs under random rounding. Elements of a
     /// group (a part of a row, or some short rows) share a pool.
     pub(super) fn new(
         element: Element,
@@ -74,6 +73,7 @@ impl<'a> Spread<'a> {
                 members.push(Sized {
                     index,
                     size: want.abs(),
+                    // Groups follow the index, since neighbours share the scale of their inputs.
                     spread: spread.measure(index, want),
                 });
             }
@@ -82,8 +82,8 @@ impl<'a> Spread<'a> {
         spread
     }
 
-    /// Standard deviation of an element's values, and half the distance of their mean from what was
-    /// written without random rounding: the reference's own error. Infinite where a run is not
+    /// Returns the standard deviation of an element's values plus half the distance of their mean
+    /// from the value without random rounding: the reference's own error. Infinite if a run is not
     /// finite.
     fn measure(&self, index: u64, want: f64) -> f64 {
         let runs = self.rounded.len().max(2) as f64;
@@ -102,20 +102,24 @@ impl<'a> Spread<'a> {
         }
         let mean = sum / runs;
         let variance = (squares - runs * mean * mean).max(0.0) / (runs - 1.0);
+        // Rounding to nearest may be biased where random rounding is not: the offset is an error
+        // too.
         let spread = variance.sqrt() + mean.abs() / 2.0;
         if self.element.size() > 2 {
             return spread;
         }
-        // A narrow type rounds what the reference computed: one step is no sign of more.
+        // A narrow type rounds the reference's result: one step is not evidence of more.
         let step = step(self.element, largest);
         (spread * spread - step * step).max(0.0).sqrt()
     }
 
-    /// Notes the spread of the elements of a group. One that is small by chance is raised to the
-    /// median of the elements next below in size: no element owes an allowance to larger ones, of
-    /// which it may not be a sum.
+    /// Records the spread of the elements of a group. One that is small by chance is raised to the
+    /// median of the next smaller elements: an element gets no allowance from larger ones, of which
+    /// it may not be a sum.
     fn close_group(&mut self, members: &mut Vec<Sized>) {
+        // By index among equals, so that pools do not depend on the sort.
         members.sort_by(|a, b| a.size.total_cmp(&b.size).then(a.index.cmp(&b.index)));
+        // Zeros are often exact results (masked elements), which get no allowance from others.
         let exact = members.partition_point(|member| member.size == 0.0);
         let mut below: Option<f64> = None;
         for (number, pool) in members[exact..].chunks(POOL).enumerate() {
@@ -154,26 +158,26 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// The size of the terms of an element as its spread shows it: the number of which the spread
-    /// is one unit roundoff.
+    /// Returns the size of an element's terms implied by its spread: the number whose unit roundoff
+    /// equals the spread.
     pub(super) fn size(&self, index: u64) -> f64 {
         let at = usize::try_from(index).unwrap_or(usize::MAX);
         self.sizes.get(at).copied().unwrap_or(0.0).into()
     }
 
-    /// The same without its neighbours.
+    /// Returns the same size from the element alone, without its neighbours.
     pub(super) fn own_size(&self, index: u64, want: f64) -> f64 {
         self.measure(index, want) / self.element.unit_roundoff()
     }
 
-    /// The values of an element in all runs, ascending.
+    /// Returns the values of an element in all runs, ascending.
     pub(super) fn all_values(&self, index: u64, want: f64) -> Vec<f64> {
         let mut values: Vec<f64> = self.values(index).chain([want]).collect();
         values.sort_by(f64::total_cmp);
         values
     }
 
-    /// The values of an element in the runs with random rounding.
+    /// Returns the values of an element in the runs with random rounding.
     fn values(&self, index: u64) -> impl Iterator<Item = f64> {
         let element = self.element;
         let runs = self.rounded.iter();
@@ -181,7 +185,7 @@ impl<'a> Spread<'a> {
     }
 }
 
-/// The distance of two neighbouring numbers of a type at a magnitude.
+/// Returns the distance of two neighbouring numbers of a type at a magnitude.
 fn step(element: Element, magnitude: f64) -> f64 {
     let binade = if magnitude > 0.0 {
         magnitude.log2().floor().exp2()

@@ -1,12 +1,12 @@
-//! Which block of a naive kernel writes which element, learnt from what one block wrote.
+//! Mapping from output elements to the blocks of a naive kernel that write them, inferred from
+//! the elements of one block.
 //!
-//! A guess that is wrong costs nothing but work: only elements that a block was seen to write are
-//! compared.
+//! A wrong inference costs only work: only elements that a block actually wrote are compared.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How blocks share an output.
+/// Distribution of an output over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tiling {
     /// Elements of the output.
@@ -20,22 +20,22 @@ pub(super) struct Tiling {
     layout: Layout,
 }
 
-/// How tiles lie in the grid.
+/// Arrangement of tiles in the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// A tile is a run of elements, one after the other; it is counted as columns of one long row.
+    /// A tile is a run of consecutive elements, counted as columns of one long row.
     Runs,
-    /// x of the grid goes along the rows, y and z down the columns.
+    /// x of the grid runs along the rows, y and z down the columns.
     AcrossX,
-    /// Row after row of tiles, whatever the grid.
+    /// Tiles are numbered row by row, whatever the grid.
     Numbered,
-    /// x of the grid goes down the columns, y along the rows.
+    /// x of the grid runs down the columns, y along the rows.
     DownX,
 }
 
 impl Tiling {
-    /// From the elements that block number `block` of a grid wrote, ascending; `None` where no
-    /// layout explains them.
+    /// Infers the layout from the elements that block `block` of a grid wrote, ascending; `None` if
+    /// no layout explains them.
     pub(super) fn learn(
         shape: &[u64],
         grid: [u64; 3],
@@ -65,6 +65,7 @@ impl Tiling {
         let tiled = tiled.into_iter().map(|layout| of(layout, columns, tile));
         run.into_iter()
             .chain(tiled)
+            // Both ends must map back to the block that wrote them; any other layout is refuted.
             .find(|tiling| [first, last].map(|at| tiling.block(at)) == [block; 2])
     }
 
@@ -79,7 +80,7 @@ impl Tiling {
         }
     }
 
-    /// The blocks that write these elements.
+    /// Returns the blocks that write these elements.
     pub(super) fn blocks(&self, elements: &[Range<u64>]) -> BTreeSet<u64> {
         let mut blocks = BTreeSet::new();
         for range in elements {
@@ -94,7 +95,7 @@ impl Tiling {
     }
 }
 
-/// At most so many of the blocks, evenly.
+/// Returns at most `most` of the blocks, evenly spaced.
 pub(super) fn spread(blocks: &BTreeSet<u64>, most: u64) -> BTreeSet<u64> {
     let step = (blocks.len() as u64).div_ceil(most.max(1)).max(1);
     let step = usize::try_from(step).unwrap_or(usize::MAX);

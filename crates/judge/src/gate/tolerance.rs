@@ -1,12 +1,12 @@
-//! How far an output may be from what a reference kernel wrote, and why.
+//! Tolerance of an output against a reference kernel, and its derivation.
 //!
 //! Whole numbers must be equal. For floating-point types both sides are kernels: each rounds its
-//! result once, and each adds its terms up in an order of its own. Where a sum cancels, its error is
-//! that of the terms, not of what is left of them. The spread of the reference's element under
-//! random rounding shows how large they were:
-//! `|got − want| ≤ own · |want| + max(k · spread, sums · min(size, rms))`. On a device that cannot
-//! round at random, the root mean square of the reference's values around the element stands in:
-//! `|got − want| ≤ relative · |want| + spread · rms`. docs/verdicts.md derives the factors.
+//! result once, and each adds its terms in its own order. If a sum cancels, its error is that of
+//! the terms, not of the remainder. The spread of the reference's element under random rounding
+//! shows how large they were: `|got − want| ≤ own · |want| + max(k · spread, sums · min(size,
+//! rms))`. On a device that cannot round at random, the root mean square of the reference's values
+//! around the element is used instead: `|got − want| ≤ relative · |want| + spread · rms`.
+//! docs/verdicts.md derives the factors.
 
 mod text;
 
@@ -23,34 +23,34 @@ use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument};
 
-/// What an output of a plan is compared under.
+/// Tolerance of an output of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tolerance {
     element: Element,
     /// `atol` and `rtol` of the space.
     given: (Option<f64>, Option<f64>),
-    /// Terms of a sum, and how they are known.
+    /// Terms of a sum, and the source of their number.
     terms: (f64, Terms),
     /// Allowed error over the size of the expected value.
     relative: f64,
-    /// Allowed error over the rms of the values around.
+    /// Allowed error over the rms of the surrounding values.
     spread: f64,
-    /// The part of `relative` that is no sum's.
+    /// The part of `relative` that does not come from a sum.
     own: f64,
     /// Allowed error of a sum over the size of its terms.
     sums: f64,
-    /// The same for what a kernel holds in a 16-bit type.
+    /// The same for values that a kernel stores in a 16-bit type.
     between: f64,
-    /// Size of the inputs, as far as their fills show it.
+    /// Size of the inputs, as far as their fills determine it.
     inputs: f64,
-    /// Sizes that a sum of random inputs of either sign may have had before it cancelled,
-    /// ascending; empty where it cannot cancel.
+    /// Possible sizes of a sum of random inputs of either sign before it cancelled, ascending;
+    /// empty if it cannot cancel.
     sizes: Vec<f64>,
     /// Elements of a row of the output.
     columns: u64,
 }
 
-/// How the number of terms is known.
+/// Source of the number of terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Terms {
     Given,
@@ -58,38 +58,38 @@ enum Terms {
     Inputs,
 }
 
-/// Roundings in units of the accumulator that any kernel may make, whatever it computes: special
-/// functions, divisions, fast mathematics.
+/// Rounding errors, in units of the accumulator, allowed for any kernel: special functions,
+/// divisions, fast mathematics.
 const UNITS: f64 = 32.0;
 
-/// Terms that one accumulator of a tensor core takes at most before another one is used.
+/// Maximum terms of one tensor-core accumulator before another one is used.
 const CHAIN_MAX: f64 = 16384.0;
 
-/// Spreads of the reference that a candidate's element may be off by. A rounding up or down by
-/// chance errs twice as much (rms) as one to nearest, and two kernels that round to nearest differ
-/// by √2 of the error of one: 4 standard deviations are 5.7 times the rms of their difference. The
-/// reference's own error counts twice.
+/// Allowed error of a candidate's element in spreads of the reference. A random rounding errs twice
+/// as much (rms) as one to nearest, and two kernels that round to nearest differ by √2 of the error
+/// of one: 4 standard deviations are 5.7 times the rms of their difference. The reference's own
+/// error counts twice.
 const SPREADS: f64 = 4.0;
 
 /// The same for sums of fewer terms than [`SHORT_SUM`], as far as the plan shows: the spread alone
-/// must cover another order of the terms.
+/// must cover another summation order.
 const SHORT_SUM_SPREADS: f64 = 8.0;
 
-/// Terms from which the length of a sum covers another order of its terms.
+/// Number of terms from which the length of a sum covers another summation order.
 const SHORT_SUM: f64 = 16.0;
 
 /// Units of the accumulator, relative to the size of the element, its neighbours and the inputs,
-/// beyond which an element may not cancel but jump.
+/// beyond which an element jumps rather than cancels.
 const JUMP_UNITS: f64 = 1024.0;
 
-/// Fewer outputs than this do not show how large the sums were that cancelled.
+/// Minimum outputs that show the size of the sums before cancellation.
 const FEW: u64 = 8;
 
-/// Values whose rms is the scale of the elements among them: at least so many where there are.
+/// Minimum number of values whose rms is the scale of the elements among them.
 const AROUND: u64 = 64;
 
 impl Tolerance {
-    /// The tolerance of an argument of the plan against a reference kernel.
+    /// Derives the tolerance of an argument of the plan against a reference kernel.
     #[must_use]
     pub fn of(plan: &Plan, argument: &PlanArgument) -> Self {
         let element = argument.element;
@@ -102,9 +102,11 @@ impl Tolerance {
             } else {
                 0.0
             };
+        // Special functions and divisions dominate short sums, the walk long ones.
         let factor = walk.max(UNITS) * unit + steps;
         let between = 3.0 * between(plan, element);
         let (relative, spread) = if element.is_float() {
+            // Two roundings to the output's type: one of the candidate and one of the reference.
             (2.0 * element.unit_roundoff() + factor, between + factor)
         } else {
             (0.0, 0.0)
@@ -115,6 +117,7 @@ impl Tolerance {
             terms,
             relative,
             spread,
+            // With a measured spread the sum's error is not estimated from the value again.
             own: 2.0 * element.unit_roundoff() + UNITS * unit,
             sums: walk * unit + steps,
             between,
@@ -124,8 +127,8 @@ impl Tolerance {
         }
     }
 
-    /// Compares the known elements of an output with those of the reference, whose spread is that
-    /// of its outputs with random rounding, where there are any.
+    /// Compares the known elements of an output with those of the reference; `spread` is that of
+    /// its outputs under random rounding, if available.
     #[must_use]
     pub fn compare(
         &self,
@@ -148,7 +151,11 @@ impl Tolerance {
                 let Some(spread) = &spread else {
                     return self.at(value, rms);
                 };
+                // In the regular case the pooled spread protects against one that is small by
+                // chance.
                 let size = spread.size(index);
+                // Cancellation explains a size within this many units of the data; a larger one may
+                // be a jump.
                 if size <= JUMP_UNITS * value.abs().max(rms).max(self.inputs) {
                     return self.at_size(value, size, rms);
                 }
@@ -168,7 +175,7 @@ impl Tolerance {
         result
     }
 
-    /// The same for a device: value and tolerance of each known element of a floating-point type.
+    /// Returns value and tolerance of each known element of a floating-point type, for a device.
     pub(super) fn wanted(&self, reference: &[u8], known: &[Range<u64>]) -> Wanted {
         let scales = Scales::of(self, reference, known);
         wanted::in_runs(known, |index| {
@@ -177,27 +184,28 @@ impl Tolerance {
         })
     }
 
-    /// The tolerance of one value among values of this rms.
+    /// Returns the tolerance of one value among values of this rms.
     fn at(&self, value: f64, scale: f64) -> f64 {
         let (atol, rtol) = self.given;
         rtol.unwrap_or(self.relative) * value.abs()
             + atol.unwrap_or_else(|| self.spread * scale + self.least())
     }
 
-    /// The tolerance of a value whose terms have this size, among values of this rms. What a kernel
-    /// may add up in another order, or hold in another type, has at most the size of the values
-    /// around.
+    /// Returns the tolerance of a value whose terms have this size, among values of this rms.
+    /// Values that a kernel may sum in another order, or store in another type, are at most as
+    /// large as the surrounding values.
     fn at_size(&self, value: f64, size: f64, rms: f64) -> f64 {
         let (atol, rtol) = self.given;
         let unit = self.element.accumulator().unit_roundoff();
         let same_order = self.spreads() * unit * size;
+        // The spread may overestimate the terms, the rms of the surroundings bounds them.
         let other_order = self.sums * size.min(rms);
         let between = self.between * size.max(value.abs()).min(rms);
         rtol.unwrap_or(self.own) * value.abs()
             + atol.unwrap_or_else(|| same_order.max(other_order) + between + self.least())
     }
 
-    /// Spreads of the reference that are allowed.
+    /// Returns the allowed spreads of the reference.
     fn spreads(&self) -> f64 {
         if self.terms.0 < SHORT_SUM {
             SHORT_SUM_SPREADS
@@ -206,36 +214,39 @@ impl Tolerance {
         }
     }
 
-    /// The tolerance of a value that is no sum.
+    /// Returns the tolerance of a value that is not a sum.
     fn near(&self, value: f64) -> f64 {
         self.at_size(value, 0.0, 0.0)
     }
 
-    /// Whether an element, whose values are given in ascending order, takes one of two values as the
-    /// reference rounds. The values of a sum that cancels lie apart from one another.
+    /// Reports whether an element, whose values are in ascending order, takes one of two values
+    /// depending on the reference's rounding. The values of a sum that cancels are spread out
+    /// instead.
     fn jumps(&self, values: &[f64]) -> bool {
         let apart = |pair: &&[f64]| {
             let near = self.near(pair[0].abs().max(pair[1].abs()));
             pair[1] - pair[0] > near
         };
+        // One gap separates two values of a jump; a cancelling sum shows several or none.
         values.iter().any(|value| !value.is_finite())
             || values.windows(2).filter(apart).count() == 1
     }
 
-    /// The tolerance of an element that jumps: what was got must be near one of the values that the
-    /// reference has taken.
+    /// Returns the tolerance of an element that jumps: the actual value must be close to one of the
+    /// values of the reference.
     fn of_jump(&self, got: f64, want: f64, seen: &[f64]) -> f64 {
         let near = |value: f64| self.near(value);
         let ratios = seen.iter().map(|value| (got - value).abs() / near(*value));
         let ratio = ratios.fold(f64::INFINITY, f64::min);
         if ratio <= 1.0 {
+            // The tolerance whose error ratio to `want` equals the ratio to the nearest value.
             return (got - want).abs() / ratio;
         }
         near(want)
     }
 
-    /// Below the smallest normal number a kernel may flush to zero; a smaller type has a smallest
-    /// step.
+    /// Returns the smallest tolerance. Below the smallest normal number a kernel may flush to zero;
+    /// a smaller type has a smallest step.
     fn least(&self) -> f64 {
         match self.element {
             Element::F32 | Element::Bf16 => f64::from(f32::MIN_POSITIVE),
@@ -244,7 +255,7 @@ impl Tolerance {
         }
     }
 
-    /// Elements that share a scale: a part of a row, or some short rows.
+    /// Returns the number of elements that share a scale: a part of a row, or some short rows.
     fn run(&self) -> u64 {
         if self.columns < AROUND {
             self.columns * AROUND.div_ceil(self.columns)
@@ -258,11 +269,11 @@ impl Tolerance {
 struct Scales {
     run: u64,
     runs: HashMap<u64, Sum>,
-    /// Of all known elements: for runs of which little is known.
+    /// Rms of all known elements: for runs with few known values.
     all: f64,
 }
 
-/// Squares that are added up.
+/// Sum of squares.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     squares: f64,
@@ -282,6 +293,7 @@ impl Scales {
         for range in known {
             for index in range.clone() {
                 let value = element.decode(from(element, reference, index));
+                // One infinity would make the scale of its whole run infinite.
                 if value.is_finite() {
                     let mine = runs.entry(index / run).or_default();
                     for sum in [mine, &mut all] {
@@ -291,6 +303,7 @@ impl Scales {
                 }
             }
         }
+        // A single output that cancelled says nothing of the size of its terms.
         let few = all.count < FEW;
         let (rms, sizes) = (all.rms(), tolerance.sizes.iter());
         let before = sizes.copied().find(|size| few && *size >= rms / 4.0);
@@ -303,22 +316,23 @@ impl Scales {
 
     fn at(&self, index: u64) -> f64 {
         match self.runs.get(&(index / self.run)) {
+            // Elements of a sample may be too few for a scale of their own.
             Some(sum) if sum.count >= AROUND => sum.rms(),
             _ => self.all,
         }
     }
 }
 
-/// Elements of these arguments.
+/// Counts the elements of these arguments.
 fn count<'a>(arguments: impl Iterator<Item = &'a PlanArgument>) -> f64 {
     arguments
         .map(|argument| argument.numbers() as f64)
         .sum::<f64>()
 }
 
-/// Terms of the sum that an output element is: what the space says; else two operations of its
-/// metric are one term, or as many as there are inputs for each output, whichever are more. Without
-/// a metric a row of a matrix may have been added up for all its elements.
+/// Returns the number of terms of the sum of an output element: from the space; else one term for
+/// two operations of its metric, or the number of inputs for each output, whichever is larger.
+/// Without a metric a row of a matrix may have been summed for all its elements.
 fn terms(plan: &Plan) -> (f64, Terms) {
     if let Some(terms) = plan.gate.terms {
         return (terms.max(1.0), Terms::Given);
@@ -326,6 +340,7 @@ fn terms(plan: &Plan) -> (f64, Terms) {
     let outputs = count(plan.compared()).max(1.0);
     let inputs = plan.filled();
     let rows = inputs.filter(|a| a.shape.len() > 1 && plan.flops.is_none());
+    // Without a metric, a row may have been summed for each of its elements.
     let row = rows.filter_map(|a| a.shape.last().copied()).max();
     let share = (count(plan.filled()) / outputs).max(row.unwrap_or(1) as f64);
     let flops = plan.flops.unwrap_or(0.0) / (2.0 * outputs);
@@ -336,8 +351,8 @@ fn terms(plan: &Plan) -> (f64, Terms) {
     }
 }
 
-/// Error of a sum of so many terms in units of its accumulator: a random walk of roundings, three
-/// times the size of one. Where no input is random all roundings may go one way. The second part:
+/// Returns the error of a sum of `terms` terms in units of its accumulator: three times a random
+/// walk of roundings. If no input is random, all roundings may have the same sign. The second part:
 /// tensor cores, which multiply types of up to 16 bits, lose a unit in each step of 16 terms.
 fn sums(plan: &Plan, terms: f64) -> [f64; 2] {
     let inputs = || plan.filled();
@@ -356,8 +371,8 @@ fn sums(plan: &Plan, terms: f64) -> [f64; 2] {
     [walk, steps]
 }
 
-/// Size of the largest input that is filled with numbers of a known size, which sums that cancel
-/// may have had as terms.
+/// Returns the size of the largest input filled with numbers of a known size, which sums that
+/// cancel may have had as terms.
 fn input_size(plan: &Plan) -> f64 {
     let size = |argument: &PlanArgument| match argument.fill {
         Fill::Normal { mean, std } => mean.hypot(std),
@@ -368,14 +383,15 @@ fn input_size(plan: &Plan) -> f64 {
     plan.filled().map(size).fold(0.0, f64::max)
 }
 
-/// Whether an input has an 8-bit floating-point type.
+/// Reports whether an input has an 8-bit floating-point type.
 fn eight_bits(plan: &Plan) -> bool {
     plan.filled()
         .any(|a| a.element.is_float() && a.element.size() == 1)
 }
 
-/// Unit roundoff of the 16-bit type in which a kernel may hold what lies between its inputs and an
-/// output of up to 16 bits, such as the weights of attention; zero for wider outputs.
+/// Returns the unit roundoff of the 16-bit type in which a kernel may store intermediates between
+/// its inputs and an output of up to 16 bits, such as the weights of attention; zero for wider
+/// outputs.
 fn between(plan: &Plan, output: Element) -> f64 {
     if output.size() > 2 {
         return 0.0;
@@ -388,8 +404,8 @@ fn between(plan: &Plan, output: Element) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// What a sum, a normalised sum and a mean of the largest input come to, in size, where its
-/// elements have both signs: ascending.
+/// Returns the sizes of a sum, a normalised sum and a mean of the largest input, ascending, if its
+/// elements have both signs.
 fn sizes(plan: &Plan) -> Vec<f64> {
     let inputs = plan.filled();
     let Some(largest) = inputs.max_by_key(|argument| argument.count()) else {

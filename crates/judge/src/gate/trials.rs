@@ -1,4 +1,4 @@
-//! What goes beyond one run: repetitions, other seeds, adversarial inputs.
+//! Checks beyond one run: repetitions, other seeds, adversarial inputs.
 
 use super::adversarial::{Case, Data, oracle_of};
 use super::level::Level;
@@ -13,18 +13,18 @@ use tuner_core::layout::Layout;
 use tuner_core::plan::{PlanArgument, Role};
 use tuner_core::record::Verdict;
 
-/// Elements of an output that are looked at to see whether it should depend on the seed.
+/// Elements of an output that are read to decide whether it should depend on the seed.
 const LOOKED_AT: u64 = 32;
 
-/// Inputs above this size meet one seed only, unless everything is asked for: making, copying and
-/// comparing them takes longer than the kernel.
+/// Input size above which only one seed is used, unless the level requires everything: generating,
+/// copying and comparing the inputs takes longer than the kernel.
 const SEEDED_BYTES: u64 = 64 << 20;
 
-/// Bytes that repeated runs may carry to and from the device.
+/// Limit of bytes that repeated runs transfer to and from the device.
 const REPEATED_BYTES: u64 = 8 << 30;
 
 impl Gate<'_> {
-    /// Bytes of all buffers.
+    /// Returns the bytes of all buffers.
     fn bytes(&self) -> u64 {
         let arguments = self.plan.arguments.iter();
         let buffers = arguments.filter(|argument| argument.role != Role::Scalar);
@@ -33,23 +33,25 @@ impl Gate<'_> {
             .fold(0, u64::saturating_add)
     }
 
-    /// The seeds that a problem of this size meets.
+    /// Returns the seeds for a problem of this size.
     pub(super) fn affordable_seeds(&self) -> Vec<u64> {
         let seeds = &self.demands.seeds;
+        // `u64::MAX` is the final level, which pays for everything.
         let all = self.bytes() <= SEEDED_BYTES || self.demands.extra_limit == u64::MAX;
         let count = if all { seeds.len() } else { 1 };
         seeds.iter().copied().take(count).collect()
     }
 
-    /// Further runs on the same data: bitwise equal, and clean in any order of warps and blocks.
+    /// Repeats the run on the same data: bitwise equal, and clean in any order of warps and blocks.
     pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         let mut count = self.demands.schedules;
+        // A sample stays cheap: it is repeated only if schedules are requested.
         let repeated = self.demands.runs > 1 && !first.sampled;
         if count == 0 && repeated && !self.plan.gate.deterministic {
-            // What the ISA leaves open is drawn anew: the result must be right all the same.
+            // Choices that the ISA leaves open are drawn again: the result must still be right.
             count = 1;
         } else if count == 0 && repeated {
-            // The second run is made; the others as far as they are paid for.
+            // The second run is always made; the others as far as the limit allows.
             let paid = self.demands.extra_limit / cost(first).max(1);
             let carried = REPEATED_BYTES / self.bytes().max(1);
             let further = u64::from(self.demands.runs.saturating_sub(2));
@@ -60,6 +62,7 @@ impl Gate<'_> {
             let number = number.saturating_add(1);
             let order = Order::Other {
                 number,
+                // Derived from the input's seed, so that a failure is reproducible.
                 seed: data.seed ^ u64::from(number),
             };
             let again = self.pass(data, order)?;
@@ -82,8 +85,8 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// The first element of the outputs that differs in its bits, 0 and −0 aside; `excused` are elements of the
-    /// first output that may.
+    /// Returns the first output element with different bits, except 0 and −0; `excused` elements of
+    /// the first output may differ.
     fn first_difference(
         &mut self,
         one: &Pass,
@@ -92,6 +95,8 @@ impl Gate<'_> {
     ) -> Result<Option<(String, u64)>, Stop> {
         let pairs = one.outputs.iter().zip(&two.outputs).enumerate();
         for (number, ((index, one), (_, two))) in pairs {
+            // On the device this compares without a transfer; bytes are fetched only for a
+            // difference.
             if self.same(one, two)? {
                 continue;
             }
@@ -115,7 +120,7 @@ impl Gate<'_> {
         Ok(None)
     }
 
-    /// Whether two outputs are the same bits.
+    /// Reports whether two outputs have the same bits.
     fn same(&mut self, one: &Contents, two: &Contents) -> Result<bool, Stop> {
         Ok(match (one, two) {
             (Contents::Device(one), Contents::Device(two)) => self.session.equal(*one, *two)?,
@@ -123,7 +128,7 @@ impl Gate<'_> {
         })
     }
 
-    /// What an output holds.
+    /// Returns the bytes of an output.
     pub(super) fn bytes_of<'c>(&mut self, contents: &'c Contents) -> Result<Cow<'c, [u8]>, Stop> {
         Ok(match contents {
             Contents::Host(bytes) => Cow::Borrowed(bytes),
@@ -131,7 +136,7 @@ impl Gate<'_> {
         })
     }
 
-    /// The outputs as they lie on the device, or their bytes where it keeps none.
+    /// Returns handles of the outputs on the device, or their bytes if the device cannot hold them.
     pub(super) fn contents(&mut self, slots: &[Option<Slot>]) -> Result<OutputSet, Stop> {
         let mut all = OutputSet::new();
         for (index, _) in compared(self.plan) {
@@ -146,7 +151,7 @@ impl Gate<'_> {
         Ok(all)
     }
 
-    /// Frees what a pass left on the device.
+    /// Frees the outputs of a pass on the device.
     pub(super) fn forget(&mut self, pass: &Pass) {
         for (_, contents) in &pass.outputs {
             if let Contents::Device(kept) = contents {
@@ -155,7 +160,7 @@ impl Gate<'_> {
         }
     }
 
-    /// Two seeds must give different outputs, where the right ones differ.
+    /// Checks that two seeds give different outputs, if the expected ones differ.
     pub(super) fn depends(
         &mut self,
         one: Data,
@@ -163,6 +168,7 @@ impl Gate<'_> {
         two: Data,
         now: &Pass,
     ) -> Result<(), Stop> {
+        // Equal samples may be a coincidence of the few elements.
         let whole = !before.sampled && !now.sampled;
         if !whole || !self.all_same(before, now)? || !self.should_differ(one, two)? {
             return Ok(());
@@ -182,7 +188,8 @@ impl Gate<'_> {
         Ok(true)
     }
 
-    /// Whether the right outputs of two seeds differ in what the output's type can tell.
+    /// Reports whether the expected outputs of two seeds differ within the output type's
+    /// resolution.
     fn should_differ(&mut self, one: Data, two: Data) -> Result<bool, Stop> {
         let Some(name) = oracle_of(self.plan).map(str::to_owned) else {
             let one = self.references.outputs(&self.keyed, one);
@@ -199,6 +206,7 @@ impl Gate<'_> {
             return Ok(false);
         };
         let (count, element) = (output.count(), output.element);
+        // Oracle values, not outputs: a kernel that ignores its inputs has equal outputs for both.
         let mut of = |data| {
             let oracle = self.references.oracle(&name, &self.keyed, data);
             oracle.map_err(Stop::Oracle)
@@ -216,14 +224,14 @@ impl Gate<'_> {
         }))
     }
 
-    /// Whether further runs are asked for and one is paid for.
+    /// Reports whether further runs are required and one is affordable.
     pub(super) fn affords_another(&self, first: &Pass) -> bool {
         let limit = self.demands.extra_limit;
         limit > 0 && !first.sampled && cost(first) <= limit
     }
 
-    /// One more seed, for a candidate that is given only one although its module remembers earlier
-    /// runs: on the same data a remembered result is a right one.
+    /// Runs one more seed for a candidate with only one seed whose module keeps state between runs:
+    /// on the same data a remembered result is right.
     pub(super) fn other_seed(&mut self, one: Data, before: &Pass) -> Result<(), Stop> {
         let other = Level::Timing.seeds(one.seed).into_iter().nth(1);
         let data = Data::seeded(other.unwrap_or(!one.seed));
@@ -234,7 +242,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Runs on adversarial inputs, as far as they are paid for.
+    /// Runs adversarial inputs, as far as the limit allows.
     pub(super) fn hard_cases(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
         if first.sampled || self.demands.extra_limit == 0 {
             return Ok(());
@@ -242,6 +250,7 @@ impl Gate<'_> {
         let cases = oracle_of(self.plan).map_or(&[][..], Case::of);
         let mut spent = 0u64;
         for case in cases {
+            // The clean run estimates the cost of a case: the same launches on other values.
             spent = spent.saturating_add(cost(first));
             if spent > self.demands.extra_limit {
                 return Ok(());
@@ -263,6 +272,7 @@ impl Gate<'_> {
         };
         let pass = self.pass(data, Order::Natural)?;
         self.judge(data, &pass)?;
+        // Comparing bits with the clean run requires deterministic results.
         if data.case != Some(Case::Contained) || !self.plan.gate.deterministic {
             self.forget(&pass);
             return Ok(());
@@ -282,7 +292,8 @@ impl Gate<'_> {
     }
 }
 
-/// Whether two buffers of an argument differ in a value: 0 equals −0, and padding of structs is none.
+/// Reports whether two buffers of an argument differ in a value: 0 equals −0, and padding of
+/// structs is ignored.
 fn differ(argument: &PlanArgument, one: &[u8], two: &[u8]) -> bool {
     let elements_differ = |element: Element, one: &[u8], two: &[u8]| {
         let size = element.size();
@@ -298,12 +309,12 @@ fn differ(argument: &PlanArgument, one: &[u8], two: &[u8]) -> bool {
     }
 }
 
-/// Whether both are a zero of a floating-point type, of whichever sign.
+/// Reports whether both are a floating-point zero, of either sign.
 fn both_zero(element: Element, one: &[u8], two: &[u8]) -> bool {
     element.is_float() && element.decode(one) == 0.0 && element.decode(two) == 0.0
 }
 
-/// Lane instructions of a run; 0 where the device does not count.
+/// Returns the lane instructions of a run; 0 if the device does not count.
 fn cost(pass: &Pass) -> u64 {
     pass.work
         .iter()

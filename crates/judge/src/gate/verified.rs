@@ -1,17 +1,17 @@
-//! The proof that a candidate is right: only the gate makes one, and only with one can a candidate
-//! be timed.
+//! Proof that a candidate is right: only the gate constructs one, and timing requires one.
 
 use super::level::Level;
 use tuner_core::evidence::Proof;
 
-/// Proof that the gate ran a candidate and found what it wrote right.
+/// Proof that the gate ran a candidate and accepted its outputs.
 ///
 /// ```compile_fail
 /// let forged = tuner_judge::gate::Verified { level: None };
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
-    /// How hard the gate looked; `None` for what a worker process has found, whose answer says so.
+    /// Verification level; `None` for the result of a worker process, which reports its level
+    /// itself.
     level: Option<Level>,
 }
 
@@ -22,8 +22,8 @@ impl Proof for Verified {
 }
 
 impl Verified {
-    /// For [`super::verify::verify`], which has compared the results, and for the answer of a worker
-    /// process, which has done so.
+    /// Constructs the proof: for [`super::verify::verify`], which has compared the results, and for
+    /// the answer of a worker process, which has done the same.
     pub(crate) fn checked(level: Option<Level>) -> Self {
         Self { level }
     }

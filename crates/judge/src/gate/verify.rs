@@ -1,10 +1,11 @@
-//! The gate: runs a candidate on data it has never seen and makes a [`Verified`], or says why not.
+//! The gate: runs a candidate on unseen data and returns a [`Verified`] or the reason of the
+//! rejection.
 //!
 //! Every run starts from poisoned outputs and scratch; afterwards each output element must have
-//! been written, lie within its tolerance, and be the same bits in a repeated run, and each input
-//! must be untouched. How many seeds, repetitions and adversarial inputs there are is the
-//! [`Level`](super::level::Level)'s. Where a problem is too large to run whole, a sample of its blocks runs and what
-//! they wrote is judged.
+//! been written, be within its tolerance, and have the same bits in a repeated run, and each input
+//! must be untouched. The [`Level`](super::level::Level) determines the number of seeds,
+//! repetitions and adversarial inputs. If a problem is too large to run whole, a sample of its
+//! blocks runs and their outputs are judged.
 
 use super::Verified;
 use super::adversarial::Data;
@@ -25,29 +26,28 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, Role};
 use tuner_core::record::{Hazard, Verdict};
 
-/// An honest kernel executes fewer lane instructions than so many for each operation and byte of
-/// its problem.
+/// Upper bound on lane instructions per operation or byte of the problem.
 const MAX_WORK_RATIO: f64 = 256.0;
 
 /// Evidence that a candidate passed. Only this module makes one for kernels that ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// Largest error divided by its tolerance; `None` where nothing could be compared.
+    /// Largest error divided by its tolerance; `None` if nothing was compared.
     pub max_error: Option<f64>,
     /// Only some blocks ran.
     pub sampled: bool,
-    /// Why a block was left before its end, if one was: what it wrote was not compared. This is no
-    /// pass unless the candidate is known to be right otherwise.
+    /// Reason why a block was abandoned before its end, if one was: its outputs were not compared.
+    /// The candidate passes only if it is known to be right otherwise.
     pub budget_exhausted: Option<String>,
-    /// What else was not looked at.
+    /// Other checks that were not made.
     pub note: Option<String>,
-    /// What works and yet should not stay so.
+    /// Warnings: legal but fragile.
     pub warnings: Vec<Hazard>,
-    /// Outputs, by their number among the plan's outputs, of which elements were compared with what
-    /// is right, finite ones among them.
+    /// Outputs, by their number among the plan's outputs, with compared elements of which some are
+    /// finite.
     pub compared: BTreeSet<usize>,
-    /// Why the comparison of the other outputs proves nothing, where every expected value is NaN or
-    /// infinite.
+    /// Reason why the comparison of the other outputs proves nothing: every expected value is NaN
+    /// or infinite.
     pub not_finite: Option<String>,
 }
 
@@ -83,17 +83,17 @@ impl From<Judgement> for Stop {
     }
 }
 
-/// What one pass over the launches left.
+/// Results of one pass over the launches.
 pub(super) struct Pass {
     pub(super) work: Vec<Work>,
     pub(super) outputs: OutputSet,
     pub(super) slots: Vec<Option<Slot>>,
     pub(super) sampled: bool,
-    /// Elements of each output that can be compared; `None` where that is all that was written.
+    /// Elements of each output that can be compared; `None` if all written elements can.
     pub(super) elements: Option<Vec<Vec<Range<u64>>>>,
-    /// Reason why nothing of it can be compared.
+    /// Reason why nothing can be compared.
     pub(super) uncomparable: Option<String>,
-    /// Why a block was left before its end, if one was.
+    /// Reason why a block was abandoned before its end, if one was.
     pub(super) budget_exhausted: Option<String>,
 }
 
@@ -105,22 +105,22 @@ pub(super) struct Gate<'a> {
     pub(super) references: &'a mut References,
     pub(super) comparison: Option<Comparison>,
     pub(super) hazards: Vec<Hazard>,
-    /// One a place and kind.
+    /// One for each position and kind.
     pub(super) warnings: Vec<Hazard>,
-    /// What was not looked at.
+    /// Checks that were not made.
     pub(super) note: Option<String>,
-    /// Outputs of which elements were compared.
+    /// Outputs with compared elements.
     pub(super) compared: BTreeSet<usize>,
-    /// Summaries of what outputs were compared with.
+    /// Summaries of the expected values of the outputs.
     pub(super) expected: Expectations,
-    /// A run left the variables of its module otherwise than it found them.
+    /// A run left changed variables in its module.
     pub(super) remembers: bool,
-    /// The blocks that stand for the problem, once they are chosen.
+    /// The blocks that represent the problem, once chosen.
     pub(super) sample: Option<Sample>,
 }
 
 impl<'a> Gate<'a> {
-    /// Nothing is found yet.
+    /// Starts without findings.
     pub(super) fn new(
         session: &'a mut dyn Session,
         plan: &'a Plan,
@@ -147,6 +147,7 @@ impl<'a> Gate<'a> {
 
 impl Gate<'_> {
     fn all(&mut self) -> Result<Evidence, Stop> {
+        // State of an earlier candidate in `__device__` variables must not leak into this one.
         self.session.forget_variables();
         let mut first: Option<(Data, Pass)> = None;
         let seeds = self.affordable_seeds();
@@ -156,6 +157,8 @@ impl Gate<'_> {
             self.judge(data, &pass)?;
             match &first {
                 None => {
+                    // Only the first seed is repeated: repetition looks for effects of the order,
+                    // other seeds for wrong values.
                     self.repeat(data, &pass)?;
                     first = Some((data, pass));
                 }
@@ -166,6 +169,8 @@ impl Gate<'_> {
             }
         }
         if let Some((data, pass)) = &first {
+            // On the same data a result kept from an earlier run looks right; other data exposes
+            // it.
             if seeds.len() == 1 && (self.remembers || self.affords_another(pass)) {
                 self.other_seed(*data, pass)?;
             }
@@ -204,10 +209,12 @@ impl Gate<'_> {
         })
     }
 
-    /// Fresh buffers: inputs filled, outputs and scratch poisoned, variables of the code set.
+    /// Allocates fresh buffers: inputs filled, outputs and scratch poisoned, variables of the code
+    /// set.
     pub(super) fn prepare(&mut self, data: Data, code: &Code) -> Result<Vec<Option<Slot>>, Stop> {
         let mut generated = BTreeMap::new();
         if self.plan.generators.is_some() && !self.references.has_inputs(&self.keyed, data) {
+            // Before the reset below: generators use and free the session's buffers.
             generated = generate::all(self.session, self.plan, data.seed).map_err(Stop::Oracle)?;
         }
         let inputs = self
@@ -224,6 +231,7 @@ impl Gate<'_> {
             let slot = self.session.alloc(&argument.name, argument.bytes())?;
             match input {
                 Some(data) => self.session.upload_input(slot, data)?,
+                // A correct value left by an earlier run would hide a missing store.
                 None => self.session.poison(slot, argument.element.poison())?,
             }
             slots.push(Some(slot));
@@ -267,8 +275,10 @@ impl Gate<'_> {
             work.push(report.work);
             self.collect(report, sampled);
         }
+        // Before the outputs are compared: after a race or an invalid access their values mean
+        // nothing.
         self.fail_on_hazards()?;
-        // Blocks that were left out would have changed the variables too.
+        // Blocks that were omitted would also have changed the variables.
         if !sampled {
             self.remembers |= self.session.keep_variables(&self.plan.code)?;
         }
@@ -287,7 +297,7 @@ impl Gate<'_> {
         })
     }
 
-    /// Rejects the candidate by the worst of its hazards.
+    /// Rejects the candidate for the worst of its hazards.
     pub(super) fn fail_on_hazards(&self) -> Result<(), Stop> {
         let Some(worst) = self.hazards.iter().min_by_key(|hazard| hazard.kind) else {
             return Ok(());
@@ -321,12 +331,12 @@ impl Gate<'_> {
         })?)
     }
 
-    /// Every block of every launch.
+    /// Runs every block of every launch.
     fn whole(&mut self, order: Order, slots: &[Option<Slot>]) -> Result<Vec<RunReport>, Stop> {
         let mut reports = Vec::with_capacity(self.plan.launches.len());
         for index in 0..self.plan.launches.len() {
             let mut report = self.launch(index, slots, Blocks::All, order, None)?;
-            // A device that counts nothing has run everything none the less.
+            // A device that does not count has still run everything.
             report.work.blocks = report.work.grid_blocks;
             let stopped = report.stopped;
             reports.push(report);
@@ -337,7 +347,7 @@ impl Gate<'_> {
         Ok(reports)
     }
 
-    /// Some blocks of each launch, where all would take too long. `None`: run everything, in fresh
+    /// Runs some blocks of each launch if all would take too long. `None`: run everything, in fresh
     /// buffers.
     fn sample(
         &mut self,
@@ -364,6 +374,8 @@ impl Gate<'_> {
             let report = self.launch(index, slots, Blocks::Some(blocks), order, budget)?;
             let stopped = report.stopped;
             reports.push(report);
+            // Later launches would read results of a launch that a hazard cut short. An exhausted
+            // budget is no hazard: they still may show one.
             if stopped && !reports.iter().any(|report| report.budget_exhausted) {
                 break;
             }
@@ -371,8 +383,9 @@ impl Gate<'_> {
         Ok(Some(reports))
     }
 
-    /// The sample of the problem: one block of each launch tells what a block costs, the coverage of
-    /// the outputs which blocks are compared. `None` where the problem is run whole.
+    /// Chooses the sample of the problem: one block of each launch shows the cost of a block, and
+    /// the coverage of the outputs determines the compared blocks. `None` if the problem is run
+    /// whole.
     fn choose_sample(
         &mut self,
         data: Data,
@@ -380,6 +393,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
     ) -> Result<Option<Sample>, Stop> {
         let plan = self.plan;
+        // One block may hold the work of the whole problem and would never end here.
         let budget = Some(self.demands.block_limit);
         let mut reports = Vec::with_capacity(plan.launches.len());
         for (index, launch) in plan.launches.iter().enumerate() {
@@ -403,6 +417,7 @@ impl Gate<'_> {
         };
         let mut sample = self.draw_sample(data, slots, &costs)?;
         if sample.uncomparable.is_some() {
+            // A whole run can be compared when a sample cannot, so it may cost more.
             if !exhausted && whole <= self.demands.uncomparable_limit {
                 return Ok(None);
             }
@@ -417,8 +432,8 @@ impl Gate<'_> {
         Ok(Some(sample))
     }
 
-    /// Why a block was left before its end, if one was. One that did far more than the whole
-    /// problem asks for does not end.
+    /// Returns the reason why a block was abandoned, if one was. A block that did far more work
+    /// than the whole problem requires does not end.
     fn exhausted(&mut self, reports: &[RunReport]) -> Result<Option<String>, Stop> {
         let Some(at) = reports.iter().position(|report| report.budget_exhausted) else {
             return Ok(None);
@@ -432,6 +447,7 @@ impl Gate<'_> {
         );
         let data = plan.arguments.iter().map(PlanArgument::count);
         let data = data.fold(0, u64::saturating_add) as f64;
+        // Without a metric there is no estimate of the required work, and no verdict on it.
         let needed = plan
             .flops
             .map(|flops| flops + plan.bytes.unwrap_or(0.0).max(data));
@@ -448,8 +464,8 @@ impl Gate<'_> {
         )))
     }
 
-    /// Keeps what a run found. Where blocks that a sample depends on may have been left out, waiting
-    /// for them or reading their results is no fault of the kernel.
+    /// Records the findings of a run. If blocks that a sample depends on may have been omitted,
+    /// waiting for them or reading their results is not a fault of the kernel.
     fn collect(&mut self, report: RunReport, sampled: bool) {
         let launches = self.plan.launches.len();
         let linked = uses_atomics(&report.work) || launches > 1;
@@ -474,7 +490,7 @@ impl Gate<'_> {
     }
 }
 
-/// Adds what is not known yet: the same place and words, whatever the block.
+/// Adds new findings: one for each position and text, whatever the block.
 pub fn add_new(known: &mut Vec<Hazard>, found: Vec<Hazard>) {
     for new in found {
         let same =

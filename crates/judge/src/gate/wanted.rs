@@ -1,4 +1,4 @@
-//! What elements are compared with, in the form in which a device compares them.
+//! Expected values in the form in which a device compares them.
 
 use super::oracle::{Expected, Oracle};
 use super::sampling::PIECE_MAX;
@@ -6,47 +6,47 @@ use crate::session::{Unit, Wanted};
 use std::ops::Range;
 use tuner_core::element::Element;
 
-/// By which rule elements are compared with an oracle.
+/// Rule for comparing elements with an oracle.
 #[derive(Debug, Clone, Copy)]
 pub enum Rule {
-    /// Within the oracle's own tolerance, and whole tiles by the norm of their errors too.
+    /// Within the oracle's tolerance, and whole tiles also by the norm of their errors.
     Tiles,
-    /// Within the oracle's own tolerance or, where given, under `|got − want| ≤ atol + rtol · |want|`.
-    /// The norm of tiles is left out: its bound is a statistic of random inputs.
+    /// Within the oracle's tolerance or, if given, `|got − want| ≤ atol + rtol · |want|`. The norm
+    /// of tiles is not checked: its bound is a statistic of random inputs.
     Elements(Option<(f64, f64)>),
-    /// Bit for bit, the oracle's values rounded to the output's type.
+    /// Exactly, with the oracle's values rounded to the output's type.
     Exact,
 }
 
-/// Elements of a run that one thread of a device compares, where none is judged by its norm.
+/// Elements that one thread of a device compares, if no norm is checked.
 const UNIT_ELEMENTS: u64 = 256;
 
-/// Tiles of fewer elements than this are not judged by their norm: too few for a statistic.
+/// Minimum elements of a tile that is judged by its norm: fewer are too few for a statistic.
 const NORM_MIN_ELEMENTS: u64 = 64;
 
-/// Nor are those of fewer [groups](Oracle::together) of elements whose errors go together: two rows of
+/// Minimum [groups](Oracle::together) of elements with correlated errors for a norm: two rows of
 /// attention may both have a weight that rounds badly.
 const NORM_MIN_GROUPS: u64 = 8;
 
-/// Nor are tiles whose bound a few large elements carry, such as a peaked softmax row: one element
-/// may honestly err by more than the rms that the bound is made of. Counted as (Σb)² / Σb². A tile of
-/// 48 is seven standard deviations from its bound when all it does is to round.
+/// Minimum effective number of elements, (Σb)² / Σb², for a norm. It excludes tiles whose bound
+/// comes from a few large elements, such as a peaked softmax row: one element may honestly err by
+/// more than the rms that the bound is built from. A tile of 48 is seven standard deviations from
+/// its bound if it only rounds.
 const NORM_MIN_EFFECTIVE: f64 = 48.0;
 
-/// Elements that are expected at once: a bound of the memory that this takes, and of the time
-/// between two words of it.
+/// Elements expected at once: limits their memory and the time between two progress reports.
 const SLAB_ELEMENTS: u64 = 1 << 18;
-/// Multiplications of a slab at most, where a tile has no more.
+/// Maximum multiplications of a slab, unless one tile has more.
 const SLAB_WORK: u64 = 1 << 32;
 
-/// A range in pieces of whole tiles.
+/// Splits a range into pieces of whole tiles.
 pub(super) fn slabs(oracle: &dyn Oracle, output: usize, range: &Range<u64>) -> Vec<Range<u64>> {
     let tile = oracle.tile(output).max(1);
     let most = (SLAB_WORK / oracle.work().max(1)).clamp(1, SLAB_ELEMENTS);
     pieces(range, (most / tile).max(1) * tile).collect()
 }
 
-/// A range cut at the multiples of a length.
+/// Cuts a range at the multiples of a length.
 fn pieces(range: &Range<u64>, length: u64) -> impl Iterator<Item = Range<u64>> {
     let (mut at, end) = (range.start, range.end);
     std::iter::from_fn(move || {
@@ -56,7 +56,7 @@ fn pieces(range: &Range<u64>, length: u64) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// What ranges of an output are compared with by a rule.
+/// Builds the expected values of output ranges by a rule.
 #[must_use]
 pub fn wanted(
     oracle: &dyn Oracle,
@@ -71,6 +71,7 @@ pub fn wanted(
     };
     let bounds = |want: &Expected| {
         let want = match rule {
+            // Rounded like the kernel's store, else every inexact value would differ.
             Rule::Exact => return [element.round(want.value), 0.0],
             _ => stored(element, *want),
         };
@@ -103,7 +104,7 @@ pub fn wanted(
     wanted
 }
 
-/// What is expected of an output of this type: a whole number is right or wrong.
+/// Adapts an expectation to the output type: integers are exact.
 fn stored(element: Element, want: Expected) -> Expected {
     if element.is_float() {
         return want;
@@ -115,11 +116,12 @@ fn stored(element: Element, want: Expected) -> Expected {
     }
 }
 
-/// The largest sum of squared errors of a tile; 0 where it is not judged by its norm.
+/// Returns the largest sum of squared errors of a tile; 0 if it is not judged by its norm.
 fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f64 {
     let (mut bound, mut bound_squares) = (0.0, 0.0);
     for want in expected {
         let want = stored(element, *want);
+        // A kernel may flush subnormals: one smallest step per element is honest.
         let square = want.rms.powi(2) + element.smallest_step().powi(2);
         bound += square;
         bound_squares += square * square;
@@ -130,7 +132,7 @@ fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f
     if enough { bound } else { 0.0 }
 }
 
-/// Ranges in short runs, each element with value and tolerance, and no norm.
+/// Splits ranges into short runs with a value and tolerance for each element and no norm.
 pub(super) fn in_runs(ranges: &[Range<u64>], mut value: impl FnMut(u64) -> [f64; 2]) -> Wanted {
     let mut wanted = Wanted::default();
     for piece in ranges.iter().flat_map(|range| pieces(range, UNIT_ELEMENTS)) {

@@ -16,8 +16,8 @@ pub(super) struct PointWriters {
 }
 
 impl Gate<'_> {
-    /// The blocks of a reference kernel that write each point of one output, found by tracing it;
-    /// empty where it has no trace.
+    /// Traces a reference kernel for the blocks that write each point of one output; empty if it
+    /// cannot be traced.
     pub(super) fn trace_reference(
         &mut self,
         data: Data,
@@ -41,6 +41,7 @@ impl Gate<'_> {
             let index = slots.iter().position(|own| own.as_ref() == Some(slot));
             index.is_some_and(|index| plan.arguments[index].role == Role::Input)
         };
+        // Addresses from computed data would be wrong in a trace, which computes none.
         if !trace.deciding.iter().all(reliable) {
             return Ok(Vec::new());
         }
@@ -56,7 +57,7 @@ impl Gate<'_> {
     }
 }
 
-/// The bytes of the points.
+/// Returns the bytes of the points.
 pub(super) fn watched_points(
     plan: &Plan,
     points: &[Point],
@@ -75,8 +76,8 @@ pub(super) fn watched_points(
     points.iter().filter_map(bytes).collect()
 }
 
-/// The blocks of each launch that write the first element of a point, and the part of the point
-/// that the same blocks write: each of its elements may be another block's.
+/// Pairs each point with the blocks of each launch that write its first element, and shortens it to
+/// the part that the same blocks write: each of its elements may belong to another block.
 pub(super) fn with_writers(
     plan: &Plan,
     point: &Point,
@@ -96,6 +97,7 @@ pub(super) fn with_writers(
                 continue;
             };
             if write.bytes.start < first.end {
+                // Beyond this block's store the point may belong to another block.
                 end = end.min(write.bytes.end);
                 writers.push(block.block);
             } else {

@@ -1,5 +1,5 @@
-//! Interleaved blocks: A B B A. Whatever changes evenly during a block (heat, clocks) falls out of
-//! the ratio of its inner to its outer samples.
+//! Interleaved blocks: A B B A. Linear drift during a block (heat, clocks) cancels in the ratio
+//! of its inner to its outer samples.
 #![expect(
     clippy::indexing_slicing,
     reason = "the lengths are checked in the lines before"
@@ -16,18 +16,18 @@ use tuner_core::statistics::median;
 pub struct Block {
     /// First and last sample.
     pub outer: [Sample; 2],
-    /// Those between.
+    /// Samples between the outer ones.
     pub inner: Vec<Sample>,
 }
 
 impl Block {
-    /// Time of the inner subject over that of the outer one (geometric means).
+    /// Returns the time of the inner subject over that of the outer one (geometric means).
     #[must_use]
     pub fn ratio(&self) -> f64 {
         (mean_log(self.inner.iter().map(|sample| sample.micros)) - self.outer_us().ln()).exp()
     }
 
-    /// The same in cycles, where every sample has them.
+    /// Returns the same ratio in cycles, if every sample has them.
     #[must_use]
     pub(crate) fn cycles_ratio(&self) -> Option<f64> {
         let cycles = |samples: &[Sample]| -> Option<Vec<f64>> {
@@ -37,7 +37,7 @@ impl Block {
         Some((mean_log(inner.into_iter()) - mean_log(outer.into_iter())).exp())
     }
 
-    /// Geometric mean of the outer samples, microseconds.
+    /// Returns the geometric mean of the outer samples, microseconds.
     #[must_use]
     pub(crate) fn outer_us(&self) -> f64 {
         mean_log(self.outer.iter().map(|sample| sample.micros)).exp()
@@ -49,32 +49,32 @@ fn mean_log(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.map(f64::ln).sum::<f64>() / count
 }
 
-/// What had to be done again, and why.
+/// Counts of repeated blocks, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// Blocks discarded because their ends differed.
     pub drifted: u32,
-    /// Blocks discarded because the device slowed itself down.
+    /// Blocks discarded because the device throttled.
     pub throttled: u32,
-    /// Times the device was warmed up again because the reference had left its running median.
+    /// Times the device was warmed up again because the reference left its running median.
     pub rewarmed: u32,
-    /// A block was accepted in spite of its drift: the device is unsteady.
+    /// A block was accepted despite its drift: the device is unsteady.
     pub unsteady: bool,
-    /// A block was accepted in spite of a low clock.
+    /// A block was accepted despite a low clock.
     pub slowed: bool,
-    /// A sample counts although the host was late to queue it.
+    /// A sample counts although the host queued it late.
     #[serde(default)]
     pub late: bool,
 }
 
-/// Takes blocks one after the other and discards those that cannot be trusted.
+/// Measures blocks in sequence and discards unreliable ones.
 #[derive(Debug, Clone)]
 pub struct Blocks {
     settings: Settings,
     outer: Runner,
     inner: Runner,
     inner_count: usize,
-    /// Running median of the outer subject, where it is the reference.
+    /// Running median of the outer subject, if it is the reference.
     expected: Option<f64>,
     /// Its clock, MHz.
     expected_mhz: Option<f64>,
@@ -89,16 +89,16 @@ pub struct Blocks {
     trouble: Trouble,
 }
 
-/// Samples of the reference that warm the device up again and do not count.
+/// Uncounted samples of the reference that warm the device up again.
 const REWARM_SAMPLES: u32 = 60;
-/// Those at their end whose median is what the reference takes from then on.
+/// Last warm-up samples whose median becomes the reference's time.
 const UNIT_SAMPLES: usize = 15;
-/// How long a device that has slowed itself down is left alone: NVBench's delay.
+/// Pause after the device throttled: NVBench's delay.
 const RECOVERY: Duration = Duration::from_millis(50);
 
 impl Blocks {
-    /// Blocks of `inner_count` samples between two of `outer`; `expected`: time and clock of the outer
-    /// subject, where it is the reference.
+    /// Creates blocks of `inner_count` samples between two of `outer`; `expected`: time and clock
+    /// of the outer subject, if it is the reference.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -125,19 +125,19 @@ impl Blocks {
         }
     }
 
-    /// Another form for the blocks that follow.
+    /// Sets another form for the following blocks.
     pub(crate) fn reshape(&mut self, outer: Runner, inner: Runner, inner_count: usize) {
         self.taken.clear();
         (self.outer, self.inner, self.inner_count) = (outer, inner, inner_count);
     }
 
-    /// What was done again so far.
+    /// Returns the counts of repeated blocks so far.
     #[must_use]
     pub fn trouble(&self) -> Trouble {
         self.trouble
     }
 
-    /// GPU time so far, microseconds.
+    /// Returns the GPU time so far, microseconds.
     #[must_use]
     pub(crate) fn gpu_us(&self) -> f64 {
         self.gpu_us
@@ -145,6 +145,7 @@ impl Blocks {
 
     fn runner(&self) -> Runner {
         let at = self.taken.len();
+        // A B B A: the outer subject at both ends, and alone while the device is warmed up.
         if self.rewarm > 0 || at == 0 || at > self.inner_count {
             self.outer
         } else {
@@ -152,7 +153,7 @@ impl Blocks {
         }
     }
 
-    /// What to do now.
+    /// Returns the next step.
     #[must_use]
     pub fn next(&self) -> Step {
         match self.pause {
@@ -164,7 +165,7 @@ impl Blocks {
         }
     }
 
-    /// What came of it; a block when one is complete and can be trusted.
+    /// Records the result of a step; returns a block when it is complete and reliable.
     pub fn tell(&mut self, sample: Option<Sample>) -> Option<Block> {
         let Some(sample) = sample else {
             self.pause = None;
@@ -175,6 +176,7 @@ impl Blocks {
             self.warm(&sample);
             return None;
         }
+        // A throttled sample would be compared with unthrottled ones of the same block.
         let slowed = sample.throttled || self.is_slow(&sample);
         if slowed && !self.wait_out_throttling() {
             return None;
@@ -195,25 +197,27 @@ impl Blocks {
         self.judge(&block).then_some(block)
     }
 
-    /// A sample of the reference that warms the device up; the last ones say what it takes now.
+    /// Records a warm-up sample of the reference; the last ones set its current time.
     fn warm(&mut self, sample: &Sample) {
         self.rewarm -= 1;
         self.warming.push(sample.micros);
         if self.rewarm == 0 {
             let last = self.warming.len().saturating_sub(UNIT_SAMPLES);
+            // The device may have settled at a new clock: follow it instead of repeating the
+            // warm-up forever.
             self.expected = median(&self.warming[last..]).or(self.expected);
             self.warming.clear();
         }
     }
 
-    /// Whether the clock is far below the one that the reference has run at.
+    /// Reports whether the clock is far below that of the reference.
     fn is_slow(&self, sample: &Sample) -> bool {
         let clocks = sample.clock_mhz.zip(self.expected_mhz);
         clocks.is_some_and(|(now, usual)| now < self.settings.clock_share * usual)
     }
 
-    /// Discards the block and pauses; whether the sample counts because it has paused often
-    /// enough.
+    /// Discards the block and pauses; returns whether the sample counts because the pause limit is
+    /// reached.
     fn wait_out_throttling(&mut self) -> bool {
         if self.pauses >= self.settings.pauses_max {
             self.trouble.slowed = true;
@@ -226,9 +230,10 @@ impl Blocks {
         false
     }
 
-    /// Whether a block can be trusted; prepares to do it again if not.
+    /// Reports whether a block is reliable; prepares to repeat it otherwise.
     fn judge(&mut self, block: &Block) -> bool {
         let drift = (block.outer[1].micros / block.outer[0].micros - 1.0).abs();
+        // The two ends are of the same subject: their difference is drift of the device.
         if drift > self.settings.block_drift {
             if self.redone < self.settings.redo_max {
                 self.redone += 1;
@@ -248,7 +253,7 @@ impl Blocks {
                 self.trouble.rewarmed += 1;
                 return false;
             }
-            // The device has found another steady state. Ratios do not mind.
+            // The device has reached another steady state. Ratios are unaffected.
             self.trouble.unsteady = true;
             self.expected = None;
         }

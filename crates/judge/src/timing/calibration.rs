@@ -1,10 +1,9 @@
-//! What a device can do at best, measured once a session: the floors below which a time is an
-//! error and no record.
+//! Peak rates of a device, measured once for each session: the lower bounds below which a time is
+//! an error, not a record.
 //!
-//! Data sheets do not know this machine's clocks, but probes can fall short of what a better
-//! kernel reaches (a probe of `mma.sync` gets two thirds of an H100). So a floor takes the faster
-//! of what was probed and what the device's attributes promise: a floor may be too low, never too
-//! high.
+//! Data sheets do not know this machine's clocks, and probes can fall short of the best kernel (a
+//! probe of `mma.sync` reaches two thirds of an H100). So a lower bound takes the faster of the
+//! probed rate and the datasheet peak: it may be too low, never too high.
 
 use crate::stopwatch::Sample;
 use serde::{Deserialize, Serialize};
@@ -12,10 +11,10 @@ use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Plan, PlanReference};
 
-/// A kernel of the device's own whose rate tells what the hardware can do.
+/// A built-in kernel whose rate measures the hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Probe {
-    /// An empty kernel of one block: what a launch costs inside a graph.
+    /// An empty kernel of one block: the cost of a launch inside a graph.
     Null,
     /// Copies a buffer larger than the caches: bytes read plus bytes written count as work.
     DramCopy,
@@ -28,8 +27,8 @@ pub enum Probe {
 }
 
 impl Probe {
-    /// All of them, in the order in which they run: the empty kernel after those that load the
-    /// device, for at the clock of an idle one it takes twice as long, and is no floor.
+    /// All of them, in execution order: the empty kernel runs after those that load the device,
+    /// since at the clock of an idle one it takes twice as long and is not a lower bound.
     pub const ALL: [Self; 5] = [
         Self::DramCopy,
         Self::CacheRead,
@@ -41,15 +40,15 @@ impl Probe {
 
 /// A device that runs probes.
 pub trait Prober {
-    /// Times one sample of 1 to 10 ms of a probe, and says how much work one launch of it does
-    /// (operations or bytes; 0 for [`Probe::Null`]). `None` where the device lacks the unit.
+    /// Times one sample of 1 to 10 ms of a probe, and returns the work of one launch (operations or
+    /// bytes; 0 for [`Probe::Null`]). `None` if the device lacks the unit.
     ///
     /// # Errors
     /// The device failed.
     fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Judgement>;
 }
 
-/// What the device's attributes promise, without measuring. `None` where they do not say.
+/// Peak rates from the device's attributes, without measuring. `None` if they are not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
     /// Multiprocessors.
@@ -64,7 +63,7 @@ pub struct Promise {
     pub l2_bytes: u64,
 }
 
-/// Measured and promised rates of a device.
+/// Measured and datasheet rates of a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// Time of an empty kernel inside a graph, microseconds.
@@ -77,15 +76,15 @@ pub struct Calibration {
     pub tensor_tflops: Option<f64>,
     /// Single precision, TFLOP/s.
     pub single_tflops: Option<f64>,
-    /// Clock before the device had work, MHz.
+    /// Clock before the device was loaded, MHz.
     pub idle_clock_mhz: Option<f64>,
     /// Clock under load, MHz.
     pub loaded_clock_mhz: Option<f64>,
-    /// What the attributes say.
+    /// Peaks from the attributes.
     pub promise: Promise,
 }
 
-/// Samples a probe is timed; the first warms up and does not count.
+/// Timed samples of a probe; the first warms up and does not count.
 const PROBE_SAMPLES: usize = 6;
 
 impl Calibration {
@@ -98,6 +97,7 @@ impl Calibration {
             promise,
             ..Self::default()
         };
+        // Before any load, to record the idle clock; its time is not used.
         let idle = prober.probe(Probe::Null)?;
         calibration.idle_clock_mhz = idle.and_then(|(sample, _)| sample.clock_mhz);
         for probe in Probe::ALL {
@@ -106,6 +106,8 @@ impl Calibration {
                 let Some((sample, work)) = prober.probe(probe)? else {
                     break;
                 };
+                // The fastest sample, not the median: a lower bound for candidates must not be too
+                // high.
                 let better = best.is_none_or(|(best, _)| sample.micros < best.micros);
                 if number > 0 && sample.micros > 0.0 && better {
                     best = Some((sample, work));
@@ -119,7 +121,7 @@ impl Calibration {
     }
 
     fn keep(&mut self, probe: Probe, sample: Sample, work: f64) {
-        // Work a microsecond: 1e6 operations are 1e-6 T operations, 1e3 bytes 1 GB/s.
+        // Work per microsecond: 1e6 operations are 1e-6 T operations, 1e3 bytes 1 GB/s.
         let rate = work / sample.micros;
         match probe {
             Probe::Null => self.null_us = Some(sample.micros),
@@ -136,12 +138,12 @@ impl Calibration {
         }
     }
 
-    /// The highest rate of floating-point operations that any kernel can reach whose narrowest
-    /// input has `input_bits` bits, FLOP/s; `None` where nothing is known.
+    /// Returns the highest floating-point rate of any kernel whose narrowest input has `input_bits`
+    /// bits, FLOP/s; `None` if unknown.
     #[must_use]
     pub(crate) fn peak_flops(&self, input_bits: u32) -> Option<f64> {
-        // Half the width, twice the rate; single precision may use TF32 only when it is asked to,
-        // but then it runs at no more than the 16-bit rate.
+        // Half the width doubles the rate. Single precision may use TF32 only on request, but then
+        // runs at no more than the 16-bit rate.
         let widening = if input_bits <= 8 { 2.0 } else { 1.0 };
         let promised = self.promise.max_clock_mhz.map(|mhz| {
             let cycle = tensor_flops_per_cycle(self.promise.capability);
@@ -155,7 +157,7 @@ impl Calibration {
         (best > 0.0).then_some(best * widening)
     }
 
-    /// The highest rate of memory traffic, bytes a second.
+    /// Returns the highest rate of memory traffic, bytes per second.
     #[must_use]
     pub(crate) fn peak_bytes(&self) -> Option<f64> {
         let rates = [self.dram_gb_s, self.promise.dram_gb_s];
@@ -163,13 +165,15 @@ impl Calibration {
         (best > 0.0).then_some(best * 1e9)
     }
 
-    /// The shortest time that the work of a problem can take, microseconds, and what sets it.
+    /// Returns the shortest possible time for the work of a problem, microseconds, and the limiting
+    /// resource.
     #[must_use]
     pub fn floor(&self, work: &NeededWork, cache: CacheMode) -> Option<(f64, &'static str)> {
         let arithmetic = work
             .flops
             .zip(self.peak_flops(work.input_bits))
             .map(|(flops, peak)| (flops / peak * 1e6, "arithmetic peak"));
+        // Warm caches may hold the data, so memory bandwidth bounds only cold times.
         let memory = (cache == CacheMode::Cold)
             .then(|| work.bytes.zip(self.peak_bytes()))
             .flatten()
@@ -181,11 +185,12 @@ impl Calibration {
             .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Says why a time cannot be, or `None` where it can: below 0.97 of the floor (0.8 of an empty
-    /// kernel's time, which is noisier than the rates).
+    /// Explains why a time is impossible, or returns `None`: below 0.97 of the lower bound (0.8 of
+    /// an empty kernel's time, which is noisier than the rates).
     #[must_use]
     pub fn implausible(&self, micros: f64, work: &NeededWork, cache: CacheMode) -> Option<String> {
         let (floor, limit) = self.floor(work, cache)?;
+        // Margins for noise of the probes themselves.
         let share = if limit == "an empty kernel" {
             0.8
         } else {
@@ -200,9 +205,9 @@ impl Calibration {
     }
 }
 
-/// Floating-point operations a cycle of one multiprocessor's tensor cores, dense 16-bit inputs:
-/// NVIDIA's architecture white papers (Volta, Turing 1024; A100 2048; GA10x, Ada 1024; Hopper
-/// 4096; Blackwell data centre 8192). A capability that is not known gets the highest.
+/// Returns floating-point operations per cycle of one multiprocessor's tensor cores, dense 16-bit
+/// inputs: NVIDIA's architecture white papers (Volta, Turing 1024; A100 2048; GA10x, Ada 1024;
+/// Hopper 4096; Blackwell data centre 8192). An unknown capability gets the highest.
 fn tensor_flops_per_cycle(capability: (u32, u32)) -> f64 {
     match capability {
         (7, _) | (8, 6 | 7 | 9) => 1024.0,
@@ -213,7 +218,7 @@ fn tensor_flops_per_cycle(capability: (u32, u32)) -> f64 {
     }
 }
 
-/// What a problem cannot do without.
+/// Minimum work of a problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NeededWork {
     /// Floating-point operations.
@@ -225,7 +230,7 @@ pub struct NeededWork {
 }
 
 impl NeededWork {
-    /// The work of a plan by its space's `metric`. A metric may count nominal work; where the
+    /// Returns the work of a plan by its space's `metric`. A metric may count nominal work; if the
     /// oracle is attention with a causal mask, only the visible scores count.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
@@ -241,7 +246,7 @@ impl NeededWork {
     }
 }
 
-/// The least share of nominal arithmetic that a causal mask leaves to do: the visible scores.
+/// Returns the minimum share of nominal arithmetic left by a causal mask: the visible scores.
 fn visible_share(plan: &Plan) -> f64 {
     let PlanReference::Oracle(name) = &plan.reference else {
         return 1.0;

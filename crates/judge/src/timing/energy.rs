@@ -1,9 +1,9 @@
-//! The energy of a launch sequence, by the device's own counter.
+//! Energy of a launch sequence, from the device's counter.
 //!
-//! Such counters (NVML's `nvmlDeviceGetTotalEnergyConsumption`) move in steps of 20 to 100 ms, so
-//! a window begins and ends at a step and lasts longer than one, and the device runs nothing but the
-//! candidate, back to back, all the while. What it draws for being on is part of the figure: a
-//! slower candidate pays for it longer.
+//! Such counters (NVML's `nvmlDeviceGetTotalEnergyConsumption`) move in steps of 20 to 100 ms. So a
+//! window begins and ends at a step and lasts longer than one, and the device runs only the
+//! candidate, back to back. Idle power is part of the figure: a slower candidate pays for it
+//! longer.
 
 use super::plan::{Runner, Settings};
 use crate::stopwatch::Stopwatch;
@@ -11,8 +11,8 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::Energy;
 use tuner_core::statistics::{interval_of_median, median};
 
-/// Measures the energy of a runner of which one launch sequence takes so many microseconds; `None`
-/// where the device does not count its energy.
+/// Measures the energy of a runner whose launch sequence takes `micros` microseconds; `None` if the
+/// device does not count its energy.
 ///
 /// # Errors
 /// The device failed.
@@ -22,6 +22,7 @@ pub fn measure(
     micros: f64,
     settings: Settings,
 ) -> Result<Option<Energy>, Judgement> {
+    // Shorter windows would contain too few steps of the counter.
     let least = (settings.energy_us / micros.max(1e-3)).ceil() as u64;
     let mut samples = Vec::with_capacity(settings.energy_windows);
     for _ in 0..settings.energy_windows {

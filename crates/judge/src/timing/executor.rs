@@ -1,4 +1,5 @@
-//! The thin shell around the plans: asks a plan, asks the stopwatch, tells the plan.
+//! Driver of the plans: takes a step from the plan, executes it on the stopwatch, and returns the
+//! result to the plan.
 
 use super::calibration::{Calibration, NeededWork};
 use super::finale::Finale;
@@ -17,7 +18,7 @@ use tuner_core::units::ContentHash;
 /// Runs a plan to its end.
 ///
 /// # Errors
-/// A launch failed, or the clock gave a time that is none (`implausible`).
+/// A launch failed, or the clock returned an invalid time (`implausible`).
 pub fn run(
     plan: &mut dyn Plan,
     watch: &mut dyn Stopwatch,
@@ -38,12 +39,12 @@ pub fn run(
     }
 }
 
-/// A time that is zero, negative or no number comes from a launch that did not happen or a clock
-/// that lies.
+/// Rejects a time that is zero, negative or NaN: the launch did not happen or the clock is broken.
 fn sound(sample: Sample) -> Result<Sample, Judgement> {
     let positive = |value: f64| value.is_finite() && value > 0.0;
     if positive(sample.micros) {
         return Ok(Sample {
+            // Invalid cycles only lose the second opinion; the time is still valid.
             cycles: sample.cycles.filter(|cycles| positive(*cycles)),
             ..sample
         });
@@ -57,13 +58,13 @@ fn sound(sample: Sample) -> Result<Sample, Judgement> {
 /// The best candidate of the session so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Incumbent {
-    /// It with its launches a sample.
+    /// The candidate with its launches per sample.
     pub runner: Runner,
-    /// Its time over that of the reference, warm.
+    /// Warm time over that of the reference.
     pub ratio: f64,
 }
 
-/// Times the candidates of one kernel and problem on one device, one after the other.
+/// Times the candidates of one kernel and problem on one device in sequence.
 #[derive(Debug, Clone)]
 pub struct TimingSession {
     settings: Settings,
@@ -71,17 +72,17 @@ pub struct TimingSession {
     /// The reference of the headline mode.
     pub warm: Reference,
     cold: Option<Reference>,
-    /// The candidate that challengers must beat; `None` where the device no longer has it. After a
+    /// The candidate that challengers must beat; `None` if the device no longer has it. After a
     /// [`Timed`] that replaces the incumbent, its [`Timed::as_incumbent`].
     pub incumbent: Option<Incumbent>,
     /// Latest samples of the reference between candidates: time and clock.
     latest: VecDeque<Sample>,
 }
 
-/// Samples of the reference whose median is what it takes now.
+/// Latest reference samples whose median is the current reference time.
 const LATEST: usize = 64;
 
-/// The headline mode: what ranks.
+/// The headline mode, used for ranking.
 pub const HEADLINE: CacheMode = CacheMode::Warm;
 
 impl TimingSession {
@@ -107,8 +108,8 @@ impl TimingSession {
         })
     }
 
-    /// Follows the device: heat and power limits move its clock for good, and what the reference takes
-    /// with it.
+    /// Tracks the device: heat and power limits change its clock permanently, and the reference's
+    /// time with it.
     fn follow(&mut self, race: &Race) {
         for block in race.blocks() {
             self.latest.extend(block.outer);
@@ -122,13 +123,14 @@ impl TimingSession {
             of(|sample| Some(sample.micros)),
             of(|sample| sample.clock_mhz),
         );
+        // Too few samples would replace the warm-up's median by noise.
         if let (true, Some(now)) = (times.len() >= LATEST / 4, statistics::median(&times)) {
             self.warm.session_us = now;
             self.warm.clock_mhz = statistics::median(&clocks).or(self.warm.clock_mhz);
         }
     }
 
-    /// The cold reference, warmed up at its first use.
+    /// Returns the cold reference, warmed up on first use.
     fn cold(&mut self, watch: &mut dyn Stopwatch) -> Result<Reference, Judgement> {
         if let Some(cold) = &self.cold {
             return Ok(cold.clone());
@@ -158,23 +160,23 @@ fn warm_up(
         .ok_or_else(|| Judgement::new(Verdict::Crashed, "the reference gave no time"))
 }
 
-/// A candidate's time and what it means for the search.
+/// A candidate's time and its consequences for the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
     /// The time.
     pub measured: Measured,
-    /// The candidate with its launches a sample.
+    /// The candidate with its launches per sample.
     pub runner: Runner,
-    /// Its time over that of the reference.
+    /// Time over that of the reference.
     pub ratio: f64,
-    /// The duel with the incumbent, where it came to one.
+    /// The paired comparison with the incumbent, if one was made.
     pub duel: Option<DuelResult>,
-    /// It is the incumbent from now on: the first one, or the winner of a duel.
+    /// It is the incumbent from now on: the first one, or the winner of a paired comparison.
     pub replaces_incumbent: bool,
 }
 
 impl Timed {
-    /// It as the incumbent of what follows.
+    /// Converts it to the incumbent of later candidates.
     #[must_use]
     pub fn as_incumbent(&self) -> Incumbent {
         Incumbent {
@@ -187,19 +189,19 @@ impl Timed {
 /// Judges the outputs that the timed launches of a subject left.
 pub type Recheck<'a> = dyn FnMut(&mut dyn Stopwatch, Subject) -> Result<(), Judgement> + 'a;
 
-/// A candidate after its race: how it stands is known, and nothing is decided.
+/// A candidate after its race, before any decision.
 #[derive(Debug, Clone)]
 pub struct Raced {
     race: Race,
     ratio: f64,
     incumbent: Option<Incumbent>,
     settings: Settings,
-    /// The launches drove what they change in place to values that are not finite.
+    /// The launches drove buffers that they update in place to non-finite values.
     overflowed: bool,
 }
 
 impl Raced {
-    /// Whether it may win: there is no incumbent, or it is within the race's factor of it.
+    /// Reports whether it may win: no incumbent, or within the race's factor of it.
     #[must_use]
     pub fn is_contender(&self) -> bool {
         let near = |incumbent: &Incumbent| {
@@ -209,8 +211,8 @@ impl Raced {
     }
 }
 
-/// Begins to time one candidate: the race with the reference, and a second look at what it wrote.
-/// [`settle`] goes on.
+/// Begins to time one candidate: the race with the reference, and re-validation of its outputs.
+/// [`settle`] continues.
 ///
 /// # Errors
 /// The device failed, or its outputs are wrong after all.
@@ -231,7 +233,7 @@ pub fn race_candidate(
     run(&mut race, watch, HEADLINE)?;
     session.follow(&race);
     let overflowed = watch.overflowed(candidate)?;
-    // What the timed launches left must be right before anything is built on their time.
+    // The outputs of the timed launches must be right before anything depends on their time.
     recheck(watch, candidate)?;
     recheck_next_launch(watch, candidate, recheck)?;
     let Some(ratio) = statistics::median(&race.ratios()) else {
@@ -249,21 +251,22 @@ pub fn race_candidate(
     })
 }
 
-/// Judges one more launch, after the timed ones: a kernel that counts its launches may have stopped
+/// Judges one more launch after the timed ones: a kernel that counts its launches may have stopped
 /// working.
 fn recheck_next_launch(
     watch: &mut dyn Stopwatch,
     candidate: Subject,
     recheck: &mut Recheck<'_>,
 ) -> Result<(), Judgement> {
+    // Outputs of the samples would hide a launch that writes nothing.
     watch.poison(candidate)?;
     watch.sample(candidate, HEADLINE, 1)?;
     recheck(watch, candidate)
 }
 
-/// Ends what [`race_candidate`] began: floors, the duel with the incumbent where the candidate may win,
-/// the cold mode where it did, and a second look at what that wrote. `proof` is what the gate has found
-/// by now.
+/// Completes [`race_candidate`]: lower bounds, the paired comparison with the incumbent if the
+/// candidate may win, the cold mode if it did, and re-validation of those outputs. `proof` is the
+/// gate's current result.
 ///
 /// # Errors
 /// The device failed, the outputs are wrong after all, or the time is `implausible`.
@@ -290,10 +293,13 @@ pub fn settle(
     if overflowed {
         measured.flag("inout_overflowed");
     }
+    // Before the paired comparison: an impossible time must not become the incumbent.
     if let Some(detail) = below_floor(session, &measured, work, HEADLINE) {
         return Err(refused(detail));
     }
     let duel = match &incumbent {
+        // The race's ratio came from different moments than the incumbent's: only direct
+        // alternation decides.
         Some(incumbent) if contender && may_win(&race, incumbent, session.settings) => {
             let mut duel = Duel::new(session.settings, race.runner(), incumbent.runner);
             run(&mut duel, watch, HEADLINE)?;
@@ -306,6 +312,7 @@ pub fn settle(
     }
     let won = |duel: &DuelResult| duel.decision == Decision::Faster;
     let replaces = incumbent.is_none() || duel.as_ref().is_some_and(won);
+    // Cold times are recorded for new incumbents only, since they never rank.
     if replaces && let Some(other) = cold_mode(watch, session, candidate, work, recheck)? {
         measured = measured.with_other_mode(other);
     }
@@ -332,7 +339,8 @@ fn below_floor(
     calibration.implausible(measured.p50().get(), work, cache)
 }
 
-/// Whether the race leaves open that the candidate is faster than the incumbent by the margin.
+/// Reports whether the candidate may still be faster than the incumbent by the margin after the
+/// race.
 fn may_win(race: &Race, incumbent: &Incumbent, settings: Settings) -> bool {
     let low = statistics::interval_of_median(&race.ratios()).map(|[low, _]| low);
     low.is_some_and(|low| low < settings.win * incumbent.ratio)
@@ -348,6 +356,8 @@ fn cold_mode(
 ) -> Result<Option<OtherMode>, Judgement> {
     let reference = session.cold(watch)?;
     watch.poison(candidate)?;
+    // Without an incumbent the race is never cut short: ratios of warm runs do not apply to cold
+    // caches.
     let mut race = Race::new(session.settings, candidate, reference, None);
     run(&mut race, watch, CacheMode::Cold)?;
     recheck(watch, candidate)?;
@@ -363,7 +373,7 @@ fn cold_mode(
     }
 }
 
-/// The last word on the best few: each is warmed up, and all are compared in shuffled rounds.
+/// Compares the best few: each is warmed up, and all are timed in shuffled rounds.
 ///
 /// # Errors
 /// The device failed.
@@ -390,8 +400,8 @@ pub fn finale(
     Ok(finale)
 }
 
-/// Two subjects against each other, each warmed up first: the challenger over the incumbent.
-/// What a null test, an ablation or a regression gate asks.
+/// Compares two subjects, each warmed up first: the challenger over the incumbent. Used by null
+/// tests, ablations and regression gates.
 ///
 /// # Errors
 /// The device failed.

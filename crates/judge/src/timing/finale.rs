@@ -1,8 +1,8 @@
-//! The last word: the best few again, together, in shuffled order, in a fresh process on new data.
+//! Final comparison: the best few again, in shuffled order, in a fresh process on new data.
 //!
-//! The best of many noisy times is too good (the winner's curse); only what the finale says is
-//! published. A round is the reference, every finalist in an order of its own, and the reference
-//! again; the ratio of any two finalists is taken within rounds.
+//! The best of many noisy times is biased low (the winner's curse), so only the final comparison is
+//! published. A round is the reference, every finalist in random order, and the reference again;
+//! the ratio of two finalists is taken within rounds.
 #![expect(
     clippy::indexing_slicing,
     reason = "finalists are numbered by the list that every round has a sample of each of"
@@ -43,7 +43,7 @@ struct Round {
 }
 
 impl Finale {
-    /// A comparison of warmed-up finalists; `seed` shuffles them.
+    /// Starts a comparison of warmed-up finalists; `seed` shuffles them.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -62,11 +62,13 @@ impl Finale {
             redone: 0,
             unsteady: false,
         };
+        // A fixed order would give each finalist the same predecessor, whose cache contents and
+        // heat it inherits.
         finale.order.shuffle(&mut finale.rng);
         finale
     }
 
-    /// Ratios of a finalist to the reference, one a round.
+    /// Returns the ratios of a finalist to the reference, one for each round.
     fn ratios(&self, finalist: usize) -> Vec<f64> {
         let rounds = self.rounds.iter();
         rounds
@@ -74,7 +76,7 @@ impl Finale {
             .collect()
     }
 
-    /// A finalist's published time. `None` before the first round.
+    /// Returns a finalist's published time. `None` before the first round.
     #[must_use]
     pub fn measured(
         &self,
@@ -83,7 +85,7 @@ impl Finale {
         cache: CacheMode,
     ) -> Option<Measured> {
         let ratios = self.ratios(finalist);
-        // What the reference takes in these very rounds: the clock may have moved since the warm-up.
+        // The reference's time in these rounds: the clock may have moved since the warm-up.
         let taken: Vec<f64> = self.rounds.iter().map(|r| r.reference_us).collect();
         let unit = median(&taken)?;
         let samples: Vec<Sample> = self.rounds.iter().map(|r| r.samples[finalist]).collect();
@@ -93,6 +95,7 @@ impl Finale {
             (samples.iter().any(|s| s.throttled), "throttled"),
             (samples.iter().any(|s| s.late), "late"),
         ];
+        // From ratios, so that clock changes between rounds do not widen it.
         let p90 = quantile_of(&ratios, 0.9)? * unit;
         let launches = self.finalists.get(finalist)?.launches;
         let taken = (PROTOCOL, cache, launches, &self.reference);
@@ -123,7 +126,7 @@ impl Finale {
             low || sample.throttled
         };
         let slowed = taken.iter().any(is_slow);
-        // Longer than a block, a round may drift further; ratios within it are next to each other.
+        // Longer than a block, a round may drift further; ratios within it are adjacent in time.
         if (drift > 2.0 * self.settings.block_drift || slowed)
             && self.redone < self.settings.redo_max
         {
@@ -137,6 +140,7 @@ impl Finale {
             samples[*finalist] = *sample;
         }
         self.rounds.push(Round {
+            // The geometric mean of both ends, as in a block, removes linear drift over the round.
             reference_us: (first.micros * last.micros).sqrt(),
             samples,
         });

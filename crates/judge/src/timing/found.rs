@@ -1,4 +1,4 @@
-//! What samples between those of the reference say of a time.
+//! Statistics of samples that are interleaved with the reference.
 
 use super::race::Reference;
 use crate::stopwatch::Sample;
@@ -8,7 +8,7 @@ use tuner_core::record::{Measurement, TimingEvidence, TimingKind};
 use tuner_core::statistics::{interval_of_median, median};
 use tuner_core::units::Micros;
 
-/// A time as ratio to the reference times what the reference takes, with the samples behind it.
+/// A time as ratio to the reference times the reference's time, with the samples.
 pub(super) struct Found {
     pub(super) p50: Micros,
     pub(super) p90: Micros,
@@ -19,13 +19,14 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// From ratios to a reference that takes `unit` microseconds, and the 90th percentile of the time.
-    /// `None` without ratios.
+    /// Computes from ratios to a reference that takes `unit` microseconds, and the 90th percentile
+    /// of the time. `None` without ratios.
     pub(super) fn new(ratios: Vec<f64>, unit: f64, p90: f64, samples: Vec<Sample>) -> Option<Self> {
         let [low, high] = interval_of_median(&ratios)?;
         let p50 = median(&ratios)? * unit;
         Some(Self {
             p50: Micros::new(p50)?,
+            // Both come from different statistics of few samples and may cross.
             p90: Micros::new(p90.max(p50))?,
             ci95: [Micros::new(low * unit)?, Micros::new(high * unit)?],
             samples,
@@ -34,8 +35,8 @@ impl Found {
         })
     }
 
-    /// The time with all evidence: by which protocol, in which mode, with how many launches a sample
-    /// and beside which reference it was taken, and the flags that hold.
+    /// Returns the time with all evidence: protocol, mode, launches per sample, reference, and the
+    /// flags that apply.
     pub(super) fn measured(
         self,
         proof: &dyn Proof,

@@ -1,8 +1,7 @@
-//! From a verified candidate to a time that can be defended.
+//! Defensible times of verified candidates.
 //!
-//! [`Measured`](tuner_core::evidence::Measured) has private fields, and its constructors take a
-//! proof that only the gate makes: a time that was taken before the result was checked does not
-//! compile.
+//! [`Measured`](tuner_core::evidence::Measured) has private fields, and its constructors require a
+//! proof that only the gate constructs: a time without a checked result does not compile.
 
 pub mod blocks;
 pub mod calibration;

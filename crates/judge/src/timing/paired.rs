@@ -1,4 +1,5 @@
-//! Duels: two subjects in A B B A and B A A B blocks until their ratio is known or will not be.
+//! Paired comparisons: two subjects in A B B A and B A A B blocks until their ratio is known or
+//! cannot be resolved.
 
 use super::blocks::{Block, Blocks, Trouble};
 use super::plan::{Plan, Runner, Settings, Step};
@@ -6,7 +7,7 @@ use crate::stopwatch::Sample;
 use serde::{Deserialize, Serialize};
 use tuner_core::statistics::{interval_of_median, median};
 
-/// How a challenger did against an incumbent.
+/// Outcome of a challenger against an incumbent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -18,44 +19,44 @@ pub enum Decision {
     Tie,
 }
 
-/// What a duel found. Ratios are challenger over incumbent: below 1 is faster.
+/// Result of a paired comparison. Ratios are challenger over incumbent: below 1 is faster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DuelResult {
     /// The decision.
     pub decision: Decision,
     /// Median ratio of times.
     pub ratio: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of the ratio.
     pub interval: [f64; 2],
-    /// 95 % interval of the ratio of cycles, where the device tells cycles.
+    /// 95 % interval of the ratio of cycles, if the device reports cycles.
     pub cycles: Option<[f64; 2]>,
-    /// Time says faster, cycles do not.
+    /// Time shows faster, cycles do not.
     pub cycles_disagree: bool,
     /// The ratio of each block, two pairs each.
     pub ratios: Vec<f64>,
-    /// What had to be done again.
+    /// Repeated blocks.
     pub trouble: Trouble,
 }
 
-/// A duel in progress.
+/// A paired comparison in progress.
 #[derive(Debug, Clone)]
 pub struct Duel {
     settings: Settings,
     challenger: Runner,
     incumbent: Runner,
     blocks: Blocks,
-    /// The challenger is inside.
+    /// The challenger is the inner subject.
     inside: bool,
     times: Vec<f64>,
     cycles: Vec<Option<f64>>,
     done: bool,
 }
 
-/// Pairs that are taken whatever time they cost.
+/// Minimum pairs, whatever their time.
 const PAIRS_AT_LEAST: usize = 8;
 
 impl Duel {
-    /// A duel between two warmed-up subjects.
+    /// Starts a comparison of two warmed-up subjects.
     #[must_use]
     pub fn new(settings: Settings, challenger: Runner, incumbent: Runner) -> Self {
         Self {
@@ -70,17 +71,19 @@ impl Duel {
         }
     }
 
-    /// The result so far; `None` before the first block.
+    /// Returns the result so far; `None` before the first block.
     #[must_use]
     pub fn result(&self) -> Option<DuelResult> {
         let ratio = median(&self.times)?;
         let interval = interval_of_median(&self.times)?;
         let cycles: Option<Vec<f64>> = self.cycles.iter().copied().collect();
         let cycles = cycles.and_then(|ratios| interval_of_median(&ratios));
+        // A gain in time but not in cycles is a gain of the clock, not of the kernel.
         let disagree = cycles.is_some_and(|[_, high]| high >= 1.0);
         let faster = interval[1] < self.settings.win;
         let decision = if faster && !disagree {
             Decision::Faster
+        // The same margin in the other direction, so that swapping the subjects swaps the outcome.
         } else if interval[0] > 1.0 / self.settings.win {
             Decision::Slower
         } else {
@@ -101,6 +104,7 @@ impl Duel {
         let upright = |ratio: f64| if self.inside { ratio } else { 1.0 / ratio };
         self.times.push(upright(block.ratio()));
         self.cycles.push(block.cycles_ratio().map(upright));
+        // Subjects alternate between inside and outside, so that an effect of the position cancels.
         self.inside = !self.inside;
         let (outer, inner) = if self.inside {
             (self.incumbent, self.challenger)
@@ -111,13 +115,14 @@ impl Duel {
         self.done = self.decided();
     }
 
-    /// Enough is known: the decision is clear, or it is clear that there is none to come.
+    /// Reports whether the outcome is clear, or clearly cannot be resolved.
     fn decided(&self) -> bool {
         let pairs = 2 * self.times.len();
         let late = self.blocks.gpu_us() > self.settings.duel_us;
         if pairs >= self.settings.duel_pairs_max || (late && pairs >= PAIRS_AT_LEAST) {
             return true;
         }
+        // Stopping at the first clear interval would favour chance: a minimum limits this bias.
         if pairs < self.settings.duel_pairs_min {
             return false;
         }
@@ -127,6 +132,7 @@ impl Duel {
         let [low, high] = result.interval;
         let margin = self.settings.win;
         result.decision != Decision::Tie
+            // The interval lies inside of the margin: more pairs cannot make a winner.
             || (low > margin && high < 1.0 / margin)
             || result.cycles_disagree
     }

@@ -1,6 +1,6 @@
-//! The race of one candidate: warmed up, timed between samples of the fixed reference, dropped
-//! early when it is clearly slower than the incumbent, and timed until its ratio to the reference
-//! is known well enough.
+//! Race of one candidate: warmed up, timed between samples of the fixed reference, dropped early
+//! if it is clearly slower than the incumbent, and timed until its ratio to the reference is
+//! precise enough.
 #![expect(
     clippy::indexing_slicing,
     reason = "where the last session began is a former length of the same list"
@@ -19,25 +19,25 @@ use tuner_core::units::ContentHash;
 /// Name of this protocol, stored with each time.
 pub const PROTOCOL: &str = "interleaved with a fixed reference, version 1";
 
-/// The fixed reference as a session knows it.
+/// The fixed reference of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// The subject and its launches a sample.
+    /// The subject and its launches per sample.
     pub runner: Runner,
-    /// What it is: machine code and launches.
+    /// Identity: machine code and launches.
     pub identity: Option<ContentHash>,
-    /// What it takes now, microseconds: the running median of its time.
+    /// Current time, microseconds: the running median.
     pub session_us: f64,
-    /// The clock that it runs at now, MHz, where the device can stamp it.
+    /// Current clock, MHz, if the device can stamp it.
     pub clock_mhz: Option<f64>,
 }
 
-/// Where a race is.
+/// Stage of a race.
 #[derive(Debug, Clone)]
 enum Stage {
-    /// The first launch loads code and fills caches; it says how many launches to warm up with.
+    /// The first launch loads code and fills caches; it determines the launches of the warm-up.
     First,
-    /// Warming up; says how many launches a sample takes.
+    /// Warm-up; determines the launches per sample.
     Warm(u32),
     /// Interleaved blocks.
     Blocks(Box<Blocks>),
@@ -59,7 +59,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race against what an incumbent's ratio to the reference is, where there is one.
+    /// Starts a race against the incumbent's ratio to the reference, if there is one.
     #[must_use]
     pub fn new(
         settings: Settings,
@@ -80,7 +80,7 @@ impl Race {
         }
     }
 
-    /// The candidate with the launches its samples took.
+    /// Returns the candidate with its launches per sample.
     #[must_use]
     pub fn runner(&self) -> Runner {
         Runner {
@@ -89,33 +89,35 @@ impl Race {
         }
     }
 
-    /// Finished blocks: the reference outside, the candidate inside.
+    /// Returns the finished blocks: the reference outside, the candidate inside.
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Whether it was dropped as a clear loser.
+    /// Reports whether it was dropped as clearly slower.
     #[must_use]
     pub fn raced(&self) -> bool {
         self.raced
     }
 
-    /// Ratios to the reference, one a block.
+    /// Returns the ratios to the reference, one for each block.
     #[must_use]
     pub fn ratios(&self) -> Vec<f64> {
         self.blocks.iter().map(Block::ratio).collect()
     }
 
-    /// Samples of the candidate.
+    /// Returns the samples of the candidate.
     fn samples(&self) -> impl Iterator<Item = &Sample> {
         self.blocks.iter().flat_map(|block| &block.inner)
     }
 
-    /// Each sample at the reference's session median: what it would have been had the device run
-    /// as it usually does.
+    /// Returns each sample scaled to the reference's session median: its time had the device run as
+    /// usual.
     fn corrected(&self) -> Vec<f64> {
         let scaled = |block: &Block| {
+            // The reference of the same block shares its clock and temperature, which cancel in the
+            // factor.
             let factor = self.reference.session_us / block.outer_us();
             let scale = move |sample: &Sample| sample.micros * factor;
             block.inner.iter().map(scale).collect::<Vec<f64>>()
@@ -130,14 +132,14 @@ impl Race {
         }
     }
 
-    /// What its samples say.
+    /// Summarizes the samples.
     fn found(&self) -> Option<Found> {
         let unit = self.reference.session_us;
         let p90 = quantile_of(&self.corrected(), 0.9)?;
         Found::new(self.ratios(), unit, p90, self.samples().copied().collect())
     }
 
-    /// The time, as ratio to the reference times the reference's session median, with all
+    /// Returns the time, as ratio to the reference times the reference's session median, with all
     /// evidence. `None` before the first block.
     #[must_use]
     pub fn measured(&self, proof: &dyn Proof, cache: CacheMode) -> Option<Measured> {
@@ -153,7 +155,7 @@ impl Race {
         Some(self.found()?.measured(proof, taken, &flags))
     }
 
-    /// The time as that of a mode that does not rank.
+    /// Returns the time as that of a mode that does not rank.
     #[must_use]
     pub(crate) fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
         let found = self.found()?;
@@ -166,8 +168,8 @@ impl Race {
         })
     }
 
-    /// Whether the samples have two modes. Cycles know no drift of the clock, so they are asked
-    /// where there are any.
+    /// Reports whether the samples are bimodal. Cycles are preferred, since clock drift does not
+    /// affect them.
     fn two_modes(&self) -> bool {
         let cycles: Option<Vec<f64>> = self.samples().map(|sample| sample.cycles).collect();
         bimodal(&cycles.unwrap_or_else(|| self.corrected()))
@@ -175,7 +177,7 @@ impl Race {
 
     fn begin(&mut self, micros: f64) {
         self.launches = self.settings.launches(micros);
-        // Three samples of the candidate decide whether it goes on.
+        // Three samples of the candidate decide whether it continues.
         let expected = (Some(self.reference.session_us), self.reference.clock_mhz);
         let (outer, inner) = (self.reference.runner, self.runner());
         let blocks = Blocks::new(self.settings, outer, inner, 3, expected);
@@ -184,6 +186,8 @@ impl Race {
 
     fn keep(&mut self, block: Block) {
         if let (true, Some(incumbent)) = (self.blocks.is_empty(), self.incumbent) {
+            // The best sample favours the candidate: a race drops only clear losers, never a
+            // possible winner.
             let best = block.inner.iter().map(|sample| sample.micros);
             let best = best.fold(f64::INFINITY, f64::min) / block.outer_us();
             self.raced = best > self.settings.race_factor * incumbent;
@@ -191,12 +195,14 @@ impl Race {
         self.blocks.push(block);
         let runner = self.runner();
         if let Stage::Blocks(blocks) = &mut self.stage {
+            // After the first decision two samples for two of the reference are the cheapest
+            // balanced block.
             blocks.reshape(self.reference.runner, runner, 2);
         }
         self.done = self.raced || self.enough();
     }
 
-    /// GPU time of the blocks that count, microseconds.
+    /// Returns the GPU time of the counted blocks, microseconds.
     fn spent_us(&self) -> f64 {
         let inner = self.samples().map(|sample| sample.micros).sum::<f64>();
         let outer = self.blocks.iter().map(|block| 2.0 * block.outer_us());
@@ -206,12 +212,16 @@ impl Race {
 
     fn enough(&self) -> bool {
         let samples = self.samples().count();
+        // A slow kernel gets few samples instead of a long race; two blocks are the minimum for an
+        // interval.
         if self.spent_us() > self.settings.race_us && self.blocks.len() >= 2 {
             return true;
         }
         if samples < self.settings.samples_min {
             return false;
         }
+        // The interval of a median is misleadingly narrow while the samples alternate between two
+        // modes.
         let two_modes = self.two_modes();
         let most = self.settings.samples_max * if two_modes { 2 } else { 1 };
         let ratios = self.ratios();
@@ -245,6 +255,8 @@ impl Plan for Race {
                 let wanted = self
                     .settings
                     .launches_for(self.settings.candidate_warm_us, sample.micros);
+                // The first launch overestimates the time, so the minimum of three launches is
+                // needed.
                 self.stage = Stage::Warm(wanted.clamp(3, self.settings.launches_max));
             }
             (Stage::Warm(_), Some(sample)) => self.begin(sample.micros),
@@ -258,7 +270,7 @@ impl Plan for Race {
     }
 }
 
-/// The warm-up of a session: the reference runs until heat and clocks have settled, and its time
+/// Warm-up of a session: the reference runs until heat and clocks have settled, and its time
 /// becomes the unit of the session.
 #[derive(Debug, Clone)]
 pub(crate) struct WarmUp {
@@ -271,15 +283,15 @@ pub(crate) struct WarmUp {
     clocks: Vec<f64>,
 }
 
-/// Samples at the end of a warm-up whose median is the reference's time.
+/// Last warm-up samples whose median is the reference's time.
 const UNIT_SAMPLES: usize = 15;
-/// The fewest, of a reference that takes long.
+/// Minimum of these samples for a slow reference.
 const UNIT_SAMPLES_MIN: usize = 5;
-/// A device that still throttles after this many times the warm-up is taken as it is.
+/// Multiple of the warm-up after which a device that still throttles is accepted.
 const THROTTLED_TOO_LONG: f64 = 4.0;
 
 impl WarmUp {
-    /// A warm-up of `subject`.
+    /// Starts a warm-up of `subject`.
     #[must_use]
     pub(crate) fn new(settings: Settings, subject: Subject) -> Self {
         Self {
@@ -293,7 +305,7 @@ impl WarmUp {
         }
     }
 
-    /// The warmed-up reference; `None` before the end.
+    /// Returns the warmed-up reference; `None` before the end.
     #[must_use]
     pub(crate) fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
         let last = self.times.len().saturating_sub(UNIT_SAMPLES);
@@ -328,14 +340,14 @@ impl Plan for WarmUp {
             return;
         };
         self.spent_us += sample.micros * f64::from(self.launches.unwrap_or(1));
-        // The first launch is slower than the others; the second sample knows better.
+        // The first launch is slower than the others; the second sample is the first useful one.
         let settled = self.taken > 1;
         self.taken += 1;
         if !settled {
             self.launches = Some(self.settings.launches(sample.micros));
             return;
         }
-        // Throttled samples are no unit, unless there are no others.
+        // Throttled samples are not a unit, unless there are no others.
         let throttled_max = THROTTLED_TOO_LONG * self.settings.warm_up_us;
         if !sample.throttled || self.spent_us > throttled_max {
             self.times.push(sample.micros);

@@ -1,4 +1,4 @@
-//! Reading templates: the file, what it includes, and the name that diagnostics give them.
+//! Reading of templates: the file, its includes, and their names in diagnostics.
 
 use super::CatalogError;
 use crate::compile::{Header, Template, definitions, included_macros, included_names};
@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use tuner_core::files;
 
-/// Reads a template and, transitively, the files that it includes and that are found: beside the
-/// including file for `#include "…"`, in `include_dirs` for both forms. What is not found there is
-/// the compiler's business (`<cuda_fp16.h>`). Of `#include NAME` every file that a value of the macro
-/// names is read.
+/// Reads a template and, transitively, its included files that are found: next to the including
+/// file for `#include "…"`, in `include_dirs` for both forms. Others are resolved by the compiler
+/// (`<cuda_fp16.h>`). For `#include NAME` every file named by a value of the macro is read.
 ///
 /// # Errors
 /// A file that cannot be read, one outside [`include_roots`], or two files that are included by the
@@ -25,10 +24,10 @@ pub(crate) fn load_template(
     Ok(Template::new(&shown(path), &text, headers, folders))
 }
 
-/// Texts that a macro stands for, by its name: those of a parameter are its values.
+/// Replacement texts of a macro, by its name: those of a parameter are its values.
 pub(crate) type Macros = BTreeMap<String, Vec<String>>;
 
-/// The files that a text includes, as `load_template` finds them; `path` is where it would lie.
+/// Returns the files that a text at `path` includes, as found by `load_template`.
 ///
 /// # Errors
 /// As `load_template`.
@@ -57,9 +56,9 @@ fn headers_of(
     Ok(headers.map(|(header, _)| header).collect())
 }
 
-/// The folders, links followed, whose files a template may include: its own, those that the search
-/// space names, and the folder `templates` of the project, which is that beside `search_spaces`.
-/// A template may come from a stranger, and messages quote what does not compile.
+/// Returns the folders, links followed, whose files a template may include: its own, those that the
+/// search space names, and the project's folder `templates`, next to `search_spaces`. A template
+/// may be untrusted, and messages quote files that do not compile.
 fn include_roots(template: &Path, include_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let template = std::path::absolute(template).unwrap_or_else(|_| template.to_owned());
     let shared = template.ancestors().find(|folder| {
@@ -67,7 +66,7 @@ fn include_roots(template: &Path, include_dirs: &[PathBuf]) -> Vec<PathBuf> {
     });
     let folders = template.parent().into_iter().chain(shared);
     let folders = folders.chain(include_dirs.iter().map(PathBuf::as_path));
-    // A folder that is yet to be made is known by its path alone.
+    // A folder that does not exist yet is compared by path.
     let real = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| absolute(folder));
     folders.map(real).collect()
 }
@@ -75,7 +74,7 @@ fn include_roots(template: &Path, include_dirs: &[PathBuf]) -> Vec<PathBuf> {
 /// Reads a text file.
 ///
 /// # Errors
-/// When it is not there, not text, or absurdly large.
+/// A file that is absent, not text, or too large.
 pub(super) fn read_text(path: &Path, what: &'static str) -> Result<String, CatalogError> {
     let unreadable = |why: String| CatalogError::Unreadable {
         what,
@@ -94,7 +93,7 @@ pub(super) fn read_text(path: &Path, what: &'static str) -> Result<String, Catal
             "it is not UTF-8 text (byte {place}); save it as UTF-8"
         ))
     })?;
-    // A byte order mark is no part of the text.
+    // A byte order mark is not part of the text.
     Ok(match text.strip_prefix('\u{feff}') {
         Some(text) => text.to_owned(),
         None => text,
@@ -107,9 +106,9 @@ const TEMPLATES: &str = "templates";
 struct Loader<'a> {
     include_dirs: &'a [PathBuf],
     macros: &'a Macros,
-    /// See [`include_roots`].
+    /// Allowed folders, see [`include_roots`].
     roots: Vec<PathBuf>,
-    /// What has been read, with its real path.
+    /// Files read so far, with their real paths.
     headers: Vec<(Header, PathBuf)>,
 }
 
@@ -171,8 +170,8 @@ impl Loader<'_> {
     }
 }
 
-/// The path of an include from its folder. The system follows no `..` out of one that is yet to be made, so
-/// that its path is worked out instead.
+/// Resolves an include from its folder. The system does not follow `..` out of a folder that does
+/// not exist yet, so the path is normalized lexically.
 fn below(folder: &Path, spelled: &str) -> PathBuf {
     let path = folder.join(spelled);
     if folder.as_os_str().is_empty() || folder.is_dir() {
@@ -182,8 +181,8 @@ fn below(folder: &Path, spelled: &str) -> PathBuf {
     }
 }
 
-/// A path as messages show it: without `.` and `..`, relative to the working directory where it
-/// lies below it.
+/// Formats a path for messages: without `.` and `..`, relative to the working directory if it is
+/// below it.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     let full = absolute(path);
@@ -193,7 +192,7 @@ pub fn shown(path: &Path) -> String {
     relative.unwrap_or(full).display().to_string()
 }
 
-/// The path from the root, without `.` and `..`; links are left as they are.
+/// Returns the path from the root, without `.` and `..`; links are not resolved.
 fn absolute(path: &Path) -> PathBuf {
     normal(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! The door to `search_spaces/` and `templates/`: finds them, reads them, parses them.
+//! Catalog of `search_spaces/` and `templates/`: finds, reads and parses them.
 
 mod files;
 
@@ -17,13 +17,13 @@ use tuner_space::{Diagnostic, Diagnostics, KernelSpec, Reference, suggest};
 /// Name of the folder of search spaces.
 const SPACES: &str = "search_spaces";
 
-/// Something that was named is not there or not right. The text is for the user as it stands.
+/// A named kernel or file is absent or wrong. The text is complete for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     /// A file cannot be read.
     #[error("error: cannot read the {what} {path}: {why}")]
     Unreadable {
-        /// What it is.
+        /// Kind of file.
         what: &'static str,
         /// The file.
         path: String,
@@ -51,7 +51,7 @@ pub enum CatalogError {
         /// The other.
         second: String,
     },
-    /// A file outside the folders whose headers a template may include.
+    /// A file outside the folders that a template may include from.
     #[error(
         "error: {including} includes \"{spelled}\", which is {found}: outside the template's folder and \
          the folders of the search space's `compile`\n\
@@ -69,10 +69,10 @@ pub enum CatalogError {
     /// A search space is wrong, or its template overrides it.
     #[error("{0}")]
     Invalid(Box<Diagnostics>),
-    /// No kernel of that name.
+    /// Unknown kernel.
     #[error("error: there is no kernel `{name}`{}\n{}", near_text(.near), known_text(.known))]
     UnknownKernel {
-        /// What was typed.
+        /// The typed name.
         name: String,
         /// The nearest name.
         near: Option<String>,
@@ -85,13 +85,13 @@ pub enum CatalogError {
          help: go to the project, name a FILE.yaml, or type `tuner new NAME` to begin one"
     )]
     NoFolder(String),
-    /// A CUDA file where a search space is wanted.
+    /// A CUDA file in place of a search space.
     #[error(
         "error: {0} is a CUDA file, not a search space; name the FILE.yaml that describes it, or \
          type `tuner adopt {0}` to make one"
     )]
     Cuda(String),
-    /// The name of a file that lies here, without its extension.
+    /// The name of a file of this folder, without its extension.
     #[error(
         "error: there is no kernel `{0}` in a folder `search_spaces`, but a file {0}.yaml here\n\
          help: type {0}.yaml"
@@ -115,7 +115,7 @@ impl From<Diagnostics> for CatalogError {
     }
 }
 
-/// What to say of the known name that is nearest to a misspelt one.
+/// Formats the suggestion of the nearest known name.
 pub fn near_text(near: &Option<impl std::fmt::Display>) -> String {
     near.as_ref()
         .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
@@ -128,7 +128,7 @@ fn known_text(known: &[String]) -> String {
     format!("help: the known kernels are {}", known.join(", "))
 }
 
-/// A kernel with everything that was read for it.
+/// A kernel with everything read for it.
 #[derive(Debug, Clone)]
 pub struct Kernel {
     /// The search space's file.
@@ -137,7 +137,7 @@ pub struct Kernel {
     pub spec: KernelSpec,
     /// The template.
     pub template: Template,
-    /// The reference kernel, where the reference is one.
+    /// The reference kernel, if the reference is one.
     pub reference: Option<Template>,
 }
 
@@ -145,12 +145,12 @@ impl Kernel {
     /// Reads a search space and its template.
     ///
     /// # Errors
-    /// A file that is missing, unreadable or wrong.
+    /// A missing, unreadable or wrong file.
     pub fn load(path: &Path) -> Result<Self, CatalogError> {
         let mut spec = parsed(path)?;
         for argument in spec.arguments.iter_mut().chain(&mut spec.variables) {
             if let Some(Fill::File(file)) = &argument.fill {
-                // From here on it is known by its content.
+                // From here on it is identified by its content.
                 let hashed = file.hashed().map_err(|why| CatalogError::Data {
                     argument: argument.name.clone(),
                     why,
@@ -183,7 +183,7 @@ impl Kernel {
     }
 }
 
-/// The texts that each parameter may stand for in the template.
+/// Returns the replacement texts of each parameter in the template.
 fn text_values(spec: &KernelSpec) -> Macros {
     let texts = |value: &Value| match value {
         Value::Text(text) => Some(text.to_string()),
@@ -200,7 +200,7 @@ fn text_values(spec: &KernelSpec) -> Macros {
         .collect()
 }
 
-/// A template that cannot be read, shown where the search space names it.
+/// Reports an unreadable template at its position in the search space.
 fn at_name(
     error: CatalogError,
     spec: &KernelSpec,
@@ -234,17 +234,17 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog of the nearest `search_spaces` folder, from `start` upwards.
+    /// Returns the catalog of the nearest `search_spaces` folder, from `start` upwards.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// An absent or unreadable folder.
     pub fn find(start: &Path) -> Result<Self, CatalogError> {
         let folder = Self::folder(start)
             .ok_or_else(|| CatalogError::NoFolder(start.display().to_string()))?;
         Self::of_folder(&folder)
     }
 
-    /// The nearest `search_spaces` folder, from `start` upwards.
+    /// Returns the nearest `search_spaces` folder, from `start` upwards.
     #[must_use]
     pub fn folder(start: &Path) -> Option<PathBuf> {
         start
@@ -253,10 +253,10 @@ impl Catalog {
             .find(|folder| folder.is_dir())
     }
 
-    /// The catalog of this folder.
+    /// Returns the catalog of this folder.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// An unreadable folder.
     pub fn of_folder(folder: &Path) -> Result<Self, CatalogError> {
         let entries = std::fs::read_dir(folder).map_err(|error| CatalogError::Unreadable {
             what: "folder",
@@ -266,35 +266,35 @@ impl Catalog {
         let files = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter_map(|path| Some((stem_of(&path)?, path)))
-            // `_skeleton.yaml` is there to be copied.
+            // `_skeleton.yaml` is a template for copying.
             .filter(|(stem, _)| !stem.starts_with('_'))
             .collect();
         Ok(Self { files })
     }
 
-    /// The stems of all files, `gemm_f32` and `gemm_f32.quick`.
+    /// Returns the stems of all files, `gemm_f32` and `gemm_f32.quick`.
     pub fn stems(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// The files that are meant when no kernel is named: one a kernel. Variants (a second dot in
-    /// the name, as in `gemm_f32.quick.yaml`) are left out.
+    /// Returns the default files if no kernel is named: one for each kernel. Variants (a second dot
+    /// in the name, as in `gemm_f32.quick.yaml`) are omitted.
     pub fn main_files(&self) -> impl Iterator<Item = &Path> {
         let main = self.files.iter().filter(|(stem, _)| !stem.contains('.'));
         main.map(|(_, path)| path.as_path())
     }
 
-    /// The file of a kernel: by its stem, else by the `kernel` key inside.
+    /// Returns the file of a kernel: by its stem, else by its `kernel` key.
     ///
     /// # Errors
-    /// When there is none, or more than one.
+    /// No such file, or more than one.
     pub fn file_of(&self, name: &str) -> Result<&Path, CatalogError> {
         if let Some(path) = self.files.get(name) {
             return Ok(path);
         }
         let mut found: Option<&Path> = None;
         for path in self.main_files() {
-            // A broken file must not hide the others: it is reported when it is asked for.
+            // A broken file must not hide the others: it is reported when it is requested.
             let Ok(text) = files::read_text(path, "search space") else {
                 continue;
             };
@@ -319,11 +319,10 @@ impl Catalog {
     }
 }
 
-/// Loads what the arguments name (kernels or files); without arguments, every kernel of the
-/// project.
+/// Loads the named kernels or files; without arguments, every kernel of the project.
 ///
 /// # Errors
-/// The first that is missing or wrong.
+/// The first missing or wrong one.
 pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, CatalogError> {
     if arguments.is_empty() {
         let catalog = Catalog::find(start)?;
@@ -349,12 +348,12 @@ pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, Catalo
         .collect()
 }
 
-/// The kernel that an argument of a command means: of a search space's file the one that it
-/// describes, of a name in the project around `start` that of its file, else the argument itself,
-/// which may be a kernel of which only results are here.
+/// Returns the kernel name that a command's argument means: that of a search space's file, or of a
+/// file in the project around `start`, else the argument itself, which may be a kernel with stored
+/// results only.
 ///
 /// # Errors
-/// A file that is named and cannot be read, or is wrong.
+/// A named file that is unreadable or wrong.
 pub fn kernel_of(argument: &str, start: &Path) -> Result<String, CatalogError> {
     if is_cuda(argument) {
         return Err(CatalogError::Cuda(argument.to_owned()));
@@ -364,7 +363,7 @@ pub fn kernel_of(argument: &str, start: &Path) -> Result<String, CatalogError> {
     }
     let catalog = Catalog::find(start).ok();
     let file = catalog.as_ref().and_then(|all| all.files.get(argument));
-    // A broken file is no reason to keep its results from their reader.
+    // A broken file must not hide its stored results.
     let known = file.and_then(|file| parsed(file).ok());
     Ok(known.map_or_else(|| argument.to_owned(), |spec| spec.kernel))
 }
@@ -391,7 +390,7 @@ fn parsed(path: &Path) -> Result<KernelSpec, CatalogError> {
     Ok(KernelSpec::parse(&text, Path::new(&shown(path)))?)
 }
 
-/// The names of files in a file's folder that may have been meant.
+/// Returns similar file names in a file's folder.
 fn neighbours(file: &Path, may: impl Fn(&str) -> bool) -> Vec<String> {
     let folder = file.parent().filter(|folder| *folder != Path::new(""));
     let there = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
@@ -412,12 +411,12 @@ fn is_yaml(argument: &str) -> bool {
     stem_of(Path::new(argument)).is_some()
 }
 
-/// Whether an argument names a file and not a kernel.
+/// Reports whether an argument names a file rather than a kernel.
 fn is_file_name(argument: &str) -> bool {
     argument.contains('/') || is_yaml(argument)
 }
 
-/// The name of a YAML file without its extension.
+/// Returns the name of a YAML file without its extension.
 fn stem_of(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     name.strip_suffix(".yaml")

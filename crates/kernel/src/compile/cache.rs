@@ -1,4 +1,4 @@
-//! Compiles remembered on disk, by the hash of everything that decides them.
+//! Disk cache of compiles, by the hash of everything that decides them.
 
 use super::discover::{absolute_variable, variable};
 use super::image::{RawResult, RawStatus};
@@ -8,7 +8,7 @@ use tuner_core::cache::CacheFolder;
 use tuner_core::units::ContentHash;
 use tuner_process::{Decoder, encode as frame, to_json};
 
-/// Size of the cache unless told otherwise: about 20 000 candidates.
+/// Default maximum size of the cache, bytes: about 20 000 candidates.
 pub(crate) const CACHE_BYTES_MAX: u64 = 2 << 30;
 /// First bytes of an entry's content; the digit is the format's version.
 const MAGIC: &[u8] = b"tuner-image-4\n";
@@ -20,7 +20,7 @@ pub struct DiskCache {
 }
 
 impl DiskCache {
-    /// A cache in a folder, which is made when the first entry is stored.
+    /// Creates a cache in a folder, which is created with the first entry.
     #[must_use]
     pub fn new(folder: PathBuf, bytes_max: u64) -> Self {
         Self {
@@ -28,9 +28,9 @@ impl DiskCache {
         }
     }
 
-    /// The folder of all caches: `$TUNER_CACHE`, else `$XDG_CACHE_HOME/tuner`, else
-    /// `~/.cache/tuner`; `None` where none of them is set. A relative path in `XDG_CACHE_HOME` or
-    /// `HOME` counts as not set (XDG Base Directory Specification).
+    /// Returns the folder of all caches: `$TUNER_CACHE`, else `$XDG_CACHE_HOME/tuner`, else
+    /// `~/.cache/tuner`; `None` if none of them is set. A relative path in `XDG_CACHE_HOME` or
+    /// `HOME` counts as unset (XDG Base Directory Specification).
     #[must_use]
     pub fn default_folder() -> Option<PathBuf> {
         variable("TUNER_CACHE")
@@ -38,14 +38,14 @@ impl DiskCache {
             .or_else(|| absolute_variable("HOME").map(|folder| folder.join(".cache/tuner")))
     }
 
-    /// A remembered result. Marks the entry as used.
+    /// Loads a cached result and marks the entry as used.
     pub(super) fn load(&self, key: &ContentHash) -> Option<RawResult> {
         let mut result = decode(&self.entries.load(key)?)?;
         result.head.compile_us = 0;
         Some(result)
     }
 
-    /// Remembers a result that would be the same again: compiled or refused.
+    /// Stores a reproducible result: compiled or refused.
     pub(super) fn store(&self, key: &ContentHash, result: &RawResult) {
         if !matches!(result.head.status, RawStatus::Compiled | RawStatus::Refused) {
             return;

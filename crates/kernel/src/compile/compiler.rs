@@ -1,4 +1,4 @@
-//! The compiler as the rest of the program sees it.
+//! Compiler: cache, pool and NVRTC behind one interface.
 
 use super::cache::{CACHE_BYTES_MAX, DiskCache};
 use super::discover::Surroundings;
@@ -15,40 +15,40 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tuner_core::units::ContentHash;
 
-/// Where NVRTC runs.
+/// Process in which NVRTC runs.
 #[derive(Debug, Clone)]
 pub enum Isolation {
-    /// In this process: no limits. For tests and for sources that are known.
+    /// This process, without limits. For tests and for trusted sources.
     InProcess,
-    /// In worker processes of this executable, which must have the `compile-worker` subcommand.
+    /// Worker processes of this executable, which must have the `compile-worker` subcommand.
     Workers {
         /// The executable.
         program: PathBuf,
     },
 }
 
-/// How to compile.
+/// Settings of a compiler.
 #[derive(Debug, Clone)]
 pub struct CompilerSettings {
-    /// Compiles at a time.
+    /// Concurrent compiles.
     pub jobs: usize,
     /// Longest compile before its worker is killed.
     pub deadline: Duration,
-    /// Most resident memory of one worker, bytes.
+    /// Maximum resident memory of one worker, bytes.
     pub memory_bytes: u64,
     /// Folder of the disk cache; `None` for no cache.
     pub cache: Option<PathBuf>,
     /// Largest size of the cache, bytes.
     pub cache_bytes_max: u64,
-    /// Where NVRTC runs.
+    /// Process in which NVRTC runs.
     pub isolation: Isolation,
-    /// Where to look for NVRTC.
+    /// Search environment for NVRTC.
     pub surroundings: Surroundings,
 }
 
 impl Default for CompilerSettings {
-    /// Workers of the running executable on all cores but one, 60 s and at most 4 GiB a compile,
-    /// and the user's cache.
+    /// Returns the defaults: workers of the running executable on all cores but one, 60 s and at
+    /// most 4 GiB for each compile, and the user's cache.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self::with_jobs(cores.saturating_sub(1).max(1))
@@ -56,7 +56,7 @@ impl Default for CompilerSettings {
 }
 
 impl CompilerSettings {
-    /// The default, with so many compiles at a time that share the memory.
+    /// Returns the default with this number of concurrent compiles, which share the memory.
     #[must_use]
     pub fn with_jobs(jobs: usize) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl CompilerSettings {
             memory_bytes: memory_share(jobs),
             cache: DiskCache::default_folder(),
             cache_bytes_max: CACHE_BYTES_MAX,
-            // By this link, a worker is the program that runs now, even when its file has been
+            // Through this link a worker runs the current program, even if its file has been
             // replaced by a newer build since.
             isolation: Isolation::Workers {
                 program: PathBuf::from("/proc/self/exe"),
@@ -75,7 +75,7 @@ impl CompilerSettings {
     }
 }
 
-/// The tuner's own tools failed; the candidate is not to blame.
+/// A failure of the tuner's tools; not the candidate's fault.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the compiler cannot work: {0}")]
 pub struct CompileError(String);
@@ -93,15 +93,15 @@ pub struct Compiler {
     cache: Option<DiskCache>,
     pool: Option<Pool>,
     memory_bytes: u64,
-    /// Folders that links among CUDA's own headers lead to.
+    /// Targets of links among CUDA's own headers.
     linked_folders: Vec<PathBuf>,
 }
 
 impl Compiler {
-    /// Finds NVRTC and sets up the pool, whose processes start with the first work.
+    /// Finds NVRTC and creates the pool, whose processes start with the first work.
     ///
     /// # Errors
-    /// When no NVRTC is there; the message says what to do.
+    /// No NVRTC; the message contains the remedy.
     pub fn new(settings: CompilerSettings) -> Result<Self, NvrtcMissing> {
         let nvrtc = Nvrtc::find(&settings.surroundings)?;
         let pool = match settings.isolation {
@@ -128,22 +128,22 @@ impl Compiler {
         })
     }
 
-    /// The NVRTC in use.
+    /// Returns the NVRTC in use.
     #[must_use]
     pub fn nvrtc(&self) -> &Nvrtc {
         &self.nvrtc
     }
 
-    /// Whether what is compiled once is not compiled again: there is a cache.
+    /// Reports whether results are cached.
     #[must_use]
     pub fn remembers(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// Compiles one source, or remembers having done so.
+    /// Compiles one source, or returns the cached result.
     ///
     /// # Errors
-    /// Only when the tuner's own tools fail; what the source does is in the outcome.
+    /// Only failures of the tuner's tools; those of the source are in the outcome.
     pub fn compile(&self, source: &Source) -> Result<CompileOutcome, CompileError> {
         match self.raw(source, |ptx| ptx)? {
             Ok(result) => self.interpreted(result, source),
@@ -151,13 +151,13 @@ impl Compiler {
         }
     }
 
-    /// What the cache holds of a source.
+    /// Returns the cached result of a source.
     pub(super) fn remembered(&self, source: &Source) -> Option<RawResult> {
         let key = self.cache_key(source, &self.request(source));
         self.cache.as_ref()?.load(&key)
     }
 
-    /// A result, read for the source that it was made for.
+    /// Interprets a result for its source.
     pub(super) fn interpreted(
         &self,
         result: RawResult,
@@ -166,8 +166,8 @@ impl Compiler {
         result.interpret(source, &self.nvrtc.version(), self.memory_bytes)
     }
 
-    /// The cached result, or a new one, of which `keep` says what is kept of the PTX. Where macros of
-    /// the source break a library that it includes, the library is read before them.
+    /// Returns the cached result, or a new one, whose PTX is filtered by `keep`. If macros of the
+    /// source break an included library, the library is included before them.
     pub(super) fn raw(&self, source: &Source, keep: impl Fn(Vec<u8>) -> Vec<u8>) -> PoolReply {
         let result = self.raw_as_written(source, &keep)?;
         if let Ok(refused) = &result
@@ -227,9 +227,9 @@ impl Compiler {
         }
     }
 
-    /// Everything that decides the result, places included: two checkouts do not share entries,
-    /// because the PTX names the template's path. The library's size tells builds of one version
-    /// apart.
+    /// Returns the hash of everything that decides the result, including paths: two checkouts do
+    /// not share entries, because the PTX names the template's path. The library's size
+    /// distinguishes builds of one version.
     fn cache_key(&self, source: &Source, request: &Request) -> ContentHash {
         let options = request.options.join("\n");
         let bytes = std::fs::metadata(&self.nvrtc.library).map_or(0, |file| file.len());
@@ -246,7 +246,7 @@ impl Compiler {
     }
 }
 
-/// The files that `#line` directives of a text name, each once.
+/// Returns the files in `#line` directives of a text, each once.
 fn line_names(text: &str) -> BTreeSet<String> {
     let directives = text.lines().filter_map(|line| line.strip_prefix("#line "));
     directives
@@ -254,7 +254,7 @@ fn line_names(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// A header that reports its own path and lines instead of the name it was included by.
+/// Returns a header that reports its own path and lines instead of its include name.
 fn with_own_lines(header: &Header) -> Header {
     let text = format!("#line 1 {}\n{}", quoted(&header.path), header.text);
     Header {
@@ -263,7 +263,8 @@ fn with_own_lines(header: &Header) -> Header {
     }
 }
 
-/// Memory for one of several workers: an equal share of half the machine's, within 1 and 4 GiB.
+/// Returns the memory of one of several workers: an equal share of half the machine's, within 1 and
+/// 4 GiB.
 fn memory_share(jobs: usize) -> u64 {
     const GIB: u64 = 1 << 30;
     let total = std::fs::read_to_string("/proc/meminfo")

@@ -1,14 +1,14 @@
-//! Initializers of zero, which NVRTC leaves out of its PTX: a `__constant__` or `__device__` variable that the
-//! source sets to zero looks there like one that nobody sets.
+//! Zero initializers, which NVRTC omits from its PTX: a `__constant__` or `__device__` variable
+//! that the source sets to zero appears uninitialized there.
 
 use super::render::Source;
 use super::template::{blanked, is_word};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// PTX with an initializer at each `.const` and `.global` variable of zeros, but for those that the source declares
-/// without one. What the source does not visibly declare (macros, the toolkit's headers) counts as
-/// initialized.
+/// Adds an initializer to each `.const` and `.global` variable of zeros, except those that the
+/// source declares without one. Variables not visibly declared in the source (macros, the toolkit's
+/// headers) count as initialized.
 pub(super) fn with_zero_initializers<'a>(ptx: &'a str, source: &Source) -> Cow<'a, str> {
     if !ptx.lines().any(is_bare_variable) {
         return Cow::Borrowed(ptx);
@@ -30,7 +30,7 @@ pub(super) fn with_zero_initializers<'a>(ptx: &'a str, source: &Source) -> Cow<'
     Cow::Owned(out)
 }
 
-/// Whether a line of PTX declares a variable of the module without an initializer.
+/// Reports whether a line of PTX declares a module variable without an initializer.
 fn is_bare_variable(line: &str) -> bool {
     let line = line.trim();
     let mut words = line.split_whitespace();
@@ -42,7 +42,7 @@ fn is_bare_variable(line: &str) -> bool {
         && !line.contains("extern")
 }
 
-/// Whether the variable that a line of PTX declares has one of these names, mangled or not.
+/// Reports whether the variable declared by a line of PTX has one of these names, mangled or not.
 fn is_one_of(declaration: &str, names: &BTreeSet<String>) -> bool {
     let symbol = declaration.rsplit(char::is_whitespace).next();
     let symbol = symbol.and_then(|word| word.split('[').next());
@@ -51,7 +51,8 @@ fn is_one_of(declaration: &str, names: &BTreeSet<String>) -> bool {
     names.iter().any(same)
 }
 
-/// Words of the declarations of `__constant__` and `__device__` variables that have no initializer.
+/// Returns words of the declarations of `__constant__` and `__device__` variables without an
+/// initializer.
 fn declared_without_value(text: &str) -> Vec<String> {
     let text = blanked(text, true);
     let mut words = Vec::new();

@@ -1,4 +1,5 @@
-//! The machine code's own facts: a hash of what runs, and register counts to check the log by.
+//! Facts of a cubin: a hash of its executable content, and register counts to check the log
+//! against.
 
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader as _, SectionHeader as _};
@@ -17,8 +18,8 @@ pub(super) struct CubinFacts {
     pub(super) registers: BTreeMap<String, u32>,
 }
 
-/// Prefixes of the sections that decide what a kernel does. Debug sections, notes and the string
-/// tables are left out: line numbers and file names live there, so a template that differs in a
+/// Prefixes of the sections that decide a kernel's behaviour. Debug sections, notes and the string
+/// tables are excluded: they hold line numbers and file names, so a template that differs in a
 /// comment hashes the same.
 const DECISIVE: [&str; 7] = [
     ".text.",
@@ -33,7 +34,7 @@ const DECISIVE: [&str; 7] = [
 /// Reads a cubin.
 ///
 /// # Errors
-/// A sentence, when the bytes are no 64-bit ELF.
+/// A message, if the bytes are not a 64-bit ELF file.
 pub(super) fn read(cubin: &[u8]) -> Result<CubinFacts, String> {
     let describe = |error: object::read::Error| format!("the cubin is not readable: {error}");
     let header = FileHeader64::<Endianness>::parse(cubin).map_err(describe)?;

@@ -1,20 +1,20 @@
-//! Where NVRTC and the CUDA headers are on this machine. Only looks at file names: loading is
-//! `nvrtc`'s job.
+//! Search for NVRTC and the CUDA headers on this machine. Only reads file names: `nvrtc` loads
+//! the library.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// A `libnvrtc` file, with how it was come by.
+/// A `libnvrtc` file, with the rule that found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// The library.
     pub library: PathBuf,
-    /// Which rule found it, for `tuner doctor`.
+    /// The rule that found it, for `tuner doctor`.
     pub origin: String,
 }
 
-/// The environment that the search depends on, read once, so that tests can make their own.
+/// Search environment, read once, so that tests can construct their own.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// `TUNER_NVRTC`: the library itself or a folder that holds it.
@@ -31,24 +31,24 @@ pub struct Surroundings {
     pub site_packages: Vec<PathBuf>,
     /// `.cuda` folders of the project.
     pub project: Vec<PathBuf>,
-    /// The user's own folder, which `make nvrtc` fills: see `user_folder`.
+    /// The user's folder, which `make nvrtc` fills: see `user_folder`.
     pub user: Option<PathBuf>,
 }
 
-/// The path in a variable of the environment; `None` where it is not set, or empty.
+/// Returns the path in an environment variable; `None` if it is unset or empty.
 pub(super) fn variable(name: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name).filter(|value| !value.is_empty());
     value.map(PathBuf::from)
 }
 
-/// The same where the path is absolute: the XDG Base Directory Specification has others ignored.
+/// Returns it only if the path is absolute: the XDG Base Directory Specification ignores others.
 pub(super) fn absolute_variable(name: &str) -> Option<PathBuf> {
     variable(name).filter(|path| path.is_absolute())
 }
 
-/// Where `make nvrtc` puts NVRTC, and where a program finds it that was installed away from the
-/// project: `tuner/cuda` in the user's data folder (XDG Base Directory Specification). `None` where
-/// neither `XDG_DATA_HOME` nor `HOME` says where that is.
+/// Returns the folder where `make nvrtc` installs NVRTC, and where a program outside of the project
+/// finds it: `tuner/cuda` in the user's data folder (XDG Base Directory Specification). `None` if
+/// neither `XDG_DATA_HOME` nor `HOME` is set.
 #[must_use]
 fn user_folder() -> Option<PathBuf> {
     let home = || Some(absolute_variable("HOME")?.join(".local/share"));
@@ -56,7 +56,7 @@ fn user_folder() -> Option<PathBuf> {
     data.map(|data| data.join("tuner/cuda"))
 }
 
-/// The command that brings NVRTC from any folder, as a shell takes it.
+/// Returns the shell command that installs NVRTC from any folder.
 #[must_use]
 pub fn install_command() -> String {
     let folder = user_folder().unwrap_or_else(|| PathBuf::from(".cuda"));
@@ -84,9 +84,9 @@ impl Surroundings {
         }
     }
 
-    /// Every NVRTC there is, in order of preference: `TUNER_NVRTC` alone where it is set, else
+    /// Returns every NVRTC found, in order of preference: only `TUNER_NVRTC` if it is set, else
     /// `CUDA_PATH`/`CUDA_HOME`, the linker's path, `/usr/local/cuda*`, a Python environment, the
-    /// project's own `.cuda`, and the user's folder.
+    /// project's `.cuda`, and the user's folder.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
@@ -114,7 +114,7 @@ impl Surroundings {
         found
     }
 
-    /// The places that were looked at, for the message when there is nothing.
+    /// Returns the searched locations, for the message if nothing was found.
     #[must_use]
     pub fn searched(&self) -> Vec<String> {
         let list = |paths: &[PathBuf]| {
@@ -142,7 +142,7 @@ impl Surroundings {
         ]
     }
 
-    /// The folder of the headers that belong to a library (`cuda_fp16.h` and friends).
+    /// Returns the folder of the headers that belong to a library (`cuda_fp16.h` and others).
     #[must_use]
     pub(crate) fn headers_for(&self, library: &Path) -> Option<PathBuf> {
         let mut folders: Vec<PathBuf> = self.include.iter().cloned().collect();
@@ -163,7 +163,7 @@ impl Surroundings {
             .find(|folder| folder.join("cuda_fp16.h").is_file())
     }
 
-    /// Libraries below roots that are a toolkit, a `site-packages`, or something like them.
+    /// Adds libraries below roots: a toolkit, a `site-packages`, or similar.
     fn add_roots(&self, found: &mut Vec<Candidate>, origin: &str, roots: &[PathBuf]) {
         for root in roots {
             let mut folders: Vec<PathBuf> = [
@@ -182,8 +182,8 @@ impl Surroundings {
     }
 }
 
-/// The folder of the headers of CCCL (`cuda/`, `cub/`) that belongs to a folder of CUDA headers: a
-/// folder of its own from 13.0 on, and in the wheels.
+/// Returns the folder of the CCCL headers (`cuda/`, `cub/`) that belongs to a folder of CUDA
+/// headers: a separate folder from 13.0 on, and in the wheels.
 #[must_use]
 pub(super) fn libraries_beside(include: &Path) -> Option<PathBuf> {
     let wheels = include.parent().and_then(Path::parent);
@@ -195,7 +195,8 @@ pub(super) fn libraries_beside(include: &Path) -> Option<PathBuf> {
     folders.into_iter().flatten().find(is_one)
 }
 
-/// The `libnvrtc-builtins` that belongs to a library: beside it, of the same major version.
+/// Returns the `libnvrtc-builtins` that belongs to a library: in the same folder, of the same major
+/// version.
 #[must_use]
 pub(super) fn builtins_of(library: &Path) -> Option<PathBuf> {
     let major = version_of(library, "libnvrtc.so").first().copied();
@@ -232,7 +233,7 @@ fn add_folders(found: &mut Vec<Candidate>, origin: &str, folders: &[PathBuf]) {
     }
 }
 
-/// The numbers behind `stem` in a file name: `libnvrtc.so.13.0.88` is `[13, 0, 88]`.
+/// Parses the numbers after `stem` in a file name: `libnvrtc.so.13.0.88` is `[13, 0, 88]`.
 fn version_of(path: &Path, stem: &str) -> Vec<u32> {
     let name = file_name(path);
     let numbers = name.strip_prefix(stem).unwrap_or_default();
@@ -249,7 +250,7 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// The entries of a folder in the order of their names; none where it cannot be read.
+/// Returns the entries of a folder in name order; none if it cannot be read.
 fn sorted_children(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries: BTreeSet<PathBuf> = std::fs::read_dir(folder)
         .into_iter()
@@ -259,7 +260,7 @@ fn sorted_children(folder: &Path) -> impl Iterator<Item = PathBuf> {
     entries.into_iter()
 }
 
-/// `cuda`, then `cuda-*` with the newest first.
+/// Returns `cuda`, then `cuda-*` with the newest first.
 fn numbered_toolkits(local: &Path) -> Vec<PathBuf> {
     let mut numbered: Vec<PathBuf> = sorted_children(local)
         .filter(|path| file_name(path).starts_with("cuda-"))
@@ -271,7 +272,7 @@ fn numbered_toolkits(local: &Path) -> Vec<PathBuf> {
     toolkits
 }
 
-/// `LD_LIBRARY_PATH`, the folders of `/etc/ld.so.conf`, and the linker's defaults.
+/// Returns `LD_LIBRARY_PATH`, the folders of `/etc/ld.so.conf`, and the linker's defaults.
 fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = variable.iter().flat_map(std::env::split_paths).collect();
     let fragments = sorted_children(Path::new("/etc/ld.so.conf.d"));
@@ -296,14 +297,14 @@ fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
     folders.extend(["/usr/lib64", "/usr/lib", "/usr/local/lib"].map(PathBuf::from));
     let mut seen = BTreeSet::new();
     folders.retain(|folder| {
-        // `/lib` is a link to `/usr/lib` on most systems: look once.
+        // `/lib` is a link to `/usr/lib` on most systems: search it once.
         let real = folder.canonicalize();
         real.is_ok_and(|real| real.is_dir() && seen.insert(real))
     });
     folders
 }
 
-/// The `site-packages` of the active environments, then of the user.
+/// Returns the `site-packages` of the active environments, then of the user.
 fn site_packages([venv, conda, home]: [Option<PathBuf>; 3]) -> Vec<PathBuf> {
     let roots = [venv, conda, home.map(|home| home.join(".local"))];
     let mut found = Vec::new();
@@ -322,7 +323,7 @@ fn site_packages([venv, conda, home]: [Option<PathBuf>; 3]) -> Vec<PathBuf> {
     found
 }
 
-/// `.cuda` in the working directory or above it, and above the executable.
+/// Returns `.cuda` in the working directory or above it, and above the executable.
 fn project_folders() -> Vec<PathBuf> {
     let starts = [std::env::current_dir(), std::env::current_exe()];
     let mut found = Vec::new();

@@ -1,10 +1,10 @@
-//! Headers of the host's compiler that NVRTC lacks, from memory: of each the part that kernels can
-//! use, as Jitify does it. A file that includes `<stdio.h>` for its host code compiles as it is.
+//! Host compiler headers that NVRTC lacks, provided from memory: the part of each that kernels
+//! can use, as in Jitify. A file that includes `<stdio.h>` for its host code compiles unchanged.
 
 use super::template::Header;
 use tuner_core::units::ContentHash;
 
-/// Headers with something that kernels use.
+/// Headers with content that kernels use.
 const HEADERS: [(&str, &str); 22] = [
     ("algorithm", include_str!("host_headers/algorithm")),
     ("array", include_str!("host_headers/array")),
@@ -30,11 +30,11 @@ const HEADERS: [(&str, &str); 22] = [
     ("tuple", include_str!("host_headers/tuple")),
     ("type_traits", include_str!("host_headers/type_traits")),
     ("utility", include_str!("host_headers/utility")),
-    // NVIDIA's own includes a header of nvcc alone.
+    // NVIDIA's own includes an nvcc-only header.
     ("device_functions.h", "#include <cuda_runtime.h>\n"),
 ];
 
-/// Other names of these, and names of headers whose device-safe part is that of another.
+/// Aliases of these, and headers whose device-safe part is that of another.
 const ALIASES: [(&str, &str); 15] = [
     ("cassert", "assert.h"),
     ("cfloat", "float.h"),
@@ -53,7 +53,7 @@ const ALIASES: [(&str, &str); 15] = [
     ("values.h", "float.h"),
 ];
 
-/// Headers of which kernels can use nothing: their names alone must be found.
+/// Headers without content for kernels: only the include must succeed.
 const HOST_ONLY: [&str; 77] = [
     "any",
     "atomic",
@@ -137,7 +137,7 @@ const HOST_ONLY: [&str; 77] = [
 /// Text of a header without a device-safe part; `using namespace std;` may follow it.
 const EMPTY: &str = "#pragma once\nnamespace std {}\n";
 
-/// Whether a header of this name is there without any file.
+/// Reports whether a header of this name is provided from memory.
 #[must_use]
 pub fn is_host_header(spelled: &str) -> bool {
     names().any(|name| name == spelled)
@@ -149,7 +149,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     headers.chain(aliases).chain(HOST_ONLY)
 }
 
-/// The headers that a source of these own headers is given besides.
+/// Returns the headers that are added to a source with these headers.
 pub(super) fn beside(own: &[Header]) -> Vec<Header> {
     let text = |name: &str| {
         if let Some((_, text)) = HEADERS.iter().find(|(known, _)| *known == name) {
@@ -170,15 +170,14 @@ pub(super) fn beside(own: &[Header]) -> Vec<Header> {
         .collect()
 }
 
-/// Identity of all of them, for what is cached.
+/// Returns the identity of all of them, for caching.
 pub(super) fn hash() -> ContentHash {
     let parts = HEADERS.iter().chain(&ALIASES);
     let parts = parts.flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
     ContentHash::of(parts.chain(HOST_ONLY.iter().map(|name| name.as_bytes())))
 }
 
-/// What to type where the compiler's messages are about headers or host code; empty where they are
-/// not.
+/// Returns advice if the compiler's messages concern headers or host code; empty otherwise.
 pub(super) fn advice(log: &str) -> String {
     let mut advice = String::new();
     let mut add = |text: String| {
@@ -216,7 +215,7 @@ pub(super) fn advice(log: &str) -> String {
     advice
 }
 
-/// How a header that is not there comes to be.
+/// Explains how to provide a missing header.
 fn missing(file: &str) -> String {
     let folder = |file: &str| {
         ["cuda/", "cub/", "thrust/", "nv/", "crt/"]

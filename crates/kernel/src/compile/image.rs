@@ -1,4 +1,4 @@
-//! The compiler's product, and the outcomes of a compile.
+//! Result of the compiler, and the outcomes of a compile.
 
 use super::compiler::CompileError;
 use super::constants::with_zero_initializers;
@@ -21,39 +21,39 @@ pub struct Image {
     pub ptx: Arc<str>,
     /// Machine code.
     pub cubin: Arc<[u8]>,
-    /// The figures that are stored with a trial.
+    /// Figures stored with a trial.
     pub facts: Compilation,
     /// Resources by kernel name.
     pub kernels: BTreeMap<String, KernelResources>,
-    /// The name in the code of each kernel that is launched, by the launch's `entry`.
+    /// The name in the code of each launched kernel, by the launch's `entry`.
     pub symbols: BTreeMap<String, String>,
     /// NVRTC's messages, without the assembler's report.
     pub log: String,
 }
 
-/// How a compile ended. A failure is a value: no candidate can end a run. Whatever ends a compile,
-/// it is the candidate that did not compile: `timeout` and the like are verdicts about running. Only
-/// a worker that was lost from outside is none of its faults.
+/// Outcome of a compile. A failure is a value: a candidate cannot end a run. Every failure counts
+/// as not compiled: `timeout` and the like are verdicts about running. Only an externally killed
+/// worker is not the candidate's fault.
 pub type CompileOutcome = Result<Arc<Image>, Judgement>;
 
 impl Image {
-    /// A launch's kernel by its name in the code.
+    /// Returns the name of a launch's kernel in the code.
     #[must_use]
     pub fn symbol(&self, entry: &str) -> String {
         let known = self.symbols.get(entry);
         known.map_or_else(|| entry.to_owned(), Clone::clone)
     }
 
-    /// Hash of the PTX without comments, line information and debug sections: equal for programs
-    /// that execute the same instructions.
+    /// Returns the hash of the PTX without comments, line information and debug sections: equal for
+    /// programs that execute the same instructions.
     #[must_use]
     pub fn ptx_hash(&self) -> ContentHash {
         ContentHash::of(executed_lines(&self.ptx).map(str::as_bytes))
     }
 }
 
-/// The PTX with `.extern` before shared arrays that the source declares so and with an extent: the
-/// compiler makes static ones of them, which a launch with dynamic shared memory goes beyond.
+/// Adds `.extern` to shared arrays that the source declares as extern with an extent: the compiler
+/// makes them static, and a launch with dynamic shared memory would exceed them.
 fn with_external_arrays(ptx: &str, log: &str) -> String {
     const TREATED: &str = " is treated as a static definition";
     let names: Vec<&str> = log
@@ -89,7 +89,7 @@ fn with_external_arrays(ptx: &str, log: &str) -> String {
         .collect()
 }
 
-/// The lines of a PTX text without comment lines, `.loc`, `.file` and `.section { … }`.
+/// Returns the lines of a PTX text without comment lines, `.loc`, `.file` and `.section { … }`.
 fn executed_lines(ptx: &str) -> impl Iterator<Item = &str> {
     let mut in_section = false;
     ptx.lines().map(str::trim).filter(move |line| {
@@ -105,12 +105,12 @@ fn executed_lines(ptx: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The source was refused; `log` has the template's own path and lines.
+/// Returns the judgement of a refused source; `log` has the template's own path and lines.
 fn refused(log: &str) -> Judgement {
     Judgement::new(Verdict::CompileFailed, log.trim_end())
 }
 
-/// The compiler grew over its limit and was killed.
+/// Returns the judgement of a compile killed for exceeding its memory limit.
 pub(super) fn over_memory(limit: u64) -> Judgement {
     let mib = limit >> 20;
     refused(&format!(
@@ -118,7 +118,7 @@ pub(super) fn over_memory(limit: u64) -> Judgement {
     ))
 }
 
-/// What crosses the pipe and lies in the cache: a compile's result before it is read for one
+/// Serialized result of a compile, for the pipe and the cache, before interpretation for a
 /// candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RawResult {
@@ -127,7 +127,7 @@ pub(super) struct RawResult {
     pub(super) cubin: Vec<u8>,
 }
 
-/// The part of it that is not bulk.
+/// The part of it without bulk data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawHead {
@@ -136,7 +136,7 @@ pub(super) struct RawHead {
     pub(super) log: String,
     /// Host time, microseconds.
     pub(super) compile_us: u64,
-    /// Name expressions with the names that their kernels have in the code.
+    /// Name expressions with the corresponding kernel names in the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) lowered: Vec<(String, String)>,
 }
@@ -147,12 +147,12 @@ pub(super) enum RawStatus {
     Compiled,
     Refused,
     OutOfMemory,
-    /// NVRTC itself is broken; the log says how.
+    /// NVRTC itself is broken; the log holds the reason.
     Broken,
 }
 
 impl RawResult {
-    /// A result without code.
+    /// Creates a result without code.
     pub(super) fn new(status: RawStatus, log: String) -> Self {
         let head = RawHead {
             status,
@@ -167,14 +167,14 @@ impl RawResult {
         }
     }
 
-    /// Reads the parts of a message: the head, PTX and machine code; `None` when they are not that.
+    /// Parses the parts of a message: the head, PTX and machine code; `None` if malformed.
     pub(super) fn from_parts(parts: Vec<Vec<u8>>) -> Option<Self> {
         let [head, ptx, cubin]: [Vec<u8>; 3] = parts.try_into().ok()?;
         let head = serde_json::from_slice(&head).ok()?;
         Some(Self { head, ptx, cubin })
     }
 
-    /// Reads the result for the candidate that it was made for.
+    /// Interprets the result for its candidate.
     pub(super) fn interpret(
         self,
         source: &Source,
@@ -207,7 +207,7 @@ impl RawResult {
         Ok(image.map(Arc::new).map_err(|log| refused(&log)))
     }
 
-    /// The image of a source that compiled, or why its kernels cannot be launched.
+    /// Returns the image of a compiled source, or the reason why its kernels cannot be launched.
     pub(super) fn image(
         self,
         source: &Source,
@@ -245,9 +245,9 @@ impl RawResult {
     }
 }
 
-/// What is known of compiled code besides its text.
+/// Facts of compiled code other than its text.
 pub(super) struct Described {
-    /// What names it: the machine code's hash, or that of the PTX where there is no machine code.
+    /// Its identity: the machine code's hash, or that of the PTX without machine code.
     pub(super) hash: ContentHash,
     /// Instructions, bytes.
     pub(super) sass_bytes: u64,
@@ -255,8 +255,8 @@ pub(super) struct Described {
     pub(super) kernels: BTreeMap<String, KernelResources>,
 }
 
-/// The log's figures, with register counts from the machine code where the log has none (a
-/// compiler that answers from a cache of its own prints no report) or differs.
+/// Merges the log's figures with register counts from the machine code, which are used if the log
+/// has none (a compiler that answers from its own cache prints no report) or differs.
 fn reconcile(
     mut kernels: BTreeMap<String, KernelResources>,
     registers: &BTreeMap<String, u32>,
@@ -277,7 +277,7 @@ fn reconcile(
     kernels
 }
 
-/// The names in the code of the kernels that are launched; an error text where one is not there.
+/// Returns the names in the code of the launched kernels; an error text if one is missing.
 fn symbols(
     source: &Source,
     lowered: &[(String, String)],
@@ -329,7 +329,7 @@ fn symbols(
     Ok(found)
 }
 
-/// A mangled name as C++ writes it.
+/// Demangles a C++ name.
 fn demangled(symbol: &str) -> Option<String> {
     cpp_demangle::Symbol::new(symbol).ok()?.demangle().ok()
 }
@@ -338,7 +338,7 @@ fn shown(symbol: &str) -> String {
     demangled(symbol).unwrap_or_else(|| symbol.to_owned())
 }
 
-/// The name of a kernel that is no template's instance, without its namespaces.
+/// Returns the unqualified name of a kernel that is not a template instance.
 fn plain_name(symbol: &str) -> Option<String> {
     let whole = demangled(symbol)?.replace("(anonymous namespace)::", "");
     let (name, _) = whole.split_once('(')?;
@@ -346,7 +346,7 @@ fn plain_name(symbol: &str) -> Option<String> {
     (!name.contains(['<', ' '])).then(|| last.to_owned())
 }
 
-/// The figures of the kernels that the candidate launches, the largest of each.
+/// Adds the figures of the candidate's kernels, the largest of each.
 fn add_figures(
     facts: &mut Compilation,
     source: &Source,
@@ -375,15 +375,15 @@ fn add_figures(
     Ok(())
 }
 
-/// NVRTC makes the paths of `.file` directives absolute, from the folder the compile ran in.
-/// Puts the files' own paths back, so that hazards name them as diagnostics do and the PTX does
-/// not depend on where it was compiled.
+/// Restores the files' own paths in `.file` directives, which NVRTC makes absolute from the folder
+/// of the compile. So hazards and diagnostics name the same paths, and the PTX does not depend on
+/// that folder.
 pub(super) fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> String {
     let pairs: Vec<(String, String)> = names
         .iter()
         .flat_map(|name| {
             let absolute = quoted(&folder.join(name).to_string_lossy());
-            // NVRTC writes bytes that are not ASCII as octal escapes.
+            // NVRTC writes non-ASCII bytes as octal escapes.
             [octal(&absolute), absolute].map(|absolute| (absolute, quoted(name)))
         })
         .collect();
@@ -400,7 +400,7 @@ pub(super) fn restore_paths(ptx: &str, names: &[String], folder: &Path) -> Strin
     restored
 }
 
-/// A text with an octal escape for each byte that is not ASCII.
+/// Escapes each non-ASCII byte as octal.
 fn octal(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

@@ -1,11 +1,11 @@
 //! From a bound configuration to machine code: render the source, compile it with NVRTC in worker
-//! processes, read registers, spills and shared memory, remember the result on disk.
+//! processes, read registers, spills and shared memory, cache the result on disk.
 //!
 //! ```text
 //! Template + macros ─ render ─► Source ─ cache? ─► pool of workers ─ NVRTC ─► Image
 //! ```
 //!
-//! A source that does not compile, or that hangs, crashes or bloats the compiler, is a
+//! A source that does not compile, or that makes the compiler hang, crash or grow, is a
 //! [`CompileOutcome`]; an error here means that the tuner's own tools are broken.
 
 mod cache;

@@ -1,9 +1,8 @@
-//! The door to NVRTC: the only place that calls it, and with that the only `unsafe` of the stage.
+//! NVRTC bindings: the only module that calls it, and thus the only `unsafe` code of the stage.
 //!
 //! The types are cudarc's. The functions are looked up here, because cudarc 0.19 finds the library
-//! by a fixed list of bare names (it has no `libnvrtc.so.13` for the version it is built for),
-//! panics where it finds none, and receives result codes into an enum that newer NVRTC versions
-//! have outgrown.
+//! by a fixed list of bare names (without `libnvrtc.so.13` for the version it is built for), panics
+//! if it finds none, and reads result codes into an enum that lacks those of newer NVRTC versions.
 #![expect(unsafe_code, reason = "the one FFI door to NVRTC")]
 
 use super::discover::{Candidate, Surroundings, builtins_of, install_command, libraries_beside};
@@ -15,7 +14,7 @@ use std::ffi::{CStr, CString, NulError, c_char, c_int};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
-/// A result code. Kept as a number: a newer NVRTC may return codes that no enum here knows.
+/// A result code. A number, since a newer NVRTC may return codes that are not in an enum.
 type Code = u32;
 const SUCCESS: Code = nvrtcResult::NVRTC_SUCCESS as Code;
 
@@ -47,14 +46,14 @@ type Name = unsafe extern "C" fn(Code) -> *const c_char;
     install_command()
 )]
 pub struct NvrtcMissing {
-    /// Where was looked, and what went wrong with what was found.
+    /// Searched locations, and the errors of found libraries.
     pub tried: Vec<String>,
 }
 
 /// NVRTC itself is broken: not the source's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum NvrtcError {
-    /// A call failed that a working installation does not fail.
+    /// A call failed that succeeds in a working installation.
     #[error(
         "{call} failed with {name} (code {code}); reinstall NVRTC or set TUNER_NVRTC to another"
     )]
@@ -66,14 +65,14 @@ pub enum NvrtcError {
         /// The code.
         code: u32,
     },
-    /// The built-in functions' library could not be opened by NVRTC.
+    /// NVRTC could not open its built-ins library.
     #[error(
         "NVRTC cannot open its built-ins library: {log}; libnvrtc-builtins must lie beside {library}"
     )]
     Builtins {
         /// The library in use.
         library: String,
-        /// What NVRTC said.
+        /// NVRTC's message.
         log: String,
     },
 }
@@ -86,9 +85,9 @@ pub struct Nvrtc {
     pub builtins: Option<PathBuf>,
     /// The folder of the CUDA headers that belong to it, passed by `-I`.
     pub include: Option<PathBuf>,
-    /// The folder of the core libraries' headers (`cuda/`, `cub/`), where it is another one.
+    /// The folder of the core libraries' headers (`cuda/`, `cub/`), if separate.
     pub libraries: Option<PathBuf>,
-    /// Which rule of the search found it.
+    /// The rule of the search that found it.
     pub origin: String,
     version: (u32, u32),
     create: Create,
@@ -105,8 +104,8 @@ pub struct Nvrtc {
     error_name: Name,
     arch_count: Count,
     archs: Count,
-    // Never unloaded: a thread that lets go of the last handle while the process exits would run
-    // the library's exit functions beside the main thread, which runs the same list (seen as
+    // Never unloaded: a thread that drops the last handle while the process exits would run the
+    // library's exit functions concurrently with the main thread, which runs the same list (seen as
     // SIGSEGV in `__cxa_finalize`).
     _libraries: ManuallyDrop<Vec<Library>>,
 }
@@ -123,7 +122,7 @@ impl Nvrtc {
     /// Loads the first NVRTC of the documented search order that works.
     ///
     /// # Errors
-    /// When there is none; the message lists where was looked and the command that helps.
+    /// No working NVRTC; the message lists the searched locations and the remedy.
     pub fn find(surroundings: &Surroundings) -> Result<Self, NvrtcMissing> {
         let mut tried = Vec::new();
         for candidate in surroundings.candidates() {
@@ -144,7 +143,7 @@ impl Nvrtc {
         let builtins = builtins_of(&library).or_else(|| builtins_of(&candidate.library));
         let mut libraries = Vec::new();
         if let Some(path) = &builtins {
-            // NVRTC opens this file by its bare name; once it is loaded by path, that succeeds.
+            // NVRTC opens this file by its bare name, which succeeds once it is loaded by path.
             // SAFETY: loading runs the library's initialisers; NVIDIA's have no preconditions.
             let opened = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
             libraries.push(opened.map_err(|error| error.to_string())?);
@@ -185,13 +184,13 @@ impl Nvrtc {
         Ok(loaded)
     }
 
-    /// `major.minor`.
+    /// Formats `major.minor`.
     #[must_use]
     pub fn version(&self) -> String {
         format!("{}.{}", self.version.0, self.version.1)
     }
 
-    /// The targets it compiles for, as `sm_XX`, ascending. Empty when it cannot tell.
+    /// Returns the supported targets, as `sm_XX`, ascending. Empty if unknown.
     #[must_use]
     pub fn architectures(&self) -> Vec<String> {
         let mut count: c_int = 0;
@@ -212,11 +211,11 @@ impl Nvrtc {
             .collect()
     }
 
-    /// Compiles one source. `name` is what diagnostics call text outside `#line`; `expressions` are
-    /// the kernels that C++ has to name, template instances among them.
+    /// Compiles one source. `name` is the name of text outside `#line` in diagnostics;
+    /// `expressions` are the kernels named by C++ expressions, including template instances.
     ///
     /// # Errors
-    /// Only when NVRTC itself is broken; a refused source is a value.
+    /// Only a broken NVRTC; a refused source is a value.
     pub(super) fn compile(
         &self,
         text: &str,
@@ -274,7 +273,7 @@ impl Nvrtc {
                 library: self.library.display().to_string(),
                 log,
             }),
-            // An internal error of the compiler is about this source: another one may well pass.
+            // An internal error of the compiler concerns this source: another one may pass.
             other => {
                 let log = format!("{}NVRTC: {}\n", log, self.name_of(other));
                 Ok(RawResult::new(RawStatus::Refused, log))
@@ -339,7 +338,7 @@ impl<'a> Program<'a> {
         Ok(Self { nvrtc, handle })
     }
 
-    /// The name in the code of each name expression.
+    /// Returns the name in the code of each name expression.
     fn lowered(&self, expressions: &[CString]) -> Result<Vec<(String, String)>, NvrtcError> {
         let mut found = Vec::with_capacity(expressions.len());
         for expression in expressions {
@@ -359,7 +358,7 @@ impl<'a> Program<'a> {
         Ok(found)
     }
 
-    /// Reads one of the results: asks for its size, then for its bytes.
+    /// Reads one of the results: first its size, then its bytes.
     fn fetch(&self, call: &'static str, size: Size, fetch: Fetch) -> Result<Vec<u8>, NvrtcError> {
         let mut length = 0_usize;
         // SAFETY: the program is live, the pointer valid.
@@ -401,7 +400,7 @@ fn read_version(library: &Library) -> Result<(u32, u32), String> {
     }
 }
 
-/// NVRTC's texts end with a NUL.
+/// Converts a text of NVRTC, which ends with a NUL.
 fn text_of(mut bytes: Vec<u8>) -> String {
     while bytes.last() == Some(&0) {
         bytes.pop();

@@ -1,15 +1,15 @@
-//! The option vector given to NVRTC. Built here and not by a wrapper, so that every word of it is
-//! known, hashed and shown.
+//! Options of NVRTC. Composed here instead of by a wrapper, so that every option is known, hashed
+//! and shown.
 
 /// Spellings of the option that names the language standard.
 const STANDARD: [&str; 2] = ["--std", "-std"];
 /// Spellings of the option that names the target.
 const TARGET: [&str; 2] = ["--gpu-architecture", "-arch"];
 
-/// Our options, then the search space's own; its `--std` and `-arch` replace ours.
+/// Composes the tuner's options, then the search space's; its `--std` and `-arch` take precedence.
 ///
 /// `-lineinfo` is always on: hazards are reported with their source line. It adds debug sections,
-/// not instructions, and the cubin's hash leaves those sections out.
+/// not instructions, and the cubin's hash excludes those sections.
 pub(super) fn compose(arch: &str, own: &[String]) -> Vec<String> {
     let mut options = Vec::new();
     if value_of(own, TARGET).is_none() {
@@ -24,13 +24,13 @@ pub(super) fn compose(arch: &str, own: &[String]) -> Vec<String> {
     options
 }
 
-/// The target that the options compile for.
+/// Returns the target that the options compile for.
 pub(super) fn target<'a>(arch: &'a str, own: &'a [String]) -> &'a str {
     value_of(own, TARGET).unwrap_or(arch)
 }
 
-/// The options without machine code for the target: what is left of the compiler is its front end
-/// and the way to PTX.
+/// Returns the options without machine code for the target: only the front end and PTX generation
+/// remain.
 pub(super) fn front_end(options: &[String], target: &str) -> Vec<String> {
     let mut kept = Vec::with_capacity(options.len() + 1);
     let mut given = options.iter();
@@ -48,7 +48,7 @@ pub(super) fn front_end(options: &[String], target: &str) -> Vec<String> {
     kept
 }
 
-/// The value of `NAME=value`, or of `NAME` followed by it.
+/// Returns the value of `NAME=value`, or of `NAME` followed by it.
 fn value_of<'a>(options: &'a [String], names: [&str; 2]) -> Option<&'a str> {
     options.iter().enumerate().find_map(|(index, option)| {
         names

@@ -1,5 +1,5 @@
-//! The pool: compile workers that wait for work, started when there is some, replaced when they
-//! hang, crash, grow or have served for long.
+//! Pool of compile workers, started on demand, replaced when they hang, crash, grow or have
+//! served for long.
 
 use super::compiler::CompileError;
 use super::image::{RawResult, over_memory};
@@ -13,10 +13,10 @@ use tuner_core::panics::lock;
 use tuner_core::record::Verdict;
 use tuner_process::{ATTEMPTS, Failure, Limits, Process, Program, pause, start_error, to_json};
 
-/// A worker is replaced after this many compiles, so that leaks in the compiler stay small.
+/// Compiles after which a worker is replaced, so that leaks in the compiler stay small.
 const COMPILES_PER_WORKER: u32 = 500;
-/// Address space beyond the limit on resident memory: the libraries' own mappings and the arenas
-/// that glibc reserves a thread.
+/// Address space beyond the limit on resident memory: the libraries' mappings and the arenas that
+/// glibc reserves for each thread.
 const ADDRESS_SPACE_SLACK_BYTES: u64 = 3 << 30;
 
 /// The limits and the program of the workers.
@@ -28,11 +28,11 @@ pub(super) struct PoolSettings {
     pub(super) library: PathBuf,
     /// Longest compile.
     pub(super) deadline: Duration,
-    /// Most resident memory of one worker.
+    /// Maximum resident memory of one worker.
     pub(super) memory_bytes: u64,
 }
 
-/// How a request ended; the inner error where the worker did not answer. The outer one is the
+/// Outcome of a request; the inner error if the worker did not answer. The outer one is the
 /// machine's fault, not the source's.
 pub(super) type PoolReply = Result<Result<RawResult, Judgement>, CompileError>;
 
@@ -45,7 +45,7 @@ pub(super) struct Pool {
 
 struct Places {
     idle: Vec<Worker>,
-    /// How many more may be busy.
+    /// Number of further workers that may be busy.
     free: usize,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// A pool of at most so many workers; they are started when there is work.
+    /// Creates a pool of at most `workers` workers; they are started on demand.
     pub(super) fn new(workers: usize, settings: PoolSettings) -> Self {
         let places = Places {
             idle: Vec::new(),
@@ -69,7 +69,7 @@ impl Pool {
         }
     }
 
-    /// Compiles one request; blocks until a worker has answered or was given up.
+    /// Compiles one request; blocks until a worker has answered or was abandoned.
     pub(super) fn compile(&self, request: &Request) -> PoolReply {
         let request = to_json(request).map_err(|error| CompileError::new(error.to_string()))?;
         let mut places = self
@@ -87,8 +87,8 @@ impl Pool {
         reply
     }
 
-    /// Serves a request with this worker, or a new one. A worker that did not answer is killed;
-    /// where that was not the request's fault, the next one is asked.
+    /// Serves a request with this worker, or a new one. A worker that did not answer is killed; if
+    /// that was not the request's fault, it is retried on another.
     fn serve(&self, slot: &mut Option<Worker>, request: &[u8]) -> PoolReply {
         let mut lost = String::new();
         for attempt in 0..ATTEMPTS {

@@ -1,9 +1,8 @@
-//! A compile whose purpose is a question about the source: what the compiler's front end knows of
-//! it, and no code.
+//! Probes: compiles that query the compiler's front end about a source, without code.
 //!
-//! A question is text behind the candidate's own, which instantiates kernels whose mangled names
-//! carry the answer. It is compiled to PTX without optimisation, and only the names of the kernels
-//! and where they stand are kept. Candidates themselves are compiled as ever.
+//! A query is text after the candidate's own, which instantiates kernels whose mangled names carry
+//! the answer. It is compiled to PTX without optimisation, and only the names and positions of the
+//! kernels are kept. Candidates themselves are compiled as usual.
 
 use super::compiler::{CompileError, Compiler};
 use super::image::RawStatus;
@@ -14,34 +13,34 @@ use super::resources::messages_of;
 /// A kernel in the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbedKernel {
-    /// Its name as the assembler sees it.
+    /// Its name in the assembler.
     pub name: String,
-    /// File and line of its name in the source, where the compiler says so.
+    /// File and line of its name in the source, if the compiler reports them.
     pub place: Option<(String, usize)>,
 }
 
-/// What came of a question.
+/// Answer to a query.
 #[derive(Debug, Clone)]
 pub enum Probe {
-    /// The kernels that came out.
+    /// The resulting kernels.
     Kernels(Vec<ProbedKernel>),
-    /// The source or the question does not compile.
+    /// The source or the query does not compile.
     Refused {
         /// The compiler's messages.
         log: String,
     },
     /// The compiler did not end, grew too large or crashed.
     GaveUp {
-        /// Which of these.
+        /// The reason.
         why: String,
     },
 }
 
 impl Compiler {
-    /// Compiles a source with a question behind it; answers are cached as candidates are.
+    /// Compiles a source with a query appended; answers are cached like candidates.
     ///
     /// # Errors
-    /// Only when the tuner's own tools fail.
+    /// Only failures of the tuner's tools.
     pub fn probe(&self, source: &Source, question: &str) -> Result<Probe, CompileError> {
         let mut asked = source.clone();
         asked.text = format!("{}\n{question}", source.text);
@@ -49,7 +48,7 @@ impl Compiler {
         let plain = asked.options.clone();
         asked.options.push("--device-debug".to_owned());
         match self.ask(&asked)? {
-            // An option that debugging excludes, or code that only compiles when it is optimised.
+            // An option that debugging excludes, or code that compiles only with optimisation.
             Probe::Refused { .. } => {
                 asked.options = plain;
                 self.ask(&asked)
@@ -79,7 +78,7 @@ impl Compiler {
     }
 }
 
-/// The lines that name kernels and files, and the first line number of each kernel.
+/// Keeps the lines that name kernels and files, and the first line number of each kernel.
 fn shortened(ptx: &str) -> String {
     let mut out = String::new();
     let mut wanted = false;
@@ -95,7 +94,7 @@ fn shortened(ptx: &str) -> String {
     out
 }
 
-/// Reads what [`shortened`] leaves.
+/// Parses the result of [`shortened`].
 fn kernels(text: &str) -> Vec<ProbedKernel> {
     let mut files: Vec<(&str, &str)> = Vec::new();
     let mut found: Vec<(String, Option<(&str, usize)>)> = Vec::new();

@@ -1,11 +1,11 @@
 //! Compiles without machine code, for devices that execute PTX: the assembler takes up to half of a
 //! compile.
 //!
-//! What the assembler alone would tell is whether the kernels can be launched: how many registers a
-//! thread takes, and whether static shared memory fits. PTX answers both where a kernel bounds its
-//! threads (`__launch_bounds__`, `.maxntid`): the assembler gives each thread no more registers than
-//! a block of that size can have (PTX ISA, "Performance-Tuning Directives"). Elsewhere there is no
-//! short way.
+//! Normally only the assembler shows whether the kernels can be launched: the registers of a
+//! thread, and whether static shared memory fits. PTX shows both if a kernel bounds its threads
+//! (`__launch_bounds__`, `.maxntid`): the assembler then assigns each thread at most the registers
+//! that a block of that size can have (PTX ISA, "Performance-Tuning Directives"). Other kernels
+//! need the full compile.
 
 use super::compiler::{CompileError, Compiler};
 use super::image::{CompileOutcome, Described, Image, RawStatus};
@@ -17,18 +17,18 @@ use std::collections::BTreeMap;
 use tuner_core::plan::PlanLaunch;
 use tuner_core::units::ContentHash;
 
-/// Static shared memory that every kernel may have, bytes (CUDA C++ Programming Guide, "Technical
+/// Static shared memory available to every kernel, bytes (CUDA C++ Programming Guide, "Technical
 /// Specifications per Compute Capability").
 const MAX_STATIC_SHARED_BYTES: u64 = 48 << 10;
 
 impl Compiler {
-    /// Compiles one source to PTX, where that tells that each of these launches finds the resources
-    /// it needs; `None` where only [`Compiler::compile`] can tell. A result with machine code
-    /// that is remembered is taken instead. Registers are 0 in what comes out, and the place of the
-    /// machine code's hash is that of the PTX.
+    /// Compiles one source to PTX, if that proves that each of these launches has the resources it
+    /// needs; `None` if only [`Compiler::compile`] can decide. A cached result with machine code is
+    /// preferred. Registers are 0 in the result, and the PTX's hash replaces that of the machine
+    /// code.
     ///
     /// # Errors
-    /// Only when the tuner's own tools fail.
+    /// Only failures of the tuner's tools.
     pub fn compile_ptx(
         &self,
         source: &Source,
@@ -76,25 +76,26 @@ impl Compiler {
 }
 
 impl Image {
-    /// Whether some kernel bounds its threads, without which [`Compiler::compile_ptx`] is in vain.
+    /// Reports whether a kernel bounds its threads, without which [`Compiler::compile_ptx`] is
+    /// useless.
     #[must_use]
     pub fn bounds_threads(&self) -> bool {
         self.ptx.contains(".maxntid") || self.ptx.contains(".reqntid")
     }
 }
 
-/// What PTX says of the resources that its kernels take.
+/// Resource bounds of a module's kernels, from PTX.
 struct Bounds {
-    /// Static shared memory that a kernel has at most, bytes.
+    /// Maximum static shared memory of a kernel, bytes.
     static_shared: u64,
-    /// The most threads that a block may have, by kernel; 0 where PTX does not say.
+    /// Maximum threads of a block, by kernel; 0 if PTX does not state it.
     threads: BTreeMap<String, u64>,
 }
 
-/// The bounds of a module's kernels; `None` where static shared memory may not fit.
+/// Returns the bounds of a module's kernels; `None` if static shared memory may not fit.
 fn bounds(module: &Ast<'_>) -> Option<Bounds> {
     let inside = module.functions.iter().filter_map(|f| f.body.as_ref());
-    // Whichever function declares a variable, each kernel may reach it: the sum is an upper bound.
+    // Any kernel may reach a variable declared in any function: the sum is an upper bound.
     let static_shared: u64 = inside
         .flat_map(|body| &body.variables)
         .chain(&module.variables)

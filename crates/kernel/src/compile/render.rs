@@ -1,4 +1,5 @@
-//! A configuration and a template become one source: a block of `#define`s, then the template.
+//! Rendering of a source from a configuration and a template: a block of `#define`s, then the
+//! template.
 
 use super::options;
 use super::template::{Header, Template, included_names};
@@ -10,12 +11,12 @@ use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_space::Bound;
 
-/// One compilation unit: everything NVRTC is given, and nothing else decides the outcome.
+/// One compilation unit: the complete input of NVRTC, which alone decides the outcome.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// The parameter block, a `#line` directive, and the template's text.
     pub text: String,
-    /// The template's path as diagnostics show it.
+    /// The template's path in diagnostics.
     pub name: String,
     /// The option vector without folders of headers.
     pub options: Vec<String>,
@@ -27,14 +28,14 @@ pub struct Source {
     pub template_hash: ContentHash,
     /// Target, such as `sm_90`.
     pub arch: String,
-    /// The launches, for the check that their kernels exist and for shared memory.
+    /// The launches, to check that their kernels exist and to compute shared memory.
     pub launches: Vec<PlanLaunch>,
     defines: String,
 }
 
 impl Source {
-    /// Identity of the candidate: the macros, the template's content, the options, the compiler's
-    /// version and the target. Where the files lie does not enter, so that two checkouts agree.
+    /// Returns the identity of the candidate: the macros, the template's content, the options, the
+    /// compiler's version and the target. Paths are excluded, so that two checkouts agree.
     #[must_use]
     pub fn identity(&self, nvrtc_version: &str) -> ContentHash {
         let options = self.options.join("\n");
@@ -45,14 +46,14 @@ impl Source {
             nvrtc_version.as_bytes(),
             self.arch.as_bytes(),
         ];
-        // Which instances of templates there are is decided by the launches alone.
+        // The launches alone decide the template instances.
         parts.extend(self.expressions().map(str::as_bytes));
         ContentHash::of(parts)
     }
 
-    /// The source with its library headers before its macros: a macro such as `N` must not change what
-    /// a library declares. `None` where no message of `log` is an error in a file of a library. Such a
-    /// source is for when the other does not compile: a macro may be meant for a library.
+    /// Moves library headers before the macros: a macro such as `N` must not change a library's
+    /// declarations. `None` if no message of `log` is an error in a library file. Used only if the
+    /// regular source does not compile, since a macro may be intended for a library.
     pub(super) fn libraries_first(&self, log: &str) -> Option<Self> {
         let own =
             |file: &str| file == self.name || self.headers.iter().any(|header| header.path == file);
@@ -77,7 +78,7 @@ impl Source {
         })
     }
 
-    /// The launched kernels that are named by more than an identifier, each once.
+    /// Returns the launched kernels that are not plain identifiers, each once.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &str> {
         let entries = self.launches.iter().map(|launch| launch.entry.as_str());
         let named: BTreeSet<&str> = entries.filter(|entry| !is_identifier(entry)).collect();
@@ -85,8 +86,8 @@ impl Source {
     }
 }
 
-/// Renders a source for one target (`sm_90`): `macros` are defined in their order, `options` are the
-/// search space's own with parameters substituted. Pure.
+/// Renders a source for one target (`sm_90`): `macros` are defined in order, `options` are the
+/// search space's with parameters substituted. Pure.
 #[must_use]
 pub fn render(
     template: &Template,
@@ -111,15 +112,15 @@ pub fn render(
     }
 }
 
-/// Renders what [`KernelSpec::bind`](tuner_space::KernelSpec::bind) made of a configuration.
+/// Renders a binding of [`KernelSpec::bind`](tuner_space::KernelSpec::bind).
 #[must_use]
 pub fn render_bound(template: &Template, bound: &Bound, arch: &str) -> Source {
     let (macros, options) = (&bound.macros, &bound.options);
     render(template, macros, options, &bound.launches, arch)
 }
 
-/// `#define NAME value`, one a line. Booleans are 1 and 0, so that `#if` and `if constexpr` both
-/// take them; text is verbatim.
+/// Formats one `#define NAME value` for each line. Booleans are 1 and 0, valid in `#if` and `if
+/// constexpr`; text is verbatim.
 fn define_block(macros: &[(String, Value)]) -> String {
     let mut block = String::new();
     for (name, value) in macros {
@@ -139,7 +140,7 @@ fn is_identifier(entry: &str) -> bool {
     entry.chars().all(letter)
 }
 
-/// A C string literal.
+/// Formats a C string literal.
 pub(super) fn quoted(path: &str) -> String {
     format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,28 +1,29 @@
-//! What a kernel costs, read from the assembler's report (`--ptxas-options=-v`) in NVRTC's log.
+//! Resources of a kernel, parsed from the assembler's report (`--ptxas-options=-v`) in NVRTC's
+//! log.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Resources of one kernel, per thread but for shared memory.
+/// Resources of one kernel, per thread except for shared memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelResources {
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
     /// Bytes of registers stored to local memory.
     pub spill_store: u64,
     /// Bytes of registers loaded back.
     pub spill_load: u64,
-    /// Stack frame, bytes; the cumulative size where the assembler states it.
+    /// Stack frame, bytes; the cumulative size if the assembler reports it.
     pub stack: u64,
-    /// Static shared memory, bytes a block.
+    /// Static shared memory, bytes per block.
     pub static_shared: u64,
 }
 
-/// Reads the report. Device functions that were not inlined have properties too; only kernels
+/// Parses the report. Device functions that were not inlined have properties too; only kernels
 /// (`Compiling entry function`) are returned.
 ///
-/// Lines are recognised by their words, not their prefix, which differs between versions
-/// (`ptxas info    :` on one line, `ptxas         .` on the next).
+/// Lines are recognised by their words, not their prefix, which differs between versions (`ptxas
+/// info    :` on one line, `ptxas         .` on the next).
 #[must_use]
 pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
     let mut kernels: BTreeMap<String, KernelResources> = BTreeMap::new();
@@ -36,7 +37,7 @@ pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
         } else if let Some((_, name)) = line.split_once("Function properties for ") {
             function = Some(name.trim().to_owned());
         } else if line.contains("bytes stack frame") {
-            // These belong to the function named last, which may be none of the kernels.
+            // These belong to the function named last, which may not be a kernel.
             if let Some(kernel) = function.as_ref().and_then(|name| kernels.get_mut(name)) {
                 kernel.stack = kernel.stack.max(number_before(line, "bytes stack frame"));
                 kernel.spill_store = number_before(line, "bytes spill stores");
@@ -57,14 +58,14 @@ pub fn parse_log(log: &str) -> BTreeMap<String, KernelResources> {
     kernels
 }
 
-/// Bytes kept of messages that are longer, from their beginning and from their end: a source can
-/// make the compiler write megabytes.
+/// Bytes kept of longer messages, from their beginning and from their end: a source can cause
+/// megabytes of messages.
 const HEAD_BYTES: usize = 12 << 10;
 const TAIL_BYTES: usize = 4 << 10;
 /// Bytes kept of the assembler's report.
 const MAX_REPORT_BYTES: usize = 1 << 20;
 
-/// The log with long messages cut in the middle, which it says; figures stay.
+/// Cuts long messages in the middle with a notice; figures are kept.
 pub(super) fn shortened(log: String) -> String {
     if log.len() <= HEAD_BYTES + TAIL_BYTES {
         return log;
@@ -92,7 +93,7 @@ fn is_report(line: &str) -> bool {
     line.starts_with("ptxas info") || line.starts_with("ptxas         .")
 }
 
-/// The log without the assembler's report: what a person wants to read.
+/// Returns the log without the assembler's report, for display.
 #[must_use]
 pub(crate) fn messages_of(log: &str) -> String {
     log.lines()
@@ -101,8 +102,8 @@ pub(crate) fn messages_of(log: &str) -> String {
         .collect()
 }
 
-/// The messages of a refused source, errors before warnings and remarks: the first line is what a
-/// table shows.
+/// Orders the messages of a refused source: errors before warnings and remarks, since a table shows
+/// the first line.
 #[must_use]
 pub(super) fn errors_first(messages: &str) -> String {
     let is_error = |message: &&str| {
@@ -115,8 +116,7 @@ pub(super) fn errors_first(messages: &str) -> String {
     all.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The log with the source's line in the place of the PTX line in errors of the assembler, as far as
-/// the PTX says so.
+/// Replaces PTX lines in errors of the assembler by source lines, as far as the PTX contains them.
 #[must_use]
 pub(super) fn with_source_lines(log: &str, ptx: &str) -> String {
     let located = |line: &str| {
@@ -131,10 +131,10 @@ pub(super) fn with_source_lines(log: &str, ptx: &str) -> String {
         .collect()
 }
 
-/// How an error of the assembler begins; the line of the PTX follows.
+/// Start of an assembler error; the PTX line follows.
 pub(super) const ASSEMBLER: &str = "ptxas application ptx input, line ";
 
-/// The source line that line `number` of a PTX text, from 1, was made from.
+/// Returns the source line of line `number` of a PTX text, from 1.
 fn source_line(ptx: &str, number: usize) -> Option<(&str, u32)> {
     let before: Vec<&str> = ptx.lines().take(number).collect();
     let place = before.iter().rev().find_map(|line| {
@@ -150,7 +150,7 @@ fn source_line(ptx: &str, number: usize) -> Option<(&str, u32)> {
     Some((path, line))
 }
 
-/// Said where an instruction needs a target of its architecture alone; empty elsewhere.
+/// Returns advice on an instruction that requires an architecture-specific target; empty otherwise.
 #[must_use]
 pub(super) fn target_advice(log: &str) -> String {
     let needed = log.lines().find_map(|line| {
@@ -179,7 +179,7 @@ fn between_quotes(line: &str) -> Option<String> {
     pieces.next().map(str::to_owned)
 }
 
-/// The number directly before a phrase; 0 where the phrase is absent.
+/// Returns the number directly before a phrase; 0 if the phrase is absent.
 fn number_before(line: &str, phrase: &str) -> u64 {
     let Some(end) = line.find(phrase) else {
         return 0;
@@ -188,7 +188,7 @@ fn number_before(line: &str, phrase: &str) -> u64 {
         .split_whitespace()
         .next_back()
         .unwrap_or_default();
-    // 12.x writes the static and the system part of shared memory as `256+1024`.
+    // 12.x reports the static and the system part of shared memory as `256+1024`.
     word.split('+')
         .filter_map(|part| part.parse::<u64>().ok())
         .next()

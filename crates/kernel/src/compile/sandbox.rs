@@ -1,9 +1,9 @@
-//! Keeps the compiler to the folders of headers.
+//! Sandbox that limits the compiler to the folders of headers.
 //!
-//! A template may come from a stranger. However it spells the name of a file (macros, pasted tokens,
-//! `#embed`, options that name files), what NVRTC cannot open can neither enter the diagnostics nor the
-//! code, and nothing can be written. Linux keeps a thread to folders since 5.13 (Landlock); on older
-//! kernels the check of the names in directives is all there is.
+//! A template may be untrusted. Whatever the spelling of a file name (macros, pasted tokens,
+//! `#embed`, options that name files), a file that NVRTC cannot open enters neither the diagnostics
+//! nor the code, and nothing can be written. Linux can confine a thread to folders since 5.13
+//! (Landlock); on older kernels only the names in directives are checked.
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _,
@@ -13,17 +13,17 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Stack of the thread that compiles, bytes: templates nest deeper than a thread's usual 2 MiB.
+/// Stack of the compiling thread, bytes: templates nest deeper than the default 2 MiB.
 const STACK_BYTES: usize = 32 << 20;
-/// Entries of a toolkit's folder of headers that are looked at; CUDA 13 has some 4,000.
+/// Maximum entries read from a toolkit's folder of headers; CUDA 13 has about 4,000.
 const MAX_HEADERS: usize = 50_000;
 /// Spellings of the option that names a folder of headers.
 const FOLDER_OPTIONS: [&str; 2] = ["-I", "--include-path"];
 
-/// Runs `work` in a thread that can read files of these folders and no others, and write none.
+/// Runs `work` in a thread that can only read files of these folders.
 ///
 /// # Errors
-/// The thread cannot be started, or not be confined though the system can confine threads.
+/// The thread cannot be started, or cannot be confined although the system supports it.
 pub(super) fn run_confined<T: Send>(
     folders: &[PathBuf],
     work: impl FnOnce() -> T + Send,
@@ -57,7 +57,7 @@ fn confine_thread(folders: &[PathBuf]) -> Result<(), RulesetError> {
     Ok(())
 }
 
-/// The folders of headers that a vector of options names.
+/// Returns the folders of headers in the options.
 pub(super) fn header_folders(options: &[String]) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     let mut options = options.iter();
@@ -75,8 +75,9 @@ pub(super) fn header_folders(options: &[String]) -> Vec<PathBuf> {
     folders
 }
 
-/// The folders that links in a folder of CUDA's own headers lead to. Some distributions put a toolkit
-/// together of links, which a confined thread could not follow. The folders of a project get none.
+/// Returns the targets of links in a folder of CUDA's own headers. Some distributions assemble a
+/// toolkit from links, which a confined thread could not follow. Not applied to a project's
+/// folders.
 pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
     let mut linked = BTreeSet::new();
     let mut folders = vec![folder.to_owned()];
@@ -101,7 +102,7 @@ pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
                 _ => {}
             }
         }
-        // A toolkit is made of links or is not: without one at the top there is none below.
+        // A toolkit consists of links or does not: without one at the top there is none below.
         if !linked.is_empty() {
             folders.append(&mut subfolders);
         }
@@ -109,7 +110,7 @@ pub(super) fn linked_folders(folder: &Path) -> BTreeSet<PathBuf> {
     linked
 }
 
-/// The option with which NVRTC writes a file, if one is given: confined, it aborts there.
+/// Returns the option with which NVRTC writes a file, if given: confined, NVRTC aborts on it.
 pub(super) fn writes_file(options: &[String]) -> Option<&str> {
     let writes = |option: &&str| {
         option

@@ -1,4 +1,4 @@
-//! A kernel template as read from disk: its text, the files it includes, and their hash.
+//! Kernel template as read from disk: its text, the files it includes, and their hash.
 
 #![expect(
     clippy::indexing_slicing,
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_core::units::ContentHash;
 
-/// A file that a template includes, held in memory so that what was hashed is what is compiled,
-/// even when the file is edited during a run.
+/// A file that a template includes, held in memory so that the compiled content is the hashed one,
+/// even if the file is edited during a run.
 #[derive(
     Debug,
     Clone,
@@ -23,7 +23,7 @@ use tuner_core::units::ContentHash;
 pub struct Header {
     /// The name as the `#include` directive spells it.
     pub spelled: String,
-    /// The path that diagnostics show.
+    /// The path in diagnostics.
     pub path: String,
     /// The content.
     pub text: String,
@@ -32,8 +32,7 @@ pub struct Header {
 /// A template with everything that its identity depends on. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Template {
-    /// The path that diagnostics show: relative to the working directory where it lies below it,
-    /// absolute elsewhere.
+    /// The path in diagnostics: relative to the working directory if below it, absolute otherwise.
     pub name: Arc<str>,
     /// The text, without the parameter block.
     pub text: Arc<str>,
@@ -46,7 +45,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Puts a template together and hashes it.
+    /// Assembles a template and hashes it.
     #[must_use]
     pub fn new(name: &str, text: &str, headers: Vec<Header>, include_dirs: Vec<PathBuf>) -> Self {
         let mut parts = vec![text.as_bytes()];
@@ -64,7 +63,7 @@ impl Template {
         }
     }
 
-    /// Whether the template or a file it includes mentions the identifier outside comments.
+    /// Reports whether the template or an included file mentions the identifier outside comments.
     #[must_use]
     pub fn mentions(&self, identifier: &str) -> bool {
         let texts = self.headers.iter().map(|header| header.text.as_str());
@@ -77,8 +76,8 @@ impl Template {
         })
     }
 
-    /// The defaults that the template gives itself so that it compiles alone: the value and the
-    /// line of each `#ifndef NAME` directly followed by `#define NAME value`.
+    /// Returns the defaults that let the template compile alone: the value and the line of each
+    /// `#ifndef NAME` directly followed by `#define NAME value`.
     #[must_use]
     pub fn defaults(&self) -> Vec<MacroDefault> {
         let stripped = blanked(&self.text, false);
@@ -125,8 +124,8 @@ pub struct MacroDefault {
     pub line: u32,
 }
 
-/// The names that `#include "…"` and `#include <…>` directives of a text spell, with whether they
-/// are quoted. Conditional compilation is not evaluated: a file that might be included counts.
+/// Returns the names in `#include "…"` and `#include <…>` directives of a text, with whether they
+/// are quoted. Conditional compilation is not evaluated: a conditional include counts.
 #[must_use]
 pub fn included_names(text: &str) -> Vec<(String, bool)> {
     let stripped = blanked(text, false);
@@ -145,7 +144,7 @@ pub fn included_names(text: &str) -> Vec<(String, bool)> {
         .collect()
 }
 
-/// The macros that `#include NAME` directives of a text name.
+/// Returns the macros in `#include NAME` directives of a text.
 #[must_use]
 pub(crate) fn included_macros(text: &str) -> Vec<String> {
     let stripped = blanked(text, false);
@@ -156,7 +155,7 @@ pub(crate) fn included_macros(text: &str) -> Vec<String> {
     names.filter(is_name).map(str::to_owned).collect()
 }
 
-/// The expressions of `#if` and `#elif` directives with their lines, from 1.
+/// Returns the expressions of `#if` and `#elif` directives with their lines, from 1.
 pub(crate) fn conditions(text: &str) -> Vec<(u32, String)> {
     let stripped = blanked(text, false);
     let condition = |line: &str| {
@@ -171,7 +170,7 @@ pub(crate) fn conditions(text: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// The values that a text gives a macro.
+/// Returns the values that a text defines for a macro.
 pub(crate) fn definitions(text: &str, name: &str) -> Vec<String> {
     let stripped = blanked(text, false);
     let definition = |line: &str| {
@@ -182,19 +181,18 @@ pub(crate) fn definitions(text: &str, name: &str) -> Vec<String> {
     stripped.lines().filter_map(definition).collect()
 }
 
-/// The rest of a `# name rest` line.
+/// Returns the rest of a `# name rest` line.
 fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let rest = line.strip_prefix('#')?.trim_start().strip_prefix(name)?;
     (!rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then(|| rest.trim())
 }
 
-/// Whether a byte is part of a name or a number.
+/// Reports whether a byte is part of a name or a number.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// The text with comments, and where `literals` says so strings and character literals, replaced by
-/// blanks, length and lines kept.
+/// Blanks comments and, with `literals`, strings and character literals; keeps length and lines.
 pub(crate) fn blanked(text: &str, literals: bool) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -227,7 +225,7 @@ fn find(bytes: &[u8], from: usize, pattern: &[u8]) -> usize {
         .map_or(bytes.len(), |found| from + found + pattern.len())
 }
 
-/// A comment goes on where its line ends with a backslash.
+/// Finds the end of a line comment, which continues after a backslash at the line's end.
 fn line_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while at < bytes.len() {

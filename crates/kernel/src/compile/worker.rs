@@ -1,7 +1,7 @@
-//! The compile worker: a process that compiles what arrives on its standard input.
+//! Compile worker: a process that compiles requests from its standard input.
 //!
-//! NVRTC can hang, crash, or eat memory on a hostile source, so it runs in processes that can be
-//! killed.
+//! NVRTC can hang, crash, or exhaust memory on a hostile source, so it runs in processes that can
+//! be killed.
 
 use super::discover::Surroundings;
 use super::host_headers;
@@ -20,7 +20,7 @@ use tuner_process::{Parent, from_json, to_json};
 
 /// Name of the hidden subcommand.
 pub const WORKER_COMMAND: &str = "compile-worker";
-/// Name that diagnostics give the block of `#define`s before the template.
+/// Name of the `#define` block before the template in diagnostics.
 const PARAMETER_BLOCK: &str = "parameters";
 
 /// One compile, as sent to a worker.
@@ -31,14 +31,14 @@ pub(super) struct Request {
     pub(super) names: Vec<String>,
     pub(super) headers: Vec<Header>,
     pub(super) options: Vec<String>,
-    /// Kernels by the expressions that name them in C++.
+    /// C++ expressions that name kernels.
     pub(super) expressions: Vec<String>,
-    /// Folders that links among CUDA's own headers lead to.
+    /// Targets of links among CUDA's own headers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) linked_folders: Vec<PathBuf>,
 }
 
-/// What a worker is told when it starts.
+/// First message to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Hello {
     /// The library to load.
@@ -87,7 +87,7 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
         if let Ok(Ok(front)) = again(&options::front_end(&request.options, target)) {
             let ptx = String::from_utf8_lossy(&front.ptx);
             let ptx = restore_paths(&ptx, &request.names, folder);
-            // The front end gives the PTX that the assembler speaks of.
+            // The front end's PTX, which the assembler's messages refer to.
             result.head.log = with_source_lines(&result.head.log, &ptx);
         }
     }
@@ -98,13 +98,13 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
     result
 }
 
-/// The body of `tuner compile-worker`: serves requests until its standard input closes.
+/// Runs `tuner compile-worker`: serves requests until its standard input closes.
 ///
 /// # Errors
-/// When the pipes break or a message is not understood; the parent sees the process end.
+/// A broken pipe or a malformed message; the parent sees the process end.
 pub fn serve() -> io::Result<()> {
     let parent = Parent::connect()?;
-    // Relative paths in a source must not depend on where the parent runs.
+    // Relative paths in a source must not depend on the parent's working directory.
     std::env::set_current_dir("/")?;
     let closed = || io::Error::other("the parent closed the pipe before the first message");
     let hello: Hello = from_json(&parent.request().ok_or_else(closed)?)?;
@@ -129,7 +129,7 @@ pub fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// The last line of defence; the parent watches resident memory more closely.
+/// Limits the address space as a last resort; the parent watches resident memory more closely.
 fn limit_address_space(bytes: u64) {
     let limit = Rlimit {
         current: Some(bytes),

@@ -1,20 +1,21 @@
-//! Names of a source that are macros of the search space: `int N` where N is a problem's size.
+//! Names of a source that collide with macros of the search space: `int N` if N is a problem's
+//! size.
 //!
-//! The compiler would see `int 1024`, and speak of an expected identifier.
+//! The compiler would see `int 1024`, and report an expected identifier.
 
 use super::overrides::{Kind, kind};
 use super::source::{File, is_name};
 use std::ops::Range;
 use tuner_space::{Diagnostic, KernelSpec};
 
-/// Words behind which a name is declared, and never a number.
+/// Words that are followed by a declared name, and never by a number.
 pub(super) const TYPES: [&str; 19] = [
     "int", "unsigned", "long", "short", "char", "float", "double", "bool", "auto", "size_t",
     "int32_t", "uint32_t", "int64_t", "uint64_t", "half", "__half", "typename", "class", "struct",
 ];
 
-/// Whether the token, a name, is declared or is a member here: nothing that a number could stand
-/// for.
+/// Reports whether the token, a name, is declared or is a member here, so that a number would be
+/// invalid.
 pub(super) fn declares(file: &File, index: usize) -> bool {
     let before = |count: usize| file.word_at(index.checked_sub(count));
     let (last, next) = (before(1), file.word_at(Some(index + 1)));
@@ -23,10 +24,10 @@ pub(super) fn declares(file: &File, index: usize) -> bool {
         return ends;
     }
     match last {
-        // `const float* N,`; what follows a name and `*` is a product otherwise.
+        // `const float* N,`; otherwise a name and `*` form a product.
         "*" | "&" => ends && (TYPES.contains(&before(2)) || before(2) == "void"),
         "__restrict__" | "using" | "namespace" => ends,
-        // `config.N`, `config->N`; not `1.N`, which no number is.
+        // `config.N`, `config->N`; not `1.N`, which is not a number.
         "." => is_name(before(2)) || matches!(before(2), ")" | "]"),
         // Not `while (n-->N)`.
         ">" => before(2) == "-" && before(3) != "-",
@@ -34,7 +35,7 @@ pub(super) fn declares(file: &File, index: usize) -> bool {
     }
 }
 
-/// What to say of it.
+/// Returns the diagnostic.
 pub(super) fn diagnostic(spec: &KernelSpec, file: &File, at: &Range<usize>) -> Diagnostic {
     let name = file.word(at);
     let what = kind(spec, name);

@@ -1,4 +1,4 @@
-//! A launch's arguments beside the parameters of its kernel: what to say where they differ.
+//! Comparison of a launch's arguments with the parameters of its kernel, and its diagnostics.
 #![expect(
     clippy::indexing_slicing,
     reason = "files, arguments and parameters are numbered by the specification and the sources they were found in"
@@ -22,26 +22,26 @@ pub(super) struct Launched<'a> {
     pub(super) entry: &'a str,
     /// Indices of the arguments.
     pub(super) args: &'a [usize],
-    /// Where the search space names the kernel.
+    /// Position of the kernel's name in the search space.
     pub(super) at: Range<usize>,
     /// The files of the kernel's source.
     pub(super) files: &'a [File],
-    /// Where it stands, as far as the text shows.
+    /// Its declaration, as far as the text shows.
     pub(super) declared: Option<&'a Declared>,
-    /// Its file and line as the compiler says.
+    /// Its file and line from the compiler.
     pub(super) place: Option<String>,
-    /// Its parameters as the compiler says.
+    /// Its parameters from the compiler.
     pub(super) parameters: &'a [Parameter],
 }
 
-/// What came of the comparison.
+/// Findings of the comparison.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// What is wrong.
+    /// Errors.
     pub(super) errors: Vec<Diagnostic>,
-    /// What is accepted, and should be known.
+    /// Warnings on accepted differences.
     pub(super) warnings: Vec<Diagnostic>,
-    /// Buffers with whether the kernel may write them and what to say if none may.
+    /// Buffers with whether the kernel may write them, and the message if none may.
     pub(super) buffers: Vec<(usize, bool, String)>,
 }
 
@@ -108,7 +108,7 @@ impl Launched<'_> {
         }
     }
 
-    /// `parameter 1 of the kernel `k` is `const T* x`, that is `__half const*` (k.cu:3:7)`.
+    /// Formats `parameter 1 of the kernel `k` is `const T* x`, that is `__half const*` (k.cu:3:7)`.
     fn described(&self, number: usize) -> String {
         let ty = &self.parameters[number].ty;
         let text = self
@@ -122,7 +122,7 @@ impl Launched<'_> {
             }
             None => (ty.clone(), self.kernel_place()),
         };
-        // Said twice only where a macro or a typedef stands between.
+        // Both forms are given only if a macro or a typedef is involved.
         let short = spelled.contains("unsigned");
         let plain =
             |word: &str| matches!(word, "const" | "volatile" | "") || (word == "int" && short);
@@ -151,7 +151,7 @@ impl Launched<'_> {
         }
     }
 
-    /// The launch passes more or fewer arguments than the kernel takes.
+    /// Reports that the launch passes more or fewer arguments than the kernel takes.
     fn count(&self) -> Diagnostic {
         let (given, taken) = (self.args.len(), self.parameters.len());
         let names = |args: &[usize]| -> Vec<&str> {
@@ -191,7 +191,7 @@ impl Launched<'_> {
     }
 }
 
-/// The declared type, as the space has it.
+/// Returns the declared type in the space's terms.
 fn type_name(argument: &Argument) -> String {
     match (&argument.record, argument.lanes) {
         (Some(record), _) => format!("struct of {} bytes", record.size),

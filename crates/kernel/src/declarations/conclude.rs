@@ -1,4 +1,4 @@
-//! What is told of a search space at the end: its errors and warnings, with their places.
+//! Final errors and warnings of a search space's declarations, with their positions.
 
 use super::source::File;
 use super::{DeclarationError, Side, base_name, collisions, entries, overrides, types};
@@ -8,7 +8,7 @@ use tuner_core::plan::Role;
 use tuner_space::{Diagnostic, Diagnostics};
 
 impl Side<'_> {
-    /// Errors, or warnings as lines.
+    /// Returns errors, or warnings as lines.
     pub(super) fn finish(mut self) -> Result<Vec<String>, DeclarationError> {
         self.unwritten();
         let spec = self.spec;
@@ -29,8 +29,8 @@ impl Side<'_> {
         Ok(lines)
     }
 
-    /// A buffer that must be written, and that every kernel takes as constant. A kernel that is not
-    /// known may be the one that writes.
+    /// Reports a buffer that must be written, but that every kernel takes as constant. An unknown
+    /// kernel may be the writer.
     fn unwritten(&mut self) {
         let all_known =
             entries(self.spec, self.what).all(|entry| self.known.contains(base_name(&entry)));
@@ -74,8 +74,8 @@ impl Side<'_> {
         }
     }
 
-    /// A variable or type of the source that has the name of a macro, where the compiler's first
-    /// error is on its line: the name is replaced by the macro's value there.
+    /// Reports a variable or type of the source with the name of a macro, if the compiler's first
+    /// error is on its line: the macro's value replaces the name there.
     pub(super) fn named_by_macro(
         &self,
         log: &str,
@@ -115,7 +115,7 @@ impl Side<'_> {
     }
 }
 
-/// Words that a declared name follows.
+/// Reports whether a declared name may follow a word.
 fn is_declarator(word: &str) -> bool {
     let others = ["const", "constexpr", "enum", "using", "*", "&"];
     collisions::TYPES.contains(&word) || others.contains(&word)

@@ -1,4 +1,4 @@
-//! Which configurations show every launch and every type that a kernel may have.
+//! Configurations that cover every launch and every possible type of a kernel.
 #![expect(
     clippy::indexing_slicing,
     reason = "parameters are numbered by the specification, and its configurations have a choice for each"
@@ -12,25 +12,25 @@ use std::collections::BTreeSet;
 use tuner_core::value::Value;
 use tuner_space::{Binder, Bound, Config, KernelSpec, Space};
 
-/// More combinations of values than this are not asked one by one.
+/// Combinations of values up to which each is queried.
 const COMBINATIONS_MAX: usize = 32;
-/// Configurations that are drawn to see a launch that the others leave out.
+/// Random configurations tried to find a launch that the others lack.
 const DRAWS_MAX: usize = 256;
 
-/// What decides the types of a source.
+/// Inputs that decide the types of a source.
 #[derive(Debug)]
 pub(super) struct Influences {
     /// Macros: parameters, derived values and sizes.
     macros: BTreeSet<String>,
-    /// Those of them that the source mentions; others only name its template's instances.
+    /// Those mentioned in the source; others only name its template's instances.
     of_source: BTreeSet<String>,
-    /// Indices of the parameters that they come from.
+    /// Indices of the parameters they depend on.
     parameters: Vec<usize>,
 }
 
 impl Influences {
-    /// Of names that the source's types depend on, and of those in its entries, those that are
-    /// macros of the search space.
+    /// Selects the macros of the search space among the names that the source's types depend on,
+    /// and those in its entries.
     pub(super) fn of(spec: &KernelSpec, names: &BTreeSet<String>, entries: &[String]) -> Self {
         let known = macros(spec);
         let of_source: BTreeSet<String> = names.intersection(&known).cloned().collect();
@@ -41,7 +41,7 @@ impl Influences {
             macros.extend(words.filter(|word| known.contains(word)));
         }
         let mut reached = macros.clone();
-        // Derived values see those declared before them.
+        // Derived values may use those declared before them.
         for (name, formula) in spec.derived.iter().rev() {
             if reached.contains(name) {
                 reached.extend(formula.names().map(|(name, _)| name.to_owned()));
@@ -56,19 +56,19 @@ impl Influences {
         }
     }
 
-    /// What tells apart configurations that may have different types.
+    /// Returns the key of configurations that may have different types.
     pub(super) fn key(&self, bound: &Bound) -> Vec<(String, String)> {
         values(bound, &self.macros)
     }
 
-    /// What tells apart configurations whose source may differ: instances of one source can be asked
-    /// about together.
+    /// Returns the key of configurations whose source may differ: instances of one source can be
+    /// queried together.
     pub(super) fn source_key(&self, bound: &Bound) -> Vec<(String, String)> {
         values(bound, &self.of_source)
     }
 
-    /// The default configuration, valid ones with every value that counts, and ones in which the
-    /// launches happen that these leave out.
+    /// Returns the default configuration, valid ones with every relevant value, and ones with the
+    /// launches that these lack.
     pub(super) fn configurations(
         &self,
         spec: &KernelSpec,
@@ -104,8 +104,8 @@ impl Influences {
         all
     }
 
-    /// The default with other values of the parameters that count: all combinations, or, where
-    /// these are many, each value once.
+    /// Returns the default with other values of the relevant parameters: all combinations, or, if
+    /// there are many, each value once.
     fn wishes(&self, spec: &KernelSpec, default: &Config) -> Vec<Config> {
         let count = |at: &usize| spec.parameters[*at].values.len();
         let combinations = self.parameters.iter().map(count);

@@ -1,4 +1,4 @@
-//! Fields of structs beside the members of the kernels' own.
+//! Comparison of struct fields with the members of the kernels' structs.
 #![expect(
     clippy::indexing_slicing,
     reason = "arguments and entries are numbered by the specification they were found in"
@@ -11,10 +11,10 @@ use std::ops::Range;
 use tuner_core::plan::PlanLaunch;
 use tuner_space::Diagnostic;
 
-/// A field of a struct that a launch passes.
+/// A field of a struct passed by a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
-    /// Index of the kernel among those asked about.
+    /// Index of the kernel among the queried ones.
     pub(super) entry: usize,
     /// Number of the kernel's parameter.
     pub(super) parameter: usize,
@@ -25,7 +25,7 @@ pub(super) struct Member {
 }
 
 impl Side<'_> {
-    /// The fields of structs that these launches pass.
+    /// Returns the fields of structs that these launches pass.
     pub(super) fn members(
         &self,
         launches: &[(PlanLaunch, Range<usize>)],
@@ -52,7 +52,7 @@ impl Side<'_> {
         members
     }
 
-    /// Compares the places of fields with those of the kernel's own struct.
+    /// Compares the offsets of fields with those of the kernel's own struct.
     pub(super) fn compare_members(
         &mut self,
         members: &[Member],
@@ -67,7 +67,8 @@ impl Side<'_> {
             };
             let signature = question::signature(answer, member.entry);
             let parameter = signature.as_ref().and_then(|all| all.get(member.parameter));
-            // Bytes and `void*` have no members; what is no struct is told elsewhere.
+            // Bytes and `void*` have no members; other types that are not structs are reported
+            // elsewhere.
             if parameter.is_none_or(|it| it.takes_record(it.bytes) != Fit::Same) {
                 continue;
             }

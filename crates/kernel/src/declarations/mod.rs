@@ -1,10 +1,10 @@
-//! What a search space declares, beside what its kernels take.
+//! Comparison of a search space's declarations with the parameters of its kernels.
 //!
-//! The types of a kernel's parameters are the compiler's to tell: typedefs, macros, templates and
-//! the search space's own parameters decide them. So NVRTC is asked, once for each template and
-//! each set of values that its parameter lists can depend on, and the answers are cached as
-//! compiles are. [`overrides()`] needs no compiler: it finds definitions in a template that would
-//! replace the search space's.
+//! Only the compiler can determine the types of a kernel's parameters: they depend on typedefs,
+//! macros, templates and the search space's own parameters. So NVRTC is queried, once for each
+//! template and each set of values that its parameter lists can depend on, and the answers are
+//! cached like compiles. [`overrides()`] needs no compiler: it finds definitions in a template that
+//! would replace the search space's.
 #![expect(
     clippy::indexing_slicing,
     reason = "files, tokens and arguments are numbered by the sources and the specification they were found in"
@@ -44,10 +44,10 @@ use tuner_space::{
     BindError, Bound, DeviceLimits, Diagnostic, Diagnostics, KernelSpec, Reference, Space,
 };
 
-/// Why the declarations were not found right.
+/// Reason why the declarations are wrong or could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum DeclarationError {
-    /// They differ from what the kernels take.
+    /// They differ from the kernels' types.
     #[error("{0}")]
     Wrong(Box<Diagnostics>),
     /// A problem or an expression is wrong.
@@ -59,13 +59,13 @@ pub enum DeclarationError {
 }
 
 /// Compares the arguments of every launch with the parameters of its kernel, on these problems.
-/// Gives warnings: what is accepted although its type cannot be compared.
+/// Returns warnings on arguments whose type cannot be compared.
 ///
-/// A source that does not compile is left to the judgement on its candidates.
+/// A source that does not compile is reported by the judgement on its candidates.
 ///
 /// # Errors
-/// Declarations that are not the kernels' types, or macros that are overridden, with both places;
-/// a compiler that cannot work.
+/// Declarations that differ from the kernels' types, or overridden macros, with both positions; a
+/// compiler that cannot work.
 pub fn check(
     subject: &Kernel,
     problems: &[(&str, &Space)],
@@ -82,7 +82,7 @@ pub fn check(
     for (problem, space) in problems {
         let binder = spec.binder(problem, limits)?;
         let all = kernel.influences.configurations(spec, space, &binder);
-        // The default alone: it is what must compile.
+        // Only the default must compile.
         let mut all = all.into_iter();
         if let Some(default) = all.next() {
             let launches = kernel.launches(&default);
@@ -105,11 +105,11 @@ pub fn check(
     Ok(warnings)
 }
 
-/// What a kernel takes; the inner error is the compiler's messages about the source.
+/// Parameters of a kernel; the inner error holds the compiler's messages about the source.
 pub type Signature = Result<Option<Vec<Parameter>>, String>;
 
-/// The parameters of a kernel as the compiler knows them, `None` where it does not tell, of a source
-/// that the compiler's front end accepts with the launched kernels in it.
+/// Returns the parameters of a kernel from the compiler, or `None` if unknown, for a source that
+/// the compiler's front end accepts with the launched kernels.
 ///
 /// # Errors
 /// A compiler that cannot work.
@@ -131,22 +131,22 @@ pub fn signature(
     Ok(Ok(None))
 }
 
-/// One source and what was found out about it.
+/// One source and its findings.
 struct Side<'a> {
     spec: &'a KernelSpec,
     template: &'a Template,
     what: &'static str,
     files: Vec<File>,
     declared: BTreeMap<String, Vec<Declared>>,
-    /// Definitions that override a macro under conditions that only the compiler knows.
+    /// Definitions that override a macro under conditions that only the compiler can evaluate.
     suspects: Vec<Override>,
     influences: Influences,
-    /// What was asked already.
+    /// Queries made so far.
     asked: BTreeSet<Key>,
-    /// The source does not compile, or the compiler does not end: nothing more is asked.
+    /// The source does not compile, or the compiler does not end: no further queries.
     silent: bool,
     findings: Findings,
-    /// Kernels whose parameters are known.
+    /// Kernels with known parameters.
     known: BTreeSet<String>,
 }
 
@@ -170,7 +170,8 @@ impl<'a> Side<'a> {
             .flat_map(|each| each.conditions.iter().cloned());
         let mut names = places::closure(&files, conditions.collect());
         for all in declared.values() {
-            // A kernel that a macro makes can depend on whatever its file's directives mention.
+            // A kernel declared by a macro can depend on everything that its file's directives
+            // mention.
             names.extend(if all.is_empty() {
                 places::closure(&files, directive_names(&files))
             } else {
@@ -194,7 +195,8 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// The launches of a configuration, with where the search space names their kernels.
+    /// Returns the launches of a configuration, with the positions of their kernels' names in the
+    /// search space.
     fn launches(&self, bound: &Bound) -> Vec<(PlanLaunch, Range<usize>)> {
         let places = &self.spec.places().launches;
         let of = |launch: &PlanLaunch| {
@@ -209,8 +211,8 @@ impl<'a> Side<'a> {
         bound.launches.iter().map(of).collect()
     }
 
-    /// Asks about configurations with the same source in one question: they only name other
-    /// instances of its templates.
+    /// Queries configurations with the same source together: they only name other instances of its
+    /// templates.
     fn ask_together(
         &mut self,
         all: impl Iterator<Item = Bound>,
@@ -284,7 +286,7 @@ impl<'a> Side<'a> {
         Ok(())
     }
 
-    /// The compiler's answer about these kernels; `None` where it has none.
+    /// Queries the compiler about these kernels; `None` without an answer.
     fn answer(
         &mut self,
         source: &Source,
@@ -302,7 +304,8 @@ impl<'a> Side<'a> {
             (member.entry, member.parameter, name)
         };
         let asked: Vec<(usize, usize, &str)> = members.iter().map(asked).collect();
-        // The question names kernels itself, and instances that do not compile are no answer to it.
+        // The query names kernels itself, and instances that do not compile would prevent an
+        // answer.
         let mut source = source.clone();
         source.launches.clear();
         match compiler.probe(&source, &question::ask(&names, &macros, &asked))? {
@@ -312,7 +315,7 @@ impl<'a> Side<'a> {
                 self.silent = true;
                 Ok(None)
             }
-            // Members that cannot be asked about, such as bit fields, must not hide the rest.
+            // Members that cannot be queried, such as bit fields, must not hide the rest.
             Probe::Refused { .. } if !members.is_empty() => {
                 self.answer(&source, bound, (entries, &[]), compiler)
             }
@@ -325,7 +328,7 @@ impl<'a> Side<'a> {
                 if let Some(wrong) = self.named_by_macro(&log, &folders) {
                     return Err(DeclarationError::Wrong(Box::new(wrong)));
                 }
-                // Errors of the source itself are the candidates' to show.
+                // Errors of the source itself are reported by the candidates.
                 let own = log.lines().find(|line| line.contains(": error"));
                 if let Some(why) = own.and_then(|line| line.split_once(question::NAME)) {
                     for entry in entries {
@@ -337,7 +340,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Says that the types of a kernel are not compared.
+    /// Warns that the types of a kernel are not compared.
     fn unknown(&mut self, entry: &str, why: &str) {
         let index = self
             .spec
@@ -358,14 +361,14 @@ impl<'a> Side<'a> {
         self.findings.warnings.push(warning);
     }
 
-    /// Where the text declares a kernel.
+    /// Returns the declarations of a kernel in the text.
     fn declared_as(&self, entry: &str) -> Vec<Declared> {
         let same = |known: &&String| base_name(known) == base_name(entry);
         let found = self.declared.iter().filter(|(known, _)| same(known));
         found.flat_map(|(_, all)| all.iter().cloned()).collect()
     }
 
-    /// A kernel's name as it is found from outside of all namespaces.
+    /// Returns a kernel's fully qualified name.
     fn qualified(&self, entry: &str) -> String {
         if base_name(entry) != entry {
             return entry.to_owned();
@@ -380,7 +383,7 @@ impl<'a> Side<'a> {
         name
     }
 
-    /// Macros with a definition that hangs on a condition, and the values that they must have.
+    /// Returns macros with a conditional definition, and their required values.
     fn suspected_macros<'b>(&self, bound: &'b Bound) -> Vec<(&'b str, &'b Value)> {
         let suspected = |name: &str| self.suspects.iter().any(|each| each.name == name);
         let macros = bound.macros.iter().filter(|(name, _)| suspected(name));
@@ -432,7 +435,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The function's own name in what names it: `gemm` of `ns::gemm<float, {BM}>`.
+/// Returns the function's unqualified name: `gemm` of `ns::gemm<float, {BM}>`.
 fn base_name(entry: &str) -> &str {
     let name = entry.split('<').next().unwrap_or(entry);
     let name = name.rsplit("::").next().unwrap_or(name);
@@ -451,7 +454,7 @@ fn entries(spec: &KernelSpec, what: &str) -> impl Iterator<Item = String> {
     names.into_iter()
 }
 
-/// Every name in a directive.
+/// Returns every name in a directive.
 fn directive_names(files: &[File]) -> Vec<String> {
     let directives = files.iter().flat_map(|file| {
         let tokens = file.directives.iter().flat_map(|each| &each.tokens);

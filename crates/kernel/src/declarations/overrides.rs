@@ -1,8 +1,9 @@
-//! Definitions in a template of macros that the tuner defines: `#define N 1024` would replace the
-//! problem's size without a word.
+//! Template definitions that override macros of the tuner: `#define N 1024` would silently
+//! replace the problem's size.
 //!
-//! Conditions are followed as far as they say whether a name is defined. What hangs on more than
-//! that is a suspect, and the compiler is asked what the macro means at the end of the file.
+//! Conditions are evaluated as far as they test whether a name is defined. A definition under other
+//! conditions is a suspect, and the compiler is queried for the macro's meaning at the end of the
+//! file.
 #![expect(
     clippy::indexing_slicing,
     reason = "files and tokens are numbered by the list of sources that they were found in"
@@ -16,7 +17,7 @@ use std::ops::Range;
 use tuner_core::value::Value;
 use tuner_space::{DEVICE_NAMES, Diagnostic, Diagnostics, KernelSpec};
 
-/// Files that include each other are followed this deep.
+/// Maximum nesting of includes that is followed.
 const DEEPEST: usize = 64;
 
 /// A definition that overrides the tuner's, or may.
@@ -28,19 +29,19 @@ pub(super) struct Override {
     pub(super) file: usize,
     /// The name in the directive.
     pub(super) at: Range<usize>,
-    /// It happens whatever the configuration; else it hangs on a condition.
+    /// It applies to every configuration; else it is conditional.
     pub(super) certain: bool,
     /// The `#undef` before it.
     undefined: bool,
-    /// Names in the conditions around it.
+    /// Names in the enclosing conditions.
     pub(super) conditions: BTreeSet<String>,
 }
 
 /// Refuses a template or reference kernel that overrides a macro of the search space, or that
-/// gives the name of one to something of its own.
+/// declares something by the name of one.
 ///
 /// # Errors
-/// The definitions, each with its place and what to type.
+/// The definitions, each with its position and its fix.
 pub fn overrides(spec: &KernelSpec, template: &Template) -> Result<(), Diagnostics> {
     let files = File::of(template);
     let (found, collisions) = walked(spec, &files);
@@ -63,7 +64,7 @@ pub fn overrides(spec: &KernelSpec, template: &Template) -> Result<(), Diagnosti
 }
 
 impl Override {
-    /// What is wrong, and what to type.
+    /// Returns the diagnostic with the fix.
     pub(super) fn diagnostic(&self, spec: &KernelSpec) -> Diagnostic {
         let name = &self.name;
         let what = kind(spec, name);
@@ -101,7 +102,7 @@ impl Override {
     }
 }
 
-/// What a macro of the tuner is.
+/// Kind of a tuner macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Parameter,
@@ -121,7 +122,7 @@ impl Kind {
     }
 }
 
-/// What a macro of the tuner is.
+/// Returns the kind of a tuner macro.
 pub(super) fn kind(spec: &KernelSpec, name: &str) -> Kind {
     if spec.parameters.iter().any(|known| known.name == name) {
         Kind::Parameter
@@ -134,7 +135,7 @@ pub(super) fn kind(spec: &KernelSpec, name: &str) -> Kind {
     }
 }
 
-/// The macros that the tuner defines for some problem.
+/// Returns the macros that the tuner defines for some problem.
 pub(super) fn macros(spec: &KernelSpec) -> BTreeSet<String> {
     let parameters = spec.parameters.iter().map(|each| each.name.clone());
     let derived = spec.derived.iter().map(|(name, _)| name.clone());
@@ -144,8 +145,8 @@ pub(super) fn macros(spec: &KernelSpec) -> BTreeSet<String> {
     parameters.chain(derived).chain(sizes).collect()
 }
 
-/// Definitions that override a macro of the tuner or may, and names of the source that are macros:
-/// the index of the file and the place.
+/// Finds definitions that override a tuner macro or may, and names of the source that are macros:
+/// file index and position.
 pub(super) fn walked(
     spec: &KernelSpec,
     files: &[File],
@@ -167,8 +168,8 @@ pub(super) fn walked(
     (walk.found, walk.collisions)
 }
 
-/// The macros that are numbers whatever the configuration: where one of them stands in place of a
-/// name, no compiler can understand it.
+/// Returns the macros that are numbers in every configuration: in place of a name they never
+/// compile.
 fn numbers(spec: &KernelSpec) -> BTreeSet<String> {
     let mut all = macros(spec);
     for (name, _) in &spec.derived {
@@ -186,11 +187,11 @@ fn numbers(spec: &KernelSpec) -> BTreeSet<String> {
     all
 }
 
-/// An `#if` that is open.
+/// An open `#if`.
 struct Open {
-    /// Whether the present branch is compiled; `None` where it cannot be told.
+    /// The present branch is compiled; `None` if unknown.
     active: Option<bool>,
-    /// Whether one of the branches so far was.
+    /// An earlier branch was compiled.
     taken: Option<bool>,
     /// Names in its conditions.
     names: BTreeSet<String>,
@@ -199,15 +200,15 @@ struct Open {
 struct Walk<'f> {
     files: &'f [File],
     own: BTreeSet<String>,
-    /// Whether a name is defined here; `None` and absent where it cannot be told.
+    /// Definition state by name; `None` or absent if unknown.
     defined: BTreeMap<String, Option<bool>>,
     open: Vec<Open>,
-    /// Files with `#pragma once` that were read.
+    /// Files with `#pragma once` read so far.
     once: BTreeSet<usize>,
     found: Vec<Override>,
     /// Macros that are numbers.
     numbers: BTreeSet<String>,
-    /// Declarations of something by the name of such a macro, in code that is surely compiled.
+    /// Declarations by the name of such a macro, in code that is certainly compiled.
     collisions: Vec<(usize, Range<usize>)>,
 }
 
@@ -256,7 +257,7 @@ impl Walk<'_> {
         self.open.truncate(outside);
     }
 
-    /// Looks through the code between two directives for declarations that a macro replaces.
+    /// Searches the code between two directives for declarations that a macro replaces.
     fn code(&mut self, index: usize, within: Range<usize>) {
         if self.active() != Some(true) {
             return;
@@ -304,8 +305,8 @@ impl Walk<'_> {
         self.defined.get(*name?).copied().flatten()
     }
 
-    /// `#ifndef NAME`. Where `#define NAME` follows, it is the guard of a file or a default: the
-    /// first time, it is open.
+    /// Evaluates `#ifndef NAME`. If `#define NAME` follows, it is the guard of a file or a default:
+    /// the first time, it is open.
     fn guard(&self, file: &File, words: &[&str], next: Option<&Directive>) -> Option<bool> {
         let name = words.first()?;
         let defines = next.is_some_and(|next| {
@@ -324,7 +325,7 @@ impl Walk<'_> {
             walk: self,
         };
         let value = reader.any()?;
-        // What is left over is not understood, and may change the meaning.
+        // A remainder is not understood, and may change the meaning.
         value.filter(|_| reader.at == words.len())
     }
 
@@ -393,7 +394,7 @@ fn or(one: Option<bool>, other: Option<bool>) -> Option<bool> {
     not(and(not(one), not(other)))
 }
 
-/// Reads `defined(X)`, `!`, `&&`, `||`, parentheses and whole numbers; anything else is unknown.
+/// Evaluates `defined(X)`, `!`, `&&`, `||`, parentheses and integers; anything else is unknown.
 struct Condition<'w> {
     words: &'w [&'w str],
     at: usize,
@@ -423,7 +424,7 @@ impl<'w> Condition<'w> {
         Some(value)
     }
 
-    /// The outer `None` is a form that is not known.
+    /// Evaluates one operand; the outer `None` is an unknown form.
     fn one(&mut self) -> Option<Option<bool>> {
         let word = self.peek(0);
         self.at += 1;

@@ -1,4 +1,4 @@
-//! Where a kernel's parameters stand, and which macros its parameter list can depend on.
+//! Positions of a kernel's parameters, and the macros that its parameter list can depend on.
 #![expect(
     clippy::indexing_slicing,
     reason = "tokens and files are numbered by the lists that they were found in"
@@ -13,17 +13,17 @@ use std::ops::Range;
 pub(super) struct Declared {
     /// Index of the file.
     pub(super) file: usize,
-    /// Its name.
+    /// Position of its name.
     pub(super) name: Range<usize>,
-    /// Between its parentheses.
+    /// Range between its parentheses.
     list: Range<usize>,
-    /// The namespaces around it, from outside.
+    /// The enclosing namespaces, outermost first.
     pub(super) namespaces: Vec<String>,
-    /// The parameters as the text has them.
+    /// Positions of the parameters.
     pub(super) parameters: Vec<Range<usize>>,
 }
 
-/// Every place in the files where `entry` is followed by a parameter list and not called.
+/// Finds every position in the files where `entry` is followed by a parameter list and not called.
 pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
     let mut found = Vec::new();
     for (index, file) in files.iter().enumerate() {
@@ -53,7 +53,7 @@ pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
     found
 }
 
-/// The declaration that the compiler means by a file and a line.
+/// Returns the declaration at a file and line of the compiler.
 pub(super) fn chosen<'d>(
     all: &'d [Declared],
     files: &[File],
@@ -67,7 +67,7 @@ pub(super) fn chosen<'d>(
         .min_by_key(|each| files[each.file].line(each.name.start).abs_diff(*line))
 }
 
-/// The bytes between the bracket at token `open` and its end.
+/// Returns the bytes between the bracket at token `open` and its end.
 fn bracketed(file: &File, open: usize) -> Option<Range<usize>> {
     let mut depth = 0_usize;
     for token in &file.tokens[open..] {
@@ -85,7 +85,7 @@ fn bracketed(file: &File, open: usize) -> Option<Range<usize>> {
     None
 }
 
-/// The pieces of a parameter list.
+/// Splits a parameter list.
 fn parameters(file: &File, list: &Range<usize>) -> Vec<Range<usize>> {
     let (mut found, mut depth) = (Vec::new(), 0_usize);
     let mut piece: Option<Range<usize>> = None;
@@ -106,9 +106,9 @@ fn parameters(file: &File, list: &Range<usize>) -> Vec<Range<usize>> {
     found
 }
 
-/// The namespaces that are open before a token.
+/// Returns the namespaces that are open before a token.
 fn namespaces(file: &File, before: usize) -> Vec<String> {
-    // Each open brace, with the names of the namespace that it opens.
+    // Each open brace, with the namespace names that it opens.
     let mut open: Vec<Vec<String>> = Vec::new();
     let mut pending: Option<Vec<String>> = None;
     for token in &file.tokens[..before] {
@@ -128,7 +128,7 @@ fn namespaces(file: &File, before: usize) -> Vec<String> {
     open.concat()
 }
 
-/// The names that a declaration's parameter list can depend on: those in it, those in the
+/// Returns the names that a declaration's parameter list can depend on: those in it, those in the
 /// definitions of these, and those in the conditions around all of them.
 pub(super) fn influences(files: &[File], declared: &[Declared]) -> BTreeSet<String> {
     let mut wanted: Vec<String> = Vec::new();
@@ -137,13 +137,13 @@ pub(super) fn influences(files: &[File], declared: &[Declared]) -> BTreeSet<Stri
         let types = each.parameters.iter().map(|at| type_of(file, at));
         wanted.extend(types.flat_map(|at| names_in(file, &at)));
         wanted.extend(conditions(file, each.name.start));
-        // Conditions inside of the list, too.
+        // Including conditions inside of the list.
         wanted.extend(conditions_within(file, &each.list));
     }
     closure(files, wanted)
 }
 
-/// A parameter without its own name, which other code may use for anything.
+/// Returns a parameter without its own name, which other code may use differently.
 fn type_of(file: &File, parameter: &Range<usize>) -> Range<usize> {
     let inside =
         |token: &&Range<usize>| token.start >= parameter.start && token.end <= parameter.end;
@@ -160,7 +160,7 @@ fn type_of(file: &File, parameter: &Range<usize>) -> Range<usize> {
     }
 }
 
-/// The names with those in their definitions, and so on.
+/// Returns the names with those in their definitions, transitively.
 pub(super) fn closure(files: &[File], mut wanted: Vec<String>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     while let Some(name) = wanted.pop() {
@@ -195,7 +195,7 @@ fn names_in(file: &File, at: &Range<usize>) -> Vec<String> {
         .collect()
 }
 
-/// The bytes of what defines a name: a macro, a type, a template or a constant.
+/// Returns the bytes that define a name: a macro, a type, a template or a constant.
 fn definitions(file: &File, name: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = file
         .directives
@@ -227,8 +227,8 @@ fn definitions(file: &File, name: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The statement around a token: back to the last `;`, `{` or `}`, on to its `;` or the end of its
-/// braces.
+/// Returns the statement around a token: back to the last `;`, `{` or `}`, and to its `;` or the
+/// end of its braces.
 fn statement(file: &File, at: usize) -> Range<usize> {
     let tokens = &file.tokens;
     let ends = |token: &Range<usize>| matches!(file.word(token), ";" | "{" | "}");
@@ -248,7 +248,7 @@ fn statement(file: &File, at: usize) -> Range<usize> {
     start..file.code.len()
 }
 
-/// The names in the conditions that are open at a byte.
+/// Returns the names in the conditions that are open at a byte.
 fn conditions(file: &File, at: usize) -> Vec<String> {
     let mut open: Vec<Vec<String>> = Vec::new();
     for directive in file.directives.iter().take_while(|each| each.at.start < at) {
@@ -273,7 +273,7 @@ fn conditions(file: &File, at: usize) -> Vec<String> {
     open.concat()
 }
 
-/// The names in the conditions that begin inside of a range.
+/// Returns the names in the conditions that begin inside of a range.
 fn conditions_within(file: &File, at: &Range<usize>) -> Vec<String> {
     let inside = |start: usize| start > at.start && start < at.end;
     let conditional = file

@@ -1,19 +1,19 @@
-//! What is asked of the compiler about a source: the types that its kernels take, and whether
-//! macros still mean at its end what the tuner made them.
+//! Query of the compiler about a source: the types of its kernels' parameters, and whether macros
+//! still have the tuner's values at its end.
 //!
-//! The answers are in the mangled names of kernels that the question instantiates, so typedefs,
-//! macros and templates are resolved by the compiler itself.
+//! The answers are in the mangled names of kernels that the query instantiates, so the compiler
+//! itself resolves typedefs, macros and templates.
 
 use super::types::Parameter;
 use crate::compile::ProbedKernel;
 use std::fmt::Write as _;
 use tuner_core::value::Value;
 
-/// What messages of the compiler call the question.
+/// Name of the query in messages of the compiler.
 pub(super) const NAME: &str = "tuner_question";
 
-/// Every name begins with `tuner_`: the source's macros reach this text too. A number of `sizes` is
-/// four times the size of what is passed or pointed to, and one more for an enumeration.
+/// Every name begins with `tuner_`, since the source's macros also apply to this text. A number of
+/// `sizes` is four times the size of the value or pointee, plus one for an enumeration.
 const DECLARATIONS: &str = r##"
 #line 1 "tuner_question"
 namespace tuner_declarations {
@@ -47,11 +47,11 @@ template <class tuner_r, class tuner_a, class... tuner_b> struct tuner_nth<0, tu
 #define TUNER_MEANING(...) TUNER_SPELLED(__VA_ARGS__)
 "##;
 
-/// The question: the signatures of kernels, named as C++ finds them from outside, and whether these
-/// macros still have these values.
+/// Builds the query: the signatures of kernels, by qualified names, and whether these macros still
+/// have these values.
 ///
-/// `members` are asked for the place of: the index of a kernel, the number of its parameter, the
-/// field.
+/// The offsets of `members` are queried too: the index of a kernel, the number of its parameter,
+/// the field.
 pub(super) fn ask(
     kernels: &[String],
     macros: &[(&str, &Value)],
@@ -99,7 +99,7 @@ pub(super) fn ask(
     text
 }
 
-/// The parameters of kernel number `index` of the question.
+/// Returns the parameters of kernel number `index` of the query.
 pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Parameter>> {
     let arguments = instance(answer, "tuner_signature", index)?;
     let [function, sizes] = arguments.as_slice() else {
@@ -123,20 +123,20 @@ pub(super) fn signature(answer: &[ProbedKernel], index: usize) -> Option<Vec<Par
     .collect()
 }
 
-/// Where a member of a struct begins and its size, bytes; `None` inside where the struct has none of
-/// that name.
+/// Returns the offset of a struct's member and its size, bytes; the inner `None` if the struct has
+/// no such member.
 pub(super) fn member(answer: &[ProbedKernel], index: usize) -> Option<Option<(u64, u64)>> {
     let value = number(instance(answer, "tuner_member", index)?.first()?)?;
     Some((value != u64::MAX).then_some((value >> 20, value & 0xf_ffff)))
 }
 
-/// Whether macro number `index` of the question still has its value.
+/// Reports whether macro number `index` of the query still has its value.
 pub(super) fn unchanged(answer: &[ProbedKernel], index: usize) -> Option<bool> {
     let arguments = instance(answer, "tuner_macro", index)?;
     arguments.first()?.parse().ok()
 }
 
-/// The arguments of the instance of a template whose first one is `index`, behind that.
+/// Returns the arguments after the first of the template instance whose first one is `index`.
 fn instance(answer: &[ProbedKernel], template: &str, index: usize) -> Option<Vec<String>> {
     answer.iter().find_map(|kernel| {
         let mut arguments = arguments_of(&kernel.name, template)?;
@@ -145,12 +145,12 @@ fn instance(answer: &[ProbedKernel], template: &str, index: usize) -> Option<Vec
     })
 }
 
-/// The number in an argument such as `(unsigned long long)16`.
+/// Parses the number in an argument such as `(unsigned long long)16`.
 fn number(argument: &str) -> Option<u64> {
     argument.rsplit(')').next()?.trim().parse().ok()
 }
 
-/// The arguments of a template's instance, from its mangled name.
+/// Returns the arguments of a template's instance, from its mangled name.
 fn arguments_of(mangled: &str, template: &str) -> Option<Vec<String>> {
     if !mangled.contains(template) {
         return None;
@@ -161,14 +161,14 @@ fn arguments_of(mangled: &str, template: &str) -> Option<Vec<String>> {
     Some(split(&rest[..end]))
 }
 
-/// The types between the parentheses of `void (*)(…)`.
+/// Returns the types between the parentheses of `void (*)(…)`.
 fn parameter_types(function: &str) -> Option<Vec<String>> {
     let (_, rest) = function.split_once("(*)(")?;
     let types = split(&rest[..rest.rfind(')')?]);
     Some(if types == ["void"] { Vec::new() } else { types })
 }
 
-/// The pieces between commas that stand in no brackets, as in a list of template arguments.
+/// Splits at commas outside of brackets, as in a list of template arguments.
 #[must_use]
 pub fn split(text: &str) -> Vec<String> {
     let (mut pieces, mut depth, mut start) = (Vec::new(), 0_usize, 0);

@@ -1,7 +1,7 @@
-//! CUDA source as text: what is code and what is not, words with their places, directives.
+//! CUDA source as text: code and other text, words with their positions, directives.
 //!
-//! Not a parser of C++: types are the compiler's business. This finds the places that messages
-//! name, and which macros a declaration can depend on.
+//! Not a C++ parser: the compiler determines types. This finds the positions for messages, and the
+//! macros that a declaration can depend on.
 #![expect(
     clippy::indexing_slicing,
     reason = "every place is checked against the length by the loop around it, or was found in the same text"
@@ -12,14 +12,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
 
-/// One file of a template, prepared for reading.
+/// One file of a template, prepared for analysis.
 #[derive(Debug)]
 pub(super) struct File {
-    /// The path that messages show.
+    /// The path in messages.
     pub(super) name: String,
-    /// How an `#include` spells it; `None` for the template itself.
+    /// Its name in an `#include`; `None` for the template itself.
     pub(super) spelled: Option<String>,
-    /// The text as it is.
+    /// The original text.
     pub(super) text: String,
     /// The text with comments and literals blanked out, byte for byte.
     pub(super) code: String,
@@ -36,7 +36,7 @@ pub(super) struct Directive {
     pub(super) at: Range<usize>,
     /// Its word: `define`, `ifndef`, …
     pub(super) word: String,
-    /// Words and punctuation behind that.
+    /// Words and punctuation after that.
     pub(super) tokens: Vec<Range<usize>>,
 }
 
@@ -71,7 +71,7 @@ impl File {
         }
     }
 
-    /// The files of a template, itself first.
+    /// Returns the files of a template, itself first.
     pub(super) fn of(template: &Template) -> Vec<Self> {
         let mut files = vec![Self::new(&template.name, None, &template.text)];
         for header in template.headers.iter() {
@@ -80,9 +80,9 @@ impl File {
         files
     }
 
-    /// A file that the compiler names and the template does not bring. It is read where it lies in one
-    /// of the folders of headers, links followed: a `#line` directive may name any file, and messages
-    /// quote what is read.
+    /// Reads a file that the compiler names but the template does not include, if it is in one of
+    /// the folders of headers, links followed: a `#line` directive may name any file, and messages
+    /// quote its content.
     pub(super) fn of_disk(name: &str, folders: &[PathBuf]) -> Option<Self> {
         let real = Path::new(name).canonicalize().ok()?;
         let inside = |folder: &PathBuf| folder.canonicalize().is_ok_and(|it| real.starts_with(it));
@@ -93,18 +93,18 @@ impl File {
         Some(Self::new(name, None, &text))
     }
 
-    /// The text of a token.
+    /// Returns the text of a token.
     pub(super) fn word(&self, at: &Range<usize>) -> &str {
         self.code.get(at.clone()).unwrap_or_default()
     }
 
-    /// The text of the token of that number; empty where there is none.
+    /// Returns the text of the token of that number; empty if absent.
     pub(super) fn word_at(&self, index: Option<usize>) -> &str {
         let token = index.and_then(|index| self.tokens.get(index));
         token.map_or("", |token| self.word(token))
     }
 
-    /// The line of a byte, from 1.
+    /// Returns the line of a byte, from 1.
     pub(super) fn line(&self, at: usize) -> usize {
         self.text.as_bytes()[..at.min(self.text.len())]
             .iter()
@@ -113,7 +113,7 @@ impl File {
             + 1
     }
 
-    /// `file:line:column` of a byte.
+    /// Formats `file:line:column` of a byte.
     pub(super) fn place(&self, at: usize) -> String {
         let start = self.code[..at].rfind('\n').map_or(0, |end| end + 1);
         let column = self.text[start..at].chars().count() + 1;
@@ -121,14 +121,14 @@ impl File {
     }
 }
 
-/// Whether a token is a name.
+/// Reports whether a token is a name.
 pub(super) fn is_name(word: &str) -> bool {
     word.bytes()
         .next()
         .is_some_and(|first| is_word(first) && !first.is_ascii_digit())
 }
 
-/// The lines of directives, with the lines that continue them.
+/// Returns the lines of directives with their continuation lines.
 fn directive_lines(code: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let (mut at, mut continues) = (0, false);
@@ -150,7 +150,7 @@ fn directive_lines(code: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Words, numbers, and single characters of punctuation.
+/// Splits into words, numbers, and single characters of punctuation.
 fn tokens_of(code: &str, within: Range<usize>) -> Vec<Range<usize>> {
     let bytes = code.as_bytes();
     let mut tokens = Vec::new();

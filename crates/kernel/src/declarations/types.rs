@@ -1,15 +1,15 @@
-//! What a kernel's parameter is, and whether a declared element type fits it.
+//! Type of a kernel's parameter, and its compatibility with declared element types.
 
 use tuner_core::element::Element;
 
-/// A kernel's parameter as the compiler knows it.
+/// A kernel's parameter from the compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// Its type, without macros and typedefs: `__half const*`.
     pub ty: String,
-    /// Size of the value, or of what a pointer points to, bytes; 0 where it has none.
+    /// Size of the value or of the pointee, bytes; 0 without one.
     pub bytes: u64,
-    /// The value, or what a pointer points to, is an enumeration.
+    /// The value or the pointee is an enumeration.
     pub is_enum: bool,
 }
 
@@ -18,27 +18,27 @@ pub struct Parameter {
 pub(super) enum Form {
     /// By value.
     Value,
-    /// A pointer to elements, which it may not change where they are constant.
+    /// A pointer to elements.
     Pointer {
-        /// To constant elements.
+        /// The elements are constant and must not be changed.
         constant: bool,
     },
     /// A pointer to a pointer, a function, and so on.
     Other,
 }
 
-/// How a declaration fits.
+/// Compatibility of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fit {
     /// It is the kernel's type, or storage of exactly its bits.
     Same,
-    /// It cannot be compared further than said here.
+    /// It is comparable only up to this reservation.
     Loose(&'static str),
     /// It is another type.
     Wrong,
 }
 
-/// Types that elements can be made of.
+/// Base types of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Base {
     Void,
@@ -63,7 +63,7 @@ enum Base {
     Other,
 }
 
-/// Names of types with the element and how many of them they hold; `_` stands for 1 to 4.
+/// Names of types with the element and its count; `_` is replaced by 1 to 4.
 const NAMES: [(&str, Base, u64); 52] = [
     ("void", Base::Void, 1),
     ("bool", Base::Bool, 1),
@@ -126,12 +126,12 @@ const BOOL: &str = "the kernel takes `bool`: any byte but 0 and 1 is undefined t
 const STRUCT: &str = "the kernel takes a type of its own, of which only the size is compared";
 
 impl Parameter {
-    /// The outer form.
+    /// Returns the outer form.
     pub(super) fn form(&self) -> Form {
         self.parts().0
     }
 
-    /// The form, and the type of the elements or the value.
+    /// Returns the form, and the type of the elements or the value.
     fn parts(&self) -> (Form, String) {
         let other = (Form::Other, String::new());
         let ty = self.ty.trim();
@@ -155,7 +155,7 @@ impl Parameter {
         (Form::Pointer { constant }, element)
     }
 
-    /// Whether it is a struct of its own of so many bytes, by value or behind a pointer.
+    /// Reports whether it is a struct of this size, by value or by pointer.
     pub(super) fn takes_record(&self, bytes: u64) -> Fit {
         let (form, element) = self.parts();
         let (base, _) = base(&element);
@@ -169,7 +169,7 @@ impl Parameter {
         }
     }
 
-    /// Whether a vector of so many lanes of this type can be passed for it by value.
+    /// Reports whether a vector of this type and number of lanes can be passed for it by value.
     pub(super) fn takes_vector(&self, declared: Element, lanes: u32) -> Fit {
         let (form, value) = self.parts();
         let (base, count) = base(&value);
@@ -184,7 +184,7 @@ impl Parameter {
         }
     }
 
-    /// Whether a buffer of these elements can be passed for it.
+    /// Reports whether a buffer of these elements can be passed for it.
     pub(super) fn takes_buffer(&self, declared: Element) -> Fit {
         let (form, element) = self.parts();
         if !matches!(form, Form::Pointer { .. }) {
@@ -213,7 +213,7 @@ impl Parameter {
         }
     }
 
-    /// Whether a scalar of this type can be passed for it.
+    /// Reports whether a scalar of this type can be passed for it.
     pub(super) fn takes_scalar(&self, declared: Element) -> Fit {
         let (form, value) = self.parts();
         if form != Form::Value || self.bytes != declared.size() as u64 {
@@ -232,7 +232,7 @@ impl Parameter {
         }
     }
 
-    /// The declared type that fits it, where there is one.
+    /// Returns the declared type that fits it, if there is one.
     pub(super) fn declaration(&self) -> Option<Element> {
         let (_, element) = self.parts();
         if self.is_enum {
@@ -264,7 +264,7 @@ impl Parameter {
     }
 }
 
-/// Takes `const` and `volatile` off; the first tells whether `const` was there.
+/// Removes `const` and `volatile`; the first result reports whether `const` was present.
 fn unqualified(ty: &str) -> (bool, String) {
     let words: Vec<&str> = ty.split_whitespace().collect();
     let constant = words.contains(&"const");
@@ -323,7 +323,7 @@ fn fits(declared: Element, base: Base) -> Fit {
     }
 }
 
-/// What a kernel writes for a declared type.
+/// Returns the CUDA spelling of a declared type.
 pub(super) fn cuda_name(declared: Element) -> &'static str {
     match declared {
         Element::F16 => "__half",

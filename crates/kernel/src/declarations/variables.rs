@@ -1,4 +1,5 @@
-//! Variables of a template that the search space names, and textures, which it cannot.
+//! Checks of template variables named by the search space, and of textures, which are
+//! unsupported.
 #![expect(
     clippy::indexing_slicing,
     reason = "words are numbered by the list that they were found in, and one stands before the end"
@@ -10,10 +11,10 @@ use crate::compile::Template;
 use std::collections::BTreeSet;
 use tuner_space::{Diagnostic, Diagnostics, KernelSpec, nearest_or_all};
 
-/// Refuses variables that the template has not, and kernels that read textures.
+/// Refuses variables that the template lacks, and kernels that read textures.
 ///
 /// # Errors
-/// Each with its place and what to type.
+/// Each with its position and its fix.
 pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnostics> {
     let files = File::of(template);
     textures(spec, &files)?;
@@ -27,7 +28,7 @@ pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnosti
     let mut items = Vec::new();
     for (variable, at) in spec.variables.iter().zip(&spec.places().variables) {
         let name = variable.name.rsplit("::").next().unwrap_or_default();
-        // What a macro declares is not seen here.
+        // Variables declared by a macro are not visible here.
         if known.contains(name) || mentioned(name) {
             continue;
         }
@@ -50,7 +51,7 @@ pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnosti
     }
 }
 
-/// The names behind `__constant__` and `__device__` that are no functions.
+/// Returns the names after `__constant__` and `__device__` that are not functions.
 fn declared(file: &File) -> Vec<&str> {
     let mut names = Vec::new();
     let words: Vec<&str> = file.tokens.iter().map(|token| file.word(token)).collect();

@@ -1,4 +1,4 @@
-//! Rules for promoting a new winner: a small language that people put into their CI.
+//! Acceptance rules for promoting a new winner, in a small language for CI configuration.
 //!
 //! ```text
 //! rules  = clause { "," clause }
@@ -12,10 +12,10 @@
 //! ```
 //!
 //! A gain of 10 % on a problem means that the old time over the new is at least 1.10, and that its
-//! 95 % interval, where there is one, lies above 1. `a third` counts the problems of the clauses
-//! before: `≥ 10 % on ≥ 2 problems, ≥ 5 % on a third` asks for three problems with at least 5 %, of
-//! which two have at least 10 %. The other clauses hold on every problem. What is not known
-//! (such as `SM busy` without a profile) does not hold. Letter case and spaces do not matter; `;`
+//! 95 % interval, if there is one, is above 1. `a third` counts the problems of the clauses
+//! before: `≥ 10 % on ≥ 2 problems, ≥ 5 % on a third` requires three problems with at least 5 %, of
+//! which two have at least 10 %. The other clauses hold on every problem. An unknown figure
+//! (such as `SM busy` without a profile) fails its clause. Letter case and spaces are ignored; `;`
 //! and line ends separate clauses too.
 
 mod parse;
@@ -24,7 +24,7 @@ use serde::Serialize;
 use tuner_core::units::counted;
 use tuner_space::Diagnostics;
 
-/// A comparison.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cmp {
     /// ≥
@@ -38,8 +38,8 @@ pub enum Cmp {
 }
 
 impl Cmp {
-    /// Whether `value cmp bound` holds. A hair below a bound still reaches it: figures that were
-    /// computed are not exact.
+    /// Reports whether `value cmp bound` holds, with a small tolerance below the bound: computed
+    /// figures are not exact.
     #[must_use]
     pub fn holds(self, value: f64, bound: f64) -> bool {
         let hair = 1e-9 * bound.abs().max(1.0);
@@ -61,7 +61,7 @@ impl Cmp {
     }
 }
 
-/// On how many problems a gain is asked for.
+/// Number of problems with a required gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// At least this many.
@@ -73,24 +73,24 @@ pub enum Count {
 /// One clause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Clause {
-    /// Faster by so many per cent.
+    /// Faster by this percentage.
     Gain {
         /// `≥` or `>`.
         cmp: Cmp,
-        /// Per cent.
+        /// Percentage.
         percent: f64,
-        /// On how many problems.
+        /// Number of problems.
         on: Count,
     },
-    /// The 90th percentile is no worse than by so many per cent.
+    /// The 90th percentile is worse by at most this percentage.
     P90NoWorse(f64),
-    /// The median is no worse than by so many per cent.
+    /// The median is worse by at most this percentage.
     NoProblemSlower(f64),
     /// No register is spilled.
     NoSpills,
     /// Share of the time in which multiprocessors are busy, per cent.
     SmBusy(Cmp, f64),
-    /// Registers a thread.
+    /// Registers per thread.
     Registers(Cmp, f64),
 }
 
@@ -117,48 +117,49 @@ impl std::fmt::Display for Clause {
     }
 }
 
-/// All clauses must hold.
+/// Acceptance rules; all clauses must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules(Vec<Clause>);
 
-/// The figures of a challenger against the incumbent on one problem.
+/// Figures of a challenger against the incumbent on one problem.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Figures {
     /// Old median over new: 1.1 is 10 % faster.
     pub gain: f64,
-    /// Lower end of its 95 % interval; equal to `gain` where there is none.
+    /// Lower end of its 95 % interval; equal to `gain` without one.
     pub gain_low: f64,
     /// New 90th percentile over the old.
     pub p90_ratio: Option<f64>,
-    /// Bytes that the challenger spills.
+    /// Spilled bytes of the challenger.
     pub spill_bytes: Option<u64>,
-    /// Registers a thread of the challenger.
+    /// Registers per thread of the challenger.
     pub registers: Option<u32>,
     /// Per cent of the time in which multiprocessors are busy.
     pub sm_busy: Option<f64>,
 }
 
-/// What became of a clause.
+/// Result of a clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The clause, in words.
+    /// The clause as text.
     pub clause: String,
-    /// Whether it holds.
+    /// The clause holds.
     pub holds: bool,
-    /// The figures behind it.
+    /// The figures that decide it.
     pub because: String,
 }
 
 impl Rules {
-    /// Reads rules; `source` names them in messages.
+    /// Parses rules; `source` names them in messages.
     ///
     /// # Errors
-    /// What is wrong, with a caret below it and what may stand there.
+    /// The syntax error, with a caret below it and the expected words.
     pub fn parse(text: &str, source: &str) -> Result<Self, Diagnostics> {
         parse::rules(text, source).map(Self)
     }
 
-    /// Judges a challenger by its figures on every problem, named. All must hold for a promotion.
+    /// Judges a challenger by its figures on every named problem. A promotion requires all findings
+    /// to hold.
     #[must_use]
     pub fn judge(&self, problems: &[(String, Figures)]) -> Vec<Finding> {
         self.0
@@ -216,7 +217,7 @@ fn judge(clause: Clause, problems: &[(String, Figures)]) -> Finding {
 fn gain(cmp: Cmp, percent: f64, on: Count, problems: &[(String, Figures)]) -> (bool, String) {
     let reached: Vec<String> = problems
         .iter()
-        // A problem that is to be no more than so much slower needs no gain to be shown.
+        // A permitted slowdown needs no demonstrated gain.
         .filter(|(_, figures)| percent <= 0.0 || figures.gain_low > 1.0)
         .filter(|(_, figures)| cmp.holds((figures.gain - 1.0) * 100.0, percent))
         .map(|(name, figures)| format!("{name} {:+.1} %", (figures.gain - 1.0) * 100.0))
@@ -236,7 +237,8 @@ fn gain(cmp: Cmp, percent: f64, on: Count, problems: &[(String, Figures)]) -> (b
     )
 }
 
-/// Holds on every problem and is known there; tells the first where it does not.
+/// Reports that a clause holds on every problem with a known figure, or the first problem where it
+/// does not.
 fn every(
     problems: &[(String, Figures)],
     what: &str,

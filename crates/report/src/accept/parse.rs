@@ -1,17 +1,17 @@
-//! Reads acceptance rules: each clause has one of a few written forms.
+//! Parser of acceptance rules: each clause has one of a few written forms.
 
 use super::{Clause, Cmp, Count};
 use std::ops::Range;
 use tuner_space::{Diagnostic, Diagnostics};
 
-/// More per cent or problems than this are a slip of the keyboard.
+/// Largest accepted percentage or number of problems; more is a typing error.
 const LARGEST: f64 = 1e6;
 
 const CLAUSES: &str = "a clause is `>= 10 % on >= 2 problems`, `>= 5 % on a third`, `p90 no worse`, \
                        `no problem slower`, `no spills`, `SM busy >= 70 %` or `registers <= 128`; a \
                        comma stands between clauses";
 
-/// Words as they are written, and `CMP`, `NUM` and `ORD` for a comparison, a number and an ordinal.
+/// Words of the forms, with `CMP`, `NUM` and `ORD` for a comparison, a number and an ordinal.
 const FORMS: [&str; 15] = [
     "CMP NUM % on NUM problems",
     "CMP NUM % on CMP NUM problems",
@@ -32,13 +32,13 @@ const FORMS: [&str; 15] = [
 
 const ORDINALS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
 
-/// A word in lower case, one spelling for all, with its place.
+/// A normalised lower-case word with its position.
 type Word = (String, Range<usize>);
 
 pub(super) fn rules(text: &str, source: &str) -> Result<Vec<Clause>, Diagnostics> {
     let wrong = |diagnostic| Diagnostics::new(source, text, vec![diagnostic]);
     let mut clauses = Vec::new();
-    // Problems that the gains before ask for.
+    // Problems that the earlier gains require.
     let mut counted = 0;
     for words in split(text) {
         let clause = clause(&words, counted).map_err(wrong)?;
@@ -60,7 +60,7 @@ pub(super) fn rules(text: &str, source: &str) -> Result<Vec<Clause>, Diagnostics
     Ok(clauses)
 }
 
-/// The words of each clause.
+/// Splits the text into the words of each clause.
 fn split(text: &str) -> Vec<Vec<Word>> {
     let kind = |character: char| match character {
         ',' | ';' | '\n' => 0,
@@ -114,7 +114,7 @@ fn split(text: &str) -> Vec<Vec<Word>> {
     clauses
 }
 
-/// What stands in the places of a form.
+/// Values of a form's placeholders.
 #[derive(Default)]
 struct Filled {
     comparisons: Vec<(Cmp, Range<usize>)>,
@@ -122,7 +122,7 @@ struct Filled {
 }
 
 impl Filled {
-    /// Takes a word as a piece of a form; false where it is none.
+    /// Matches a word against a piece of a form; false if it does not fit.
     fn take(&mut self, piece: &str, (word, place): &Word) -> bool {
         let number = match piece {
             "CMP" => {
@@ -159,7 +159,7 @@ impl Filled {
     }
 }
 
-/// `third`, `3rd`.
+/// Parses `third` or `3rd`.
 fn ordinal(word: &str) -> Option<f64> {
     let named = ORDINALS.iter().position(|name| *name == word);
     let digits = || {
@@ -172,7 +172,7 @@ fn ordinal(word: &str) -> Option<f64> {
 }
 
 fn clause(words: &[Word], counted: u32) -> Result<Clause, Diagnostic> {
-    // The form that agrees longest; where none agrees to its end, it says what is missing.
+    // The form with the longest match; if none matches completely, it determines the missing word.
     let mut longest = (0, "", Filled::default());
     for form in FORMS {
         let mut filled = Filled::default();
@@ -208,7 +208,7 @@ fn clause(words: &[Word], counted: u32) -> Result<Clause, Diagnostic> {
     }
 }
 
-/// The clause of a form with its places filled.
+/// Builds the clause of a form from its placeholders.
 fn meant(form: &str, filled: &Filled, counted: u32) -> Result<Clause, Diagnostic> {
     let number = filled.number(0);
     let cmp = filled.comparison();

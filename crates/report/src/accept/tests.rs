@@ -40,7 +40,7 @@ fn the_long_rule_asks_for_two_a_third_and_every_other_clause() {
     assert!(!accepted(LONG, &good, |f| f.spill_bytes = Some(8)));
     assert!(!accepted(LONG, &good, |f| f.sm_busy = Some(69.0)));
     assert!(!accepted(LONG, &good, |f| f.sm_busy = None));
-    // A gain whose interval reaches 1 is none.
+    // A gain whose interval contains 1 does not count.
     assert!(!accepted(LONG, &good, |f| f.gain_low = 0.99));
 }
 

@@ -1,8 +1,9 @@
 //! Constraints as C integer constant expressions.
 //!
 //! `static_assert` in C11 takes whole numbers only, so a true division becomes a fraction that
-//! comparisons multiply out, and what has no exact whole-number form (roots, logarithms, text,
-//! numbers beyond 64 bits) is left to the caller, who then asserts the very values that were checked.
+//! comparisons multiply out, and expressions without an exact integer form (roots, logarithms,
+//! text, numbers beyond 64 bits) are left to the caller, which then asserts the checked values
+//! themselves.
 
 use super::form::{Form, Int, binary, compare, constant, literal, member, power, times};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,13 +11,15 @@ use tuner_core::record::{ConfigValues, Definition};
 use tuner_core::value::Value;
 use tuner_space::{Expr, Node, Op};
 
-/// Longer than any person writes; a bound on what nested derived values can blow up to.
+/// Maximum length of a translated expression, characters: limits the expansion of nested derived
+/// values.
 const LONGEST: usize = 4000;
 
 /// A rule in C.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rule {
-    /// The condition, over macro parameters of the same names; `None` when C cannot say it exactly.
+    /// The condition, over macro parameters of the same names; `None` if C cannot express it
+    /// exactly.
     pub(super) text: Option<String>,
     /// Parameters, sizes and device names it depends on, through derived values too.
     pub(super) names: BTreeSet<String>,
@@ -25,7 +28,7 @@ pub(super) struct Rule {
 /// Helper macros that the translated rules use, named without their prefix.
 pub(super) type Helpers = BTreeSet<&'static str>;
 
-/// Definitions of the helpers, in the order in which they must stand; `@` is the prefix.
+/// Definitions of the helpers, in dependency order; `@` is the prefix.
 pub(super) const HELPERS: [(&str, &str); 6] = [
     (
         "FLOORDIV",
@@ -41,7 +44,7 @@ pub(super) const HELPERS: [(&str, &str); 6] = [
     ("ABS", "(a) ((a) < 0 ? -(a) : (a))"),
 ];
 
-/// Translates every constraint; also gives the helpers used.
+/// Translates every constraint; also returns the helpers used.
 pub(super) fn translate(
     definition: &Definition,
     constants: &ConfigValues,
@@ -75,7 +78,7 @@ pub(super) fn translate(
     (rules, translator.helpers)
 }
 
-/// A name that stands for whole numbers; `None` for fractions and text.
+/// Returns the form of a name with integer values; `None` for fractions and text.
 fn number_name(name: &str, values: &[Value]) -> Option<Form> {
     let numbers: Option<Vec<i64>> = values.iter().map(Value::as_i64).collect();
     let numbers = numbers?;
@@ -92,7 +95,7 @@ fn number_name(name: &str, values: &[Value]) -> Option<Form> {
 struct Translator<'d> {
     definition: &'d Definition,
     prefix: &'d str,
-    /// Names met so far: their form and what they depend on.
+    /// Names seen so far: their form and their dependencies.
     known: BTreeMap<String, (Option<Form>, BTreeSet<String>)>,
     helpers: Helpers,
 }
@@ -103,8 +106,8 @@ impl Translator<'_> {
         self.known.insert(name.to_owned(), (form, names));
     }
 
-    /// An expression's form and all it depends on. Derived values nest at most as deep as there are
-    /// of them; a circle ends in `None`.
+    /// Translates an expression and returns its form and all its dependencies. Derived values nest
+    /// at most as deep as their number; a cycle returns `None`.
     fn expression(&mut self, text: &str, depth: usize) -> (Option<Form>, BTreeSet<String>) {
         let mut names = BTreeSet::new();
         let Ok(expr) = Expr::parse(text) else {
@@ -147,7 +150,8 @@ impl Translator<'_> {
     fn operation(&mut self, op: Op, operands: &[Form]) -> Option<Form> {
         match (op, operands) {
             (Op::And | Op::Or, _) => {
-                // Python gives an operand; as a condition that is its truth, as a number it is not.
+                // Python returns an operand; as a condition that equals its truth value, as a
+                // number it does not.
                 let all_truths = operands.iter().all(|o| matches!(o, Form::Truth(_)));
                 let sign = if op == Op::And { " && " } else { " || " };
                 let parts: Vec<String> = operands.iter().map(Form::truth).collect();
@@ -286,7 +290,7 @@ impl Translator<'_> {
             Op::Sub => Form::Ratio(binary(&ad, "-", &bc, false), bd),
             Op::Mul => Form::Ratio(times(&a, &c), bd),
             Op::Div => Form::Ratio(ad, bc),
-            // Whole, though Python calls it a float.
+            // An integer, although Python returns a float.
             Op::FloorDiv => Form::Ratio(self.floor_div(&ad, &bc), literal(1)),
             // a/b − ⌊(a/b) / (c/d)⌋ · c/d
             Op::Mod => {

@@ -1,4 +1,5 @@
-//! The header's assertions: every value one of its parameter's, every rule of the space.
+//! Assertions of the header: each value belongs to its parameter, and each rule of the space
+//! holds.
 #![expect(
     clippy::indexing_slicing,
     reason = "there are two numbers at least, and a window of two has two"
@@ -13,13 +14,13 @@ use tuner_core::escape::CLiteral;
 use tuner_core::record::value_of;
 use tuner_core::value::Value;
 
-/// Longest list of values that is written out; a longer one is checked as a range where it is one.
+/// Longest list of values that is written out; a longer one is checked as a range if possible.
 const LISTED_VALUES: usize = 64;
-/// Longest message of an assertion, in characters.
+/// Maximum characters of an assertion's message.
 const LONGEST_REASON: usize = 500;
 
 impl Plan<'_> {
-    /// Helper macros, and every entry checked.
+    /// Writes helper macros and the check of every entry.
     pub(super) fn checks(&self, text: &mut String) {
         let upper = &self.upper;
         let _ = write!(
@@ -47,7 +48,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The macro that asserts all rules of a family over a configuration.
+    /// Writes the macro that asserts all rules of a family over a configuration.
     fn family_check(&self, text: &mut String, index: usize, family: &Family<'_>) {
         let mut parts: Vec<(String, String)> = Vec::new();
         for parameter in &family.definition.parameters {
@@ -74,7 +75,7 @@ impl Plan<'_> {
         let last = parts.len() - 1;
         for (at, (condition, why)) in parts.iter().enumerate() {
             let end = if at == last { "" } else { ";" };
-            // C11 promises string literals of 4095 bytes.
+            // C11 guarantees string literals of 4095 bytes.
             let why: String = why.chars().take(LONGEST_REASON).collect();
             let why = CLiteral::new(&why);
             let _ = write!(text, " \\\n  {}ASSERT({condition}, {why}){end}", self.upper);
@@ -92,8 +93,8 @@ impl Plan<'_> {
         names.join(", ")
     }
 
-    /// Rules that C cannot say were checked when the candidate was proposed; what can be asserted
-    /// is that the values they depend on are still those.
+    /// Writes the check of rules that C cannot express. They were checked when the candidate was
+    /// proposed; the header asserts that the values they depend on are unchanged.
     fn exact_check(&self, text: &mut String, index: usize, entry: &Entry) {
         let (_, family) = self.family(index);
         let open: Vec<&Rule> = family.rules.iter().filter(|r| r.text.is_none()).collect();
@@ -122,7 +123,7 @@ impl Plan<'_> {
         );
     }
 
-    /// Applies an entry's checks to values: its own, or the macros in force.
+    /// Applies an entry's checks to values: its own, or the current macros.
     pub(super) fn check_call(&self, text: &mut String, index: usize, entry: &Entry, values: &str) {
         let (family_index, family) = self.family(index);
         let constants = constants(entry);
@@ -142,7 +143,7 @@ impl Plan<'_> {
     }
 }
 
-/// That a whole-number parameter has one of its values.
+/// Returns the condition that an integer parameter has one of its values.
 fn membership(name: &str, values: &[Value]) -> Option<String> {
     let numbers: Vec<i64> = values.iter().map(Value::as_i64).collect::<Option<_>>()?;
     let (first, last) = (*numbers.first()?, *numbers.last()?);

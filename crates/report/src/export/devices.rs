@@ -1,13 +1,13 @@
-//! Which names of a device mean the same GPU: what CUDA reports, and the tables of the virtual one.
+//! Device names that mean the same GPU: those of CUDA, and those of the virtual GPU's tables.
 
-/// Words of names that say nothing of the model.
+/// Words of device names that do not identify the model.
 pub(super) const MAKERS: [&str; 7] = ["nvidia", "geforce", "quadro", "tesla", "vgpu", "rtx", "gtx"];
-/// Words behind a model that make another one of it.
+/// Words after a model that denote another model.
 pub(super) const VARIANTS: [&str; 6] = ["ti", "super", "ada", "laptop", "max", "d"];
 
-/// The model in a device's name, in lower case: `l4` of `NVIDIA L4` and of `vgpu:l4`, `2080ti` of
-/// `NVIDIA GeForce RTX 2080 Ti`. Empty where the name is none of NVIDIA's; such names match as a
-/// whole.
+/// Returns the model in a device's name, in lower case: `l4` of `NVIDIA L4` and of `vgpu:l4`,
+/// `2080ti` of `NVIDIA GeForce RTX 2080 Ti`. Empty for a name that is not NVIDIA's; such names
+/// match as a whole.
 pub(super) fn model(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     let mut words = lower

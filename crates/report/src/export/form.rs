@@ -1,4 +1,4 @@
-//! The pieces that a translated expression is made of: whole numbers, truths, fractions, lists.
+//! Forms of a translated expression: integers, truth values, fractions, lists.
 
 use tuner_space::{Op, Val};
 
@@ -7,12 +7,12 @@ pub(super) struct Int {
     pub(super) text: String,
     pub(super) literal: Option<i64>,
     pub(super) nonnegative: bool,
-    /// Its absolute value and that of every part of it are at most this.
+    /// Upper bound of its absolute value and that of every part.
     pub(super) bound: f64,
 }
 
 impl Int {
-    /// One whose value is not known here.
+    /// Creates one with an unknown value.
     pub(super) fn new(text: String, nonnegative: bool, bound: f64) -> Self {
         Self {
             text,
@@ -22,7 +22,7 @@ impl Int {
         }
     }
 
-    /// Whether no part of it can leave 64 bits, which no constant expression may.
+    /// Reports whether no part of it can exceed 64 bits, which constant expressions must not.
     pub(super) fn fits(&self) -> bool {
         self.bound < 9.2e18
     }
@@ -40,7 +40,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Whether no part of it can leave 64 bits.
+    /// Reports whether no part of it can exceed 64 bits.
     pub(super) fn fits(&self) -> bool {
         match self {
             Self::Int(int) => int.fits(),
@@ -113,7 +113,7 @@ pub(super) fn constant(value: &Val) -> Option<Form> {
         Val::Bool(value) => Some(Form::Truth(u8::from(*value).to_string())),
         Val::Int(value) => Some(Form::Int(literal(i64::try_from(*value).ok()?))),
         Val::Float(value) => {
-            // Exact for what people write, such as 0.5 and 1.25; 0.1 is no short binary fraction.
+            // Exact for common fractions such as 0.5 and 1.25; 0.1 is not a short binary fraction.
             let mut denominator = 1_i64;
             while (value * denominator as f64).fract() != 0.0 {
                 denominator = denominator.checked_mul(2).filter(|d| *d <= 1 << 20)?;
@@ -166,7 +166,7 @@ pub(super) fn compare(op: Op, left: &Form, right: &Form) -> Option<Form> {
     if positive {
         return Some(Form::Truth(plain));
     }
-    // Multiplying by a negative number turns a comparison round; by zero there was no number.
+    // Multiplying by a negative number reverses a comparison; zero was excluded.
     Some(Form::Truth(format!(
         "({scale} != 0 && ({scale} > 0 ? {plain} : ({} {mirrored} {})))",
         left.text,

@@ -1,7 +1,7 @@
-//! The C, C++ and CUDA header: provenance, a table, a lookup, checks, and Kernel Tuner's defines.
+//! C, C++ and CUDA header: provenance, a table, a lookup, checks, and Kernel Tuner's defines.
 //!
-//! No include is needed, so that NVRTC takes it as it stands. Every value stands once, in a macro
-//! that feeds the table and its checks: a wrong value anywhere fails to compile.
+//! It needs no include, so that NVRTC accepts it unchanged. Every value is written once, in a macro
+//! that feeds the table and its checks: a wrong value fails to compile.
 #![expect(
     clippy::indexing_slicing,
     reason = "entries and families are numbered by the export that holds them"
@@ -20,10 +20,10 @@ use tuner_core::record::{ConfigValues, Definition, TimingKind, value_of};
 use tuner_core::units::counted;
 use tuner_core::value::Value;
 
-/// What the parts of the header share.
+/// Data shared by the parts of the header.
 pub(super) struct Plan<'e> {
     pub(super) kernel: CComment,
-    /// `gemm_tuned`, `GEMM_TUNED_`.
+    /// Prefix in lower case, `gemm_tuned`; the upper-case one is `GEMM_TUNED_`.
     pub(super) lower: String,
     pub(super) upper: String,
     pub(super) entries: &'e [Entry],
@@ -37,7 +37,7 @@ pub(super) struct Plan<'e> {
     family_of: Vec<usize>,
     /// The first entry with each configuration.
     pub(super) instances: Vec<usize>,
-    /// For each entry the rules that the sizes asked for may break.
+    /// For each entry the rules that other sizes may break.
     pub(super) size_rules: Vec<Vec<SizeRule>>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Column {
     pub(super) name: MacroName,
     pub(super) member: String,
     pub(super) c_type: &'static str,
-    /// A size that must match, rather than be near.
+    /// A size that must match exactly rather than approximately.
     pub(super) exact: bool,
 }
 
@@ -54,15 +54,15 @@ pub(super) struct Column {
 pub(super) struct Family<'e> {
     pub(super) definition: &'e Definition,
     pub(super) rules: Vec<Rule>,
-    /// Sizes and device names the rules use, in a stable order.
+    /// Sizes and device names in the rules, in a stable order.
     pub(super) constants: Vec<String>,
     pub(super) helpers: cexpr::Helpers,
 }
 
-/// The header that the contract describes.
+/// Writes the header.
 ///
 /// # Errors
-/// Nothing to export, or a parameter whose name C does not take.
+/// Nothing to export, or a parameter whose name is invalid in C.
 pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     let entries = most_trusted(entries);
     let plan = Plan::new(kernel, &entries)?;
@@ -82,8 +82,8 @@ pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     Ok(text)
 }
 
-/// The rules that C cannot state for other sizes than an entry's own, a line each: the header
-/// returns that entry only where the sizes in the rule are its own.
+/// Returns the rules that C cannot express for sizes other than an entry's own, one for each line:
+/// the header returns that entry only if the sizes in the rule are its own.
 ///
 /// # Errors
 /// As [`header()`].
@@ -106,8 +106,8 @@ pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, Ex
     Ok(lines)
 }
 
-/// Of a device's entries the measured ones; without those the recorded, and then the predicted: a
-/// lookup by device must never weigh one kind against another.
+/// Returns the measured entries of a device; without those the recorded, and then the predicted: a
+/// lookup by device must never compare different kinds.
 fn most_trusted(entries: &[Entry]) -> Vec<Entry> {
     // Names that mean the same GPU are one device.
     let device = |entry: &Entry| match devices::model(&entry.best.device) {
@@ -204,15 +204,15 @@ impl<'e> Plan<'e> {
         Ok(plan)
     }
 
-    /// The number of an entry's configuration among those that differ.
+    /// Returns the number of an entry's configuration among the distinct ones.
     pub(super) fn instance(&self, index: usize) -> usize {
         let config = |at: usize| &self.entries[at].best.config;
         let same = |known: &usize| config(*known) == config(index);
         self.instances.iter().position(same).unwrap_or(0)
     }
 
-    /// A name for the header's own variables, alone or before a number, that is no member's and no
-    /// macro's.
+    /// Returns a name for the header's variables, alone or before a number, that differs from every
+    /// member and macro.
     pub(super) fn unused(&self, wanted: &str) -> String {
         let columns = self.parameters.iter().chain(&self.sizes);
         let taken: Vec<&str> = columns
@@ -258,7 +258,7 @@ impl<'e> Plan<'e> {
         (families, indices)
     }
 
-    /// The family of an entry, by their indices.
+    /// Returns the family of an entry with its index.
     pub(super) fn family(&self, entry: usize) -> (usize, &Family<'e>) {
         let index = self.family_of.get(entry).copied().unwrap_or(0);
         (index, &self.families[index])
@@ -301,7 +301,7 @@ impl<'e> Plan<'e> {
         *text = text.replace("\n*", "\n *").replace('…', "...");
     }
 
-    /// One comment an entry: where its numbers come from.
+    /// Writes one comment for each entry: the source of its numbers.
     fn provenance(&self, text: &mut String) {
         for (index, entry) in self.entries.iter().enumerate() {
             let row = &entry.best;
@@ -359,7 +359,7 @@ impl<'e> Plan<'e> {
         }
     }
 
-    /// The values, each once.
+    /// Writes the values, each once.
     fn values(&self, text: &mut String) {
         text.push('\n');
         for (index, entry) in self.entries.iter().enumerate() {
@@ -372,7 +372,7 @@ impl<'e> Plan<'e> {
         }
     }
 
-    /// Kernel Tuner's defines: one configuration a device, and a default.
+    /// Writes Kernel Tuner's defines: one configuration for each device, and a default.
     fn defines(&self, text: &mut String) {
         let mut devices: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, entry) in self.entries.iter().enumerate() {
@@ -420,7 +420,7 @@ impl<'e> Plan<'e> {
                 Some(Value::Text(text)) => CMacroBody::new(text).map(|body| body.to_string()),
                 other => Ok(c_value(other, parameter.c_type)),
             };
-            // `check_entry` has refused what is not a body.
+            // `check_entry` has refused invalid macro bodies.
             let body = body.unwrap_or_default();
             let _ = writeln!(text, "#define {} {body}", parameter.name);
         }
@@ -428,8 +428,8 @@ impl<'e> Plan<'e> {
         self.check_call(text, index, entry, &names.join(", "));
     }
 
-    /// The winner that loses least, in the geometric mean, over the groups of these entries: all
-    /// those where it was timed, and it must have been timed in most. First of equals.
+    /// Returns the winner with the smallest loss, in the geometric mean, over the groups of these
+    /// entries in which it was timed; it must have been timed in most. The first of equals.
     fn typical(&self, indices: &[usize]) -> usize {
         let mut best = (
             usize::MAX,
@@ -456,7 +456,7 @@ impl<'e> Plan<'e> {
     }
 }
 
-/// Sizes and device names of an entry.
+/// Returns sizes and device names of an entry.
 pub(super) fn constants(entry: &Entry) -> ConfigValues {
     entry
         .sizes

@@ -24,7 +24,7 @@ struct JsonEntry<'e> {
     row: &'e LeaderboardRow,
 }
 
-/// The best rows with the sizes, as JSON.
+/// Writes the best rows with the sizes, as JSON.
 ///
 /// # Errors
 /// Nothing to export.

@@ -1,7 +1,7 @@
 //! Kernel Tuner's cache file (`util.py`: `process_cache`, `store_cache`, `close_cache`).
 //!
-//! Its reader works on text, so three things are fixed: `cache` is the last key, every entry stands
-//! on a line of its own, and the file ends in `}`, newline, `}` with nothing behind.
+//! Its reader works on text, so three properties are required: `cache` is the last key, every entry
+//! is on a separate line, and the file ends in `}`, newline, `}`.
 
 use super::{ExportError, costs_ms, object, python, samples_ms};
 use serde_json::{Map, Value as Json, json};
@@ -9,7 +9,7 @@ use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::escape;
 use tuner_core::record::{TrialRecord, Verdict};
 
-/// A closed Kernel Tuner cache file, which Kernel Tuner simulates from and resumes.
+/// Writes a closed Kernel Tuner cache file, which Kernel Tuner can simulate from and resume.
 ///
 /// # Errors
 /// Nothing to export.
@@ -59,7 +59,8 @@ pub fn kernel_tuner(entry: &Entry, judged: &[StoredTrial]) -> Result<String, Exp
     Ok(escape::json(&text))
 }
 
-/// One size as a number, several as a list; text (never `callable`) where the sizes are unknown.
+/// Returns one size as a number, several as a list; text (never `callable`) if the sizes are
+/// unknown.
 fn problem_size(entry: &Entry) -> Json {
     let numbers: Vec<i64> = entry.sizes.iter().filter_map(|(_, v)| v.as_i64()).collect();
     match numbers.as_slice() {
@@ -69,7 +70,7 @@ fn problem_size(entry: &Entry) -> Json {
     }
 }
 
-/// Unknown keys before `cache` survive Kernel Tuner's resume.
+/// Returns provenance keys: unknown keys before `cache` survive Kernel Tuner's resume.
 fn provenance(entry: &Entry) -> Json {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -83,7 +84,7 @@ fn provenance(entry: &Entry) -> Json {
     })
 }
 
-/// One entry, all times in milliseconds.
+/// Returns one entry, all times in milliseconds.
 fn line(candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
     let mut line = object(&trial.config);
@@ -111,7 +112,7 @@ fn line(candidate: &StoredTrial) -> Json {
     Json::Object(line)
 }
 
-/// Kernel Tuner's objective is the mean of the samples; of one sample, the time itself.
+/// Returns Kernel Tuner's objective, the mean of the samples; of one sample, the time itself.
 pub(super) fn mean_ms(trial: &TrialRecord) -> Option<f64> {
     let time = trial.measurement.as_ref()?;
     Some(if time.samples.len() > 1 {

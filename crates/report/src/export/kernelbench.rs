@@ -1,7 +1,8 @@
-//! KernelBench's `eval_results.json`: under each problem its samples, as `KernelExecResult` has them.
+//! KernelBench's `eval_results.json`: the samples of each problem in the form of
+//! `KernelExecResult`.
 //!
-//! Times in milliseconds, as its timing code gives them (a comment there says microseconds);
-//! `runtime` is the mean, -1 where there is none. Problems go by `kernel/problem/device`, samples by
+//! Times in milliseconds, as its timing code returns them (a comment there says microseconds);
+//! `runtime` is the mean, -1 if absent. Problems are named `kernel/problem/device`, samples by
 //! number in the order of judging.
 
 use super::{ExportError, object, samples_ms};
@@ -10,7 +11,8 @@ use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::escape;
 use tuner_core::record::Verdict;
 
-/// KernelBench's evaluation results (`eval_results.json`): a problem each, its candidates as samples.
+/// Writes KernelBench's evaluation results (`eval_results.json`): one for each problem, with its
+/// candidates as samples.
 ///
 /// # Errors
 /// Nothing to export.
@@ -62,13 +64,13 @@ fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
         },
         "runtime": stats.as_ref().map_or(json!(-1.0), |stats| stats["mean"].clone()),
         "runtime_stats": stats.unwrap_or_else(|| json!({})),
-        // The default configuration stands for the reference implementation.
+        // The default configuration replaces the reference implementation.
         "ref_runtime": reference.unwrap_or(-1.0),
         "ref_runtime_stats": {},
     })
 }
 
-/// KernelBench's statistics of runs; the median beside them.
+/// Returns KernelBench's run statistics, with the median added.
 fn stats(ms: &[f64], median: f64, device: &str) -> Json {
     let count = ms.len().max(1) as f64;
     let mean = if ms.is_empty() {

@@ -1,5 +1,5 @@
-//! How an entry is launched for the sizes asked: the grid, block and shared-memory expressions of the
-//! search space as C functions beside the lookup.
+//! Launch functions of the header: the grid, block and shared-memory expressions of the search
+//! space as C functions of the sizes.
 
 use super::header::Plan;
 use super::lookup::parameters;
@@ -12,7 +12,7 @@ use tuner_core::escape::CComment;
 use tuner_core::record::{LaunchDefinition, value_of};
 use tuner_core::value::Value;
 
-/// The functions, one for each launch; nothing where the search space's launches are not known.
+/// Writes the functions, one for each launch; nothing if the search space's launches are unknown.
 pub(super) fn functions(plan: &Plan<'_>) -> String {
     let names = names(plan);
     if names.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn functions(plan: &Plan<'_>) -> String {
     limits(plan, &mut text);
     let sizes = parameters(plan.sizes.iter());
     let launch = plan.unused("launch");
-    // Compilers warn of what no expression uses.
+    // Compilers warn of unused parameters.
     let unused: String = plan
         .sizes
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn functions(plan: &Plan<'_>) -> String {
              \x20 {lower}_launch {launch} = {{0, {{0, 0, 0}}, {{0, 0, 0}}, 0}};\n{unused}\
              \x20 switch (entry - {lower}_table) {{\n"
         );
-        // Entries that are launched alike share a case.
+        // Entries with equal launches share a case.
         let mut bodies: Vec<(String, Vec<usize>)> = Vec::new();
         for (index, entry) in plan.entries.iter().enumerate() {
             let Some(definition) = entry.definition.launches.get(at) else {
@@ -68,7 +68,7 @@ pub(super) fn functions(plan: &Plan<'_>) -> String {
     text
 }
 
-/// The function that compares a launch with CUDA's limits (CUDA C++ Programming Guide, table
+/// Writes the function that compares a launch with CUDA's limits (CUDA C++ Programming Guide, table
 /// "Technical Specifications per Compute Capability": the same for all).
 fn limits(plan: &Plan<'_>, text: &mut String) {
     let within = |(part, axis, most): (&str, usize, i64)| {
@@ -91,7 +91,7 @@ fn limits(plan: &Plan<'_>, text: &mut String) {
     );
 }
 
-/// A name for each launch: its kernel function, numbered where it is launched again.
+/// Returns a name for each launch: its kernel function, numbered if it is launched again.
 fn names(plan: &Plan<'_>) -> Vec<String> {
     let all = plan.entries.iter().map(|entry| &entry.definition.launches);
     let most = all.max_by_key(|launches| launches.len());
@@ -110,7 +110,7 @@ fn names(plan: &Plan<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The assignments of one entry's launch.
+/// Writes the assignments of one entry's launch.
 fn body(plan: &Plan<'_>, entry: &Entry, definition: &LaunchDefinition, launch: &str) -> String {
     let LaunchDefinition {
         when,

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use tuner_core::escape::CLiteral;
 use tuner_core::record::value_of;
 
-/// Types and the table.
+/// Writes types and the table.
 pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let _ = write!(
@@ -73,7 +73,7 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
     instances(plan, text);
 }
 
-/// The configurations as a list for the preprocessor, each once.
+/// Writes the distinct configurations as a list for the preprocessor.
 fn instances(plan: &Plan<'_>, text: &mut String) {
     let upper = &plan.upper;
     let names: Vec<&str> = plan.parameters.iter().map(|p| &*p.name).collect();
@@ -93,7 +93,7 @@ fn size_declaration(column: &Column) -> String {
     spaced(size_type(column), &column.member)
 }
 
-/// A caller's sizes may be larger than any that was tuned.
+/// Returns the type of a size: a caller's sizes may exceed all tuned ones.
 fn size_type(column: &Column) -> &'static str {
     match column.c_type {
         "int" => "long long",
@@ -109,8 +109,8 @@ fn spaced(c_type: &str, name: &str) -> String {
     }
 }
 
-/// The rules that sizes may break, as a function of the entry and the sizes; nothing where there are
-/// none.
+/// Writes the rules that sizes may break, as a function of the entry and the sizes; nothing without
+/// such rules.
 pub(super) fn rules(plan: &Plan<'_>) -> String {
     if plan.size_rules.iter().all(Vec::is_empty) {
         return String::new();
@@ -152,7 +152,7 @@ pub(super) fn rules(plan: &Plan<'_>) -> String {
     body
 }
 
-/// These functions after those of numbers that they use.
+/// Prepends the number functions that these functions use.
 pub(super) fn with_numbers(plan: &Plan<'_>, bodies: &str) -> String {
     if bodies.is_empty() {
         return String::new();
@@ -161,7 +161,7 @@ pub(super) fn with_numbers(plan: &Plan<'_>, bodies: &str) -> String {
     format!("\n{numbers}{bodies}")
 }
 
-/// The function of one set of rules.
+/// Writes the function of one set of rules.
 fn set(plan: &Plan<'_>, at: usize, rules: &[SizeRule], text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let parameters = parameters(members(plan, rules.iter()));
@@ -186,7 +186,7 @@ fn set(plan: &Plan<'_>, at: usize, rules: &[SizeRule], text: &mut String) {
     text.push_str("  return 1;\n}\n");
 }
 
-/// The sizes that a set of rules uses, in the order of the lookup's arguments.
+/// Returns the sizes that a set of rules uses, in the order of the lookup's arguments.
 fn members<'p>(
     plan: &'p Plan<'_>,
     rules: impl Iterator<Item = &'p SizeRule> + Clone,
@@ -198,14 +198,14 @@ fn members<'p>(
     plan.sizes.iter().filter(used)
 }
 
-/// `, long long n` and so on.
+/// Formats `, long long n` and so on.
 pub(super) fn parameters<'c>(columns: impl Iterator<Item = &'c Column>) -> String {
     columns
         .map(|column| format!(", {}", size_declaration(column)))
         .collect()
 }
 
-/// The lookup: same device, flags equal, nearest problem.
+/// Writes the lookup: same device, equal flags, nearest problem.
 pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let _ = write!(
@@ -230,7 +230,7 @@ pub(super) fn function(plan: &Plan<'_>, text: &mut String) {
     entrances(plan, &parameters, text);
 }
 
-/// The entry whose problem is nearest.
+/// Writes the search for the entry with the nearest problem.
 fn nearest(plan: &Plan<'_>, parameters: &str, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let ruled = plan.size_rules.iter().any(|rules| !rules.is_empty());
@@ -289,7 +289,7 @@ fn nearest(plan: &Plan<'_>, parameters: &str, text: &mut String) {
     );
 }
 
-/// The two functions that a caller uses.
+/// Writes the two public functions.
 fn entrances(plan: &Plan<'_>, parameters: &str, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let sizes: String = plan
@@ -320,7 +320,7 @@ fn entrances(plan: &Plan<'_>, parameters: &str, text: &mut String) {
     );
 }
 
-/// Whether a device's name is of a model.
+/// Writes the test whether a device's name denotes a model.
 fn models(plan: &Plan<'_>, text: &mut String) {
     let (lower, upper) = (&plan.lower, &plan.upper);
     let makers: String = devices::MAKERS

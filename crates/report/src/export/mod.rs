@@ -1,5 +1,4 @@
-//! Results in the formats that others read. Pure: rows in, text out; the same rows give the same
-//! bytes.
+//! Results in formats of other tools. Pure: rows in, text out; the same rows give the same bytes.
 
 mod cexpr;
 mod checks;
@@ -32,7 +31,7 @@ pub use t4::t4;
 use tuner_core::escape::MacroBodyError;
 use tuner_core::record::{ConfigValues, TrialRecord};
 
-/// Why there is no export.
+/// Reason why there is no export.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -46,7 +45,7 @@ pub enum ExportError {
         .0.join(", ")
     )]
     Several(Vec<String>),
-    /// A parameter's name is not a macro's name.
+    /// A parameter's name is not a valid macro name.
     #[error(
         "the parameter {0:?} is not a name in C and C++ (letters, digits and `_`, no keyword): export \
          with --to json"
@@ -66,20 +65,20 @@ pub enum ExportError {
     },
 }
 
-/// What compiling and benchmarking cost, ms.
+/// Returns the cost of compiling and benchmarking, ms.
 fn costs_ms(trial: &TrialRecord) -> [f64; 2] {
     let compile_us = trial.compilation.as_ref().map_or(0, |c| c.compile_us);
     let benchmark_us = trial.charged_us.saturating_sub(compile_us);
     [compile_us, benchmark_us].map(|us| us as f64 / 1e3)
 }
 
-/// Raw samples, ms; none without a time.
+/// Returns raw samples, ms; none without a time.
 fn samples_ms(trial: &TrialRecord) -> Vec<f64> {
     let samples = trial.measurement.iter().flat_map(|time| &time.samples);
     samples.map(|us| us / 1e3).collect()
 }
 
-/// A configuration as an object, in the order of the space.
+/// Returns a configuration as an object, in the order of the space.
 fn object(config: &ConfigValues) -> Map<String, Json> {
     let pairs = config.iter();
     pairs

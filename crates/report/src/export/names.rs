@@ -1,4 +1,4 @@
-//! Names in C that collide neither with each other nor with the macros the header defines.
+//! C names that collide neither with each other nor with the macros of the header.
 
 use super::ExportError;
 use std::collections::BTreeSet;
@@ -19,7 +19,8 @@ const CPP20: &str = "and and_eq asm bitand bitor catch char16_t char32_t char8_t
     protected public reinterpret_cast requires static_cast template this throw try typeid typename \
     using virtual wchar_t xor xor_eq";
 
-/// Keywords of Python 3 (Language Reference, 2.3.1) that neither C nor C++ has, for bindings.
+/// Keywords of Python 3 (Language Reference, 2.3.1) that are not keywords of C or C++, for
+/// bindings.
 const PYTHON: &str = "False None True as assert async await def del elif except finally from global \
     import in is lambda nonlocal pass raise with yield";
 
@@ -32,10 +33,10 @@ fn is_among(name: &str, lists: &[&str]) -> bool {
     words.any(|word| word == name)
 }
 
-/// Longest file name made of a name, in bytes; file systems allow 255 with the extension.
+/// Maximum bytes of a file name derived from a name; file systems allow 255 with the extension.
 const FILE_NAME_BYTES: usize = 120;
 
-/// A device's or kernel's name as a file name. A long one is cut and ends in its hash.
+/// Converts a device's or kernel's name to a file name. A long one is cut and ends in its hash.
 #[must_use]
 pub fn target_name(name: &str) -> String {
     let whole = target(name);
@@ -47,8 +48,8 @@ pub fn target_name(name: &str) -> String {
     format!("{}_{}", head.unwrap_or_default(), hash.unwrap_or_default())
 }
 
-/// A device's or kernel's name as a macro or a file name, in Kernel Tuner's way: every run of other
-/// characters than letters and digits is one `_`.
+/// Converts a device's or kernel's name to a macro or a file name like Kernel Tuner: every run of
+/// characters other than letters and digits becomes one `_`.
 pub(super) fn target(device: &str) -> String {
     let mut name = String::new();
     for c in device.trim().chars() {
@@ -61,9 +62,9 @@ pub(super) fn target(device: &str) -> String {
     name
 }
 
-/// The kernel's name as a prefix of identifiers.
+/// Converts the kernel's name to a prefix of identifiers.
 pub(super) fn identifier(kernel: &str) -> String {
-    // Two underscores in a row belong to the compiler.
+    // Two consecutive underscores are reserved for the compiler.
     let name = target(kernel);
     match name.trim_matches('_') {
         "" => "kernel".to_owned(),
@@ -72,12 +73,12 @@ pub(super) fn identifier(kernel: &str) -> String {
     }
 }
 
-/// The end of an identifier: every other character is a `_`.
+/// Converts the end of an identifier: every other character becomes a `_`.
 pub(super) fn suffix(name: &str) -> String {
     name.replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
-/// A name that the preprocessor takes for a macro.
+/// A valid macro name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MacroName(String);
 
@@ -95,7 +96,7 @@ impl std::fmt::Display for MacroName {
     }
 }
 
-/// Refuses what the preprocessor does not take as a macro's name, and reserved words.
+/// Refuses invalid macro names and reserved words.
 pub(super) fn check_macro(name: &str) -> Result<MacroName, ExportError> {
     let mut characters = name.chars();
     let first = characters.next();
@@ -110,7 +111,7 @@ pub(super) fn check_macro(name: &str) -> Result<MacroName, ExportError> {
     }
 }
 
-/// Struct members for macros: lower case, with `_` behind where that is taken. A member named like
+/// Returns struct members for macros: lower case, with a trailing `_` if taken. A member named like
 /// a macro would be replaced by its value.
 pub(super) fn members(macros: &[&str], taken: &[&str]) -> Vec<String> {
     let mut used: BTreeSet<String> = macros.iter().map(|name| (*name).to_owned()).collect();

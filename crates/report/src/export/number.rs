@@ -1,4 +1,4 @@
-//! Terms of sizes as C expressions over the values of `number.c`.
+//! C expressions of size terms over the values of `number.c`.
 #![expect(
     clippy::indexing_slicing,
     reason = "the parser has checked the number of operands of each function"
@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_space::{Op, Term, TermId, Terms, Val};
 
-/// The functions, one a paragraph; `K_` stands for the header's prefix.
+/// The functions, one for each paragraph; `K_` is replaced by the header's prefix.
 const FUNCTIONS: &str = include_str!("number.c");
 
-/// The type and those functions that a text uses, each after what it uses itself.
+/// Returns the type and the functions that a text uses, in dependency order.
 pub(super) fn functions(lower: &str, upper: &str, text: &str) -> String {
     let prefix = format!("{lower}_");
     let paragraphs: Vec<&str> = FUNCTIONS.trim_end().split("\n\n").collect();
@@ -35,7 +35,7 @@ pub(super) fn functions(lower: &str, upper: &str, text: &str) -> String {
         + "\n"
 }
 
-/// What follows a prefix, wherever it stands in a text.
+/// Returns the names that follow a prefix anywhere in a text.
 fn names<'t>(text: &'t str, prefix: &'t str) -> impl Iterator<Item = &'t str> {
     text.match_indices(prefix).map(|(at, found)| {
         let rest = &text[at + found.len()..];
@@ -44,14 +44,14 @@ fn names<'t>(text: &'t str, prefix: &'t str) -> impl Iterator<Item = &'t str> {
     })
 }
 
-/// Writes terms.
+/// Writer of terms.
 pub(super) struct Printer<'t> {
     pub(super) terms: &'t Terms,
     /// The header's prefix, in lower case.
     pub(super) lower: &'t str,
-    /// What stands for each free size.
+    /// C variable of each free size.
     pub(super) sizes: &'t [String],
-    /// Terms that have a temporary.
+    /// Terms with a temporary.
     pub(super) named: &'t BTreeMap<TermId, String>,
 }
 
@@ -60,7 +60,7 @@ impl Printer<'_> {
         format!("{}_{name}({})", self.lower, operands.join(", "))
     }
 
-    /// A C expression of a term's value.
+    /// Returns a C expression of a term's value.
     pub(super) fn text(&self, id: TermId) -> String {
         if let Some(name) = self.named.get(&id) {
             return name.clone();
@@ -94,8 +94,8 @@ impl Printer<'_> {
         }
     }
 
-    /// One call, or several where C's function takes two operands and the operation more. `and` and
-    /// `or` give the first operand that decides, in whichever way they are nested.
+    /// Nests calls if C's function takes two operands and the operation more. `and` and `or` return
+    /// the first operand that decides, whatever the nesting.
     fn fold(&self, op: Op, operands: Vec<String>) -> String {
         let many = matches!(op, Op::Add | Op::Mul | Op::And | Op::Or | Op::Min | Op::Max);
         if !many {
@@ -107,7 +107,7 @@ impl Printer<'_> {
             .unwrap_or_else(|| self.call("none", &[]))
     }
 
-    /// A number made whole. A logarithm is not rounded before.
+    /// Converts a number to an integer. A logarithm is not rounded first.
     fn whole(&self, op: Op, inner: TermId) -> String {
         let way = match op {
             Op::Floor => "-1",
@@ -122,7 +122,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The numbers of a list. Text and lists in it equal no number.
+    /// Returns the numbers of a list. Text and lists in it equal no number.
     fn items(&self, list: TermId) -> Vec<String> {
         match self.terms.term(list) {
             Term::Op(Op::List, items) => items.iter().map(|id| self.text(*id)).collect(),
@@ -141,17 +141,17 @@ impl Printer<'_> {
             .into_iter()
             .map(|other| self.call("eq", &[item.clone(), other]))
             .reduce(|left, right| self.call("either", &[left, right]))
-            // Nothing is in an empty list, but for what has no value.
+            // Nothing is in an empty list, except undefined values.
             .unwrap_or_else(|| self.call("ne", &[item.clone(), item]))
     }
 }
 
-/// Whether a constant is a number.
+/// Reports whether a constant is a number.
 pub(super) fn is_number(value: &Val) -> bool {
     matches!(value, Val::Bool(_) | Val::Int(_) | Val::Float(_))
 }
 
-/// The name in `number.c`, which holds all that `rules` lets through.
+/// Returns the function in `number.c`, which implements every operation that `rules` accepts.
 fn function(op: Op) -> &'static str {
     match op {
         Op::In | Op::NotIn => "either",

@@ -7,7 +7,8 @@ use tuner_core::escape;
 use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 
-/// A Kernel Launcher wisdom file (`wisdom.cpp`): one header line, then one line a device and problem.
+/// Writes a Kernel Launcher wisdom file (`wisdom.cpp`): one header line, then one line for each
+/// device and problem.
 ///
 /// # Errors
 /// Nothing to export.
@@ -44,8 +45,8 @@ pub fn wisdom(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     Ok(escape::json(&text))
 }
 
-/// `<fn>.autotune.json` (Triton, `autotuner.py`, `check_disk_cache`): each configuration with its
-/// median, 20th and 80th percentile in milliseconds, fastest first.
+/// Writes `<fn>.autotune.json` (Triton, `autotuner.py`, `check_disk_cache`): each configuration
+/// with its median, 20th and 80th percentile in milliseconds, fastest first.
 ///
 /// # Errors
 /// Nothing to export.
@@ -75,15 +76,16 @@ pub fn triton(entry: &Entry, judged: &[StoredTrial]) -> Result<String, ExportErr
         .map(|(config, timings)| json!([triton_config(config), timings]))
         .collect();
     let key: Vec<&Value> = entry.sizes.iter().map(|(_, value)| value).collect();
-    // Triton reads `configs_timings` alone.
+    // Triton reads only `configs_timings`.
     let timing = entry.best.timing;
     let document = json!({"key": key, "configs_timings": configs, "timing": timing});
     Ok(escape::json(&format!("{document}\n")))
 }
 
-/// Warps and stages are Triton's own settings and leave the keyword arguments.
+/// Returns a configuration in Triton's form: warps and stages are Triton's settings and are removed
+/// from the keyword arguments.
 fn triton_config(config: &ConfigValues) -> Json {
-    // Triton's own defaults, where the space has no such parameter.
+    // Triton's defaults, if the space has no such parameter.
     let (mut warps, mut stages) = (json!(4), json!(3));
     let mut arguments = Map::new();
     for (name, value) in config {

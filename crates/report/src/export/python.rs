@@ -1,8 +1,8 @@
-//! Values as Python's `str()` writes them: the keys of Kernel Tuner's cache.
+//! Python `str()` of values: the keys of Kernel Tuner's cache.
 
 use tuner_core::value::Value;
 
-/// `str(value)`.
+/// Formats `str(value)`.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::Bool(true) => "True".to_owned(),
@@ -12,8 +12,8 @@ pub(super) fn text(value: &Value) -> String {
     }
 }
 
-/// `repr` of a float: the shortest digits that read back, as a plain number between 1e-4 and 1e16,
-/// else with an exponent of at least two digits.
+/// Formats `repr` of a float: the shortest digits that read back, as a plain number between 1e-4
+/// and 1e16, else with an exponent of at least two digits.
 fn float(value: f64) -> String {
     let scientific = format!("{value:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else {
@@ -21,7 +21,7 @@ fn float(value: f64) -> String {
     };
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-4..16).contains(&exponent) {
-        // Rust's plain form has the same digits, but no `.0` on whole numbers.
+        // Rust's plain form has the same digits, but no `.0` on integers.
         let plain = format!("{value}");
         return if plain.contains('.') {
             plain

@@ -1,8 +1,9 @@
-//! What the rules of an entry's space still ask of the sizes, as C functions of the sizes asked.
+//! Rules of an entry's space that still depend on the sizes, as C functions of the requested
+//! sizes.
 //!
-//! The entry's configuration, its device and the sizes that must match are put in first, so that
-//! what is left depends on the other sizes only. It is written operation by operation over the
-//! values of `number.c`, which mean what the tuner's own evaluator means.
+//! The entry's configuration, its device and the sizes that must match are substituted first, so
+//! that the remainder depends on the other sizes only. It is written operation by operation over
+//! the values of `number.c`, with the semantics of the tuner's evaluator.
 #![expect(
     clippy::indexing_slicing,
     reason = "terms and free values are numbered by the lists that the rules were made from"
@@ -23,15 +24,15 @@ use tuner_space::{
 /// A rule that some sizes break.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SizeRule {
-    /// The rule as it was written, with its reason.
+    /// The original rule, with its reason.
     pub(super) source: CComment,
     /// Temporaries that the condition uses.
     pub(super) statements: Vec<String>,
     /// The condition in C, over the members of the sizes.
     pub(super) condition: String,
-    /// The members that it uses.
+    /// The size members in it.
     pub(super) members: BTreeSet<String>,
-    /// Why it holds only where these are the entry's own sizes.
+    /// Reason why it holds only for the entry's own sizes.
     pub(super) limit: Option<CComment>,
 }
 
@@ -43,7 +44,7 @@ struct Free {
     real: bool,
 }
 
-/// The rules of an entry that the sizes decide, in the order of the space.
+/// Returns the rules of an entry that depend on the sizes, in the order of the space.
 pub(super) fn size_rules(plan: &Plan<'_>, entry: &Entry) -> Vec<SizeRule> {
     let used = entry.definition.constraints.iter().map(|rule| &*rule.rule);
     let mut writer = Writer::new(plan, entry, used.collect());
@@ -61,28 +62,28 @@ pub(super) fn size_rules(plan: &Plan<'_>, entry: &Entry) -> Vec<SizeRule> {
         .collect()
 }
 
-/// The value of an expression for the sizes asked.
+/// The value of an expression for the requested sizes.
 pub(super) struct SizeValue {
     /// Temporaries that the value uses.
     pub(super) statements: Vec<String>,
     /// The value in C, of the header's type of numbers.
     pub(super) text: String,
-    /// Why it holds only where the sizes are the entry's own.
+    /// Reason why it holds only for the entry's own sizes.
     pub(super) limit: Option<CComment>,
 }
 
 pub(super) struct Writer<'p> {
     lower: &'p str,
     free: Vec<Free>,
-    /// What names mean, or why they mean nothing.
+    /// Resolved names, or the reason why they cannot be resolved.
     names: Result<Resolved, String>,
-    /// What temporaries are called, before their number.
+    /// Prefix of temporaries, before their number.
     prefix: String,
     named: BTreeMap<TermId, String>,
 }
 
 impl<'p> Writer<'p> {
-    /// A writer of what these expressions use of an entry.
+    /// Creates a writer for the parts of an entry that these expressions use.
     pub(super) fn new<'e>(plan: &'p Plan<'_>, entry: &'e Entry, used: Vec<&'e str>) -> Self {
         let mut free = Vec::new();
         let mut constants: ConfigValues = entry.best.config.clone();
@@ -107,7 +108,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// The rule in C; `None` where it holds whatever the sizes.
+    /// Writes the rule in C; `None` if it holds for all sizes.
     fn rule(&mut self, text: &str, source: CComment) -> Option<SizeRule> {
         let (root, terms) = match lowered(&mut self.names, text) {
             Ok(lowered) => lowered,
@@ -133,7 +134,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// An expression's value; none where it cannot be said.
+    /// Writes an expression's value; empty if it cannot be expressed.
     pub(super) fn value(&mut self, text: &str) -> SizeValue {
         let none = |lower: &str, why: String| SizeValue {
             statements: Vec::new(),
@@ -177,7 +178,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// A rule over a size that is whole here, but real in C because another entry's is.
+    /// Explains a rule over a size that is an integer here, but real in C because of another entry.
     fn other_kind(&self, used: &[usize]) -> Option<String> {
         used.iter()
             .map(|at| &self.free[*at])
@@ -199,7 +200,7 @@ impl<'p> Writer<'p> {
         members.collect()
     }
 
-    /// A rule of which all that is known is that the entry's own sizes keep it.
+    /// Builds a rule that is only known to hold for the entry's own sizes.
     fn own_only(&self, used: &[usize], why: String, source: CComment) -> Option<SizeRule> {
         (!used.is_empty()).then(|| SizeRule {
             condition: self.own(used),
@@ -223,7 +224,7 @@ impl<'p> Writer<'p> {
         };
         let terms = &names.terms;
         let mut condition = format!("{}_truth({text}) == 1", self.lower);
-        // These have values in Python where they have none in C.
+        // These are defined in Python for some operands for which they are undefined in C.
         let partial = |id: &TermId| matches!(terms.term(*id), Term::Op(Op::Log2 | Op::Pow, _));
         if holds && order.iter().any(partial) {
             condition = format!("({}) || {condition}", self.own(used));
@@ -236,7 +237,7 @@ impl<'p> Writer<'p> {
         }
     }
 
-    /// A term in C, with the temporaries that it needs beside those there are.
+    /// Writes a term in C, with the additional temporaries that it needs.
     fn expression(&mut self, root: TermId, order: &[TermId]) -> (Vec<String>, String) {
         let Ok(names) = &self.names else {
             return (Vec::new(), format!("{}_none()", self.lower));
@@ -284,8 +285,8 @@ fn never(source: CComment) -> SizeRule {
     }
 }
 
-/// Sizes are variables, all else of the entry is constant; of the derived values those that rules
-/// use, so that a strange one elsewhere is in nobody's way.
+/// Resolves names: sizes are variables, everything else of the entry is constant. Only the derived
+/// values that rules use are included, so that an unusual one elsewhere has no effect.
 fn meanings<'e>(
     entry: &'e Entry,
     mut open: Vec<&'e str>,
@@ -295,7 +296,7 @@ fn meanings<'e>(
     let definition = &entry.definition;
     let mut derived: BTreeMap<&str, Expr> = BTreeMap::new();
     while let Some(text) = open.pop() {
-        // A rule that cannot be parsed is refused when its turn comes.
+        // A rule that cannot be parsed is refused later, on its own.
         let Ok(expr) = Expr::parse(text) else {
             continue;
         };
@@ -327,7 +328,7 @@ fn meanings<'e>(
     })
 }
 
-/// A term and all it depends on, operands first, the term last.
+/// Returns a term and all its dependencies, operands first, the term last.
 fn operands_first(terms: &Terms, root: TermId) -> Vec<TermId> {
     let (mut found, mut open) = (BTreeSet::new(), vec![root]);
     while let Some(id) = open.pop() {
@@ -337,11 +338,11 @@ fn operands_first(terms: &Terms, root: TermId) -> Vec<TermId> {
             open.extend(args);
         }
     }
-    // Operands are made before the terms that use them.
+    // Operands are created before the terms that use them.
     found.into_iter().collect()
 }
 
-/// Operations whose value is used more than once.
+/// Returns operations whose value is used more than once.
 fn shared(terms: &Terms, order: &[TermId]) -> Vec<TermId> {
     let mut uses: BTreeMap<TermId, usize> = BTreeMap::new();
     for id in order {
@@ -358,7 +359,7 @@ fn shared(terms: &Terms, order: &[TermId]) -> Vec<TermId> {
     }
     for id in order.iter().rev() {
         if let Term::Op(Op::Log2, args) = terms.term(*id) {
-            // Never a temporary: what makes it whole wants its operand.
+            // Never a temporary: the conversion to an integer needs its operand.
             let often = uses.remove(id).unwrap_or(0);
             *uses.entry(args[0]).or_default() += often;
         }
@@ -375,7 +376,8 @@ fn shared(terms: &Terms, order: &[TermId]) -> Vec<TermId> {
         .collect()
 }
 
-/// Why C has no expression for a rule, given the values of its terms for the entry's own sizes.
+/// Explains why C has no expression for a rule, given the values of its terms for the entry's own
+/// sizes.
 fn unwritten(terms: &Terms, order: &[TermId], values: &[Val]) -> Option<String> {
     let too_large = |value: &Val| {
         value
@@ -394,7 +396,7 @@ fn unwritten(terms: &Terms, order: &[TermId], values: &[Val]) -> Option<String> 
     })
 }
 
-/// Whether a sum or product leaves 64 bits before its last operand.
+/// Reports whether a sum or product exceeds 64 bits before its last operand.
 fn overflows(terms: &Terms, order: &[TermId], values: &[Val], id: TermId) -> bool {
     let Term::Op(op @ (Op::Add | Op::Mul), args) = terms.term(id) else {
         return false;
@@ -414,7 +416,7 @@ fn overflows(terms: &Terms, order: &[TermId], values: &[Val], id: TermId) -> boo
     joined.is_none()
 }
 
-/// Why an operation cannot be written.
+/// Explains why an operation cannot be written.
 fn operation(terms: &Terms, op: Op, args: &[TermId]) -> Option<&'static str> {
     let list = |id: TermId| match terms.term(id) {
         Term::Const(Val::List(items)) => Some(items.iter().all(is_number)),
@@ -440,7 +442,7 @@ fn operation(terms: &Terms, op: Op, args: &[TermId]) -> Option<&'static str> {
     strange.then_some("it works on lists, text or infinity")
 }
 
-/// An expression's root and the terms that it stands among, or why it cannot be written.
+/// Lowers an expression to its root among the terms, or explains why it cannot be written.
 fn lowered<'n>(
     names: &'n mut Result<Resolved, String>,
     text: &str,

@@ -1,4 +1,4 @@
-//! Reads back what was shipped: headers that `export` wrote and records that `record` wrote.
+//! Reader of shipped results: headers of `export` and records of `record`.
 #![expect(
     clippy::indexing_slicing,
     reason = "indexing JSON gives null where a key is missing"
@@ -21,22 +21,21 @@ pub struct Shipped {
     /// The configuration.
     #[serde(with = "config_as_object")]
     pub config: ConfigValues,
-    /// Its median as shipped, µs.
+    /// Its median at shipping, µs.
     #[serde(rename = "time_us_p50")]
     pub p50_us: f64,
-    /// How that time came to be; `None` in headers of earlier versions.
+    /// Source of that time; `None` in headers of earlier versions.
     #[serde(default)]
     pub timing: Option<TimingKind>,
-    /// How its results were compared when it was shipped; `None` in older files and for recorded
-    /// results.
+    /// Comparison of its results at shipping; `None` in older files and for recorded results.
     #[serde(default)]
     pub compared: Option<Compared>,
 }
 
-/// Reads a header or a record, told apart by their first character; `path` names it in messages.
+/// Reads a header or a record, distinguished by their first character; `path` names it in messages.
 ///
 /// # Errors
-/// What is wrong, with its place.
+/// The error with its position.
 pub fn read(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
     if text.trim_start().starts_with('{') {
         record(text, path)
@@ -71,10 +70,10 @@ fn record(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
         .collect()
 }
 
-/// Before each entry that a header carries as a comment.
+/// Start of an entry in a header's comment.
 const MARK: &str = "/* tuner-entry ";
 
-/// An entry as a comment of a header. JSON has another spelling of `*`, so nothing in it ends the
+/// Formats an entry as a comment of a header. JSON can escape `*`, so nothing in it ends the
 /// comment.
 pub(super) fn as_comment(entry: &Entry) -> String {
     let json = json!({

@@ -7,7 +7,7 @@ use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::escape;
 use tuner_core::record::Verdict;
 
-/// T4 results, version 1.0.0.
+/// Writes T4 results, version 1.0.0.
 ///
 /// # Errors
 /// Nothing to export.
@@ -44,7 +44,7 @@ fn result(candidate: &StoredTrial) -> Json {
         "timestamp": candidate.judged_at,
         "configuration": object(&trial.config),
         "times": {
-            // Names as the writer has them; the schema's own differ and allow more.
+            // Names as the reference writer spells them; the schema's differ and allow more.
             "compilation": compile_ms,
             "benchmark": benchmark_ms,
             "framework": 0.0,
@@ -59,7 +59,7 @@ fn result(candidate: &StoredTrial) -> Json {
     })
 }
 
-/// The schema's word for a verdict.
+/// Returns the schema's term for a verdict.
 fn invalidity(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Ok => "correct",

@@ -6,7 +6,7 @@ use tuner_core::entry::Entry;
 use tuner_core::escape::{CLiteral, CMacroBody};
 use tuner_core::value::Value;
 
-/// Refuses names and values of an entry that C does not take.
+/// Refuses names and values of an entry that are invalid in C.
 pub(super) fn check_entry(entry: &Entry) -> Result<(), ExportError> {
     let parameters = entry.definition.parameters.iter().map(|p| &p.name);
     let constants = entry.sizes.iter().chain(&entry.environment);
@@ -26,7 +26,7 @@ pub(super) fn check_entry(entry: &Entry) -> Result<(), ExportError> {
     Ok(())
 }
 
-/// Sizes that must match: booleans, text, and 0 (of which there is no ratio).
+/// Reports whether a size must match: booleans, text, and 0 (which has no ratio).
 pub(super) fn is_flag(value: Option<&Value>) -> bool {
     match value {
         Some(Value::Int(value)) => *value <= 0,
@@ -48,7 +48,7 @@ pub(super) fn c_type(values: &[Option<&Value>]) -> &'static str {
     }
 }
 
-/// A value as a C constant; booleans are 0 and 1, which C11 knows without an include.
+/// Formats a value as a C constant; booleans are 0 and 1, which C11 accepts without an include.
 pub(super) fn c_value(value: Option<&Value>, c_type: &str) -> String {
     match value {
         None if c_type == "const char *" => "\"\"".to_owned(),

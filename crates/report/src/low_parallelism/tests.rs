@@ -24,6 +24,6 @@ fn few_blocks_a_distant_floor_and_growing_costs_are_each_told() {
     let against = |time: f64| timed(time, 4e9).growth(std::slice::from_ref(&small));
     assert!(against(59.0).is_none());
     assert!(against(61.0).unwrap().contains("small"));
-    // A larger problem that is cheaper for each operation is no reason to warn.
+    // A larger problem with cheaper operations is not a reason to warn.
     assert!(small.growth(&[timed(1.0, 4e9)]).is_none());
 }

@@ -51,6 +51,7 @@ impl Method for Annealing {
             return;
         };
         self.temperature *= COOLING_FACTOR;
+        // Relative, so that the temperature does not depend on the kernel's time scale.
         let gain = (current - cost) / current;
         if gain >= 0.0 || rng.random::<f64>() < (gain / self.temperature).exp() {
             self.current = Some((config.clone(), cost));

@@ -25,6 +25,7 @@ impl Differential {
         let [a, b] = [0, 1].map(|_| &self.members[rng.random_range(0..MEMBERS)].0);
         let weight = rng.random_range(0.5..1.0);
         let mut wanted = self.members[target].0.choices().to_vec();
+        // Without one forced choice a trial may equal its target.
         let forced = rng.random_range(0..wanted.len());
         for (at, choice) in wanted.iter_mut().enumerate() {
             if at == forced || rng.random_bool(CROSSOVER_PROBABILITY) {

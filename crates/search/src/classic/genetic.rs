@@ -40,6 +40,7 @@ impl Genetic {
                 None => break,
             }
         }
+        // The best survives, so that a generation is never worse than the one before.
         self.judged.extend(parents.into_iter().next());
     }
 }

@@ -26,6 +26,7 @@ impl Method for Local {
             Some(config) => config,
             None if self.current.is_some() && !self.waiting.is_empty() => return None,
             None => {
+                // A local optimum: restart from a random configuration.
                 self.current = None;
                 space.draw(rng)?
             }

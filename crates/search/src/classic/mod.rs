@@ -66,6 +66,7 @@ impl<M: Method> Classic<M> {
         for _ in 0..MAX_REPEATED_DRAWS {
             let next = self.method.next_config(self.fresh.space(), &mut self.rng);
             let Some(config) = next else {
+                // The method waits for results; without pending ones it would wait forever.
                 if self.pending.is_empty() {
                     break;
                 }

@@ -49,6 +49,7 @@ impl Second {
         let targets: Vec<Option<f64>> = held.iter().map(target).collect();
         let targets = process.whiten(&targets);
         let own = (dot(&targets, &targets) / known.len() as f64).max(MIN_SIGNAL);
+        // The cost of a score grows with the front; evenly spaced points keep its shape.
         let step = front.len().div_ceil(MAX_FRONT_POINTS);
         let point = |at: &usize| Some([scale.target(archive.log(*at)?), target(at)?]);
         let points = front.iter().step_by(step).filter_map(point).collect();
@@ -66,6 +67,7 @@ impl Second {
         let least = (self.signal * MIN_VARIANCE).sqrt();
         let second = match known {
             Some(value) => Prediction {
+                // The compiler has already reported the objective, so only the time is uncertain.
                 mean: value.max(f64::MIN_POSITIVE).ln() - self.centre,
                 deviation: least,
             },
@@ -183,6 +185,7 @@ impl Acquisition {
     /// Returns the predicted probability that a candidate works.
     fn chance(&self, point: &Point) -> f64 {
         self.health.as_ref().map_or(1.0, |health| {
+            // Never zero: the model of failures may be wrong near a region's edge.
             (1.0 + dot(health, &point.whitened)).clamp(MIN_CHANCE, 1.0)
         })
     }

@@ -79,6 +79,8 @@ impl Scale {
 
     fn bend(&self, log: f64) -> f64 {
         if log > self.median {
+            // How slow a slow kernel is does not matter for the optimum; full residuals would
+            // dominate the fit.
             self.median + self.slack * (log - self.median)
         } else {
             log
@@ -121,6 +123,7 @@ impl Archive {
         }
         self.result_count += 1;
         let from_prior = self.entries[index].from_prior;
+        // Separate counts: proposals of the prior and own ones lose trust independently.
         let idle = &mut self.idle[usize::from(from_prior)];
         *idle += 1;
         self.since_gain += 1;
@@ -129,6 +132,7 @@ impl Archive {
             self.entries[index].result = Some(Outcome::Failed);
             return None;
         };
+        // Log times: kernels differ by factors, and the error of a time is relative.
         let log = time.get().ln();
         let best = self.elites.first();
         if best.is_none_or(|(best, _)| log < best - MIN_GAIN) {
@@ -143,6 +147,7 @@ impl Archive {
             self.advance(index, keep);
         }
         if !from_prior {
+            // Kept in addition, in case the knowledge is excluded later.
             insert(&mut self.own, (log, index), keep);
         }
         let fastest = self.fastest().iter();
@@ -285,6 +290,8 @@ impl Archive {
             Some(Outcome::Log(log, _)) => log,
             Some(Outcome::Failed) => f64::INFINITY,
         };
+        // The fastest half decides proposals; a sample of the others keeps the model honest about
+        // slow regions.
         indices.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)));
         keep_fastest_and_sample(&mut indices, limit / 2, limit / 4, rng);
         indices.sort_unstable();
@@ -321,6 +328,7 @@ impl Archive {
             _ => None,
         });
         let (logs, features): (Vec<f64>, Vec<&Vec<f64>>) = timed.unzip();
+        // A correlation of few values is mostly chance.
         if logs.len() < MIN_TIMED_RESULTS {
             return Vec::new();
         }
@@ -360,6 +368,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut ranks = vec![0.0; values.len()];
     for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {
         let below = values.iter().filter(|value| **value < values[equal[0]]);
+        // Equal values share the mean rank (Spearman).
         let rank = below.count() as f64 + (equal.len() - 1) as f64 / 2.0;
         equal.iter().for_each(|at| ranks[*at] = rank);
     }

@@ -26,6 +26,7 @@ impl Evolve {
     }
 
     fn add(&mut self, config: Config, origin: &'static str) {
+        // Duplicates would distort the estimate of the remaining gain, which counts the pool.
         if self.pool.holds(&config) || !self.fresh.is_new(&config) {
             return;
         }
@@ -105,6 +106,7 @@ impl Evolve {
     /// Draws a rank with a preference for the fastest: the square of a uniform number.
     fn pick_rank(&mut self) -> Option<usize> {
         let elites = self.archive.elites();
+        // The square prefers the fastest parents without excluding the others.
         let rank = self.rng.random::<f64>().powi(2) * elites as f64;
         (elites > 0).then(|| (rank as usize).min(elites - 1))
     }

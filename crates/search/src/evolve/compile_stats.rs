@@ -45,6 +45,7 @@ impl Correction {
     /// Adds the error of the model for a candidate: its target minus the expected one.
     pub(super) fn learn(&mut self, facts: &CompileStats, expected: f64, centre: f64, target: f64) {
         if self.seen.len() == MAX_ERRORS {
+            // Old errors belong to an older model.
             self.seen.remove(0);
         }
         let seen = features(facts, expected, centre);
@@ -88,6 +89,7 @@ fn fit(seen: &[(Features, f64)]) -> ([f64; FEATURES], Features, f64) {
         }
     }
     for (at, row) in matrix.iter_mut().enumerate() {
+        // The ridge also keeps the matrix regular if a feature is constant.
         row[at] += RIDGE;
     }
     let reach = seen

@@ -30,6 +30,7 @@ impl Evolve {
     /// after Cohn, 1996). A maximum-distance choice would pick extreme configurations, which are
     /// slow on many kernels.
     pub(super) fn draw_typical(&mut self) -> Option<Config> {
+        // Before any result only the prior's shape is known.
         let mut process = Process::new(self.scales[0].shape());
         let proposed: Vec<Point> = self
             .inputs()
@@ -47,6 +48,7 @@ impl Evolve {
         let gain = |one: &Point| -> f64 {
             let others = drawn.iter();
             let common = others.map(|(_, other)| process.covariance(one, other).powi(2));
+            // The total variance that a result here would remove from all draws.
             common.sum::<f64>() / (one.variance.max(0.0) + process.noise())
         };
         let new = drawn.iter().filter(|(config, _)| self.fresh.is_new(config));
@@ -68,6 +70,8 @@ impl Evolve {
             let here = self.encoder.encode(&config);
             let proposed = self
                 .inputs()
+                // The distance to the nearest proposal, pending ones included, so that concurrent
+                // ones spread out.
                 .map(|input| squared_distance(&here, &input.coordinates));
             let distance = proposed.fold(f64::INFINITY, f64::min);
             if best.as_ref().is_none_or(|(most, _)| distance > *most) {

@@ -56,6 +56,7 @@ impl Evolve {
                 *sum += acquisition.chance_beyond(point, -(1.0 - share).ln());
             }
         }
+        // Uniform draws stand for the whole space; neighbours and bred ones only for themselves.
         let weight = self.fresh.space().count() as f64 / f64::from(draws.max(1));
         for (near, anywhere) in near.iter_mut().zip(anywhere) {
             *near += weight * anywhere;

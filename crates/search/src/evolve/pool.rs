@@ -71,6 +71,7 @@ impl Pool {
             worst = worst.min(candidate.score);
         }
         for candidate in others {
+            // An approximate score must not overtake an exact one.
             candidate.score = candidate.score.min(worst);
         }
     }

@@ -41,6 +41,7 @@ impl Evolve {
         let input = |index: &usize| &self.archive.entries[*index].input;
         let weights: &[f64] = if uses_knowledge { &self.weights } else { &[] };
         let pairs = sample.iter().zip(&targets);
+        // The scales describe the residual of the sources' weighted expectation.
         let residuals =
             pairs.map(|(index, target)| target - mean - weighted_features(weights, input(index)));
         let values: Vec<f64> = residuals.collect();
@@ -50,6 +51,7 @@ impl Evolve {
             .collect();
         let noise = sample.iter().map(|index| self.noise_variance(*index));
         let noise: Vec<f64> = noise.collect();
+        // The prior on the scales fades out as results accumulate.
         let few = 1.0 - self.archive.result_count as f64 / self.settings.apart_after as f64;
         let scales = &mut self.scales[usize::from(uses_knowledge)];
         scales.set_prior_increase(self.settings.apart_doubt * few.max(0.0));
@@ -155,6 +157,7 @@ impl Evolve {
             self.process.push(point);
             self.process.widen_last(self.noise_variance(*index));
         }
+        // Waiting proposals recompute their points against the new model.
         self.model += 1;
         if self.archive.noisy {
             self.rank_by_smoothed(scale);
@@ -162,6 +165,7 @@ impl Evolve {
         self.fill_pool();
         self.estimate_gain();
         let count = self.archive.result_count;
+        // Fits become rarer: each costs more with more results.
         self.next_fit = ((count as f64 * self.settings.fit_growth) as usize).max(count + 3);
     }
 

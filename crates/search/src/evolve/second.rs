@@ -33,6 +33,7 @@ impl Evolve {
     /// Requests a proposal of the second search, if it has the turn.
     pub(super) fn propose_second(&mut self) -> Option<Config> {
         let after = self.settings.second_after;
+        // Only a stalled search shares its proposals with a restart.
         if self.archive.since_gain < after {
             return None;
         }
@@ -53,6 +54,7 @@ impl Evolve {
                 asked.insert(proposal.config.clone(), proposal.id);
                 return Some(proposal.config);
             }
+            // Already evaluated: the restart gets the known result without a launch.
             search.tell(proposal.id, self.archive.observation_for(&proposal.config));
         }
         None
@@ -61,6 +63,7 @@ impl Evolve {
     /// Creates a search of the same space without results.
     fn new_search(&mut self) -> Self {
         let settings = Settings {
+            // The restart must not start another one.
             second_after: usize::MAX,
             opening: Settings::default().opening,
             ..self.settings.clone()

@@ -42,6 +42,7 @@ pub(crate) fn portfolio(
                 .map(|(score, reached)| (score[at] - reached).max(0.0))
                 .sum()
         };
+        // Greedy choice: each configuration covers scenarios in which the earlier ones are slow.
         let gains = (0..sampler.rows.len()).map(|at| (at, gain(at)));
         let best = gains.reduce(|best, next| if next.1 > best.1 { next } else { best });
         let Some((best, _)) = best.filter(|(_, gain)| *gain > 0.0) else {
@@ -99,6 +100,7 @@ impl ScenarioSampler {
 
     /// Samples a scenario and returns each candidate's score: the best time divided by its own.
     fn sample_scores(&self, error_share: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        // One of the sources, or their mean: any may be the one that applies here.
         let scenario = rng.random_range(0..self.expected.len());
         let spread = error_share * self.spreads[scenario];
         let normal: Vec<f64> = self

@@ -79,6 +79,7 @@ impl Source {
         if !covers {
             source.model = Some(fit_model(rows.points, points, &dimensions)?);
         }
+        // A fixed seed: equal knowledge gives equal sources in every run.
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         source.standardise(space, encoder, &mut rng)?;
         source.best = source.fastest(space, &mut rng);
@@ -103,6 +104,7 @@ impl Source {
 
     /// Returns the expectation on the search's scale: mean 0, slow times compressed.
     pub(super) fn expected(&self, config: &Config, coordinates: &[f64]) -> f64 {
+        // Without a model an unknown configuration is neither good nor bad.
         let log = self.log_time(config, coordinates).unwrap_or(self.median);
         self.bend(log) - self.centre
     }
@@ -144,6 +146,7 @@ impl Source {
     fn fastest(&self, space: &Space, rng: &mut ChaCha8Rng) -> Vec<Config> {
         let mut ranked: Vec<(&Box<[u32]>, f64)> =
             self.exact.iter().map(|(key, log)| (key, *log)).collect();
+        // By key among equal times, since the order of a hash map is random.
         ranked.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(b.0)));
         let mut fastest = Vec::new();
         let mut others: Vec<usize> = (0..space.parameters().len())
@@ -173,6 +176,7 @@ fn fit_model(mut points: Vec<(Vec<f64>, f64)>, most: usize, dimensions: &[usize]
     }
     points.sort_by(|a, b| a.1.total_cmp(&b.1));
     if points.len() > most {
+        // The fast half whole, the slow half thinned out: the optimum is in the fast one.
         let half = most / 2;
         let step = (points.len() - half) as f64 / half as f64;
         let spaced = (0..half).map(|at| half + (at as f64 * step) as usize);
@@ -257,6 +261,7 @@ impl Columns {
                 .map(|at| parameters[*at].index_of(value_of(at)?));
             if let Some(key) = choices.collect::<Option<Box<[u32]>>>() {
                 let known = rows.exact.entry(key).or_insert(f64::INFINITY);
+                // Of rows that differ only in parameters unknown to this space, the best counts.
                 *known = known.min(log);
             }
             let position = |at: &usize| {

@@ -1,4 +1,4 @@
-//! Rows back to trials.
+//! Conversion of rows to trials.
 
 use super::{Config, hash_from_bytes, samples_from_text};
 use crate::details::unpacked;
@@ -10,8 +10,8 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compared, Compilation, Measurement, TrialRecord};
 use tuner_core::units::{ContentHash, Micros};
 
-/// Columns that [`trial_from_row`] reads, with the joins they need. The times are those of the view
-/// `times`, written out: SQLite makes all rows of a view that stands behind LEFT JOIN and is a join.
+/// Columns that [`trial_from_row`] reads, with their joins. The times are those of the view
+/// `times`, written out: SQLite materializes a view with joins on the right of LEFT JOIN.
 pub(crate) const TRIAL_COLUMNS: &str =
     "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.compared,
         v.charged_us, v.origin, v.judged_at, c.hash, c.config, k.template_hash, x.cubin_hash, x.nvrtc_version,
@@ -42,7 +42,7 @@ pub(crate) const TRIAL_COLUMNS: &str =
      LEFT JOIN counters n ON n.verdict = v.id
      LEFT JOIN long_details l ON l.verdict = v.id ";
 
-/// A trial as it was submitted; `None` for its sequence when only announced.
+/// Reads a trial as submitted; its sequence is `None` if it is only announced.
 pub(crate) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecord), sqlx::Error> {
     let sequence: Option<u64> = row.try_get("sequence")?;
     let counters: Option<Json<serde_json::Value>> = row.try_get("counters")?;
@@ -67,7 +67,7 @@ pub(crate) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecor
     Ok((sequence, trial))
 }
 
-/// How the results of the row's candidate were compared.
+/// Reads the comparison of the row's candidate.
 pub(crate) fn compared_from_row(row: &SqliteRow) -> Result<Option<Compared>, sqlx::Error> {
     let compared: Option<Text<Compared>> = row.try_get("compared")?;
     Ok(compared.map(|compared| compared.0))

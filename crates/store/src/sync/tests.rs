@@ -1,13 +1,13 @@
 use super::*;
 
-/// A column that a later migration adds must be taken over too.
+/// A column that a later migration adds must be copied too.
 #[tokio::test]
 async fn every_column_of_every_table_is_taken_over() {
     let folder = std::env::temp_dir().join(format!("tuner-sync-{}", std::process::id()));
     let path = folder.join("t.db");
     let mut connection = open::writable(&path).await.unwrap();
     let text = statements().join("\n");
-    // The queue and the daemon are of one machine; best times are kept by triggers.
+    // The queue and the daemon belong to one machine; best times are maintained by triggers.
     let question = "SELECT m.name, p.name FROM sqlite_schema m, pragma_table_info(m.name) p
             WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE '_sqlx%'
               AND m.name NOT IN ('queue', 'daemon', 'best_times') AND p.name <> 'id'";

@@ -2,8 +2,8 @@ use super::*;
 use crate::{open, runs};
 use sqlx::Connection as _;
 
-/// What a page asks for again and again must not go through all results: no table is read whole but
-/// that of the problems, no index is made for one question, and no view is worked out whole.
+/// Frequent queries of a page must not read all results: no full scan of a table other than that of
+/// the problems, no automatic index, and no materialized view.
 #[tokio::test]
 async fn questions_of_a_page_are_index_scans() {
     let folder = tempfile::tempdir().unwrap();

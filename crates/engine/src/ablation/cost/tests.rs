@@ -18,7 +18,7 @@ fn an_interval_with_one_shows_nothing() {
     };
     let sharp = cost([0.9995, 1.0005]);
     assert!(cost([0.999, 1.0]).same(&sharp) && !cost([1.001, 1.01]).same(&sharp));
-    // A base that differs from itself cannot tell as little.
+    // A base that differs from itself widens the range that counts as equal.
     let askew = cost([1.002, 1.003]);
     assert!(cost([1.001, 1.01]).same(&askew) && !cost([0.99, 0.999]).same(&askew));
 }

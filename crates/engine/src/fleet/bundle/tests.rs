@@ -15,11 +15,11 @@ fn a_kernel_that_is_packed_and_laid_out_elsewhere_has_the_same_content() {
     let other = Kernel::load(&path).unwrap();
     assert_eq!(other.template.hash, kernel.template.hash);
     assert_eq!(other.spec.kernel, kernel.spec.kernel);
-    // Once more over what lies there.
+    // Once more over the existing files.
     unpack(&bundle, &files, folder.path()).unwrap();
 }
 
-/// A space with data, a header in a folder of its own, and a kernel that fills an argument.
+/// A space with data, a header in a separate folder, and a kernel that fills an argument.
 fn with_data(folder: &Path, include: &str) -> Kernel {
     let space = format!(
         "version: 1\nkernel: copy\nsource: copy.cu\ncompile: {{ include: ['{include}'] }}\n\
@@ -55,7 +55,7 @@ fn data_and_headers_travel_and_paths_of_one_machine_are_refused() {
     let mut files = PackedFiles::new();
     let bundle = pack(&kernel, &mut files).unwrap();
     let path = unpack(&bundle, &files, there.path()).unwrap();
-    // Nothing is found where it lay.
+    // The original paths no longer exist.
     drop(here);
     let other = Kernel::load(&path).unwrap();
     assert_eq!(other.template.hash, kernel.template.hash);

@@ -1,9 +1,10 @@
-//! Hard inputs of attention: q [B, H, S, D], k and v [B, H, T, D], scales where there are any.
+//! Hard inputs of attention: q [B, H, S, D], k and v [B, H, T, D], and the scales if present.
 
 use super::others::declared;
 use super::{Built, Case, Form, extreme, representable};
 
-/// Sequences longer than this have no selection: telling all keys apart costs their square.
+/// Longest sequence with a selection case: distinguishing all keys costs the square of their
+/// number.
 const SELECTION_KEYS_MAX: u64 = 2048;
 
 /// Difference of scores at which all other weights vanish in float32.
@@ -67,7 +68,7 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
         Case::Uniform => plain(form, q, |_| 0.0, |_| 1.0),
         Case::Means => plain(form, q, |_| 0.0, |index| (row(index) % 8) as f64),
         Case::Large => {
-            // Scores have this deviation, and reach four times as far.
+            // Standard deviation of the scores; the large case reaches four times as far.
             let factor = (2500.0 / (heads.scale * (depth as f64).sqrt())).sqrt();
             let factor = factor.min(extreme(form.element(0)) / 4.0);
             plain(form, |i| q(i) * factor, |i| k(i) * factor, v)
@@ -85,7 +86,7 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
     })
 }
 
-/// One column carries a ramp of scores from 0 to 60 over the keys, upwards or with `sign` downwards.
+/// Scores in one column rise from 0 to 60 over the keys, or fall with a negative `sign`.
 fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> Built {
     let (keys, depth) = (heads.keys, heads.depth);
     let step = sign * 60.0 / (4.0 * heads.scale * keys as f64);
@@ -119,15 +120,15 @@ fn plain(
     Built::judged_by_oracle(inputs)
 }
 
-/// Keys are codes of ±a that differ in many places, each query is the code of one visible key, and
-/// values are distinct: the output is the value of that key and nothing else.
+/// Keys are codes of ±a that differ in many positions. Each query is the code of one visible key,
+/// and values are distinct, so the output is exactly the value of that key.
 fn selection(form: &Form<'_>, heads: &Heads) -> Option<Built> {
     let (keys, depth) = (heads.keys, heads.depth);
     if keys > SELECTION_KEYS_MAX || depth < 16 {
         return None;
     }
     let words = depth.div_ceil(64);
-    // Bits of the code of a key; those beyond the depth are never looked at.
+    // Bits of the code of a key; bits beyond the depth are never read.
     let code = |key: u64, word: u64| -> u64 {
         let half = |part: u64| form.chance(7, (key * words + word) * 2 + part, 1 << 32);
         let bits = half(0) << 32 | half(1);
@@ -179,13 +180,13 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<Built> {
         let (head, row, column) = heads.place(index, keys);
         representable(31 * row + 7 * column + 13 * head, types)
     };
-    // The other weights and the roundings of the winner's vanish below half a step of the type.
+    // The other weights and the winner's rounding errors vanish below half a step of the type.
     let coarse = form.output.element.unit_roundoff() >= 2f64.powi(-12);
     Some(plain(form, query, key, value).exact_if(coarse))
 }
 
-/// A NaN in the last key of the last head: other heads, and queries that do not see that key, have
-/// the bits that they have without it.
+/// A NaN in the last key of the last head: other heads, and queries that do not see that key, keep
+/// their bits.
 fn contained(form: &Form<'_>, heads: &Heads) -> Option<Built> {
     let blind = (0..heads.queries)
         .filter(|query| heads.visible(*query) < heads.keys)

@@ -1,9 +1,9 @@
-//! Inputs that are hard on purpose, for the operations whose oracles are built in.
+//! Adversarial inputs for the operations with built-in oracles.
 //!
 //! Random numbers hide mistakes: a softmax without its maximum is right on N(0, 1), a dropped key
 //! of small weight is below every tolerance, a tile that reads its neighbour multiplies it by zero.
-//! Each case here makes one kind of mistake loud. A user's own operation gets its declared fill
-//! with several seeds instead, for nobody knows what is hard for it.
+//! Each case exposes one kind of mistake. A user's operation gets its declared fill with several
+//! seeds instead, because its hard inputs are unknown.
 
 mod attention;
 mod others;
@@ -14,10 +14,10 @@ use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
 
-/// What the inputs of a run are.
+/// Inputs of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Data {
-    /// Seed of everything random in them.
+    /// Seed of all random values.
     pub seed: u64,
     /// The hard case; `None` for the declared fills.
     pub case: Option<Case>,
@@ -43,35 +43,35 @@ impl std::fmt::Display for Data {
 /// A kind of hard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Case {
-    /// Each result is a copy of one input element, all of them distinct: any wrong index shows, bit
-    /// for bit. In attention each query attends to one key only.
+    /// Each result is a copy of one distinct input element, so any wrong index shows in the bits.
+    /// In attention each query attends to one key only.
     Selection,
-    /// Small whole numbers: every sum is exact in any order, so the result is, bit for bit.
+    /// Small integers: every sum is exact in any order, so the result is exact.
     Integers,
-    /// All weights alike: no scores (K = 0, V = 1), constant rows.
+    /// Equal weights: scores of zero (K = 0, V = 1), constant rows.
     Uniform,
-    /// K = 0 and V counts keys: the mean of what is visible.
+    /// K = 0 and V counts keys: the mean of the visible keys.
     Means,
-    /// Scores up to ±10⁴: overflow where the maximum is not subtracted.
+    /// Scores up to ±10⁴: overflow if the maximum is not subtracted.
     Large,
-    /// One huge element at the start of what is summed.
+    /// One huge element at the start of the summed elements.
     OutlierFirst,
-    /// One huge element at its end.
+    /// One huge element at the end of the summed elements.
     OutlierLast,
     /// Rising scores: the running maximum changes at every step.
     Ascending,
-    /// Falling scores: it never does.
+    /// Falling scores: the running maximum never changes.
     Descending,
-    /// The largest numbers of the type next to its smallest.
+    /// The largest numbers of the type next to the smallest.
     Extremes,
     /// Half of each row is minus infinity.
     Masked,
-    /// A NaN in one place: what does not depend on it has the same bits as without it.
+    /// One NaN: elements that do not depend on it keep their bits.
     Contained,
 }
 
 impl Case {
-    /// Its name for people.
+    /// Returns the display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -90,8 +90,8 @@ impl Case {
         }
     }
 
-    /// The cases of a built-in oracle, the most telling first: where there is time for a few only,
-    /// these are they.
+    /// Returns the cases of a built-in oracle, the most revealing first: a small budget runs a
+    /// prefix.
     #[must_use]
     pub fn of(oracle: &str) -> &'static [Self] {
         match oracle {
@@ -155,7 +155,7 @@ impl Case {
     }
 }
 
-/// The built-in oracle that knows a plan's operation, where there is one.
+/// Returns the built-in oracle of a plan's operation, if it has one.
 #[must_use]
 pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
     match &plan.reference {
@@ -165,18 +165,18 @@ pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
     }
 }
 
-/// Inputs of a case, and how its result is judged.
+/// Inputs of a case and the rules for its result.
 #[derive(Debug, Clone)]
 pub(super) struct Made {
-    /// By argument of the plan; `None` for those that are no inputs.
+    /// By argument of the plan; `None` for outputs, scratch and scalars.
     pub(super) inputs: Arc<Vec<Option<Arc<[u8]>>>>,
     /// The first output must be the rounded exact value, bit for bit.
     pub(super) exact: bool,
-    /// Elements of the first output that may be anything.
+    /// Elements of the first output that may hold any value.
     pub(super) excused: Vec<Range<u64>>,
 }
 
-/// The inputs of a case; `None` where the plan has no place for it (one head, one row, a type
+/// Builds the inputs of a case; `None` if the plan cannot express it (one head, one row, a type
 /// without infinities).
 pub(super) fn make(plan: &Plan, data: Data) -> Option<Made> {
     let case = data.case?;
@@ -202,7 +202,7 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<Made> {
     })
 }
 
-/// Bytes of all inputs in order, and how the result is judged.
+/// Bytes of all inputs in order and the rules for the result.
 struct Built {
     inputs: Vec<Vec<u8>>,
     exact: bool,
@@ -229,7 +229,7 @@ impl Built {
     }
 }
 
-/// A plan's arguments as the cases see them.
+/// Arguments of a plan, as the cases see them.
 struct Form<'a> {
     plan: &'a Plan,
     inputs: Vec<&'a PlanArgument>,
@@ -241,7 +241,7 @@ impl<'a> Form<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Option<Self> {
         let of = |role: Role| plan.arguments.iter().filter(move |a| a.role == role);
         if of(Role::Inout).next().is_some() {
-            // No case says what such a buffer begins with.
+            // No case defines the initial contents of such a buffer.
             return None;
         }
         let output = of(Role::Output).next()?;
@@ -249,7 +249,7 @@ impl<'a> Form<'a> {
             plan,
             inputs: of(Role::Input).collect(),
             output,
-            // Another stream of numbers than the declared fills have.
+            // A random stream that differs from that of the declared fills.
             seed: seed ^ 0xad5e_55a1,
         })
     }
@@ -278,7 +278,7 @@ impl<'a> Form<'a> {
             .any(|(size, value)| size == name && *value != 0.0)
     }
 
-    /// Bytes of an input from the value of each element.
+    /// Encodes an input from the value of each element.
     fn fill(&self, input: usize, value: impl Fn(u64) -> f64) -> Vec<u8> {
         let Some(argument) = self.inputs.get(input) else {
             return Vec::new();
@@ -290,7 +290,7 @@ impl<'a> Form<'a> {
         bytes
     }
 
-    /// N(0, 1), no further out than 4.
+    /// Draws from N(0, 1), truncated at ±4.
     fn noise(&self, input: usize, index: u64) -> f64 {
         let fill = Fill::Normal {
             mean: 0.0,
@@ -299,8 +299,8 @@ impl<'a> Form<'a> {
         fill.value(self.seed, input as u64, index).clamp(-4.0, 4.0)
     }
 
-    /// A number at the ends of a type, by chance: the largest tried, of either sign, its smallest step
-    /// or zero.
+    /// Draws an extreme value of a type: the largest tried of either sign, the smallest step or
+    /// zero.
     fn end(&self, input: usize, index: u64, most: f64) -> f64 {
         match self.chance(input as u64, index, 4) {
             0 => most,
@@ -310,7 +310,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// A whole number from 0 up to `below`, by chance.
+    /// Draws an integer in `0..below`.
     fn chance(&self, stream: u64, index: u64, below: u64) -> u64 {
         let fill = Fill::Uniform { min: 0.0, max: 1.0 };
         let share = fill.value(self.seed, stream.wrapping_add(1 << 32), index);
@@ -318,7 +318,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// Distinct-looking whole numbers that both types hold exactly, of either sign.
+/// Integers of either sign that both types represent exactly and that rarely repeat.
 fn representable(index: u64, types: [Element; 2]) -> f64 {
     let limit = types
         .map(|element| match element.unit_roundoff() {
@@ -331,7 +331,7 @@ fn representable(index: u64, types: [Element; 2]) -> f64 {
     (index % span) as f64 - (limit - 1.0)
 }
 
-/// The largest number that is tried: the type's own where sums of them stay finite in float32.
+/// The largest number that is tried: the type's maximum if sums of it stay finite in float32.
 fn extreme(element: Element) -> f64 {
     match element {
         Element::F16 => 65504.0,

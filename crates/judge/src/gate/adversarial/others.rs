@@ -5,7 +5,7 @@ use std::ops::Range;
 use tuner_core::element::Element;
 use tuner_core::plan::Role;
 
-/// What the declared fill of an input gives for an element, with the seed of the clean run.
+/// Returns an element of an input's declared fill with the seed of the clean run.
 pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
     let places = form.plan.arguments.iter().enumerate();
     let place = places
@@ -17,7 +17,7 @@ pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
     })
 }
 
-/// All inputs, each element from its value.
+/// Builds all inputs from the value of each element.
 fn all(form: &Form<'_>, value: impl Fn(usize, u64) -> f64) -> Built {
     let inputs = (0..form.inputs.len())
         .map(|input| form.fill(input, |index| value(input, index)))
@@ -25,7 +25,7 @@ fn all(form: &Form<'_>, value: impl Fn(usize, u64) -> f64) -> Built {
     Built::judged_by_oracle(inputs)
 }
 
-/// The declared fills but for a NaN at one element of the first input.
+/// Builds the declared fills with a NaN at one element of the first input.
 fn with_nan(form: &Form<'_>, at: u64, excused: Range<u64>) -> Built {
     let value = |input: usize, index: u64| {
         if input == 0 && index == at {
@@ -37,13 +37,13 @@ fn with_nan(form: &Form<'_>, at: u64, excused: Range<u64>) -> Built {
     all(form, value).excusing(vec![excused])
 }
 
-/// A whole number from -2 to 2.
+/// Draws an integer from -2 to 2.
 fn small(form: &Form<'_>, input: usize, index: u64) -> f64 {
     form.chance(input as u64, index, 5) as f64 - 2.0
 }
 
-/// Whether sums of up to `terms` products of small integers are exact in float32, and rounding the
-/// result to the output's type once is all that an honest kernel does.
+/// Reports whether sums of up to `terms` products of small integers are exact in float32, so that
+/// an honest kernel rounds only once, to the output's type.
 fn sums_are_exact(form: &Form<'_>, terms: u64) -> bool {
     let plain = form.scalar("alpha").is_none_or(|alpha| alpha == 1.0);
     let holds = form
@@ -80,7 +80,7 @@ pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
         Case::OutlierFirst => outlier(0),
         Case::OutlierLast => outlier(k - 1),
         Case::Extremes => {
-            // The largest factors whose sums the output can hold.
+            // The largest factors whose sums the output can represent.
             let most = (extreme(form.output.element).min(1e30) / (4.0 * k as f64)).sqrt();
             all(form, |input, index| {
                 form.end(input, index, most.min(extreme(form.element(input))))
@@ -116,9 +116,9 @@ fn rows(form: &Form<'_>, reduced: bool) -> Option<Rows> {
     })
 }
 
-/// Cases that rows have in common; `size` is what an outlier is multiplied with.
+/// Builds a case shared by row operations; `size` multiplies an outlier.
 fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<Built> {
-    // Inputs beside the first (gamma, beta) stay as declared.
+    // Inputs other than the first (gamma, beta) stay as declared.
     let first = |value: &dyn Fn(u64) -> f64| {
         all(form, |input, index| {
             if input == 0 {
@@ -222,7 +222,7 @@ pub(super) fn conv2d(form: &Form<'_>, case: Case) -> Option<Built> {
         }
         Case::OutlierFirst => outlier(0),
         Case::OutlierLast => outlier(taps - 1),
-        // The first pixel is seen by the first result alone.
+        // Only the first result reads the first pixel.
         Case::Contained if form.output.count() > 1 => with_nan(form, 0, 0..1),
         _ => return None,
     })

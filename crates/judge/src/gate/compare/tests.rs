@@ -6,7 +6,7 @@ fn bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-/// All of both, under a flat tolerance.
+/// Compares complete outputs under a flat tolerance.
 fn flat(element: Element, got: &[u8], want: &[u8], atol: f64, rtol: f64) -> Comparison {
     let count = (want.len() / element.size()) as u64;
     with_reference(element, got, want, 0..count, |_, value| {
@@ -61,7 +61,7 @@ fn whole_numbers_that_float64_cannot_tell_apart_differ() {
     assert!(!far.passed(), "the difference does not overflow");
 }
 
-/// 100 elements against an oracle.
+/// Compares 100 elements against an oracle.
 fn against(oracle: &dyn Oracle, element: Element, got: &[u8], rule: Rule) -> Comparison {
     with_oracle(
         oracle,
@@ -73,7 +73,7 @@ fn against(oracle: &dyn Oracle, element: Element, got: &[u8], rule: Rule) -> Com
     )
 }
 
-/// One element of a whole number, expected by an oracle that allows ten.
+/// An oracle of one integer element with a tolerance of ten.
 struct Ten;
 
 impl Oracle for Ten {
@@ -105,7 +105,7 @@ fn an_oracle_allows_whole_numbers_nothing() {
     assert!(against(&Ten, Element::F32, &near, Rule::Tiles).passed());
 }
 
-/// One tile of 100 float32 elements of which the first is `first` and the others are 1e-6.
+/// One tile of 100 float32 elements: the first is `first`, the others are 1e-6.
 struct Peaked {
     first: f64,
 }

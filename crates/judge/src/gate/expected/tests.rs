@@ -23,7 +23,7 @@ fn plan() -> Plan {
     )
 }
 
-/// What is said of the expected values of one output for a list of seeds.
+/// Returns the report on the expected values of one output for a list of seeds.
 fn told(seeds: &[&[f64]]) -> (bool, Vec<String>) {
     let mut all = Expectations::default();
     for (seed, values) in (0..).zip(seeds) {

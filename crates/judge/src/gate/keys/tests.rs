@@ -42,7 +42,7 @@ fn plan() -> Plan {
     }
 }
 
-/// The plan with the reference changed.
+/// Returns the plan with a changed reference.
 fn referenced(change: impl Fn(&mut Code, &mut PlanLaunch, &mut Option<String>)) -> Plan {
     let mut plan = plan();
     if let PlanReference::Kernel {

@@ -7,8 +7,8 @@ use tuner_core::element::Element;
 use tuner_core::panics::lock;
 
 /// Inputs q [B, H, S, D], k and v [B, H, T, D] (in this order), output o [B, H, S, D]. The scalar
-/// `scale` is used where there is one, else 1/√D. The size `CAUSAL` masks keys after the query,
-/// aligned to the last key where T ≠ S.
+/// `scale` defaults to 1/√D. The size `CAUSAL` masks keys after the query, aligned to the last key
+/// where T ≠ S.
 ///
 /// `attention_f8` has three more inputs: float32 scales of q [B, H, ⌈S/R⌉], k and v [B, H, ⌈T/R⌉],
 /// one for each R = `SCALE_ROWS` rows.
@@ -24,23 +24,23 @@ pub(super) struct Attention {
     causal: bool,
     /// Scores come from 8-bit products.
     eighths: bool,
-    /// K and V of the heads asked for last, as float64, the last one at the end.
+    /// K and V of the heads requested last, as float64, the latest at the end.
     heads: Mutex<Vec<Arc<Head>>>,
 }
 
-/// Heads kept: several threads work on neighbours.
+/// Cached heads: several threads work on neighbours.
 const HEADS_KEPT: usize = 16;
 
-/// A matrix a head, with a scale for each few rows.
+/// A matrix for each head, with a scale for each group of rows.
 struct Scaled {
     values: Tensor,
     scales: Option<Tensor>,
-    /// Rows a scale.
+    /// Rows that share a scale.
     rows: u64,
 }
 
 impl Scaled {
-    /// Row `row` of head `head` of a tensor [B, H, rows, depth].
+    /// Returns row `row` of head `head` of a tensor [B, H, rows, depth].
     fn row(&self, head: u64, row: u64) -> Vec<f64> {
         let (length, depth) = (self.values.shape[2], self.values.shape[3]);
         let scale = self.scales.as_ref().map_or(1.0, |scales| {
@@ -67,19 +67,19 @@ struct Head {
     v: Vec<f64>,
 }
 
-/// Sums over the keys of one element of the output.
+/// Sums over the keys for one output element.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     /// The element.
     value: f64,
-    /// Of the squares of its terms.
+    /// Sum of the squares of its terms.
     squares: f64,
-    /// What subnormal weights may lose of it.
+    /// Possible loss through subnormal weights.
     lost: f64,
 }
 
 impl Attention {
-    /// The oracle of 8-bit inputs with scales.
+    /// Builds the oracle of 8-bit inputs with scales.
     pub(super) fn scaled(problem: &Problem) -> Result<Self, OracleError> {
         let form = || OracleError::Form {
             oracle: "attention_f8",
@@ -141,12 +141,12 @@ impl Attention {
         })
     }
 
-    /// K and V of a head, decoded once for all rows that follow each other.
+    /// Returns K and V of a head, decoded once for consecutive rows.
     fn head(&self, number: u64) -> Arc<Head> {
         if let Some(head) = lock(&self.heads).iter().find(|head| head.number == number) {
             return Arc::clone(head);
         }
-        // Two threads may do the same; neither holds up those that work on another head.
+        // Two threads may decode the same head; neither blocks threads that work on another one.
         let [depth, keys] = [self.depth, self.keys].map(|n| usize::try_from(n).unwrap_or(0));
         let k = self.k.matrix(number);
         let head = Arc::new(Head {
@@ -162,7 +162,7 @@ impl Attention {
         head
     }
 
-    /// The whole row of query `row` (counted over batch, head and position).
+    /// Computes the output row of query `row` (counted over batch, head and position).
     fn row(&self, row: u64) -> Vec<Expected> {
         let (number, position) = (row / self.queries, row % self.queries);
         let head = self.head(number);
@@ -210,7 +210,7 @@ impl Attention {
         sums.iter().map(|sums| self.bound(sums, weights)).collect()
     }
 
-    /// The type that P is held in: the input's, or the output's where the inputs have 8 bits.
+    /// Returns the type of P: the input's, or the output's for 8-bit inputs.
     fn held(&self) -> Element {
         let (out, v) = (self.out.element, self.v.values.element);
         let coarser = |a: &Element, b: &Element| a.unit_roundoff().total_cmp(&b.unit_roundoff());
@@ -220,8 +220,8 @@ impl Attention {
         }
     }
 
-    /// What a weight, of which the largest of its row is 1, may lose beyond its type's relative
-    /// roundoff: half a step where it is subnormal, and no more than all of it.
+    /// Returns the possible loss of a weight (relative to a largest weight of 1) beyond its type's
+    /// relative roundoff: half a step if it is subnormal, and at most the weight itself.
     fn lost(&self, weight: f64) -> f64 {
         let held = self.held();
         let step = held.smallest_step();
@@ -233,7 +233,7 @@ impl Attention {
         }
     }
 
-    /// What tensor cores lose of a running sum in a step of 16: 2⁻²² where it is float32.
+    /// Returns the loss of a running sum in a tensor-core step of 16 terms: 2⁻²² if it is float32.
     fn unit(&self) -> f64 {
         4.0 * self.out.element.accumulator().unit_roundoff()
     }

@@ -1,5 +1,5 @@
-//! `y[r][c] = Σ x[r + i][c + j] f[i][j]`: a convolution of one image in the way of machine learning
-//! (a correlation), without padding.
+//! `y[r][c] = Σ x[r + i][c + j] f[i][j]`: a convolution of one image in machine-learning terms (a
+//! correlation), without padding.
 
 use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together};
 

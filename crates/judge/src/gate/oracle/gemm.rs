@@ -5,8 +5,8 @@ use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, rows_together}
 use std::sync::OnceLock;
 use tuner_core::element::Element;
 
-/// Row-major A [M, K] (first input), B [K, N] (second input), C [M, N] (first output); a scalar
-/// `alpha` multiplies, where there is one.
+/// Row-major A [M, K] (first input), B [K, N] (second input), C [M, N] (first output); optionally
+/// multiplied by a scalar `alpha`.
 pub(super) struct Gemm {
     a: Tensor,
     b: Tensor,
@@ -15,19 +15,19 @@ pub(super) struct Gemm {
     k: u64,
     alpha: f64,
     sums: Sums,
-    /// B by columns, once it is needed.
+    /// B by columns, decoded on first use.
     columns: OnceLock<Columns>,
 }
 
-/// B by columns, in a type that holds its elements.
+/// B by columns, in a type that represents its elements.
 enum Columns {
     Single(Panels<f32>),
     Double(Panels<f64>),
-    /// Too many to keep.
+    /// Too large to cache.
     Fetched,
 }
 
-/// Up to this many elements B is decoded once.
+/// Largest B that is decoded once, elements.
 const KEEP_COLUMNS: u64 = 1 << 26;
 
 impl Gemm {
@@ -58,7 +58,7 @@ impl Gemm {
         })
     }
 
-    /// Whether float32 holds every element of B.
+    /// Reports whether float32 represents every element of B.
     fn is_single(&self) -> bool {
         use Element as E;
         !matches!(self.b.element, E::F64 | E::I32 | E::U32 | E::I64)
@@ -83,7 +83,7 @@ impl Gemm {
         })
     }
 
-    /// Elements `columns` of the row of C whose row of A is given.
+    /// Computes elements `columns` of a row of C from its row of A.
     fn elements(&self, row: &[f64], columns: std::ops::Range<u64>, expected: &mut Vec<Expected>) {
         let range = [columns.start, columns.end].map(|j| usize::try_from(j).unwrap_or(0));
         let range = range[0]..range[1];
@@ -106,7 +106,7 @@ impl Gemm {
         }
     }
 
-    /// An element whose products add up to `sum`, and their squares to `squares`.
+    /// Returns an element from the sum of its products and the sum of their squares.
     fn element(&self, sum: f64, squares: f64) -> Expected {
         let root = self.alpha.abs() * squares.sqrt();
         let element = self.out.element;
@@ -129,7 +129,7 @@ impl Oracle for Gemm {
     }
 
     fn work(&self) -> u64 {
-        // Columns of a very large B are gathered anew for each element.
+        // Columns of a very large B are decoded again for each element.
         self.k * if self.keeps_columns() { 1 } else { 8 }
     }
 

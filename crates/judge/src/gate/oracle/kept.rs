@@ -1,5 +1,5 @@
-//! An oracle that works on all cores and remembers its answers: candidates of one problem are
-//! compared with the same elements over and over.
+//! An oracle that uses all cores and caches its results: candidates of one problem are compared
+//! with the same elements repeatedly.
 
 use super::{Expected, Oracle};
 use std::collections::HashMap;
@@ -9,17 +9,17 @@ use tuner_core::cache::CacheFolder;
 use tuner_core::panics::lock;
 use tuner_core::units::ContentHash;
 
-/// Told now and then while something takes long.
+/// Called repeatedly during long computations.
 pub type Progress = Arc<dyn Fn() + Send + Sync>;
 
-/// What an oracle may use.
+/// Resources that an oracle may use.
 #[derive(Clone, Default)]
 pub(crate) struct Means {
-    /// Answers that cost much are kept here from one process to the next.
+    /// Expensive results are stored here across processes.
     pub(crate) folder: Option<Arc<CacheFolder>>,
-    /// Told while the oracle works.
+    /// Called while the oracle computes.
     pub(crate) progress: Option<Progress>,
-    /// Bytes of answers that one oracle keeps in memory.
+    /// Limit of the results that one oracle caches in memory, bytes.
     pub(crate) memory_bytes: u64,
 }
 
@@ -29,17 +29,17 @@ type Tiles = HashMap<(usize, u64, u64), Arc<[Expected]>>;
 pub(super) struct Kept {
     oracle: Arc<dyn Oracle>,
     means: Means,
-    /// What the answers depend on.
+    /// Everything that the results depend on.
     identity: String,
     tiles: Mutex<Tiles>,
     bytes: AtomicU64,
 }
 
-/// Multiplications from which on a second core is worth starting: a millisecond of one.
+/// Multiplications from which a second core pays off: a millisecond of one core.
 const PARALLEL_WORK: u64 = 1 << 21;
-/// An element costs more than its multiplications: an exponential, say, and the bounds.
+/// Overhead of an element, in multiplications: an exponential and the bounds.
 const ELEMENT_WORK: u64 = 16;
-/// Multiplications from which on an answer is kept on disk: some tenths of a second of one core.
+/// Multiplications from which a result is stored on disk: some tenths of a second of one core.
 const DISK_WORK: u64 = 1 << 28;
 
 impl Kept {
@@ -47,7 +47,7 @@ impl Kept {
         lock(&self.tiles)
     }
 
-    /// The parts of a range by whole tiles, which is how they are kept.
+    /// Splits a range at whole tiles, the unit of the cache.
     fn parts(&self, output: usize, start: u64, count: u64) -> Vec<(u64, u64)> {
         let tile = self.oracle.tile(output).max(1);
         let (mut at, end) = (start, start + count);
@@ -88,12 +88,13 @@ impl Kept {
         }
     }
 
-    /// The parts one after the other, or on all cores where they are worth it.
+    /// Computes a range sequentially, or on all cores if it is large enough.
     fn work_out(&self, output: usize, start: u64, count: u64) -> Vec<Expected> {
         let cost = count.saturating_mul(self.oracle.work().max(ELEMENT_WORK));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let tile = self.oracle.tile(output).max(1);
-        // Several pieces a core, each of whole tiles, so that a slow core holds nobody up.
+        // Several pieces of whole tiles for each core, so that a slow core does not delay the
+        // others.
         let piece = (count / (4 * cores as u64)).max(1).next_multiple_of(tile);
         if cores < 2 || cost < PARALLEL_WORK || piece >= count {
             return self.oracle.span(output, start, count);
@@ -179,7 +180,7 @@ fn encoded(all: &[Expected]) -> Vec<u8> {
     numbers.flat_map(f64::to_le_bytes).collect()
 }
 
-/// So many elements; `None` where these are others.
+/// Decodes `count` elements; `None` if the content has another number.
 fn decoded(content: &[u8], count: u64) -> Option<Vec<Expected>> {
     let (elements, _) = content.as_chunks::<ELEMENT_BYTES>();
     let number = |bytes: &[u8]| bytes.try_into().map_or(f64::NAN, f64::from_le_bytes);
@@ -192,7 +193,7 @@ fn decoded(content: &[u8], count: u64) -> Option<Vec<Expected>> {
     right.then(|| elements.iter().map(element).collect())
 }
 
-/// The oracle with these means; `identity` is what its answers depend on.
+/// Wraps the oracle with these resources; `identity` covers everything that its results depend on.
 pub(crate) fn keeping(oracle: Arc<dyn Oracle>, identity: String, means: &Means) -> Arc<dyn Oracle> {
     Arc::new(Kept {
         oracle,

@@ -1,9 +1,9 @@
 //! Built-in references: float64 results with an error bound for each element.
 //!
-//! An oracle computes only the elements it is asked for, so a large problem of which a few thread
-//! blocks were run costs no more than a small one. The bounds follow from quantities that the
-//! reference computes along the way, not from a flat tolerance: a flat 1e-2 passes an attention
-//! kernel that drops keys at S = 8192.
+//! An oracle computes only the requested elements, so a sample of a large problem costs no more
+//! than a small problem. The bounds follow from quantities that the reference computes along the
+//! way, not from a flat tolerance: a flat 1e-2 passes an attention kernel that drops keys at S =
+//! 8192.
 
 mod attention;
 mod conv2d;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::record::Verdict;
 
-/// One argument as the gate sees it: type, shape and bytes.
+/// An argument with type, shape and bytes.
 #[derive(Debug, Clone)]
 pub struct Tensor {
     /// Argument name.
@@ -32,13 +32,13 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    /// Element `index` as float64.
+    /// Returns element `index` as float64.
     #[must_use]
     pub fn at(&self, index: u64) -> f64 {
         let start = usize::try_from(index)
@@ -49,14 +49,14 @@ impl Tensor {
             .map_or(f64::NAN, |rest| self.element.decode(rest))
     }
 
-    /// `count` elements from `start` on, `step` apart, as float64.
+    /// Returns `count` elements from `start` with stride `step`, as float64.
     #[must_use]
     pub fn strided(&self, start: u64, count: u64, step: u64) -> Vec<f64> {
         (0..count).map(|i| self.at(start + i * step)).collect()
     }
 }
 
-/// What the arguments and sizes of one problem are, for building an oracle.
+/// Arguments and sizes of one problem, for building an oracle.
 #[derive(Debug, Clone)]
 pub struct Problem {
     /// Inputs, in argument order.
@@ -69,47 +69,48 @@ pub struct Problem {
     pub sizes: BTreeMap<String, f64>,
 }
 
-/// The right value of one element, and how far from it an honest kernel may be.
+/// The expected value of one element and its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Expected {
     /// The value in exact arithmetic, up to float64 rounding.
     pub value: f64,
     /// Largest allowed absolute difference.
     pub tolerance: f64,
-    /// Expected root-mean-square error of an honest kernel times a safety factor: its sum of
+    /// Expected root-mean-square error of an honest kernel times a safety factor: the sum of
     /// squares over a tile bounds the tile's error norm.
     pub rms: f64,
 }
 
 /// A built-in reference.
 pub trait Oracle: Send + Sync {
-    /// The expectations of `count` consecutive elements of output number `output`, from `start`.
+    /// Computes the expected values of `count` consecutive elements of output number `output` from
+    /// `start`.
     fn span(&self, output: usize, start: u64, count: u64) -> Vec<Expected>;
 
-    /// Elements that are judged together by their norm: consecutive runs of this length.
+    /// Returns the length of consecutive runs that are judged together by their norm.
     fn tile(&self, output: usize) -> u64;
 
-    /// Consecutive elements whose errors go together, as those of a row whose weights were rounded
-    /// once: a norm needs several of them.
+    /// Returns the number of consecutive elements with correlated errors, such as those of a row
+    /// whose weights were rounded once: a norm needs several such groups.
     fn together(&self) -> u64 {
         1
     }
 
-    /// Multiplications that an element costs, roughly.
+    /// Returns the approximate number of multiplications of an element.
     fn work(&self) -> u64 {
         1
     }
 
-    /// Memory that it takes beside the inputs, bytes, roughly.
+    /// Returns the approximate memory used in addition to the inputs, bytes.
     fn bytes(&self) -> u64 {
         0
     }
 }
 
-/// Why an oracle cannot judge these arguments.
+/// Reason why an oracle cannot judge these arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OracleError {
-    /// No oracle of that name.
+    /// Unknown oracle name.
     #[error("unknown oracle `{0}`; the built-in ones are {known}", known = NAMES.join(", "))]
     Unknown(String),
     /// The arguments do not have the oracle's form.
@@ -117,20 +118,20 @@ pub enum OracleError {
     Form {
         /// The oracle.
         oracle: &'static str,
-        /// What it needs.
+        /// The required form.
         needs: String,
     },
-    /// The reference kernel does what no kernel may.
+    /// The reference kernel has a hazard.
     #[error(
         "the reference kernel itself is wrong on problem {problem}: {kind}: {detail}; mend the \
          reference"
     )]
     ReferenceHazard {
-        /// What it amounts to.
+        /// The verdict that the hazard implies.
         kind: Verdict,
         /// The problem's name.
         problem: String,
-        /// What happened, and where.
+        /// The event and its position.
         detail: String,
     },
     /// The reference kernel leaves elements of an output unwritten.
@@ -144,7 +145,7 @@ pub enum OracleError {
         output: String,
         /// The problem's name.
         problem: String,
-        /// The first element that nobody wrote.
+        /// The first unwritten element.
         first: u64,
         /// Elements of the output.
         count: u64,
@@ -169,12 +170,12 @@ pub enum OracleError {
     },
 }
 
-/// Version of an oracle's values and bounds: raised when one of them changes, because results that
-/// were judged by another version were judged by something else.
+/// Returns the version of an oracle's values and bounds. It is raised when one of them changes,
+/// because earlier results were judged by other bounds.
 #[must_use]
 pub fn version(oracle: &str) -> u32 {
     match oracle {
-        // 2: what float16 loses of small weights.
+        // 2: the loss of small weights in float16.
         "attention" | "attention_f8" => 2,
         _ => 1,
     }
@@ -208,15 +209,15 @@ pub fn build(name: &str, problem: &Problem) -> Result<Arc<dyn Oracle>, OracleErr
     })
 }
 
-/// Elements of whole rows that are judged together by their norm: enough for a statistic, few enough
-/// that one wrong row is not diluted.
+/// Returns the number of elements in whole rows that are judged together by their norm: enough for
+/// a statistic, few enough that one wrong row is not diluted.
 fn rows_together(columns: u64) -> u64 {
     const ELEMENTS: u64 = 256;
     let columns = columns.max(1);
     columns * ELEMENTS.div_ceil(columns)
 }
 
-/// Elements of a range, of rows that are worked out whole, each once.
+/// Computes a range from whole rows, each computed once.
 fn by_rows(
     range: Range<u64>,
     columns: u64,
@@ -235,7 +236,7 @@ fn by_rows(
     expected
 }
 
-/// How an honest kernel adds up the terms of one result, and what that may cost.
+/// Error model of a kernel's summation of one result.
 #[derive(Debug, Clone, Copy)]
 struct Sums {
     /// Terms of a sum.
@@ -257,8 +258,8 @@ impl Sums {
         }
     }
 
-    /// What is expected of an output of this type: a sum of products to `value` whose root sum of
-    /// squares is `root`, rounded once.
+    /// Returns the expectation of an output of this type: a sum of products equal to `value` with
+    /// root sum of squares `root`, rounded once.
     fn of_products(&self, element: Element, root: f64, value: f64) -> Expected {
         let u = element.unit_roundoff();
         Expected {
@@ -270,18 +271,19 @@ impl Sums {
         }
     }
 
-    /// Bound of the error of a sum of products to `value` whose root sum of squares is `root`: four
-    /// units for every 16 terms, because tensor cores truncate each accumulation step of 16; never
-    /// less than four such steps, so that a handful of terms may be rounded in any order. Where the
-    /// sum is large against `root`, so were its partial sums: each of `terms` roundings errs by up
-    /// to a unit of one, at random, and 2 √terms is 3.5 times their rms.
+    /// Returns the error bound of a sum of products equal to `value` with root sum of squares
+    /// `root`: four units for every 16 terms, because tensor cores truncate each accumulation step
+    /// of 16; never less than four such steps, so that a handful of terms may be rounded in any
+    /// order. If the sum is large compared with `root`, so were its partial sums: each of `terms`
+    /// roundings errs by up to a unit of one, at random, and 2 √terms is 3.5 times their rms.
     fn products(&self, root: f64, value: f64) -> f64 {
         ((self.terms / 16.0).max(4.0) * 4.0 * self.u + self.eighths()) * root
             + 2.0 * self.walk(value)
     }
 
-    /// The rms of the same, over many results: a random walk of roundings, and where tensor cores
-    /// may have multiplied, half a unit lost in each of their steps, always towards zero.
+    /// Returns the rms of the same error over many results: a random walk of roundings, and if
+    /// tensor cores may have multiplied, half a unit lost in each of their steps, always towards
+    /// zero.
     fn products_rms(&self, root: f64, value: f64) -> f64 {
         let steps = if self.bits <= 16 {
             self.terms / 16.0
@@ -292,24 +294,24 @@ impl Sums {
         (walk + ((steps * self.u + self.eighths() / 3.0) * root).powi(2)).sqrt()
     }
 
-    /// Bound of the error of a plain sum, for which no tensor core is needed: four times the size
-    /// of the walk through partial sums that cancel, and as above where they do not.
+    /// Returns the error bound of a plain sum without tensor cores: four times the random walk
+    /// through partial sums that cancel, and as above if they do not cancel.
     fn plain(&self, root: f64, value: f64) -> f64 {
         4.0 * self.terms.sqrt().max(8.0) * self.u * root + 2.0 * self.walk(value)
     }
 
-    /// The rms of the same.
+    /// Returns the rms of the same error.
     fn plain_rms(&self, root: f64, value: f64) -> f64 {
         let walk = self.terms.max(64.0) * (self.u * root).powi(2) + self.walk(value).powi(2);
         walk.sqrt()
     }
 
-    /// Size of a random walk of `terms` roundings of numbers up to `value`.
+    /// Returns the size of a random walk of `terms` roundings of numbers up to `value`.
     fn walk(&self, value: f64) -> f64 {
         self.terms.sqrt() * self.u * value.abs()
     }
 
-    /// What is lost of 8-bit products beside.
+    /// Returns the additional loss of 8-bit products.
     fn eighths(&self) -> f64 {
         if self.bits > 8 {
             return 0.0;
@@ -318,9 +320,9 @@ impl Sums {
     }
 }
 
-/// Tensor cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 8-bit products,
-/// 32 of them, and of the sum so far: what a sum of so many terms may lose, over its root sum of
-/// squares.
+/// Returns the possible loss of a sum of `terms` products over its root sum of squares: tensor
+/// cores of sm_89 and sm_90 keep about 13 bits below the largest of a step's 32 8-bit products and
+/// of the sum so far.
 pub(super) fn eighths(terms: f64) -> f64 {
     (terms / 32.0).max(4.0) * 3.0 * 2f64.powi(-13)
 }

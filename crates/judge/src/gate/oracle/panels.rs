@@ -1,10 +1,10 @@
-//! Vectors packed eight side by side, so that their products with one vector are worked out eight at
-//! a time, each sum in the order of its terms.
+//! Vectors packed eight side by side. Eight products with one vector are computed at a time, each
+//! sum in the order of its terms.
 
 /// Vectors side by side.
 const LANES: usize = 8;
 
-/// Vectors of one length.
+/// Packed vectors of one length.
 pub(super) struct Panels<T> {
     length: usize,
     values: Vec<T>,
@@ -14,7 +14,7 @@ pub(super) struct Panels<T> {
 pub(super) type Dots = ([f64; LANES], [f64; LANES]);
 
 impl<T: Copy + Default + Into<f64>> Panels<T> {
-    /// Packs `count` vectors; `at` gives the element of a vector at a place.
+    /// Packs `count` vectors; `at(vector, position)` returns an element.
     pub(super) fn new(length: usize, count: usize, at: impl Fn(usize, usize) -> T) -> Self {
         let mut values = vec![T::default(); length * count.next_multiple_of(LANES)];
         for (panel, values) in values.chunks_mut((length * LANES).max(1)).enumerate() {
@@ -28,7 +28,7 @@ impl<T: Copy + Default + Into<f64>> Panels<T> {
         Self { length, values }
     }
 
-    /// Products of the vectors from `8 * panel` on with `other`.
+    /// Multiplies the vectors from `8 * panel` on by `other`.
     pub(super) fn dots(&self, panel: usize, other: &[f64]) -> Dots {
         let size = self.length * LANES;
         let values = self.values.get(panel * size..).unwrap_or(&[]);
@@ -43,7 +43,7 @@ impl<T: Copy + Default + Into<f64>> Panels<T> {
         (sums, squares)
     }
 
-    /// Products of the vectors `range` with `other`: sum and sum of squares, in their order.
+    /// Multiplies the vectors `range` by `other`: sum and sum of squares, in their order.
     pub(super) fn products(
         &self,
         range: std::ops::Range<usize>,

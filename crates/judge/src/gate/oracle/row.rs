@@ -3,7 +3,7 @@
 use super::{Expected, Oracle, OracleError, Problem, Sums, Tensor, by_rows, rows_together};
 use tuner_core::element::Element;
 
-/// What is computed of each row.
+/// Operation on each row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Softmax,
@@ -24,7 +24,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// y = softmax(x) over the last dimension; y has x's shape.
+    /// Builds y = softmax(x) over the last dimension; y has x's shape.
     pub(super) fn softmax(problem: &Problem) -> Result<Self, OracleError> {
         Self::new(
             problem,
@@ -34,8 +34,8 @@ impl Row {
         )
     }
 
-    /// y = (x − mean) / √(variance + eps) · gamma + beta; gamma and beta are the second and third
-    /// inputs where present, `eps` a scalar (1e-5 unless given).
+    /// Builds y = (x − mean) / √(variance + eps) · gamma + beta; gamma and beta are the optional
+    /// second and third inputs, `eps` a scalar (default 1e-5).
     pub(super) fn layernorm(problem: &Problem) -> Result<Self, OracleError> {
         let needs = "inputs x [.., N] and, where used, gamma [N] and beta [N], and y of x's shape";
         let oracle = Self::new(problem, Operation::LayerNorm, "layernorm", needs)?;
@@ -50,7 +50,7 @@ impl Row {
         })
     }
 
-    /// The sum of each row, or of all elements where the output has one.
+    /// Builds the sum of each row, or of all elements if the output has one element.
     pub(super) fn reduce_sum(problem: &Problem) -> Result<Self, OracleError> {
         Self::new(
             problem,
@@ -130,7 +130,7 @@ impl Row {
         x.iter()
             .map(|v| {
                 let p = (v - top).exp() / total;
-                // Minus infinity has no weight at all. Below the smallest normal number a kernel may
+                // Minus infinity has zero weight. Below the smallest normal number a kernel may
                 // flush to zero.
                 let distance = if v.is_infinite() {
                     0.0
@@ -173,7 +173,7 @@ impl Row {
 
 impl Oracle for Row {
     fn span(&self, _output: usize, start: u64, count: u64) -> Vec<Expected> {
-        // A sum is one element a row.
+        // A sum has one element for each row.
         let columns = match self.operation {
             Operation::Sum => 1,
             _ => self.length,

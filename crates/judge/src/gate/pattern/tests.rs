@@ -1,6 +1,6 @@
 use super::*;
 
-/// Describes an output of 8 x 10 elements, from what each element is off by.
+/// Describes an output of 8 x 10 elements from the error of each element.
 fn described(got: impl Fn(u64, f64) -> f64) -> String {
     let mut wrong: Option<WrongElements> = None;
     for index in 0..80 {

@@ -9,7 +9,7 @@ fn bytes(element: Element, values: &[f64]) -> Vec<u8> {
     bytes
 }
 
-/// Sizes of elements whose runs have this standard deviation about what was written.
+/// Returns the sizes of elements whose runs have this standard deviation around the written values.
 fn sizes(element: Element, values: &[f64], spreads: &[f64]) -> Vec<f64> {
     let moved = |by: f64| -> Vec<u8> {
         let both = values.iter().zip(spreads);
@@ -30,7 +30,7 @@ fn results_keep_the_bits_of_the_output() {
 
 #[test]
 fn no_element_owes_an_allowance_to_larger_ones() {
-    // Elements that are no sums: their spreads are in proportion to them.
+    // Elements that are not sums: their spreads are proportional to them.
     let values: Vec<f64> = (0..256).map(|i| (f64::from(i) - 128.0).exp2()).collect();
     let spreads: Vec<f64> = values.iter().map(|v| v * 1e-6).collect();
     let sizes = sizes(F64, &values, &spreads);
@@ -45,7 +45,7 @@ fn no_element_owes_an_allowance_to_larger_ones() {
 
 #[test]
 fn a_spread_that_is_small_by_chance_is_that_of_its_neighbours() {
-    // Sums that cancel: one spread, whatever is left of them.
+    // Sums that cancel: one spread, whatever remains of them.
     let values: Vec<f64> = (1..=256).map(f64::from).collect();
     let mut spreads = vec![1e-3; 256];
     for lucky in [20, 100, 255] {

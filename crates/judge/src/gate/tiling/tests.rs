@@ -1,6 +1,6 @@
 use super::*;
 
-/// What each block of a kernel writes, from the block that writes each element.
+/// Returns the elements that each block writes, from the block that writes each element.
 fn wrote(count: u64, block: u64, writer: impl Fn(u64) -> u64) -> Vec<Range<u64>> {
     let mine: Vec<Range<u64>> = (0..count)
         .filter(|at| writer(*at) == block)
@@ -16,7 +16,7 @@ fn the_usual_layouts_are_learnt_from_one_block() {
     let (row, column) = (|at: u64| at / 100, |at: u64| at % 100);
     type Writer = Box<dyn Fn(u64) -> u64>;
     let kernels: [([u64; 3], Writer); 6] = [
-        // One thread an element, 128 a block.
+        // One thread for each element, 128 in a block.
         ([48, 1, 1], Box::new(|at| at / 128)),
         // 16 x 16 threads, x along the row.
         (
@@ -28,7 +28,7 @@ fn the_usual_layouts_are_learnt_from_one_block() {
             [4, 7, 1],
             Box::new(move |at| row(at) / 16 + 4 * (column(at) / 16)),
         ),
-        // A block a row.
+        // A block for each row.
         ([61, 1, 1], Box::new(row)),
         // The same, tiles numbered.
         (

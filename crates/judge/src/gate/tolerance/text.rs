@@ -1,4 +1,4 @@
-//! Tolerances in words.
+//! Textual description of tolerances.
 
 use super::{Terms, Tolerance};
 use crate::gate::spread::precision;
@@ -55,7 +55,7 @@ impl fmt::Display for Tolerance {
     }
 }
 
-/// What the outputs of a plan are compared under, and why, for people.
+/// Describes the tolerances of a plan's outputs and their reasons.
 #[must_use]
 pub fn describe(plan: &Plan) -> String {
     let outputs = plan.compared();
@@ -80,7 +80,7 @@ pub fn describe(plan: &Plan) -> String {
     each.join("; ")
 }
 
-/// The same for a built-in reference.
+/// Describes the tolerance of a built-in reference.
 fn against_oracle(plan: &Plan, argument: &PlanArgument, name: &str) -> String {
     let element = argument.element;
     let ty = element.name();

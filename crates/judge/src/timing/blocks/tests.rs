@@ -10,7 +10,7 @@ fn blocks(expected: Option<f64>, expected_mhz: Option<f64>) -> Blocks {
     Blocks::new(Settings::default(), runner(2), runner(0), 2, expected)
 }
 
-/// Runs the blocks on a clock that gives `time` the number of the sample.
+/// Runs the blocks on a clock that returns `time` of the sample number.
 fn first_block(blocks: &mut Blocks, mut time: impl FnMut(usize) -> Sample) -> (Block, u32) {
     let (mut number, mut pauses) = (0, 0);
     loop {
@@ -71,7 +71,7 @@ fn a_reference_that_stays_off_its_median_is_followed_after_one_warm_up() {
     assert_eq!((trouble.rewarmed, trouble.unsteady), (1, false));
 }
 
-/// A card at its power limit for good: the clock wanders between 70 and 100 % of the highest.
+/// A card permanently at its power limit: the clock varies between 70 and 100 % of the highest.
 #[test]
 fn a_clock_that_a_power_limit_holds_down_is_no_fault() {
     let mut blocks = blocks(Some(10.0), Some(1500.0));

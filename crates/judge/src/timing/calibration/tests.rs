@@ -1,6 +1,6 @@
 use super::*;
 
-/// A GPU that runs at half its clock until it has had work.
+/// A GPU that runs at half its clock until it is loaded.
 #[derive(Default)]
 struct Sleepy {
     worked: u32,

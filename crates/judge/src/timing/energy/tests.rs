@@ -5,7 +5,7 @@ use std::time::Duration;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::judgement::Judgement;
 
-/// Windows of these energies, in millijoules.
+/// Windows with these energies, millijoules.
 struct Windows(Vec<u64>, Vec<u64>);
 
 impl Stopwatch for Windows {

@@ -1,4 +1,4 @@
-//! Cases in which machine code and PTX leave different memory, kept for whoever looks into them.
+//! Cases in which SASS and PTX leave different memory, saved for debugging.
 
 use gpu_model::Withheld;
 use std::io;
@@ -8,14 +8,14 @@ use tuner_core::private;
 use tuner_core::units::ContentHash;
 use vgpu::Arch;
 
-/// Cases kept at most: what goes wrong in one of them does in most.
+/// Maximum number of saved cases: most of them share a cause.
 const MAX_CASES: usize = 100;
 
 /// Name of the folder of cases in the user's folder of caches.
 const FOLDER: &str = "cases";
 
-/// Writes PTX, machine code and what was launched into a folder of their own in `cases`, which is in
-/// the folder `caches`, named by their content; gives its path.
+/// Writes PTX, SASS and the launch into a folder of `cases`, inside the folder `caches`, named by
+/// content; returns its path.
 pub(super) fn keep(
     caches: &Path,
     arch: &Arch,

@@ -21,21 +21,21 @@ use vgpu::{Arch, Arg, BufferId, Counters, GlobalMemory, Launch, Module};
 
 /// Seed of the inputs.
 const SEED: u64 = 0x5eed;
-/// Buffers up to this size are filled as the space says, bytes. Larger ones of floats stay zero
-/// and larger ones of integers repeat their beginning: what they hold rarely decides a time, and
-/// filling them would cost more than the model.
+/// Buffers up to this size are filled as the space specifies, bytes. Larger ones of floats stay
+/// zero and larger ones of integers repeat their beginning: their contents rarely decide a time,
+/// and filling them would cost more than the model.
 const FILLED_BYTES: u64 = 1 << 20;
-/// Instructions of the sampled block.
+/// Maximum instructions of the sampled block.
 const INSTRUCTIONS: u64 = 60_000_000;
-/// Candidates after which memory is made anew: modules leave their variables in it.
+/// Candidates after which memory is allocated anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
-/// A predicted time and what explains it.
+/// A predicted time and its explanation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     /// Time of all launches.
     pub time: Micros,
-    /// What explains it.
+    /// Explanation of the time.
     pub explanation: Explanation,
 }
 
@@ -44,7 +44,7 @@ struct Prepared {
     arguments: Vec<PlanArgument>,
     memory: GlobalMemory,
     buffers: Vec<Option<BufferId>>,
-    /// Names of the buffers whose data are not, or not all, those that the space asks for.
+    /// Names of the buffers that do not hold, or not entirely, the data of the space.
     made_up: Vec<(BufferId, String)>,
     uses: u32,
 }
@@ -54,7 +54,7 @@ pub struct Forecaster {
     arch: &'static Arch,
     memory_bytes: u64,
     prepared: Option<Prepared>,
-    /// The folder of caches, where cases are kept too.
+    /// The folder of caches, also used for cases.
     caches: Option<PathBuf>,
     kept: Option<Kept>,
 }
@@ -70,19 +70,19 @@ impl Prepared {
 struct Piece {
     /// Blocks of the whole grid.
     blocks: u64,
-    /// What those that ran did.
+    /// Counters of the sampled blocks.
     counters: Counters,
     estimate: Estimate,
 }
 
-/// What a block of a launch takes of a multiprocessor.
+/// Multiprocessor resources of a block of a launch.
 #[derive(Debug, Clone, Copy)]
 struct Room {
-    /// Registers a thread.
+    /// Registers per thread.
     registers: u32,
     /// Shared memory, static and dynamic, bytes.
     shared_bytes: u64,
-    /// Blocks that a multiprocessor holds.
+    /// Resident blocks of a multiprocessor.
     resident: u64,
 }
 
@@ -110,7 +110,7 @@ fn unavailable(why: &MachineError) -> Judgement {
 }
 
 impl Forecaster {
-    /// A forecaster for `arch` that takes at most so much host memory.
+    /// Creates a forecaster for `arch` with a limit of host memory.
     #[must_use]
     pub fn new(arch: &'static Arch, memory_bytes: u64) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl Forecaster {
         }
     }
 
-    /// Keeps predictions, and cases in which machine code and PTX leave different memory, in this
+    /// Caches predictions, and saves cases in which SASS and PTX leave different memory, in this
     /// folder, which need not exist.
     #[must_use]
     pub fn keeping(mut self, folder: Option<PathBuf>) -> Self {
@@ -131,11 +131,11 @@ impl Forecaster {
         self
     }
 
-    /// The time of a plan's launches.
+    /// Predicts the time of a plan's launches.
     ///
     /// # Errors
-    /// PTX and machine code that the virtual GPU has not, that leave different memory, launches that
-    /// a GPU refuses, buffers that do not fit.
+    /// PTX and SASS that the virtual GPU does not support or that leave different memory, launches
+    /// that a GPU refuses, buffers that do not fit.
     pub fn forecast(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
         let Some(kept) = self.kept.clone() else {
             return self.replayed(plan);
@@ -153,7 +153,8 @@ impl Forecaster {
     }
 
     fn replayed(&mut self, plan: &Plan) -> Result<Forecast, Judgement> {
-        // Rounded as the assembler rounds: on the way to half precision a unit in the last place is many.
+        // Contracted like the assembler's output: in half precision a unit in the last place is
+        // large.
         let module = Module::load_contracted(&plan.code.ptx)
             .map_err(|error| Judgement::new(Verdict::Unsupported, error.to_string()))?;
         let arch = self.arch;
@@ -176,7 +177,7 @@ impl Forecaster {
         summary(arch, &pieces)
     }
 
-    /// Why there is no prediction; a case in which the two levels differ is kept.
+    /// Explains a missing prediction; a case in which the two levels differ is saved.
     fn withheld(&self, plan: &Plan, launch: &PlanLaunch, why: &Withheld) -> Judgement {
         let mut detail = format!("prediction not available: {why}");
         if let (Withheld::Differs { .. }, Some(folder)) = (why, &self.caches) {
@@ -189,7 +190,8 @@ impl Forecaster {
         Judgement::new(Verdict::Unsupported, detail)
     }
 
-    /// Memory for the plan's arguments, that of the last plan where they are the same.
+    /// Returns memory for the plan's arguments; reuses that of the last plan with the same
+    /// arguments.
     fn prepare(&mut self, plan: &Plan) -> Result<&mut Prepared, Judgement> {
         let fits = |p: &Prepared| p.arguments == plan.arguments && p.uses < USES_MAX;
         if !self.prepared.as_ref().is_some_and(fits) {
@@ -238,7 +240,7 @@ fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<Prepared, Judgement> {
     })
 }
 
-/// Fills a buffer; whether all of it is as the space says.
+/// Fills a buffer; returns whether all of it is as the space specifies.
 fn fill(
     memory: &mut GlobalMemory,
     buffer: BufferId,
@@ -247,7 +249,7 @@ fn fill(
 ) -> Result<bool, Judgement> {
     let total = memory.len(buffer);
     let (element, rule) = (argument.element, &argument.fill);
-    // Where what an element is depends on its place, its beginning does not stand for the rest.
+    // If an element's value depends on its position, the beginning does not represent the rest.
     let drawn = matches!(
         rule,
         Fill::Normal { .. } | Fill::Uniform { .. } | Fill::Constant(_) | Fill::Sparse { .. }
@@ -268,7 +270,7 @@ fn fill(
     Ok(whole || matches!(rule, Fill::Constant(_)))
 }
 
-/// Writes the bytes again and again until the buffer is full.
+/// Repeats the bytes until the buffer is full.
 fn repeated(memory: &mut GlobalMemory, buffer: BufferId, part: &[u8]) {
     let (total, mut at) = (memory.len(buffer), 0);
     while at < total && !part.is_empty() {
@@ -278,8 +280,8 @@ fn repeated(memory: &mut GlobalMemory, buffer: BufferId, part: &[u8]) {
     }
 }
 
-/// Has a generator fill a buffer, of a large one only the beginning, which the rest repeats; whether
-/// that is all of it.
+/// Fills a buffer by a generator; of a large one only the beginning, which the rest repeats.
+/// Returns whether that is all of it.
 fn generated(
     memory: &mut GlobalMemory,
     buffer: BufferId,
@@ -338,7 +340,7 @@ fn trace(
     for (index, variable) in plan.variables.iter().enumerate() {
         let bytes = variable.bytes(SEED, index, |at| prepared.address(at));
         let bytes = bytes.map_err(refused)?;
-        // One of another size is refused where the candidate is judged.
+        // A variable of another size is refused by the gate.
         let set = module.set_variable(&mut prepared.memory, &variable.holds.name, &bytes);
         set.map_err(|error| refused(error.to_string()))?;
     }
@@ -355,7 +357,7 @@ fn trace(
     })
 }
 
-/// That the way depends on data that are not those of the space.
+/// Reports that control flow depends on data other than those of the space.
 fn invented(prepared: &Prepared, traces: &Traces) -> Option<String> {
     let decides = |(buffer, _): &&(BufferId, String)| traces.decided_by.contains(buffer);
     let names = prepared.made_up.iter().filter(decides);
@@ -388,7 +390,7 @@ fn piece(
         registers: room.registers,
         shared_bytes: room.shared_bytes,
     };
-    // The model replays single blocks; what a whole grid waits for is not in their time.
+    // The model replays single blocks; their time excludes waits for the whole grid.
     let together = launch
         .cooperative
         .then(|| "waits of the whole grid for each other are not modelled".to_owned());
@@ -402,7 +404,7 @@ fn piece(
     })
 }
 
-/// All launches together; ratios and shares are those of the longest.
+/// Combines all launches; ratios and shares are those of the longest.
 fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
     let us = |piece: &Piece| piece.estimate.us;
     let total: f64 = pieces.iter().map(|piece| us(piece) + arch.launch_us).sum();
@@ -432,7 +434,7 @@ fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
     explanation.interval_us = factors.map(|factor| total * factor);
     for piece in pieces {
         for (name, value) in piece.estimate.metrics(arch) {
-            // Sums add up; everything else is told of the longest launch.
+            // Sums add up; all other metrics are those of the longest launch.
             let sums = name.ends_with(".sum") || name.ends_with(".max");
             if sums || std::ptr::eq(piece, longest) {
                 *explanation.metrics.entry(name.to_owned()).or_default() += value;

@@ -1,5 +1,5 @@
-//! Predictions on disk, by the content of what they are made from: code, launches, arguments and the
-//! GPU's table, and the build of this program that made them.
+//! Predictions on disk, by the content of their inputs: code, launches, arguments, the GPU's
+//! table, and the build of this program.
 
 use super::{Forecast, PROTOCOL};
 use std::path::PathBuf;
@@ -10,19 +10,20 @@ use tuner_core::plan::Plan;
 use tuner_core::units::ContentHash;
 use vgpu::Arch;
 
-/// Bytes of the cache.
+/// Maximum size of the cache, bytes.
 const MAX_BYTES: u64 = 80 << 20;
 
 /// A folder of predictions.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     folder: Arc<CacheFolder>,
-    /// What tells this build of the program from another.
+    /// Identity of this build of the program.
     build: String,
 }
 
 impl Kept {
-    /// The predictions in the user's folder of caches; `None` where the program cannot tell its own build.
+    /// Opens the predictions in the user's folder of caches; `None` if the program cannot identify
+    /// its own build.
     pub(super) fn new(folder: PathBuf) -> Option<Self> {
         let facts = std::fs::metadata(std::env::current_exe().ok()?).ok()?;
         let changed = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -31,7 +32,7 @@ impl Kept {
         Some(Self { folder, build })
     }
 
-    /// What a plan's prediction for a GPU is kept under; `None` for a plan that cannot be written.
+    /// Returns the key of a plan's prediction for a GPU; `None` for a plan that cannot be encoded.
     pub(super) fn key(&self, arch: &Arch, plan: &Plan) -> Option<ContentHash> {
         let rest = (
             &plan.arguments,
@@ -49,12 +50,12 @@ impl Kept {
         ]))
     }
 
-    /// The prediction kept under `key`; `None` where there is none, or a damaged one.
+    /// Reads the prediction under `key`; `None` if it is absent or damaged.
     pub(super) fn read(&self, key: &ContentHash) -> Option<Forecast> {
         rmp_serde::from_slice(&self.folder.load(key)?).ok()
     }
 
-    /// Keeps a prediction.
+    /// Stores a prediction.
     pub(super) fn write(&self, key: &ContentHash, forecast: &Forecast) {
         if let Ok(content) = rmp_serde::to_vec(forecast) {
             self.folder.store(key, &content);

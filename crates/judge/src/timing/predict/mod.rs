@@ -1,10 +1,9 @@
-//! The time of a kernel on a named GPU, as far as a model can tell it. Everything here is labelled
-//! predicted.
+//! Model prediction of the time of a kernel on a named GPU. All results are labelled as predicted.
 //!
-//! [`Forecaster`] executes a block in the middle of the grid, as PTX and as machine code, and the
-//! beginnings of those beside it, and has `gpu_model` replay the block's machine code on one
-//! multiprocessor. Where the machine code cannot be executed, or leaves other memory than the PTX,
-//! nothing is predicted.
+//! [`Forecaster`] executes a block in the middle of the grid, as PTX and as SASS, and the
+//! beginnings of its neighbours, and lets `gpu_model` replay the block's SASS on one
+//! multiprocessor. If the SASS cannot be executed, or leaves other memory than the PTX, there is no
+//! prediction.
 
 mod cases;
 mod forecast;
@@ -19,11 +18,11 @@ use vgpu::{Arch, Counters};
 /// Name of this model, stored with each time as its timing protocol.
 pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 11";
 
-/// What stands beside a figure that should not be relied on.
+/// Label of a figure that should not be relied on.
 pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
 
-/// Factors on a predicted time between which nine of ten recorded times lie, by what bounds the launch
-/// (`scripts/calibrate-interval`; `docs/prediction.md`, "Error").
+/// Returns the factors on a predicted time between which nine of ten recorded times are, by the
+/// limit of the launch (`scripts/calibrate-interval`; `docs/prediction.md`, "Error").
 fn interval(bound: &str) -> [f64; 2] {
     match bound {
         "shared" | "l2" | "dram" | "latency" => [0.57, 2.09],
@@ -31,10 +30,10 @@ fn interval(bound: &str) -> [f64; 2] {
     }
 }
 
-/// The same where the model has doubts.
+/// The same if the model has doubts.
 const DOUBTFUL: [f64; 2] = [0.25, 4.0];
 
-/// What explains a predicted time; work is that of all launches and all of their blocks.
+/// Explanation of a predicted time; work is that of all launches and all of their blocks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The limit of the longest launch: `issue`, `fp32`, `alu`, `fp16`, `fp64`, `special`, `tensor`,
@@ -43,15 +42,15 @@ pub struct Explanation {
     pub bound: String,
     /// Resident warps of the longest launch over the multiprocessor's maximum, 0 to 1.
     pub occupancy: f64,
-    /// Rounds in which the blocks of the longest launch fill the device.
+    /// Waves of blocks of the longest launch.
     pub waves: f64,
     /// Blocks of the longest launch.
     pub blocks: u64,
     /// Instructions issued by warps.
     pub warp_instructions: f64,
-    /// Bytes that global loads asked for.
+    /// Bytes requested by global loads.
     pub global_load_bytes: f64,
-    /// Bytes that global stores asked for.
+    /// Bytes requested by global stores.
     pub global_store_bytes: f64,
     /// 32-byte sectors of global loads.
     pub global_load_sectors: f64,
@@ -59,7 +58,7 @@ pub struct Explanation {
     pub global_store_sectors: f64,
     /// Wavefronts of shared memory.
     pub shared_wavefronts: f64,
-    /// Those of them that bank conflicts cost.
+    /// Wavefronts caused by bank conflicts.
     pub bank_conflicts: f64,
     /// Bytes of local loads and stores.
     pub local_bytes: f64,
@@ -69,19 +68,19 @@ pub struct Explanation {
     pub tensor_flops: f64,
     /// Block-wide barriers passed.
     pub barriers: f64,
-    /// Least and most that the time is likely to be, µs.
+    /// Lower and upper end of the likely time, µs.
     #[serde(default)]
     pub interval_us: [f64; 2],
-    /// Why the time is not to be relied on; empty where it is.
+    /// Reasons why the time is not reliable; empty if it is.
     #[serde(default)]
     pub doubts: Vec<String>,
-    /// Counters of the model by the names that Nsight Compute gives them, where it has them.
+    /// Counters of the model by their Nsight Compute names, if they have one.
     #[serde(default)]
     pub metrics: BTreeMap<String, f64>,
 }
 
 impl Explanation {
-    /// What stands beside the time: nothing, or that it is not reliable and why.
+    /// Returns the label of the time: empty, or that it is not reliable and why.
     #[must_use]
     pub fn reliability(&self) -> String {
         if self.doubts.is_empty() {
@@ -90,8 +89,8 @@ impl Explanation {
         format!("{NOT_RELIABLE}: {}", self.doubts.join("; "))
     }
 
-    /// Scales what the sampled blocks did to whole grids: the blocks of each launch, and what those
-    /// that ran did.
+    /// Scales the counters of the sampled blocks to whole grids: the blocks of each launch, and the
+    /// counters of those that ran.
     fn of_work(launches: &[(u64, Counters)]) -> Self {
         let sum = |count: fn(&Counters) -> u64| -> f64 {
             let scaled = launches.iter().map(|(blocks, counters)| {
@@ -116,7 +115,8 @@ impl Explanation {
     }
 }
 
-/// Blocks of this shape that one multiprocessor holds at once; zero when a single one does not fit.
+/// Returns the blocks of this shape that fit on one multiprocessor; zero if a single one does not
+/// fit.
 #[must_use]
 pub fn resident_blocks(arch: &Arch, threads: u64, registers: u32, shared_bytes: u64) -> u64 {
     let Ok(threads) = u32::try_from(threads) else {

@@ -1,7 +1,7 @@
 use super::with_zero_initializers;
 use crate::compile::{Template, render};
 
-/// The declarations of PTX beside a source, as a device gets them.
+/// Returns the declarations of PTX with their source, as passed to a device.
 fn completed(text: &str, ptx: &str) -> String {
     let template = Template::new("k.cu", text, Vec::new(), Vec::new());
     let source = render(&template, &[], &[], &[], "sm_90");

@@ -22,7 +22,7 @@ fn compile(text: &str, options: &[String]) -> (RawStatus, String) {
     (result.head.status, result.head.log)
 }
 
-/// A folder of headers, and a file beside it.
+/// Creates a folder of headers, and a file next to it.
 fn project() -> (tempfile::TempDir, String, String) {
     let root = tempfile::tempdir().unwrap();
     let include = root.path().join("include");

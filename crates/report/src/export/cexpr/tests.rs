@@ -1,4 +1,4 @@
-//! The translation against the language's own evaluator: random rules, judged by gcc.
+//! Test of the translation against the language's evaluator: random rules, judged by gcc.
 
 use super::*;
 use rand::{RngExt as _, SeedableRng as _};
@@ -78,7 +78,7 @@ fn what_c_cannot_say_exactly_is_left_alone() {
     }
 }
 
-/// A number; divisors are never 0, because that is no number in either language.
+/// Generates a number; divisors are never 0, which is undefined in both languages.
 fn number(rng: &mut ChaCha8Rng, depth: u32) -> String {
     if depth == 0 || rng.random_range(0..4) == 0 {
         let leaves = ["A", "B", "Z", "D", "-3", "0", "1", "2", "7", "0.5", "1.25"];
@@ -120,7 +120,7 @@ fn truth(rng: &mut ChaCha8Rng, depth: u32) -> String {
     }
 }
 
-/// What the language itself makes of the rule.
+/// Evaluates the rule in the space language.
 fn holds(rule: &str, values: &[(&str, i64)]) -> Option<bool> {
     let parameters = values
         .iter()

@@ -6,7 +6,7 @@ fn parse(text: &str) -> BareSpace {
     BareSpace::parse(text, Path::new("many.yaml")).unwrap()
 }
 
-/// So many that whatever takes time by their square takes many minutes.
+/// Enough for a quadratic algorithm to take many minutes.
 const MANY: usize = 100_000;
 
 #[test]

@@ -32,8 +32,8 @@ fn a_constant_v_comes_out_unchanged() {
     );
 }
 
-/// One key whose weight is 1 and whose V is 0, and 64 of weight 2⁻¹⁵, which float16 holds in steps
-/// of 2⁻²⁴: half a step each may be lost, far more than P's relative roundoff allows.
+/// One key of weight 1 whose V is 0, and 64 of weight 2⁻¹⁵, which float16 represents in steps of
+/// 2⁻²⁴: each may lose half a step, far more than P's relative roundoff allows.
 #[test]
 fn subnormal_weights_may_lose_half_a_step() {
     let half = |values: &[f64]| -> Vec<u8> {
@@ -62,7 +62,7 @@ fn subnormal_weights_may_lose_half_a_step() {
     assert_eq!(oracle.lost(2f64.powi(-30)), 2f64.powi(-30));
 }
 
-/// Two rows whose weights round badly are honest; that it happens to sixteen is no chance.
+/// Two rows with badly rounded weights are honest; sixteen are not chance.
 #[test]
 fn a_norm_needs_more_rows_than_may_round_badly_by_chance() {
     use crate::gate::compare::with_oracle;

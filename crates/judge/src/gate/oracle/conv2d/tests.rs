@@ -15,7 +15,7 @@ fn problem(x: &[u64], f: &[u64], y: &[u64]) -> Problem {
     }
 }
 
-/// A float32 kernel that may leave the last tap out.
+/// Returns the worst ratio of a float32 kernel that may omit the last tap.
 fn worst(problem: &Problem, drop: u64) -> f64 {
     let oracle = Conv2d::new(problem).unwrap();
     let (x, f) = (&problem.inputs[0], &problem.inputs[1]);

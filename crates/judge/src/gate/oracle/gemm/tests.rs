@@ -50,7 +50,7 @@ fn an_honest_float32_kernel_passes_and_one_that_drops_a_term_does_not() {
     }
 }
 
-/// 4 in 32768 elements of a correct float32 kernel once left a bound that knew `root` alone.
+/// A bound from `root` alone once rejected 4 in 32768 elements of a correct float32 kernel.
 #[test]
 fn elements_far_from_zero_may_carry_the_roundings_of_their_partial_sums() {
     let mut problem = problem(64, 128, 64, Element::F32);

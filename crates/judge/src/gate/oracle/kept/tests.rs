@@ -2,7 +2,7 @@ use super::*;
 use std::collections::BTreeSet;
 use std::thread::ThreadId;
 
-/// Counts elements that were worked out, and who did it.
+/// Records computed elements and the threads that computed them.
 #[derive(Default)]
 struct Counting {
     elements: AtomicU64,
