@@ -1,34 +1,34 @@
-//! A kernel's signature, and what its body does with its pointers.
+//! A kernel's signature and its accesses through pointers.
 
 use super::tree::{self, Node, Source, each};
 use super::unit::{Item, Kind, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
-/// Elements that are taken to belong to one index, at most; more is an offset.
+/// Most elements assigned to one index; a larger factor is an offset.
 const MAX_MULTIPLIER: i64 = 16;
 
-/// A parameter as it is written.
+/// A parameter in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameter {
-    /// Its name; empty where it has none.
+    /// Name; empty where it has none.
     pub(crate) name: String,
-    /// Its type's text, without the name.
+    /// Text of the type without the name.
     pub(crate) ty: String,
 }
 
-/// A template's parameter.
+/// A template parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateParameter {
     /// Its name.
     pub(crate) name: String,
-    /// A type, and no value.
+    /// It is a type parameter.
     pub(crate) is_type: bool,
-    /// What it is where nothing is given.
+    /// Default argument.
     pub(crate) default: Option<String>,
 }
 
-/// The tree of an item.
+/// Returns the syntax node of an item.
 pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, Node<'u>)> {
     let source = unit.files.get(item.file)?;
     let root = source.tree().root_node();
@@ -36,7 +36,7 @@ pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, No
     Some((source, node))
 }
 
-/// The parameters of a function.
+/// Parses the parameters of a function.
 pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
     let Some(list) = tree::function(node).and_then(|f| f.child_by_field_name("parameters")) else {
         return Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
     found
 }
 
-/// The parameters of the template that a function is.
+/// Parses the template parameters of a function.
 pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<TemplateParameter> {
     let Some(list) = node
         .child_by_field_name("parameters")
@@ -93,14 +93,14 @@ pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<Templa
     .collect()
 }
 
-/// Whether a type's text is of a pointer (or an array), and of one to what may not be written.
+/// Reports whether a type is a pointer or array, and whether its target is const.
 pub(crate) fn pointer(ty: &str) -> (bool, bool) {
     let is_pointer = ty.contains('*') || ty.contains('[');
     let before = ty.split(['*', '[']).next().unwrap_or_default();
     (is_pointer, tree::words(before).contains(&"const"))
 }
 
-/// What a kernel does with each of its pointers: input, output, or both.
+/// Determines the role of each pointer: input, output, or both.
 pub(crate) fn roles(unit: &Unit, item: &Item) -> BTreeMap<String, Role> {
     let mut roles = BTreeMap::new();
     let Some((source, node)) = node_of(unit, item) else {
@@ -141,8 +141,8 @@ pub(crate) fn roles(unit: &Unit, item: &Item) -> BTreeMap<String, Role> {
     roles
 }
 
-/// What indices into each pointer are multiplied with by number, as in `boxes[4 * i + 3]`: so many
-/// elements belong to one index. Pointers without such are left out.
+/// Returns the constant factors of indices into each pointer, as in `boxes[4 * i + 3]`: that number
+/// of elements belongs to one index. Pointers without a factor are left out.
 pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
     let mut found: BTreeMap<String, i64> = BTreeMap::new();
     let Some((source, node)) = node_of(unit, item) else {
@@ -193,14 +193,14 @@ pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
 struct Access<'u> {
     unit: &'u Unit,
     source: &'u Source,
-    /// Names that lead to a parameter's memory.
+    /// Parameter that each pointer name is derived from.
     of: BTreeMap<String, String>,
     reads: BTreeSet<String>,
     writes: BTreeSet<String>,
 }
 
 impl<'u> Access<'u> {
-    /// Pointers that are made from parameters.
+    /// Records pointers derived from parameters.
     fn aliases(&mut self, body: Node<'u>) {
         for _ in 0..4 {
             let before = self.of.len();
@@ -225,13 +225,13 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// `auto p = …` and types whose name hides a pointer.
+    /// Reports whether a node declares `auto p = …` or a type alias that hides a pointer.
     fn declares_pointer(&self, node: Node<'u>) -> bool {
         node.parent()
             .is_some_and(|parent| self.source.of(parent).starts_with("auto"))
     }
 
-    /// The parameter whose memory an expression is in.
+    /// Returns the parameter whose memory an expression addresses.
     fn base(&self, node: Node<'u>) -> Option<String> {
         let mut at = node;
         loop {
@@ -284,7 +284,7 @@ impl<'u> Access<'u> {
                 "call_expression" => self.call(node),
                 "gnu_asm_expression" => self.assembly(node),
                 "subscript_expression" | "pointer_expression" if !self.is_target(node) => {
-                    // `&p[i]` touches nothing by itself.
+                    // `&p[i]` alone accesses no memory.
                     let address = self.source.of(node).starts_with('&')
                         || node.parent().is_some_and(|parent| {
                             parent.kind() == "pointer_expression"
@@ -299,7 +299,7 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// Whether a place is only assigned to.
+    /// Reports whether a location is only assigned to.
     fn is_target(&self, node: Node<'u>) -> bool {
         let mut at = node;
         while let Some(parent) = at.parent() {
@@ -319,7 +319,7 @@ impl<'u> Access<'u> {
                 {
                     at = parent;
                 }
-                // A macro in place of the target.
+                // A macro is the target of the assignment.
                 "argument_list" | "call_expression" => at = parent,
                 _ => return false,
             }
@@ -331,7 +331,7 @@ impl<'u> Access<'u> {
         let Some(left) = node.child_by_field_name("left") else {
             return;
         };
-        // Another pointer, and no memory, is assigned.
+        // The assignment changes a pointer, not memory.
         if left.kind() == "identifier" {
             return;
         }
@@ -344,8 +344,8 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// The parameter that a macro in place of an assignment's target leads to, as in
-    /// `FLOAT4(y[i]) = v;`.
+    /// Returns the parameter behind a macro on the left of an assignment, as in `FLOAT4(y[i]) =
+    /// v;`.
     fn through_macro(&self, target: Node<'u>) -> Option<String> {
         let call = tree::bare(target)?;
         let arguments = call.child_by_field_name("arguments")?;
@@ -353,7 +353,7 @@ impl<'u> Access<'u> {
         all.find_map(|argument| self.base(argument))
     }
 
-    /// Inline assembly that stores: everything that it is given may be a target.
+    /// Handles inline assembly that stores: every operand may be a target.
     fn assembly(&mut self, node: Node<'u>) {
         let text = self.source.of(node);
         if !["st.", "red.", "atom."].iter().any(|it| text.contains(it)) {
@@ -397,7 +397,7 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// Whether a function reads and writes what its argument points to.
+    /// Reports whether a function reads and writes the target of its argument.
     fn callee(&self, name: &str, at: usize) -> (bool, bool) {
         if name.starts_with("atomic") {
             return (true, true);

@@ -1,4 +1,4 @@
-//! The search space as text.
+//! The search space file.
 
 use super::Settings;
 use super::expr::Expr;
@@ -62,8 +62,8 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     text
 }
 
-/// The search space with guessed extents so many times as large; `None` where one of these arguments'
-/// extents is no guess.
+/// Scales guessed extents in a search space; `None` where one of these arguments' extents is not a
+/// guess.
 pub(crate) fn enlarged(space: &str, times: &BTreeMap<String, i64>) -> Option<String> {
     let mut lines: Vec<String> = space.lines().map(str::to_owned).collect();
     for (name, times) in times {
@@ -220,7 +220,7 @@ fn is_whole(ty: &str) -> bool {
     names.contains(&ty) || whole.contains(&ty.trim_end_matches(lanes))
 }
 
-/// Data that may be indices.
+/// Returns fill data that may be used as indices.
 fn indices(least: i64) -> String {
     format!("fill: {{ uniform: {{ min: 0, max: {} }} }}", least - 1)
 }

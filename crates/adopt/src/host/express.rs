@@ -1,4 +1,4 @@
-//! Expressions of the host in words of the search space.
+//! Translation of host expressions into the names of the search space.
 
 use super::launches::{base_name, enclosing};
 use super::values::{is_real, number, operation, size_of};
@@ -8,8 +8,8 @@ use crate::kernel;
 use crate::tree::{self, Node, Source, named};
 use crate::unit::Kind;
 
-/// Where an expression stands: its file, the function that knows its names, and the values of names
-/// that only it knows.
+/// Position of an expression: its file, the function whose names it uses, and values of names local
+/// to the expression.
 #[derive(Debug, Clone, Copy)]
 struct Place<'u, 't> {
     scope: Option<Scope<'u>>,
@@ -17,12 +17,12 @@ struct Place<'u, 't> {
     values: &'t [(String, Expr)],
 }
 
-/// What stands before the member in `object.member` and `object->member`.
+/// Returns the object of `object.member` and `object->member`.
 fn object_of(text: &str) -> &str {
     text.split(['.', '-']).next().unwrap_or(text).trim()
 }
 
-/// Functions that divide and round up, by what is in their names.
+/// Substrings in the names of functions that divide and round up.
 const CEIL_DIV: [&str; 9] = [
     "ceil_div",
     "ceildiv",
@@ -35,7 +35,7 @@ const CEIL_DIV: [&str; 9] = [
     "round_up_div",
 ];
 
-/// Facts of a device that host code asks for.
+/// Device properties that host code queries.
 const FACTS: [(&str, &str); 4] = [
     ("multiProcessorCount", "DEVICE_SM_COUNT"),
     ("maxThreadsPerBlock", "DEVICE_MAX_THREADS"),
@@ -44,7 +44,7 @@ const FACTS: [(&str, &str); 4] = [
 ];
 
 impl<'u> Host<'u> {
-    /// An expression that is a template argument's text, looked up where the launch stands.
+    /// Translates the text of a template argument in the scope of the launch.
     pub(crate) fn of_text(&mut self, scope: Option<Scope<'u>>, text: &str) -> Option<Expr> {
         let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_')
             && !text.starts_with(|c: char| c.is_ascii_digit());
@@ -54,7 +54,7 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// An expression of the unit.
+    /// Translates an expression of the unit.
     pub(crate) fn express(
         &mut self,
         scope: Scope<'u>,
@@ -128,7 +128,7 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// `a < b ? a : b` and the like.
+    /// Translates `a < b ? a : b` and similar expressions.
     fn choice<'t>(&mut self, place: Place<'u, 't>, node: Node<'t>, depth: usize) -> Option<Expr> {
         let mut of = |name: &str, node: Node<'t>| {
             self.evaluate(place, node.child_by_field_name(name)?, depth + 1)
@@ -166,7 +166,7 @@ impl<'u> Host<'u> {
         same.then(|| Expr::call(name, vec![yes, no]))
     }
 
-    /// A member: an extent of a `dim3`, a fact of the device, or a size of its own.
+    /// Translates a member: an extent of a `dim3`, a device property, or a new size.
     fn field(&mut self, place: Place<'u, '_>, node: Node<'_>, depth: usize) -> Option<Expr> {
         let scope = place.scope?;
         let text = place.source.of(node);
@@ -212,7 +212,7 @@ impl<'u> Host<'u> {
         }
         if let Some((inner, value)) = self.initialiser(scope, name) {
             let known = self.express(inner, value, depth + 1);
-            // A plain number in a function is what a user varies.
+            // A plain number in a function is a value that users vary.
             if self.invent
                 && inner.function.is_some()
                 && let Some(value) = known
@@ -254,7 +254,7 @@ impl<'u> Host<'u> {
         self.express(inner, value, depth + 1)
     }
 
-    /// The value of a macro without parameters.
+    /// Translates a macro without parameters.
     fn of_macro(&mut self, name: &str, depth: usize) -> Option<Expr> {
         let mut found = self.unit.declaring(name);
         let (_, source, node) = found.find(|(item, ..)| item.kind == Kind::Macro)?;
@@ -265,7 +265,7 @@ impl<'u> Host<'u> {
         self.snippet(None, &text, &[], depth)
     }
 
-    /// An expression that is only known as text, with values of its parameters.
+    /// Translates an expression given as text, with values for its parameters.
     fn snippet(
         &mut self,
         scope: Option<Scope<'u>>,
@@ -284,7 +284,8 @@ impl<'u> Host<'u> {
         self.evaluate(place, value, depth + 1)
     }
 
-    /// A call of a known function, of a macro or of a function that only returns an expression.
+    /// Translates a call of a known function, a macro, or a function that only returns an
+    /// expression.
     fn apply(&mut self, callee: &str, arguments: Vec<Expr>, depth: usize) -> Option<Expr> {
         let name = base_name(callee);
         if callee.contains("_cast")
@@ -316,7 +317,7 @@ impl<'u> Host<'u> {
         self.snippet(None, &text, &values, depth)
     }
 
-    /// The parameters and the expression of a macro or a function that only returns one.
+    /// Returns the parameters and the expression of a macro or of a function that only returns one.
     fn definition(&self, name: &str) -> Option<(Vec<String>, String)> {
         let kinds = [Kind::Macro, Kind::Host, Kind::Device];
         let mut found = self.unit.declaring(name);
@@ -340,7 +341,7 @@ impl<'u> Host<'u> {
         Some((names.collect(), source.of(value).to_owned()))
     }
 
-    /// The one to three extents of a `dim3` or a number.
+    /// Translates a `dim3` or a number into one to three extents.
     pub(crate) fn extents(
         &mut self,
         scope: Scope<'u>,
@@ -351,7 +352,7 @@ impl<'u> Host<'u> {
             return None;
         }
         match node.kind() {
-            // `dim3 grid(B, H);` can be read as the declaration of a function.
+            // `dim3 grid(B, H);` also parses as a function declaration.
             "parameter_list" => {
                 let all = named(node);
                 let texts = all.into_iter().map(|each| scope.source.of(each));
@@ -396,7 +397,7 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// Whether the host sets the buffer behind a pointer to zero bytes.
+    /// Reports whether the host clears the buffer of a pointer.
     pub(crate) fn zeroes(&self, scope: Scope<'u>, node: Node<'u>) -> bool {
         let Some(node) = tree::bare(node) else {
             return false;
@@ -419,7 +420,7 @@ impl<'u> Host<'u> {
         })
     }
 
-    /// The bytes of the allocation behind a pointer of the host.
+    /// Translates the byte count of a host pointer's allocation.
     pub(crate) fn allocation(
         &mut self,
         scope: Scope<'u>,
@@ -469,7 +470,7 @@ impl<'u> Host<'u> {
         if let Some((caller, argument)) = self.argument(scope, name) {
             return self.allocation(caller, argument, depth + 1);
         }
-        // Another function allocates it: a variable of the file, a member.
+        // Another function allocates it: a file-scope variable or a member.
         let (source, bytes) = self.unit.files.iter().find_map(|source| {
             Some((source, allocated(source, source.tree().root_node(), name)?))
         })?;
@@ -477,7 +478,7 @@ impl<'u> Host<'u> {
         self.express(Scope { source, function }, bytes, depth + 1)
     }
 
-    /// The bytes of `device_vector<T> name(count)`.
+    /// Translates the byte count of `device_vector<T> name(count)`.
     fn vector(&mut self, scope: Scope<'u>, name: &str, depth: usize) -> Option<Expr> {
         let (inner, value) = self.initialiser(scope, name)?;
         let declaration = scope.source.of(value.parent()?.parent()?);

@@ -1,4 +1,4 @@
-//! Sizes, and what the kernel takes.
+//! Sizes and the kernel's arguments.
 
 use super::{Argument, Known, Plan};
 use crate::expr::{Expr, not_reserved};
@@ -8,7 +8,7 @@ use crate::tree;
 use tuner_core::plan::Role;
 
 impl Plan {
-    /// Whole numbers that are passed are sizes.
+    /// Makes sizes of the integers that the launch passes.
     pub(super) fn scalars<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
         let Some(scope) = known.scope() else {
             return;
@@ -29,7 +29,7 @@ impl Plan {
             }
             let mut trial = host.trial();
             let meaning = trial.express(scope, node, 0);
-            // A parameter, or made of other names: its value says so.
+            // A parameter or an expression over names has a value already.
             let made = match &meaning {
                 Some(Expr::Name(name)) => !trial.invented.iter().any(|(known, _)| known == name),
                 Some(Expr::Number(_)) | None => false,
@@ -47,7 +47,7 @@ impl Plan {
         }
     }
 
-    /// A name that no parameter has and that an expression can use.
+    /// Returns a name that no parameter has and that an expression can use.
     fn size_name(&self, name: &str) -> String {
         if self.parameters.iter().any(|each| each.name == name) {
             format!("{name}_size")
@@ -56,7 +56,7 @@ impl Plan {
         }
     }
 
-    /// The kernel's parameters in their order.
+    /// Adds the kernel's parameters in their order.
     pub(super) fn take<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
         let roles = kernel::roles(known.unit, known.own);
         let multipliers = kernel::multipliers(known.unit, known.own);
@@ -101,7 +101,7 @@ impl Plan {
     }
 }
 
-/// Whether a type's text is of whole numbers.
+/// Reports whether a type is an integer type.
 pub(super) fn is_whole(ty: &str) -> bool {
     let words = tree::words(ty);
     !words.iter().any(|word| {

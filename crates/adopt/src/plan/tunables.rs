@@ -1,4 +1,4 @@
-//! Constants that look like the sizes of tiles.
+//! Constants that look like tile sizes.
 
 use super::MAX_PARAMETERS;
 use crate::cut::{self, Definition, Tunable, looks_like_tiling};
@@ -6,7 +6,7 @@ use crate::kernel::node_of;
 use crate::tree::{self, each};
 use crate::unit::{Around, Kind, Unit};
 
-/// Constants of what a kernel reaches that look like the sizes of tiles.
+/// Finds constants in the reachable code that look like tile sizes.
 pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
     let kept = cut::reach(unit, kernel, &std::collections::BTreeSet::new());
     let given = cut::given_names(unit, &kept);
@@ -59,7 +59,7 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
     found
 }
 
-/// Constants that are declared alone, at file scope or in a kernel.
+/// Finds constants declared separately, at file scope or in a kernel.
 fn constants(
     source: &tree::Source,
     node: tree::Node<'_>,

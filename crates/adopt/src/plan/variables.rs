@@ -1,4 +1,4 @@
-//! `__constant__` and `__device__` variables that the host fills.
+//! `__constant__` and `__device__` variables that the host writes.
 
 use super::{Argument, Known, Plan};
 use crate::cut;
@@ -14,26 +14,26 @@ use tuner_core::plan::Role;
 /// A variable of the search space.
 #[derive(Debug)]
 pub(crate) struct Variable {
-    /// Its name, with its namespaces.
+    /// Name with namespaces.
     pub(crate) name: String,
-    /// The type, in the search space's words.
+    /// Type in the search space's spelling.
     pub(crate) ty: String,
     pub(crate) held: Held,
 }
 
-/// What a variable holds.
+/// Content of a variable.
 #[derive(Debug)]
 pub(crate) enum Held {
     /// An array of these extents.
     Array(Vec<Expr>),
     /// One value.
     Value(String),
-    /// The address of the argument of that name.
+    /// The address of the argument of this name.
     Pointer(String),
 }
 
 impl Plan {
-    /// Variables that the kernel reaches and the host fills.
+    /// Adds the variables that the kernel reaches and the host writes.
     pub(super) fn hold<'u>(&mut self, known: &Known<'u>, kernel: usize, host: &mut Host<'u>) {
         let unit = known.unit;
         for at in cut::reach(unit, kernel, &BTreeSet::new()) {
@@ -53,7 +53,7 @@ impl Plan {
             let mut cursor = node.walk();
             for declarator in node.children_by_field_name("declarator", &mut cursor) {
                 let names = tree::declared_name(source, declarator);
-                // One with a value of its own has it here too, and others begin as zeros.
+                // A variable with an initializer keeps it; others start as zeros.
                 let Some(name) = names.last().filter(|name| {
                     declarator.kind() != "init_declarator" && (constant || filled(unit, name))
                 }) else {
@@ -79,7 +79,7 @@ impl Plan {
             }
             true
         });
-        // The outermost declarator has the last extent.
+        // The outermost declarator is the last extent.
         extents.reverse();
         let shape: Option<Vec<Expr>> = extents
             .iter()
@@ -130,7 +130,7 @@ impl Plan {
     }
 }
 
-/// Whether host code copies to a variable.
+/// Reports whether host code copies to a variable.
 fn filled(unit: &Unit, name: &str) -> bool {
     unit.files.iter().any(|file| {
         let code = file.code(&(0..file.len()));
