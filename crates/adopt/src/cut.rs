@@ -131,7 +131,7 @@ pub(crate) struct Tunable {
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: i64,
-    /// Where it is defined: the item.
+    /// Index of its item.
     pub(crate) item: usize,
     /// Kind of the definition.
     pub(crate) definition: Definition,
