@@ -1,4 +1,4 @@
-//! How commands name a fleet, and show themselves to it.
+//! Command-line options of a fleet.
 
 use super::{CliError, usage};
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use tuner_engine::fleet::{Fleet, FleetView, PROTOCOL};
 use tuner_engine::parse_budget;
 use tuner_fleet::{Access, DEFAULT_NAME, Hub, HubSettings, Names};
 
-/// A fleet, and the ways to prove oneself that NATS has.
+/// A fleet with NATS credentials.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Fleet (docs/fleet.md)")]
 pub(super) struct FleetOptions {
@@ -55,7 +55,7 @@ pub(super) struct FleetOptions {
     fleet_key: Option<PathBuf>,
 }
 
-/// What only a hub says of its fleet.
+/// Options of a hub.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Fleet (docs/fleet.md)")]
 pub(super) struct HubOptions {
@@ -72,7 +72,7 @@ pub(super) struct HubOptions {
 }
 
 impl FleetOptions {
-    /// The server of that address, and the fleet on it.
+    /// Returns the server at this address and the fleet on it.
     pub(super) fn named(&self, url: &str) -> Result<(Access, Names), CliError> {
         let access = Access {
             url: url.to_owned(),
@@ -88,7 +88,7 @@ impl FleetOptions {
 }
 
 impl HubOptions {
-    /// The fleet that the options name, connected; `None` where they name none.
+    /// Connects to the fleet of the options; `None` without one.
     pub(super) fn connect(&self) -> Result<Option<Arc<dyn Fleet>>, CliError> {
         let Some(url) = &self.fleet.fleet else {
             return Ok(None);
@@ -107,7 +107,7 @@ impl HubOptions {
     }
 }
 
-/// A fleet as text.
+/// Formats a fleet.
 pub(super) fn show(view: &FleetView) -> String {
     let mut text = String::new();
     let _ = writeln!(

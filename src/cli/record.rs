@@ -1,4 +1,4 @@
-//! `tuner record`: the best measured results as files to commit.
+//! `tuner record`: the best measured results as files for version control.
 
 use super::proof::ProofOptions;
 use super::results::{
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// The boards that were asked for, and what is recorded: of those with measured times.
+/// Returns the requested boards and the entries to record: those with measured times.
 async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
     let store = args.selection.open().await?;
     let boards = args
@@ -110,7 +110,7 @@ fn write(args: &Args, kernel: &str, device: &str, entries: &[Entry]) -> Result<(
     Ok(())
 }
 
-/// The kernel's name, unless it could lead out of the directory.
+/// Returns the kernel's name, unless it could lead out of the directory.
 fn file_name(kernel: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-+".contains(c);
     if kernel.chars().all(plain) {

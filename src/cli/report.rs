@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// What the report is of; `None`, with the reason told, when nothing passed.
+/// Reads the report's input; `None`, after a message, when no candidate passed.
 async fn read(args: &Args) -> Result<Option<Input>, CliError> {
     let store = args.selection.open().await?;
     let top = Some(args.top as usize);

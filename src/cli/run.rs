@@ -1,4 +1,4 @@
-//! `tuner run`: the main job.
+//! `tuner run`: tunes kernels.
 
 use super::daemon::TokenFile;
 use super::events::{EventLog, stopping, watch_signals};
@@ -115,19 +115,19 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         closed?;
         Ok::<_, CliError>((report, progress.failures))
     })?;
-    // Threads that still compile a dropped candidate are not waited for.
+    // Threads that still compile a dropped candidate are not awaited.
     runtime.shutdown_background();
     conclude(&report, &failures, args, Some(kind), &events)
 }
 
-/// Has the daemon that owns the database carry the run out, and shows the same.
+/// Submits the run to the daemon that owns the database, and shows the same progress.
 fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> CommandResult {
     let request = job::absolute(request, folder)?;
     let mut events = EventLog::open(args.events.as_deref())?;
     let began = Instant::now();
     let (view, failures) = block_on(async {
         let client = daemon::reach(row, &args.db, daemon::read_token(&args.token)?).await?;
-        // A token that is wanted and missing is found out before anything is queued.
+        // A missing token is detected before anything is queued.
         let known: Result<RunList, _> = client.get("/api/v1/runs?limit=1").await;
         known?;
         say!("the daemon at http://{} carries this out", client.address());
@@ -149,7 +149,7 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
     conclude(&report, &failures, args, view.device_kind, &events)
 }
 
-/// Says each note once, however many kernels and problems it is of.
+/// Prints each distinct note once.
 fn once(notes: &[String]) {
     let mut told: Vec<&String> = Vec::new();
     for note in notes {
@@ -160,7 +160,7 @@ fn once(notes: &[String]) {
     }
 }
 
-/// Prints what the run came to, and gives the exit code.
+/// Prints the run's summary and returns the exit code.
 fn conclude(
     report: &Report,
     failures: &Failures,

@@ -56,12 +56,12 @@ pub(crate) struct Args {
     fleet: HubOptions,
 }
 
-/// How the log looks.
+/// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LogStyle {
-    /// Lines for people.
+    /// Text lines for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object for each line.
     Json,
 }
 
@@ -101,18 +101,18 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let ending = super::events::watch_signals(tell)?;
         let ready = |address: SocketAddr| {
             let with = if guarded { " (with the token)" } else { "" };
-            // A closed standard output is no reason not to serve.
+            // The daemon also serves with a closed standard output.
             let _ = output::print(&format!("dashboard: http://{address}{with}"));
         };
         serve::serve(settings, ending, ready).await?;
         Ok::<_, CliError>(())
     })?;
-    // Threads that still compile a dropped candidate are not waited for.
+    // Threads that still compile a dropped candidate are not awaited.
     runtime.shutdown_background();
     Ok(exit::DONE)
 }
 
-/// A thousand clients need a thousand file descriptors, and shells grant 1024.
+/// Raises the limit on open files: shells grant 1024, and a thousand clients need more.
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! `tuner status`: what the daemon does.
+//! `tuner status`: queue and progress of the daemon.
 
 use super::daemon::Place;
 use super::fleet::{self, FleetOptions};
@@ -13,7 +13,7 @@ use tuner_serve::view::{RunList, RunView};
 use tuner_serve::{stored_run, stored_runs};
 use tuner_store::Store;
 
-/// Runs that are listed where `--top` does not say.
+/// Number of listed runs without `--top`.
 const LISTED: u32 = 20;
 
 /// Show the queue or the progress of a run
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     output::result(&text)
 }
 
-/// The fleet's workers, runs and queues.
+/// Prints the fleet's workers, runs and queues.
 fn fleet(args: &Args, url: &str) -> CommandResult {
     let (access, names) = args.fleet.named(url)?;
     let view = block_on(async { Ok(tuner_fleet::look(&access, &names).await?) })?;
@@ -127,7 +127,7 @@ fn done(view: &RunView) -> String {
     }
 }
 
-/// One run for people.
+/// Formats a run for people.
 fn described(view: &RunView) -> String {
     let mut text = format!(
         "run {}: {}, {} on {}",

@@ -1,4 +1,4 @@
-//! `tuner submit`: a run for the daemon.
+//! `tuner submit`: queues a run for the daemon.
 
 use super::daemon::{self, TokenFile};
 use super::results::{block_on, db_parser};
@@ -69,7 +69,7 @@ async fn local(args: &Args) -> Result<String, CliError> {
     Ok(id)
 }
 
-/// Puts a request with absolute paths into the queue of the database.
+/// Adds a request with absolute paths to the database's queue.
 pub(super) async fn enqueue(
     db: &Path,
     request: &job::Request,
@@ -86,8 +86,8 @@ pub(super) async fn enqueue(
     Ok(id.to_string())
 }
 
-/// Queues the latest run with the same kernels, device and seed that did not reach its end again;
-/// `None`, with a note, where there is none.
+/// Requeues the latest unfinished run with the same kernels, device and seed; `None`, after a
+/// message, without one.
 pub(super) async fn take_up(db: &Path, request: &job::Request) -> Result<Option<String>, CliError> {
     let store = Store::open(db).await?;
     let found = find_open(&store, request).await?;
@@ -125,8 +125,7 @@ async fn find_open(store: &Store, request: &job::Request) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Has the daemon look at its queue now, rather than half a second later; it matters to nobody
-/// whether this arrives.
+/// Notifies the daemon of a queue change. Best effort: the daemon also polls every half second.
 async fn ring(address: &str, id: &str) {
     let client = Client::new(address, std::env::var("TUNER_TOKEN").ok());
     let _: Result<RunView, _> = client.get(&format!("/api/v1/runs/{id}")).await;

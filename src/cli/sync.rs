@@ -1,4 +1,4 @@
-//! `tuner sync`: results of two databases, each taken over by the other.
+//! `tuner sync`: exchanges results between two databases.
 
 use super::results::{block_on, db_parser};
 use super::{CliError, CommandResult, output};

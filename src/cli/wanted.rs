@@ -1,4 +1,4 @@
-//! What a run is asked to do: the arguments that `run` and `submit` share.
+//! Run arguments shared by `run` and `submit`.
 
 use tuner_engine::job::{Jobs, ProveBudget, Request};
 use tuner_kernel::catalog;
@@ -75,7 +75,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// What was typed for a kernel: its file, where one was named.
+    /// Returns the user's argument for a kernel: its file, where one was given.
     pub(super) fn name_of<'k>(&'k self, kernel: &'k str) -> &'k str {
         let means = |typed: &&String| {
             let folder = std::env::current_dir().unwrap_or_default();
@@ -87,7 +87,7 @@ impl Wanted {
             .map_or(kernel, String::as_str)
     }
 
-    /// What the arguments ask for.
+    /// Builds the request.
     pub(super) fn request(&self) -> Request {
         Request {
             kernels: self.kernels.clone(),

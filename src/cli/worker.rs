@@ -65,7 +65,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             temporary.path().to_owned()
         }
     };
-    // Kernels are laid out there, and their code runs: no other user may have a hand in it.
+    // Private folder: kernels are stored and their code runs there, so no other user may write to
+    // it.
     let folder = private::create_folder(&cache, &["fleet"])
         .map_err(|error| usage(format!("{error}; set TUNER_CACHE to a folder of your own")))?;
     let (access, names) = args.fleet.named(url)?;
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         work(settings, stop).await?;
         Ok(exit::DONE)
     });
-    // A candidate that was given back may still be in its process, which ends with this one.
+    // A returned candidate may still run in its process, which ends with this one.
     runtime.shutdown_background();
     ended
 }

@@ -1,4 +1,4 @@
-//! The stages that one pair goes through: constraints, compile, run.
+//! Stages of judging a pair: constraints, compile, run.
 #![expect(
     clippy::indexing_slicing,
     reason = "pairs are numbered by the list of tasks that they were made from"
@@ -21,28 +21,29 @@ use tuner_kernel::compile::Compiler;
 use tuner_report::low_parallelism::TimedProblem;
 use tuner_space::{Reference, Space};
 
-/// Seeds of the inputs that every pair meets.
+/// Input seeds for every pair.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
 
-/// A plan's operations, its bytes, and what its results are compared under.
+/// A plan's operations, its bytes, and its tolerance.
 type PlanFigures = (Option<f64>, Option<f64>, String);
 
-/// What all pairs of one kernel share.
+/// State shared by all pairs of one kernel.
 pub(super) struct Judge<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) tasks: &'a [Task],
     pub(super) target: &'a Target,
     pub(super) compiler: &'a Compiler,
-    /// Runs of each pair, all but the first in another order of warps and blocks.
+    /// Runs of each pair; all but the first with a different order of warps and blocks.
     pub(super) schedules: u32,
 }
 
 impl Judge<'_> {
-    /// Compiles the reference kernel, where there is one, for each problem.
+    /// Compiles the reference kernel, if any, for each problem.
     pub(super) fn reference(&self) -> Result<(), CliError> {
         let reference = self.kernel.reference.as_ref();
         if reference.is_none_or(|reference| reference.hash == self.kernel.template.hash) {
-            // None, or in the kernel's own file: what is wrong there is the candidates' verdict.
+            // No reference, or one in the kernel's own file: its errors are the candidates'
+            // verdict.
             return Ok(());
         }
         for task in self.tasks {
@@ -52,7 +53,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Judges all pairs on several threads. The rows are in the order of the pairs.
+    /// Judges all pairs on several threads. Rows are in the order of the pairs.
     pub(super) fn all(&self, pairs: &[Pair], threads: usize) -> Result<Vec<CheckRow>, JobError> {
         let pool = JudgePool {
             compiler: self.compiler,
@@ -157,13 +158,13 @@ impl Judge<'_> {
     }
 }
 
-/// Whether results of the very problem were compared, and not only those of smaller ones.
+/// Reports whether the results of this problem were compared, not only those of smaller ones.
 fn is_compared_here(judgement: &Judgement) -> bool {
     let elsewhere = judgement.compared == Some(Compared::SmallerProblems);
     judgement.max_error.is_some() && !elsewhere
 }
 
-/// The parameters that differ from their defaults.
+/// Returns the parameters that differ from their defaults.
 fn changed(space: &Space, pair: &Pair) -> ConfigValues {
     let defaults = space.values(&space.default_config());
     let values = space.values(&pair.config).into_iter().zip(defaults);
@@ -173,7 +174,7 @@ fn changed(space: &Space, pair: &Pair) -> ConfigValues {
         .collect()
 }
 
-/// What the hazard checks would not refuse a kernel for, with its place.
+/// Formats a finding that is a warning and not a failure.
 fn warning(found: &Hazard) -> String {
     match (&found.file, found.line) {
         (Some(file), Some(line)) => format!("{file}:{line}: {}", found.detail),

@@ -1,4 +1,4 @@
-//! `tuner device-test`: what `scripts/gpu-check` asks of a real GPU. Hidden; prints JSON.
+//! `tuner device-test` (hidden): the tests of `scripts/gpu-check` on a real GPU. Prints JSON.
 #![expect(
     clippy::indexing_slicing,
     reason = "the plans of this examination are its own, with the launches and arguments that it names"
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     test: Test,
 }
 
-/// What is tested.
+/// Test to run.
 #[derive(Debug, clap::Subcommand)]
 enum Test {
     /// What the driver and NVML say, and what the device can do at best
@@ -49,7 +49,7 @@ enum Test {
     Recovery(recovery::RecoveryArgs),
 }
 
-/// One kernel and problem.
+/// A kernel and problem.
 #[derive(Debug, Clone, clap::Args)]
 struct Subject {
     /// A kernel by name, or its space file
@@ -65,7 +65,7 @@ struct Subject {
     folder: PathBuf,
 }
 
-/// Runs the test and prints what came of it.
+/// Runs the test and prints its result.
 ///
 /// # Errors
 /// No such GPU or kernel, or a worker that does not work.

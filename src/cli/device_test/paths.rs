@@ -1,4 +1,4 @@
-//! Every way in which the tuner uses a GPU, tried one after the other in this process.
+//! Tests of every use of a GPU, in sequence in this process.
 
 use super::bench::{gpu, worker};
 use crate::cli::{CliError, usage};
@@ -26,7 +26,7 @@ const COUNT: u64 = 1 << 16;
 /// Threads of a block.
 const BLOCK: u32 = 256;
 
-/// What is known of the GPU, with its calibration.
+/// Returns the GPU's properties with its calibration.
 pub(super) fn facts(ordinal: u32) -> Result<(Value, bool), CliError> {
     let (facts, compiler) = gpu(ordinal)?;
     let health = Monitor::open(&facts.uuid).health();
@@ -45,7 +45,7 @@ pub(super) fn facts(ordinal: u32) -> Result<(Value, bool), CliError> {
     Ok((report, true))
 }
 
-/// What the tests share.
+/// State shared by the tests.
 struct Tried {
     session: GpuSession,
     facts: GpuFacts,
@@ -54,7 +54,7 @@ struct Tried {
 
 type Test = (&'static str, fn(&mut Tried) -> Result<String, String>);
 
-/// In this order: the last one corrupts the context.
+/// In this order: the last test corrupts the context.
 const TESTS: &[Test] = &[
     ("driver facts", driver_facts),
     ("nvml", nvml),
@@ -87,11 +87,11 @@ const TESTS: &[Test] = &[
     ("illegal address", illegal_address),
 ];
 
-/// Runs all tests. Passed when each did.
+/// Runs all tests. Passed if each did.
 pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
     let (facts, compiler) = gpu(ordinal)?;
     let arch = facts.arch();
-    // The form that the workers get, which is PTX for the tests' stand-in.
+    // Workers receive this form, which is PTX for the tests' stand-in.
     let helpers = tuner_engine::job::helpers(&compiler, &arch)?;
     let carry = Settings::for_gpu(ordinal, helpers.clone())
         .context("cannot find this program")?
@@ -126,7 +126,7 @@ pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
     Ok((json!({ "device": tried.facts.name, "tests": rows }), passed))
 }
 
-/// Holds, or the reason why not.
+/// Returns an error with the detail unless the condition holds.
 fn holds(condition: bool, detail: String) -> Result<String, String> {
     if condition { Ok(detail) } else { Err(detail) }
 }
@@ -135,7 +135,7 @@ fn words(fault: Judgement) -> String {
     format!("{}: {}", fault.verdict, fault.detail)
 }
 
-/// The call must have been refused with that verdict, and the GPU must still work.
+/// Checks that a call was refused with this verdict and that the GPU still works.
 fn refused<T>(
     tried: &mut Tried,
     result: Result<T, Judgement>,
@@ -224,7 +224,7 @@ fn driver_facts(tried: &mut Tried) -> Result<String, String> {
 }
 
 fn nvml(tried: &mut Tried) -> Result<String, String> {
-    // Optional: its absence is a fact, not a failure.
+    // Optional: its absence is not a failure.
     Ok(match tried.session.monitor.health() {
         Some(health) => format!(
             "{:?} MHz, {:?} °C, slowed: {:?}, processes: {}",
@@ -283,7 +283,7 @@ fn shared_poison(tried: &mut Tried) -> Result<String, String> {
     if tuner_device::gpu::stand_in::installed().is_some() {
         return Ok("the stand-in keeps no shared memory between launches".to_owned());
     }
-    // As much as a block has without opting in, on every multiprocessor several times.
+    // The most shared memory without opting in, several times on every multiprocessor.
     let (bytes, blocks) = (40_960_u32, tried.facts.sm_count * 8);
     let mut plan = plan(
         &tried.code,
@@ -340,7 +340,7 @@ fn wrong_parameters(tried: &mut Tried) -> Result<String, String> {
     not_launched(tried, |plan| plan.launches[0].arguments = vec![0, 1])
 }
 
-/// A plan that is wrong in this way must be refused.
+/// Checks that an invalid plan is refused.
 fn not_launched(tried: &mut Tried, spoil: impl FnOnce(&mut Plan)) -> Result<String, String> {
     let mut plan = triple(&tried.code, 0.0);
     spoil(&mut plan);
@@ -355,8 +355,8 @@ fn full_memory(tried: &mut Tried) -> Result<String, String> {
     refused(tried, result, Verdict::OutOfMemory)
 }
 
-/// Samples of few and of many launches agree, the clock is a clock, and the outputs are written
-/// again after poison.
+/// Checks that samples of few and of many launches agree, that the clock advances, and that outputs
+/// are written again after poisoning.
 fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
     let plan = triple(&tried.code, 0.0);
     let mut attempt = || -> Result<String, Judgement> {
@@ -397,7 +397,7 @@ fn probes(tried: &mut Tried) -> Result<String, String> {
     }
     let promise = tried.facts.promise();
     let calibration = Calibration::measure(&mut tried.session, promise).map_err(words)?;
-    // More than the data sheet's rates would be a mistake in the probe.
+    // A rate above the data sheet's would be an error of the probe.
     let over = calibration
         .dram_gb_s
         .zip(promise.dram_gb_s)

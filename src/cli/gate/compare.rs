@@ -1,4 +1,4 @@
-//! Judges and times what is shipped against the best.
+//! Judges and times the shipped configuration against the best.
 
 use super::sources::{Found, Known};
 use super::{Args, Comparison, Line, Outcome};
@@ -10,10 +10,10 @@ use tuner_engine::{Judged, Rounds, Task};
 use tuner_report::accept::Figures;
 use tuner_space::{Config, Space};
 
-/// Figures by the name of their problem.
+/// Figures by problem.
 type Named = Vec<(String, Figures)>;
 
-/// Every problem of the plan, and the figures of the best against the shipped for the rules.
+/// Compares every problem of the plan, and returns figures of best and shipped for the rules.
 pub(super) fn all(
     args: &Args,
     prepared: &Prepared,
@@ -45,14 +45,14 @@ pub(super) fn all(
     Ok((lines, figures))
 }
 
-/// One problem.
+/// State of one problem.
 struct Gate<'a> {
     args: &'a Args,
     prepared: &'a Prepared,
     known: &'a Known,
     index: usize,
     task: &'a Task,
-    /// Hash of the template as it is now.
+    /// Hash of the current template.
     template: Option<String>,
 }
 
@@ -155,8 +155,8 @@ impl Gate<'_> {
         }
     }
 
-    /// Against the best timed now; against its stored time where the template was edited since or
-    /// it does not run any more; against the time that was shipped where nothing else is known.
+    /// Compares with the best timed now; with its stored time where the template was edited since
+    /// or it no longer runs; with the shipped time where nothing else exists.
     fn comparisons(
         &self,
         own: &Measurement,
@@ -224,7 +224,7 @@ fn in_space(space: &Space, values: &ConfigValues) -> Result<Config, String> {
     }
 }
 
-/// The best as a challenger of the shipped.
+/// Returns the figures of the best as a challenger of the shipped configuration.
 fn figures(rounds: &Rounds, sm_busy: Option<f64>) -> Option<Figures> {
     let best = rounds.best.as_ref()?;
     let [gain, gain_low, _] = rounds.ratio()?;

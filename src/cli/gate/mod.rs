@@ -1,4 +1,4 @@
-//! `tuner gate`: is what is shipped still right, and still as fast as the best that is known?
+//! `tuner gate`: checks that the shipped configuration is correct and as fast as the best known.
 
 mod compare;
 mod junit;
@@ -101,7 +101,7 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What became of a problem.
+/// Outcome of a problem.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
@@ -112,10 +112,10 @@ enum Outcome {
     Skipped,
 }
 
-/// A comparison of the shipped configuration with one time.
+/// Comparison of the shipped configuration with a time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Comparison {
-    /// With what.
+    /// The other side.
     against: &'static str,
     /// Its median, µs.
     us: f64,
@@ -125,7 +125,7 @@ struct Comparison {
     ci95: [f64; 2],
 }
 
-/// One problem.
+/// Result of a problem.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Line {
     kernel: String,
@@ -139,7 +139,7 @@ struct Line {
     shipped_from: String,
     verdict: Option<Verdict>,
     max_error: Option<f64>,
-    /// How the results of the shipped one were compared at the timed size.
+    /// Kind of comparison of the shipped configuration's results at the timed size.
     compared: Option<Compared>,
     shipped_us_p50: Option<f64>,
     shipped_us_p90: Option<f64>,
@@ -154,7 +154,7 @@ struct Line {
 }
 
 impl Line {
-    /// The comparison that the shipped configuration comes off worst in.
+    /// Returns the comparison with the largest slowdown.
     fn worst(&self) -> Option<&Comparison> {
         let all = self.comparisons.iter();
         all.max_by(|a, b| a.ratio.total_cmp(&b.ratio))
@@ -171,7 +171,7 @@ fn optional_config<S: serde::Serializer>(
     }
 }
 
-/// Whether the leaderboard's best may be promoted.
+/// Decision on promoting the leaderboard's best.
 #[derive(Debug, Clone, Serialize)]
 struct Promotion {
     rules: String,
@@ -179,7 +179,7 @@ struct Promotion {
     findings: Vec<Finding>,
 }
 
-/// The whole answer.
+/// The complete result.
 #[derive(Debug, Serialize)]
 struct Answer {
     kernel: String,
@@ -253,7 +253,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     })
 }
 
-/// Rules as given, or out of a file.
+/// Reads rules from the argument or a file.
 fn rules(text: &str) -> Result<Rules, CliError> {
     let Some(path) = text.strip_prefix('@') else {
         return Ok(Rules::parse(text, "--accept")?);

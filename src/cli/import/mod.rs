@@ -1,4 +1,4 @@
-//! `tuner import`: what other tools wrote.
+//! `tuner import`: import of other tools' files.
 
 mod cutlass;
 mod recorded;
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// Files that cannot be read or are none of the known kinds, and a database that cannot be written.
+/// Files that cannot be read or have an unknown format, and a database that cannot be written.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let text = read(&args.file)?;
     if text.trim_start().starts_with('{') {
@@ -81,13 +81,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     )))
 }
 
-/// The text, unpacked where it is gzip.
+/// Reads the text and unpacks gzip.
 fn read(path: &Path) -> Result<String, CliError> {
     let cannot =
         |error: std::io::Error| usage(format!("{}: cannot be read: {error}", path.display()));
     let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(cannot)?;
     let unpacked = files::unpack(bytes, files::MAX_RECORDING_BYTES).map_err(cannot)?;
-    // A damaged end is the recording's reader to report, with its place.
+    // The recording's reader reports a damaged end with its position.
     if unpacked.damage.is_some() && unpacked.bytes.is_empty() {
         refuse!("{}: the gzip data are damaged", path.display());
     }
@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<String, CliError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The number of configurations of a space that was written.
+/// Reads the written space again and returns its number of configurations.
 fn again(yaml: &str, name: &Path) -> anyhow::Result<String> {
     let space = if BareSpace::recognises(yaml) {
         BareSpace::parse(yaml, name)?.space()?
@@ -116,7 +116,7 @@ fn space(args: &Args, text: &str) -> CommandResult {
         .map_err(|error| usage(format!("{}: {error}", args.file.display())))?;
     let name = args.output.clone().unwrap_or_else(|| "space.yaml".into());
     let (yaml, not_whole) = space::yaml((&bare, &built), text, &args.file, &name);
-    // What is written is read again: it must be the same space.
+    // The written file is read back: it must be the same space.
     let unread = |error| anyhow::anyhow!("the written space cannot be read: {error}");
     let count = again(&yaml, &name).map_err(unread)?;
     if count != built.count().to_string() {

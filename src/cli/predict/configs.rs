@@ -1,4 +1,4 @@
-//! The configurations that `tuner predict` is asked about.
+//! Input configurations of `tuner predict`.
 
 use super::Args;
 use crate::cli::{CliError, usage};
@@ -11,10 +11,10 @@ use tuner_device::replay::Recording;
 use tuner_kernel::catalog::{Kernel, near_text};
 use tuner_space::{Config, Space, suggest};
 
-/// The configurations to predict, all of them valid.
+/// Reads the configurations to predict, all of them valid.
 ///
 /// # Errors
-/// A file that cannot be read, or that has none.
+/// A file that cannot be read or has none.
 pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Config>, CliError> {
     let Some(path) = &args.configs else {
         let mut configs = vec![space.default_config()];
@@ -65,7 +65,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
     Ok(found.configs)
 }
 
-/// Whether the file is another tool's recording and no CSV.
+/// Reports whether the file is another tool's recording and not CSV.
 fn is_recording(path: &Path) -> bool {
     let name = path.to_string_lossy();
     name.ends_with(".json") || name.ends_with(".json.gz")
@@ -89,14 +89,14 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
     })
 }
 
-/// What a file holds for a space.
+/// Contents of a file for a space.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     configs: Vec<Config>,
-    /// Rows outside the space.
+    /// Number of rows outside the space.
     outside: usize,
     first_outside: Option<Wrong>,
-    /// Columns that are no parameters.
+    /// Columns that are not parameters.
     ignored: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ impl Found {
     }
 }
 
-/// The configurations of a recording, its parameters matched by name.
+/// Reads the configurations of a recording; parameters are matched by name.
 fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError> {
     let recording = Recording::load(path)?;
     let theirs = &recording.space;
@@ -142,7 +142,7 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
         if strict {
             refuse!("{file}: row {row} is not in the space: {why}");
         }
-        // A row of such a file has no line of its own.
+        // A row of such a file has no line number.
         let (line, column) = (0, 0);
         found.outside(Wrong { line, column, why });
     }
@@ -153,7 +153,7 @@ fn names_of(space: &Space) -> Vec<&str> {
     space.parameters().iter().map(|p| p.name.as_str()).collect()
 }
 
-/// A mistake in the file of configurations, and where; both from 1.
+/// An error in the file of configurations with its line and column, both from 1.
 #[derive(Debug, PartialEq, Eq)]
 struct Wrong {
     line: u64,
@@ -170,7 +170,8 @@ impl Wrong {
     }
 }
 
-/// Column at which a field begins: fields without quotes, which values of parameters never need.
+/// Returns the column at which a field begins. Fields have no quotes, because parameter values need
+/// none.
 fn column(line: &str, field: usize) -> usize {
     let before: usize = line.split(',').take(field).map(|f| f.len() + 1).sum();
     let blank =
@@ -178,8 +179,7 @@ fn column(line: &str, field: usize) -> usize {
     before.min(line.len()) + blank + 1
 }
 
-/// Configurations from comma-separated values under parameter names. Further columns are left out,
-/// unless `strict`.
+/// Reads comma-separated values under parameter names. Other columns are ignored, unless `strict`.
 fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
     let lines: Vec<&str> = text.lines().collect();
     let line_text = |line: u64| {
@@ -247,7 +247,8 @@ fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
     Ok(found)
 }
 
-/// Columns that are no parameters. One that looks like a parameter without a column is a mistake.
+/// Returns columns that are not parameters. A column with a name similar to a missing parameter is
+/// an error.
 fn further_columns(
     names: &[String],
     line: &str,
@@ -295,7 +296,7 @@ fn further_columns(
     Ok(ignored)
 }
 
-/// The configuration of a row, or the field that is wrong and why.
+/// Returns the configuration of a row, or the wrong field and the reason.
 fn one_row(space: &Space, fields: &[(usize, (&String, &str))]) -> Result<Config, (usize, String)> {
     let mut values = ConfigValues::with_capacity(fields.len());
     for (index, (name, text)) in fields {
@@ -310,8 +311,8 @@ fn one_row(space: &Space, fields: &[(usize, (&String, &str))]) -> Result<Config,
     }
 }
 
-/// The parameter's value that prints like the text; numbers and booleans as other programs write
-/// them (`16.0`, `True`) count too.
+/// Returns the parameter's value with this spelling; numbers and booleans in other programs'
+/// spelling (`16.0`, `True`) are accepted.
 fn value_of(space: &Space, name: &str, text: &str) -> Result<Value, String> {
     let parameter = space.parameters().iter().find(|p| p.name == name);
     let values = parameter.map(|p| &*p.values).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `tuner predict`: what the virtual GPU says that configurations take.
+//! `tuner predict`: predicted times on a virtual GPU.
 #![expect(
     clippy::indexing_slicing,
     reason = "configurations are numbered by their own list"
@@ -23,7 +23,7 @@ use tuner_engine::{Judged, Predictor};
 use tuner_judge::timing::predict::Explanation;
 use tuner_space::{Config, Reference};
 
-/// How often a plain line tells how far it is.
+/// Interval of plain progress lines.
 const PLAIN: Duration = Duration::from_secs(10);
 
 /// Predict the time of configurations on a GPU that need not be present
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// Says which problem was chosen where none is named and there are several.
+/// Reports the chosen problem where none is named and there are several.
 fn note_other_problems(args: &Args, predictor: &Predictor) {
     let problems = &predictor.kernel.spec.problems;
     if args.problem.is_some() || problems.len() < 2 {
@@ -134,7 +134,7 @@ fn note_other_problems(args: &Args, predictor: &Predictor) {
     );
 }
 
-/// How far it is: a bar on a terminal, now and then a line elsewhere.
+/// Progress display: a bar on a terminal, occasional lines elsewhere.
 struct Progress {
     bar: ProgressBar,
     done: usize,
@@ -155,7 +155,7 @@ impl Progress {
         }
     }
 
-    /// One more is done; `print` may write to the terminal that the bar is on.
+    /// Counts a finished prediction; `print` may write to the bar's terminal.
     fn step(&mut self, print: impl FnOnce()) {
         self.done += 1;
         self.bar.suspend(print);
@@ -168,7 +168,7 @@ impl Progress {
     }
 }
 
-/// One configuration's answer.
+/// Prediction of a configuration.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
     kernel: String,
@@ -184,14 +184,14 @@ struct Row {
     registers: Option<u32>,
     spill_bytes: Option<u64>,
     shared_bytes: Option<u64>,
-    /// `ok`, or that the time is not reliable and why.
+    /// `ok`, or the reason why the time is not reliable.
     reliability: String,
     #[serde(flatten)]
     explanation: Option<Explanation>,
 }
 
 impl Row {
-    /// It has a time, and the model is known to be weak there.
+    /// Reports whether it has a time for which the model is known to be weak.
     fn is_doubtful(&self) -> bool {
         self.time_us.is_some() && !matches!(&*self.reliability, "ok" | "")
     }

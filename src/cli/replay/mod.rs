@@ -104,7 +104,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// One row of the JSON, as the contract has it; rows of recorded time have a key more.
+/// A row of the JSON, in the documented form; rows of recorded time have one more key.
 #[derive(Serialize)]
 struct Row<'a> {
     file: &'a str,
@@ -292,8 +292,8 @@ fn cells(row: &Row<'_>) -> Vec<String> {
     ]
 }
 
-/// The mean over all files with its 95 % interval over the seeds, by strategy and budget: for
-/// people, not in the JSON.
+/// Computes the mean over all files with its 95 % interval over the seeds, by strategy and budget:
+/// for people, not in the JSON.
 fn together(args: &Args, series: &[Series]) -> Vec<Vec<String>> {
     let line = |strategy: &str, budget: String, scores: &dyn Fn(&Series) -> Scores| {
         let of: Vec<&Series> = series
