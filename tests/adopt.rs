@@ -290,7 +290,7 @@ fn what_is_no_file_with_kernels_is_told_with_those_that_are() {
         &adopt(dir.path(), "util.h", &["-o", "x"], 2),
         &[
             "has no kernel at all",
-            "beside it these have some",
+            "these files have some",
             "gemm.cu",
         ],
     );

@@ -14,11 +14,11 @@ use tuner_kernel::compile::{Compiler, CompilerSettings};
 /// Target architecture of trial compiles: that of `check`'s virtual GPU.
 const ARCH: &str = "sm_90";
 
-/// Makes a template and a search space of a CUDA file as it lies in its project
+/// Create a template and a search space from an existing CUDA file
 ///
-/// Each kernel is cut out with what it reaches, or referred to where the file compiles as it is. Its
-/// arguments, launch, sizes and constants are read from the file; what is guessed is marked in the
-/// search space.
+/// Each kernel is extracted with its dependencies, or included where the file compiles unchanged. Its
+/// arguments, launch, sizes and constants are read from the file; guesses are marked in the search
+/// space.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,26 +30,26 @@ Examples:
 Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
 you can know, and what to type.")]
 pub(crate) struct Args {
-    /// The CUDA file
+    /// CUDA file
     #[arg(value_name = "FILE.cu")]
     file: PathBuf,
-    /// Only this kernel. May be given several times. Default: every kernel of the file
+    /// Adopt only this kernel; may be repeated [default: all kernels of the file]
     #[arg(long, value_name = "NAME")]
     kernel: Vec<String>,
-    /// The folder of the template and the search space
+    /// Output folder of the template and the search space
     #[arg(short, long, value_name = "DIR", default_value = "adopted")]
     output: PathBuf,
-    /// A folder of headers. May be given several times
+    /// Include folder; may be repeated
     #[arg(short = 'I', long, value_name = "FOLDER")]
     include: Vec<PathBuf>,
-    /// The instance of a kernel template, as C++ names it, where the file does not say
+    /// Instance of a kernel template in C++ syntax, where the file has no launch of it
     #[arg(long, value_name = "NAME<…>")]
     entry: Option<String>,
-    /// A macro that your build gives: its value, or several of which the first is the default. May be
-    /// given several times
+    /// Macro of your build with its value, or candidate values with the default first; may be
+    /// repeated
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition)]
     define: Vec<(String, Vec<i64>)>,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }

@@ -213,7 +213,7 @@ impl Display {
                 self.snapshot(&view);
             }
             "end" => return Ok(Some(serde_json::from_str(data).map_err(odd)?)),
-            "shutdown" => say!("the daemon ends; the run goes on when it is back"),
+            "shutdown" => say!("the daemon is shutting down; the run continues when it restarts"),
             // `lag`: a snapshot follows.
             _ => {}
         }

@@ -107,5 +107,5 @@ pub(super) fn stopping() {
     } else {
         terminal::doing(&now)
     };
-    say!("stopping; waiting for: {what} (Ctrl-C once more: at once)");
+    say!("finishing {what}; press Ctrl-C again to stop now");
 }

@@ -14,11 +14,11 @@ use tuner_fleet::{Access, DEFAULT_NAME, Hub, HubSettings, Names};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Fleet (docs/fleet.md)")]
 pub(super) struct FleetOptions {
-    /// A fleet's NATS server, nats://HOST:4222 or tls://HOST:4222
+    /// NATS server of a fleet, nats://HOST:4222 or tls://HOST:4222
     #[arg(long, value_name = "URL")]
     pub(super) fleet: Option<String>,
 
-    /// The fleet's name on that server
+    /// Name of the fleet on that server
     #[arg(long, visible_alias = "name", value_name = "NAME", default_value = DEFAULT_NAME)]
     fleet_name: String,
 
@@ -42,15 +42,15 @@ pub(super) struct FleetOptions {
     #[arg(long, value_name = "FILE", requires = "fleet_user")]
     fleet_password: Option<PathBuf>,
 
-    /// Certificates of authorities for TLS [default: the system's]
+    /// Certificate authorities for TLS [default: the system's]
     #[arg(long, value_name = "FILE")]
     fleet_ca: Option<PathBuf>,
 
-    /// Own certificate for TLS, with its key in --fleet-key FILE
+    /// Client certificate for TLS, with its key in --fleet-key FILE
     #[arg(long, value_name = "FILE", requires = "fleet_key")]
     fleet_cert: Option<PathBuf>,
 
-    /// Key of the own certificate
+    /// Key of the client certificate
     #[arg(long, value_name = "FILE", requires = "fleet_cert")]
     fleet_key: Option<PathBuf>,
 }
@@ -62,11 +62,11 @@ pub(super) struct HubOptions {
     #[command(flatten)]
     pub(super) fleet: FleetOptions,
 
-    /// How long a worker may be silent about a candidate before another one gets it
+    /// Acknowledgement deadline: time without news from a worker before a candidate is redelivered
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_budget)]
     fleet_patience: Duration,
 
-    /// Compiled code that the server keeps at most, MiB
+    /// Maximum size of compiled code on the server, MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     fleet_cache: u64,
 }

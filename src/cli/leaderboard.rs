@@ -19,10 +19,10 @@ use tuner_store::{BestPeriod, Board, LeaderboardQuery, Store, VerdictCount};
 
 /// Show the best configurations, ranked
 ///
-/// Ranked within kernel, problem, device and kind of time: a predicted time never stands beside a
-/// measured one. Of each configuration the best measurement counts; of each kernel only the newest
-/// version of its template (an edited template inherits no time). `=` behind a place: the 95 %
-/// interval of the ratio to the best contains 1, so the two cannot be told apart.
+/// Ranked within kernel, problem, device and kind of time: predicted and measured times are never
+/// mixed. Each configuration counts with its best measurement; each kernel with the newest version
+/// of its template (an edited template inherits no time). `=` after a rank: the 95 % interval of the
+/// ratio to the best contains 1, so the difference is not significant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,12 +56,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMIT")]
     at: Option<String>,
 
-    /// Show which configuration was best when, and the commit that ended it
+    /// Show the best configuration over time, with the commit that replaced each
     #[arg(long, conflicts_with_all = ["at", "top"])]
     history: bool,
 
-    /// Show only what nothing beats in two objectives: time and one of registers, p90, code_size
-    /// and energy
+    /// Show only the Pareto front of two objectives: time and one of registers, p90, code_size and
+    /// energy
     /// [default objectives: time,registers]
     #[arg(long, value_name = "TIME,OTHER", num_args = 0..=1, require_equals = true, default_missing_value = "time,registers", conflicts_with = "history")]
     pareto: Option<Objectives>,

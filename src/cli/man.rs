@@ -16,11 +16,11 @@ Examples:
 
 `make install` writes them beside the program.")]
 pub(crate) struct Args {
-    /// Print the page of this command [default: of tuner itself]
+    /// Print the page of this command [default: tuner itself]
     #[arg(conflicts_with = "output")]
     command: Option<String>,
 
-    /// Write all pages into this folder, made where missing
+    /// Write all pages into this folder; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Name of the kernel and of its function
     name: String,
 
-    /// Folder of search_spaces/ and templates/ [default: the project around here, else here]
+    /// Folder of search_spaces/ and templates/ [default: the enclosing project, else here]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

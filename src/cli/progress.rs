@@ -95,7 +95,7 @@ impl Progress {
                 // An empty bar, where the limit is known.
                 terminal::status(limit.unwrap_or_default(), evals.map(|_| 0.0));
                 if *resumed > 0 {
-                    say!("  goes on after {resumed} stored results");
+                    say!("  continues after {resumed} stored results");
                 }
             }
             Event::Trial(trial) => self.trial(trial),

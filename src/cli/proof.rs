@@ -19,8 +19,8 @@ pub(super) struct ProofOptions {
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 
-    /// Write results that were compared with the reference on smaller problems only, where there are
-    /// no others
+    /// Write results that were compared with the reference on smaller problems only, if there are no
+    /// others
     #[arg(long)]
     allow_uncompared: bool,
 }

@@ -18,8 +18,9 @@ use tuner_store::Board;
 ///
 /// Writes `leaderboard/<device>/<kernel>.json`.
 ///
-/// One file a device, one result a problem, in a stable order, so that a diff shows what became
-/// faster. Only what was measured on a real GPU: neither predicted nor recorded times.
+/// One file for each kernel and device, one result for each problem, in a stable order, so that a
+/// diff shows changes. Contains only times measured on a real GPU, neither predicted nor recorded
+/// ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

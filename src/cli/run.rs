@@ -26,10 +26,11 @@ use tuner_store::{DaemonRow, Store};
 
 /// Tune kernels until the budget is used up or Ctrl-C
 ///
-/// Proposes, compiles, checks, times and stores configurations. Results are stored as they come; Ctrl-C ends the run, and `--resume` goes on with it later. On
-/// a recorded file (`replay:FILE`) the budget is recorded time: ten minutes of it take a second.
-/// Where a daemon (`tuner serve`) owns the database, it carries the run out. With --fleet, `auto` and
-/// `cuda` mean what workers lend, and `--device any` is a run on each kind of device that they lend.
+/// Proposes, compiles, checks, times and stores configurations. Results are stored immediately; Ctrl-C
+/// ends the run, and `--resume` continues it later. On a recorded file (`replay:FILE`) the budget is
+/// recorded time: ten minutes of it take a second. If a daemon (`tuner serve`) owns the database, it
+/// executes the run. With --fleet, `auto` and `cuda` select the workers' devices, and `--device any`
+/// starts a run on each kind of device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -130,7 +131,7 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
         // A missing token is detected before anything is queued.
         let known: Result<RunList, _> = client.get("/api/v1/runs?limit=1").await;
         known?;
-        say!("the daemon at http://{} carries this out", client.address());
+        say!("running on the daemon at http://{}", client.address());
         let taken_up = match args.resume {
             true => submit::take_up(&args.db, &request).await?,
             false => None,
@@ -227,7 +228,7 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
             if let Some(left) = task.left {
                 let _ = writeln!(
                     text,
-                    "  left     further trials bring less than {:.1} %, with a chance of 90 %",
+                    "  expected gain of further trials: < {:.1} % (90 % confidence)",
                     left * 100.0
                 );
             }

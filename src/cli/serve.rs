@@ -14,10 +14,10 @@ use tuner_store as store;
 
 /// Run the daemon with its queue, HTTP API and dashboard
 ///
-/// Runs are kept in the database and survive restarts; one that was interrupted goes on. Each
-/// device works on one run at a time. `tuner run`, `submit`, `status` and `stop` with the same
-/// --db find the daemon by themselves. SIGTERM ends it: candidates on their devices are finished
-/// and stored, the rest goes on at the next start.
+/// Runs are kept in the database and survive restarts; an interrupted run continues. Each device
+/// works on one run at a time. `tuner run`, `submit`, `status` and `stop` with the same --db find
+/// the daemon. SIGTERM ends it: candidates on their devices are finished and stored, the rest
+/// continues at the next start.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let guarded = settings.token.is_some();
     runtime.block_on(async {
         let tell =
-            || tracing::info!("ending after the candidates on their devices (once more: at once)");
+            || tracing::info!("shutting down after the candidates on their devices (again to force)");
         let ending = super::events::watch_signals(tell)?;
         let ready = |address: SocketAddr| {
             let with = if guarded { " (with the token)" } else { "" };

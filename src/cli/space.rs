@@ -203,7 +203,7 @@ fn find(file: &str) -> Result<PathBuf, CliError> {
 /// Reads a file and unpacks gzip.
 fn read(path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => "there is no such file: check the path".to_owned(),
+        ErrorKind::NotFound => "no such file; check the path".to_owned(),
         ErrorKind::IsADirectory => "this is a folder: name a file in it".to_owned(),
         ErrorKind::PermissionDenied => {
             "cannot read the file, permission is denied: allow it with `chmod u+r`".to_owned()
@@ -229,7 +229,7 @@ fn read(path: &Path) -> Result<String, String> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
-        format!("line {line} is no UTF-8 text (byte {at} of the file): save it as UTF-8")
+        format!("line {line} is not UTF-8 (byte {at} of the file); save the file as UTF-8")
     })?;
     // A byte order mark is not part of the text.
     Ok(match text.strip_prefix('\u{feff}') {

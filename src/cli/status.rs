@@ -97,7 +97,7 @@ async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
         }
         None => {
             let store = Store::open_read(&args.place.db).await?;
-            say!("note: no daemon runs; `tuner serve` carries out what is queued");
+            say!("note: no daemon is running; `tuner serve` executes the queue");
             stored_runs(&store, args.top).await?
         }
     };

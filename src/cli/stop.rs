@@ -9,7 +9,7 @@ use tuner_store::{RunId, Store};
 
 /// Stop runs and keep their results
 ///
-/// A run that waits leaves the queue; one under way ends after the candidate on the device.
+/// A queued run leaves the queue; a running one ends after the candidate on the device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "runs")]
     all: bool,
 
-    /// Without a daemon: remove runs from the queue that were under way when it ended
+    /// Without a daemon: remove interrupted runs from the queue
     #[arg(long, conflicts_with_all = ["all", "server"])]
     offline: bool,
 

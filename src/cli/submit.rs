@@ -13,8 +13,8 @@ use tuner_store::{JobState, NewJob, RunFilter, RunId, Store, StoreError};
 
 /// Submit a run to the daemon's queue
 ///
-/// Prints the run's name. The queue is kept in the database: a run that was submitted is carried
-/// out even if the daemon is restarted, or started later.
+/// Prints the run's name. The queue is kept in the database: a submitted run is executed even if the
+/// daemon is restarted, or started later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -62,7 +62,7 @@ async fn local(args: &Args) -> Result<String, CliError> {
     match owner {
         Some(row) => ring(&row.address, &id).await,
         None => say!(
-            "note: no daemon runs; `tuner serve --db {}` carries it out",
+            "note: no daemon is running; start one with `tuner serve --db {}`",
             args.db.display()
         ),
     }

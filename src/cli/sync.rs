@@ -9,8 +9,8 @@ use tuner_store as store;
 
 /// Exchange results with another database
 ///
-/// Results keep their run, their provenance and all evidence. What is known already is not taken over
-/// again, so the command may be repeated at any time.
+/// Results keep their run, their provenance and all evidence. Known results are skipped, so the
+/// command may be repeated at any time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -183,7 +183,7 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
         let known = match first(beside.iter()).as_str() {
             "" => "a kernel is a `__global__` function; name the file that has it".to_owned(),
             files => {
-                format!("a kernel is a `__global__` function; beside it these have some: {files}")
+                format!("a kernel is a `__global__` function; these files have some: {files}")
             }
         };
         return Err(AdoptError::NoKernel {

@@ -151,7 +151,7 @@ fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
     if let Some(product) = product.filter(|it| it.number().is_none()) {
         rules.push((
             format!("{product} <= DEVICE_MAX_THREADS"),
-            "a block has at most so many threads",
+            "limit of threads per block",
         ));
     }
     if let Some(shared) = plan.shared.as_ref().filter(|it| it.number().is_none()) {

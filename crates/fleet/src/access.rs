@@ -44,7 +44,7 @@ pub enum AccessError {
         what: String,
     },
     /// The address is invalid.
-    #[error("`{url}` is no address of a NATS server ({why}); type nats://HOST:4222")]
+    #[error("`{url}` is not a NATS server address ({why}); type nats://HOST:4222")]
     Address {
         /// The address, without secrets.
         url: String,
@@ -81,7 +81,7 @@ impl Access {
                 .split_once("://")
                 .is_some_and(|(_, host)| host.is_empty())
             {
-                return Err(wrong("it names no host".to_owned()));
+                return Err(wrong("the host is missing".to_owned()));
             }
             url.parse()
                 .map_err(|why: std::io::Error| wrong(why.to_string()))

@@ -96,9 +96,9 @@ pub(crate) enum Malformed {
     TooLarge(usize),
     #[error("it is of protocol {0}, and this program speaks protocol {PROTOCOL}")]
     Protocol(u32),
-    #[error("it is no message of a fleet: {0}")]
+    #[error("not a fleet message: {0}")]
     Nonsense(String),
-    #[error("what it stands for cannot be fetched: {0}")]
+    #[error("its object cannot be fetched: {0}")]
     Object(#[from] ObjectError),
 }
 

@@ -13,7 +13,7 @@ const NAME_LENGTH_MAX: usize = 32;
 
 /// An invalid fleet name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no name of a fleet; take 1 to {NAME_LENGTH_MAX} letters, digits, `_` and `-`")]
+#[error("`{0}` is not a valid fleet name; use 1 to {NAME_LENGTH_MAX} letters, digits, `_` and `-`")]
 pub struct NameError(String);
 
 /// The names of one fleet.

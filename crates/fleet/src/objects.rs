@@ -17,7 +17,7 @@ const FREED: f64 = 0.25;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ObjectError {
     /// No object has this hash.
-    #[error("there is no object {0}")]
+    #[error("no object {0}")]
     Missing(String),
     /// The stored content has another hash.
     #[error("the object {0} is not what its hash says")]

@@ -42,7 +42,7 @@ pub enum ClientError {
         detail: String,
     },
     /// Another program listens at the address.
-    #[error("what answers at http://{address} is no daemon of this tuner ({why})")]
+    #[error("the program at http://{address} is not a daemon of this tuner ({why})")]
     Stranger {
         /// Address.
         address: String,

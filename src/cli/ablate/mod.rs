@@ -29,8 +29,8 @@ use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 /// Show what each parameter of a configuration contributes
 ///
 /// The configuration is the best in the database for this kernel, problem and device, or else the
-/// default. On a GPU every change is checked first and then timed beside the configuration itself;
-/// a virtual GPU predicts: its times order choices, and are no measurement.
+/// default. On a GPU every change is checked first and then timed against the configuration itself;
+/// a virtual GPU predicts: its times order choices and are not measurements.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -341,7 +341,7 @@ fn pathologies(
         );
     }
     if found.is_empty() && left_out.is_empty() {
-        say!("no known pathology can be told from the names of this space's parameters");
+        say!("no known performance mistake matches this space's parameter names");
     }
     let changes = found.into_iter().map(|inverted| {
         let (old, new) = (space.values(base), space.values(&inverted.config));

@@ -74,8 +74,8 @@ pub(crate) struct Args {
     /// Compile for this target; without --device, stop after the compilation
     #[arg(long, value_name = "sm_XX")]
     arch: Option<String>,
-    /// Run each kernel under this many schedules: warps in a random order, blocks first to last, last
-    /// to first, the last one first, all a little at a time, then at random
+    /// Number of schedules of each kernel: warps in a random order; blocks first to last, last to
+    /// first, the last one first, interleaved, then at random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     schedules: u32,
     /// Number of parallel compilations [default: all cores but one]

@@ -82,7 +82,7 @@ pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, 
                 value.push_str(piece);
             }
             (None, None) => {
-                refuse!("`{text}` is no configuration; type --config NAME=VALUE,NAME=VALUE");
+                refuse!("invalid configuration `{text}`; use --config NAME=VALUE,NAME=VALUE");
             }
         }
     }

@@ -84,7 +84,7 @@ fn limits_of(arch: &str) -> Result<DeviceLimits, CliError> {
         .strip_prefix("sm_")
         .map(|rest| rest.trim_end_matches(['a', 'f']));
     let Some(cc) = digits.and_then(|digits| digits.parse::<u32>().ok()) else {
-        refuse!("`{arch}` is no compile target; type --arch sm_90 (or sm_80, sm_89, …)");
+        refuse!("`{arch}` is not a compile target; type --arch sm_90 (or sm_80, sm_89, …)");
     };
     let names = limits::names();
     let named = names

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use std::path::PathBuf;
 use tuner_device::DeviceSelector;
 
-/// Tests a real GPU and what the tuner makes of it. Every test prints one JSON document.
+/// Test a real GPU and the tuner's use of it. Every test prints one JSON document.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,17 +35,17 @@ pub(crate) struct Args {
 /// Test to run.
 #[derive(Debug, clap::Subcommand)]
 enum Test {
-    /// What the driver and NVML say, and what the device can do at best
+    /// Driver and NVML properties, and the device's peak rates
     Facts,
-    /// Every way in which the tuner uses a GPU, one result each
+    /// Every use of a GPU by the tuner, one result each
     Paths,
-    /// Two configurations against each other, many times
+    /// Repeated comparison of two configurations
     Duel(timing::DuelArgs),
     /// Several configurations together, as at the end of a run
     Finale(timing::FinaleArgs),
     /// Each configuration launched once in this process, for a profiler
     Once(once::OnceArgs),
-    /// How long hangs, illegal accesses and failed assertions take, until the GPU works again
+    /// Recovery times after hangs, illegal accesses and failed assertions
     Recovery(recovery::RecoveryArgs),
 }
 
@@ -60,7 +60,7 @@ struct Subject {
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
 
-    /// Where the search for kernels begins
+    /// Folder in which the search for kernels begins
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
 }

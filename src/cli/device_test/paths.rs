@@ -409,7 +409,7 @@ fn probes(tried: &mut Tried) -> Result<String, String> {
 fn illegal_address(tried: &mut Tried) -> Result<String, String> {
     let far = triple(&tried.code, 2f64.powi(42));
     let fault = match run(&mut tried.session, &far) {
-        Ok(_) => return Err("nobody noticed".to_owned()),
+        Ok(_) => return Err("not detected".to_owned()),
         Err(fault) => fault,
     };
     let near = triple(&tried.code, 0.0);

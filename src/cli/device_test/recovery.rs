@@ -19,7 +19,7 @@ pub(super) struct RecoveryArgs {
     #[arg(long, value_name = "K=V,…:VERDICT")]
     poison: Vec<String>,
 
-    /// How often the first of them is judged in a row
+    /// Number of times that the first of them is judged in a row
     #[arg(long, value_name = "N", default_value_t = 0)]
     row: u32,
 }

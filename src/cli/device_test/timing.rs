@@ -23,7 +23,7 @@ pub(super) struct DuelArgs {
     #[arg(long, value_name = "K=V,…", default_value = "")]
     incumbent: String,
 
-    /// How often
+    /// Number of comparisons
     #[arg(long, value_name = "N", default_value_t = 1)]
     trials: u32,
 }

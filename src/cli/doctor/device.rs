@@ -25,7 +25,7 @@ const SPREAD_MAX: f64 = 0.03;
 pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliError> {
     let DeviceSelector::Cuda(ordinal) = selector else {
         refuse!(
-            "`{selector}` is no single GPU; type --device cuda:0, or `tuner doctor` for the rest"
+            "`{selector}` is not a single GPU; type --device cuda:0, or `tuner doctor` for the rest"
         );
     };
     let facts = match gpu::find(*ordinal) {
@@ -101,7 +101,7 @@ fn mig(facts: &GpuFacts, health: Option<&Health>) -> Finding {
             "choose one: CUDA_VISIBLE_DEVICES=MIG-… (`nvidia-smi -L` names them)",
         ),
         Some(false) => Finding::ok("mig", "off"),
-        None => Finding::ok("mig", "not told by this GPU"),
+        None => Finding::ok("mig", "not reported by this GPU"),
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct Args {
     /// Database of results.
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
-    /// Examines one GPU in a minute instead: rates, floors, its clock under load, power limit, MIG,
-    /// ECC, other processes, and whether the host keeps up. Ends with code 4 where a check fails.
+    /// Examine one GPU for a minute instead: rates, launch overhead, clock under load, power limit,
+    /// MIG, ECC, other processes and host speed. Exits with code 4 if a check fails
     #[arg(long, value_name = "cuda:N")]
     device: Option<DeviceSelector>,
 }
@@ -178,7 +178,7 @@ fn nvrtc() -> Vec<Finding> {
             Some(path) => Finding::ok("nvrtc built-ins", path.display().to_string()),
             None => Finding::missing(
                 "nvrtc built-ins",
-                format!("no libnvrtc-builtins beside {}", nvrtc.library.display()),
+                format!("no libnvrtc-builtins next to {}", nvrtc.library.display()),
                 install_command(),
             ),
         },

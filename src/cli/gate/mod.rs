@@ -33,7 +33,7 @@ Examples:
   tuner gate attention_f16 --config BM=128,BN=64 --problem mission
   tuner gate gemm_f32 --accept '>= 10 % on >= 2 problems, >= 5 % on a third, p90 no worse, no spills'
 
-Shipped is, by the first that there is: --config; --shipped; leaderboard/<device>/<kernel>.json; the
+The shipped configuration is the first found of: --config; --shipped; leaderboard/<device>/<kernel>.json; the
 best result at or before HEAD in the database; the default configuration.
 --accept says whether the leaderboard's best may take its place. A rule has clauses between commas:
 `>= 10 % on >= 2 problems`, `>= 5 % on a third`, `>= 3 % on all problems`, `p90 no worse`, `no problem
@@ -75,8 +75,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// Run the configurations whole on the timed problem, on a virtual GPU, if that takes at most this
-    /// number of lane instructions each; 0: never [default: 3e10]
+    /// Run the configurations whole on the timed problem, on a virtual GPU, if each takes at most this
+    /// number of lane instructions; 0: never [default: 3e10]
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 
@@ -97,7 +97,7 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err(format!("`{text}` is no percentage; type 2% (or 0.5%)")),
+        _ => Err(format!("`{text}` is not a percentage; type 2% (or 0.5%)")),
     }
 }
 

@@ -19,10 +19,10 @@ use tuner_store as store;
 
 /// Import search spaces, recorded results and baseline times of other tools
 ///
-/// By content: a T1 problem becomes a search space with its source, grid and arguments, a published
-/// space one of parameters and constraints; a Kernel Tuner cache
-/// or T4 results become recorded rows of the database; a CUTLASS profiler table becomes the baseline
-/// of a kernel that was measured on the same GPU.
+/// The format is detected by content: a T1 problem becomes a search space with its source, grid and
+/// arguments, a published space one with parameters and constraints; a Kernel Tuner cache or T4
+/// results become recorded rows of the database; a CUTLASS profiler table becomes the baseline of a
+/// kernel that was measured on the same GPU.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,11 +45,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// Kernel that a profiler table is the baseline of
+    /// Kernel for which a profiler table is the baseline
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
 
-    /// Device that a profiler table was taken on, as the leaderboard names it
+    /// Device of a profiler table, as the leaderboard names it
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
 }

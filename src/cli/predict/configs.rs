@@ -45,7 +45,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
     };
     if !found.ignored.is_empty() {
         say!(
-            "note: {shown}: left out, for they are no parameters of `{}`: {}",
+            "note: {shown}: ignored columns that are not parameters of `{}`: {}",
             space.name(),
             found.ignored.join(", ")
         );
@@ -82,7 +82,7 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
         return Ok(text);
     }
     files::read_text(path, files::MAX_RECORDING_BYTES).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => bad(&"this is no text (UTF-8) but something else"),
+        std::io::ErrorKind::InvalidData => bad(&"not UTF-8 text"),
         _ => bad(&format!(
             "{error}; name a CSV file whose first line names parameters, or a Kernel Tuner cache"
         )),
@@ -123,7 +123,7 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
         refuse!("{file}: none of its parameters ({ignored}) is one of `{name}`: {ours}");
     }
     if let (true, Some(first)) = (strict, found.ignored.first()) {
-        refuse!("{file}: `{first}` is no parameter of `{name}`: {ours}");
+        refuse!("{file}: `{first}` is not a parameter of `{name}`: {ours}");
     }
     for (row, config) in (1..).zip(recording.configs()) {
         let values: ConfigValues = theirs.values(config);
@@ -284,7 +284,7 @@ fn further_columns(
                 line: 1,
                 column: column(line, index),
                 why: format!(
-                    "`{name}` is no parameter of `{}`{}; the first line names parameters: {}",
+                    "`{name}` is not a parameter of `{}`{}; the first line names parameters: {}",
                     space.name(),
                     near_text(&near),
                     known.join(",")

@@ -30,9 +30,9 @@ const PLAIN: Duration = Duration::from_secs(10);
 ///
 /// Each configuration is compiled; some of its blocks run on the virtual GPU, and their machine
 /// code is replayed on a model of one multiprocessor. Results are not checked (`--check` does).
-/// Rows come as they are ready, in the order of the input; those whose time is not reliable stand at
-/// the end. A predicted time is a model's: it orders candidates, and is no measurement; where the
-/// model is known to be weak, that stands beside the time.
+/// Rows are printed as they are ready, in the order of the input; rows with an unreliable time come
+/// last. A predicted time orders candidates and is not a measurement; the output marks times for
+/// which the model is known to be weak.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     configs: Option<PathBuf>,
 
-    /// Refuse columns that are no parameters, and rows outside the space
+    /// Reject columns that are not parameters, and rows outside the space
     #[arg(long)]
     strict: bool,
 

@@ -170,7 +170,7 @@ async fn one(
             match virtual_gpu::profile(kernel, board, best)? {
                 Some(profile) => profile,
                 None => {
-                    skip("no virtual GPU stands for this device");
+                    skip("no virtual GPU models this device");
                     return Ok(None);
                 }
             }

@@ -129,7 +129,7 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
         }
         Outcome::Unable(why) => {
             let why = format!("{}: {why}", from.worker);
-            tracing::warn!("a worker gives an order back: {why}");
+            tracing::warn!("a worker returned an order: {why}");
             unable(run, id, why, from);
         }
         // Retries each order alone to find the one that crashes workers.

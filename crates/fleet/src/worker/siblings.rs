@@ -117,7 +117,7 @@ impl Worker {
             record.group.clone_from(&name);
             (record.name.clone(), name)
         };
-        tracing::warn!("this GPU is in a group of its own, `{name}`: {why}");
+        tracing::warn!("this GPU is in a separate group, `{name}`: {why}");
         self.link.tell("apart", &format!("{host}: {why}"));
     }
 }

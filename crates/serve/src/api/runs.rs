@@ -201,7 +201,7 @@ pub(super) async fn stop(
         let view = existing(&app, &id).await?;
         if view.state != "running" || view.request.is_none() {
             let hint = if view.state == "running" {
-                "a `tuner run` of its own drives it: press Ctrl-C there"
+                "a separate `tuner run` drives it: press Ctrl-C there"
             } else {
                 "it is over"
             };
