@@ -102,7 +102,7 @@ fn without_a_daemon_runs_wait_in_the_database_until_one_starts() {
     let device = device();
     let limits = ["--device", device.as_str(), "--evals", "20"];
     let submitted = tuner(&db, "submit", &limits);
-    assert!(text(&submitted.stderr).contains("no daemon runs"));
+    assert!(text(&submitted.stderr).contains("no daemon is running"));
     let id = text(&submitted.stdout).trim().to_owned();
     let dropped = text(&tuner(&db, "submit", &limits).stdout)
         .trim()
