@@ -63,7 +63,11 @@ impl Failures {
         }
     }
 
-    fn of<'f>(&'f self, kernel: &'f str, problem: &'f str) -> impl Iterator<Item = &'f Failure> {
+    fn task_failures<'f>(
+        &'f self,
+        kernel: &'f str,
+        problem: &'f str,
+    ) -> impl Iterator<Item = &'f Failure> {
         let own = move |one: &&Failure| one.kernel == kernel && one.problem == problem;
         self.0.iter().filter(own)
     }
@@ -71,7 +75,7 @@ impl Failures {
     /// Formats the first errors of a task, each with its count.
     pub(super) fn describe(&self, kernel: &str, problem: &str) -> String {
         let mut text = String::new();
-        for (at, one) in self.of(kernel, problem).take(SHOWN).enumerate() {
+        for (at, one) in self.task_failures(kernel, problem).take(SHOWN).enumerate() {
             let label = if at == 0 { "first error:" } else { "another:" };
             let times = match one.count {
                 1 => String::new(),
@@ -84,7 +88,7 @@ impl Failures {
                 one.verdict, one.detail
             );
         }
-        match self.of(kernel, problem).skip(SHOWN).count() {
+        match self.task_failures(kernel, problem).skip(SHOWN).count() {
             0 => {}
             1 => text.push_str("  and 1 other kind of error\n"),
             more => {
@@ -96,7 +100,7 @@ impl Failures {
 
     /// Formats `--config …` for the first error of a task.
     pub(super) fn config(&self, kernel: &str, problem: &str) -> Option<String> {
-        let first = self.of(kernel, problem).next()?;
+        let first = self.task_failures(kernel, problem).next()?;
         let config = assignments(&first.config, ",");
         (!config.is_empty()).then(|| format!(" --config {}", quoted(&config)))
     }

@@ -51,7 +51,7 @@ const LEAST: usize = 16;
 
 /// A fitted table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fitted {
+pub(super) struct FittedTable {
     pub(super) headings: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
     /// Values shared by all rows, printed once.
@@ -62,7 +62,7 @@ pub(super) struct Fitted {
 
 /// Fits a table to this number of terminal columns: omits empty columns, prints values shared by
 /// all rows once, wraps long cells, and finally omits columns.
-pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitted {
+pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> FittedTable {
     let mut columns: Vec<Column<'_>> = headings
         .iter()
         .enumerate()
@@ -102,7 +102,7 @@ pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitt
         each.map(|(column, room)| broken(column.cells[row], *room))
             .collect()
     };
-    Fitted {
+    FittedTable {
         headings: columns.iter().map(|c| c.heading.to_owned()).collect(),
         rows: (0..rows.len()).map(cells).collect(),
         common,

@@ -149,7 +149,10 @@ impl Progress {
         if trial.origin == "default" {
             task.default_us = trial.time_us;
         }
-        terminal::status(self.short_status(trial, place), self.part(trial));
+        terminal::status(
+            self.short_status(trial, place),
+            self.completed_fraction(trial),
+        );
         if self.live {
             return;
         }
@@ -221,7 +224,7 @@ impl Progress {
     }
 
     /// Returns the completed fraction of the run, by the nearer limit.
-    fn part(&self, trial: &TrialEvent) -> Option<f64> {
+    fn completed_fraction(&self, trial: &TrialEvent) -> Option<f64> {
         let by_evals = self
             .limit
             .map(|limit| self.evals as f64 / limit.max(1) as f64);

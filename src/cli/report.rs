@@ -65,7 +65,9 @@ fn price(text: &str) -> Result<f64, String> {
     if price.is_finite() && price >= 0.0 {
         Ok(price)
     } else {
-        Err(format!("`{text}` is not a price; type a number such as 0.75"))
+        Err(format!(
+            "`{text}` is not a price; type a number such as 0.75"
+        ))
     }
 }
 

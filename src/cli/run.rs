@@ -7,7 +7,7 @@ use super::fleet::HubOptions;
 use super::progress::{self, Progress};
 use super::results::{block_on, db_parser, default_database};
 use super::terminal::Ticker;
-use super::wanted::Wanted;
+use super::wanted::RunArgs;
 use super::{CliError, CommandResult, any, daemon, output, submit};
 use crate::exit;
 use std::fmt::Write as _;
@@ -44,7 +44,7 @@ Exit codes: 0 done, 2 bad usage or input, 3 no candidate passed, 130 interrupted
 is stored).")]
 pub(crate) struct Args {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: RunArgs,
 
     /// Database of results
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]

@@ -96,8 +96,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let runtime = tokio::runtime::Runtime::new()?;
     let guarded = settings.token.is_some();
     runtime.block_on(async {
-        let tell =
-            || tracing::info!("shutting down after the candidates on their devices (again to force)");
+        let tell = || {
+            tracing::info!("shutting down after the candidates on their devices (again to force)")
+        };
         let ending = super::events::watch_signals(tell)?;
         let ready = |address: SocketAddr| {
             let with = if guarded { " (with the token)" } else { "" };

@@ -55,8 +55,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let text = block_on(async {
         let client = args.place.daemon().await?;
         match &args.run {
-            Some(id) => one(args, client, id).await,
-            None => all(args, client).await,
+            Some(id) => format_run(args, client, id).await,
+            None => format_queue(args, client).await,
         }
     })?;
     output::result(&text)
@@ -73,7 +73,7 @@ fn fleet(args: &Args, url: &str) -> CommandResult {
     output::result(&text)
 }
 
-async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, CliError> {
+async fn format_run(args: &Args, client: Option<Client>, id: &str) -> Result<String, CliError> {
     let view: RunView = match client {
         Some(client) => client.get(&format!("/api/v1/runs/{id}")).await?,
         None => {
@@ -88,7 +88,7 @@ async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, Cl
     Ok(described(&view))
 }
 
-async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
+async fn format_queue(args: &Args, client: Option<Client>) -> Result<String, CliError> {
     let runs = match client {
         Some(client) => {
             let path = format!("/api/v1/runs?limit={}", args.top);

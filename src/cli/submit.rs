@@ -2,7 +2,7 @@
 
 use super::daemon::{self, TokenFile};
 use super::results::{block_on, db_parser};
-use super::wanted::Wanted;
+use super::wanted::RunArgs;
 use super::{CliError, CommandResult, output};
 use std::path::{Path, PathBuf};
 use tuner_engine::job;
@@ -23,7 +23,7 @@ Examples:
   tuner submit gemm_f32 --evals 500 --server http://gpu7:7878")]
 pub(crate) struct Args {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: RunArgs,
 
     /// Database of results and of the queue
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]

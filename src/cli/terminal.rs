@@ -225,7 +225,7 @@ fn verdicts(line: &str) -> String {
 }
 
 /// Display of this process.
-struct Shown {
+struct Display {
     bar: Option<ProgressBar>,
     began: Instant,
     /// Time of the last permanent line.
@@ -235,9 +235,9 @@ struct Shown {
     part: Option<f64>,
 }
 
-static DISPLAY: Mutex<Option<Shown>> = Mutex::new(None);
+static DISPLAY: Mutex<Option<Display>> = Mutex::new(None);
 
-fn display() -> MutexGuard<'static, Option<Shown>> {
+fn display() -> MutexGuard<'static, Option<Display>> {
     lock(&DISPLAY)
 }
 
@@ -251,7 +251,7 @@ impl Ticker {
     /// Starts the display.
     pub(super) fn start() -> Self {
         let now = Instant::now();
-        *display() = Some(Shown {
+        *display() = Some(Display {
             bar: None,
             began: now,
             told: now,
@@ -278,7 +278,7 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         let mut display = display();
         self.over.store(true, Ordering::Relaxed);
-        if let Some(Shown { bar: Some(bar), .. }) = display.take() {
+        if let Some(Display { bar: Some(bar), .. }) = display.take() {
             bar.finish_and_clear();
         }
     }
@@ -311,7 +311,7 @@ fn frame(live: bool, over: &AtomicBool) {
     }
 }
 
-impl Shown {
+impl Display {
     fn draw(&mut self) {
         let (status, part) = self.summary();
         let width = width(terminal_size::terminal_size_of(std::io::stderr())).unwrap_or(80);

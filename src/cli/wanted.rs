@@ -5,7 +5,7 @@ use tuner_kernel::catalog;
 
 /// Kernels, limits, device and search of a run.
 #[derive(Debug, clap::Args)]
-pub(super) struct Wanted {
+pub(super) struct RunArgs {
     /// Kernels, by name or search space file [default: all in search_spaces/]
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernels: Vec<String>,
@@ -75,7 +75,7 @@ pub(super) struct Wanted {
     no_baseline: bool,
 }
 
-impl Wanted {
+impl RunArgs {
     /// Returns the user's argument for a kernel: its file, where one was given.
     pub(super) fn name_of<'k>(&'k self, kernel: &'k str) -> &'k str {
         let means = |typed: &&String| {

@@ -454,7 +454,7 @@ pub(crate) fn given_names(unit: &Unit, kept: &BTreeSet<usize>) -> BTreeMap<Strin
         let Some(node) = root.descendant_for_byte_range(item.at.start, item.at.end) else {
             continue;
         };
-        super::tree::each(node, &mut |node| {
+        super::tree::visit(node, &mut |node| {
             if matches!(
                 node.kind(),
                 "parameter_declaration"

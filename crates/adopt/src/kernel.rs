@@ -1,6 +1,6 @@
 //! A kernel's signature and its accesses through pointers.
 
-use super::tree::{self, Node, Source, each};
+use super::tree::{self, Node, Source, visit};
 use super::unit::{Item, Kind, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
@@ -50,7 +50,11 @@ pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
         let declarator = child.child_by_field_name("declarator");
         let names = declarator.map_or(Vec::new(), |it| tree::declared_name(source, it));
         let name = names.last().copied().unwrap_or_default();
-        let whole = source.of(child).split('=').next().unwrap_or_default();
+        let whole = source
+            .node_text(child)
+            .split('=')
+            .next()
+            .unwrap_or_default();
         let ty = match (name, declarator) {
             ("", _) | (_, None) => whole.to_owned(),
             (name, Some(_)) => match whole.rfind(name) {
@@ -79,7 +83,7 @@ pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<Templa
     };
     let all = tree::named(list).into_iter();
     all.map(|child| {
-        let text = source.of(child);
+        let text = source.node_text(child);
         let (head, default) = match text.split_once('=') {
             Some((head, default)) => (head, Some(default.trim().to_owned())),
             None => (text, None),
@@ -156,7 +160,7 @@ pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
     let Some(body) = tree::body(node) else {
         return found;
     };
-    each(body, &mut |node| {
+    visit(body, &mut |node| {
         // `p[4 * i]` and `p + 4 * i`.
         let index = match node.kind() {
             "subscript_expression" => node.child_by_field_name("indices"),
@@ -166,17 +170,17 @@ pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
         let of = node
             .child_by_field_name("argument")
             .or_else(|| node.child_by_field_name("left"));
-        let Some((index, name)) = index.zip(of.map(|of| source.of(of))) else {
+        let Some((index, name)) = index.zip(of.map(|of| source.node_text(of))) else {
             return true;
         };
         if names.iter().any(|known| known == name) {
-            each(index, &mut |node| {
+            visit(index, &mut |node| {
                 let times = node
                     .child_by_field_name("operator")
-                    .is_some_and(|it| source.of(it) == "*");
+                    .is_some_and(|it| source.node_text(it) == "*");
                 let sides = ["left", "right"].map(|side| node.child_by_field_name(side));
                 for side in sides.into_iter().flatten().filter(|_| times) {
-                    let number = source.of(side).parse().ok();
+                    let number = source.node_text(side).parse().ok();
                     if let Some(number) = number.filter(|it| (2..=MAX_MULTIPLIER).contains(it)) {
                         let most = found.entry(name.to_owned()).or_insert(number);
                         *most = number.max(*most);
@@ -204,7 +208,7 @@ impl<'u> Access<'u> {
     fn aliases(&mut self, body: Node<'u>) {
         for _ in 0..4 {
             let before = self.of.len();
-            each(body, &mut |node| {
+            visit(body, &mut |node| {
                 if node.kind() == "init_declarator"
                     && let Some(declarator) = node.child_by_field_name("declarator")
                     && let Some(value) = node.child_by_field_name("value")
@@ -228,7 +232,7 @@ impl<'u> Access<'u> {
     /// Reports whether a node declares `auto p = …` or a type alias that hides a pointer.
     fn declares_pointer(&self, node: Node<'u>) -> bool {
         node.parent()
-            .is_some_and(|parent| self.source.of(parent).starts_with("auto"))
+            .is_some_and(|parent| self.source.node_text(parent).starts_with("auto"))
     }
 
     /// Returns the parameter whose memory an expression addresses.
@@ -236,7 +240,7 @@ impl<'u> Access<'u> {
         let mut at = node;
         loop {
             match at.kind() {
-                "identifier" => return self.of.get(self.source.of(at)).cloned(),
+                "identifier" => return self.of.get(self.source.node_text(at)).cloned(),
                 "subscript_expression" | "pointer_expression" | "field_expression" => {
                     at = at.child_by_field_name("argument")?;
                 }
@@ -253,7 +257,7 @@ impl<'u> Access<'u> {
                 "conditional_expression" => at = at.child_by_field_name("consequence")?,
                 "call_expression" => {
                     let function = at.child_by_field_name("function")?;
-                    if !self.source.of(function).contains("_cast") {
+                    if !self.source.node_text(function).contains("_cast") {
                         return None;
                     }
                     at = tree::first(at.child_by_field_name("arguments")?)?;
@@ -265,7 +269,7 @@ impl<'u> Access<'u> {
 
     fn uses(&mut self, body: Node<'u>) {
         let mut nodes = Vec::new();
-        each(body, &mut |node| {
+        visit(body, &mut |node| {
             nodes.push(node);
             true
         });
@@ -285,10 +289,10 @@ impl<'u> Access<'u> {
                 "gnu_asm_expression" => self.assembly(node),
                 "subscript_expression" | "pointer_expression" if !self.is_target(node) => {
                     // `&p[i]` alone accesses no memory.
-                    let address = self.source.of(node).starts_with('&')
+                    let address = self.source.node_text(node).starts_with('&')
                         || node.parent().is_some_and(|parent| {
                             parent.kind() == "pointer_expression"
-                                && self.source.of(parent).starts_with('&')
+                                && self.source.node_text(parent).starts_with('&')
                         });
                     if !address && let Some(base) = self.base(node) {
                         self.reads.insert(base);
@@ -307,7 +311,7 @@ impl<'u> Access<'u> {
                 "assignment_expression" => {
                     let plain = parent
                         .child_by_field_name("operator")
-                        .is_some_and(|operator| self.source.of(operator) == "=");
+                        .is_some_and(|operator| self.source.node_text(operator) == "=");
                     return plain && parent.child_by_field_name("left") == Some(at);
                 }
                 "field_expression"
@@ -338,7 +342,7 @@ impl<'u> Access<'u> {
         if let Some(base) = self.base(left).or_else(|| self.through_macro(left)) {
             self.writes.insert(base.clone());
             let operator = node.child_by_field_name("operator");
-            if operator.is_some_and(|operator| self.source.of(operator) != "=") {
+            if operator.is_some_and(|operator| self.source.node_text(operator) != "=") {
                 self.reads.insert(base);
             }
         }
@@ -355,7 +359,7 @@ impl<'u> Access<'u> {
 
     /// Handles inline assembly that stores: every operand may be a target.
     fn assembly(&mut self, node: Node<'u>) {
-        let text = self.source.of(node);
+        let text = self.source.node_text(node);
         if !["st.", "red.", "atom."].iter().any(|it| text.contains(it)) {
             return;
         }
@@ -374,7 +378,7 @@ impl<'u> Access<'u> {
         ) else {
             return;
         };
-        let name = self.source.of(function);
+        let name = self.source.node_text(function);
         if name.contains("_cast") || name.contains("sizeof") {
             return;
         }
@@ -383,7 +387,7 @@ impl<'u> Access<'u> {
         for (at, argument) in tree::named(arguments).into_iter().enumerate() {
             let is_address = argument.kind() != "subscript_expression"
                 && !(argument.kind() == "pointer_expression"
-                    && self.source.of(argument).starts_with('*'));
+                    && self.source.node_text(argument).starts_with('*'));
             let Some(base) = self.base(argument).filter(|_| is_address) else {
                 continue;
             };

@@ -248,7 +248,7 @@ fn adopt_one(
         });
     };
     let (unit, item) = launching(settings, unit, item, (name, number));
-    let Some(mut plan) = plan::Plan::of(&unit, item, settings) else {
+    let Some(mut plan) = plan::Plan::read(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),
             wanted: format!("`{name}`"),

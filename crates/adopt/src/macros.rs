@@ -4,7 +4,7 @@
 //! a syntax tree has no call. The expansion, with the enclosing functions, becomes a separate text
 //! that is only searched for launches. None of it enters a template.
 
-use super::tree::{Node, Source, each};
+use super::tree::{Node, Source, visit};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -26,10 +26,10 @@ pub(crate) struct Launching(BTreeMap<String, Macro>);
 
 impl Launching {
     /// Collects the macros of these files.
-    pub(crate) fn of(files: &[Source]) -> Self {
+    pub(crate) fn collect(files: &[Source]) -> Self {
         let mut all = BTreeMap::new();
         for source in files {
-            each(source.tree().root_node(), &mut |node| {
+            visit(source.tree().root_node(), &mut |node| {
                 if node.kind() == "preproc_function_def"
                     && let Some((name, found)) = definition(source, node)
                 {
@@ -152,8 +152,10 @@ fn outermost(node: Node<'_>) -> Option<Place> {
 }
 
 fn definition(source: &Source, node: Node<'_>) -> Option<(String, Macro)> {
-    let name = source.of(node.child_by_field_name("name")?).to_owned();
-    let parameters = source.of(node.child_by_field_name("parameters")?);
+    let name = source
+        .node_text(node.child_by_field_name("name")?)
+        .to_owned();
+    let parameters = source.node_text(node.child_by_field_name("parameters")?);
     let parameters = parameters.replace("\\\n", " ");
     let parameters = parameters.trim_matches(['(', ')']).split(',');
     let parameters = parameters.map(|name| name.trim().to_owned()).collect();

@@ -255,9 +255,9 @@ fn divides_only(plan: &Plan, name: &str) -> bool {
 
 /// Returns the divisor of a size in the grid: one tile is the useful minimum.
 fn tile(plan: &Plan, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
-    fn of(extent: &Expr, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
+    fn divisor(extent: &Expr, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
         let inside = |parts: &[&Expr]| {
-            let each = parts.iter().map(|part| of(part, size, parameters));
+            let each = parts.iter().map(|part| divisor(part, size, parameters));
             each.max().unwrap_or(1)
         };
         let own = |whole: &Expr, tile: &Expr| match whole {
@@ -275,7 +275,10 @@ fn tile(plan: &Plan, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
             Expr::Number(_) | Expr::Real(_) | Expr::Name(_) => 1,
         }
     }
-    let each = plan.grid.iter().map(|extent| of(extent, size, parameters));
+    let each = plan
+        .grid
+        .iter()
+        .map(|extent| divisor(extent, size, parameters));
     each.max().unwrap_or(1)
 }
 

@@ -24,7 +24,7 @@ pub(crate) const DEVICE_DEFAULT: &str = "--device-as-default-execution-space";
 
 /// A template that compiles.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct CompiledTemplate {
     /// Source text.
     pub(crate) text: String,
     /// The kernel's parameters according to the compiler.
@@ -42,7 +42,7 @@ pub(crate) fn make(
     kernel: usize,
     plan: &Plan,
     compiler: &Compiler,
-) -> Result<Made, AdoptError> {
+) -> Result<CompiledTemplate, AdoptError> {
     let available = |name: &str| available(compiler, name);
     let mut demanded: BTreeSet<String> = plan.reached.iter().cloned().collect();
     // Items that do not compile and are not known to be needed.
@@ -118,7 +118,7 @@ fn not_compiled(unit: &Unit, kernel: usize, plan: &Plan) -> AdoptError {
     });
     AdoptError::NotCompiled {
         kernel: plan.kernel.clone(),
-        place: super::plan::place(unit, kernel),
+        place: super::plan::format_position(unit, kernel),
         condition: conditions.collect::<Vec<_>>().join("\n"),
     }
 }
@@ -192,7 +192,7 @@ fn referred(
     compiler: &Compiler,
     cut: Template,
     parameters: Option<Vec<Parameter>>,
-) -> Result<Made, AdoptError> {
+) -> Result<CompiledTemplate, AdoptError> {
     let origin = settings.file.display();
     let host_only = ["<<<", "cudaMalloc", "cudaError_t", "int main("];
     let is_host = |source: &super::tree::Source| {
@@ -213,7 +213,7 @@ fn referred(
         if let Ok(headers) = catalog::included(&text, &place, &folders) {
             let source = source(settings, plan, &text, headers);
             if signature(compiler, &source, &plan.filled_entry())?.is_ok() {
-                return Ok(Made {
+                return Ok(CompiledTemplate {
                     text,
                     parameters,
                     include: folders,
@@ -229,7 +229,7 @@ fn referred(
          --force` cuts it out again.\n{}",
         plan.kernel, cut.text
     );
-    Ok(Made {
+    Ok(CompiledTemplate {
         text,
         parameters,
         include: settings.include.to_vec(),

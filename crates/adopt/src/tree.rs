@@ -50,7 +50,7 @@ impl Source {
             tree,
         };
         // `BIND(f32, 4)` without a semicolon would swallow the next declaration.
-        let uses = Launching::of(std::slice::from_ref(&source)).uses(&source);
+        let uses = Launching::collect(std::slice::from_ref(&source)).uses(&source);
         if !uses.is_empty() {
             let mut bytes = parsable(&source.text);
             for at in uses {
@@ -78,7 +78,7 @@ impl Source {
         self.code.get(at.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn of(&self, node: Node<'_>) -> &str {
+    pub(crate) fn node_text(&self, node: Node<'_>) -> &str {
         self.text(&node.byte_range())
     }
 
@@ -152,7 +152,7 @@ fn closing(text: &str, open: usize, (opens, closes): (char, char)) -> Option<usi
 /// Blanks comments and string literals; keeps the length.
 fn blanked(text: &str, root: Node<'_>) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    each(root, &mut |node| {
+    visit(root, &mut |node| {
         if !matches!(
             node.kind(),
             "comment" | "string_literal" | "char_literal" | "raw_string_literal"
@@ -175,7 +175,7 @@ fn blank(bytes: &mut [u8]) {
 }
 
 /// Visits a tree, below the nodes for which `visit` returns true. Iterative: trees may be deep.
-pub(crate) fn each<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) {
+pub(crate) fn visit<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) {
     let mut waiting = vec![root];
     while let Some(node) = waiting.pop() {
         if visit(node) {
@@ -266,11 +266,11 @@ pub(crate) fn declared_name<'s>(source: &'s Source, declarator: Node<'_>) -> Vec
     loop {
         match at.kind() {
             "identifier" | "type_identifier" | "field_identifier" => {
-                names.push(source.of(at));
+                names.push(source.node_text(at));
                 return names;
             }
             "qualified_identifier" => {
-                names.extend(words(source.of(at)));
+                names.extend(words(source.node_text(at)));
                 return names;
             }
             "template_function" | "template_type" => match at.child_by_field_name("name") {
@@ -303,14 +303,14 @@ pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
     for ty in types.into_iter().flatten() {
         if ty.kind().ends_with("_specifier") || ty.kind() == "concept_definition" {
             if let Some(name) = ty.child_by_field_name("name") {
-                names.extend(words(source.of(name)).first());
+                names.extend(words(source.node_text(name)).first());
             }
             if ty.kind() == "enum_specifier" {
-                each(ty, &mut |inner| {
+                visit(ty, &mut |inner| {
                     if inner.kind() == "enumerator"
                         && let Some(name) = inner.child_by_field_name("name")
                     {
-                        names.push(source.of(name));
+                        names.push(source.node_text(name));
                     }
                     true
                 });
@@ -319,9 +319,12 @@ pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
     }
     match node.kind() {
         "alias_declaration" | "namespace_alias_definition" => {
-            names.extend(node.child_by_field_name("name").map(|name| source.of(name)));
+            names.extend(
+                node.child_by_field_name("name")
+                    .map(|name| source.node_text(name)),
+            );
         }
-        "using_declaration" => names.extend(words(source.of(node)).last()),
+        "using_declaration" => names.extend(words(source.node_text(node)).last()),
         // Code that fails to parse may declare any name before a bracket.
         "ERROR" | "expression_statement" => {
             let text = source.code(&node.byte_range());

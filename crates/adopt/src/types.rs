@@ -2,7 +2,7 @@
 
 use super::expr::Expr;
 use super::host::Host;
-use super::tree::{self, Node, Source, each};
+use super::tree::{self, Node, Source, visit};
 use super::unit::{Kind, Unit};
 use std::fmt::Write as _;
 use tuner_core::element::Element;
@@ -18,7 +18,7 @@ const MAX_WRITTEN: i64 = 64;
 
 /// A type in a search space.
 #[derive(Debug, Default)]
-pub(crate) struct Described {
+pub(crate) struct TypeDescription {
     /// Type in YAML.
     pub(crate) yaml: String,
     /// Bytes of one value, where known.
@@ -143,7 +143,7 @@ pub(crate) fn describe(
     ty: &str,
     role: Role,
     is_enum: bool,
-) -> Result<Described, Refusal> {
+) -> Result<TypeDescription, Refusal> {
     if is_opaque(ty) {
         return Err(Refusal {
             why: format!("is a texture or surface ({ty})"),
@@ -159,23 +159,23 @@ pub(crate) fn describe(
         });
     }
     if is_enum {
-        return Ok(Described {
+        return Ok(TypeDescription {
             yaml: "i32".to_owned(),
             bytes: 4,
             lanes: 1,
-            ..Described::default()
+            ..TypeDescription::default()
         });
     }
     let mut ty = ty.to_owned();
     for _ in 0..MAX_ALIASES {
         if let Some(number) = number(&ty) {
             let ones = vec!["1"; number.lanes as usize].join(", ");
-            return Ok(Described {
+            return Ok(TypeDescription {
                 bytes: number.bytes(),
                 lanes: number.lanes,
                 value: (number.lanes > 1 && role == Role::Scalar).then(|| format!("[{ones}]")),
                 yaml: number.yaml,
-                ..Described::default()
+                ..TypeDescription::default()
             });
         }
         match aliased(unit, &plain(&ty)) {
@@ -213,7 +213,7 @@ fn aliased(unit: &Unit, name: &str) -> Option<String> {
             "type_definition" | "alias_declaration" => node.child_by_field_name("type")?,
             _ => return None,
         };
-        let text = source.of(ty).trim();
+        let text = source.node_text(ty).trim();
         (!text.contains('{') && last(text) != name).then(|| text.to_owned())
     })
 }
@@ -231,7 +231,7 @@ fn body<'u>(unit: &'u Unit, name: &str) -> Option<(&'u Source, Node<'u>)> {
     })
 }
 
-fn record(unit: &Unit, name: &str, role: Role) -> Result<Described, String> {
+fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String> {
     if name.contains('<') {
         return Err("the fields of a template's instance are not read here".to_owned());
     }
@@ -258,7 +258,7 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<Described, String> {
             _ => {}
         }
     }
-    let mut made = Described::default();
+    let mut made = TypeDescription::default();
     let (mut types, mut values) = (Vec::new(), Vec::new());
     for field in fields {
         let (ty, value) = field.described(unit, &mut made)?;
@@ -286,7 +286,11 @@ struct Field {
 
 impl Field {
     /// Returns its type and a guessed value in YAML.
-    fn described(&self, unit: &Unit, made: &mut Described) -> Result<(String, String), String> {
+    fn described(
+        &self,
+        unit: &Unit,
+        made: &mut TypeDescription,
+    ) -> Result<(String, String), String> {
         let of = |ty: &str| {
             describe(unit, ty, Role::Input, false)
                 .ok()
@@ -348,7 +352,7 @@ impl Field {
 
 /// Returns the fields of a declaration in a struct; functions and static members are skipped.
 fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
-    let text = source.of(node);
+    let text = source.node_text(node);
     if tree::words(text).contains(&"static") {
         return Ok(Vec::new());
     }
@@ -361,7 +365,7 @@ fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
     }
     let ty = node
         .child_by_field_name("type")
-        .map(|ty| source.of(ty).to_owned())
+        .map(|ty| source.node_text(ty).to_owned())
         .unwrap_or_default();
     if ty.contains('{') {
         return Err("it has a type in it".to_owned());
@@ -370,13 +374,13 @@ fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
     let mut cursor = node.walk();
     for declarator in node.children_by_field_name("declarator", &mut cursor) {
         let (mut pointer, mut method, mut extents) = (false, false, Vec::new());
-        each(declarator, &mut |node| {
+        visit(declarator, &mut |node| {
             match node.kind() {
                 "pointer_declarator" => pointer = true,
                 "function_declarator" => method = true,
                 "array_declarator" => extents.extend(
                     node.child_by_field_name("size")
-                        .map(|size| source.of(size).to_owned()),
+                        .map(|size| source.node_text(size).to_owned()),
                 ),
                 _ => {}
             }

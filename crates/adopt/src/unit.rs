@@ -116,7 +116,7 @@ impl Unit {
 
     /// Adds expansions of launching macros as files without items.
     fn write_out_macros(&mut self) {
-        let launching = Launching::of(&self.files);
+        let launching = Launching::collect(&self.files);
         let made = self.files.iter().filter_map(|source| {
             let text = launching.written_out(source);
             let some = !text.is_empty();

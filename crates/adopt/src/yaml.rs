@@ -2,7 +2,7 @@
 
 use super::Settings;
 use super::expr::Expr;
-use super::plan::{Argument, Held, Plan, place};
+use super::plan::{Argument, Plan, VariableContent, format_position};
 use super::sizes;
 use super::template::{DEVICE_DEFAULT, relative};
 use super::unit::Unit;
@@ -20,7 +20,7 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     };
     line(&format!(
         "# Adopted from {} by `tuner adopt`; what was guessed says so.",
-        tuner_core::escape::line(&place(unit, item))
+        tuner_core::escape::line(&format_position(unit, item))
     ));
     line("version: 1");
     line(&format!("kernel: {}", plan.kernel));
@@ -232,9 +232,9 @@ fn variables(line: &mut dyn FnMut(&str), plan: &Plan, least: i64) {
     for variable in &plan.variables {
         let (name, ty) = (&variable.name, &variable.ty);
         line(&match &variable.held {
-            Held::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
-            Held::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
-            Held::Array(extents) => {
+            VariableContent::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
+            VariableContent::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
+            VariableContent::Array(extents) => {
                 let extents: Vec<String> =
                     extents.iter().map(|it| quoted(&it.to_string())).collect();
                 let fill = if is_whole(ty) {

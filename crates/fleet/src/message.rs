@@ -78,7 +78,7 @@ pub(crate) enum Outcome {
 /// Reference to an object with a message that was too large.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Spilled {
+struct ObjectReference {
     protocol: u32,
     object: ContentHash,
 }
@@ -108,7 +108,7 @@ pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Resu
         Ok(message) => return Ok(message),
         Err(error) => error,
     };
-    let spilled = match (&error, rmp_serde::from_slice::<Spilled>(bytes)) {
+    let spilled = match (&error, rmp_serde::from_slice::<ObjectReference>(bytes)) {
         (Malformed::Nonsense(_), Ok(spilled)) => spilled,
         _ => return Err(error),
     };
@@ -140,7 +140,7 @@ async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Bytes, FleetErr
         return Ok(bytes.into());
     }
     let object = link.files.put(&bytes).await?;
-    let spilled = Spilled {
+    let spilled = ObjectReference {
         protocol: PROTOCOL,
         object,
     };

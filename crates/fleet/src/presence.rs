@@ -18,7 +18,7 @@ pub(crate) async fn write<T: Serialize>(bucket: &kv::Store, key: &str, record: &
 }
 
 /// Reads all valid records; missing fields of other versions take their defaults.
-pub(crate) async fn all<T: DeserializeOwned>(bucket: &kv::Store) -> Result<Vec<T>, String> {
+pub(crate) async fn read_all<T: DeserializeOwned>(bucket: &kv::Store) -> Result<Vec<T>, String> {
     let keys = bucket.keys().await.map_err(|error| error.to_string())?;
     let keys: Vec<String> = keys.try_collect().await.map_err(|e| e.to_string())?;
     let mut records = Vec::with_capacity(keys.len());
@@ -40,14 +40,14 @@ pub(crate) async fn all<T: DeserializeOwned>(bucket: &kv::Store) -> Result<Vec<T
 
 /// Returns the present workers by name.
 pub(crate) async fn workers(bucket: &kv::Store) -> Result<Vec<WorkerView>, String> {
-    let mut workers: Vec<WorkerView> = all(bucket).await?;
+    let mut workers: Vec<WorkerView> = read_all(bucket).await?;
     workers.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(workers)
 }
 
 /// Returns the present hubs by run.
 pub(crate) async fn hubs(bucket: &kv::Store) -> Result<Vec<HubView>, String> {
-    let mut hubs: Vec<HubView> = all(bucket).await?;
+    let mut hubs: Vec<HubView> = read_all(bucket).await?;
     hubs.sort_by(|a, b| a.run.cmp(&b.run));
     Ok(hubs)
 }

@@ -69,7 +69,7 @@ pub(super) fn confine(
         return Ok(confined);
     }
     let files = if request.kernels.is_empty() {
-        all(folders)?
+        list_kernels(folders)?
     } else {
         let find = |name: &ClientText| kernel(&name.0, folders);
         request.kernels.iter().map(find).collect::<Result<_, _>>()?
@@ -113,7 +113,7 @@ fn problems(asked: &[String], kernel: &Kernel, kernels: usize) -> Result<(), Pro
 }
 
 /// Lists every kernel of the folders.
-fn all(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
+fn list_kernels(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     let mut files = Vec::new();
     for folder in folders {
         let catalog = Catalog::of_folder(folder).map_err(|error| refuse(error.to_string()))?;

@@ -219,12 +219,12 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
     match result {
         Ok(report) if report.reason == StopReason::Interrupted => {
             if run.was_asked() {
-                (JobState::Stopped, summary::of(report))
+                (JobState::Stopped, summary::describe(report))
             } else {
                 (JobState::Queued, String::new())
             }
         }
-        Ok(report) => (JobState::Finished, summary::of(report)),
+        Ok(report) => (JobState::Finished, summary::describe(report)),
         Err(JobError::Store(StoreError {
             failure: Failure::Broken(detail),
             ..

@@ -283,7 +283,7 @@ impl Live {
 
     /// Returns all runs, latest first.
     #[must_use]
-    pub(super) fn all(&self) -> Vec<Arc<LiveRun>> {
+    pub(super) fn runs(&self) -> Vec<Arc<LiveRun>> {
         let mut runs: Vec<(String, Arc<LiveRun>)> = lock(&self.runs)
             .iter()
             .map(|(id, run)| (id.clone(), Arc::clone(run)))

@@ -57,7 +57,7 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
         .collect();
     page.gauges("tuner_runs", "Runs of the queue by state.", &queue);
     let help = "Devices with an engine at work.";
-    page.gauge("tuner_engines_busy", help, app.live.all().len() as f64);
+    page.gauge("tuner_engines_busy", help, app.live.runs().len() as f64);
     let answers: Vec<_> = ["2xx", "4xx", "5xx", "other"]
         .into_iter()
         .zip(&app.answers)

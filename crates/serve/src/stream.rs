@@ -72,11 +72,14 @@ struct Client {
 }
 
 /// The client disconnected.
-struct Gone;
+struct Disconnected;
 
 impl Client {
-    async fn send(&self, text: String) -> Result<(), Gone> {
-        self.chunks.send(text.into()).await.map_err(|_| Gone)
+    async fn send(&self, text: String) -> Result<(), Disconnected> {
+        self.chunks
+            .send(text.into())
+            .await
+            .map_err(|_| Disconnected)
     }
 }
 
@@ -84,7 +87,7 @@ impl Client {
 fn open<F, T>(app: &Arc<App>, task: F) -> Result<Response, Problem>
 where
     F: FnOnce(Arc<App>, Client) -> T,
-    T: Future<Output = Result<(), Gone>> + Send + 'static,
+    T: Future<Output = Result<(), Disconnected>> + Send + 'static,
 {
     if app.streams.fetch_add(1, Ordering::Relaxed) >= MAX_STREAMS {
         app.streams.fetch_sub(1, Ordering::Relaxed);
@@ -96,7 +99,7 @@ where
     let (sender, chunks) = mpsc::channel(QUEUE);
     let work = task(Arc::clone(app), Client { chunks: sender });
     tokio::spawn(async move {
-        let _: Result<(), Gone> = work.await;
+        let _: Result<(), Disconnected> = work.await;
     });
     let mut response = Response::new(Body::from_stream(Chunks {
         chunks,
@@ -119,7 +122,7 @@ pub(super) async fn publish(app: Arc<App>) {
         let version = app.live.version();
         if published != Some(version) && app.published.receiver_count() > 0 {
             published = Some(version);
-            let runs: Vec<_> = app.live.all().iter().map(|run| run.view()).collect();
+            let runs: Vec<_> = app.live.runs().iter().map(|run| run.view()).collect();
             app.published.send_replace(json(&runs).into());
         }
         tokio::select! {
@@ -130,11 +133,11 @@ pub(super) async fn publish(app: Arc<App>) {
 }
 
 /// Opens `/api/v1/events`: all running runs, a few times a second after changes.
-pub(super) fn all(app: &Arc<App>) -> Result<Response, Problem> {
+pub(super) fn open_all(app: &Arc<App>) -> Result<Response, Problem> {
     open(app, |app, client| async move {
         let mut ending = app.ending.clone();
         let mut published = app.published.subscribe();
-        let runs: Vec<_> = app.live.all().iter().map(|run| run.view()).collect();
+        let runs: Vec<_> = app.live.runs().iter().map(|run| run.view()).collect();
         client.send(event("runs", &json(&runs))).await?;
         loop {
             tokio::select! {
@@ -147,7 +150,7 @@ pub(super) fn all(app: &Arc<App>) -> Result<Response, Problem> {
                     client.send(event("runs", &runs)).await?;
                 }
                 () = tokio::time::sleep(KEEP_ALIVE) => client.send(":\n\n".to_owned()).await?,
-                () = client.chunks.closed() => return Err(Gone),
+                () = client.chunks.closed() => return Err(Disconnected),
                 () = tuner_engine::turned(&mut ending) => {
                     return client.send(event("shutdown", "{}")).await;
                 }
@@ -157,7 +160,7 @@ pub(super) fn all(app: &Arc<App>) -> Result<Response, Problem> {
 }
 
 /// Opens `/api/v1/runs/{id}/events`: a snapshot, then all events of the run, then its end.
-pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
+pub(super) fn open_run(app: &Arc<App>, id: String) -> Result<Response, Problem> {
     open(app, |app, client| async move {
         let mut ending = app.ending.clone();
         let mut shown = String::new();
@@ -187,7 +190,7 @@ pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
-                () = client.chunks.closed() => return Err(Gone),
+                () = client.chunks.closed() => return Err(Disconnected),
                 () = tuner_engine::turned(&mut ending) => {}
             }
         }
@@ -195,7 +198,7 @@ pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
 }
 
 /// Sends the events of a running run until its engine is done with it.
-async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Gone> {
+async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Disconnected> {
     let (view, started, mut events) = run.listen();
     let mut over = run.over();
     if let Some(started) = started {
@@ -224,7 +227,7 @@ async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Gone> {
                 Err(RecvError::Closed) => return Ok(()),
             },
             () = tokio::time::sleep(KEEP_ALIVE) => client.send(":\n\n".to_owned()).await?,
-            () = client.chunks.closed() => return Err(Gone),
+            () = client.chunks.closed() => return Err(Disconnected),
             // Sent events are received first: the end comes last.
             () = tuner_engine::turned(&mut over), if events.is_empty() => return Ok(()),
         }

@@ -6,7 +6,7 @@ use tuner_engine::{Report, StopReason};
 
 /// Formats `all evaluations done: 12.300 us (2.10x the default)`; of several tasks, each with its
 /// name.
-pub(super) fn of(report: &Report) -> String {
+pub(super) fn describe(report: &Report) -> String {
     let mut text = match report.reason {
         StopReason::Evals => "all evaluations done",
         StopReason::Budget => "the budget is used up",

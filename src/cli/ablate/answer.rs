@@ -51,7 +51,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Creates the row of a change without results. An empty change is the base.
-    pub(super) fn of(
+    pub(super) fn new(
         [kernel, problem, device]: [&str; 3],
         timing: &'static str,
         change: &Change,
@@ -135,7 +135,7 @@ pub(super) fn predicted(
             bound: explanation.map(|e| e.bound.clone()),
             occupancy: explanation.map(|e| e.occupancy),
             bank_conflicts: explanation.map(|e| e.bank_conflicts),
-            ..Answer::of(names, "predicted", change, config, inversion)
+            ..Answer::new(names, "predicted", change, config, inversion)
         };
         answer.found(judged);
         answer

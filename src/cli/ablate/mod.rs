@@ -196,7 +196,7 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let names = [subject.kernel, subject.problem, subject.device];
     let answer = |(change, outcome): (&Change, Outcome)| {
         let config = space.values(&change.config);
-        let mut answer = Answer::of(names, "measured", change, config, args.inversion);
+        let mut answer = Answer::new(names, "measured", change, config, args.inversion);
         answer.measured(outcome);
         answer
     };

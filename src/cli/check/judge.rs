@@ -4,7 +4,7 @@
     reason = "pairs are numbered by the list of tasks that they were made from"
 )]
 
-use super::row::{CheckRow, Seen};
+use super::row::{CheckRow, RunFigures};
 use super::select::{Pair, Task};
 use super::target::Target;
 use crate::cli::{CliError, complete};
@@ -54,7 +54,11 @@ impl Judge<'_> {
     }
 
     /// Judges all pairs on several threads. Rows are in the order of the pairs.
-    pub(super) fn all(&self, pairs: &[Pair], threads: usize) -> Result<Vec<CheckRow>, JobError> {
+    pub(super) fn judge_pairs(
+        &self,
+        pairs: &[Pair],
+        threads: usize,
+    ) -> Result<Vec<CheckRow>, JobError> {
         let pool = JudgePool {
             compiler: self.compiler,
             device: self
@@ -115,7 +119,7 @@ impl Judge<'_> {
             max_error: found.judgement.max_error,
             compared: found.judgement.compared,
             tolerance: Some(tolerance).filter(|_| is_compared_here(&found.judgement)),
-            seen: found.explanation.map(|explanation| Seen {
+            seen: found.explanation.map(|explanation| RunFigures {
                 predicted_us: time_us,
                 blocks: explanation.blocks,
                 bank_conflicts: explanation.bank_conflicts,

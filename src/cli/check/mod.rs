@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             schedules: args.schedules,
         };
         judge.reference()?;
-        let mut judged = judge.all(&pairs, threads)?;
+        let mut judged = judge.judge_pairs(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);
         }
@@ -169,7 +169,7 @@ pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgeme
         compiler,
         schedules: 1,
     };
-    let row = judge.all(&[pair], 1)?.pop();
+    let row = judge.judge_pairs(&[pair], 1)?.pop();
     Ok(row.context("no verdict")?.judgement)
 }
 

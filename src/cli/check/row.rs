@@ -30,7 +30,7 @@ pub(super) struct CheckRow {
     pub(super) cubin_hash: Option<String>,
     /// Counters of the virtual GPU, where the pair ran.
     #[serde(flatten)]
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<RunFigures>,
     /// Warnings: legal but fragile.
     pub(super) warnings: Vec<String>,
     /// The space has no reference: results are not compared.
@@ -52,7 +52,7 @@ fn what_was_found<S: Serializer>(judgement: &Judgement, serializer: S) -> Result
 
 /// Figures of a run on the virtual GPU besides its verdict. Work is summed over all blocks.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Seen {
+pub(super) struct RunFigures {
     /// Predicted time, µs.
     pub(super) predicted_us: f64,
     /// Blocks of the longest launch.
@@ -174,7 +174,7 @@ fn margin(error: f64) -> String {
 }
 
 /// Formats `120 (3 %)`: additional wavefronts, and their share of all.
-fn conflicts(seen: &Seen) -> String {
+fn conflicts(seen: &RunFigures) -> String {
     let share = 100.0 * seen.bank_conflicts / seen.shared_wavefronts.max(1.0);
     format!("{:.0} ({share:.0} %)", seen.bank_conflicts)
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     let (report, passed) = match &args.test {
         Test::Facts => paths::facts(ordinal)?,
-        Test::Paths => paths::all(ordinal)?,
+        Test::Paths => paths::run_all(ordinal)?,
         Test::Duel(duel) => timing::duel(ordinal, duel)?,
         Test::Finale(finale) => timing::finale(ordinal, finale)?,
         Test::Once(once) => once::run(ordinal, once)?,

@@ -1,6 +1,6 @@
 //! Judges and times the shipped configuration against the best.
 
-use super::sources::{Found, Known};
+use super::sources::{GateData, ShippedConfig};
 use super::{Args, Comparison, Line, Outcome};
 use crate::cli::CliError;
 use tuner_core::record::{ConfigValues, LeaderboardRow, Measurement, Verdict};
@@ -14,10 +14,10 @@ use tuner_space::{Config, Space};
 type Named = Vec<(String, Figures)>;
 
 /// Compares every problem of the plan, and returns figures of best and shipped for the rules.
-pub(super) fn all(
+pub(super) fn compare_problems(
     args: &Args,
     prepared: &Prepared,
-    known: &Known,
+    known: &GateData,
 ) -> Result<(Vec<Line>, Named), CliError> {
     let mut lines = Vec::new();
     let mut figures = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn all(
 struct Gate<'a> {
     args: &'a Args,
     prepared: &'a Prepared,
-    known: &'a Known,
+    known: &'a GateData,
     index: usize,
     task: &'a Task,
     /// Hash of the current template.
@@ -102,7 +102,13 @@ impl Gate<'_> {
         Ok((line, figures))
     }
 
-    fn fill(&self, line: &mut Line, found: &Found, best: Option<&LeaderboardRow>, rounds: &Rounds) {
+    fn fill(
+        &self,
+        line: &mut Line,
+        found: &ShippedConfig,
+        best: Option<&LeaderboardRow>,
+        rounds: &Rounds,
+    ) {
         let shipped = &rounds.shipped;
         line.verdict = Some(shipped.verdict());
         line.max_error = shipped.found.judgement.max_error;
@@ -160,7 +166,7 @@ impl Gate<'_> {
     fn comparisons(
         &self,
         own: &Measurement,
-        found: &Found,
+        found: &ShippedConfig,
         best: Option<&LeaderboardRow>,
         rounds: &Rounds,
     ) -> Vec<Comparison> {

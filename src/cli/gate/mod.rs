@@ -208,7 +208,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let ticker = Ticker::start();
     let prepared = Prepared::new(&request, &folder)?;
     let known = block_on(sources::known(args, &prepared))?;
-    let (problems, figures) = compare::all(args, &prepared, &known)?;
+    let (problems, figures) = compare::compare_problems(args, &prepared, &known)?;
     drop(ticker);
     if problems.iter().all(|line| line.outcome == Outcome::Skipped) {
         refuse!(

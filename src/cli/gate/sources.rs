@@ -16,7 +16,7 @@ use tuner_space::Space;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
 /// Data of the database and the files, by problem.
-pub(super) struct Known {
+pub(super) struct GateData {
     /// Path and entries of the shipped file.
     file: Option<(PathBuf, Vec<Shipped>)>,
     /// The file was given explicitly: problems missing in it are not shipped.
@@ -30,7 +30,7 @@ pub(super) struct Known {
 }
 
 /// A shipped configuration with its origin and shipped time.
-pub(super) struct Found {
+pub(super) struct ShippedConfig {
     pub(super) config: ConfigValues,
     pub(super) from: String,
     pub(super) shipped_us: Option<f64>,
@@ -38,7 +38,7 @@ pub(super) struct Found {
     pub(super) shipped_timing: Option<TimingKind>,
 }
 
-impl Found {
+impl ShippedConfig {
     fn untimed(config: ConfigValues, from: &str) -> Self {
         Self {
             config,
@@ -50,7 +50,7 @@ impl Found {
 }
 
 /// Reads the database, if any, and the shipped file.
-pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, CliError> {
+pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<GateData, CliError> {
     let device = prepared.facts().name.clone();
     let kernel = prepared
         .plan()
@@ -58,7 +58,7 @@ pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, Cli
         .first()
         .map(|task| task.key.kernel.clone());
     let kernel = kernel.unwrap_or_else(|| args.kernel.clone());
-    let mut known = Known {
+    let mut known = GateData {
         asked: args.shipped.is_some(),
         file: shipped_file(args, &device, &kernel)?,
         at_head: BTreeMap::new(),
@@ -148,25 +148,28 @@ fn shipped_file(
     Ok(Some((path, of_device)))
 }
 
-impl Known {
+impl GateData {
     /// Returns the shipped configuration of a problem; `None` when a given file lacks it.
     pub(super) fn shipped(
         &self,
         args: &Args,
         problem: &str,
         space: &Space,
-    ) -> Result<Option<Found>, CliError> {
+    ) -> Result<Option<ShippedConfig>, CliError> {
         if let Some(text) = &args.config {
             let config = parse_config(space, text)?;
             if let Some(why) = space.reject_reason(&config) {
                 refuse!("--config: not in the space of problem {problem}: {why}");
             }
-            return Ok(Some(Found::untimed(space.values(&config), "--config")));
+            return Ok(Some(ShippedConfig::untimed(
+                space.values(&config),
+                "--config",
+            )));
         }
         if let Some((path, entries)) = &self.file {
             let entry = entries.iter().find(|entry| entry.problem == problem);
             if entry.is_some() || self.asked {
-                return Ok(entry.map(|entry| Found {
+                return Ok(entry.map(|entry| ShippedConfig {
                     config: entry.config.clone(),
                     from: path.display().to_string(),
                     shipped_us: Some(entry.p50_us),
@@ -175,9 +178,15 @@ impl Known {
             }
         }
         if let Some(row) = self.at_head.get(problem) {
-            return Ok(Some(Found::untimed(row.config.clone(), "best at HEAD")));
+            return Ok(Some(ShippedConfig::untimed(
+                row.config.clone(),
+                "best at HEAD",
+            )));
         }
         let default = space.values(&space.default_config());
-        Ok(Some(Found::untimed(default, "default configuration")))
+        Ok(Some(ShippedConfig::untimed(
+            default,
+            "default configuration",
+        )))
     }
 }

@@ -161,7 +161,11 @@ fn rows(args: &Args, text: &str) -> Result<Vec<Row>, CliError> {
                 .filter(|value| value.is_finite() && *value > 0.0)
                 .ok_or_else(|| {
                     let name = head.get(at).unwrap_or_default();
-                    wrong(line, at + 1, format!("`{}` is not a valid {name}", cell(at)))
+                    wrong(
+                        line,
+                        at + 1,
+                        format!("`{}` is not a valid {name}", cell(at)),
+                    )
                 })
         };
         let [m, n, k] = sizes.map(number);

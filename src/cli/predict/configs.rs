@@ -91,7 +91,7 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
 
 /// Contents of a file for a space.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct ParsedConfigs {
     configs: Vec<Config>,
     /// Number of rows outside the space.
     outside: usize,
@@ -100,7 +100,7 @@ struct Found {
     ignored: Vec<String>,
 }
 
-impl Found {
+impl ParsedConfigs {
     fn outside(&mut self, wrong: Wrong) {
         self.outside += 1;
         self.first_outside.get_or_insert(wrong);
@@ -108,14 +108,14 @@ impl Found {
 }
 
 /// Reads the configurations of a recording; parameters are matched by name.
-fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError> {
+fn recorded(path: &Path, space: &Space, strict: bool) -> Result<ParsedConfigs, CliError> {
     let recording = Recording::load(path)?;
     let theirs = &recording.space;
     let known = |name: &str| space.parameters().iter().any(|p| p.name == name);
     let names = theirs.parameters().iter().map(|p| p.name.clone());
-    let mut found = Found {
+    let mut found = ParsedConfigs {
         ignored: names.filter(|name| !known(name)).collect(),
-        ..Found::default()
+        ..ParsedConfigs::default()
     };
     let (file, name, ours) = (path.display(), space.name(), names_of(space).join(", "));
     if found.ignored.len() == theirs.parameters().len() && !space.parameters().is_empty() {
@@ -180,7 +180,7 @@ fn column(line: &str, field: usize) -> usize {
 }
 
 /// Reads comma-separated values under parameter names. Other columns are ignored, unless `strict`.
-fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
+fn read_csv(text: &str, space: &Space, strict: bool) -> Result<ParsedConfigs, Wrong> {
     let lines: Vec<&str> = text.lines().collect();
     let line_text = |line: u64| {
         lines
@@ -221,9 +221,9 @@ fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
         .map(str::to_owned)
         .collect();
     let known = names_of(space);
-    let mut found = Found {
+    let mut found = ParsedConfigs {
         ignored: further_columns(&names, line_text(1), space, strict)?,
-        ..Found::default()
+        ..ParsedConfigs::default()
     };
     for record in reader.records() {
         let record = record.map_err(malformed)?;

@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut progress = Progress::new(configs.len());
     let mut failed = None;
     let tell = |index: usize, judged: Judged| {
-        let row = Row::of(&predictor, &configs[index], judged);
+        let row = Row::new(&predictor, &configs[index], judged);
         progress.step(|| {
             let printed = printer.add(row);
             failed = failed.take().or_else(|| printed.err());
@@ -196,7 +196,7 @@ impl Row {
         self.time_us.is_some() && !matches!(&*self.reliability, "ok" | "")
     }
 
-    fn of(predictor: &Predictor, config: &Config, judged: Judged) -> Self {
+    fn new(predictor: &Predictor, config: &Config, judged: Judged) -> Self {
         let time = judged.predicted();
         let (found, facts) = (judged.found, judged.compilation.as_ref());
         let reliability = found.explanation.as_ref().map(Explanation::reliability);

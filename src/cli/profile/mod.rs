@@ -124,7 +124,7 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     present.mark(&mut boards);
     let mut answers = Vec::new();
     for board in &boards {
-        answers.extend(one(args, &store, board, &mut present, ncu.as_deref()).await?);
+        answers.extend(profile_board(args, &store, board, &mut present, ncu.as_deref()).await?);
     }
     store.close().await?;
     Ok(answers)
@@ -132,7 +132,7 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
 
 /// Profiles a board's winner and stores the result; `None`, after a message, where nothing can be
 /// run.
-async fn one(
+async fn profile_board(
     args: &Args,
     store: &Store,
     board: &Board,

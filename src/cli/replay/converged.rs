@@ -59,7 +59,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(series: &Series, share: f64) -> Self {
+    fn from_series(series: &Series, share: f64) -> Self {
         let mut sums = Self::default();
         for run in &series.runs {
             let end = run.converged.unwrap_or(run.evals);
@@ -106,7 +106,7 @@ pub(super) fn text(
     let mut all = Sums::default();
     let mut rows = Vec::new();
     for (series, name) in series.iter().zip(names) {
-        let sums = Sums::of(series, share);
+        let sums = Sums::from_series(series, share);
         rows.push(sums.row(name, &series.strategy, share, args.seeds));
         all.add(&sums);
     }

@@ -143,7 +143,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         };
         refuse!("{error}");
     }
-    let draw = args.plot.as_deref().map(plot::Kind::of).transpose()?;
+    let draw = args
+        .plot
+        .as_deref()
+        .map(plot::Kind::from_path)
+        .transpose()?;
     let recordings = args
         .files
         .iter()

@@ -16,7 +16,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Determines the format by the file extension.
-    pub(super) fn of(path: &Path) -> Result<Self, CliError> {
+    pub(super) fn from_path(path: &Path) -> Result<Self, CliError> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("html" | "htm") => Ok(Self::Html),

@@ -74,7 +74,7 @@ impl<'u> Host<'u> {
             return None;
         }
         let node = tree::bare(node)?;
-        let text = place.source.of(node);
+        let text = place.source.node_text(node);
         match node.kind() {
             "number_literal" => number(text),
             "sizeof_expression" => Some(size_of(text)),
@@ -83,10 +83,12 @@ impl<'u> Host<'u> {
             "binary_expression" => {
                 let left = node.child_by_field_name("left")?;
                 let right = node.child_by_field_name("right")?;
-                let texts = [left, right].map(|side| place.source.of(side));
+                let texts = [left, right].map(|side| place.source.node_text(side));
                 let left = self.evaluate(place, left, depth + 1)?;
                 let right = self.evaluate(place, right, depth + 1)?;
-                let operator = place.source.of(node.child_by_field_name("operator")?);
+                let operator = place
+                    .source
+                    .node_text(node.child_by_field_name("operator")?);
                 let real = left.is_real() || right.is_real() || texts.into_iter().any(is_real);
                 if operator == "/" && real {
                     return Some(Expr::binary("/", left, right));
@@ -104,7 +106,7 @@ impl<'u> Host<'u> {
                     .into_iter()
                     .map(|each| self.evaluate(place, each, depth + 1))
                     .collect();
-                self.apply(place.source.of(callee), arguments?, depth + 1)
+                self.apply(place.source.node_text(callee), arguments?, depth + 1)
             }
             _ => None,
         }
@@ -136,7 +138,9 @@ impl<'u> Host<'u> {
         let (yes, no) = (of("consequence", node)?, of("alternative", node)?);
         let condition = tree::bare(node.child_by_field_name("condition")?)?;
         let (left, right) = (of("left", condition)?, of("right", condition)?);
-        let operator = place.source.of(condition.child_by_field_name("operator")?);
+        let operator = place
+            .source
+            .node_text(condition.child_by_field_name("operator")?);
         if yes == no {
             return Some(yes);
         }
@@ -169,15 +173,17 @@ impl<'u> Host<'u> {
     /// Translates a member: an extent of a `dim3`, a device property, or a new size.
     fn field(&mut self, place: Place<'u, '_>, node: Node<'_>, depth: usize) -> Option<Expr> {
         let scope = place.scope?;
-        let text = place.source.of(node);
+        let text = place.source.node_text(node);
         if let Some(meaning) = self.bound.get(&Self::key(scope, text)) {
             return Some(Expr::Name(meaning.clone()));
         }
-        let field = place.source.of(node.child_by_field_name("field")?);
+        let field = place.source.node_text(node.child_by_field_name("field")?);
         if let Some((_, fact)) = FACTS.iter().find(|(name, _)| *name == field) {
             return Some(Expr::Name((*fact).to_owned()));
         }
-        let object = place.source.of(node.child_by_field_name("argument")?);
+        let object = place
+            .source
+            .node_text(node.child_by_field_name("argument")?);
         let axis = ["x", "y", "z"].iter().position(|axis| *axis == field);
         if let (Some(axis), Some((inner, value))) = (axis, self.initialiser(scope, object))
             && is_dim3(inner.source, value)
@@ -261,7 +267,9 @@ impl<'u> Host<'u> {
         if node.kind() != "preproc_def" {
             return None;
         }
-        let text = source.of(node.child_by_field_name("value")?).to_owned();
+        let text = source
+            .node_text(node.child_by_field_name("value")?)
+            .to_owned();
         self.snippet(None, &text, &[], depth)
     }
 
@@ -325,8 +333,10 @@ impl<'u> Host<'u> {
         if node.kind() == "preproc_function_def" {
             let list = node.child_by_field_name("parameters")?;
             let parameters = named(list);
-            let names = parameters.iter().map(|each| source.of(*each).to_owned());
-            let value = source.of(node.child_by_field_name("value")?);
+            let names = parameters
+                .iter()
+                .map(|each| source.node_text(*each).to_owned());
+            let value = source.node_text(node.child_by_field_name("value")?);
             return Some((names.collect(), value.replace("\\\n", " ")));
         }
         let statements = named(tree::body(node)?);
@@ -338,7 +348,7 @@ impl<'u> Host<'u> {
             .flatten()?;
         let parameters = kernel::parameters(source, node);
         let names = parameters.into_iter().map(|each| each.name);
-        Some((names.collect(), source.of(value).to_owned()))
+        Some((names.collect(), source.node_text(value).to_owned()))
     }
 
     /// Translates a `dim3` or a number into one to three extents.
@@ -355,7 +365,7 @@ impl<'u> Host<'u> {
             // `dim3 grid(B, H);` also parses as a function declaration.
             "parameter_list" => {
                 let all = named(node);
-                let texts = all.into_iter().map(|each| scope.source.of(each));
+                let texts = all.into_iter().map(|each| scope.source.node_text(each));
                 texts.map(|text| self.of_text(Some(scope), text)).collect()
             }
             "argument_list" | "initializer_list" => {
@@ -368,7 +378,11 @@ impl<'u> Host<'u> {
                     .collect()
             }
             "call_expression" | "compound_literal_expression"
-                if scope.source.of(node).trim_start().starts_with("dim3") =>
+                if scope
+                    .source
+                    .node_text(node)
+                    .trim_start()
+                    .starts_with("dim3") =>
             {
                 let list = node
                     .child_by_field_name("arguments")
@@ -376,7 +390,7 @@ impl<'u> Host<'u> {
                 self.extents(scope, list, depth + 1)
             }
             "identifier" => {
-                let name = scope.source.of(node);
+                let name = scope.source.node_text(node);
                 if let Some((inner, value)) = self.initialiser(scope, name)
                     && is_dim3(scope.source, value)
                 {
@@ -402,7 +416,7 @@ impl<'u> Host<'u> {
         let Some(node) = tree::bare(node) else {
             return false;
         };
-        let name = scope.source.of(node);
+        let name = scope.source.node_text(node);
         let set = self
             .calls
             .iter()
@@ -412,11 +426,11 @@ impl<'u> Host<'u> {
             let Some([target, value, ..]) = arguments.as_deref() else {
                 return false;
             };
-            let target = tree::bare(*target).map(|target| source.of(target));
+            let target = tree::bare(*target).map(|target| source.node_text(target));
             let same = source.path == scope.source.path && target == Some(name);
             let function = enclosing(*call).map(|function| function.start_byte());
             let here = scope.function.map(|function| function.start_byte());
-            same && function == here && source.of(*value).trim() == "0"
+            same && function == here && source.node_text(*value).trim() == "0"
         })
     }
 
@@ -432,8 +446,8 @@ impl<'u> Host<'u> {
         }
         let node = tree::bare(node)?;
         let name = match node.kind() {
-            "identifier" => scope.source.of(node),
-            "field_expression" => scope.source.of(node.child_by_field_name("field")?),
+            "identifier" => scope.source.node_text(node),
+            "field_expression" => scope.source.node_text(node.child_by_field_name("field")?),
             // `p + offset`, `&p[i]`, `cond ? p : q`, `raw_pointer_cast(v.data())`, `v.data()`
             "binary_expression" => {
                 return self.allocation(scope, node.child_by_field_name("left")?, depth + 1);
@@ -481,7 +495,7 @@ impl<'u> Host<'u> {
     /// Translates the byte count of `device_vector<T> name(count)`.
     fn vector(&mut self, scope: Scope<'u>, name: &str, depth: usize) -> Option<Expr> {
         let (inner, value) = self.initialiser(scope, name)?;
-        let declaration = scope.source.of(value.parent()?.parent()?);
+        let declaration = scope.source.node_text(value.parent()?.parent()?);
         let (_, rest) = declaration.split_once("vector<")?;
         let element = rest.split('>').next()?;
         let count = tree::first(value)?;

@@ -53,7 +53,7 @@ impl Launch<'_> {
         let name = tree::bare(condition).filter(|node| node.kind() == "identifier")?;
         let value = |case: Node<'_>| -> Option<i64> {
             let label = tree::bare(case.child_by_field_name("value")?)?;
-            source.of(label).parse().ok()
+            source.node_text(label).parse().ok()
         };
         let mut cases = whole.child_by_field_name("body").map(named)?;
         cases.retain(|node| node.kind() == "case_statement");
@@ -61,7 +61,7 @@ impl Launch<'_> {
         values.sort_unstable();
         values.dedup();
         Some(Branch {
-            name: source.of(name).to_owned(),
+            name: source.node_text(name).to_owned(),
             value: value(own)?,
             values,
         })
@@ -112,10 +112,10 @@ fn chevrons<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Laun
         .find(|child| child.kind() == "kernel_call_syntax")?;
     let callee = node.child_by_field_name("function")?;
     let function = enclosing(node);
-    let text = source.of(callee);
+    let text = source.node_text(callee);
     let template = instance(text, kernel).or_else(|| {
         let value = find_initialiser(source, function?, text)?;
-        instance(source.of(value).trim_start_matches('&'), kernel)
+        instance(source.node_text(value).trim_start_matches('&'), kernel)
     })?;
     Some(Launch {
         scope: Scope { source, function },
@@ -131,7 +131,7 @@ fn chevrons<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Laun
 
 /// Parses `cudaLaunchCooperativeKernel((void*)kernel, grid, block, arguments, shared, stream)`.
 fn called<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch<'u>> {
-    let callee = source.of(node.child_by_field_name("function")?);
+    let callee = source.node_text(node.child_by_field_name("function")?);
     let launcher = LAUNCHERS
         .into_iter()
         .find(|name| base_name(callee) == *name)?;
@@ -140,12 +140,12 @@ fn called<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch
         return None;
     };
     let text = source
-        .of(tree::bare(*entry)?)
+        .node_text(tree::bare(*entry)?)
         .trim_start_matches(['&', '*']);
     let template = instance(text, kernel)?;
     let function = enclosing(node);
     // `void *args[] = { (void*)&a, &b };`
-    let name = source.of(tree::bare(*arguments)?);
+    let name = source.node_text(tree::bare(*arguments)?);
     let list = find_initialiser(source, function?, name);
     let each = list.map(named).unwrap_or_default().into_iter();
     let arguments = each.filter_map(|each| {
@@ -176,12 +176,14 @@ fn passed<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch
         return None;
     };
     let template = instance(
-        source.of(tree::bare(*entry)?).trim_start_matches('&'),
+        source
+            .node_text(tree::bare(*entry)?)
+            .trim_start_matches('&'),
         kernel,
     )?;
     let function = enclosing(node);
     let made = match config.kind() {
-        "identifier" => find_initialiser(source, function?, source.of(*config))?,
+        "identifier" => find_initialiser(source, function?, source.node_text(*config))?,
         _ => *config,
     };
     let list = made

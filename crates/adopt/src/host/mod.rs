@@ -6,7 +6,7 @@ mod values;
 
 use super::expr::{Expr, not_reserved};
 use super::kernel;
-use super::tree::{self, Node, Source, each, named};
+use super::tree::{self, Node, Source, named, visit};
 use super::unit::{Kind, Unit};
 use launches::enclosing;
 use std::collections::BTreeMap;
@@ -80,22 +80,22 @@ impl<'u> Host<'u> {
     pub(crate) fn parts(&self, scope: Scope<'u>, node: Node<'u>) -> Vec<(String, usize)> {
         let mut found: Vec<(String, usize)> = Vec::new();
         let node = match node.kind() {
-            "identifier" => match self.initialiser(scope, scope.source.of(node)) {
+            "identifier" => match self.initialiser(scope, scope.source.node_text(node)) {
                 Some((_, value)) if is_dim3(scope.source, value) => value,
                 _ => node,
             },
             _ => node,
         };
-        each(node, &mut |node| {
+        visit(node, &mut |node| {
             if matches!(node.kind(), "identifier" | "type_identifier") {
-                let name = scope.source.of(node);
+                let name = scope.source.node_text(node);
                 match found.iter_mut().find(|(known, _)| known == name) {
                     Some((_, times)) => *times += 1,
                     None if name == "dim3" => {}
                     None => found.push((name.to_owned(), 1)),
                 }
             }
-            !matches!(node.kind(), "call_expression" if !scope.source.of(node).starts_with("dim3"))
+            !matches!(node.kind(), "call_expression" if !scope.source.node_text(node).starts_with("dim3"))
         });
         found
     }
@@ -131,7 +131,7 @@ impl<'u> Host<'u> {
             if argument.kind() != "identifier" {
                 return;
             }
-            name = caller.source.of(argument).to_owned();
+            name = caller.source.node_text(argument).to_owned();
             scope = caller;
         }
     }
@@ -160,7 +160,7 @@ impl<'u> Host<'u> {
         let at = parameters.iter().position(|each| each.name == name)?;
         let own = tree::declared(scope.source, own_function).pop()?;
         self.calls.get(&own)?.iter().find_map(|(source, node)| {
-            let callee = source.of(node.child_by_field_name("function")?);
+            let callee = source.node_text(node.child_by_field_name("function")?);
             let (_, rest) = callee.split_once('<')?;
             let given = declarations::split(rest.get(..rest.rfind('>')?)?);
             let function = enclosing(*node);
@@ -202,11 +202,11 @@ impl<'u> Host<'u> {
 fn calls(unit: &Unit) -> Calls<'_> {
     let mut found: Calls<'_> = BTreeMap::new();
     for source in &unit.files {
-        each(source.tree().root_node(), &mut |node| {
+        visit(source.tree().root_node(), &mut |node| {
             if node.kind() == "call_expression"
                 && let Some(callee) = node.child_by_field_name("function")
             {
-                let name = base_name(source.of(callee)).to_owned();
+                let name = base_name(source.node_text(callee)).to_owned();
                 found.entry(name).or_default().push((source, node));
             }
             true
@@ -218,14 +218,14 @@ fn calls(unit: &Unit) -> Calls<'_> {
 /// Returns the byte count of a pointer's allocation below a node.
 fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
     let mut found = None;
-    each(root, &mut |node| {
+    visit(root, &mut |node| {
         if found.is_none()
             && node.kind() == "call_expression"
             && let Some(callee) = node.child_by_field_name("function")
-            && base_name(source.of(callee)).starts_with("cudaMalloc")
+            && base_name(source.node_text(callee)).starts_with("cudaMalloc")
             && let Some(arguments) = node.child_by_field_name("arguments")
             && let [target, bytes, ..] = named(arguments).as_slice()
-            && tree::words(source.of(*target)).last() == Some(&name)
+            && tree::words(source.node_text(*target)).last() == Some(&name)
         {
             found = Some(*bytes);
         }
@@ -240,7 +240,7 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
     let mut values = Vec::new();
     let (mut passed, mut product) = (false, false);
     let mut counter = None;
-    each(root, &mut |node| {
+    visit(root, &mut |node| {
         match node.kind() {
             "init_declarator" => {
                 if let Some(declarator) = node.child_by_field_name("declarator")
@@ -257,7 +257,7 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
             "function_declarator" => {
                 let of_dim3 = node.parent().is_some_and(|parent| {
                     parent.kind() == "declaration"
-                        && source.of(parent).trim_start().starts_with("dim3")
+                        && source.node_text(parent).trim_start().starts_with("dim3")
                 });
                 if of_dim3 && tree::declared_name(source, node).last() == Some(&name) {
                     values.extend(node.child_by_field_name("parameters"));
@@ -267,10 +267,10 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
             "assignment_expression" => {
                 if let Some(left) = node.child_by_field_name("left")
                     && left.kind() == "identifier"
-                    && source.of(left) == name
+                    && source.node_text(left) == name
                     && let Some(operator) = node.child_by_field_name("operator")
                 {
-                    match source.of(operator) {
+                    match source.node_text(operator) {
                         "=" => values.extend(node.child_by_field_name("right")),
                         "*=" => product = true,
                         _ => {}
@@ -278,7 +278,8 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
                 }
             }
             "argument_list" => {
-                let is_it = |each: &Node<'_>| source.of(*each).trim_start_matches('&') == name;
+                let is_it =
+                    |each: &Node<'_>| source.node_text(*each).trim_start_matches('&') == name;
                 passed |= named(node).iter().any(is_it);
             }
             _ => {}
@@ -291,7 +292,7 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
         return counter;
     }
     // `int n = 1; for (…) n *= …;`: the product is not known statically.
-    if product && source.of(first) == "1" {
+    if product && source.node_text(first) == "1" {
         return None;
     }
     if !zero(source, first) {
@@ -302,7 +303,7 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
 }
 
 fn zero(source: &Source, value: Node<'_>) -> bool {
-    matches!(source.of(value), "0" | "-1" | "0u" | "0.0")
+    matches!(source.node_text(value), "0" | "-1" | "0u" | "0.0")
 }
 
 /// Reports whether a value is a `dim3`.
@@ -310,5 +311,5 @@ fn is_dim3(source: &Source, value: Node<'_>) -> bool {
     matches!(
         value.kind(),
         "argument_list" | "initializer_list" | "parameter_list"
-    ) || source.of(value).starts_with("dim3")
+    ) || source.node_text(value).starts_with("dim3")
 }

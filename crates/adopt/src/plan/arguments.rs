@@ -1,6 +1,6 @@
 //! Sizes and the kernel's arguments.
 
-use super::{Argument, Known, Plan};
+use super::{Argument, KernelContext, Plan};
 use crate::expr::{Expr, not_reserved};
 use crate::host::Host;
 use crate::kernel::{self, pointer};
@@ -9,7 +9,7 @@ use tuner_core::plan::Role;
 
 impl Plan {
     /// Makes sizes of the integers that the launch passes.
-    pub(super) fn scalars<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    pub(super) fn scalars<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let Some(scope) = known.scope() else {
             return;
         };
@@ -21,7 +21,7 @@ impl Plan {
                 continue;
             }
             if !is_whole(&parameter.ty) {
-                host.passes(scope, scope.source.of(node), &parameter.name);
+                host.passes(scope, scope.source.node_text(node), &parameter.name);
                 continue;
             }
             if !matches!(node.kind(), "identifier" | "field_expression") {
@@ -43,7 +43,7 @@ impl Plan {
             if !self.sizes.iter().any(|(known, _)| *known == name) {
                 self.sizes.push((name.clone(), value));
             }
-            host.bind(scope, scope.source.of(node), &name);
+            host.bind(scope, scope.source.node_text(node), &name);
         }
     }
 
@@ -57,12 +57,12 @@ impl Plan {
     }
 
     /// Adds the kernel's parameters in their order.
-    pub(super) fn take<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    pub(super) fn take<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let roles = kernel::roles(known.unit, known.own);
         let multipliers = kernel::multipliers(known.unit, known.own);
         for (at, parameter) in known.parameters.iter().enumerate() {
             let given = known.given(at).zip(known.scope());
-            let mut argument = Argument::of(&parameter.name, &parameter.ty, Role::Scalar);
+            let mut argument = Argument::new(&parameter.name, &parameter.ty, Role::Scalar);
             argument.parameter = Some(at);
             if pointer(&parameter.ty).0 {
                 host.invent = true;

@@ -1,6 +1,6 @@
 //! The kernel's entry: namespaces, name and template arguments.
 
-use super::{Known, MAX_PARAMETERS, Plan, Proposed};
+use super::{KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
 use crate::cut::{looks_like_tiling, neighbours};
 use crate::expr::Expr;
 use crate::host::Host;
@@ -12,7 +12,7 @@ use crate::unit::{Kind, Unit};
 
 impl Plan {
     /// Builds the entry; template values that look like tile sizes become parameters.
-    pub(super) fn name_entry<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    pub(super) fn name_entry<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let path = known.own.path(&self.kernel);
         let parameters = kernel::template_parameters(known.source, known.node);
         if parameters.is_empty() {
@@ -66,7 +66,7 @@ impl Plan {
 
     fn value_argument<'u>(
         &mut self,
-        known: &Known<'u>,
+        known: &KernelContext<'u>,
         parameter: &TemplateParameter,
         text: Option<String>,
         host: &mut Host<'u>,
@@ -125,7 +125,7 @@ impl Plan {
         if let (Some(scope), Some(spelled)) = (scope, spelled) {
             host.bind(scope, spelled, &proposed);
         }
-        self.parameters.push(Proposed {
+        self.parameters.push(ProposedParameter {
             name: proposed.clone(),
             default: value,
             values: neighbours(value),
@@ -158,7 +158,7 @@ impl Plan {
     }
 }
 
-impl Known<'_> {
+impl KernelContext<'_> {
     /// Replaces the value of the launch's branch in a text by the parameter.
     fn by_branch(&self, text: &str) -> Option<String> {
         let (branch, proposed) = self.branch.as_ref()?;

@@ -1,6 +1,6 @@
 //! Grid, block and shared memory.
 
-use super::{Known, MAX_PARAMETERS, Plan, Proposed};
+use super::{KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
 use crate::cut::{self, neighbours};
 use crate::expr::Expr;
 use crate::host::{Branch, Host, Launch};
@@ -12,7 +12,7 @@ const MAX_BLOCK: i64 = 1024;
 
 impl Plan {
     /// Makes parameters of host variables in the block's extents.
-    pub(super) fn block_of_host<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    pub(super) fn block_of_host<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let Some((scope, block)) = known.scope().zip(known.config(1)) else {
             return;
         };
@@ -60,7 +60,7 @@ impl Plan {
             let values = neighbours(value)
                 .into_iter()
                 .filter(|value| (least..=most).contains(value));
-            self.parameters.push(Proposed {
+            self.parameters.push(ProposedParameter {
                 name: proposed,
                 default: value,
                 values: values.collect(),
@@ -72,12 +72,12 @@ impl Plan {
 
     /// Makes a parameter of a host variable that a `switch` turns into template arguments; its
     /// values are those of the branches.
-    pub(super) fn branch_of_host<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    pub(super) fn branch_of_host<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let (Some(scope), Some((branch, proposed))) = (known.scope(), &known.branch) else {
             return;
         };
         host.bind(scope, &branch.name, proposed);
-        self.parameters.push(Proposed {
+        self.parameters.push(ProposedParameter {
             name: proposed.clone(),
             default: branch.value,
             values: branch.values.clone(),
@@ -87,7 +87,12 @@ impl Plan {
     }
 
     /// Sets the launch's extents where the file has them.
-    pub(super) fn extents<'u>(&mut self, known: &Known<'u>, item: usize, host: &mut Host<'u>) {
+    pub(super) fn extents<'u>(
+        &mut self,
+        known: &KernelContext<'u>,
+        item: usize,
+        host: &mut Host<'u>,
+    ) {
         if let Some(scope) = known.scope() {
             host.invent = true;
             self.grid = known
@@ -112,7 +117,9 @@ impl Plan {
             self.shared = shared
                 .and_then(|node| host.express(scope, node, 0))
                 .filter(|it| it.number() != Some(0));
-            if self.shared.is_none() && shared.is_some_and(|node| scope.source.of(node) != "0") {
+            if self.shared.is_none()
+                && shared.is_some_and(|node| scope.source.node_text(node) != "0")
+            {
                 self.guessed_launch.push("shared");
             }
         }

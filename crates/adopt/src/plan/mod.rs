@@ -10,22 +10,22 @@ use super::cut::{Definition, Tunable, neighbours};
 use super::expr::Expr;
 use super::host::{Branch, Host, Launch, Scope};
 use super::kernel::{self, Parameter, node_of};
-use super::template::Made;
+use super::template::CompiledTemplate;
 use super::tree::{Node, Source};
-use super::types::{self, Described};
+use super::types::{self, TypeDescription};
 use super::unit::{Item, Kind, Unit};
 use super::{AdoptError, Settings};
 use std::collections::BTreeMap;
 use tuner_core::plan::Role;
 
-pub(crate) use variables::{Held, Variable};
+pub(crate) use variables::{Variable, VariableContent};
 
 /// Most proposed parameters.
 const MAX_PARAMETERS: usize = 8;
 
 /// A parameter of the search space.
 #[derive(Debug, Clone)]
-pub(crate) struct Proposed {
+pub(crate) struct ProposedParameter {
     pub(crate) name: String,
     pub(crate) default: i64,
     pub(crate) values: Vec<i64>,
@@ -63,7 +63,7 @@ pub(crate) struct Argument {
 }
 
 impl Argument {
-    fn of(name: &str, spelled: &str, role: Role) -> Self {
+    fn new(name: &str, spelled: &str, role: Role) -> Self {
         Self {
             name: name.to_owned(),
             parameter: None,
@@ -82,7 +82,7 @@ impl Argument {
 }
 
 /// A kernel and its launch in the unit.
-struct Known<'u> {
+struct KernelContext<'u> {
     unit: &'u Unit,
     own: &'u Item,
     source: &'u Source,
@@ -93,7 +93,7 @@ struct Known<'u> {
     branch: Option<(Branch, String)>,
 }
 
-impl<'u> Known<'u> {
+impl<'u> KernelContext<'u> {
     fn scope(&self) -> Option<Scope<'u>> {
         self.launch.as_ref().map(|launch| launch.scope)
     }
@@ -120,7 +120,7 @@ pub(crate) struct Plan {
     /// Extents of the data that are template arguments.
     pub(crate) dimensions: Vec<i64>,
     pub(crate) tunables: Vec<Tunable>,
-    pub(crate) parameters: Vec<Proposed>,
+    pub(crate) parameters: Vec<ProposedParameter>,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) grid: Vec<Expr>,
@@ -140,7 +140,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Builds the parts that need no compiler; `None` where the item is not a function.
-    pub(crate) fn of(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
+    pub(crate) fn read(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
         let own = unit.items.get(item)?;
         let name = own.names.last().cloned().unwrap_or_default();
         let (source, node) = node_of(unit, own)?;
@@ -154,7 +154,7 @@ impl Plan {
                 each.branch().map_or(0, |it| -(it.value - 256).abs()),
             )
         });
-        let known = Known {
+        let known = KernelContext {
             unit,
             own,
             source,
@@ -170,11 +170,11 @@ impl Plan {
         };
         for tunable in &plan.tunables {
             host.tunable.insert(tunable.name.clone(), tunable.value);
-            plan.parameters.push(Proposed {
+            plan.parameters.push(ProposedParameter {
                 name: tunable.name.clone(),
                 default: tunable.value,
                 values: neighbours(tunable.value),
-                doc: format!("a constant of {}", place(unit, tunable.item)),
+                doc: format!("a constant of {}", format_position(unit, tunable.item)),
                 of_data: false,
             });
         }
@@ -218,7 +218,7 @@ impl Plan {
             }
             host.tunable.insert(name.clone(), default);
             self.parameters.retain(|known| known.name != *name);
-            self.parameters.push(Proposed {
+            self.parameters.push(ProposedParameter {
                 name: name.clone(),
                 default,
                 values: values.clone(),
@@ -248,11 +248,13 @@ impl Plan {
         }
         for variable in &self.variables {
             match &variable.held {
-                Held::Array(extents) => extents.iter().for_each(|each| each.names(&mut names)),
-                Held::Value(value) => {
+                VariableContent::Array(extents) => {
+                    extents.iter().for_each(|each| each.names(&mut names))
+                }
+                VariableContent::Value(value) => {
                     names.extend(super::tree::words(value).into_iter().map(str::to_owned));
                 }
-                Held::Pointer(_) => {}
+                VariableContent::Pointer(_) => {}
             }
         }
         self.sizes.retain(|(name, _)| names.contains(name));
@@ -263,9 +265,9 @@ impl Plan {
         &mut self,
         unit: &Unit,
         item: usize,
-        made: &Made,
+        made: &CompiledTemplate,
     ) -> Result<(), AdoptError> {
-        let place = place(unit, item);
+        let place = format_position(unit, item);
         let mut pointed = Vec::new();
         let kernel = self.kernel.clone();
         for (at, argument) in self.arguments.iter_mut().enumerate() {
@@ -303,7 +305,7 @@ impl Plan {
 /// Builds the value of a vector or struct argument and the buffers that it points to.
 fn compose(
     argument: &mut Argument,
-    described: &Described,
+    described: &TypeDescription,
     sizes: &mut Vec<(String, Option<i64>)>,
 ) -> Vec<Argument> {
     let Some(value) = described
@@ -328,7 +330,7 @@ fn compose(
         .map(|(field, ty, bytes)| Argument {
             ty: ty.clone(),
             bytes: *bytes,
-            ..Argument::of(&format!("{}_{field}", argument.name), ty, Role::Inout)
+            ..Argument::new(&format!("{}_{field}", argument.name), ty, Role::Inout)
         });
     buffers.collect()
 }
@@ -341,7 +343,7 @@ fn unsupported(kernel: &str, place: &str, name: &str, why: &types::Refusal) -> A
     }
 }
 
-pub(crate) fn place(unit: &Unit, item: usize) -> String {
+pub(crate) fn format_position(unit: &Unit, item: usize) -> String {
     let item = unit.item(item);
     let file = unit.file(item.file);
     format!("{}:{}", file.shown, file.line(item.at.start))

@@ -1,11 +1,11 @@
 //! `__constant__` and `__device__` variables that the host writes.
 
-use super::{Argument, Known, Plan};
+use super::{Argument, KernelContext, Plan};
 use crate::cut;
 use crate::expr::Expr;
 use crate::host::Host;
 use crate::kernel::node_of;
-use crate::tree::{self, Node, Source, each};
+use crate::tree::{self, Node, Source, visit};
 use crate::types::{self, OWN};
 use crate::unit::{Item, Kind, Unit};
 use std::collections::BTreeSet;
@@ -18,12 +18,12 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     /// Type in the search space's spelling.
     pub(crate) ty: String,
-    pub(crate) held: Held,
+    pub(crate) held: VariableContent,
 }
 
 /// Content of a variable.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum VariableContent {
     /// An array of these extents.
     Array(Vec<Expr>),
     /// One value.
@@ -34,7 +34,12 @@ pub(crate) enum Held {
 
 impl Plan {
     /// Adds the variables that the kernel reaches and the host writes.
-    pub(super) fn hold<'u>(&mut self, known: &Known<'u>, kernel: usize, host: &mut Host<'u>) {
+    pub(super) fn hold<'u>(
+        &mut self,
+        known: &KernelContext<'u>,
+        kernel: usize,
+        host: &mut Host<'u>,
+    ) {
         let unit = known.unit;
         for at in cut::reach(unit, kernel, &BTreeSet::new()) {
             let item = unit.item(at);
@@ -46,7 +51,9 @@ impl Plan {
                 continue;
             };
             let node = tree::inner(node);
-            let ty = node.child_by_field_name("type").map(|ty| source.of(ty));
+            let ty = node
+                .child_by_field_name("type")
+                .map(|ty| source.node_text(ty));
             let (Some(ty), "declaration") = (ty, node.kind()) else {
                 continue;
             };
@@ -72,10 +79,13 @@ impl Plan {
         host: &mut Host<'u>,
     ) {
         let (mut pointer, mut extents) = (false, Vec::new());
-        each(declarator, &mut |node| {
+        visit(declarator, &mut |node| {
             pointer |= node.kind() == "pointer_declarator";
             if node.kind() == "array_declarator" {
-                extents.extend(node.child_by_field_name("size").map(|it| source.of(it)));
+                extents.extend(
+                    node.child_by_field_name("size")
+                        .map(|it| source.node_text(it)),
+                );
             }
             true
         });
@@ -103,13 +113,13 @@ impl Plan {
             arguments.push(Argument {
                 ty: ty.to_owned(),
                 bytes,
-                ..Argument::of(&name, ty, Role::Inout)
+                ..Argument::new(&name, ty, Role::Inout)
             });
         };
         let held = if pointer {
             let data = format!("{name}_data");
             buffer(data.clone(), &described.yaml, described.bytes);
-            Held::Pointer(data)
+            VariableContent::Pointer(data)
         } else if shape.is_empty() {
             for (field, ty, bytes) in &described.pointers {
                 buffer(format!("{name}_{field}"), ty, *bytes);
@@ -118,9 +128,9 @@ impl Plan {
             let new = whole.map(|field| (format!("{name}_{field}"), None));
             self.sizes.extend(new);
             let value = described.value.unwrap_or_else(|| "1".to_owned());
-            Held::Value(value.replace(OWN, name))
+            VariableContent::Value(value.replace(OWN, name))
         } else {
-            Held::Array(shape)
+            VariableContent::Array(shape)
         };
         self.variables.push(Variable {
             name: item.path(name),

@@ -1,7 +1,7 @@
 //! Incoming answers.
 
 use super::count;
-use super::run::{Held, Receipt, Run, UNABLE_MAX, fits, is_held};
+use super::run::{Receipt, Run, UNABLE_MAX, UncommittedAnswer, fits, is_held};
 use crate::link::{AGAIN, results_consumer, turned};
 use crate::message::{AnswerMessage, Malformed, Outcome, read};
 use async_nats::jetstream::consumer::{Consumer, pull};
@@ -138,7 +138,7 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
             run.settle(from.receipt);
         }
         Outcome::Compared(times) => {
-            run.place(from.worker, times);
+            run.assign_group(from.worker, times);
             run.settle(from.receipt);
         }
         Outcome::Lost(_) if !is_certain(run, id, from.attempt) => run.settle(from.receipt),
@@ -223,7 +223,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         };
         let held = is_held(&waiting.order.step) && !matches!(answer, Answer::FalseObject(_));
         if held {
-            let held = Held {
+            let held = UncommittedAnswer {
                 answer: answer.clone(),
                 receipt: from.receipt,
                 unasked_bytes: 0,
@@ -261,7 +261,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         None => {
             state.unasked_bytes += from.bytes;
             let unasked_bytes = from.bytes;
-            let held = Held {
+            let held = UncommittedAnswer {
                 answer,
                 receipt,
                 unasked_bytes,

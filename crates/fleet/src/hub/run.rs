@@ -58,7 +58,7 @@ pub(super) struct State {
     /// Orders without an answer.
     pub(super) waiting: HashMap<ContentHash, Waiting>,
     /// Uncommitted answers with the message to acknowledge after the commit.
-    pub(super) held: HashMap<ContentHash, Held>,
+    pub(super) held: HashMap<ContentHash, UncommittedAnswer>,
     /// Bytes of uncommitted answers that this process did not request.
     pub(super) unasked_bytes: usize,
     /// Orders with committed results.
@@ -91,7 +91,7 @@ pub(super) struct Waiting {
 }
 
 /// An uncommitted answer.
-pub(super) struct Held {
+pub(super) struct UncommittedAnswer {
     pub(super) answer: Answer,
     pub(super) receipt: Arc<Receipt>,
     /// Bytes, if this process has not requested it; else 0.
@@ -242,7 +242,7 @@ impl Run {
     }
 
     /// Compares a GPU with its siblings and reports the outcome.
-    pub(super) fn place(&self, worker: &str, times: SiblingTimes) {
+    pub(super) fn assign_group(&self, worker: &str, times: SiblingTimes) {
         let apart = {
             let mut state = self.state();
             state.siblings.place(worker, times).apart.clone()

@@ -31,7 +31,7 @@ struct Pace {
 }
 
 impl Pace {
-    fn of(consumer: &Consumer<pull::Config>) -> Self {
+    fn from_consumer(consumer: &Consumer<pull::Config>) -> Self {
         let wait = consumer.cached_info().config.ack_wait;
         let wait = wait.max(Duration::from_millis(300));
         Self {
@@ -64,7 +64,7 @@ impl Worker {
                 pause().await;
                 continue;
             };
-            let pace = Pace::of(&consumer);
+            let pace = Pace::from_consumer(&consumer);
             if fast {
                 self.serve_recorded(&consumer, pace).await;
             } else {
@@ -180,7 +180,7 @@ impl Worker {
                 pause().await;
                 continue;
             };
-            let pace = Pace::of(&consumer);
+            let pace = Pace::from_consumer(&consumer);
             while !self.ends() {
                 while handling.try_join_next().is_some() {}
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else {

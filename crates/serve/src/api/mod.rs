@@ -33,7 +33,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .build();
     let (mut router, document) = OpenApiRouter::with_openapi(document)
         .routes(routes!(runs::list, runs::submit))
-        .routes(routes!(runs::one))
+        .routes(routes!(runs::show))
         .routes(routes!(runs::trials))
         .routes(routes!(runs::stop))
         .routes(routes!(runs::note, runs::write_note))

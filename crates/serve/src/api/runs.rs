@@ -138,9 +138,10 @@ async fn existing(app: &App, id: &str) -> Result<RunView, Problem> {
 }
 
 /// One run with its best-so-far curves.
-#[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/api/v1/runs/{id}", operation_id = "one", tag = "runs",
+    params(("id" = String, Path)),
     responses((status = 200, body = RunView), (status = 404, body = Problem)))]
-pub(super) async fn one(
+pub(super) async fn show(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Json<RunView>, Problem> {
@@ -276,7 +277,7 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     app.wake.notify_one();
     existing(&app, &id).await?;
-    stream::one(&app, id)
+    stream::open_run(&app, id)
 }
 
 /// All running runs as server-sent events: `runs` with an array of RunView, a few times a second
@@ -284,5 +285,5 @@ pub(super) async fn events(
 #[utoipa::path(get, path = "/api/v1/events", tag = "runs",
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn all_events(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    stream::all(&app)
+    stream::open_all(&app)
 }
