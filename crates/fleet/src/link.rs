@@ -97,7 +97,7 @@ pub enum FleetError {
     #[error(
         "run {run} is carried out by another hub (process {pid} on {host}); end that one first"
     )]
-    Held {
+    RunClaimed {
         /// The run.
         run: String,
         /// Its machine.

@@ -56,7 +56,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
         let renewed = first.is_some_and(|revision| revision != entry.revision);
         first.get_or_insert(entry.revision);
         if renewed || here || began.elapsed() > limit {
-            return Err(FleetError::UncommittedAnswer {
+            return Err(FleetError::RunClaimed {
                 run: run.name.clone(),
                 host: holder.host,
                 pid: holder.pid,

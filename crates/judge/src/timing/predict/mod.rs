@@ -23,7 +23,7 @@ pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor
 pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
 
 /// Factors on a predicted time between which nine of ten recorded times lie, by what bounds the launch
-/// (`scripts/calibrate-interval`; `docs/prediction.md`, "Error").
+/// (`scripts/calibrate-interval`; `docs/evidence/prediction.md`, "Error").
 fn interval(bound: &str) -> [f64; 2] {
     match bound {
         "shared" | "l2" | "dram" | "latency" => [0.57, 2.09],
