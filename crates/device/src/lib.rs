@@ -3,6 +3,8 @@
 //! A device is chosen by a selector (`--device`), and described by [`DeviceFacts`]; how candidates
 //! are prepared and evaluated on it is the engine's
 //! `Evaluator` trait.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod limits;

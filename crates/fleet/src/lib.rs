@@ -12,6 +12,8 @@
 //!
 //! Files (templates, recordings' hashes, compiled code) are objects named by the hash of their
 //! content, and a reader verifies the hash.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod access;

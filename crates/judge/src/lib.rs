@@ -2,6 +2,8 @@
 //!
 //! [`gate`] drives any [`session::Session`], [`timing`] any [`stopwatch::Stopwatch`]; a time takes
 //! the gate's proof ([`gate::Verified`]). What a device is belongs to the crates above.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod session;

@@ -1,5 +1,7 @@
 //! Results as a document for people: Markdown and one self-contained HTML file. Pure: the same
 //! results give the same bytes.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod export;

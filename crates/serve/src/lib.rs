@@ -9,6 +9,8 @@
 //!
 //! The queue and all results are in the database; the in-memory state may be lost at any time,
 //! which costs a restarted daemon only the candidates in flight.
+//!
+#![doc = include_str!("../README.md")]
 // The daemon must not panic on an index either.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 

@@ -18,7 +18,7 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<Response, Pro
     app.cached("devices".to_owned(), async {
         let running: Vec<(String, String)> = app
             .live
-            .all()
+            .runs()
             .iter()
             .map(|run| run.view())
             .map(|view| (view.device, view.id))
