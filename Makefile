@@ -4,7 +4,7 @@
 # test   every test
 # nightly  the commands of README.md with their budgets and every kernel, a fleet under 200 kills, every
 #          fault of the file system; some hours
-# bench  the figures of docs/measurements.md
+# bench  the figures of docs/evidence/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
 # style  the same without the licences, which are one of the tests
 # nvrtc  get NVIDIA's run-time compiler into the user's data folder where the machine has none

@@ -1,20 +1,20 @@
-//! Says to the tests whether a `nats-server` and a browser are here, so that those that need one are
-//! reported as ignored where there is none.
+//! Sets cfgs for the tests that need a `nats-server` or a browser: they are reported as ignored
+//! where the program is missing.
 
 use std::path::Path;
 
 fn main() {
     let local = Path::new(".nats/nats-server");
     println!("cargo::rustc-check-cfg=cfg(nats_server)");
-    // A file that is missing would have everything built again each time; the script that brings it
-    // says so by its own time.
+    // A missing file here would trigger a rebuild each time; the script that installs it changes
+    // its own time stamp.
     println!("cargo::rerun-if-changed=scripts/get-nats");
     println!("cargo::rerun-if-env-changed=TUNER_NATS_SERVER");
     let named = std::env::var_os("TUNER_NATS_SERVER").map(std::path::PathBuf::from);
     if named.is_some_and(|path| path.is_file()) || local.is_file() {
         println!("cargo::rustc-cfg=nats_server");
     }
-    // The browser, with the program that drives it.
+    // Browser and its WebDriver.
     println!("cargo::rustc-check-cfg=cfg(browser)");
     println!("cargo::rerun-if-env-changed=PATH");
     let on_path = |names: &[&str]| {

@@ -1,17 +1,17 @@
-//! Files that appear whole or not at all.
+//! Atomic file replacement.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-/// Replaces a file's content at once: a reader, a crash or a full disk meets the old content or the
-/// new, never a part. What is no ordinary file, such as `/dev/stdout`, is written to directly.
+/// Replaces a file's content atomically: a reader, a crash or a full disk sees the old content or
+/// the new, never a part. A special file such as `/dev/stdout` is written directly.
 ///
 /// # Errors
-/// The system's, for the directory or the file; the old content is then untouched.
+/// System error for the directory or the file; the old content is then unchanged.
 pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    // Through a link, so that the link stays one.
+    // Resolved, so that a link stays a link.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let old = std::fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|facts| !facts.is_file()) {
@@ -38,9 +38,9 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     result
 }
 
-/// Refuses what blocks or is damaged by a writer: a named FIFO, whose reader may never come, a socket
-/// and a disk. What the system itself offers below `/dev` and `/proc`, such as a pipe that is
-/// `/dev/stdout`, has its reader.
+/// Refuses files that a writer would block on or damage: a named FIFO, whose reader may never come,
+/// a socket and a disk. Files below `/dev` and `/proc`, such as a pipe that is `/dev/stdout`, have
+/// a reader.
 ///
 /// # Errors
 /// `InvalidInput` with the reason.

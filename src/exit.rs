@@ -1,10 +1,10 @@
-//! The exit codes that scripts rely on.
+//! Documented exit codes.
 
-/// The command did what it was asked.
+/// The command succeeded.
 pub(crate) const DONE: u8 = 0;
-/// The tuner itself failed: disk full, database broken, a bug.
+/// The tuner failed: disk full, database broken, a bug.
 pub(crate) const FAILED: u8 = 1;
-/// Bad usage or a bad input file; the message says where and what to type instead.
+/// Bad usage or a bad input file; the message has the place and the fix.
 pub(crate) const USAGE: u8 = 2;
 /// The run finished, but no candidate passed.
 pub(crate) const NOTHING_PASSED: u8 = 3;

@@ -1,29 +1,30 @@
-//! `tuner`: an auto-tuner for CUDA C++ kernel templates. The command line, and what it composes.
+//! `tuner`: an auto-tuner for CUDA C++ kernel templates. The command line and its composition of
+//! crates.
 //!
 //! ```text
 //! search_spaces/*.yaml + templates/*/kernel.cu
 //!       └─► space ─► search ─► kernel ─► judge (on a device) ─► store ─► report
 //! ```
 //!
-//! `ARCHITECTURE.md` at the repository's root says where everything lives and which invariants hold.
+//! `ARCHITECTURE.md` at the repository's root has the code map and the invariants.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-/// Writes a line to standard error. One that nobody can read any more, because a pipe was closed or a
-/// disk is full, is no reason to end a run: `eprintln!` would panic.
+/// Writes a line to standard error. A write error (closed pipe, full disk) is ignored: `eprintln!`
+/// would panic.
 macro_rules! say {
     ($($text:tt)*) => {
         $crate::cli::terminal::say(&format!($($text)*))
     };
 }
 
-/// The same without the end of a line.
+/// Writes to standard error without a line end.
 macro_rules! say_part {
     ($($text:tt)*) => {
         $crate::cli::terminal::tell(&format!($($text)*))
     };
 }
 
-/// Ends a command by the user's mistake: what is wrong, and the fix.
+/// Returns a user error with its cause and fix.
 macro_rules! refuse {
     ($($text:tt)*) => {
         return Err($crate::cli::usage(tuner_core::escape::line(&format!($($text)*))))

@@ -1,4 +1,4 @@
-//! `tuner`, as users run it.
+//! The `tuner` program.
 
 fn main() -> std::process::ExitCode {
     tuner_cli::main()

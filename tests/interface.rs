@@ -317,9 +317,9 @@ fn predict_takes_what_other_programs_write_and_leaves_out_what_is_no_configurati
         "{lines:#?}"
     );
     for (arguments, says) in [
-        ("c.csv --strict", "`time` is no parameter"),
+        ("c.csv --strict", "`time` is not a parameter"),
         ("typo.csv", "did you mean `BLOCK`?"),
-        ("cache.json --strict", "`other` is no parameter"),
+        ("cache.json --strict", "`other` is not a parameter"),
     ] {
         let refused = predict(arguments);
         refused.says_of(&arguments, 2, &[says]);

@@ -414,7 +414,7 @@ fn configurations_outside_the_space_are_refused_with_their_line() {
         ("BLOCK\n64\n65\n", "c.csv:3:1: `BLOCK` cannot be `65`"),
         (
             "SYNC,BLOK\n1,64\n",
-            "c.csv:1:6: `BLOK` is no parameter of `scale`; did you mean `BLOCK`?",
+            "c.csv:1:6: `BLOK` is not a parameter of `scale`; did you mean `BLOCK`?",
         ),
         (
             "BLOCK,SYNC\n64,1\n64\n",

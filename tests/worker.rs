@@ -251,7 +251,7 @@ fn the_first_interrupt_ends_a_run_whose_workers_are_stopped_and_says_what_is_wai
         rustix::process::kill_process(tuner, rustix::process::Signal::INT).unwrap();
     });
     assert_eq!(code, Some(130), "{said}");
-    assert!(said.contains("stopping; waiting for: "), "{said}");
+    assert!(said.contains("press Ctrl-C again to stop now"), "{said}");
     assert!(said.contains("judging gemm_f32 square1024"), "{said}");
     assert!(said.contains("everything finished is stored"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! `tuner adopt`: somebody's CUDA file as a template and a search space.
+//! `tuner adopt`: creates a template and a search space from a CUDA file.
 
 use super::terminal::Ticker;
 use super::{CliError, CommandResult, check, usage};
@@ -11,14 +11,14 @@ use tuner_core::record::Verdict;
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
-/// The target of trial compiles: that of the virtual GPU that `check` takes.
+/// Target architecture of trial compiles: that of `check`'s virtual GPU.
 const ARCH: &str = "sm_90";
 
-/// Makes a template and a search space of a CUDA file as it lies in its project
+/// Create a template and a search space from an existing CUDA file
 ///
-/// Each kernel is cut out with what it reaches, or referred to where the file compiles as it is. Its
-/// arguments, launch, sizes and constants are read from the file; what is guessed is marked in the
-/// search space.
+/// Each kernel is extracted with its dependencies, or included where the file compiles unchanged. Its
+/// arguments, launch, sizes and constants are read from the file; guesses are marked in the search
+/// space.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,34 +30,34 @@ Examples:
 Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
 you can know, and what to type.")]
 pub(crate) struct Args {
-    /// The CUDA file
+    /// CUDA file
     #[arg(value_name = "FILE.cu")]
     file: PathBuf,
-    /// Only this kernel. May be given several times. Default: every kernel of the file
+    /// Adopt only this kernel; may be repeated [default: all kernels of the file]
     #[arg(long, value_name = "NAME")]
     kernel: Vec<String>,
-    /// The folder of the template and the search space
+    /// Output folder of the template and the search space
     #[arg(short, long, value_name = "DIR", default_value = "adopted")]
     output: PathBuf,
-    /// A folder of headers. May be given several times
+    /// Include folder; may be repeated
     #[arg(short = 'I', long, value_name = "FOLDER")]
     include: Vec<PathBuf>,
-    /// The instance of a kernel template, as C++ names it, where the file does not say
+    /// Instance of a kernel template in C++ syntax, where the file has no launch of it
     #[arg(long, value_name = "NAME<…>")]
     entry: Option<String>,
-    /// A macro that your build gives: its value, or several of which the first is the default. May be
-    /// given several times
+    /// Macro of your build with its value, or candidate values with the default first; may be
+    /// repeated
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition)]
     define: Vec<(String, Vec<i64>)>,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }
 
-/// Adopts and writes; tells what was guessed.
+/// Adopts kernels, writes the files, and reports guesses.
 ///
 /// # Errors
-/// A file without such a kernel, kernels none of which can be adopted, files that are there.
+/// A file without such a kernel, no adoptable kernel, or existing files.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let settings = Settings {
         file: &args.file,
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// Reads `NAME=V1,V2`.
+/// Parses `NAME=V1,V2`.
 fn definition(text: &str) -> Result<(String, Vec<i64>), String> {
     let wanted = || format!("write a name and whole numbers, such as TILE=16,32; found `{text}`");
     let (name, values) = text.split_once('=').ok_or_else(wanted)?;
@@ -119,7 +119,7 @@ fn definition(text: &str) -> Result<(String, Vec<i64>), String> {
     }
 }
 
-/// The kernel that an instance is of.
+/// Returns the kernel of an instance.
 fn named(entry: &str, given: &[String]) -> Result<String, CliError> {
     let path = entry.split('<').next().unwrap_or(entry).trim();
     let name = path.rsplit("::").next().unwrap_or(path);
@@ -133,7 +133,7 @@ fn named(entry: &str, given: &[String]) -> Result<String, CliError> {
     }
 }
 
-/// Writes the two files, and tells what only the user can know; gives the search space's path.
+/// Writes the two files and reports open questions; returns the search space's path.
 fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
     let folder = &args.output;
     std::fs::create_dir_all(folder)
@@ -162,13 +162,13 @@ fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     atomic::write(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Runs of a kernel that its guessed extents are fitted by.
+/// Most runs for fitting a kernel's guessed extents.
 const MAX_RUNS: usize = 8;
-/// How much larger a guessed extent becomes at most: a wild index is no extent.
+/// Largest factor of a guessed extent: a wild index determines no extent.
 const MAX_TIMES: i64 = 64;
 
-/// Makes guessed extents as large as what the kernel touches on the small problem. Where that has no
-/// end, or something else is out of bounds, the guess stays, and `check` says what it finds.
+/// Enlarges guessed extents to the kernel's accesses on the small problem. An unbounded access or
+/// another error leaves the guess, and `check` reports it.
 fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliError> {
     if !adopted.guesses_extents() {
         return Ok(());
@@ -176,7 +176,7 @@ fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliEr
     let _ticker = Ticker::start();
     let mut times: BTreeMap<String, i64> = BTreeMap::new();
     for _ in 0..MAX_RUNS {
-        // What is wrong with the file otherwise, `check` says.
+        // `check` reports other errors of the file.
         let Ok(found) = check::glance(space, compiler) else {
             break;
         };
@@ -202,8 +202,8 @@ fn fit(adopted: &Adopted, space: &Path, compiler: &Compiler) -> Result<(), CliEr
     Ok(())
 }
 
-/// The buffer that an access is beyond, and how many times as large it must be for that, a power of
-/// two.
+/// Returns the buffer of an access out of bounds and the factor, a power of two, that would contain
+/// it.
 fn beyond(detail: &str) -> Option<(String, i64)> {
     let (_, rest) = detail.split_once(" at byte ")?;
     let (at, rest) = rest.split_once(" of `")?;

@@ -1,5 +1,5 @@
-//! `tuner run --device any`: a run on each kind of device that a fleet lends, side by side, whose
-//! searches learn from each other.
+//! `tuner run --device any`: concurrent runs, one on each kind of device in a fleet, whose searches
+//! share results.
 
 use super::CommandResult;
 use super::events::{stopping, watch_signals};
@@ -12,10 +12,10 @@ use tuner_engine::job::{JobError, Prepared, Request};
 use tuner_engine::{Event, Report, StopReason};
 use tuner_store::Store;
 
-/// The device that means all of them.
+/// Device name for all kinds.
 pub(super) const ANY: &str = "any";
 
-/// Tunes for every kind of device that is lent now, each on its own leaderboard.
+/// Tunes for every kind of device lent now, each with its own leaderboard.
 pub(super) fn run(
     request: &Request,
     folder: &Path,
@@ -66,7 +66,7 @@ pub(super) fn run(
     conclude(reports)
 }
 
-/// What happens on one of several devices: bests only, or nobody could read it.
+/// Prints new bests and notes of one of several devices.
 fn tell(device: &str, event: &Event) {
     match event {
         Event::RunStarted { run_id, .. } => say!("{device}: run {run_id}"),
@@ -81,7 +81,7 @@ fn tell(device: &str, event: &Event) {
     }
 }
 
-/// The first failure, else what holds for all of them together.
+/// Returns the first failure, else the summary of all runs.
 fn conclude(reports: Vec<Result<Report, JobError>>) -> CommandResult {
     let mut passed = false;
     let mut interrupted = false;

@@ -1,4 +1,4 @@
-//! `tuner compile-worker` (hidden): the process that NVRTC runs in. Started by the compile pool.
+//! `tuner compile-worker` (hidden): the NVRTC process, started by the compile pool.
 
 use super::CommandResult;
 use crate::exit;
@@ -11,7 +11,7 @@ pub(crate) struct Args {}
 /// Serves compiles over the pipes until they close.
 ///
 /// # Errors
-/// When the pipes break; started by hand, at once.
+/// The pipes break; at once when started by hand.
 pub(crate) fn run(_: &Args) -> CommandResult {
     tuner_kernel::compile::serve().context("this command is for the tuner itself")?;
     Ok(exit::DONE)

@@ -1,4 +1,4 @@
-//! Finding the daemon of a database, and following a run that it carries out.
+//! Finding the daemon of a database and following its runs.
 
 use super::events::EventLog;
 use super::failures::Failures;
@@ -14,10 +14,10 @@ use tuner_serve::client::{Client, ClientError};
 use tuner_serve::view::{Health, RunView, Stopping};
 use tuner_store::{DaemonRow, Store};
 
-/// How long a daemon that ends may take to come back before its followers leave.
+/// Time for a restarting daemon to return before its followers give up.
 const COMES_BACK: Duration = Duration::from_secs(15);
 
-/// The file of the daemon's token.
+/// File with the daemon's token.
 #[derive(Debug, clap::Args)]
 pub(super) struct TokenFile {
     /// File with the daemon's token [default: the environment variable TUNER_TOKEN]
@@ -25,7 +25,7 @@ pub(super) struct TokenFile {
     token_file: Option<PathBuf>,
 }
 
-/// Where runs are looked after: by the daemon of a database, or elsewhere.
+/// Location of the queue: a database, or a remote daemon.
 #[derive(Debug, clap::Args)]
 pub(super) struct Place {
     /// Database of results and of the queue
@@ -41,7 +41,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A client of the daemon behind `--server`, or of the one that owns the database.
+    /// Returns a client of the daemon at `--server`, or of the one that owns the database.
     pub(super) async fn daemon(&self) -> Result<Option<Client>, CliError> {
         let token = read_token(&self.token)?;
         if let Some(server) = &self.server {
@@ -54,8 +54,7 @@ impl Place {
     }
 }
 
-/// The token, where there is one. A file or variable that is there and holds none is a mistake that
-/// must not pass for "no token wanted".
+/// Reads the token, if any. A file or variable without a token is an error, not the absence of one.
 pub(super) fn read_token(file: &TokenFile) -> Result<Option<String>, CliError> {
     let (place, text) = match &file.token_file {
         Some(path) => (path.display().to_string(), secret(path)?),
@@ -72,7 +71,7 @@ pub(super) fn read_token(file: &TokenFile) -> Result<Option<String>, CliError> {
              work without a token"
         );
     }
-    // Anything else cannot be sent in a header, or is not the token that was meant.
+    // Other bytes cannot be sent in a header, or belong to another file.
     if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         refuse!(
             "{place}: a token is one line of printable ASCII characters without blanks; make one with \
@@ -82,10 +81,10 @@ pub(super) fn read_token(file: &TokenFile) -> Result<Option<String>, CliError> {
     Ok(Some(token.to_owned()))
 }
 
-/// Largest file of a token, bytes.
+/// Largest token file, bytes.
 const MAX_TOKEN_FILE_BYTES: u64 = 64 << 10;
 
-/// The text of a file that only its owner and group may read.
+/// Reads a file that only its owner and group may read.
 fn secret(path: &Path) -> Result<String, CliError> {
     use std::os::unix::fs::PermissionsExt as _;
     let unreadable = |error| {
@@ -104,7 +103,7 @@ fn secret(path: &Path) -> Result<String, CliError> {
     files::read_text(path, MAX_TOKEN_FILE_BYTES).map_err(unreadable)
 }
 
-/// The living daemon that owns the database; `None` where there is no database or no daemon.
+/// Returns the live daemon that owns the database; `None` where no database or daemon exists.
 pub(super) async fn owner(db: &Path) -> Result<Option<DaemonRow>, CliError> {
     if !db.is_file() {
         return Ok(None);
@@ -115,7 +114,7 @@ pub(super) async fn owner(db: &Path) -> Result<Option<DaemonRow>, CliError> {
     Ok(row.filter(|row| row.alive))
 }
 
-/// A client of the daemon that the row names, once it has answered.
+/// Connects to the daemon of a row and verifies that it answers.
 pub(super) async fn reach(
     row: &DaemonRow,
     db: &Path,
@@ -137,7 +136,7 @@ pub(super) async fn reach(
     ))?
 }
 
-/// Shows a run's progress until it is over, and gives its end. Ctrl-C stops the run.
+/// Shows a run's progress until it ends, and returns its end. Ctrl-C stops the run.
 pub(super) async fn follow(
     client: &Client,
     id: &str,
@@ -170,7 +169,7 @@ pub(super) async fn follow(
             let next = tokio::select! {
                 next = stream.next() => next,
                 () = tuner_engine::turned(&mut shutdown), if !asked => {
-                    // Asked once: now its end is followed.
+                    // Only the first Ctrl-C requests the stop; then the end is followed.
                     asked = true;
                     let path = format!("/api/v1/runs/{id}/stop");
                     let _: Stopping = client.post(&path, &()).await?;
@@ -188,7 +187,7 @@ pub(super) async fn follow(
     }
 }
 
-/// The progress of a run that another process carries out.
+/// Progress display of a run in another process.
 #[derive(Default)]
 struct Display {
     progress: Option<Progress>,
@@ -196,7 +195,7 @@ struct Display {
 }
 
 impl Display {
-    /// Takes in an event of the stream; gives the run when it is over.
+    /// Handles an event of the stream; returns the run when it has ended.
     fn take(
         &mut self,
         name: &str,
@@ -214,7 +213,7 @@ impl Display {
                 self.snapshot(&view);
             }
             "end" => return Ok(Some(serde_json::from_str(data).map_err(odd)?)),
-            "shutdown" => say!("the daemon ends; the run goes on when it is back"),
+            "shutdown" => say!("the daemon is shutting down; the run continues when it restarts"),
             // `lag`: a snapshot follows.
             _ => {}
         }
@@ -226,7 +225,7 @@ impl Display {
             Event::RunStarted { device_kind, .. } => {
                 self.progress = Some(Progress::new(*device_kind == DeviceKind::Replay));
             }
-            // Its beginning was missed.
+            // The start event was missed.
             Event::Trial(_) if self.progress.is_none() => return,
             Event::Trial(_) | Event::RunFinished { .. } | Event::Note { .. } => {}
         }
@@ -248,7 +247,7 @@ impl Display {
     }
 }
 
-/// A run's end as the engine would have told it.
+/// Converts a run's end to the engine's report.
 pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
     let tasks = view.tasks.iter().map(|task| TaskReport {
         key: TaskKey {
@@ -282,7 +281,7 @@ pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
     }
 }
 
-/// A run that could not be carried out, as this command's own failure.
+/// Converts a failed run to this command's error.
 pub(super) fn failure(view: &RunView) -> Option<CliError> {
     (view.state == "failed").then(|| {
         if view.message.starts_with("error: ") {

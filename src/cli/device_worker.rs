@@ -1,4 +1,4 @@
-//! `tuner device-worker`: the process a device lives in. Started by the tuner itself.
+//! `tuner device-worker`: the process that owns a device. Started by the tuner itself.
 
 use super::CommandResult;
 use crate::exit;
@@ -17,7 +17,7 @@ pub(crate) struct Args {
 /// Serves until the parent closes the pipe.
 ///
 /// # Errors
-/// A device that has no worker, or a parent that is gone.
+/// A device without a worker, or a lost parent.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let served = match &args.device {
         DeviceSelector::Vgpu(name) => {

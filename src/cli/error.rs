@@ -1,4 +1,4 @@
-//! What a command can end with besides success.
+//! Errors of commands.
 
 use std::fmt::Display;
 use tuner_adopt::AdoptError;
@@ -17,24 +17,24 @@ use tuner_serve::client::ClientError;
 use tuner_space::Diagnostics;
 use tuner_store::StoreError;
 
-/// What a command can end with besides success.
+/// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// The user's mistake: bad usage or a bad input file. Exit code 2. The text is complete, with
-    /// place and fix, and is printed as it stands.
+    /// User error: bad usage or a bad input file. Exit code 2. The text is complete, with place and
+    /// fix, and is printed unchanged.
     #[error("{0}")]
     Usage(String),
-    /// The tuner itself failed. Exit code 1.
+    /// Failure of the tuner. Exit code 1.
     #[error(transparent)]
     Failed(#[from] anyhow::Error),
 }
 
-/// The user's mistake.
+/// Creates a user error.
 pub(super) fn usage(text: impl Display) -> CliError {
     complete(format_args!("error: {text}"))
 }
 
-/// The user's mistake, by a text that says `error` itself, with the place.
+/// Creates a user error from a text that already starts with `error` and the place.
 pub(super) fn complete(text: impl Display) -> CliError {
     CliError::Usage(text.to_string())
 }
@@ -43,7 +43,7 @@ fn failed(error: impl Into<anyhow::Error>) -> CliError {
     CliError::Failed(error.into())
 }
 
-/// The user's mistake or the tuner's own failure, as the error itself says.
+/// Creates a user error or a failure, depending on the error.
 fn either<E: Display + Into<anyhow::Error>>(error: E, is_usage: fn(&E) -> bool) -> CliError {
     match is_usage(&error) {
         true => usage(error),
@@ -51,7 +51,7 @@ fn either<E: Display + Into<anyhow::Error>>(error: E, is_usage: fn(&E) -> bool) 
     }
 }
 
-/// What the failures of the parts are to a command.
+/// Conversions from the components' errors.
 macro_rules! becomes {
     ($($error:ty => $made:expr),+ $(,)?) => {$(
         impl From<$error> for CliError {
@@ -90,7 +90,7 @@ becomes! {
     StoreError => |error| either(error, StoreError::is_bad_input),
     FleetError => |error| either(error, FleetError::is_usage),
     ServeError => |error| either(error, ServeError::is_usage),
-    // A daemon's refusal is of what was asked.
+    // A daemon's refusal concerns the request.
     ClientError => |error| either(error, |error| {
         matches!(error, ClientError::Refused { .. } | ClientError::Token { .. })
     }),

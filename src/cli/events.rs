@@ -1,4 +1,4 @@
-//! What `tuner run` does beside the run: the event log, and the signals that end it.
+//! Event log of `tuner run`, and its signals.
 
 use super::{CliError, terminal, usage};
 use crate::{atomic, exit};
@@ -9,7 +9,7 @@ use tuner_core::activity;
 use tuner_core::escape;
 use tuner_engine::Event;
 
-/// Where `--events` goes. A failure to write is told once and ends the log, not the run.
+/// Sink of `--events`. A write error is reported once and ends the log, not the run.
 pub(super) struct EventLog {
     out: Option<Box<dyn Write + Send>>,
     pub(super) stdout: bool,
@@ -34,7 +34,7 @@ impl EventLog {
 
     pub(super) fn write(&mut self, event: &Event) {
         let Some(out) = &mut self.out else { return };
-        // One write a line, so that a reader never sees a part of one.
+        // One write for each line, so that a reader never sees a partial line.
         let written = serde_json::to_string(event)
             .map_err(std::io::Error::from)
             .and_then(|line| out.write_all(format!("{}\n", escape::json(&line)).as_bytes()))
@@ -48,15 +48,15 @@ impl EventLog {
     }
 }
 
-/// Opens the file of the event log, emptied.
+/// Creates the event log, truncated.
 fn create_log(path: &Path) -> std::io::Result<std::fs::File> {
     atomic::refuse_unwritable(path)?;
     std::fs::File::create(path)
 }
 
-/// Turns true at the first SIGINT, SIGTERM or SIGHUP, which `tell` speaks of; the second ends the
-/// process at once. What was announced is stored by then. A SIGHUP that the process was started to
-/// ignore (`nohup`) stays ignored.
+/// Turns true at the first SIGINT, SIGTERM or SIGHUP, and calls `tell`; the second ends the process
+/// at once. Announced results are stored by then. A SIGHUP ignored since the process started
+/// (`nohup`) stays ignored.
 pub(super) fn watch_signals(
     tell: impl Fn() + Send + 'static,
 ) -> std::io::Result<watch::Receiver<bool>> {
@@ -90,7 +90,7 @@ pub(super) fn watch_signals(
     Ok(receiver)
 }
 
-/// Whether this process ignores SIGHUP, by the mask of ignored signals (proc(5)).
+/// Reports whether this process ignores SIGHUP, by the mask of ignored signals (proc(5)).
 fn ignores_hangup() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -99,7 +99,7 @@ fn ignores_hangup() -> bool {
     mask.is_some_and(|mask| mask & HANGUP != 0)
 }
 
-/// What a run's process says at the first signal.
+/// Prints the message of the first signal.
 pub(super) fn stopping() {
     let now = activity::now();
     let what = if now.is_empty() {
@@ -107,5 +107,5 @@ pub(super) fn stopping() {
     } else {
         terminal::doing(&now)
     };
-    say!("stopping; waiting for: {what} (Ctrl-C once more: at once)");
+    say!("finishing {what}; press Ctrl-C again to stop now");
 }

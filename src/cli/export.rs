@@ -1,4 +1,4 @@
-//! `tuner export`: the best configurations in the formats that others read.
+//! `tuner export`: the best configurations in formats of other tools.
 
 use super::proof::ProofOptions;
 use super::results::{
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .as_deref()
         .filter(|path| *path != Path::new("-"))
     {
-        // Without a final newline of ours: a Kernel Tuner cache must end in `}`.
+        // No final newline is added: a Kernel Tuner cache must end in `}`.
         None => output::print_bytes(text.as_bytes())?,
         Some(path) => {
             write_file(path, &text)?;
@@ -96,13 +96,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 }
 
 impl Args {
-    /// Whether the times of a board are of a kind that is exported.
+    /// Reports whether a board's kind of time is exported.
     fn takes(&self, board: &Board) -> bool {
         self.allow_predicted || board.timing != TimingKind::Predicted
     }
 }
 
-/// The text; `None`, with the reason told, when there is nothing to export.
+/// Renders the text; `None`, after a message, when nothing can be exported.
 async fn render(args: &Args) -> Result<Option<String>, CliError> {
     let kernel = &kernel_named(&args.kernel)?;
     let store = args.selection.open().await?;
@@ -179,8 +179,8 @@ async fn convert(
     text.map_err(usage)
 }
 
-/// Every candidate of a board of which something is known. One that passed only a first look of the
-/// gate is left out: the formats would call it correct.
+/// Returns every judged candidate of a board. A candidate that passed only the gate's first checks
+/// is left out: the formats would call it correct.
 async fn judged(store: &Store, board: &Board) -> Result<Vec<StoredTrial>, CliError> {
     let mut judged = store.candidates(board).await?;
     judged.retain(|candidate| candidate.trial.judgement.verdict != Verdict::NotJudged);

@@ -1,13 +1,13 @@
-//! Failed candidates of a run, equal ones counted together.
+//! Failed candidates of a run, grouped by similar messages.
 
 use std::fmt::Write as _;
 use tuner_core::escape::shell as quoted;
 use tuner_core::record::{ConfigValues, Verdict, assignments};
 use tuner_engine::TrialEvent;
 
-/// Kinds of failures that are kept of a task.
+/// Most kinds of failures kept for a task.
 const MAX_KINDS: usize = 100;
-/// And that are shown.
+/// Most kinds shown.
 const SHOWN: usize = 3;
 
 /// The failures of a run's tasks.
@@ -24,7 +24,7 @@ struct Failure {
     count: u64,
 }
 
-/// What two messages of the same mistake share: all but the numbers.
+/// Returns the common form of similar messages: all but the numbers.
 fn shape(detail: &str) -> String {
     let mut shape = String::with_capacity(detail.len());
     for character in detail.chars() {
@@ -38,7 +38,7 @@ fn shape(detail: &str) -> String {
 }
 
 impl Failures {
-    /// Takes in a result.
+    /// Adds a result.
     pub(super) fn take(&mut self, trial: &TrialEvent) {
         if trial.verdict == Verdict::Ok {
             return;
@@ -63,15 +63,19 @@ impl Failures {
         }
     }
 
-    fn of<'f>(&'f self, kernel: &'f str, problem: &'f str) -> impl Iterator<Item = &'f Failure> {
+    fn task_failures<'f>(
+        &'f self,
+        kernel: &'f str,
+        problem: &'f str,
+    ) -> impl Iterator<Item = &'f Failure> {
         let own = move |one: &&Failure| one.kernel == kernel && one.problem == problem;
         self.0.iter().filter(own)
     }
 
-    /// The first errors of a task, each with its count.
+    /// Formats the first errors of a task, each with its count.
     pub(super) fn describe(&self, kernel: &str, problem: &str) -> String {
         let mut text = String::new();
-        for (at, one) in self.of(kernel, problem).take(SHOWN).enumerate() {
+        for (at, one) in self.task_failures(kernel, problem).take(SHOWN).enumerate() {
             let label = if at == 0 { "first error:" } else { "another:" };
             let times = match one.count {
                 1 => String::new(),
@@ -84,7 +88,7 @@ impl Failures {
                 one.verdict, one.detail
             );
         }
-        match self.of(kernel, problem).skip(SHOWN).count() {
+        match self.task_failures(kernel, problem).skip(SHOWN).count() {
             0 => {}
             1 => text.push_str("  and 1 other kind of error\n"),
             more => {
@@ -94,9 +98,9 @@ impl Failures {
         text
     }
 
-    /// `--config …` for the first error of a task.
+    /// Formats `--config …` for the first error of a task.
     pub(super) fn config(&self, kernel: &str, problem: &str) -> Option<String> {
-        let first = self.of(kernel, problem).next()?;
+        let first = self.task_failures(kernel, problem).next()?;
         let config = assignments(&first.config, ",");
         (!config.is_empty()).then(|| format!(" --config {}", quoted(&config)))
     }

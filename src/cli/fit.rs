@@ -1,4 +1,4 @@
-//! Tables that fit the terminal: fewer columns, and cells on several lines.
+//! Fits tables to the terminal: fewer columns, and cells on several lines.
 #![expect(
     clippy::indexing_slicing,
     reason = "each column has a cell for each row, of which there are some"
@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-/// Columns that go first where there is no room, the least important first.
+/// Columns that may be left out, the least important first.
 const EXPENDABLE: [&str; 35] = [
     "warnings",
     "fix",
@@ -44,25 +44,25 @@ const EXPENDABLE: [&str; 35] = [
     "reliability",
     "run",
 ];
-/// The two ends of an interval: both are shown, or neither.
+/// Both ends of an interval: shown or left out together.
 const INTERVAL: [&str; 2] = ["low_us", "high_us"];
-/// The least room for a cell that is broken into lines.
+/// Smallest width of a wrapped cell.
 const LEAST: usize = 16;
 
-/// A table that fits.
+/// A fitted table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fitted {
+pub(super) struct FittedTable {
     pub(super) headings: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
-    /// What holds for all rows, said once.
+    /// Values shared by all rows, printed once.
     pub(super) common: String,
-    /// Columns that are left out.
+    /// Number of omitted columns.
     pub(super) left_out: usize,
 }
 
-/// The table in that many columns of a terminal: what is empty goes, what is the same in all of
-/// several rows is said once, long cells are broken, and at last columns are left out.
-pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitted {
+/// Fits a table to this number of terminal columns: omits empty columns, prints values shared by
+/// all rows once, wraps long cells, and finally omits columns.
+pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> FittedTable {
     let mut columns: Vec<Column<'_>> = headings
         .iter()
         .enumerate()
@@ -90,7 +90,7 @@ pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitt
             let found = columns.iter().position(|column| column.heading == *name);
             found.filter(|_| columns.len() > 1)
         });
-        // Then from the right, but for what a row is about.
+        // Then from the right, except identifying columns.
         let removed = columns.remove(by_name.unwrap_or(columns.len() - 1));
         if INTERVAL.contains(&removed.heading) {
             columns.retain(|column| !INTERVAL.contains(&column.heading));
@@ -102,7 +102,7 @@ pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitt
         each.map(|(column, room)| broken(column.cells[row], *room))
             .collect()
     };
-    Fitted {
+    FittedTable {
         headings: columns.iter().map(|c| c.heading.to_owned()).collect(),
         rows: (0..rows.len()).map(cells).collect(),
         common,
@@ -127,13 +127,13 @@ impl<'t> Column<'t> {
         }
     }
 
-    /// Its width where long cells are broken.
+    /// Returns the width with wrapped cells.
     fn least(&self) -> usize {
         self.width.min(LEAST.max(self.heading.chars().count()))
     }
 }
 
-/// A column takes a blank on each side.
+/// Sums the widths; a column takes a blank on each side.
 fn total(columns: &[Column<'_>]) -> usize {
     columns.iter().map(|column| column.width + 2).sum()
 }
@@ -142,7 +142,7 @@ fn least(columns: &[Column<'_>]) -> usize {
     columns.iter().map(|column| column.least() + 2).sum()
 }
 
-/// What each column gets: all it wants, but for the widest, which share what is left.
+/// Assigns widths: the natural one, except for the widest columns, which share the rest.
 fn rooms(columns: &[Column<'_>], width: usize) -> Vec<usize> {
     let mut rooms: Vec<usize> = columns.iter().map(|column| column.width).collect();
     let sum = |rooms: &[usize]| rooms.iter().map(|room| room + 2).sum::<usize>();
@@ -155,7 +155,7 @@ fn rooms(columns: &[Column<'_>], width: usize) -> Vec<usize> {
     rooms
 }
 
-/// A text in lines of at most that many characters, broken behind commas and blanks.
+/// Wraps a text to lines of at most this number of characters, after commas and blanks.
 pub(super) fn broken(cell: &str, room: usize) -> String {
     if cell.chars().count() <= room {
         return cell.to_owned();

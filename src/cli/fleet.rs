@@ -1,4 +1,4 @@
-//! How commands name a fleet, and show themselves to it.
+//! Command-line options of a fleet.
 
 use super::{CliError, usage};
 use std::fmt::Write as _;
@@ -10,15 +10,15 @@ use tuner_engine::fleet::{Fleet, FleetView, PROTOCOL};
 use tuner_engine::parse_budget;
 use tuner_fleet::{Access, DEFAULT_NAME, Hub, HubSettings, Names};
 
-/// A fleet, and the ways to prove oneself that NATS has.
+/// A fleet with NATS credentials.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Fleet (docs/fleet.md)")]
 pub(super) struct FleetOptions {
-    /// A fleet's NATS server, nats://HOST:4222 or tls://HOST:4222
+    /// NATS server of a fleet, nats://HOST:4222 or tls://HOST:4222
     #[arg(long, value_name = "URL")]
     pub(super) fleet: Option<String>,
 
-    /// The fleet's name on that server
+    /// Name of the fleet on that server
     #[arg(long, visible_alias = "name", value_name = "NAME", default_value = DEFAULT_NAME)]
     fleet_name: String,
 
@@ -42,37 +42,37 @@ pub(super) struct FleetOptions {
     #[arg(long, value_name = "FILE", requires = "fleet_user")]
     fleet_password: Option<PathBuf>,
 
-    /// Certificates of authorities for TLS [default: the system's]
+    /// Certificate authorities for TLS [default: the system's]
     #[arg(long, value_name = "FILE")]
     fleet_ca: Option<PathBuf>,
 
-    /// Own certificate for TLS, with its key in --fleet-key FILE
+    /// Client certificate for TLS, with its key in --fleet-key FILE
     #[arg(long, value_name = "FILE", requires = "fleet_key")]
     fleet_cert: Option<PathBuf>,
 
-    /// Key of the own certificate
+    /// Key of the client certificate
     #[arg(long, value_name = "FILE", requires = "fleet_cert")]
     fleet_key: Option<PathBuf>,
 }
 
-/// What only a hub says of its fleet.
+/// Options of a hub.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Fleet (docs/fleet.md)")]
 pub(super) struct HubOptions {
     #[command(flatten)]
     pub(super) fleet: FleetOptions,
 
-    /// How long a worker may be silent about a candidate before another one gets it
+    /// Acknowledgement deadline: time without news from a worker before a candidate is redelivered
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_budget)]
     fleet_patience: Duration,
 
-    /// Compiled code that the server keeps at most, MiB
+    /// Maximum size of compiled code on the server, MiB
     #[arg(long, value_name = "MIB", default_value_t = 2048, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     fleet_cache: u64,
 }
 
 impl FleetOptions {
-    /// The server of that address, and the fleet on it.
+    /// Returns the server at this address and the fleet on it.
     pub(super) fn named(&self, url: &str) -> Result<(Access, Names), CliError> {
         let access = Access {
             url: url.to_owned(),
@@ -88,7 +88,7 @@ impl FleetOptions {
 }
 
 impl HubOptions {
-    /// The fleet that the options name, connected; `None` where they name none.
+    /// Connects to the fleet of the options; `None` without one.
     pub(super) fn connect(&self) -> Result<Option<Arc<dyn Fleet>>, CliError> {
         let Some(url) = &self.fleet.fleet else {
             return Ok(None);
@@ -107,7 +107,7 @@ impl HubOptions {
     }
 }
 
-/// A fleet as text.
+/// Formats a fleet.
 pub(super) fn show(view: &FleetView) -> String {
     let mut text = String::new();
     let _ = writeln!(

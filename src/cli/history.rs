@@ -1,4 +1,4 @@
-//! `tuner leaderboard --history` and `--at`: what was best when, and the leaderboard of a commit.
+//! `tuner leaderboard --history` and `--at`: periods of the best, and the leaderboard of a commit.
 
 use super::CliError;
 use super::output::{self, Column, Format, number, or};
@@ -6,8 +6,8 @@ use tuner_core::provenance;
 use tuner_core::record::assignments;
 use tuner_store::{BestPeriod, Moment, Store};
 
-/// The commits whose results stood at a commit: its own and those it contains. Without git, or of a
-/// commit that git does not know here, those stored whose hash begins with the name.
+/// Returns the commits whose results were present at a commit: itself and its ancestors. Without
+/// git, or for an unknown commit, the stored ones whose hash starts with the name.
 pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>, CliError> {
     let known = store.commits().await?;
     let folder = std::env::current_dir()?;
@@ -37,7 +37,7 @@ pub(super) async fn commits_at(store: &Store, name: &str) -> Result<Vec<String>,
     Ok(named)
 }
 
-/// The first digits of a commit, for people.
+/// Shortens a commit hash for people.
 pub(super) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
@@ -70,7 +70,7 @@ const COLUMNS: [Column<BestPeriod>; 11] = [
     ("config", |period| assignments(&period.config, " ")),
 ];
 
-/// The periods in the asked-for format.
+/// Formats the periods.
 pub(super) fn text(format: Format, periods: &[BestPeriod]) -> Result<String, CliError> {
     if periods.is_empty() && format == Format::Table {
         return Ok("no candidate passed\n".to_owned());

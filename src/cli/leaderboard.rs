@@ -19,10 +19,10 @@ use tuner_store::{BestPeriod, Board, LeaderboardQuery, Store, VerdictCount};
 
 /// Show the best configurations, ranked
 ///
-/// Ranked within kernel, problem, device and kind of time: a predicted time never stands beside a
-/// measured one. Of each configuration the best measurement counts; of each kernel only the newest
-/// version of its template (an edited template inherits no time). `=` behind a place: the 95 %
-/// interval of the ratio to the best contains 1, so the two cannot be told apart.
+/// Ranked within kernel, problem, device and kind of time: predicted and measured times are never
+/// mixed. Each configuration counts with its best measurement; each kernel with the newest version
+/// of its template (an edited template inherits no time). `=` after a rank: the 95 % interval of the
+/// ratio to the best contains 1, so the difference is not significant.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,12 +56,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COMMIT")]
     at: Option<String>,
 
-    /// Show which configuration was best when, and the commit that ended it
+    /// Show the best configuration over time, with the commit that replaced each
     #[arg(long, conflicts_with_all = ["at", "top"])]
     history: bool,
 
-    /// Show only what nothing beats in two objectives: time and one of registers, p90, code_size
-    /// and energy
+    /// Show only the Pareto front of two objectives: time and one of registers, p90, code_size and
+    /// energy
     /// [default objectives: time,registers]
     #[arg(long, value_name = "TIME,OTHER", num_args = 0..=1, require_equals = true, default_missing_value = "time,registers", conflicts_with = "history")]
     pareto: Option<Objectives>,
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Rows of a table where `--top` does not say.
+/// Rows of a table without `--top`.
 const TABLE_ROWS: usize = 10;
 
 /// Runs the command.
@@ -143,7 +143,7 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> 
     Ok((boards, counts))
 }
 
-/// The boards with those rows only that nothing beats in both objectives, by time.
+/// Returns the boards with only their Pareto-optimal rows in both objectives, by time.
 async fn front_boards(
     store: &Store,
     query: LeaderboardQuery,
@@ -183,7 +183,7 @@ async fn front_boards(
     Ok(boards)
 }
 
-/// One table a group, under its name.
+/// Formats one table for each group.
 fn tables(boards: &[Board]) -> String {
     let mut text = String::new();
     for board in boards {
@@ -201,7 +201,7 @@ fn tables(boards: &[Board]) -> String {
     text
 }
 
-/// The rows of a group; columns that say nothing are left out.
+/// Formats a group's rows without empty columns.
 fn table(board: &Board) -> String {
     let tied = board.rows.iter().filter(|row| row.tied_with_best).count() > 1;
     let columns: Vec<(&str, Vec<String>)> = CELLS
@@ -227,7 +227,7 @@ fn table(board: &Board) -> String {
     output::rows(Format::Table, &headings, &rows)
 }
 
-/// The columns of the table; a cell is `-` where there is nothing to say.
+/// The table's columns; `-` for a missing value.
 const CELLS: [Column<LeaderboardRow>; 13] = [
     ("p50 us", |row| digits(row.time_us_p50)),
     ("p90 us", |row| several(row, digits(row.time_us_p90))),
@@ -257,7 +257,7 @@ const CELLS: [Column<LeaderboardRow>; 13] = [
     }),
 ];
 
-/// One sample has no spread to show.
+/// Hides a spread of a single sample.
 fn several(row: &LeaderboardRow, cell: String) -> String {
     if row.samples > 1 {
         cell
@@ -266,7 +266,7 @@ fn several(row: &LeaderboardRow, cell: String) -> String {
     }
 }
 
-/// The JSON's keys as columns, the interval as two.
+/// The JSON keys as columns; the interval as two.
 const COLUMNS: [&str; 34] = [
     "rank",
     "kernel",
@@ -315,7 +315,7 @@ fn flat(format: Format, boards: &[Board]) -> String {
     }
     let rows: Vec<Vec<String>> = rows()
         .map(|row| {
-            // The same serialization as JSON, so that a value reads the same in every format.
+            // The JSON serialization, so that a value has the same spelling in every format.
             let row = serde_json::to_value(row).unwrap_or_default();
             let value = |column: &&str| match column.rsplit_once('_') {
                 Some((interval, "low")) => cell(&row[interval][0]),
@@ -336,7 +336,7 @@ fn cell(value: &serde_json::Value) -> String {
     }
 }
 
-/// A line for each kernel, problem and device: its candidates by verdict.
+/// Formats the candidates by verdict, a line for each kernel, problem and device.
 fn summary(counts: &[VerdictCount]) -> String {
     let mut groups: BTreeMap<&TaskKey, Vec<String>> = BTreeMap::new();
     for count in counts {

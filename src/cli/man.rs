@@ -1,4 +1,4 @@
-//! `tuner man`: the manual, from the definitions of the commands.
+//! `tuner man`: manual pages from the command definitions.
 
 use super::results::write_file;
 use super::{Cli, CommandResult, output, usage};
@@ -16,11 +16,11 @@ Examples:
 
 `make install` writes them beside the program.")]
 pub(crate) struct Args {
-    /// Print the page of this command [default: of tuner itself]
+    /// Print the page of this command [default: tuner itself]
     #[arg(conflicts_with = "output")]
     command: Option<String>,
 
-    /// Write all pages into this folder, made where missing
+    /// Write all pages into this folder; created if missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -55,10 +55,10 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// The pages by name: of the program, and of each command that is not hidden.
+/// Renders the pages by name: of the program, and of each visible command.
 fn pages() -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut all = Cli::command();
-    // Fills in what commands inherit.
+    // Propagates inherited options.
     all.build();
     let mut pages = Vec::new();
     let mut add = |name: String, command: clap::Command| -> anyhow::Result<()> {

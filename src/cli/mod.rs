@@ -1,4 +1,4 @@
-//! The command line: one file a command, each an `Args` struct and a `run` function.
+//! The command line: a file for each command, with an `Args` struct and a `run` function.
 
 pub(crate) mod ablate;
 pub(crate) mod adopt;
@@ -70,10 +70,10 @@ pub(crate) struct Cli {
     wide: bool,
 }
 
-/// Makes the commands and what each runs.
+/// Defines the commands and their dispatch.
 macro_rules! commands {
     ($($(#[$about:meta])* $name:ident($args:ty) => $run:path,)+) => {
-        /// The commands, in the order a newcomer meets them.
+        /// The commands, in the order of a newcomer's use.
         #[derive(Debug, Subcommand)]
         enum Command {
             $($(#[$about])* $name($args),)+
@@ -123,13 +123,13 @@ commands! {
     DeviceWorker(device_worker::Args) => device_worker::run,
 }
 
-/// The exit code of a command that did what it could.
+/// Exit code of a completed command.
 pub(crate) type CommandResult = Result<u8, CliError>;
 
 /// Parses the arguments, runs the command, and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Before the arguments: they name GPUs of the tables.
+    // Before the arguments are parsed: they may name GPUs of the tables.
     if let Some(folder) = std::env::var_os("TUNER_ARCH_DIR")
         && let Err(error) = vgpu::arch::use_folder(std::path::Path::new(&folder))
     {
@@ -173,22 +173,22 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Logs go to standard error; `TUNER_LOG=debug` (or a `tracing` filter) shows more. The daemon says
-/// what it does unasked.
+/// Sends logs to standard error; `TUNER_LOG=debug` (or a `tracing` filter) shows more. The daemon
+/// also logs its normal operation.
 fn init_tracing(command: &Command) {
     let (level, json) = match command {
         Command::Serve(args) => ("info", args.log == serve::LogStyle::Json),
         Command::Worker(_) => ("info", false),
         _ => ("warn", false),
     };
-    // A user can do nothing about a slow query, and its text is long.
+    // Users cannot act on a slow query, and its text is long.
     let usual = format!("{level},sqlx::query=error");
     let filter = tracing_subscriber::EnvFilter::try_from_env("TUNER_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(usual));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        // It would tell of a log that cannot be written by a panic.
+        // It would panic when a log line cannot be written.
         .log_internal_errors(false)
         .with_ansi(terminal::colours())
         .with_target(false);

@@ -1,4 +1,4 @@
-//! `tuner new`: a kernel to start from.
+//! `tuner new`: a kernel skeleton.
 
 use super::{CliError, CommandResult, usage};
 use crate::{atomic, exit};
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Name of the kernel and of its function
     name: String,
 
-    /// Folder of search_spaces/ and templates/ [default: the project around here, else here]
+    /// Folder of search_spaces/ and templates/ [default: the enclosing project, else here]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -34,7 +34,7 @@ const REFERENCE: &str = include_str!("../../templates/_skeleton/reference.cu");
 /// Runs the command.
 ///
 /// # Errors
-/// A name that C does not take, files that are there, and folders that cannot be written.
+/// A name that is not a C identifier, existing files, and folders that cannot be written.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let name = &args.name;
     if !is_identifier(name) {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     for (path, text) in &files {
         write(path, text)?;
     }
-    // Editors complete the space by it.
+    // Editors use it for completion in the space.
     let schema = root.join("search_spaces/schema.json");
     if !schema.exists() {
         let text = serde_json::to_string_pretty(&tuner_space::json_schema());
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// The files of the kernel, the search space first.
+/// Returns the kernel's files, the search space first.
 fn files(root: &Path, name: &str) -> [(PathBuf, String); 3] {
     let templates = root.join("templates").join(name);
     let own = |text: &str| {
@@ -102,7 +102,7 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Whether C takes it as a function's name. What begins with `_` belongs to compilers.
+/// Reports whether a name is a valid function name in C. Names that begin with `_` are reserved.
 fn is_identifier(name: &str) -> bool {
     const WORDS: [&str; 20] = [
         "auto", "bool", "break", "case", "char", "const", "double", "else", "float", "for", "if",
@@ -114,10 +114,10 @@ fn is_identifier(name: &str) -> bool {
         && name.len() <= MAX_NAME
 }
 
-/// Longer than any file system and compiler would mind.
+/// Longest name that file systems and compilers accept.
 const MAX_NAME: usize = 100;
 
-/// The nearest that would do.
+/// Returns the nearest valid name.
 fn repaired(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let text: String = name.chars().map(plain).take(MAX_NAME - 2).collect();

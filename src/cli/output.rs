@@ -1,4 +1,4 @@
-//! The only place that writes to standard output.
+//! Standard output: no other module writes to it.
 
 use super::{CommandResult, fit, terminal};
 use crate::exit;
@@ -8,15 +8,15 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tuner_core::escape;
 
-/// Whether tables show all columns, however narrow the terminal is.
+/// Tables show all columns, however narrow the terminal is.
 static WIDE: AtomicBool = AtomicBool::new(false);
 
-/// From now on tables show all columns.
+/// Makes tables show all columns.
 pub(crate) fn show_all_columns() {
     WIDE.store(true, Ordering::Relaxed);
 }
 
-/// How a read command prints its result.
+/// Output format of a read command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Aligned columns for people.
@@ -29,8 +29,8 @@ pub(crate) enum Format {
     Md,
 }
 
-/// Writes a result to standard output, with a final newline and without what would command a
-/// terminal. A closed pipe (`| head`) is no error.
+/// Writes a result to standard output, with a final newline and without terminal control sequences.
+/// A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
 /// Any other failure to write, such as a full disk behind a redirection.
@@ -42,13 +42,13 @@ pub(crate) fn print(text: &str) -> std::io::Result<()> {
     print_bytes(terminal::result(&text).as_bytes())
 }
 
-/// The end of a command whose result is this text.
+/// Prints a command's result and returns its exit code.
 pub(crate) fn result(text: &str) -> CommandResult {
     print(text)?;
     Ok(exit::DONE)
 }
 
-/// Writes to standard output exactly this. A closed pipe is no error.
+/// Writes exactly these bytes to standard output. A closed pipe is not an error.
 ///
 /// # Errors
 /// Any other failure to write.
@@ -63,8 +63,8 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Rows under headings in the asked-for format. JSON is made by the caller from typed values,
-/// because a table's cells are already text.
+/// Formats rows under headings. The caller makes JSON from typed values, because a table's cells
+/// are already text.
 #[must_use]
 pub(crate) fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> String {
     match format {
@@ -74,21 +74,21 @@ pub(crate) fn rows(format: Format, headings: &[&str], rows: &[Vec<String>]) -> S
     }
 }
 
-/// A column of a table: its heading, and a value's cell.
+/// A column of a table: its heading, and the cell of a value.
 pub(crate) type Column<R> = (&'static str, fn(&R) -> String);
 
-/// A value as a JSON document that commands no terminal.
+/// Formats a value as JSON without terminal control sequences.
 ///
 /// # Errors
-/// A value that JSON cannot hold.
+/// A value that JSON cannot represent.
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(value).map(|document| escape::json(&document))
 }
 
-/// Values in the asked-for format: as JSON, or in columns.
+/// Formats values as JSON or in columns.
 ///
 /// # Errors
-/// A value that JSON cannot hold.
+/// A value that JSON cannot represent.
 pub(crate) fn values<R: Serialize>(
     format: Format,
     columns: &[Column<R>],
@@ -100,7 +100,7 @@ pub(crate) fn values<R: Serialize>(
     }
 }
 
-/// Values in columns.
+/// Formats values in columns.
 #[must_use]
 pub(crate) fn in_columns<R>(format: Format, columns: &[Column<R>], values: &[R]) -> String {
     let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
@@ -112,12 +112,12 @@ pub(crate) fn in_columns<R>(format: Format, columns: &[Column<R>], values: &[R])
     )
 }
 
-/// The cell of what may not be known.
+/// Formats an optional value.
 pub(crate) fn or(nothing: &str, value: Option<impl ToString>) -> String {
     value.map_or_else(|| nothing.to_owned(), |value| value.to_string())
 }
 
-/// The cell of a number that may not be known.
+/// Formats an optional number.
 pub(crate) fn number(nothing: &str, value: Option<f64>, digits: usize) -> String {
     or(nothing, value.map(|value| format!("{value:.digits$}")))
 }
@@ -167,7 +167,7 @@ fn laid_out(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 fn csv(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing to a Vec cannot fail, and every row has as many cells as there are headings.
+    // Writing to a Vec cannot fail, and every row has one cell for each heading.
     let _ = writer.write_record(headings.iter().map(|name| escape::csv(name)));
     for row in rows {
         let _ = writer.write_record(row.iter().map(|cell| escape::csv(cell)));

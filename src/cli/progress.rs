@@ -1,4 +1,4 @@
-//! How a run looks while it goes on: a live display on a terminal, plain lines elsewhere.
+//! Progress of a run: a live display on a terminal, plain lines elsewhere.
 #![expect(
     clippy::indexing_slicing,
     reason = "tasks are numbered by the run that tells of them"
@@ -14,7 +14,7 @@ use tuner_core::units::counted;
 use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
 use tuner_serve::view::RunView;
 
-/// How often a plain line may come with and without news.
+/// Shortest intervals of plain lines with and without news.
 const NEWS: Duration = Duration::from_secs(1);
 const PLAIN: Duration = Duration::from_secs(10);
 
@@ -30,11 +30,11 @@ pub(super) struct Progress {
     charged: bool,
     verdicts: BTreeMap<Verdict, u64>,
     tasks: Vec<TaskLine>,
-    /// What failed so far.
+    /// Failures so far.
     pub(super) failures: Failures,
 }
 
-/// One kernel and problem, as the display knows it.
+/// Display state of a kernel and problem.
 struct TaskLine {
     name: String,
     best_us: Option<f64>,
@@ -43,7 +43,7 @@ struct TaskLine {
 }
 
 impl Progress {
-    /// A display; `charged` says that the device's own clock counts, and not the wall's.
+    /// Creates a display; with `charged`, the device's clock counts instead of the wall clock.
     pub(super) fn new(charged: bool) -> Self {
         Self {
             live: terminal::live(),
@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    /// Takes in an event, and shows it where it is news.
+    /// Handles an event, and prints news.
     pub(super) fn show(&mut self, event: &Event) {
         match event {
             Event::RunStarted {
@@ -92,10 +92,10 @@ impl Progress {
                     say!("  {}: {valid}", line.name);
                 }
                 let limit = evals.map(|limit| format!("{resumed}/{limit}"));
-                // A bar at its beginning, where the end is known.
+                // An empty bar, where the limit is known.
                 terminal::status(limit.unwrap_or_default(), evals.map(|_| 0.0));
                 if *resumed > 0 {
-                    say!("  goes on after {resumed} stored results");
+                    say!("  continues after {resumed} stored results");
                 }
             }
             Event::Trial(trial) => self.trial(trial),
@@ -112,7 +112,7 @@ impl Progress {
         }
     }
 
-    /// Takes in where a run is that another process drives, after events were missed.
+    /// Synchronizes with a run in another process after missed events.
     pub(super) fn catch_up(&mut self, view: &RunView) {
         self.fresh += view.evals.saturating_sub(self.evals);
         self.evals = view.evals;
@@ -139,7 +139,7 @@ impl Progress {
             let (verdict, detail) = (trial.verdict, &trial.detail);
             say!("warning: {name}: the default configuration fails: {verdict}: {detail}");
         }
-        // Events of another process do not number the tasks.
+        // Another process's events do not number the tasks.
         let Some(place) = self.tasks.iter().position(|task| task.name == name) else {
             return;
         };
@@ -149,7 +149,10 @@ impl Progress {
         if trial.origin == "default" {
             task.default_us = trial.time_us;
         }
-        terminal::status(self.short_status(trial, place), self.part(trial));
+        terminal::status(
+            self.short_status(trial, place),
+            self.completed_fraction(trial),
+        );
         if self.live {
             return;
         }
@@ -160,7 +163,7 @@ impl Progress {
         }
     }
 
-    /// One line: done of limit, best and speed-up, outcomes, rate, time left.
+    /// Formats one line: done of limit, best and speed-up, outcomes, rate, time left.
     fn status(&self, trial: &TrialEvent) -> String {
         let mut parts = vec![self.done()];
         parts.extend(self.tasks.iter().map(|task| self.best(task)));
@@ -177,7 +180,7 @@ impl Progress {
         parts.join(" | ")
     }
 
-    /// The same where there is little room: what is known best comes first.
+    /// Formats a shorter line with the best first.
     fn short_status(&self, trial: &TrialEvent, task: usize) -> String {
         let mut done = self.done();
         if let Some(left) = self.left(self.used(trial)) {
@@ -197,7 +200,7 @@ impl Progress {
         }
     }
 
-    /// The best of a task, which is named where there are several.
+    /// Formats the best of a task, with its name where there are several.
     fn best(&self, task: &TaskLine) -> String {
         let best = best(task.best_us, task.timing, task.default_us);
         match self.tasks.len() {
@@ -211,7 +214,7 @@ impl Progress {
         format!("{:.1}/s", self.fresh as f64 / elapsed.max(1e-3))
     }
 
-    /// Seconds of the budget that are used.
+    /// Returns the used part of the budget, seconds.
     fn used(&self, trial: &TrialEvent) -> f64 {
         if self.charged {
             trial.clock_s
@@ -220,8 +223,8 @@ impl Progress {
         }
     }
 
-    /// The part of the run that is over, by the nearer of the two limits.
-    fn part(&self, trial: &TrialEvent) -> Option<f64> {
+    /// Returns the completed fraction of the run, by the nearer limit.
+    fn completed_fraction(&self, trial: &TrialEvent) -> Option<f64> {
         let by_evals = self
             .limit
             .map(|limit| self.evals as f64 / limit.max(1) as f64);
@@ -234,7 +237,7 @@ impl Progress {
         }
     }
 
-    /// Wall time until the nearer of the two limits, at the pace so far.
+    /// Estimates the wall time until the nearer limit at the current rate.
     fn left(&self, used: f64) -> Option<Duration> {
         let elapsed = self.began.elapsed().as_secs_f64();
         let by_evals = self
@@ -253,7 +256,7 @@ impl Progress {
     }
 }
 
-/// The best time of a task, and how much faster it is than the default.
+/// Formats the best time of a task and its speed-up over the default.
 pub(super) fn best(
     best_us: Option<f64>,
     timing: Option<TimingKind>,
@@ -270,7 +273,7 @@ pub(super) fn best(
     )
 }
 
-/// A time, and that it is predicted where it is.
+/// Formats a time, marked if predicted.
 pub(super) fn labelled(us: f64, timing: Option<TimingKind>) -> String {
     match timing {
         Some(TimingKind::Predicted) => format!("{} predicted", time(us)),
@@ -278,7 +281,7 @@ pub(super) fn labelled(us: f64, timing: Option<TimingKind>) -> String {
     }
 }
 
-/// `ok 12, compile_failed 3`.
+/// Formats `ok 12, compile_failed 3`.
 pub(super) fn counts(verdicts: &BTreeMap<Verdict, u64>) -> String {
     verdicts
         .iter()
@@ -287,12 +290,12 @@ pub(super) fn counts(verdicts: &BTreeMap<Verdict, u64>) -> String {
         .join(", ")
 }
 
-/// What further trials may still bring, as a share of the best time.
+/// Formats the expected gain of further trials.
 pub(super) fn left_at_most(share: f64) -> String {
     format!("gain left < {:.1} % (with 90 %)", share * 100.0)
 }
 
-/// A time in the unit that reads best.
+/// Formats a time in the most readable unit.
 pub(super) fn time(us: f64) -> String {
     if us >= 1e6 {
         format!("{:.3} s", us / 1e6)

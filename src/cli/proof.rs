@@ -1,4 +1,4 @@
-//! Proofs of results that are about to leave the database: the best of a board is run whole first.
+//! Proofs of results before an export: a board's best is first run whole.
 
 use super::CliError;
 use super::results::{block_on, board_name};
@@ -10,7 +10,7 @@ use tuner_engine::job::{JobError, Prepared, ProveBudget, Request};
 use tuner_engine::{Proof, ProofOutcome};
 use tuner_store::{Board, LeaderboardQuery, RunId, Store};
 
-/// Options of what leaves the database.
+/// Options of exporting commands.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct ProofOptions {
     /// Run the best candidate whole on the timed problem before it is written, on a virtual GPU and
@@ -19,15 +19,15 @@ pub(super) struct ProofOptions {
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 
-    /// Write results that were compared with the reference on smaller problems only, where there are
-    /// no others
+    /// Write results that were compared with the reference on smaller problems only, if there are no
+    /// others
     #[arg(long)]
     allow_uncompared: bool,
 }
 
 impl ProofOptions {
-    /// Proves the best row of each board that the query selects and `leaves` accepts. The database
-    /// keeps the outcome; one that is wrong is withdrawn, and the next best is proven.
+    /// Proves the best row of each board that the query selects and `leaves` accepts. Stores the
+    /// outcome; a wrong result is withdrawn, and the next best is proven.
     ///
     /// # Errors
     /// The database cannot be read, or a wrong result cannot be withdrawn.
@@ -65,7 +65,7 @@ impl ProofOptions {
         }
     }
 
-    /// Whether the best of a board may leave the database; says so where it may not.
+    /// Reports whether a board's best may be exported, and prints the reason where it may not.
     pub(super) fn admits(&self, board: &Board) -> bool {
         let best = board.rows.first().and_then(|row| row.compared);
         let uncompared = best == Some(Compared::SmallerProblems);
@@ -80,13 +80,14 @@ impl ProofOptions {
     }
 }
 
-/// Whether a row was not run whole, on a device that can still do so. A real GPU runs everything whole.
+/// Reports whether a row was not run whole, on a device that can do it now. A real GPU always runs
+/// whole.
 fn lacks_proof(board: &Board, row: &LeaderboardRow) -> bool {
     let whole = row.compared == Some(Compared::Whole);
     board.device_kind == DeviceKind::Vgpu && !whole
 }
 
-/// Proves one row, and stores the outcome.
+/// Proves one row and stores the outcome.
 fn prove_row(
     db: &Path,
     board: &Board,
@@ -128,7 +129,7 @@ fn prove_row(
     Ok(())
 }
 
-/// Runs the candidate of a row whole; the error says why it cannot be.
+/// Runs a row's candidate whole; the error is the reason why that is impossible.
 fn proof_of(board: &Board, row: &LeaderboardRow, budget: ProveBudget) -> Result<Proof, String> {
     let space = board.space_path.as_ref();
     let space = space.ok_or("the database does not say where its search space is")?;

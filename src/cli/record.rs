@@ -1,4 +1,4 @@
-//! `tuner record`: the best measured results as files to commit.
+//! `tuner record`: the best measured results as files for version control.
 
 use super::proof::ProofOptions;
 use super::results::{
@@ -18,8 +18,9 @@ use tuner_store::Board;
 ///
 /// Writes `leaderboard/<device>/<kernel>.json`.
 ///
-/// One file a device, one result a problem, in a stable order, so that a diff shows what became
-/// faster. Only what was measured on a real GPU: neither predicted nor recorded times.
+/// One file for each kernel and device, one result for each problem, in a stable order, so that a
+/// diff shows changes. Contains only times measured on a real GPU, neither predicted nor recorded
+/// ones.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// The boards that were asked for, and what is recorded: of those with measured times.
+/// Returns the requested boards and the entries to record: those with measured times.
 async fn read(args: &Args) -> Result<(Vec<Board>, Vec<Entry>), CliError> {
     let store = args.selection.open().await?;
     let boards = args
@@ -110,7 +111,7 @@ fn write(args: &Args, kernel: &str, device: &str, entries: &[Entry]) -> Result<(
     Ok(())
 }
 
-/// The kernel's name, unless it could lead out of the directory.
+/// Returns the kernel's name, unless it could lead out of the directory.
 fn file_name(kernel: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-+".contains(c);
     if kernel.chars().all(plain) {

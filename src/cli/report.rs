@@ -61,11 +61,13 @@ pub(crate) struct Args {
 fn price(text: &str) -> Result<f64, String> {
     let price: f64 = text
         .parse()
-        .map_err(|_| format!("`{text}` is no number; type 0.75"))?;
+        .map_err(|_| format!("`{text}` is not a number; type 0.75"))?;
     if price.is_finite() && price >= 0.0 {
         Ok(price)
     } else {
-        Err(format!("`{text}` is no price; type a number such as 0.75"))
+        Err(format!(
+            "`{text}` is not a price; type a number such as 0.75"
+        ))
     }
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// What the report is of; `None`, with the reason told, when nothing passed.
+/// Reads the report's input; `None`, after a message, when no candidate passed.
 async fn read(args: &Args) -> Result<Option<Input>, CliError> {
     let store = args.selection.open().await?;
     let top = Some(args.top as usize);

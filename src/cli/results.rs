@@ -1,4 +1,4 @@
-//! What `leaderboard`, `export` and `record` share: which results are meant, and reading them.
+//! Selection of results, shared by `leaderboard`, `export` and `record`.
 
 use super::{CliError, usage};
 use crate::atomic;
@@ -12,7 +12,7 @@ use tuner_kernel::catalog::{self, Catalog};
 use tuner_store as store;
 use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store};
 
-/// The database and which devices and problems of it.
+/// Database, device and problem of the selected results.
 #[derive(Debug, clap::Args)]
 pub(super) struct Selection {
     /// Use only results of this device, as in `tuner run` or as the leaderboard names it [default:
@@ -29,7 +29,8 @@ pub(super) struct Selection {
     pub(super) db: PathBuf,
 }
 
-/// Reads the path of a database; the default is that of the project around the working directory.
+/// Returns the parser of a database path; the default is that of the project around the working
+/// directory.
 pub(super) fn db_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         if path == Path::new(store::DEFAULT_PATH) {
@@ -40,8 +41,8 @@ pub(super) fn db_parser() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// The database where none is named: `leaderboard/tuner.db` here, or else that of the project
-/// around here, as its search spaces are found.
+/// Returns the default database: `leaderboard/tuner.db` here, else in the project around the
+/// working directory, located by its search spaces.
 pub(super) fn default_database() -> PathBuf {
     let own = PathBuf::from(store::DEFAULT_PATH);
     let here = std::env::current_dir().unwrap_or_default();
@@ -53,13 +54,13 @@ pub(super) fn default_database() -> PathBuf {
     project.map_or_else(|| own.clone(), |project| project.join(&own))
 }
 
-/// The kernel whose results an argument means: a name, or a search space's file.
+/// Resolves a kernel argument: a name, or a search space's file.
 pub(super) fn kernel_named(argument: &str) -> Result<String, CliError> {
     let here = std::env::current_dir().unwrap_or_default();
     Ok(catalog::kernel_of(argument, &here)?)
 }
 
-/// The same for several arguments; none means all kernels.
+/// Resolves several kernel arguments; none selects all kernels.
 pub(super) fn kernels_named(arguments: &[String]) -> Result<Vec<Option<String>>, CliError> {
     if arguments.is_empty() {
         return Ok(vec![None]);
@@ -69,8 +70,8 @@ pub(super) fn kernels_named(arguments: &[String]) -> Result<Vec<Option<String>>,
 }
 
 impl Selection {
-    /// The boards of these kernels, each with its best rows; where one has none, what there is
-    /// instead is an error.
+    /// Returns the boards of these kernels, each with its best rows; an error lists the available
+    /// boards where one is missing.
     pub(super) async fn boards(
         &self,
         store: &Store,
@@ -90,7 +91,7 @@ impl Selection {
         Ok(all)
     }
 
-    /// The question as the store takes it.
+    /// Builds the store's query.
     pub(super) fn query(&self, kernel: Option<&str>, top: Option<usize>) -> LeaderboardQuery {
         LeaderboardQuery {
             kernel: kernel.map(str::to_owned),
@@ -101,12 +102,12 @@ impl Selection {
         }
     }
 
-    /// Opens the database to read.
+    /// Opens the database for reading.
     pub(super) async fn open(&self) -> Result<Store, CliError> {
         Ok(Store::open_read(&self.db).await?)
     }
 
-    /// Says which of the names given stands for nothing, and what there is instead.
+    /// Reports which of the given names matches nothing, and the available ones.
     pub(super) async fn explain_nothing(
         &self,
         store: &Store,
@@ -148,7 +149,7 @@ impl Selection {
     }
 }
 
-/// What a device argument selects; `auto` selects all.
+/// Returns the filter of a device argument; `auto` selects all.
 fn device_filter(text: &str) -> Option<DeviceFilter> {
     if text == "auto" {
         return None;
@@ -166,7 +167,7 @@ fn device_filter(text: &str) -> Option<DeviceFilter> {
     Some(DeviceFilter::Name(text.to_owned()))
 }
 
-/// The recording by content, or where the file is gone by its path.
+/// Identifies a recording by content, or by its path where the file is gone.
 fn recording(file: &Path) -> RecordingSource {
     match tuner_core::provenance::recording(file) {
         Ok((path, hash)) => RecordingSource { path, hash },
@@ -183,8 +184,8 @@ fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
-/// The boards of a query, each with its fastest row that the gate has proven. Of a run that was
-/// interrupted, faster rows may have had a first look only.
+/// Returns the boards of a query with each fastest proven row. An interrupted run may have faster
+/// rows that passed only the first checks.
 pub(super) async fn proven_first(
     store: &Store,
     query: &LeaderboardQuery,
@@ -216,7 +217,7 @@ pub(super) async fn proven_first(
     Ok(boards)
 }
 
-/// Reports candidates that are left out because the gate had only a first look at them.
+/// Reports candidates that are left out because they passed only the gate's first checks.
 pub(super) fn note_unproven(count: usize, board: &str) {
     if count > 0 {
         say!(
@@ -227,7 +228,7 @@ pub(super) fn note_unproven(count: usize, board: &str) {
     }
 }
 
-/// How a board is called in messages.
+/// Formats a board's name for messages.
 pub(super) fn board_name(board: &Board) -> String {
     escape::line(&format!(
         "`{}` on `{}`",
@@ -235,13 +236,13 @@ pub(super) fn board_name(board: &Board) -> String {
     ))
 }
 
-/// Writes a file that the user named.
+/// Writes a file named by the user.
 pub(super) fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CliError> {
     atomic::write(path, content.as_ref())
         .map_err(|error| usage(format!("{}: cannot be written: {error}", path.display())))
 }
 
-/// Runs what a command asks of the store.
+/// Runs an asynchronous function of the store.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

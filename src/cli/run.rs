@@ -1,4 +1,4 @@
-//! `tuner run`: the main job.
+//! `tuner run`: tunes kernels.
 
 use super::daemon::TokenFile;
 use super::events::{EventLog, stopping, watch_signals};
@@ -7,7 +7,7 @@ use super::fleet::HubOptions;
 use super::progress::{self, Progress};
 use super::results::{block_on, db_parser, default_database};
 use super::terminal::Ticker;
-use super::wanted::Wanted;
+use super::wanted::RunArgs;
 use super::{CliError, CommandResult, any, daemon, output, submit};
 use crate::exit;
 use std::fmt::Write as _;
@@ -26,10 +26,11 @@ use tuner_store::{DaemonRow, Store};
 
 /// Tune kernels until the budget is used up or Ctrl-C
 ///
-/// Proposes, compiles, checks, times and stores configurations. Results are stored as they come; Ctrl-C ends the run, and `--resume` goes on with it later. On
-/// a recorded file (`replay:FILE`) the budget is recorded time: ten minutes of it take a second.
-/// Where a daemon (`tuner serve`) owns the database, it carries the run out. With --fleet, `auto` and
-/// `cuda` mean what workers lend, and `--device any` is a run on each kind of device that they lend.
+/// Proposes, compiles, checks, times and stores configurations. Results are stored immediately; Ctrl-C
+/// ends the run, and `--resume` continues it later. On a recorded file (`replay:FILE`) the budget is
+/// recorded time: ten minutes of it take a second. If a daemon (`tuner serve`) owns the database, it
+/// executes the run. With --fleet, `auto` and `cuda` select the workers' devices, and `--device any`
+/// starts a run on each kind of device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +44,7 @@ Exit codes: 0 done, 2 bad usage or input, 3 no candidate passed, 130 interrupted
 is stored).")]
 pub(crate) struct Args {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: RunArgs,
 
     /// Database of results
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
@@ -115,22 +116,22 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         closed?;
         Ok::<_, CliError>((report, progress.failures))
     })?;
-    // Threads that still compile a dropped candidate are not waited for.
+    // Threads that still compile a dropped candidate are not awaited.
     runtime.shutdown_background();
     conclude(&report, &failures, args, Some(kind), &events)
 }
 
-/// Has the daemon that owns the database carry the run out, and shows the same.
+/// Submits the run to the daemon that owns the database, and shows the same progress.
 fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> CommandResult {
     let request = job::absolute(request, folder)?;
     let mut events = EventLog::open(args.events.as_deref())?;
     let began = Instant::now();
     let (view, failures) = block_on(async {
         let client = daemon::reach(row, &args.db, daemon::read_token(&args.token)?).await?;
-        // A token that is wanted and missing is found out before anything is queued.
+        // A missing token is detected before anything is queued.
         let known: Result<RunList, _> = client.get("/api/v1/runs?limit=1").await;
         known?;
-        say!("the daemon at http://{} carries this out", client.address());
+        say!("running on the daemon at http://{}", client.address());
         let taken_up = match args.resume {
             true => submit::take_up(&args.db, &request).await?,
             false => None,
@@ -149,7 +150,7 @@ fn by_daemon(args: &Args, request: &Request, folder: &Path, row: &DaemonRow) -> 
     conclude(&report, &failures, args, view.device_kind, &events)
 }
 
-/// Says each note once, however many kernels and problems it is of.
+/// Prints each distinct note once.
 fn once(notes: &[String]) {
     let mut told: Vec<&String> = Vec::new();
     for note in notes {
@@ -160,7 +161,7 @@ fn once(notes: &[String]) {
     }
 }
 
-/// Prints what the run came to, and gives the exit code.
+/// Prints the run's summary and returns the exit code.
 fn conclude(
     report: &Report,
     failures: &Failures,
@@ -227,7 +228,7 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
             if let Some(left) = task.left {
                 let _ = writeln!(
                     text,
-                    "  left     further trials bring less than {:.1} %, with a chance of 90 %",
+                    "  expected gain of further trials: < {:.1} % (90 % confidence)",
                     left * 100.0
                 );
             }

@@ -14,10 +14,10 @@ use tuner_store as store;
 
 /// Run the daemon with its queue, HTTP API and dashboard
 ///
-/// Runs are kept in the database and survive restarts; one that was interrupted goes on. Each
-/// device works on one run at a time. `tuner run`, `submit`, `status` and `stop` with the same
-/// --db find the daemon by themselves. SIGTERM ends it: candidates on their devices are finished
-/// and stored, the rest goes on at the next start.
+/// Runs are kept in the database and survive restarts; an interrupted run continues. Each device
+/// works on one run at a time. `tuner run`, `submit`, `status` and `stop` with the same --db find
+/// the daemon. SIGTERM ends it: candidates on their devices are finished and stored, the rest
+/// continues at the next start.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,12 +56,12 @@ pub(crate) struct Args {
     fleet: HubOptions,
 }
 
-/// How the log looks.
+/// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum LogStyle {
-    /// Lines for people.
+    /// Text lines for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object for each line.
     Json,
 }
 
@@ -96,23 +96,24 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let runtime = tokio::runtime::Runtime::new()?;
     let guarded = settings.token.is_some();
     runtime.block_on(async {
-        let tell =
-            || tracing::info!("ending after the candidates on their devices (once more: at once)");
+        let tell = || {
+            tracing::info!("shutting down after the candidates on their devices (again to force)")
+        };
         let ending = super::events::watch_signals(tell)?;
         let ready = |address: SocketAddr| {
             let with = if guarded { " (with the token)" } else { "" };
-            // A closed standard output is no reason not to serve.
+            // The daemon also serves with a closed standard output.
             let _ = output::print(&format!("dashboard: http://{address}{with}"));
         };
         serve::serve(settings, ending, ready).await?;
         Ok::<_, CliError>(())
     })?;
-    // Threads that still compile a dropped candidate are not waited for.
+    // Threads that still compile a dropped candidate are not awaited.
     runtime.shutdown_background();
     Ok(exit::DONE)
 }
 
-/// A thousand clients need a thousand file descriptors, and shells grant 1024.
+/// Raises the limit on open files: shells grant 1024, and a thousand clients need more.
 fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! `tuner space`: how large a search space is, and samples of it.
+//! `tuner space`: counts and samples a search space.
 #![expect(
     clippy::indexing_slicing,
     reason = "the parser of JSON and YAML names a place in the text that it read"
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// The result; counts are text because they may exceed what JSON readers hold exactly.
+/// Result; counts are text because they may exceed JSON readers' exact range.
 #[derive(Debug, Serialize)]
 struct Report {
     name: String,
@@ -68,20 +68,20 @@ struct Report {
 #[serde(transparent)]
 struct Sample(#[serde(with = "record::config_as_object")] ConfigValues);
 
-/// A space with what it was built for.
-struct Built {
+/// A space with its target.
+struct SpaceForTarget {
     space: Space,
-    /// The problem and the device, where it was built for some.
+    /// Problem and device, where the space was built for some.
     target: Option<(String, String)>,
     build_ms: f64,
-    /// What is wrong with the file, when the space is empty.
+    /// Errors in the file, when the space is empty.
     empty: Option<Diagnostics>,
 }
 
-/// Runs the command. An empty space is reported, and is an error in its file.
+/// Runs the command. An empty space is reported as an error in its file.
 ///
 /// # Errors
-/// A file that cannot be read or is wrong.
+/// A file that cannot be read or is invalid.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let built = build(args)?;
     let space = &built.space;
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
 }
 
-fn build(args: &Args) -> Result<Built, CliError> {
+fn build(args: &Args) -> Result<SpaceForTarget, CliError> {
     let path = find(&args.file)?;
     let name = PathBuf::from(shown(&path));
     let text =
@@ -138,7 +138,7 @@ fn build(args: &Args) -> Result<Built, CliError> {
         BindError::Space(error) => spec.explain_refused(error).into(),
         other => usage(format!("{}: {other}", name.display())),
     })?;
-    Ok(Built {
+    Ok(SpaceForTarget {
         empty: spec.explain_empty(&space, &problem, &device),
         target: Some((problem, device)),
         space,
@@ -146,7 +146,7 @@ fn build(args: &Args) -> Result<Built, CliError> {
     })
 }
 
-fn bare(args: &Args, name: &Path, text: &str) -> Result<Built, CliError> {
+fn bare(args: &Args, name: &Path, text: &str) -> Result<SpaceForTarget, CliError> {
     let bare = BareSpace::parse(text, name)?;
     if let Some(problem) = &args.problem {
         refuse!(
@@ -156,7 +156,7 @@ fn bare(args: &Args, name: &Path, text: &str) -> Result<Built, CliError> {
     }
     let (space, build_ms) = timed(|| bare.space());
     let space = space.map_err(|error| bare.explain_refused(&error))?;
-    Ok(Built {
+    Ok(SpaceForTarget {
         empty: bare.explain_empty(&space),
         target: None,
         space,
@@ -164,14 +164,15 @@ fn bare(args: &Args, name: &Path, text: &str) -> Result<Built, CliError> {
     })
 }
 
-/// The result, and the milliseconds it took.
+/// Returns a result with its time in milliseconds.
 fn timed<T>(build: impl FnOnce() -> T) -> (T, f64) {
     let start = Instant::now();
     let built = build();
     (built, start.elapsed().as_secs_f64() * 1e3)
 }
 
-/// The name and the limits of a GPU, virtual or real; `None` where the selector names no single one.
+/// Returns the name and the limits of a GPU, virtual or real; `None` where the selector names no
+/// single one.
 pub(super) fn limits_of(
     selector: &DeviceSelector,
 ) -> Result<Option<(String, DeviceLimits)>, CliError> {
@@ -184,12 +185,12 @@ pub(super) fn limits_of(
         }
         DeviceSelector::CudaSeveral(_) | DeviceSelector::Replay(_) => return Ok(None),
     };
-    // The selector names one that there is.
+    // The selector was validated.
     let limits = limits::by_name(name).context("no such virtual GPU")?;
     Ok(Some((format!("vgpu:{name}"), limits)))
 }
 
-/// The file itself, else the file of the kernel of that name.
+/// Finds the file, else the file of the kernel of this name.
 fn find(file: &str) -> Result<PathBuf, CliError> {
     let path = Path::new(file);
     if path.exists() || file.contains(['/', '.']) {
@@ -199,10 +200,10 @@ fn find(file: &str) -> Result<PathBuf, CliError> {
     Ok(Catalog::find(&here)?.file_of(file)?.to_owned())
 }
 
-/// The text of a file, unpacked where it is gzipped.
+/// Reads a file and unpacks gzip.
 fn read(path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => "there is no such file: check the path".to_owned(),
+        ErrorKind::NotFound => "no such file; check the path".to_owned(),
         ErrorKind::IsADirectory => "this is a folder: name a file in it".to_owned(),
         ErrorKind::PermissionDenied => {
             "cannot read the file, permission is denied: allow it with `chmod u+r`".to_owned()
@@ -228,16 +229,16 @@ fn read(path: &Path) -> Result<String, String> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
-        format!("line {line} is no UTF-8 text (byte {at} of the file): save it as UTF-8")
+        format!("line {line} is not UTF-8 (byte {at} of the file); save the file as UTF-8")
     })?;
-    // A byte order mark is no part of the text.
+    // A byte order mark is not part of the text.
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
     })
 }
 
-/// The number of combinations, of any size, in decimal.
+/// Returns the number of combinations, of any size, in decimal.
 fn cartesian(space: &Space) -> String {
     const LIMB: u64 = 1_000_000_000;
     let mut limbs: Vec<u64> = vec![1];
@@ -302,7 +303,7 @@ fn print(format: Format, space: &Space, report: &Report) -> Result<(), CliError>
     Ok(())
 }
 
-/// The valid part of all combinations.
+/// Formats the valid share of all combinations.
 fn share(space: &Space) -> String {
     let sizes = space
         .parameters()

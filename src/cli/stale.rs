@@ -1,4 +1,4 @@
-//! Results whose template or reference was edited since they were taken.
+//! Results whose template or reference was edited since the measurement.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use tuner_engine::job::reference_hash;
 use tuner_kernel::catalog::{Catalog, Kernel};
 use tuner_store::Board;
 
-/// Finds kernels as they lie on disk now, each file read once.
+/// Cache of the current kernels on disk; each file is read once.
 #[derive(Default)]
 pub(super) struct Present {
     catalog: Option<Option<Catalog>>,
@@ -15,8 +15,8 @@ pub(super) struct Present {
 }
 
 impl Present {
-    /// The kernel of a board as it is now: where it was tuned, else in the project around the
-    /// working directory. `None` for recordings, and where there is none or it cannot be read.
+    /// Returns a board's current kernel: at the path where it was tuned, else in the project around
+    /// the working directory. `None` for recordings, and for missing or unreadable files.
     pub(super) fn kernel(&mut self, board: &Board) -> Option<&Kernel> {
         if board.device_kind == DeviceKind::Replay {
             return None;
@@ -27,7 +27,7 @@ impl Present {
         };
         let entry = self.read.entry(path);
         let kernel = entry.or_insert_with_key(|path| Kernel::load(path).ok());
-        // The file may be another kernel's by now.
+        // The file may contain another kernel by now.
         kernel
             .as_ref()
             .filter(|found| found.spec.kernel == board.key.kernel)
@@ -42,7 +42,7 @@ impl Present {
         Some(file.to_owned())
     }
 
-    /// Marks every row of which it is known whether its template is still the same.
+    /// Marks rows with a known template state as current or edited.
     pub(super) fn mark(&mut self, boards: &mut [Board]) {
         for board in boards {
             let Some(kernel) = self.kernel(board) else {
@@ -60,7 +60,7 @@ impl Present {
     }
 }
 
-/// Says, once a kernel, that its template was edited since.
+/// Warns once for each kernel whose template was edited since.
 pub(super) fn warn(boards: &[Board]) {
     let mut told: Vec<&str> = Vec::new();
     for board in boards {

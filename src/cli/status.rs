@@ -1,4 +1,4 @@
-//! `tuner status`: what the daemon does.
+//! `tuner status`: queue and progress of the daemon.
 
 use super::daemon::Place;
 use super::fleet::{self, FleetOptions};
@@ -13,7 +13,7 @@ use tuner_serve::view::{RunList, RunView};
 use tuner_serve::{stored_run, stored_runs};
 use tuner_store::Store;
 
-/// Runs that are listed where `--top` does not say.
+/// Number of listed runs without `--top`.
 const LISTED: u32 = 20;
 
 /// Show the queue or the progress of a run
@@ -55,14 +55,14 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let text = block_on(async {
         let client = args.place.daemon().await?;
         match &args.run {
-            Some(id) => one(args, client, id).await,
-            None => all(args, client).await,
+            Some(id) => format_run(args, client, id).await,
+            None => format_queue(args, client).await,
         }
     })?;
     output::result(&text)
 }
 
-/// The fleet's workers, runs and queues.
+/// Prints the fleet's workers, runs and queues.
 fn fleet(args: &Args, url: &str) -> CommandResult {
     let (access, names) = args.fleet.named(url)?;
     let view = block_on(async { Ok(tuner_fleet::look(&access, &names).await?) })?;
@@ -73,7 +73,7 @@ fn fleet(args: &Args, url: &str) -> CommandResult {
     output::result(&text)
 }
 
-async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, CliError> {
+async fn format_run(args: &Args, client: Option<Client>, id: &str) -> Result<String, CliError> {
     let view: RunView = match client {
         Some(client) => client.get(&format!("/api/v1/runs/{id}")).await?,
         None => {
@@ -88,7 +88,7 @@ async fn one(args: &Args, client: Option<Client>, id: &str) -> Result<String, Cl
     Ok(described(&view))
 }
 
-async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
+async fn format_queue(args: &Args, client: Option<Client>) -> Result<String, CliError> {
     let runs = match client {
         Some(client) => {
             let path = format!("/api/v1/runs?limit={}", args.top);
@@ -97,7 +97,7 @@ async fn all(args: &Args, client: Option<Client>) -> Result<String, CliError> {
         }
         None => {
             let store = Store::open_read(&args.place.db).await?;
-            say!("note: no daemon runs; `tuner serve` carries out what is queued");
+            say!("note: no daemon is running; `tuner serve` executes the queue");
             stored_runs(&store, args.top).await?
         }
     };
@@ -127,7 +127,7 @@ fn done(view: &RunView) -> String {
     }
 }
 
-/// One run for people.
+/// Formats a run for people.
 fn described(view: &RunView) -> String {
     let mut text = format!(
         "run {}: {}, {} on {}",

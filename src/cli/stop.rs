@@ -1,4 +1,4 @@
-//! `tuner stop`: ends runs of the daemon.
+//! `tuner stop`: stops runs of the daemon.
 
 use super::daemon::{self, Place};
 use super::results::block_on;
@@ -9,7 +9,7 @@ use tuner_store::{RunId, Store};
 
 /// Stop runs and keep their results
 ///
-/// A run that waits leaves the queue; one under way ends after the candidate on the device.
+/// A queued run leaves the queue; a running one ends after the candidate on the device.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "runs")]
     all: bool,
 
-    /// Without a daemon: remove runs from the queue that were under way when it ended
+    /// Without a daemon: remove interrupted runs from the queue
     #[arg(long, conflicts_with_all = ["all", "server"])]
     offline: bool,
 
@@ -67,7 +67,7 @@ async fn by_daemon(args: &Args, client: &Client) -> Result<String, CliError> {
     })
 }
 
-/// Names of all runs that wait or are under way.
+/// Returns the names of all queued and running runs.
 async fn open(client: &Client) -> Result<Vec<String>, CliError> {
     let mut ids = Vec::new();
     for state in ["queued", "running"] {
@@ -100,7 +100,7 @@ async fn offline(args: &Args) -> Result<String, CliError> {
     cancelled(args, true).await
 }
 
-/// Takes the runs out of the queue; with `begun`, those too that the database calls running.
+/// Removes the runs from the queue; with `begun`, also those marked running in the database.
 async fn cancelled(args: &Args, begun: bool) -> Result<String, CliError> {
     let store = Store::open(&args.place.db).await?;
     let mut text = String::new();

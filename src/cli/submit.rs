@@ -1,8 +1,8 @@
-//! `tuner submit`: a run for the daemon.
+//! `tuner submit`: queues a run for the daemon.
 
 use super::daemon::{self, TokenFile};
 use super::results::{block_on, db_parser};
-use super::wanted::Wanted;
+use super::wanted::RunArgs;
 use super::{CliError, CommandResult, output};
 use std::path::{Path, PathBuf};
 use tuner_engine::job;
@@ -13,8 +13,8 @@ use tuner_store::{JobState, NewJob, RunFilter, RunId, Store, StoreError};
 
 /// Submit a run to the daemon's queue
 ///
-/// Prints the run's name. The queue is kept in the database: a run that was submitted is carried
-/// out even if the daemon is restarted, or started later.
+/// Prints the run's name. The queue is kept in the database: a submitted run is executed even if the
+/// daemon is restarted, or started later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ Examples:
   tuner submit gemm_f32 --evals 500 --server http://gpu7:7878")]
 pub(crate) struct Args {
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: RunArgs,
 
     /// Database of results and of the queue
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
@@ -62,14 +62,14 @@ async fn local(args: &Args) -> Result<String, CliError> {
     match owner {
         Some(row) => ring(&row.address, &id).await,
         None => say!(
-            "note: no daemon runs; `tuner serve --db {}` carries it out",
+            "note: no daemon is running; start one with `tuner serve --db {}`",
             args.db.display()
         ),
     }
     Ok(id)
 }
 
-/// Puts a request with absolute paths into the queue of the database.
+/// Adds a request with absolute paths to the database's queue.
 pub(super) async fn enqueue(
     db: &Path,
     request: &job::Request,
@@ -86,8 +86,8 @@ pub(super) async fn enqueue(
     Ok(id.to_string())
 }
 
-/// Queues the latest run with the same kernels, device and seed that did not reach its end again;
-/// `None`, with a note, where there is none.
+/// Requeues the latest unfinished run with the same kernels, device and seed; `None`, after a
+/// message, without one.
 pub(super) async fn take_up(db: &Path, request: &job::Request) -> Result<Option<String>, CliError> {
     let store = Store::open(db).await?;
     let found = find_open(&store, request).await?;
@@ -125,8 +125,7 @@ async fn find_open(store: &Store, request: &job::Request) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Has the daemon look at its queue now, rather than half a second later; it matters to nobody
-/// whether this arrives.
+/// Notifies the daemon of a queue change. Best effort: the daemon also polls every half second.
 async fn ring(address: &str, id: &str) {
     let client = Client::new(address, std::env::var("TUNER_TOKEN").ok());
     let _: Result<RunView, _> = client.get(&format!("/api/v1/runs/{id}")).await;

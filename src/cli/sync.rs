@@ -1,4 +1,4 @@
-//! `tuner sync`: results of two databases, each taken over by the other.
+//! `tuner sync`: exchanges results between two databases.
 
 use super::results::{block_on, db_parser};
 use super::{CliError, CommandResult, output};
@@ -9,8 +9,8 @@ use tuner_store as store;
 
 /// Exchange results with another database
 ///
-/// Results keep their run, their provenance and all evidence. What is known already is not taken over
-/// again, so the command may be repeated at any time.
+/// Results keep their run, their provenance and all evidence. Known results are skipped, so the
+/// command may be repeated at any time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,6 +1,6 @@
-//! What the terminal shows beside results: messages in colour, and a display that moves while the
-//! process works. `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` mean what they mean to
-//! other programs; where the locale is not UTF-8, only ASCII is written.
+//! Terminal output besides results: coloured messages and a live display. `NO_COLOR`, `CLICOLOR`,
+//! `CLICOLOR_FORCE` and `TERM=dumb` have their usual meaning; only ASCII is written where the
+//! locale is not UTF-8.
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,10 +21,10 @@ const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
-/// How often the display is drawn, and how long a pipe may stay silent.
+/// Frame interval of the display, and its longest silence on a pipe.
 const FRAME: Duration = Duration::from_millis(200);
 const SILENCE: Duration = Duration::from_secs(10);
-/// Shorter work shows no display.
+/// Delay before the display appears.
 const FIRST: Duration = Duration::from_millis(300);
 
 static COLOUR_OUT: LazyLock<bool> = LazyLock::new(|| coloured(&std::io::stdout()));
@@ -35,12 +35,12 @@ fn coloured<S: anstream::stream::RawStream>(stream: &S) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// Whether standard error takes colours.
+/// Reports whether standard error takes colours.
 pub(super) fn colours() -> bool {
     *COLOUR_ERR
 }
 
-/// Whether the locale's characters are those of Unicode.
+/// Reports whether the locale is UTF-8.
 fn unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
@@ -50,8 +50,8 @@ fn unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     })
 }
 
-/// Columns that a table on a terminal may have: those of `COLUMNS` where that is set, else the
-/// terminal's own; `None`, as many as it takes, where standard output is none.
+/// Returns the table width: `COLUMNS` if set, else the terminal's width; `None` (unlimited) where
+/// standard output is not a terminal.
 pub(super) fn columns() -> Option<usize> {
     if !std::io::stdout().is_terminal() {
         return None;
@@ -66,13 +66,13 @@ fn width(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<
         .filter(|n| *n > 0)
 }
 
-/// Whether standard error can redraw a line.
+/// Reports whether standard error can redraw a line.
 pub(super) fn live() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     std::io::stderr().is_terminal() && !dumb
 }
 
-/// A bar for work of so many pieces, hidden where nobody can see it move.
+/// Creates a bar for this number of pieces, hidden without a live terminal.
 pub(super) fn bar(all: usize, pieces: &str) -> ProgressBar {
     if !live() {
         return ProgressBar::hidden();
@@ -83,7 +83,7 @@ pub(super) fn bar(all: usize, pieces: &str) -> ProgressBar {
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// The text without what the locale has no characters for.
+/// Replaces characters that the locale cannot encode.
 fn encoded(text: &str) -> String {
     if *UNICODE {
         return text.to_owned();
@@ -104,14 +104,14 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// Writes a message of one line to standard error. Further lines of a text from outside are indented,
-/// so that they pass for no message of their own.
+/// Writes a one-line message to standard error. Further lines of external text are indented, so
+/// that they cannot pass for messages.
 pub(crate) fn say(text: &str) {
     tell(&format!("{}\n", text.replace('\n', "\n  ")));
 }
 
-/// Writes a message to standard error, above the display where there is one. One that nobody can
-/// read any more is no reason to end a run.
+/// Writes a message to standard error, above the display if one is shown. A write error does not
+/// end the run.
 pub(crate) fn tell(text: &str) {
     let text = encoded(&escape::lines(text));
     let text = if colours() { message(&text) } else { text };
@@ -121,7 +121,7 @@ pub(crate) fn tell(text: &str) {
     let _ = aside(|| std::io::stderr().lock().write_all(text.as_bytes()));
 }
 
-/// A result as standard output takes it: escaped by the caller, in colour where that is wanted.
+/// Formats an escaped result for standard output, in colour where enabled.
 pub(super) fn result(text: &str) -> String {
     let text = if std::io::stdout().is_terminal() {
         encoded(text)
@@ -131,7 +131,7 @@ pub(super) fn result(text: &str) -> String {
     if *COLOUR_OUT { painted(&text) } else { text }
 }
 
-/// Clears the display while something is written.
+/// Hides the display during a write.
 pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
     let display = display();
     match display.as_ref().and_then(|shown| shown.bar.as_ref()) {
@@ -144,7 +144,7 @@ fn in_style(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// The words that begin a message, and carets, in colour.
+/// Colours a message's prefix and carets.
 fn message(text: &str) -> String {
     const WORDS: [(&str, Style); 7] = [
         ("error:", RED),
@@ -160,7 +160,7 @@ fn message(text: &str) -> String {
         let found = WORDS.iter().find_map(|(word, style)| {
             let at = line.find(word)?;
             let before = &line[..at];
-            // At the beginning, or behind `file:line:column: `.
+            // At the beginning, or after `file:line:column: `.
             let begins = before.trim().is_empty() || before.ends_with(": ");
             begins.then_some((at, *word, *style))
         });
@@ -183,7 +183,7 @@ fn message(text: &str) -> String {
     out
 }
 
-/// Verdicts in cells of tables, and what a run's summary is about, in colour.
+/// Colours verdicts in table cells and the subjects of a run's summary.
 fn painted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.split_inclusive('\n') {
@@ -211,7 +211,7 @@ fn painted(text: &str) -> String {
     out
 }
 
-/// A line with its verdicts in colour, where they stand between the columns of a table.
+/// Colours a line's verdicts where they are between table columns.
 fn verdicts(line: &str) -> String {
     let Some(word) = Verdict::ALL.iter().map(ToString::to_string).find(|word| {
         let at = line.find(&format!("  {word} "));
@@ -224,34 +224,34 @@ fn verdicts(line: &str) -> String {
     line.replacen(&from, &to, 1)
 }
 
-/// The display of this process.
-struct Shown {
+/// Display of this process.
+struct Display {
     bar: Option<ProgressBar>,
     began: Instant,
-    /// When something was last written for good.
+    /// Time of the last permanent line.
     told: Instant,
     status: String,
-    /// The part of the work that is done.
+    /// Completed fraction of the work.
     part: Option<f64>,
 }
 
-static DISPLAY: Mutex<Option<Shown>> = Mutex::new(None);
+static DISPLAY: Mutex<Option<Display>> = Mutex::new(None);
 
-fn display() -> MutexGuard<'static, Option<Shown>> {
+fn display() -> MutexGuard<'static, Option<Display>> {
     lock(&DISPLAY)
 }
 
-/// Shows what the process does, from a moment after the beginning until this is dropped: a line that
-/// moves on a terminal, a line now and then elsewhere.
+/// Shows the current work, shortly after the start until this is dropped: a moving line on a
+/// terminal, occasional lines elsewhere.
 pub(super) struct Ticker {
     over: Arc<AtomicBool>,
 }
 
 impl Ticker {
-    /// Begins to show.
+    /// Starts the display.
     pub(super) fn start() -> Self {
         let now = Instant::now();
-        *display() = Some(Shown {
+        *display() = Some(Display {
             bar: None,
             began: now,
             told: now,
@@ -260,7 +260,7 @@ impl Ticker {
         });
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
-        // Without a thread nothing moves, and the work goes on.
+        // Without a thread the display is static and the work continues.
         let _ = std::thread::Builder::new()
             .name("display".to_owned())
             .spawn(move || {
@@ -278,13 +278,13 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         let mut display = display();
         self.over.store(true, Ordering::Relaxed);
-        if let Some(Shown { bar: Some(bar), .. }) = display.take() {
+        if let Some(Display { bar: Some(bar), .. }) = display.take() {
             bar.finish_and_clear();
         }
     }
 }
 
-/// What the display says of the work as a whole, and the part of it that is done.
+/// Sets the display's status and the completed fraction of the work.
 pub(super) fn status(text: String, part: Option<f64>) {
     if let Some(shown) = &mut *display() {
         shown.status = text;
@@ -311,7 +311,7 @@ fn frame(live: bool, over: &AtomicBool) {
     }
 }
 
-impl Shown {
+impl Display {
     fn draw(&mut self) {
         let (status, part) = self.summary();
         let width = width(terminal_size::terminal_size_of(std::io::stderr())).unwrap_or(80);
@@ -327,7 +327,7 @@ impl Shown {
         bar.tick();
     }
 
-    /// The status with the time, and the part that is done.
+    /// Returns the status with the time, and the completed fraction.
     fn summary(&self) -> (String, Option<f64>) {
         let elapsed = self.began.elapsed();
         let clock = format_duration(Duration::from_secs(elapsed.as_secs()));
@@ -347,7 +347,7 @@ impl Shown {
         (format!("{clock} {done}/{all}{left}"), Some(part))
     }
 
-    /// The same for a log.
+    /// Formats the display as one log line.
     fn line(&self) -> String {
         let now = activity::now();
         let (status, _) = self.summary();
@@ -359,7 +359,7 @@ impl Shown {
     }
 }
 
-/// The first line with the bar, the second with what is done now.
+/// Returns the style: the bar on the first line, the current work on the second.
 fn style(bar: bool, width: usize) -> ProgressStyle {
     let size = if width < 80 { 10 } else { 24 };
     let (green, dim) = if colours() {
@@ -387,7 +387,8 @@ fn style(bar: bool, width: usize) -> ProgressStyle {
     }
 }
 
-/// `compiling 2: scale large: VEC=2 (3 s), judging …`: of each verb how many and the oldest.
+/// Formats `compiling 2: scale large: VEC=2 (3 s), judging …`: for each verb the number and the
+/// oldest.
 pub(super) fn doing(all: &[Activity]) -> String {
     let mut verbs: Vec<&str> = Vec::new();
     for one in all {

@@ -1,11 +1,11 @@
-//! What a run is asked to do: the arguments that `run` and `submit` share.
+//! Run arguments shared by `run` and `submit`.
 
 use tuner_engine::job::{Jobs, ProveBudget, Request};
 use tuner_kernel::catalog;
 
 /// Kernels, limits, device and search of a run.
 #[derive(Debug, clap::Args)]
-pub(super) struct Wanted {
+pub(super) struct RunArgs {
     /// Kernels, by name or search space file [default: all in search_spaces/]
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernels: Vec<String>,
@@ -18,13 +18,13 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     evals: Option<u64>,
 
-    /// Stop once further trials bring no more than this share of the best time, with a chance of nine
-    /// in ten [default share: 1%]; --budget and --evals are then upper limits
+    /// Stop when the expected gain of further trials is at most this share of the best time, with 90 %
+    /// confidence [default share: 1%]; --budget and --evals are then upper limits
     #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, default_missing_value = "1%")]
     until_converged: Option<String>,
 
-    /// Look for the front of two objectives: time and one of p90, registers, code_size and energy,
-    /// such as time,registers (`leaderboard --pareto` shows it)
+    /// Search for the Pareto front of two objectives: time and one of p90, registers, code_size and
+    /// energy, such as time,registers (`leaderboard --pareto` shows it)
     #[arg(long, value_name = "TIME,OTHER")]
     pub(super) objective: Option<String>,
 
@@ -41,9 +41,9 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
 
-    /// Guide the search by predicted times, of configurations all over the space beforehand and of each
-    /// candidate: `vgpu` predicts with the virtual GPU nearest to the device.
-    /// Results are still measured on the device
+    /// Guide the search by predicted times, of a sample of the space before the run and of each
+    /// candidate: `vgpu` predicts with the virtual GPU nearest to the device. Results are still
+    /// measured on the device
     #[arg(long, value_name = "MODEL", value_parser = ["vgpu"])]
     prior: Option<String>,
 
@@ -55,8 +55,9 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "N")]
     jobs: Option<Jobs>,
 
-    /// Start from the results in this file as well (a recording, a database, a CSV of configurations
-    /// and times), beside what the database has of other devices, problems and versions; may be repeated
+    /// Use the results in this file as prior knowledge (a recording, a database, a CSV of configurations
+    /// and times), in addition to the database's results of other devices, problems and versions; may
+    /// be repeated
     #[arg(long, value_name = "FILE")]
     knowledge: Vec<String>,
 
@@ -74,8 +75,8 @@ pub(super) struct Wanted {
     no_baseline: bool,
 }
 
-impl Wanted {
-    /// What was typed for a kernel: its file, where one was named.
+impl RunArgs {
+    /// Returns the user's argument for a kernel: its file, where one was given.
     pub(super) fn name_of<'k>(&'k self, kernel: &'k str) -> &'k str {
         let means = |typed: &&String| {
             let folder = std::env::current_dir().unwrap_or_default();
@@ -87,7 +88,7 @@ impl Wanted {
             .map_or(kernel, String::as_str)
     }
 
-    /// What the arguments ask for.
+    /// Builds the request.
     pub(super) fn request(&self) -> Request {
         Request {
             kernels: self.kernels.clone(),

@@ -13,9 +13,9 @@ use tuner_kernel::compile::DiskCache;
 
 /// Lend this machine to a fleet
 ///
-/// A worker keeps nothing and may come and go at any time. It does what runs with `--fleet` ask for,
-/// each candidate in a process of its own as on one machine. SIGTERM or Ctrl-C ends it: what it has in
-/// hand goes back at once and to another worker.
+/// A worker is stateless and may join and leave at any time. It executes candidates of runs with
+/// `--fleet`, each in a separate process as on one machine. SIGTERM or Ctrl-C ends it: candidates in
+/// flight are returned at once for another worker.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,8 +34,8 @@ pub(crate) struct Args {
     #[arg(long)]
     compile_only: bool,
 
-    /// Number of parallel compilations [default: number of cores, less one beside a device]; 0 leaves
-    /// compiling to others
+    /// Number of parallel compilations [default: number of cores, less one with a device]; 0 leaves
+    /// compiling to other workers
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=1024))]
     jobs: Option<u16>,
 
@@ -65,7 +65,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             temporary.path().to_owned()
         }
     };
-    // Kernels are laid out there, and their code runs: no other user may have a hand in it.
+    // Private folder: kernels are stored and their code runs there, so no other user may write to
+    // it.
     let folder = private::create_folder(&cache, &["fleet"])
         .map_err(|error| usage(format!("{error}; set TUNER_CACHE to a folder of your own")))?;
     let (access, names) = args.fleet.named(url)?;
@@ -79,12 +80,12 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     let runtime = tokio::runtime::Runtime::new()?;
     let ended = runtime.block_on(async {
-        let tell = || say!("leaving; what is in hand goes back (once more: at once)");
+        let tell = || say!("shutting down: returning in-flight work (Ctrl-C again to force)");
         let stop = super::events::watch_signals(tell)?;
         work(settings, stop).await?;
         Ok(exit::DONE)
     });
-    // A candidate that was given back may still be in its process, which ends with this one.
+    // A returned candidate may still run in its process, which ends with this one.
     runtime.shutdown_background();
     ended
 }

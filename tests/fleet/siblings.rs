@@ -60,7 +60,7 @@ fn gpus_of_one_kind_share_a_run_and_one_that_differs_forms_a_group_of_its_own() 
     let mut hub = run(&site, "t.db", "cuda", &[]);
     site.until_stored(&hub, "t.db", 4);
     let (_near, mut slow) = (worker(&site, "near", 10), worker(&site, "slow", 60));
-    slow.says("this GPU is in a group of its own");
+    slow.says("this GPU is in a separate group");
     assert_eq!(hub.code(), 0, "{}", hub.log());
     let said = hub.log();
     for words in [

@@ -347,7 +347,7 @@ async fn a_table_of_the_cutlass_profiler_becomes_the_baseline_of_a_measured_kern
     write(folder, "p.csv", &CUTLASS.replace("0.050", "soon"));
     let told = import(&["--kernel", "gemm"], 2);
     assert!(
-        told.contains("p.csv:2:17: error: `soon` is no Runtime"),
+        told.contains("p.csv:2:17: error: `soon` is not a valid Runtime"),
         "{told}"
     );
 }

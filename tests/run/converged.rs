@@ -17,7 +17,7 @@ fn a_run_ends_when_the_search_says_that_little_is_left_and_keeps_what_it_said() 
     assert!(text(&output.stderr).contains("converged"), "{output:?}");
     let said = text(&output.stdout);
     assert!(
-        said.contains("further trials bring less than 5.0 %"),
+        said.contains("expected gain of further trials: < 5.0 %"),
         "{said}"
     );
 

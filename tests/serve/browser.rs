@@ -334,13 +334,13 @@ fn a_run_is_started_noted_compared_and_stopped_from_the_page() {
     browser.go(&format!(
         "{root}/#/compare?runs={before},{started},run-that-is-not"
     ));
-    browser.wait_for_text("There is no run run-that-is-not.");
+    browser.wait_for_text("No run run-that-is-not.");
     let curves = drawn(&browser, "convolution", "option.series.length");
     assert_eq!(curves, 2);
     browser.picture("dashboard-compare");
     for view in ["run", "explore"] {
         browser.go(&format!("{root}/#/{view}/nowhere"));
-        browser.wait_for_text("There is no run nowhere");
+        browser.wait_for_text("No run nowhere");
     }
     let long = daemon.submit(6768, 1, "annealing");
     browser.go(&format!("{root}/#/run/{long}"));
@@ -352,7 +352,7 @@ fn a_run_is_started_noted_compared_and_stopped_from_the_page() {
     });
     if offered {
         browser.run(&format!("{stop}.click()"));
-        browser.wait_for_text("What it found is kept");
+        browser.wait_for_text("Its results are kept");
         browser.run("document.getElementById('confirm').click()");
     }
     wait_for("its end", || {

@@ -37,7 +37,7 @@ fn a_run_beside_a_daemon_is_the_daemons_and_looks_and_ends_the_same() {
     let by_itself = tuner(&alone, "run", &limits);
     let (story, result) = (text(&by_daemon.stderr), text(&by_daemon.stdout));
     assert_eq!(by_daemon.status.code(), Some(0), "{story}");
-    assert!(story.contains("carries this out"), "{story}");
+    assert!(story.contains("running on the daemon"), "{story}");
     assert!(story.contains("6768 valid configurations"), "{story}");
     assert!(story.contains("all evaluations done"), "{story}");
     let findings = |text: &str| {
@@ -102,7 +102,7 @@ fn without_a_daemon_runs_wait_in_the_database_until_one_starts() {
     let device = device();
     let limits = ["--device", device.as_str(), "--evals", "20"];
     let submitted = tuner(&db, "submit", &limits);
-    assert!(text(&submitted.stderr).contains("no daemon runs"));
+    assert!(text(&submitted.stderr).contains("no daemon is running"));
     let id = text(&submitted.stdout).trim().to_owned();
     let dropped = text(&tuner(&db, "submit", &limits).stdout)
         .trim()

@@ -2,7 +2,7 @@
 //! stored, every run comes to the same end as if nothing had happened.
 //!
 //! Small here; `TUNER_KILL_RUNS=100 TUNER_KILL_EVALS=1000 TUNER_KILLS=40` is the size that
-//! docs/measurements.md reports.
+//! docs/evidence/measurements.md reports.
 
 use super::{Daemon, RECORDED, recorded_folder, request, serve, wait_for};
 use rand::{RngExt as _, SeedableRng as _};

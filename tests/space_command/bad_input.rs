@@ -145,10 +145,10 @@ fn an_empty_file_is_told_what_to_hold() {
 #[test]
 fn a_file_that_cannot_be_read_is_named_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
-    assert_snapshot!(space_in(folder.path(), &["missing.yaml"]).refusal(), @r"missing.yaml: error: there is no such file: check the path");
+    assert_snapshot!(space_in(folder.path(), &["missing.yaml"]).refusal(), @r"missing.yaml: error: no such file; check the path");
     std::fs::create_dir(folder.path().join("d.yaml")).unwrap();
     assert_snapshot!(space_in(folder.path(), &["d.yaml"]).refusal(), @r"d.yaml: error: this is a folder: name a file in it");
-    assert_snapshot!(space("s.yaml", b"a: 1\nb: \xff\n", &[]).refusal(), @r"s.yaml: error: line 2 is no UTF-8 text (byte 8 of the file): save it as UTF-8");
+    assert_snapshot!(space("s.yaml", b"a: 1\nb: \xff\n", &[]).refusal(), @r"s.yaml: error: line 2 is not UTF-8 (byte 8 of the file); save the file as UTF-8");
     assert_snapshot!(space("s.json.gz", [0x1f, 0x8b, 8, 0, 0], &[]).refusal(), @r"s.json.gz: error: the gzip data is corrupt or cut short (unexpected end of file): fetch the file again");
 }
 

@@ -1,4 +1,4 @@
-//! What of a unit a kernel reaches, and the template that this makes.
+//! Reachability: the items of a unit that a kernel needs, and the template made of them.
 
 use super::tree::words;
 use super::unit::{Around, Branch, Item, Kind, Unit};
@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use tuner_kernel::compile::is_host_header;
 
-/// Includes before everything: what nvcc gives every source, and C's headers of constants.
+/// Prefix of every template: nvcc's implicit include and C's headers of constants.
 pub(crate) const PRELUDE: &str = "#include <cuda_runtime.h>\n#include <assert.h>\n#include <float.h>\n\
                        #include <stdint.h>\n#include <stdio.h>\n";
 
-/// Words of those who use cooperative groups.
+/// Identifiers that mark a use of cooperative groups.
 const GROUPS: [&str; 9] = [
     "cooperative_groups",
     "cg",
@@ -24,7 +24,7 @@ const GROUPS: [&str; 9] = [
     "coalesced_threads",
 ];
 
-/// Headers that cost compile time, with a word that whoever needs them writes.
+/// Headers that cost compile time, each with the identifiers that require it.
 const ON_WORD: [(&str, &[&str]); 20] = [
     ("cooperative_groups*", &GROUPS),
     ("cub/*", &["cub"]),
@@ -63,7 +63,7 @@ const ON_WORD: [(&str, &[&str]); 20] = [
     ("cuda.h", &["CUtensorMap"]),
 ];
 
-/// Headers that others bring along (cuBLAS's has the half types), with the names that need them.
+/// Headers that others include (cuBLAS includes the half types), with the names that require them.
 const IMPLIED: [(&str, &[&str]); 5] = [
     (
         "type_traits",
@@ -113,7 +113,7 @@ const IMPLIED: [(&str, &[&str]); 5] = [
     ("cuda_fp8.h", &["__nv_fp8_e4m3", "__nv_fp8_e5m2"]),
 ];
 
-/// How a definition that becomes a parameter stands in the unit.
+/// Kind of definition of a constant that becomes a parameter.
 #[derive(Debug, Clone)]
 pub(crate) enum Definition {
     /// A `#define`.
@@ -131,13 +131,13 @@ pub(crate) struct Tunable {
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: i64,
-    /// Where it is defined: the item.
+    /// Index of its item.
     pub(crate) item: usize,
-    /// How.
+    /// Kind of the definition.
     pub(crate) definition: Definition,
 }
 
-/// The items that a kernel reaches, with those of the host that the compiler asked for.
+/// Computes the items that a kernel reaches, with the host items that the compiler requested.
 pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> BTreeSet<usize> {
     let Some(own) = unit.items.get(kernel) else {
         return BTreeSet::new();
@@ -174,18 +174,18 @@ pub(crate) fn reach(unit: &Unit, kernel: usize, demanded: &BTreeSet<String>) -> 
     }
 }
 
-/// A template that was cut out.
+/// A template cut out of a unit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Template {
     /// Its text.
     pub(crate) text: String,
     /// Every word in it.
     pub(crate) words: BTreeSet<String>,
-    /// Headers that are not there.
+    /// Headers that were not found.
     pub(crate) missing: Vec<String>,
 }
 
-/// Writes what is kept as a template, each piece with its place in the original.
+/// Writes the kept items as a template, each piece with its position in the original.
 pub(crate) fn write(
     unit: &Unit,
     kept: &BTreeSet<usize>,
@@ -262,12 +262,12 @@ fn include(
         Some((_, needed)) if !needed.iter().any(|word| template.words.contains(*word)) => {
             return None;
         }
-        // What the others of the host have for kernels is in the prelude.
+        // The prelude has the host headers' names that kernels use.
         None if is_host_header(spelled) => return None,
         _ => {}
     }
     if !available(spelled) {
-        // A branch for another compiler or device is no loss.
+        // A branch for another compiler or device may be dropped.
         let always = |around: &Around| !matches!(around, Around::Condition(_));
         if item.around.iter().all(always) {
             template.missing.push(spelled.clone());
@@ -277,7 +277,7 @@ fn include(
     Some(format!("#include <{spelled}>\n"))
 }
 
-/// Whether a `using namespace` is of a namespace that the template has.
+/// Reports whether a `using namespace` names a namespace that the template has.
 fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<String>) -> bool {
     let Some(path) = item.names.first() else {
         return false;
@@ -299,7 +299,7 @@ fn uses(unit: &Unit, item: &Item, kept: &BTreeSet<usize>, words: &BTreeSet<Strin
     }
 }
 
-/// An item's text, without the definitions that became parameters.
+/// Returns an item's text without the definitions that became parameters.
 fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
     let item = unit.item(at);
     let mut text = unit.text(item).trim_end().to_owned();
@@ -337,8 +337,9 @@ fn text_of(unit: &Unit, at: usize, tunables: &[Tunable]) -> Option<String> {
     Some(text)
 }
 
-/// What stands around an item in the template. `#ifndef NAME` of a name that became a parameter does
-/// not: the search space defines the name, and the other definitions of the group must stay.
+/// Returns the scopes that enclose an item in the template. `#ifndef NAME` of a name that became a
+/// parameter is left out: the search space defines the name, and the other definitions of the group
+/// must stay.
 fn around<'u>(item: &'u Item, tunables: &[Tunable]) -> Vec<&'u Around> {
     let kept = |around: &&Around| match around {
         Around::Condition(branch) => !is_default_of(branch, tunables),
@@ -352,7 +353,7 @@ fn is_default_of(branch: &Branch, tunables: &[Tunable]) -> bool {
     name.is_some_and(|name| tunables.iter().any(|tunable| tunable.name == name))
 }
 
-/// A macro's text as a default of its own, where its group is that of a parameter's.
+/// Wraps a macro in `#ifndef` where its group belongs to a parameter.
 fn own_default(item: &Item, tunables: &[Tunable], text: String) -> String {
     let name = item.names.first().filter(|_| item.kind == Kind::Macro);
     let grouped = item.around.iter().any(
@@ -366,9 +367,9 @@ fn own_default(item: &Item, tunables: &[Tunable], text: String) -> String {
     }
 }
 
-/// The pieces with what stands around them, and each with its place in the original before it. What
-/// stands around several is written once: the first definition in `#ifndef A` would end the branch of
-/// the others.
+/// Joins the pieces with their enclosing scopes, each after its position in the original. A scope
+/// shared by several pieces is written once: the first definition in `#ifndef A` would otherwise
+/// end the branch of the others.
 fn wrapped(unit: &Unit, pieces: &[(&Item, Vec<&Around>, String)]) -> String {
     let mut body = String::new();
     let mut open: Vec<&Around> = Vec::new();
@@ -401,15 +402,15 @@ fn wrapped(unit: &Unit, pieces: &[(&Item, Vec<&Around>, String)]) -> String {
     body
 }
 
-/// Words that name a tile, a block or an amount of unrolling, in capitals.
+/// Words in upper case that name a tile, a block or an unroll factor.
 const TILING: [&str; 21] = [
     "BLOCK", "TILE", "UNROLL", "STAGE", "THREAD", "COARS", "VEC", "PER_", "ITEMS", "BM", "BN",
     "BK", "TM", "TN", "TK", "WM", "WN", "WK", "BR", "BC", "CHUNK",
 ];
-/// Values that a tile may have.
+/// Valid tile values.
 const TILE_VALUES: Range<i64> = 1..1025;
 
-/// Whether a constant of this name and value looks like the size of a tile.
+/// Reports whether a constant of this name and value looks like a tile size.
 pub(crate) fn looks_like_tiling(name: &str, value: i64) -> bool {
     let upper = name.to_uppercase();
     let short = |word: &str| word.len() == 2;
@@ -427,7 +428,7 @@ pub(crate) fn looks_like_tiling(name: &str, value: i64) -> bool {
     named && !fixed && TILE_VALUES.contains(&value) && value & (value - 1) == 0
 }
 
-/// A value's neighbours by powers of two, itself among them.
+/// Returns the powers of two around a value, with the value.
 pub(crate) fn neighbours(value: i64) -> Vec<i64> {
     let below = [4, 2].map(|by| value / by);
     let above = [1, 2, 4].map(|by| value.saturating_mul(by));
@@ -440,7 +441,7 @@ pub(crate) fn neighbours(value: i64) -> Vec<i64> {
     all
 }
 
-/// Names that templates, functions and loops of the kept items give to something of their own.
+/// Collects the names that templates, functions and loops of the kept items declare locally.
 pub(crate) fn given_names(unit: &Unit, kept: &BTreeSet<usize>) -> BTreeMap<String, usize> {
     let mut given = BTreeMap::new();
     for at in kept {
@@ -453,7 +454,7 @@ pub(crate) fn given_names(unit: &Unit, kept: &BTreeSet<usize>) -> BTreeMap<Strin
         let Some(node) = root.descendant_for_byte_range(item.at.start, item.at.end) else {
             continue;
         };
-        super::tree::each(node, &mut |node| {
+        super::tree::visit(node, &mut |node| {
             if matches!(
                 node.kind(),
                 "parameter_declaration"

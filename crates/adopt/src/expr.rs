@@ -1,19 +1,19 @@
-//! Expressions of host code, as far as extents of launches and buffers are made of them.
+//! Expressions of host code from which extents of launches and buffers are computed.
 
 use std::collections::BTreeMap;
 
-/// An expression over names of a search space.
+/// An expression over the names of a search space.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expr {
-    /// A whole number.
+    /// An integer.
     Number(i64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Real(f64),
-    /// A size, a parameter or a fact of the device.
+    /// A size, a parameter or a device property.
     Name(String),
-    /// Two expressions and the operator between them, as Python writes it.
+    /// A binary expression; the operator in Python's spelling.
     Binary(&'static str, Box<Expr>, Box<Expr>),
-    /// A function of expressions.
+    /// A function call.
     Call(&'static str, Vec<Expr>),
 }
 
@@ -49,7 +49,7 @@ impl Expr {
         }
     }
 
-    /// Whether it is a number with a fraction, whatever its names are.
+    /// Reports whether it is a floating-point expression, independent of the types of its names.
     pub(crate) fn is_real(&self) -> bool {
         match self {
             Self::Real(_) => true,
@@ -61,7 +61,7 @@ impl Expr {
         }
     }
 
-    /// The same where only whole numbers count: divisions round down.
+    /// Returns the expression in integer arithmetic: divisions round down.
     pub(crate) fn floored(&self) -> Self {
         match self {
             Self::Binary(operator, left, right) => {
@@ -75,7 +75,7 @@ impl Expr {
         }
     }
 
-    /// Every name in it.
+    /// Appends every name in it.
     pub(crate) fn names(&self, found: &mut Vec<String>) {
         match self {
             Self::Number(_) | Self::Real(_) => {}
@@ -92,7 +92,7 @@ impl Expr {
         }
     }
 
-    /// The same with other expressions in place of some names.
+    /// Substitutes expressions for names.
     pub(crate) fn with(&self, of: &dyn Fn(&str) -> Option<Self>) -> Self {
         match self {
             Self::Name(name) => of(name).unwrap_or_else(|| self.clone()),
@@ -106,7 +106,7 @@ impl Expr {
         }
     }
 
-    /// Its value where all names have one.
+    /// Evaluates it where all names have a value.
     pub(crate) fn value(&self, of: &BTreeMap<String, i64>) -> Option<i64> {
         match self {
             Self::Number(value) => Some(*value),
@@ -131,7 +131,7 @@ impl std::fmt::Display for Expr {
             Self::Real(value) => write!(f, "{value:?}"),
             Self::Name(name) => f.write_str(name),
             Self::Binary(operator, left, right) => {
-                // One level of precedence is enough to read.
+                // One level of precedence is enough for a reader.
                 let side = |side: &Self| match side {
                     Self::Binary(inner, ..)
                         if *inner == *operator && matches!(*operator, "+" | "*") =>
@@ -152,7 +152,7 @@ impl std::fmt::Display for Expr {
     }
 }
 
-/// A name that an expression of a search space can have: the host's own, unless it means something.
+/// Returns the name, changed where a search space reserves it.
 pub(crate) fn not_reserved(name: &str) -> String {
     let reserved = [
         "min", "max", "abs", "int", "in", "is", "and", "or", "not", "if", "else", "len", "lambda",
@@ -165,7 +165,7 @@ pub(crate) fn not_reserved(name: &str) -> String {
     }
 }
 
-/// `(a + b - 1) // b` is a division that rounds up.
+/// Simplifies `(a + b - 1) // b` to a division that rounds up.
 fn divided(left: Expr, right: Expr) -> Expr {
     let plain = |left: Expr, right: Expr| Expr::Binary("//", Box::new(left), Box::new(right));
     let mut terms = Vec::new();

@@ -1,34 +1,34 @@
-//! A kernel's signature, and what its body does with its pointers.
+//! A kernel's signature and its accesses through pointers.
 
-use super::tree::{self, Node, Source, each};
+use super::tree::{self, Node, Source, visit};
 use super::unit::{Item, Kind, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
-/// Elements that are taken to belong to one index, at most; more is an offset.
+/// Most elements assigned to one index; a larger factor is an offset.
 const MAX_MULTIPLIER: i64 = 16;
 
-/// A parameter as it is written.
+/// A parameter in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameter {
-    /// Its name; empty where it has none.
+    /// Name; empty where it has none.
     pub(crate) name: String,
-    /// Its type's text, without the name.
+    /// Text of the type without the name.
     pub(crate) ty: String,
 }
 
-/// A template's parameter.
+/// A template parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateParameter {
     /// Its name.
     pub(crate) name: String,
-    /// A type, and no value.
+    /// It is a type parameter.
     pub(crate) is_type: bool,
-    /// What it is where nothing is given.
+    /// Default argument.
     pub(crate) default: Option<String>,
 }
 
-/// The tree of an item.
+/// Returns the syntax node of an item.
 pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, Node<'u>)> {
     let source = unit.files.get(item.file)?;
     let root = source.tree().root_node();
@@ -36,7 +36,7 @@ pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, No
     Some((source, node))
 }
 
-/// The parameters of a function.
+/// Parses the parameters of a function.
 pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
     let Some(list) = tree::function(node).and_then(|f| f.child_by_field_name("parameters")) else {
         return Vec::new();
@@ -50,7 +50,11 @@ pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
         let declarator = child.child_by_field_name("declarator");
         let names = declarator.map_or(Vec::new(), |it| tree::declared_name(source, it));
         let name = names.last().copied().unwrap_or_default();
-        let whole = source.of(child).split('=').next().unwrap_or_default();
+        let whole = source
+            .node_text(child)
+            .split('=')
+            .next()
+            .unwrap_or_default();
         let ty = match (name, declarator) {
             ("", _) | (_, None) => whole.to_owned(),
             (name, Some(_)) => match whole.rfind(name) {
@@ -69,7 +73,7 @@ pub(crate) fn parameters(source: &Source, node: Node<'_>) -> Vec<Parameter> {
     found
 }
 
-/// The parameters of the template that a function is.
+/// Parses the template parameters of a function.
 pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<TemplateParameter> {
     let Some(list) = node
         .child_by_field_name("parameters")
@@ -79,7 +83,7 @@ pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<Templa
     };
     let all = tree::named(list).into_iter();
     all.map(|child| {
-        let text = source.of(child);
+        let text = source.node_text(child);
         let (head, default) = match text.split_once('=') {
             Some((head, default)) => (head, Some(default.trim().to_owned())),
             None => (text, None),
@@ -93,14 +97,14 @@ pub(crate) fn template_parameters(source: &Source, node: Node<'_>) -> Vec<Templa
     .collect()
 }
 
-/// Whether a type's text is of a pointer (or an array), and of one to what may not be written.
+/// Reports whether a type is a pointer or array, and whether its target is const.
 pub(crate) fn pointer(ty: &str) -> (bool, bool) {
     let is_pointer = ty.contains('*') || ty.contains('[');
     let before = ty.split(['*', '[']).next().unwrap_or_default();
     (is_pointer, tree::words(before).contains(&"const"))
 }
 
-/// What a kernel does with each of its pointers: input, output, or both.
+/// Determines the role of each pointer: input, output, or both.
 pub(crate) fn roles(unit: &Unit, item: &Item) -> BTreeMap<String, Role> {
     let mut roles = BTreeMap::new();
     let Some((source, node)) = node_of(unit, item) else {
@@ -141,8 +145,8 @@ pub(crate) fn roles(unit: &Unit, item: &Item) -> BTreeMap<String, Role> {
     roles
 }
 
-/// What indices into each pointer are multiplied with by number, as in `boxes[4 * i + 3]`: so many
-/// elements belong to one index. Pointers without such are left out.
+/// Returns the constant factors of indices into each pointer, as in `boxes[4 * i + 3]`: that number
+/// of elements belongs to one index. Pointers without a factor are left out.
 pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
     let mut found: BTreeMap<String, i64> = BTreeMap::new();
     let Some((source, node)) = node_of(unit, item) else {
@@ -156,7 +160,7 @@ pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
     let Some(body) = tree::body(node) else {
         return found;
     };
-    each(body, &mut |node| {
+    visit(body, &mut |node| {
         // `p[4 * i]` and `p + 4 * i`.
         let index = match node.kind() {
             "subscript_expression" => node.child_by_field_name("indices"),
@@ -166,17 +170,17 @@ pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
         let of = node
             .child_by_field_name("argument")
             .or_else(|| node.child_by_field_name("left"));
-        let Some((index, name)) = index.zip(of.map(|of| source.of(of))) else {
+        let Some((index, name)) = index.zip(of.map(|of| source.node_text(of))) else {
             return true;
         };
         if names.iter().any(|known| known == name) {
-            each(index, &mut |node| {
+            visit(index, &mut |node| {
                 let times = node
                     .child_by_field_name("operator")
-                    .is_some_and(|it| source.of(it) == "*");
+                    .is_some_and(|it| source.node_text(it) == "*");
                 let sides = ["left", "right"].map(|side| node.child_by_field_name(side));
                 for side in sides.into_iter().flatten().filter(|_| times) {
-                    let number = source.of(side).parse().ok();
+                    let number = source.node_text(side).parse().ok();
                     if let Some(number) = number.filter(|it| (2..=MAX_MULTIPLIER).contains(it)) {
                         let most = found.entry(name.to_owned()).or_insert(number);
                         *most = number.max(*most);
@@ -193,18 +197,18 @@ pub(crate) fn multipliers(unit: &Unit, item: &Item) -> BTreeMap<String, i64> {
 struct Access<'u> {
     unit: &'u Unit,
     source: &'u Source,
-    /// Names that lead to a parameter's memory.
+    /// Parameter that each pointer name is derived from.
     of: BTreeMap<String, String>,
     reads: BTreeSet<String>,
     writes: BTreeSet<String>,
 }
 
 impl<'u> Access<'u> {
-    /// Pointers that are made from parameters.
+    /// Records pointers derived from parameters.
     fn aliases(&mut self, body: Node<'u>) {
         for _ in 0..4 {
             let before = self.of.len();
-            each(body, &mut |node| {
+            visit(body, &mut |node| {
                 if node.kind() == "init_declarator"
                     && let Some(declarator) = node.child_by_field_name("declarator")
                     && let Some(value) = node.child_by_field_name("value")
@@ -225,18 +229,18 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// `auto p = …` and types whose name hides a pointer.
+    /// Reports whether a node declares `auto p = …` or a type alias that hides a pointer.
     fn declares_pointer(&self, node: Node<'u>) -> bool {
         node.parent()
-            .is_some_and(|parent| self.source.of(parent).starts_with("auto"))
+            .is_some_and(|parent| self.source.node_text(parent).starts_with("auto"))
     }
 
-    /// The parameter whose memory an expression is in.
+    /// Returns the parameter whose memory an expression addresses.
     fn base(&self, node: Node<'u>) -> Option<String> {
         let mut at = node;
         loop {
             match at.kind() {
-                "identifier" => return self.of.get(self.source.of(at)).cloned(),
+                "identifier" => return self.of.get(self.source.node_text(at)).cloned(),
                 "subscript_expression" | "pointer_expression" | "field_expression" => {
                     at = at.child_by_field_name("argument")?;
                 }
@@ -253,7 +257,7 @@ impl<'u> Access<'u> {
                 "conditional_expression" => at = at.child_by_field_name("consequence")?,
                 "call_expression" => {
                     let function = at.child_by_field_name("function")?;
-                    if !self.source.of(function).contains("_cast") {
+                    if !self.source.node_text(function).contains("_cast") {
                         return None;
                     }
                     at = tree::first(at.child_by_field_name("arguments")?)?;
@@ -265,7 +269,7 @@ impl<'u> Access<'u> {
 
     fn uses(&mut self, body: Node<'u>) {
         let mut nodes = Vec::new();
-        each(body, &mut |node| {
+        visit(body, &mut |node| {
             nodes.push(node);
             true
         });
@@ -284,11 +288,11 @@ impl<'u> Access<'u> {
                 "call_expression" => self.call(node),
                 "gnu_asm_expression" => self.assembly(node),
                 "subscript_expression" | "pointer_expression" if !self.is_target(node) => {
-                    // `&p[i]` touches nothing by itself.
-                    let address = self.source.of(node).starts_with('&')
+                    // `&p[i]` alone accesses no memory.
+                    let address = self.source.node_text(node).starts_with('&')
                         || node.parent().is_some_and(|parent| {
                             parent.kind() == "pointer_expression"
-                                && self.source.of(parent).starts_with('&')
+                                && self.source.node_text(parent).starts_with('&')
                         });
                     if !address && let Some(base) = self.base(node) {
                         self.reads.insert(base);
@@ -299,7 +303,7 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// Whether a place is only assigned to.
+    /// Reports whether a location is only assigned to.
     fn is_target(&self, node: Node<'u>) -> bool {
         let mut at = node;
         while let Some(parent) = at.parent() {
@@ -307,7 +311,7 @@ impl<'u> Access<'u> {
                 "assignment_expression" => {
                     let plain = parent
                         .child_by_field_name("operator")
-                        .is_some_and(|operator| self.source.of(operator) == "=");
+                        .is_some_and(|operator| self.source.node_text(operator) == "=");
                     return plain && parent.child_by_field_name("left") == Some(at);
                 }
                 "field_expression"
@@ -319,7 +323,7 @@ impl<'u> Access<'u> {
                 {
                     at = parent;
                 }
-                // A macro in place of the target.
+                // A macro is the target of the assignment.
                 "argument_list" | "call_expression" => at = parent,
                 _ => return false,
             }
@@ -331,21 +335,21 @@ impl<'u> Access<'u> {
         let Some(left) = node.child_by_field_name("left") else {
             return;
         };
-        // Another pointer, and no memory, is assigned.
+        // The assignment changes a pointer, not memory.
         if left.kind() == "identifier" {
             return;
         }
         if let Some(base) = self.base(left).or_else(|| self.through_macro(left)) {
             self.writes.insert(base.clone());
             let operator = node.child_by_field_name("operator");
-            if operator.is_some_and(|operator| self.source.of(operator) != "=") {
+            if operator.is_some_and(|operator| self.source.node_text(operator) != "=") {
                 self.reads.insert(base);
             }
         }
     }
 
-    /// The parameter that a macro in place of an assignment's target leads to, as in
-    /// `FLOAT4(y[i]) = v;`.
+    /// Returns the parameter behind a macro on the left of an assignment, as in `FLOAT4(y[i]) =
+    /// v;`.
     fn through_macro(&self, target: Node<'u>) -> Option<String> {
         let call = tree::bare(target)?;
         let arguments = call.child_by_field_name("arguments")?;
@@ -353,9 +357,9 @@ impl<'u> Access<'u> {
         all.find_map(|argument| self.base(argument))
     }
 
-    /// Inline assembly that stores: everything that it is given may be a target.
+    /// Handles inline assembly that stores: every operand may be a target.
     fn assembly(&mut self, node: Node<'u>) {
-        let text = self.source.of(node);
+        let text = self.source.node_text(node);
         if !["st.", "red.", "atom."].iter().any(|it| text.contains(it)) {
             return;
         }
@@ -374,7 +378,7 @@ impl<'u> Access<'u> {
         ) else {
             return;
         };
-        let name = self.source.of(function);
+        let name = self.source.node_text(function);
         if name.contains("_cast") || name.contains("sizeof") {
             return;
         }
@@ -383,7 +387,7 @@ impl<'u> Access<'u> {
         for (at, argument) in tree::named(arguments).into_iter().enumerate() {
             let is_address = argument.kind() != "subscript_expression"
                 && !(argument.kind() == "pointer_expression"
-                    && self.source.of(argument).starts_with('*'));
+                    && self.source.node_text(argument).starts_with('*'));
             let Some(base) = self.base(argument).filter(|_| is_address) else {
                 continue;
             };
@@ -397,7 +401,7 @@ impl<'u> Access<'u> {
         }
     }
 
-    /// Whether a function reads and writes what its argument points to.
+    /// Reports whether a function reads and writes the target of its argument.
     fn callee(&self, name: &str, at: usize) -> (bool, bool) {
         if name.starts_with("atomic") {
             return (true, true);

@@ -1,12 +1,12 @@
-//! From a CUDA file as it lies in somebody's project to a template and a search space.
+//! Adoption of an existing CUDA file: derives a template and a search space.
 //!
 //! ```text
 //! file ─ unit (items of it and its includes) ─ cut (what the kernel reaches) ─► template
 //!      └ host (launches, sizes, buffers) ─ plan ─────────────────────────────► search space
 //! ```
 //!
-//! The compiler decides what is missing and what the parameters' types are; what is guessed is marked
-//! in the search space and told.
+//! The compiler decides which names are missing and the parameters' types. Guesses are marked in
+//! the search space and reported.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod cut;
@@ -31,7 +31,7 @@ use tuner_kernel::catalog::shown;
 use tuner_kernel::compile::{CompileError, Compiler};
 use unit::{Kind, Unit};
 
-/// Why a kernel was not adopted. The text says what to type.
+/// Reason why a kernel was not adopted. The text contains the command to type.
 #[derive(Debug, thiserror::Error)]
 pub enum AdoptError {
     /// The file cannot be read.
@@ -39,27 +39,27 @@ pub enum AdoptError {
     Unreadable {
         /// The file.
         path: String,
-        /// The reason.
+        /// System error.
         why: String,
     },
-    /// It has no kernel, or not this one.
+    /// The file has no kernel, or not the requested one.
     #[error("error: {path} has no kernel {wanted}\nhelp: {known}")]
     NoKernel {
         /// The file.
         path: String,
-        /// What was asked for.
+        /// The requested kernel.
         wanted: String,
-        /// What there is.
+        /// The kernels of the file.
         known: String,
     },
-    /// A parameter is of a kind that a search space cannot describe.
+    /// A parameter has a type that a search space cannot describe.
     #[error("error: {kernel}: {why}\nhelp: {help}")]
     Unsupported {
         /// The kernel.
         kernel: String,
-        /// What it is.
+        /// The type.
         why: String,
-        /// What to do.
+        /// Fix.
         help: String,
     },
     /// The compiler skips it.
@@ -72,47 +72,47 @@ pub enum AdoptError {
         kernel: String,
         /// File and line.
         place: String,
-        /// The directives that lead to it.
+        /// The directives around it.
         condition: String,
     },
-    /// The compiler refuses what was cut out.
+    /// The compiler rejects the template.
     #[error("error: {kernel} was cut out and does not compile:\n{log}\nhelp: {help}")]
     Refused {
         /// The kernel.
         kernel: String,
-        /// Its first messages.
+        /// First compiler messages.
         log: String,
-        /// What to do.
+        /// Fix.
         help: String,
     },
-    /// The compiler cannot work.
+    /// The compiler does not work.
     #[error(transparent)]
     Compile(#[from] CompileError),
 }
 
-/// Files of a folder that are looked at for launches.
+/// Most files of a folder that are searched for launches.
 const MAX_NEARBY: usize = 200;
-/// Files that are named where the one that was given has no kernel.
+/// Most files listed where the given one has no kernel.
 const FILES_SHOWN: usize = 6;
 
-/// What is asked.
+/// Options of an adoption.
 #[derive(Debug, Clone)]
 pub struct Settings<'s> {
     /// The CUDA file.
     pub file: &'s Path,
-    /// Folders of headers.
+    /// Include folders.
     pub include: &'s [PathBuf],
-    /// The folder that template and search space go to.
+    /// Folder of the template and the search space.
     pub folder: &'s Path,
-    /// The target of trial compiles, such as `sm_90`.
+    /// Target architecture of trial compiles, such as `sm_90`.
     pub arch: &'s str,
-    /// The instance of a template, as C++ names it, where the file does not say.
+    /// Instance of a template in C++ syntax, where the file has no launch of it.
     pub entry: Option<&'s str>,
-    /// Macros that the project's build gives, with the values that are proposed, the default first.
+    /// Macros of the project's build with their candidate values, the default first.
     pub define: &'s [(String, Vec<i64>)],
 }
 
-/// A kernel that was adopted.
+/// An adopted kernel.
 #[derive(Debug, Clone)]
 pub struct Adopted {
     /// The kernel's name.
@@ -121,26 +121,26 @@ pub struct Adopted {
     pub template: String,
     /// The search space's text.
     pub space: String,
-    /// What was guessed, and what to write where it is wrong.
+    /// Guesses, each with the line to write if it is wrong.
     pub notes: Vec<String>,
 }
 
 impl Adopted {
-    /// Whether extents of buffers were guessed.
+    /// Reports whether extents of buffers were guessed.
     #[must_use]
     pub fn guesses_extents(&self) -> bool {
         self.space.contains(sizes::GUESSED_EXTENT)
     }
 
-    /// The search space's text with guessed extents so many times as large, by the arguments' names;
-    /// `None` where one of them is no guess.
+    /// Scales guessed extents in the search space by a factor for each argument; `None` where one
+    /// of these extents is not a guess.
     #[must_use]
     pub fn enlarged(&self, times: &BTreeMap<String, i64>) -> Option<String> {
         yaml::enlarged(&self.space, times)
     }
 }
 
-/// The names of all kernels in a file, in its order; those of its project's headers where it has none.
+/// Lists the kernels of a file in its order; of its project's headers where it has none.
 ///
 /// # Errors
 /// The file cannot be read, or has none.
@@ -175,7 +175,7 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
     };
     let mut names = of(true);
     if names.is_empty() {
-        // A file that includes its kernels.
+        // A file that only includes its kernels.
         names = of(false);
     }
     if names.is_empty() {
@@ -183,7 +183,7 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
         let known = match first(beside.iter()).as_str() {
             "" => "a kernel is a `__global__` function; name the file that has it".to_owned(),
             files => {
-                format!("a kernel is a `__global__` function; beside it these have some: {files}")
+                format!("a kernel is a `__global__` function; these files have some: {files}")
             }
         };
         return Err(AdoptError::NoKernel {
@@ -195,7 +195,7 @@ pub fn kernels(settings: &Settings<'_>) -> Result<Vec<String>, AdoptError> {
     Ok(names)
 }
 
-/// The first of some files, as messages name them.
+/// Formats the first of some files for a message.
 fn first<'f>(files: impl Iterator<Item = &'f PathBuf>) -> String {
     let first: Vec<String> = files.take(FILES_SHOWN).map(|path| shown(path)).collect();
     first.join(", ")
@@ -208,7 +208,7 @@ fn has_body(unit: &Unit, item: &unit::Item) -> bool {
 /// Adopts one kernel of a file.
 ///
 /// # Errors
-/// As [`AdoptError`].
+/// Returns an [`AdoptError`].
 pub fn adopt(
     settings: &Settings<'_>,
     name: &str,
@@ -220,7 +220,7 @@ pub fn adopt(
             Err(failed @ AdoptError::NotCompiled { .. }) => {
                 skipped.get_or_insert(failed);
             }
-            // There are no more of the name.
+            // No further kernel has this name.
             Err(AdoptError::NoKernel { .. }) if number > 0 => break,
             other => return other,
         }
@@ -232,7 +232,7 @@ pub fn adopt(
     }))
 }
 
-/// Adopts the kernel of that name and number: branches of conditional compilation may each have one.
+/// Adopts the kernel of this name and number: each branch of conditional compilation may have one.
 fn adopt_one(
     settings: &Settings<'_>,
     (name, number): (&str, usize),
@@ -248,7 +248,7 @@ fn adopt_one(
         });
     };
     let (unit, item) = launching(settings, unit, item, (name, number));
-    let Some(mut plan) = plan::Plan::of(&unit, item, settings) else {
+    let Some(mut plan) = plan::Plan::read(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),
             wanted: format!("`{name}`"),
@@ -272,7 +272,7 @@ fn adopt_one(
     })
 }
 
-/// The item of a kernel that has a body, by its number among those of the name.
+/// Finds the definition of a kernel by its number among those of the name.
 fn position(unit: &Unit, name: &str, number: usize) -> Option<usize> {
     let of_name = |item: &unit::Item| {
         item.kind == Kind::Kernel && item.names.last().is_some_and(|known| known == name)
@@ -282,8 +282,8 @@ fn position(unit: &Unit, name: &str, number: usize) -> Option<usize> {
     Some(all.nth(number)?.0)
 }
 
-/// The unit of a file nearby that launches the kernel and includes its file, where the file itself
-/// does not launch it.
+/// Reads a nearby file that launches the kernel and includes its file, where the file itself has no
+/// launch.
 fn launching(
     settings: &Settings<'_>,
     unit: Unit,
@@ -304,15 +304,15 @@ fn launching(
     (unit, item)
 }
 
-/// CUDA files beside a file and in the folder above that launch something of this name.
+/// Finds CUDA files in the same folder and the one above that launch this name.
 fn nearby(file: &Path, name: &str) -> Vec<PathBuf> {
     let mut found = beside(file, |text| text.contains("<<<") && text.contains(name));
     found.retain(|path| path.extension().is_some_and(|extension| extension != "h"));
     found
 }
 
-/// CUDA files and headers in a file's folder, or in the folder itself, and in the one above, by what
-/// is in them.
+/// Finds CUDA files and headers by content, in a file's folder (or the folder itself) and the one
+/// above.
 fn beside(file: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let folders = real.ancestors().skip(usize::from(!real.is_dir())).take(2);

@@ -1,35 +1,35 @@
-//! Launches that stand in macros, written out.
+//! Expansion of macros that contain launches.
 //!
-//! Bindings for PyTorch and dispatch over template arguments launch kernels inside `#define`: a syntax
-//! tree has no call there. What such macros make, with the functions around them, is given as text
-//! of its own, for what it says of launches. Nothing of it goes into a template.
+//! Bindings for PyTorch and dispatch over template arguments launch kernels inside `#define`, where
+//! a syntax tree has no call. The expansion, with the enclosing functions, becomes a separate text
+//! that is only searched for launches. None of it enters a template.
 
-use super::tree::{Node, Source, each};
+use super::tree::{Node, Source, visit};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Macros within macros.
+/// Most nested macro expansions.
 const MAX_DEPTH: usize = 6;
-/// Text that is written out of one file, bytes.
+/// Most bytes of expansions of one file.
 const MAX_TEXT: usize = 1 << 20;
 
-/// A macro with parameters.
+/// A function-like macro.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Macro {
     parameters: Vec<String>,
     body: String,
 }
 
-/// Macros whose text launches something, also through other macros.
+/// Macros whose expansion contains a launch, also through other macros.
 #[derive(Debug, Default)]
 pub(crate) struct Launching(BTreeMap<String, Macro>);
 
 impl Launching {
-    /// Those of some files.
-    pub(crate) fn of(files: &[Source]) -> Self {
+    /// Collects the macros of these files.
+    pub(crate) fn collect(files: &[Source]) -> Self {
         let mut all = BTreeMap::new();
         for source in files {
-            each(source.tree().root_node(), &mut |node| {
+            visit(source.tree().root_node(), &mut |node| {
                 if node.kind() == "preproc_function_def"
                     && let Some((name, found)) = definition(source, node)
                 {
@@ -54,7 +54,7 @@ impl Launching {
         }
     }
 
-    /// Where a file uses such macros, outside of definitions.
+    /// Returns the positions outside definitions where a file uses such macros.
     pub(crate) fn uses(&self, source: &Source) -> Vec<Range<usize>> {
         let code = source.code(&(0..source.len()));
         let root = source.tree().root_node();
@@ -68,7 +68,7 @@ impl Launching {
         uses
     }
 
-    /// The functions of a file that use such macros, and those that such macros make, written out;
+    /// Expands the functions of a file that use such macros, and those that such macros define;
     /// empty where there are none.
     pub(crate) fn written_out(&self, source: &Source) -> String {
         let root = source.tree().root_node();
@@ -90,7 +90,7 @@ impl Launching {
         found
     }
 
-    /// A text with every such macro replaced by what it makes.
+    /// Expands every such macro in a text.
     fn expanded(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for _ in 0..MAX_DEPTH {
@@ -114,7 +114,7 @@ impl Launching {
 }
 
 impl Macro {
-    /// What it makes of arguments.
+    /// Substitutes arguments into the macro's body.
     fn applied(&self, arguments: &[String]) -> String {
         let mut made = String::new();
         let variadic = self.parameters.iter().position(|name| name == "...");
@@ -132,7 +132,7 @@ impl Macro {
     }
 }
 
-/// Where something stands.
+/// Position of a name.
 enum Place {
     Function(Range<usize>),
     Definition,
@@ -152,8 +152,10 @@ fn outermost(node: Node<'_>) -> Option<Place> {
 }
 
 fn definition(source: &Source, node: Node<'_>) -> Option<(String, Macro)> {
-    let name = source.of(node.child_by_field_name("name")?).to_owned();
-    let parameters = source.of(node.child_by_field_name("parameters")?);
+    let name = source
+        .node_text(node.child_by_field_name("name")?)
+        .to_owned();
+    let parameters = source.node_text(node.child_by_field_name("parameters")?);
     let parameters = parameters.replace("\\\n", " ");
     let parameters = parameters.trim_matches(['(', ')']).split(',');
     let parameters = parameters.map(|name| name.trim().to_owned()).collect();
@@ -162,13 +164,13 @@ fn definition(source: &Source, node: Node<'_>) -> Option<(String, Macro)> {
     Some((name, Macro { parameters, body }))
 }
 
-/// A macro's use.
+/// One use of a macro.
 struct Call {
     at: Range<usize>,
     arguments: Vec<String>,
 }
 
-/// Every `NAME(…)` of a text.
+/// Finds every `NAME(…)` in a text.
 fn calls(text: &str, name: &str) -> Vec<Call> {
     let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut found: Vec<Call> = Vec::new();
@@ -191,7 +193,7 @@ fn calls(text: &str, name: &str) -> Vec<Call> {
     found
 }
 
-/// The length of a list in brackets, and its parts.
+/// Returns the length of an argument list in brackets and its arguments.
 fn listed(text: &str) -> Option<(usize, Vec<String>)> {
     let (mut depth, mut parts, mut from) = (0_usize, Vec::new(), 1);
     let part = |range: Range<usize>| text.get(range).unwrap_or_default().trim().to_owned();
@@ -215,7 +217,7 @@ fn listed(text: &str) -> Option<(usize, Vec<String>)> {
     None
 }
 
-/// A text's names, and what is between them.
+/// Splits a text into names and the text between them.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let mut found = Vec::new();
@@ -230,7 +232,7 @@ pub(crate) fn pieces(text: &str) -> Vec<&str> {
     found
 }
 
-/// `a ## b` as one name, and `#a` as the name.
+/// Applies `a ## b` and `#a`.
 fn pasted(text: &str) -> String {
     let mut made = String::new();
     for (at, piece) in text.split("##").enumerate() {

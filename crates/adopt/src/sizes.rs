@@ -8,24 +8,24 @@ use super::unit::Unit;
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
-/// Threads of a launch that is checked, about.
+/// Approximate number of threads of a checked launch.
 const MAX_THREADS: i64 = 1 << 13;
-/// Elements of a buffer that is checked, about.
+/// Approximate number of elements of a checked buffer.
 const MAX_ELEMENTS: i64 = 1 << 16;
-/// Sizes are not made smaller than this: warps stay whole.
+/// Smallest reduced size: warps stay whole.
 const LEAST: i64 = 32;
-/// What only counts blocks is not made smaller than this.
+/// Smallest reduced size that only counts blocks.
 const LEAST_BLOCKS: i64 = 4;
-/// Elements of a buffer whose extent is guessed, at most.
+/// Most elements of a buffer with a guessed extent.
 const MAX_GUESSED: i64 = 1 << 18;
-/// What is said of a buffer whose extent is not known.
+/// Note for a buffer of unknown extent.
 pub(crate) const GUESSED_EXTENT: &str = "the extent: more than enough";
-/// What a size is where the file does not say, by the number of sizes.
+/// Values of sizes without one in the file, by the number of sizes.
 const GUESSES: [i64; 4] = [1 << 16, 512, 128, 64];
 
-/// Makes element counts of allocations, and shapes where there is none.
+/// Converts allocations to element counts, and adds missing shapes.
 pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
-    // The counter of a loop that begins at zero says nothing of extents.
+    // A loop counter that starts at zero determines no extent.
     let sizes = plan.sizes.iter().filter(|(_, value)| *value != Some(0));
     let sizes = sizes.map(|(name, _)| name);
     let of_data = plan.parameters.iter().filter(|each| each.of_data);
@@ -49,7 +49,7 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
     if plan.grid.is_empty() {
         plan.grid = guessed_grid(plan, all.as_ref());
     }
-    // What is left of `sizeof` is of another type than the buffer's.
+    // A remaining `sizeof` has another type than the buffer's.
     let plain = |expr: Expr| {
         expr.with(&|name| {
             let ty = sizeof(name)?;
@@ -67,7 +67,7 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
         .into_iter()
         .map(plain)
         .collect();
-    // What the file says of the grid has no value with these sizes.
+    // The file's grid has no value with these sizes.
     let names = all_names(plan, &of_file(plan));
     let fails = |extent: &Expr| {
         let value = extent.value(&names);
@@ -82,7 +82,7 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
         let extents = plan.grid.iter().chain(&plan.block).cloned();
         extents.reduce(|whole, extent| Expr::binary("*", whole, extent))
     };
-    // Data do not shrink where fewer threads do more each.
+    // Data do not shrink where fewer threads do more work each.
     let threads = threads.map(|threads| match (threads.number(), threads.value(&names)) {
         (None, Some(value)) => Expr::call("max", vec![threads, Expr::Number(value)]),
         _ => threads,
@@ -110,14 +110,14 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
                 })
             }
         };
-        // What is guessed need not be written whole, and a whole output must be.
+        // A guessed output need not be written whole, but an output must be.
         if argument.guessed.is_some() && argument.role == Role::Output {
             argument.role = Role::Inout;
         }
     }
 }
 
-/// One block for each so many elements, in as many directions as the block has.
+/// Guesses a grid: one block for a fixed number of elements, with the block's dimensions.
 fn guessed_grid(plan: &Plan, all: Option<&Expr>) -> Vec<Expr> {
     let Some(all) = all else {
         return vec![Expr::Number(32)];
@@ -146,12 +146,12 @@ fn guessed_grid(plan: &Plan, all: Option<&Expr>) -> Vec<Expr> {
     }
 }
 
-/// Elements of so many bytes.
+/// Converts bytes to elements.
 fn per_element(whole: Expr, bytes: i64) -> Expr {
     fn without(expr: &Expr, bytes: i64) -> Option<Expr> {
         match expr {
             Expr::Number(number) if number % bytes == 0 => Some(Expr::Number(number / bytes)),
-            // Of the element's type, though it has another name there.
+            // The element type under another name.
             Expr::Name(name) if sizeof(name).is_some() => Some(Expr::Number(1)),
             Expr::Binary("*", left, right) => {
                 if let Some(right) = without(right, bytes) {
@@ -170,7 +170,7 @@ fn per_element(whole: Expr, bytes: i64) -> Expr {
     without(&whole, bytes).unwrap_or_else(|| Expr::binary("//", whole, Expr::Number(bytes)))
 }
 
-/// The sizes of the file, where it does not say guessed.
+/// Returns the file's sizes, with guesses for the missing ones.
 pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
     let blocks = of_blocks(plan);
     let unknown =
@@ -191,7 +191,7 @@ pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
     let mut sizes: BTreeMap<String, i64> = sizes
         .map(|(name, known)| (name.clone(), value(name, *known)))
         .collect();
-    // An unknown divisor of the grid alone makes one part of it.
+    // An unknown divisor of the grid alone yields one part.
     let most = sizes.values().copied().max().unwrap_or(1);
     for (name, known) in &plan.sizes {
         if known.is_none() && divides_only(plan, name) {
@@ -201,7 +201,7 @@ pub(crate) fn of_file(plan: &Plan) -> BTreeMap<String, i64> {
     sizes
 }
 
-/// Whether a size is passed to the kernel and makes no extent.
+/// Reports whether a size is passed to the kernel and is not an extent.
 fn only_passed(plan: &Plan, name: &str) -> bool {
     let shapes = plan.arguments.iter().filter_map(|each| each.shape.as_ref());
     let extents = plan.grid.iter().chain(&plan.block).chain(&plan.shared);
@@ -212,7 +212,7 @@ fn only_passed(plan: &Plan, name: &str) -> bool {
     names.iter().all(|known| known != name)
 }
 
-/// The type that a `typedef` or `using` in a function says a name is.
+/// Resolves a `typedef` or `using` inside a function.
 fn local_alias(unit: &Unit, name: &str) -> Option<String> {
     let statement = |text: &str| text.split(';').next().unwrap_or_default().trim().to_owned();
     unit.files.iter().find_map(|file| {
@@ -231,7 +231,7 @@ fn local_alias(unit: &Unit, name: &str) -> Option<String> {
     })
 }
 
-/// Whether a size is nothing but what the grid divides others by.
+/// Reports whether a size only divides others in the grid.
 fn divides_only(plan: &Plan, name: &str) -> bool {
     fn elsewhere(expr: &Expr, name: &str) -> bool {
         match expr {
@@ -253,11 +253,11 @@ fn divides_only(plan: &Plan, name: &str) -> bool {
     !all.any(|each| elsewhere(each, name)) && !values.into_iter().any(|it| elsewhere(it, name))
 }
 
-/// What the grid divides a size by: one tile is the least that makes sense.
+/// Returns the divisor of a size in the grid: one tile is the useful minimum.
 fn tile(plan: &Plan, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
-    fn of(extent: &Expr, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
+    fn divisor(extent: &Expr, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
         let inside = |parts: &[&Expr]| {
-            let each = parts.iter().map(|part| of(part, size, parameters));
+            let each = parts.iter().map(|part| divisor(part, size, parameters));
             each.max().unwrap_or(1)
         };
         let own = |whole: &Expr, tile: &Expr| match whole {
@@ -275,11 +275,14 @@ fn tile(plan: &Plan, size: &str, parameters: &BTreeMap<String, i64>) -> i64 {
             Expr::Number(_) | Expr::Real(_) | Expr::Name(_) => 1,
         }
     }
-    let each = plan.grid.iter().map(|extent| of(extent, size, parameters));
+    let each = plan
+        .grid
+        .iter()
+        .map(|extent| divisor(extent, size, parameters));
     each.max().unwrap_or(1)
 }
 
-/// Sizes that are factors of the grid and of no extent of threads: they count blocks.
+/// Returns sizes that are factors of the grid and of no thread extent: they count blocks.
 fn of_blocks(plan: &Plan) -> BTreeSet<String> {
     fn factors(expr: &Expr, bare: &mut Vec<String>, divided: &mut Vec<String>) {
         match expr {
@@ -300,8 +303,8 @@ fn of_blocks(plan: &Plan) -> BTreeSet<String> {
     bare.into_iter().collect()
 }
 
-/// Smaller sizes that keep every extent at one or more. Sizes stay in their order, and equal ones
-/// equal, as kernels rely on that (`valid <= padded`): all are cut at one bound.
+/// Reduces sizes while every extent stays at least 1. Sizes keep their order and equality, because
+/// kernels rely on it (`valid <= padded`): all are cut at one bound.
 pub(crate) fn small(plan: &Plan) -> BTreeMap<String, i64> {
     let mut sizes = of_file(plan);
     let blocks = of_blocks(plan);
@@ -311,7 +314,7 @@ pub(crate) fn small(plan: &Plan) -> BTreeMap<String, i64> {
     sizes
 }
 
-/// The sizes cut once more, where there is still too much to do and that helps.
+/// Reduces the sizes again where the work is still too large.
 fn smaller(
     plan: &Plan,
     sizes: &BTreeMap<String, i64>,
@@ -349,13 +352,13 @@ fn smaller(
     })
 }
 
-/// The small sizes, but those that the grid rounds up are no multiples of anything.
+/// Makes the small sizes that the grid rounds up not divisible by the tile.
 pub(crate) fn ragged(plan: &Plan, small: &BTreeMap<String, i64>) -> Option<BTreeMap<String, i64>> {
     let mut names = Vec::new();
     for extent in &plan.grid {
         rounded(extent, &mut names);
     }
-    // A guessed size that is no argument itself, such as a struct's field, bounds the same loops.
+    // A guessed size that is not an argument, such as a struct field, bounds the same loops.
     let passed = |name: &String| {
         let is_it = |value: &Expr| matches!(value, Expr::Name(known) if known == name);
         plan.arguments
@@ -382,7 +385,7 @@ pub(crate) fn ragged(plan: &Plan, small: &BTreeMap<String, i64>) -> Option<BTree
     (sizes != *small).then_some(sizes)
 }
 
-/// Names of what is divided and rounded up.
+/// Collects the names in divisions that round up.
 fn rounded(expr: &Expr, names: &mut Vec<String>) {
     match expr {
         Expr::Call("ceil_div", arguments) => {
@@ -399,7 +402,7 @@ fn rounded(expr: &Expr, names: &mut Vec<String>) {
     }
 }
 
-/// A bound of what may be an index: the smallest of the sizes.
+/// Returns a bound for index data: the smallest size.
 pub(crate) fn least_index(plan: &Plan) -> i64 {
     let small = small(plan);
     let ragged = ragged(plan, &small).unwrap_or_default();
@@ -417,8 +420,8 @@ fn all_names(plan: &Plan, sizes: &BTreeMap<String, i64>) -> BTreeMap<String, i64
     names
 }
 
-/// Threads, elements of the largest buffer whose extent is known, and the product of all sizes where
-/// an extent is guessed to be that.
+/// Returns the threads, the elements of the largest buffer with a known extent, and the product of
+/// all sizes where an extent is guessed from it.
 fn work(plan: &Plan, sizes: &BTreeMap<String, i64>) -> [i64; 3] {
     let names = all_names(plan, sizes);
     let product = |all: &mut dyn Iterator<Item = i64>| all.fold(1_i64, i64::saturating_mul);
@@ -434,8 +437,7 @@ fn work(plan: &Plan, sizes: &BTreeMap<String, i64>) -> [i64; 3] {
     [product(&mut extents), known.max().unwrap_or(0), whole]
 }
 
-/// Whether every extent is at least one, and what is divided has at least one whole part where it
-/// had.
+/// Reports whether every extent is at least 1 and every dividend keeps at least one whole part.
 fn possible(plan: &Plan, sizes: &BTreeMap<String, i64>, smaller: &BTreeMap<String, i64>) -> bool {
     let (before, after) = (all_names(plan, sizes), all_names(plan, smaller));
     let extents = plan.grid.iter().chain(&plan.block);
@@ -443,7 +445,7 @@ fn possible(plan: &Plan, sizes: &BTreeMap<String, i64>, smaller: &BTreeMap<Strin
         .arguments
         .iter()
         .filter_map(|argument| argument.shape.as_ref());
-    // A buffer with an element for each thread keeps one.
+    // A buffer with one element for each thread keeps that property.
     let threads = |names: &BTreeMap<String, i64>| {
         let each = extents.clone().map(|each| each.value(names).unwrap_or(1));
         each.fold(1_i64, i64::saturating_mul)

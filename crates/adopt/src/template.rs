@@ -1,4 +1,4 @@
-//! The template: cut out, and compiled until nothing that the unit has is missing.
+//! The template: cut out and compiled until no item of the unit is missing.
 
 use super::cut::{self, Template};
 use super::plan::Plan;
@@ -13,25 +13,25 @@ use tuner_kernel::compile;
 use tuner_kernel::compile::{Compiler, Probe, Source, is_host_header, render};
 use tuner_kernel::declarations::{Parameter, signature};
 
-/// Compiles until what the source lacks is all there.
+/// Most compiles to find missing items.
 const MAX_ROUNDS: usize = 8;
-/// Lines of the compiler that are shown.
+/// Compiler lines shown.
 const LINES_SHOWN: usize = 12;
-/// Headers that are named.
+/// Headers named.
 const HEADERS_SHOWN: usize = 6;
-/// The option that makes host functions without annotations functions of the device.
+/// Compiler option that treats unannotated functions as device functions.
 pub(crate) const DEVICE_DEFAULT: &str = "--device-as-default-execution-space";
 
 /// A template that compiles.
 #[derive(Debug)]
-pub(crate) struct Made {
-    /// Its text.
+pub(crate) struct CompiledTemplate {
+    /// Source text.
     pub(crate) text: String,
-    /// The kernel's parameters as the compiler knows them, where it tells.
+    /// The kernel's parameters according to the compiler.
     pub(crate) parameters: Option<Vec<Parameter>>,
-    /// Folders that the search space must name, so that the template may include their files.
+    /// Include folders that the search space must name.
     pub(crate) include: Vec<PathBuf>,
-    /// What was done that a user should know.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
@@ -42,12 +42,12 @@ pub(crate) fn make(
     kernel: usize,
     plan: &Plan,
     compiler: &Compiler,
-) -> Result<Made, AdoptError> {
+) -> Result<CompiledTemplate, AdoptError> {
     let available = |name: &str| available(compiler, name);
     let mut demanded: BTreeSet<String> = plan.reached.iter().cloned().collect();
-    // What does not compile, and is not known to be needed.
+    // Items that do not compile and are not known to be needed.
     let mut excluded: BTreeSet<usize> = BTreeSet::new();
-    // What was excluded, and is needed: its own errors are what a user must know.
+    // Excluded items that are needed: the user must see their errors.
     let mut needed: BTreeSet<usize> = BTreeSet::new();
     let mut log = String::new();
     let mut cut = Template::default();
@@ -99,7 +99,7 @@ pub(crate) fn make(
     })
 }
 
-/// Whether the compiler makes code of the kernel. A template without an instance has none.
+/// Reports whether the compiler emits code for the kernel. A template without an instance has none.
 fn is_compiled(compiler: &Compiler, source: &Source, plan: &Plan) -> Result<bool, AdoptError> {
     if plan.entry.contains('<') {
         return Ok(true);
@@ -118,12 +118,12 @@ fn not_compiled(unit: &Unit, kernel: usize, plan: &Plan) -> AdoptError {
     });
     AdoptError::NotCompiled {
         kernel: plan.kernel.clone(),
-        place: super::plan::place(unit, kernel),
+        place: super::plan::format_position(unit, kernel),
         condition: conditions.collect::<Vec<_>>().join("\n"),
     }
 }
 
-/// Names that the compiler misses and nothing in the unit declares.
+/// Returns names that the compiler misses and the unit does not declare.
 fn unknown_names(unit: &Unit, log: &str) -> Vec<String> {
     let missed = log.lines().filter_map(|line| {
         let (_, rest) = line.split_once("error: identifier \"")?;
@@ -184,7 +184,7 @@ fn help(plan: &Plan, missing: &[String], unknown: &[String]) -> String {
     )
 }
 
-/// The original itself where it compiles as it is and nothing in it becomes a parameter.
+/// Returns the original file where it compiles unchanged and no constant becomes a parameter.
 fn referred(
     settings: &Settings<'_>,
     unit: &Unit,
@@ -192,7 +192,7 @@ fn referred(
     compiler: &Compiler,
     cut: Template,
     parameters: Option<Vec<Parameter>>,
-) -> Result<Made, AdoptError> {
+) -> Result<CompiledTemplate, AdoptError> {
     let origin = settings.file.display();
     let host_only = ["<<<", "cudaMalloc", "cudaError_t", "int main("];
     let is_host = |source: &super::tree::Source| {
@@ -213,7 +213,7 @@ fn referred(
         if let Ok(headers) = catalog::included(&text, &place, &folders) {
             let source = source(settings, plan, &text, headers);
             if signature(compiler, &source, &plan.filled_entry())?.is_ok() {
-                return Ok(Made {
+                return Ok(CompiledTemplate {
                     text,
                     parameters,
                     include: folders,
@@ -229,7 +229,7 @@ fn referred(
          --force` cuts it out again.\n{}",
         plan.kernel, cut.text
     );
-    Ok(Made {
+    Ok(CompiledTemplate {
         text,
         parameters,
         include: settings.include.to_vec(),
@@ -237,7 +237,7 @@ fn referred(
     })
 }
 
-/// The folders of headers, with that of the file where the template would else not reach it.
+/// Returns the include folders, with the file's own where the template needs it.
 fn with_origin(settings: &Settings<'_>) -> Vec<PathBuf> {
     let mut folders = settings.include.to_vec();
     let parent = settings
@@ -274,7 +274,7 @@ fn source(
     render(&template, &macros, &options, &[launch], settings.arch)
 }
 
-/// Whether a header can be included.
+/// Reports whether a header can be included.
 fn available(compiler: &Compiler, name: &str) -> bool {
     let nvrtc = compiler.nvrtc();
     let folders = [&nvrtc.include, &nvrtc.libraries];
@@ -285,7 +285,7 @@ fn available(compiler: &Compiler, name: &str) -> bool {
             .any(|folder| folder.join(name).is_file())
 }
 
-/// Names that the compiler misses.
+/// Parses the undefined names of a compiler log.
 fn undefined(log: &str) -> impl Iterator<Item = String> {
     let errors = log.lines().filter(|line| line.contains("error"));
     errors.flat_map(|line| {
@@ -297,7 +297,7 @@ fn undefined(log: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Items other than the kernel that the compiler's errors stand in.
+/// Returns the items other than the kernel with compiler errors.
 fn wrong<'l>(
     unit: &'l Unit,
     kernel: usize,
@@ -319,18 +319,18 @@ fn wrong<'l>(
     })
 }
 
-/// Whether the unit has host code of this name.
+/// Reports whether the unit has host code of this name.
 fn has(unit: &Unit, name: &str) -> bool {
     unit.declaring(name)
         .any(|(item, ..)| matches!(item.kind, Kind::Host | Kind::HostVariable))
 }
 
-/// The way from a folder to a file, as `#include` and YAML spell it; `None` where there is none or it
-/// cannot be quoted.
+/// Returns the relative path from a folder to a file for `#include` and YAML; `None` where none
+/// exists or it cannot be quoted.
 #[must_use]
 pub fn relative(folder: &Path, file: &Path) -> Option<String> {
     let absolute = |path: &Path| {
-        // The folder of a bare file name is empty.
+        // The parent of a bare file name is empty.
         let here = path.as_os_str().is_empty();
         let path = std::path::absolute(if here { Path::new(".") } else { path }).ok()?;
         let parts: Vec<String> = path

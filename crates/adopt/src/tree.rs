@@ -1,4 +1,4 @@
-//! Syntax trees of CUDA files: what of them is asked here.
+//! Syntax trees of CUDA files and queries on them.
 
 use super::AdoptError;
 use super::macros::Launching;
@@ -12,9 +12,9 @@ pub(crate) use tree_sitter::Node;
 /// A file and its syntax tree.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Where it was read.
+    /// Path.
     pub(crate) path: PathBuf,
-    /// How messages name it.
+    /// Name in messages.
     pub(crate) shown: String,
     text: String,
     /// The text with comments and literals blanked.
@@ -30,7 +30,7 @@ impl Source {
         };
         let bytes = files::read(path, files::MAX_TEXT_BYTES)
             .map_err(|error| unreadable(error.to_string()))?;
-        // Names of authors in Latin-1 are no reason to refuse a file.
+        // Latin-1 names of authors must not make a file unreadable.
         let text = String::from_utf8_lossy(&bytes).replace("\r\n", "\n");
         let shown = tuner_kernel::catalog::shown(path);
         Self::parse(path, shown, text).ok_or_else(|| unreadable("it cannot be parsed".to_owned()))
@@ -49,8 +49,8 @@ impl Source {
             text,
             tree,
         };
-        // `BIND(f32, 4)` without a semicolon would swallow the declaration behind it.
-        let uses = Launching::of(std::slice::from_ref(&source)).uses(&source);
+        // `BIND(f32, 4)` without a semicolon would swallow the next declaration.
+        let uses = Launching::collect(std::slice::from_ref(&source)).uses(&source);
         if !uses.is_empty() {
             let mut bytes = parsable(&source.text);
             for at in uses {
@@ -73,27 +73,27 @@ impl Source {
         self.text.len()
     }
 
-    /// The text without comments and literals.
+    /// Returns the text without comments and literals.
     pub(crate) fn code(&self, at: &Range<usize>) -> &str {
         self.code.get(at.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn of(&self, node: Node<'_>) -> &str {
+    pub(crate) fn node_text(&self, node: Node<'_>) -> &str {
         self.text(&node.byte_range())
     }
 
-    /// The line of a byte, from 1.
+    /// Returns the line of a byte, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 }
 
-/// Attributes of CUDA that the grammar knows in no place, or not in all.
+/// CUDA attributes that the grammar does not accept everywhere.
 const ATTRIBUTES: [&str; 3] = ["__cluster_dims__", "__maxnreg__", "__block_size__"];
 
-/// The text as the parser gets it, of the same length: without attributes that it does not know, and
-/// without directives among the names of an enumeration.
+/// Returns a text of the same length for the parser: without unsupported attributes and without
+/// directives inside enumerations.
 fn parsable(text: &str) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
     for attribute in ATTRIBUTES {
@@ -133,7 +133,7 @@ fn parsable(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The byte behind the bracket that closes the one at `open`.
+/// Returns the byte after the bracket that closes the one at `open`.
 fn closing(text: &str, open: usize, (opens, closes): (char, char)) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.get(open..)?.char_indices() {
@@ -149,10 +149,10 @@ fn closing(text: &str, open: usize, (opens, closes): (char, char)) -> Option<usi
     None
 }
 
-/// The text with comments and literals of text replaced by blanks, of the same length.
+/// Blanks comments and string literals; keeps the length.
 fn blanked(text: &str, root: Node<'_>) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    each(root, &mut |node| {
+    visit(root, &mut |node| {
         if !matches!(
             node.kind(),
             "comment" | "string_literal" | "char_literal" | "raw_string_literal"
@@ -165,7 +165,7 @@ fn blanked(text: &str, root: Node<'_>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Replaces everything but ends of lines.
+/// Blanks everything except line ends.
 fn blank(bytes: &mut [u8]) {
     for byte in bytes {
         if *byte != b'\n' {
@@ -174,8 +174,8 @@ fn blank(bytes: &mut [u8]) {
     }
 }
 
-/// Goes over a tree, below the nodes for which `visit` says so. No recursion: trees may be deep.
-pub(crate) fn each<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) {
+/// Visits a tree, below the nodes for which `visit` returns true. Iterative: trees may be deep.
+pub(crate) fn visit<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) {
     let mut waiting = vec![root];
     while let Some(node) = waiting.pop() {
         if visit(node) {
@@ -189,7 +189,7 @@ pub(crate) fn each<'t>(root: Node<'t>, visit: &mut dyn FnMut(Node<'t>) -> bool) 
     }
 }
 
-/// The named nodes in a node but for comments.
+/// Returns the named children of a node without comments.
 pub(crate) fn named(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor)
@@ -197,19 +197,19 @@ pub(crate) fn named(node: Node<'_>) -> Vec<Node<'_>> {
         .collect()
 }
 
-/// The first of them.
+/// Returns the first named child.
 pub(crate) fn first(node: Node<'_>) -> Option<Node<'_>> {
     named(node).into_iter().next()
 }
 
-/// The words of a text that can be names.
+/// Returns the identifiers of a text.
 pub(crate) fn words(text: &str) -> Vec<&str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_'))
         .collect()
 }
 
-/// A template's declaration without what is before it.
+/// Returns the declaration inside a template.
 pub(crate) fn inner(node: Node<'_>) -> Node<'_> {
     let mut node = node;
     while node.kind() == "template_declaration" {
@@ -221,7 +221,7 @@ pub(crate) fn inner(node: Node<'_>) -> Node<'_> {
     node
 }
 
-/// An expression without the parentheses and casts around it.
+/// Strips parentheses and casts from an expression.
 pub(crate) fn bare(node: Node<'_>) -> Option<Node<'_>> {
     let mut node = node;
     loop {
@@ -233,12 +233,12 @@ pub(crate) fn bare(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// The body of a function or type.
+/// Returns the body of a function or type.
 pub(crate) fn body(node: Node<'_>) -> Option<Node<'_>> {
     inner(node).child_by_field_name("body")
 }
 
-/// The declarator of a function, where the node is one.
+/// Returns the function declarator of a node, if it has one.
 pub(crate) fn function(node: Node<'_>) -> Option<Node<'_>> {
     let mut at = inner(node).child_by_field_name("declarator")?;
     loop {
@@ -259,18 +259,18 @@ pub(crate) fn is_function(node: Node<'_>) -> bool {
     ) && function(node).is_some()
 }
 
-/// The name in a declarator, without what qualifies it.
+/// Returns the name in a declarator without qualifiers.
 pub(crate) fn declared_name<'s>(source: &'s Source, declarator: Node<'_>) -> Vec<&'s str> {
     let mut names = Vec::new();
     let mut at = declarator;
     loop {
         match at.kind() {
             "identifier" | "type_identifier" | "field_identifier" => {
-                names.push(source.of(at));
+                names.push(source.node_text(at));
                 return names;
             }
             "qualified_identifier" => {
-                names.extend(words(source.of(at)));
+                names.extend(words(source.node_text(at)));
                 return names;
             }
             "template_function" | "template_type" => match at.child_by_field_name("name") {
@@ -291,7 +291,7 @@ pub(crate) fn declared_name<'s>(source: &'s Source, declarator: Node<'_>) -> Vec
     }
 }
 
-/// What an item at file scope declares.
+/// Returns the names that a file-scope item declares.
 pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
     let node = inner(node);
     let mut names: Vec<&str> = Vec::new();
@@ -303,14 +303,14 @@ pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
     for ty in types.into_iter().flatten() {
         if ty.kind().ends_with("_specifier") || ty.kind() == "concept_definition" {
             if let Some(name) = ty.child_by_field_name("name") {
-                names.extend(words(source.of(name)).first());
+                names.extend(words(source.node_text(name)).first());
             }
             if ty.kind() == "enum_specifier" {
-                each(ty, &mut |inner| {
+                visit(ty, &mut |inner| {
                     if inner.kind() == "enumerator"
                         && let Some(name) = inner.child_by_field_name("name")
                     {
-                        names.push(source.of(name));
+                        names.push(source.node_text(name));
                     }
                     true
                 });
@@ -319,10 +319,13 @@ pub(crate) fn declared(source: &Source, node: Node<'_>) -> Vec<String> {
     }
     match node.kind() {
         "alias_declaration" | "namespace_alias_definition" => {
-            names.extend(node.child_by_field_name("name").map(|name| source.of(name)));
+            names.extend(
+                node.child_by_field_name("name")
+                    .map(|name| source.node_text(name)),
+            );
         }
-        "using_declaration" => names.extend(words(source.of(node)).last()),
-        // What the parser does not understand may declare whatever it spells before a bracket.
+        "using_declaration" => names.extend(words(source.node_text(node)).last()),
+        // Code that fails to parse may declare any name before a bracket.
         "ERROR" | "expression_statement" => {
             let text = source.code(&node.byte_range());
             names.extend(text.split('(').filter_map(|piece| words(piece).pop()));

@@ -1,49 +1,49 @@
-//! Types of C++ in the search space's words: numbers, vectors, and structs by their fields.
+//! C++ types in the search space's terms: numbers, vectors, and structs by their fields.
 
 use super::expr::Expr;
 use super::host::Host;
-use super::tree::{self, Node, Source, each};
+use super::tree::{self, Node, Source, visit};
 use super::unit::{Kind, Unit};
 use std::fmt::Write as _;
 use tuner_core::element::Element;
 use tuner_core::plan::Role;
 use tuner_space::vector_type;
 
-/// Stands for the argument's own name in a value.
+/// Placeholder for the argument's name in a value.
 pub(crate) const OWN: &str = "$";
-/// Steps from an alias to its type.
+/// Most aliases from a name to its type.
 const MAX_ALIASES: usize = 8;
-/// Elements of an array in a struct whose values are written out.
+/// Most array elements of a struct that are written out.
 const MAX_WRITTEN: i64 = 64;
 
-/// A type of a search space.
+/// A type in a search space.
 #[derive(Debug, Default)]
-pub(crate) struct Described {
-    /// As the search space writes it.
+pub(crate) struct TypeDescription {
+    /// Type in YAML.
     pub(crate) yaml: String,
-    /// Bytes of one, as far as they are known here.
+    /// Bytes of one value, where known.
     pub(crate) bytes: i64,
-    /// Numbers of a number or vector.
+    /// Number of lanes of a number or vector.
     lanes: u32,
-    /// A guessed value where a plain number is none.
+    /// Guessed value where a plain number is invalid.
     pub(crate) value: Option<String>,
-    /// Fields that point to buffers, with the type and bytes of the elements.
+    /// Pointer fields with the type and bytes of their elements.
     pub(crate) pointers: Vec<(String, String, i64)>,
-    /// Fields of whole numbers: each may be a size.
+    /// Integer fields: each may be a size.
     pub(crate) whole: Vec<String>,
 }
 
-/// Why a type cannot be described, and what to do; `PLACE` stands for the kernel's.
+/// Reason why a type cannot be described, with a fix; `PLACE` is replaced by the kernel's position.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) why: String,
     pub(crate) help: String,
 }
 
-/// Numbers that may be sizes.
+/// Integer types of sizes.
 const WHOLE: [&str; 4] = ["i32", "u32", "i64", "u64"];
 
-/// Words that are no part of a type's name.
+/// Keywords that are not part of a type's name.
 const QUALIFIERS: [&str; 10] = [
     "const",
     "volatile",
@@ -57,7 +57,7 @@ const QUALIFIERS: [&str; 10] = [
     "static",
 ];
 
-/// A type's name without qualifiers, pointers and extents.
+/// Strips qualifiers, pointers and extents from a type.
 fn plain(ty: &str) -> String {
     let words = ty.split(|c: char| c.is_whitespace() || matches!(c, '*' | '[' | ']' | '(' | ')'));
     let kept = words.filter(|word| {
@@ -69,7 +69,7 @@ fn plain(ty: &str) -> String {
 /// A number or a vector.
 #[derive(Debug)]
 pub(crate) struct Number {
-    /// As the search space writes it.
+    /// Type in YAML.
     pub(crate) yaml: String,
     element: Element,
     lanes: u32,
@@ -81,7 +81,7 @@ impl Number {
     }
 }
 
-/// The number or vector that the compiler or the source spells.
+/// Parses a number or vector type of the compiler or the source.
 pub(crate) fn number(ty: &str) -> Option<Number> {
     if ty.matches('*').count() > 1 || ty.contains('&') {
         return None;
@@ -125,13 +125,13 @@ pub(crate) fn number(ty: &str) -> Option<Number> {
     })
 }
 
-/// Bytes of a number or vector, and of nothing that is made of them.
+/// Returns the bytes of a number or vector; `None` for other types.
 pub(crate) fn bytes_of(ty: &str) -> Option<i64> {
     let made = ty.contains(['*', '[', '(']);
     Some(number(ty).filter(|_| !made)?.bytes())
 }
 
-/// Whether a type's text is of a texture or surface.
+/// Reports whether a type is a texture or surface.
 pub(crate) fn is_opaque(ty: &str) -> bool {
     let words = ["Texture", "texture", "Surface", "surface"];
     words.iter().any(|word| ty.contains(word))
@@ -143,7 +143,7 @@ pub(crate) fn describe(
     ty: &str,
     role: Role,
     is_enum: bool,
-) -> Result<Described, Refusal> {
+) -> Result<TypeDescription, Refusal> {
     if is_opaque(ty) {
         return Err(Refusal {
             why: format!("is a texture or surface ({ty})"),
@@ -159,23 +159,23 @@ pub(crate) fn describe(
         });
     }
     if is_enum {
-        return Ok(Described {
+        return Ok(TypeDescription {
             yaml: "i32".to_owned(),
             bytes: 4,
             lanes: 1,
-            ..Described::default()
+            ..TypeDescription::default()
         });
     }
     let mut ty = ty.to_owned();
     for _ in 0..MAX_ALIASES {
         if let Some(number) = number(&ty) {
             let ones = vec!["1"; number.lanes as usize].join(", ");
-            return Ok(Described {
+            return Ok(TypeDescription {
                 bytes: number.bytes(),
                 lanes: number.lanes,
                 value: (number.lanes > 1 && role == Role::Scalar).then(|| format!("[{ones}]")),
                 yaml: number.yaml,
-                ..Described::default()
+                ..TypeDescription::default()
             });
         }
         match aliased(unit, &plain(&ty)) {
@@ -193,17 +193,17 @@ pub(crate) fn describe(
     })
 }
 
-/// Bytes of a type, as far as the unit says.
+/// Returns the bytes of a type where the unit defines it.
 pub(crate) fn bytes(unit: &Unit, ty: &str) -> Option<i64> {
     bytes_of(ty).or_else(|| Some(describe(unit, ty, Role::Input, false).ok()?.bytes))
 }
 
-/// The last part of a name without template arguments.
+/// Returns the last part of a qualified name without template arguments.
 fn last(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name).trim()
 }
 
-/// What a `typedef`, `using` or `#define` of the unit says a name is.
+/// Resolves a `typedef`, `using` or `#define` of the unit.
 fn aliased(unit: &Unit, name: &str) -> Option<String> {
     let name = last(name);
     unit.declaring(name).find_map(|(_, source, node)| {
@@ -213,12 +213,12 @@ fn aliased(unit: &Unit, name: &str) -> Option<String> {
             "type_definition" | "alias_declaration" => node.child_by_field_name("type")?,
             _ => return None,
         };
-        let text = source.of(ty).trim();
+        let text = source.node_text(ty).trim();
         (!text.contains('{') && last(text) != name).then(|| text.to_owned())
     })
 }
 
-/// The fields of a struct of the unit.
+/// Returns the body of a struct of the unit.
 fn body<'u>(unit: &'u Unit, name: &str) -> Option<(&'u Source, Node<'u>)> {
     let mut all = unit.declaring(last(name));
     all.find_map(|(item, source, node)| {
@@ -231,7 +231,7 @@ fn body<'u>(unit: &'u Unit, name: &str) -> Option<(&'u Source, Node<'u>)> {
     })
 }
 
-fn record(unit: &Unit, name: &str, role: Role) -> Result<Described, String> {
+fn record(unit: &Unit, name: &str, role: Role) -> Result<TypeDescription, String> {
     if name.contains('<') {
         return Err("the fields of a template's instance are not read here".to_owned());
     }
@@ -251,14 +251,14 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<Described, String> {
     for field in list.named_children(&mut cursor) {
         match field.kind() {
             "field_declaration" => fields.extend(self::fields(source, field)?),
-            // A parser may take `union { … };` and nested types for declarations.
+            // The parser may read `union { … };` and nested types as declarations.
             "union_specifier" | "struct_specifier" => {
                 return Err("it has a type in it".to_owned());
             }
             _ => {}
         }
     }
-    let mut made = Described::default();
+    let mut made = TypeDescription::default();
     let (mut types, mut values) = (Vec::new(), Vec::new());
     for field in fields {
         let (ty, value) = field.described(unit, &mut made)?;
@@ -276,7 +276,7 @@ fn record(unit: &Unit, name: &str, role: Role) -> Result<Described, String> {
     Ok(made)
 }
 
-/// A field of a struct as it is declared.
+/// A field in a struct declaration.
 struct Field {
     name: String,
     ty: String,
@@ -285,8 +285,12 @@ struct Field {
 }
 
 impl Field {
-    /// Its type and a guessed value, as the search space writes them.
-    fn described(&self, unit: &Unit, made: &mut Described) -> Result<(String, String), String> {
+    /// Returns its type and a guessed value in YAML.
+    fn described(
+        &self,
+        unit: &Unit,
+        made: &mut TypeDescription,
+    ) -> Result<(String, String), String> {
         let of = |ty: &str| {
             describe(unit, ty, Role::Input, false)
                 .ok()
@@ -331,7 +335,7 @@ impl Field {
         if !self.extents.is_empty() {
             // Writing to a String cannot fail.
             let _ = write!(ty, "[{count}]");
-            // Brackets mean something in YAML.
+            // Brackets are YAML syntax.
             ty = format!("\"{ty}\"");
         }
         let value = match numbers {
@@ -346,9 +350,9 @@ impl Field {
     }
 }
 
-/// What one declaration in a struct declares; functions and static members are none.
+/// Returns the fields of a declaration in a struct; functions and static members are skipped.
 fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
-    let text = source.of(node);
+    let text = source.node_text(node);
     if tree::words(text).contains(&"static") {
         return Ok(Vec::new());
     }
@@ -361,7 +365,7 @@ fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
     }
     let ty = node
         .child_by_field_name("type")
-        .map(|ty| source.of(ty).to_owned())
+        .map(|ty| source.node_text(ty).to_owned())
         .unwrap_or_default();
     if ty.contains('{') {
         return Err("it has a type in it".to_owned());
@@ -370,13 +374,13 @@ fn fields(source: &Source, node: Node<'_>) -> Result<Vec<Field>, String> {
     let mut cursor = node.walk();
     for declarator in node.children_by_field_name("declarator", &mut cursor) {
         let (mut pointer, mut method, mut extents) = (false, false, Vec::new());
-        each(declarator, &mut |node| {
+        visit(declarator, &mut |node| {
             match node.kind() {
                 "pointer_declarator" => pointer = true,
                 "function_declarator" => method = true,
                 "array_declarator" => extents.extend(
                     node.child_by_field_name("size")
-                        .map(|size| source.of(size).to_owned()),
+                        .map(|size| source.node_text(size).to_owned()),
                 ),
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! A CUDA file with the project's own files that it includes, as one list of items.
+//! A translation unit: a CUDA file and the project headers that it includes, as one list of items.
 
 mod branch;
 
@@ -12,17 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Files that are read for one unit at most.
+/// Most files of a unit.
 const MAX_FILES: usize = 256;
-/// Folders above a file in which a header is looked for.
+/// Most parent folders searched for a header.
 const MAX_ANCESTORS: usize = 4;
-/// Folders in each of these in which it is looked for.
+/// Most folders searched below each of these.
 const MAX_FOLDERS: usize = 256;
 
-/// What stands around an item.
+/// A scope that encloses an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Around {
-    /// A namespace; the name is empty where it has none.
+    /// A namespace; the name is empty for an anonymous one.
     Namespace(String),
     /// `extern "C"`.
     Linkage,
@@ -30,18 +30,18 @@ pub(crate) enum Around {
     Condition(Branch),
 }
 
-/// What an item is, as far as it decides whether it is kept.
+/// Kind of an item, which decides whether it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `__global__`.
     Kernel,
     /// A function that device code may call.
     Device,
-    /// A function of the host, or one that does not say.
+    /// A host function, or one without annotation.
     Host,
-    /// A type, a constant, a variable of the device, an alias.
+    /// A type, a constant, a device variable, an alias.
     Declaration,
-    /// A variable of the host.
+    /// A host variable.
     HostVariable,
     /// `#define`.
     Macro,
@@ -49,29 +49,29 @@ pub(crate) enum Kind {
     Undefine,
     /// `using namespace`.
     Using,
-    /// An include that is none of the project's files.
+    /// An include outside the project.
     Include,
 }
 
-/// One thing at file scope.
+/// An item at file scope.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
-    /// Index of its file.
+    /// Index of the file.
     pub(crate) file: usize,
-    /// Its bytes.
+    /// Byte range.
     pub(crate) at: Range<usize>,
-    /// What it is.
+    /// Kind.
     pub(crate) kind: Kind,
-    /// What it declares; the spelled name of an include.
+    /// Declared names; for an include its spelled name.
     pub(crate) names: Vec<String>,
-    /// Every word in it and in the conditions around it.
+    /// Every identifier in it and in the conditions around it.
     pub(crate) words: BTreeSet<String>,
-    /// What stands around it, from outside.
+    /// Enclosing scopes, outermost first.
     pub(crate) around: Vec<Around>,
 }
 
 impl Item {
-    /// A name that it declares, with its namespaces.
+    /// Returns a declared name with its namespaces.
     pub(crate) fn path(&self, name: &str) -> String {
         let spaces = self.around.iter().filter_map(|around| match around {
             Around::Namespace(name) if !name.is_empty() => Some(format!("{name}::")),
@@ -81,19 +81,19 @@ impl Item {
     }
 }
 
-/// All items in the order in which the compiler meets them.
+/// All items in compilation order.
 #[derive(Debug)]
 pub(crate) struct Unit {
-    /// The files, the adopted one first; then what their macros make of launches.
+    /// The files, the adopted one first; then the expansions of launching macros.
     pub(crate) files: Vec<Source>,
     /// The items.
     pub(crate) items: Vec<Item>,
-    /// Namespaces that are declared.
+    /// Declared namespaces.
     pub(crate) namespaces: BTreeSet<String>,
 }
 
 impl Unit {
-    /// Reads a file and what it includes of its project.
+    /// Reads a file and the project files that it includes.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -114,9 +114,9 @@ impl Unit {
         Ok(unit)
     }
 
-    /// Adds what macros make of launches: more files, of which nothing is an item.
+    /// Adds expansions of launching macros as files without items.
     fn write_out_macros(&mut self) {
-        let launching = Launching::of(&self.files);
+        let launching = Launching::collect(&self.files);
         let made = self.files.iter().filter_map(|source| {
             let text = launching.written_out(source);
             let some = !text.is_empty();
@@ -126,7 +126,7 @@ impl Unit {
         self.files.extend(made);
     }
 
-    /// An item by its number.
+    /// Returns an item by its number.
     #[expect(
         clippy::indexing_slicing,
         reason = "numbers of items are places in this very list"
@@ -135,7 +135,7 @@ impl Unit {
         &self.items[at]
     }
 
-    /// A file by its number.
+    /// Returns a file by its number.
     #[expect(
         clippy::indexing_slicing,
         reason = "numbers of files are places in this very list"
@@ -144,12 +144,12 @@ impl Unit {
         &self.files[number]
     }
 
-    /// An item's text.
+    /// Returns an item's text.
     pub(crate) fn text(&self, item: &Item) -> &str {
         self.file(item.file).text(&item.at)
     }
 
-    /// The items that declare a name, with their trees.
+    /// Returns the items that declare a name with their nodes.
     pub(crate) fn declaring<'u>(
         &'u self,
         name: &str,
@@ -161,7 +161,7 @@ impl Unit {
         })
     }
 
-    /// Functions whose annotations are macros.
+    /// Classifies functions whose annotations are macros.
     fn judge_functions(&mut self) {
         let mut annotations: BTreeMap<String, Kind> = BTreeMap::new();
         for item in self.items.iter().filter(|item| item.kind == Kind::Macro) {
@@ -200,7 +200,7 @@ impl Unit {
 struct Reader<'i> {
     unit: Unit,
     include: &'i [PathBuf],
-    /// Real paths of files that were read.
+    /// Canonical paths of the files read.
     seen: Vec<PathBuf>,
 }
 
@@ -260,7 +260,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A conditional; a guard against double inclusion is none.
+    /// Adds a conditional; an include guard is skipped.
     fn condition(&mut self, file: usize, node: Node<'_>, around: &[Around]) {
         let mut cursor = node.walk();
         let all: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
@@ -330,8 +330,8 @@ impl Reader<'_> {
         self.push(file, node, around, Kind::Include, vec![spelled]);
     }
 
-    /// A file of the project: beside the including one, in the folders that were named, and for
-    /// quoted names in `include` folders above, then in any folder of the project's own above.
+    /// Resolves a project file: next to the including file, in the include folders, for quoted
+    /// names in `include` folders above, then in any of the project's folders above.
     fn resolve(&self, file: usize, spelled: &str, quoted: bool) -> Option<PathBuf> {
         let here = self.unit.file(file).path.parent()?.to_owned();
         let mut folders: Vec<PathBuf> = Vec::new();
@@ -374,7 +374,7 @@ impl Reader<'_> {
                     .unwrap_or_default();
                 (Kind::Using, vec![path.to_owned()])
             }
-            // A word that the parser could not place, such as a macro before a declaration.
+            // A word that the parser could not classify, such as a macro before a declaration.
             kind if !kind.starts_with("preproc") && words(&text).len() < 2 => return,
             _ => {
                 let source = self.unit.file(file);
@@ -415,7 +415,7 @@ impl Reader<'_> {
     }
 }
 
-/// A file in some folder beside those above a folder, as far as the project's root.
+/// Searches sibling folders of all parents up to the project's root.
 fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
     let root = here
         .ancestors()
@@ -430,7 +430,7 @@ fn in_project(here: &Path, spelled: &str) -> Option<PathBuf> {
     })
 }
 
-/// What a function or declaration is, from the words before its body.
+/// Classifies a function or declaration by the words before its body.
 fn kind_of(text: &str, node: Node<'_>) -> Kind {
     let body = super::tree::body(node).map_or(text.len(), |body| {
         body.start_byte().saturating_sub(node.start_byte())
@@ -454,7 +454,7 @@ fn kind_of(text: &str, node: Node<'_>) -> Kind {
         has("constexpr") || has("const") || has("using") || has("typedef") || has("extern");
     let inner = super::tree::inner(node).kind();
     if inner == "declaration" && !constant {
-        // `struct S { … } s;` declares a type as well.
+        // `struct S { … } s;` also declares a type.
         if text.contains('{') && (has("struct") || has("enum") || has("class") || has("union")) {
             return Kind::Declaration;
         }

@@ -1,8 +1,8 @@
-//! The search space as text.
+//! The search space file.
 
 use super::Settings;
 use super::expr::Expr;
-use super::plan::{Argument, Held, Plan, place};
+use super::plan::{Argument, Plan, VariableContent, format_position};
 use super::sizes;
 use super::template::{DEVICE_DEFAULT, relative};
 use super::unit::Unit;
@@ -20,7 +20,7 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     };
     line(&format!(
         "# Adopted from {} by `tuner adopt`; what was guessed says so.",
-        tuner_core::escape::line(&place(unit, item))
+        tuner_core::escape::line(&format_position(unit, item))
     ));
     line("version: 1");
     line(&format!("kernel: {}", plan.kernel));
@@ -62,8 +62,8 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     text
 }
 
-/// The search space with guessed extents so many times as large; `None` where one of these arguments'
-/// extents is no guess.
+/// Scales guessed extents in a search space; `None` where one of these arguments' extents is not a
+/// guess.
 pub(crate) fn enlarged(space: &str, times: &BTreeMap<String, i64>) -> Option<String> {
     let mut lines: Vec<String> = space.lines().map(str::to_owned).collect();
     for (name, times) in times {
@@ -151,7 +151,7 @@ fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
     if let Some(product) = product.filter(|it| it.number().is_none()) {
         rules.push((
             format!("{product} <= DEVICE_MAX_THREADS"),
-            "a block has at most so many threads",
+            "limit of threads per block",
         ));
     }
     if let Some(shared) = plan.shared.as_ref().filter(|it| it.number().is_none()) {
@@ -220,7 +220,7 @@ fn is_whole(ty: &str) -> bool {
     names.contains(&ty) || whole.contains(&ty.trim_end_matches(lanes))
 }
 
-/// Data that may be indices.
+/// Returns fill data that may be used as indices.
 fn indices(least: i64) -> String {
     format!("fill: {{ uniform: {{ min: 0, max: {} }} }}", least - 1)
 }
@@ -232,9 +232,9 @@ fn variables(line: &mut dyn FnMut(&str), plan: &Plan, least: i64) {
     for variable in &plan.variables {
         let (name, ty) = (&variable.name, &variable.ty);
         line(&match &variable.held {
-            Held::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
-            Held::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
-            Held::Array(extents) => {
+            VariableContent::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
+            VariableContent::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
+            VariableContent::Array(extents) => {
                 let extents: Vec<String> =
                     extents.iter().map(|it| quoted(&it.to_string())).collect();
                 let fill = if is_whole(ty) {

@@ -167,7 +167,7 @@ pub fn ratio_of_medians(own: MedianInterval, other: MedianInterval) -> [f64; 3] 
 ///
 /// The median error of the ratio of two predictions: 0.6745 √2 σ, where σ = 0.14 is the median over
 /// the five recorded spaces of the standard deviation of ln(predicted / recorded)
-/// (docs/prediction.md, table of version 11).
+/// (docs/evidence/prediction.md, table of version 11).
 pub const PREDICTION_RESOLUTION: f64 = 1.14;
 
 /// Reports whether the interval of [`ratio_of_medians`], of a slower median with its lower end over

@@ -2,6 +2,8 @@
 //!
 //! A device is chosen by a selector (`--device`), and described by [`DeviceFacts`]. The engine's
 //! `Evaluator` trait prepares and evaluates candidates on it.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod limits;

@@ -14,6 +14,8 @@
 //! **Durability.** A result is announced ([`Event::Trial`]) after the commit of the transaction
 //! that holds it, and never before. Results are reported to the search at once; commits follow in
 //! groups.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod ablation;

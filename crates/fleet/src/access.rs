@@ -1,30 +1,30 @@
-//! How to reach a NATS server, and how to show who one is.
+//! Address of a NATS server and the credentials for it.
 
 use async_nats::ConnectOptions;
 use std::path::{Path, PathBuf};
 use tuner_core::files;
 
-/// A server with the ways to prove oneself that NATS has.
+/// A server address with NATS credentials.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// `nats://HOST:4222` or `tls://HOST:4222`; several, separated by commas, are one cluster. A user
-    /// and a password may stand in it.
+    /// `nats://HOST:4222` or `tls://HOST:4222`; a list separated by commas is a cluster. May
+    /// contain a user and a password.
     pub url: String,
-    /// File of a JWT with its NKey, as `nsc` writes it.
+    /// JWT file with its NKey, as `nsc` writes it.
     pub credentials: Option<PathBuf>,
-    /// File with an NKey's seed.
+    /// File with an NKey seed.
     pub nkey: Option<PathBuf>,
     /// File with a token.
     pub token: Option<PathBuf>,
     /// User, with the file of the password.
     pub user: Option<(String, PathBuf)>,
-    /// Certificates of authorities that the server's is checked with.
+    /// Certificate authorities that verify the server's certificate.
     pub authorities: Option<PathBuf>,
-    /// Certificate and key that the server is shown.
+    /// Client certificate and key.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Something of an [`Access`] cannot be used.
+/// An invalid part of an [`Access`].
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// A file cannot be read.
@@ -32,29 +32,29 @@ pub enum AccessError {
     File {
         /// The file.
         path: PathBuf,
-        /// The system's words.
+        /// System error.
         why: std::io::Error,
     },
-    /// A file holds something else than it should.
+    /// A file has invalid content.
     #[error("{}: {what}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what belongs there.
+        /// Error and expected content.
         what: String,
     },
-    /// The address is none.
-    #[error("`{url}` is no address of a NATS server ({why}); type nats://HOST:4222")]
+    /// The address is invalid.
+    #[error("`{url}` is not a NATS server address ({why}); type nats://HOST:4222")]
     Address {
         /// The address, without secrets.
         url: String,
-        /// What is wrong.
+        /// Error.
         why: String,
     },
 }
 
 impl Access {
-    /// A server that asks nothing.
+    /// Creates access to a server without credentials.
     #[must_use]
     pub fn open(url: &str) -> Self {
         Self {
@@ -63,10 +63,10 @@ impl Access {
         }
     }
 
-    /// The addresses.
+    /// Parses the addresses.
     ///
     /// # Errors
-    /// One is none.
+    /// An address is invalid.
     pub(crate) fn servers(&self) -> Result<Vec<async_nats::ServerAddr>, AccessError> {
         let wrong = |why: String| AccessError::Address {
             url: self.shown(),
@@ -81,7 +81,7 @@ impl Access {
                 .split_once("://")
                 .is_some_and(|(_, host)| host.is_empty())
             {
-                return Err(wrong("it names no host".to_owned()));
+                return Err(wrong("the host is missing".to_owned()));
             }
             url.parse()
                 .map_err(|why: std::io::Error| wrong(why.to_string()))
@@ -89,7 +89,7 @@ impl Access {
         self.url.split(',').map(parse).collect()
     }
 
-    /// The address without a password.
+    /// Returns the address without its password.
     #[must_use]
     pub fn shown(&self) -> String {
         let one = |url: &str| match (url.find("://"), url.rfind('@')) {
@@ -101,7 +101,7 @@ impl Access {
         self.url.split(',').map(one).collect::<Vec<_>>().join(",")
     }
 
-    /// Options of a connection with everything that was given.
+    /// Builds the connection options from all settings.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -148,7 +148,8 @@ fn readable(path: &Path) -> Result<(), AccessError> {
         .map_err(|why| unreadable(path, why))
 }
 
-/// A user's NKey seed. One that is none would be found only when the server asks for a signature.
+/// Reads a user's NKey seed. An invalid one would otherwise fail only when the server requests a
+/// signature.
 fn seed(path: &Path) -> Result<String, AccessError> {
     let seed = secret(path)?;
     match nkeys::KeyPair::from_seed(&seed) {

@@ -1,17 +1,19 @@
-//! Many machines, one run: orders and answers over NATS JetStream.
+//! Distributed runs: orders and answers over NATS JetStream.
 //!
 //! ```text
 //! hub: engine ─ ask ─► work stream ─ pull ─► worker: bench ─► judge in child processes
 //!             ◄─ commit, then acknowledge ─ results stream ◄─ answer, then acknowledge
 //! ```
 //!
-//! The hub keeps the search, the database and provenance; workers keep nothing. Delivery is at least
-//! once on both ways: an order is acknowledged after its answer is stored by the server, an answer
-//! after its result is committed by the hub. Orders have the name of their candidate, so a second
-//! answer is known as one.
+//! The hub owns the search, the database and provenance; workers are stateless. Delivery is at
+//! least once in both directions: an order is acknowledged after the server has stored its answer,
+//! an answer after the hub has committed its result. An order has the name of its candidate, so
+//! duplicate answers are recognized.
 //!
-//! Files (templates, recordings' hashes, compiled code) travel as objects named by their content, and
-//! whoever fetches one compares it with its name.
+//! Files (templates, recordings' hashes, compiled code) are objects named by the hash of their
+//! content, and a reader verifies the hash.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod access;
@@ -31,8 +33,8 @@ pub use names::{DEFAULT_NAME, NameError, Names};
 pub use view::look;
 pub use worker::{Say, WorkerSettings, work};
 
-/// Times an order is handed out before that is its verdict.
+/// Most deliveries of an order before its loss becomes the verdict.
 pub const DELIVERIES_MAX: u32 = 3;
 
-/// How long a worker or hub that says nothing counts as there.
+/// Age at which a worker's or hub's record expires.
 pub const PRESENCE: std::time::Duration = std::time::Duration::from_secs(15);

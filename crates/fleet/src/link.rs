@@ -1,4 +1,4 @@
-//! A connection to the server of a fleet, with its streams and buckets.
+//! Connection to a fleet's server, with its streams and buckets.
 
 use super::access::{Access, AccessError};
 use super::names::{NameError, Names};
@@ -12,34 +12,34 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 pub(crate) use tuner_engine::turned;
 
-/// How long a request to the server may take.
+/// Timeout of a request to the server.
 const REQUEST: Duration = Duration::from_secs(5);
 
-/// Between tries to reach a server that does not answer.
+/// Retry interval while the server does not answer.
 pub(crate) const AGAIN: Duration = Duration::from_secs(1);
 
-/// Answers and orders that nobody fetched are removed after this.
+/// Retention of unread orders and answers.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Events are kept so long.
+/// Retention of events.
 const EVENTS_KEPT: Duration = Duration::from_secs(24 * 3600);
 
-/// Within this time the server itself drops a message that it has.
+/// Window in which the server discards duplicate messages.
 const DUPLICATES: Duration = Duration::from_secs(120);
 
-/// Orders that workers may have in hand at once.
+/// Most unacknowledged orders.
 const IN_HAND_MAX: i64 = 65_536;
 
-/// Why a fleet cannot be used.
+/// Reason why a fleet cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// What was given to reach the server.
+    /// Invalid credentials or address.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// The fleet's name.
+    /// Invalid fleet name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The server knows us and says no.
+    /// The server refuses the credentials.
     #[error(
         "the NATS server at {server} refuses this connection ({why}); give the right credentials \
          (--fleet-creds, --fleet-nkey, --fleet-token or --fleet-user, see docs/fleet.md)"
@@ -47,7 +47,7 @@ pub enum FleetError {
     Refused {
         /// The server.
         server: String,
-        /// Its words.
+        /// Server's reason.
         why: String,
     },
     /// The server does not answer.
@@ -55,10 +55,10 @@ pub enum FleetError {
     Unreachable {
         /// The server.
         server: String,
-        /// What was tried.
+        /// Connection error.
         why: String,
     },
-    /// The two do not trust each other's certificates.
+    /// TLS handshake failed.
     #[error(
         "the NATS server at {server} and this program cannot agree on TLS ({why}); give the authority \
          of the server's certificate with --fleet-ca FILE and, where the server asks for one, your own \
@@ -67,10 +67,10 @@ pub enum FleetError {
     Tls {
         /// The server.
         server: String,
-        /// What is wrong.
+        /// TLS error.
         why: String,
     },
-    /// The server has no JetStream, or does not let us use it.
+    /// The server has no JetStream or denies access to it.
     #[error(
         "the NATS server at {server} does not let a fleet work: {why} (it needs JetStream: \
          nats-server -js, and rights as in docs/fleet.md)"
@@ -78,10 +78,10 @@ pub enum FleetError {
     NoJetStream {
         /// The server.
         server: String,
-        /// Its words.
+        /// Server's reason.
         why: String,
     },
-    /// Other hubs and workers speak otherwise.
+    /// Hub and worker have different protocol versions.
     #[error(
         "the hub of this fleet speaks protocol {theirs} (tuner {version}), this worker speaks \
          protocol {}; install the same version of the tuner on both",
@@ -93,11 +93,11 @@ pub enum FleetError {
         /// The hub's version.
         version: String,
     },
-    /// Another hub carries the run out.
+    /// Another hub owns the run.
     #[error(
         "run {run} is carried out by another hub (process {pid} on {host}); end that one first"
     )]
-    Held {
+    RunClaimed {
         /// The run.
         run: String,
         /// Its machine.
@@ -105,29 +105,29 @@ pub enum FleetError {
         /// Its process.
         pid: u32,
     },
-    /// The server failed while it was asked for something.
+    /// A request to the server failed.
     #[error("the NATS server: {0}")]
     Server(String),
-    /// The device or the compiler of this machine.
+    /// The device or the compiler of this machine failed.
     #[error("{0}")]
     Machine(String),
-    /// A defect of this program.
+    /// Internal error.
     #[error("{0}; please report this")]
     Defect(String),
 }
 
 impl FleetError {
-    /// A defect of this program.
+    /// Creates an internal error.
     pub(crate) fn defect(error: impl std::fmt::Display) -> Self {
         Self::Defect(error.to_string())
     }
 
-    /// The server's failure.
+    /// Creates a server error.
     pub(crate) fn server(error: impl std::fmt::Display) -> Self {
         Self::Server(error.to_string())
     }
 
-    /// Whether another argument is the way out, rather than repairing something.
+    /// Reports whether another argument helps (exit code 2), rather than a repair.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Server(_) | Self::Machine(_) | Self::Defect(_))
@@ -140,7 +140,7 @@ impl From<ObjectError> for FleetError {
     }
 }
 
-/// A connection with everything of a fleet that both sides use.
+/// A connection with the parts of a fleet that both sides use.
 #[derive(Clone)]
 pub(crate) struct Link {
     pub(crate) client: Client,
@@ -150,34 +150,34 @@ pub(crate) struct Link {
     pub(crate) files: Objects,
     /// Compiled code.
     pub(crate) cubins: Objects,
-    /// Which object holds what was compiled.
+    /// Names of the objects with compiled code.
     pub(crate) compiled: kv::Store,
     pub(crate) workers: kv::Store,
     pub(crate) hubs: kv::Store,
-    /// What a hub makes its fleet with, on a hub.
+    /// Limits for creating the fleet; `None` on a worker.
     limits: Option<Limits>,
     connected: Arc<Connection>,
 }
 
-/// A connection, before the fleet's streams are known to be there.
+/// A connection before the fleet's streams were found.
 pub(crate) struct Wire {
     pub(crate) client: Client,
     pub(crate) context: Context,
     connected: Arc<Connection>,
 }
 
-/// Limits of a fleet's streams, as the hub makes them.
+/// Limits of a fleet's streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// How long a worker or hub that says nothing counts as there.
+    /// Age at which a worker's or hub's record expires.
     pub(crate) presence: Duration,
     /// Most bytes of compiled code.
     pub(crate) cubin_bytes: u64,
 }
 
 impl Wire {
-    /// Connects. A server that does not answer is tried again each second where `keep_trying`, and `say`
-    /// is told of it once; one that refuses ends it.
+    /// Connects. With `keep_trying`, retries every second while the server does not answer, and
+    /// reports that once through `say`; a refusal is an error.
     pub(crate) async fn connect(
         access: &Access,
         keep_trying: bool,
@@ -232,7 +232,7 @@ impl Wire {
         }
     }
 
-    /// The fleet as a hub uses it: what is missing is made.
+    /// Opens the fleet for a hub and creates what is missing.
     pub(crate) async fn create(
         self,
         names: &Names,
@@ -251,7 +251,7 @@ impl Wire {
         Ok(link)
     }
 
-    /// The fleet as a worker finds it; the error says what is not there (yet).
+    /// Opens the fleet for a worker; the error names a missing part.
     pub(crate) async fn find(&self, names: &Names) -> Result<Link, String> {
         let bucket = async |bucket: String| {
             let found = self.context.get_key_value(&bucket).await;
@@ -274,8 +274,8 @@ impl Wire {
     }
 }
 
-/// Whether a failed connection failed over certificates: the client reports a handshake as an error of
-/// input and output, of the kind that rustls gives to data it refuses.
+/// Reports whether a connection failed over certificates: the client reports a handshake failure as
+/// an I/O error of the kind that rustls uses for rejected data.
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let chain = std::iter::successors(Some(error), |error| error.source());
     chain
@@ -283,7 +283,7 @@ fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::InvalidData)
 }
 
-/// What is known of a connection.
+/// Observed state of a connection.
 #[derive(Debug, Default)]
 struct Connection {
     lost: AtomicBool,
@@ -310,7 +310,7 @@ async fn notice(connection: Arc<Connection>, event: Event) {
     }
 }
 
-/// Makes what is missing of a fleet; a worker makes streams only.
+/// Creates missing parts of a fleet; a worker creates streams only.
 async fn make(context: &Context, names: &Names, limits: Option<Limits>) -> Result<(), String> {
     make_streams(context, names).await?;
     let Some(limits) = limits else { return Ok(()) };
@@ -337,7 +337,7 @@ async fn make(context: &Context, names: &Names, limits: Option<Limits>) -> Resul
     Ok(())
 }
 
-/// Makes the streams where they are missing.
+/// Creates missing streams.
 async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
     let queue = |name: String, subjects: String| Config {
         name,
@@ -373,25 +373,25 @@ async fn make_streams(context: &Context, names: &Names) -> Result<(), String> {
 }
 
 impl Link {
-    /// Whether the server answers.
+    /// Reports whether the server is connected.
     pub(crate) fn is_connected(&self) -> bool {
         !self.connected.lost.load(Ordering::Relaxed)
     }
 
-    /// How often the server was lost.
+    /// Returns the number of lost connections.
     pub(crate) fn losses(&self) -> u64 {
         self.connected.losses.load(Ordering::Relaxed)
     }
 
-    /// Makes what is missing, for example after the server lost its disk.
+    /// Creates missing parts, for example after the server lost its disk.
     pub(crate) async fn mend(&self) -> Result<(), FleetError> {
         make(&self.context, &self.names, self.limits)
             .await
             .map_err(FleetError::Server)
     }
 
-    /// Publishes until the stream has stored it. Within two minutes, a second message of the same
-    /// `id` is dropped by the server.
+    /// Publishes until the stream has stored the message. Within two minutes the server discards a
+    /// second message with the same `id`.
     pub(crate) async fn publish(&self, subject: &str, id: &str, payload: bytes::Bytes) {
         let mut told = false;
         loop {
@@ -416,7 +416,7 @@ impl Link {
         }
     }
 
-    /// Says what happened, to whoever reads the events; nobody waits for that.
+    /// Publishes an event without waiting.
     pub(crate) fn tell(&self, kind: &str, text: &str) {
         let event = serde_json::json!({ "at": jiff::Timestamp::now().to_string(), "text": text });
         let (client, subject) = (self.client.clone(), self.names.event(kind));
@@ -425,7 +425,7 @@ impl Link {
         });
     }
 
-    /// Makes the consumer that the workers of a queue share.
+    /// Creates the consumer shared by the workers of a queue.
     pub(crate) async fn make_queue(
         &self,
         queue: &super::names::Queue,
@@ -438,7 +438,7 @@ impl Link {
         made.await.map(drop).map_err(FleetError::server)
     }
 
-    /// Makes the consumer of a run's answers anew: what was not acknowledged comes at once.
+    /// Recreates the consumer of a run's answers: unacknowledged ones are delivered at once.
     pub(crate) async fn make_results(
         &self,
         run: &str,
@@ -455,20 +455,20 @@ impl Link {
     }
 }
 
-/// A consumer of that name, of messages to these subjects.
+/// Configures a consumer for messages to these subjects.
 fn consumer(name: String, subjects: String, ack_wait: Duration) -> pull::Config {
     pull::Config {
         durable_name: Some(name),
         filter_subject: subjects,
         ack_wait,
-        // The worker that gets an order once too often answers with the verdict.
+        // The worker that receives an order too often answers with the verdict.
         max_deliver: -1,
         max_ack_pending: IN_HAND_MAX,
         ..pull::Config::default()
     }
 }
 
-/// The consumer of a run's answers.
+/// Returns the consumer name of a run's answers.
 pub(crate) fn results_consumer(run: &str) -> String {
     format!("run_{run}")
 }

@@ -1,4 +1,4 @@
-//! Messages and how they are read: whatever comes, reading it is an error at worst.
+//! Messages and their decoding: invalid input is an error and never panics.
 
 use super::link::{AGAIN, FleetError, Link};
 use super::objects::ObjectError;
@@ -8,43 +8,43 @@ use serde::{Deserialize, Serialize};
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{Answer, PROTOCOL, SiblingTimes, WorkOrder};
 
-/// Largest message that is read, bytes, an object included: far above any answer.
+/// Largest message read, bytes, including an object: far above any answer.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// Room in a message beside what it carries, bytes.
+/// Space in a message besides its payload, bytes.
 const MESSAGE_MARGIN: usize = 8 << 10;
 
-/// Orders on their way: one, or several look-ups in a recording, which take less than a message does.
+/// Orders in transit: one, or several look-ups in a recording, each cheaper than a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderMessage {
     pub(crate) protocol: u32,
-    /// Whom to answer.
+    /// Run to answer.
     pub(crate) run: String,
-    /// What the orders are part of: an object of the fleet's files.
+    /// Assignment of the orders: an object in the fleet's files.
     pub(crate) assignment: ContentHash,
-    /// How often the hub sent them before.
+    /// Number of earlier sendings.
     pub(crate) attempt: u32,
     pub(crate) orders: Vec<WorkOrder>,
 }
 
-/// What became of the orders of a message, on its way back.
+/// Outcomes of a message's orders.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnswerMessage {
     pub(crate) protocol: u32,
-    /// Who answers.
+    /// Answering worker.
     pub(crate) worker: String,
     pub(crate) attempt: u32,
     pub(crate) answers: Vec<OrderOutcome>,
 }
 
-/// What became of the order of that name.
+/// Outcome of an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderOutcome {
     pub(crate) id: ContentHash,
     pub(crate) outcome: Outcome,
 }
 
-/// The name of a message with these orders: that of its only one, or the hash of all.
+/// Returns the name of a message with these orders: that of a single order, or the hash of all.
 pub(crate) fn name_of<'o>(orders: impl ExactSizeIterator<Item = &'o WorkOrder>) -> ContentHash {
     let mut ids = orders.map(|order| &order.id);
     match (ids.len(), ids.next()) {
@@ -58,57 +58,57 @@ pub(crate) fn name_of<'o>(orders: impl ExactSizeIterator<Item = &'o WorkOrder>) 
     }
 }
 
-/// What became of an order.
+/// Outcome of an order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
     /// An answer.
     Answer(Answer),
-    /// The worker leaves; nobody is to blame.
+    /// The worker shuts down; the order is not at fault.
     Leaving,
     /// The worker could not carry it out.
     Unable(String),
-    /// It was handed out so often, and nobody answered.
+    /// Number of deliveries without an answer.
     Lost(u32),
-    /// Before its first candidate of a task: what the worker's GPU takes for what others were timed
-    /// with. The order stays in hand.
+    /// Before the first candidate of a task: the worker's GPU times for reference kernels. The
+    /// order stays with the worker.
     Compared(SiblingTimes),
 }
 
-/// A message that stands for one that was too large.
+/// Reference to an object with a message that was too large.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Spilled {
+struct ObjectReference {
     protocol: u32,
     object: ContentHash,
 }
 
-/// The part of a message that all versions have.
+/// Message header common to all versions.
 #[derive(Debug, Deserialize)]
 struct Head {
     protocol: u32,
 }
 
-/// A message that cannot be used.
+/// An invalid message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("it has {0} bytes, more than a message may")]
     TooLarge(usize),
     #[error("it is of protocol {0}, and this program speaks protocol {PROTOCOL}")]
     Protocol(u32),
-    #[error("it is no message of a fleet: {0}")]
+    #[error("not a fleet message: {0}")]
     Nonsense(String),
-    #[error("what it stands for cannot be fetched: {0}")]
+    #[error("its object cannot be fetched: {0}")]
     Object(#[from] ObjectError),
 }
 
-/// Reads a message; one that stands for a larger one is followed.
+/// Decodes a message; a reference to a larger one is followed.
 pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
     let error = match parse(bytes) {
         Ok(message) => return Ok(message),
         Err(error) => error,
     };
-    let spilled = match (&error, rmp_serde::from_slice::<Spilled>(bytes)) {
+    let spilled = match (&error, rmp_serde::from_slice::<ObjectReference>(bytes)) {
         (Malformed::Nonsense(_), Ok(spilled)) => spilled,
         _ => return Err(error),
     };
@@ -121,7 +121,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
         return Err(Malformed::TooLarge(bytes.len()));
     }
     let nonsense = |error: rmp_serde::decode::Error| Malformed::Nonsense(error.to_string());
-    // One of another version need not look like ours.
+    // A message of another version may have a different body.
     let head = rmp_serde::from_slice::<Head>(bytes);
     if let Ok(Head { protocol }) = head
         && protocol != PROTOCOL
@@ -132,7 +132,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
     head.map(|_| message).map_err(nonsense)
 }
 
-/// A message as it is sent: one that the server would not take becomes an object.
+/// Encodes a message; one above the server's limit becomes an object.
 async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Bytes, FleetError> {
     let bytes = encode(message)?;
     let most = link.client.server_info().max_payload;
@@ -140,14 +140,14 @@ async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Bytes, FleetErr
         return Ok(bytes.into());
     }
     let object = link.files.put(&bytes).await?;
-    let spilled = Spilled {
+    let spilled = ObjectReference {
         protocol: PROTOCOL,
         object,
     };
     Ok(encode(&spilled)?.into())
 }
 
-/// The same, tried until it succeeds; `what` it is, for the log.
+/// Encodes a message and retries until it succeeds; `what` names it in the log.
 pub(crate) async fn write_or_wait<T: Serialize>(link: &Link, message: &T, what: &str) -> Bytes {
     loop {
         match write(link, message).await {
@@ -158,8 +158,8 @@ pub(crate) async fn write_or_wait<T: Serialize>(link: &Link, message: &T, what: 
     }
 }
 
-/// MessagePack with names of fields: numbers stay the same to the last bit, and a version that knows
-/// more fields is read by one that knows fewer.
+/// Encodes MessagePack with field names: numbers stay exact, and a version with fewer fields can
+/// read one with more.
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, FleetError> {
     rmp_serde::to_vec_named(value).map_err(FleetError::defect)
 }

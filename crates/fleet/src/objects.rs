@@ -7,46 +7,46 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tuner_core::units::ContentHash;
 
-/// How long one object may take on its way.
+/// Timeout of one object's transfer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Share of a full store that is freed for a new object.
 const FREED: f64 = 0.25;
 
-/// Why there is no object.
+/// Reason for a missing object.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ObjectError {
-    /// Nothing lies under that hash.
-    #[error("there is no object {0}")]
+    /// No object has this hash.
+    #[error("no object {0}")]
     Missing(String),
-    /// What lies there is something else.
+    /// The stored content has another hash.
     #[error("the object {0} is not what its hash says")]
     False(String),
-    /// It is larger than what is read.
+    /// Larger than the limit.
     #[error("the object {0} has {1} bytes, more than is read")]
     TooLarge(String, usize),
-    /// The server.
+    /// Server error.
     #[error("the object store: {0}")]
     Server(String),
 }
 
 impl ObjectError {
-    /// Whether trying again later may help.
+    /// Reports whether a later retry may succeed.
     pub(crate) fn passes(&self) -> bool {
         matches!(self, Self::Server(_))
     }
 }
 
-/// One object store.
+/// An object store.
 #[derive(Clone)]
 pub(crate) struct Objects {
     store: ObjectStore,
-    /// Whether old objects make room for new ones.
+    /// Old objects are removed for new ones.
     evicts: bool,
 }
 
 impl Objects {
-    /// Makes the store of that name where it is not there. `bytes_max` limits it.
+    /// Creates the store if it is missing. `bytes_max` limits it.
     pub(crate) async fn make(
         context: &Context,
         bucket: &str,
@@ -68,7 +68,7 @@ impl Objects {
         made.map(drop).map_err(|error| error.to_string())
     }
 
-    /// The store of that name, which must be there.
+    /// Opens an existing store.
     pub(crate) async fn open(
         context: &Context,
         bucket: &str,
@@ -79,7 +79,7 @@ impl Objects {
         Ok(Self { store, evicts })
     }
 
-    /// Stores a content, where it is not there already, and gives its hash.
+    /// Stores content unless it is present, and returns its hash.
     pub(crate) async fn put(&self, content: &[u8]) -> Result<ContentHash, ObjectError> {
         let hash = ContentHash::of([content]);
         if self.has(&hash).await {
@@ -105,13 +105,13 @@ impl Objects {
         }
     }
 
-    /// Whether something lies under that hash.
+    /// Reports whether an object of this hash exists.
     pub(crate) async fn has(&self, hash: &ContentHash) -> bool {
         let info = self.store.info(hash.as_str()).await;
         info.is_ok_and(|info| !info.deleted)
     }
 
-    /// The content of that hash, and no other.
+    /// Returns the content of this hash after verification.
     pub(crate) async fn get(
         &self,
         hash: &ContentHash,
@@ -131,7 +131,7 @@ impl Objects {
                 return Err(ObjectError::TooLarge(named(), size));
             }
             let mut content = Vec::with_capacity(size);
-            // The client compares with the digest that was sent along; a false one ends the reading.
+            // The client compares the sender's digest; a mismatch ends the read.
             match object.read_to_end(&mut content).await {
                 Ok(_) => Ok(content),
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
@@ -149,7 +149,7 @@ impl Objects {
         Ok(content)
     }
 
-    /// Removes an object that is not what it should be.
+    /// Removes an object with wrong content.
     pub(crate) async fn remove(&self, hash: &ContentHash) {
         if let Err(error) = self.store.delete(hash.as_str()).await {
             tracing::debug!(%error, "an object cannot be removed");

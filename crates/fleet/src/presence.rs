@@ -1,5 +1,4 @@
-//! Who is there: workers and hubs write a record of themselves again and again, and the bucket forgets
-//! those that stop.
+//! Presence: workers and hubs rewrite a record periodically, and the bucket expires old records.
 
 use async_nats::jetstream::kv;
 use futures_util::TryStreamExt as _;
@@ -7,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tuner_engine::fleet::{HubView, WorkerView};
 
-/// Longest record that is read, bytes.
+/// Largest record read, bytes.
 const RECORD_BYTES_MAX: usize = 64 << 10;
 
 /// Writes a record.
@@ -18,13 +17,13 @@ pub(crate) async fn write<T: Serialize>(bucket: &kv::Store, key: &str, record: &
     bucket.put(key, bytes.into()).await.is_ok()
 }
 
-/// All records that can be read; those of other versions have what they have.
-pub(crate) async fn all<T: DeserializeOwned>(bucket: &kv::Store) -> Result<Vec<T>, String> {
+/// Reads all valid records; missing fields of other versions take their defaults.
+pub(crate) async fn read_all<T: DeserializeOwned>(bucket: &kv::Store) -> Result<Vec<T>, String> {
     let keys = bucket.keys().await.map_err(|error| error.to_string())?;
     let keys: Vec<String> = keys.try_collect().await.map_err(|e| e.to_string())?;
     let mut records = Vec::with_capacity(keys.len());
     for key in keys {
-        // One that is gone since is gone.
+        // The record may have expired meanwhile.
         let Ok(Some(bytes)) = bucket.get(&key).await else {
             continue;
         };
@@ -39,16 +38,16 @@ pub(crate) async fn all<T: DeserializeOwned>(bucket: &kv::Store) -> Result<Vec<T
     Ok(records)
 }
 
-/// The workers that are there, by name.
+/// Returns the present workers by name.
 pub(crate) async fn workers(bucket: &kv::Store) -> Result<Vec<WorkerView>, String> {
-    let mut workers: Vec<WorkerView> = all(bucket).await?;
+    let mut workers: Vec<WorkerView> = read_all(bucket).await?;
     workers.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(workers)
 }
 
-/// The hubs that are there, by run.
+/// Returns the present hubs by run.
 pub(crate) async fn hubs(bucket: &kv::Store) -> Result<Vec<HubView>, String> {
-    let mut hubs: Vec<HubView> = all(bucket).await?;
+    let mut hubs: Vec<HubView> = read_all(bucket).await?;
     hubs.sort_by(|a, b| a.run.cmp(&b.run));
     Ok(hubs)
 }

@@ -1,4 +1,4 @@
-//! The fleet as people see it.
+//! Snapshot of a fleet for display.
 
 use super::access::Access;
 use super::link::{FleetError, Link, Wire};
@@ -8,16 +8,16 @@ use async_nats::jetstream::stream::Stream;
 use futures_util::TryStreamExt as _;
 use tuner_engine::fleet::{FleetView, PROTOCOL, QueueView};
 
-/// Looks at a fleet once.
+/// Reads a fleet's state once.
 ///
 /// # Errors
-/// The server does not answer, or has no fleet of that name.
+/// The server does not answer or has no fleet of this name.
 pub async fn look(access: &Access, names: &Names) -> Result<FleetView, FleetError> {
     let wire = Wire::connect(access, false, &|_| {}).await?;
     let server = access.shown();
     Ok(match wire.find(names).await {
         Ok(link) => read(&link, &server).await,
-        // Nobody has opened it yet: an empty fleet, no error.
+        // No hub has opened it yet: an empty fleet, not an error.
         Err(_) => empty(names, &server, true),
     })
 }
@@ -32,7 +32,7 @@ fn empty(names: &Names, server: &str, connected: bool) -> FleetView {
     }
 }
 
-/// What the buckets and streams say; what they do not say stays empty.
+/// Reads the buckets and streams; unreadable parts stay empty.
 pub(crate) async fn read(link: &Link, server: &str) -> FleetView {
     let mut view = empty(&link.names, server, link.is_connected());
     view.workers = presence::workers(&link.workers).await.unwrap_or_default();

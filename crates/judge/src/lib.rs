@@ -2,6 +2,8 @@
 //!
 //! [`gate`] drives any [`session::Session`], [`timing`] any [`stopwatch::Stopwatch`]; a time
 //! requires the gate's proof ([`gate::Verified`]). Devices are implemented in the crates above.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod session;

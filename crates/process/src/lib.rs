@@ -8,6 +8,8 @@
 //! [`Process`] is a worker that answers requests; [`run()`] runs a command to its end. The waiting
 //! thread moves all pipes itself. A full pipe, a silent child or a stopped one therefore costs a
 //! deadline and never hangs, and a child needs no thread.
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod ending;

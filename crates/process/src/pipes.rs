@@ -22,8 +22,8 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Longest wait for the end of a killed child. A child that hangs in a driver call ends later.
 const REAP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Variable with the daemon's token, which is no business of a child: what it runs may read its
-/// environment.
+/// Environment variable with the daemon's token. Removed for children: the code that they run may
+/// read the environment.
 const TOKEN_VARIABLE: &str = "TUNER_TOKEN";
 
 /// Command line, environment and folder of a child.

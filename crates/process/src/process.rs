@@ -71,12 +71,12 @@ impl Process {
         self.pipes.id().map(|id| id.as_raw_nonzero().get())
     }
 
-    /// Processor time that it has had, on all its threads; `None` where the system does not tell.
+    /// Returns the processor time of all its threads; `None` where the system does not report it.
     #[must_use]
     pub fn processor_time(&self) -> Option<Duration> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id()?)).ok()?;
-        // The name, in brackets, may hold blanks. Behind it, fields 14 and 15 are user and system time
-        // in clock ticks (proc_pid_stat(5)).
+        // The name, in brackets, may contain blanks. After it, fields 14 and 15 are user and system
+        // time in clock ticks (proc_pid_stat(5)).
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
         let mut ticks = || fields.next()?.parse::<u64>().ok();
         let ticks = ticks()?.saturating_add(ticks()?);

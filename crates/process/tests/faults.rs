@@ -1,8 +1,9 @@
-//! Every message between the tuner and a worker delayed, cut, doubled and garbled; workers killed,
-//! stopped and left half dead; no more descriptors and processes. After each: no panic, no answer
-//! that is another's, nothing left behind, and the next worker answers.
+//! Fault injection for the protocol between the tuner and a worker: messages delayed, cut,
+//! duplicated and garbled; workers killed, stopped and left half dead; descriptors and processes
+//! exhausted. After each fault: no panic, no answer to another request, no leaked resource, and the
+//! next worker answers.
 //!
-//! The program is its own worker and its own proxy, so it has no test harness: it ends with 0 where
+//! The program is also the worker and the proxy, so it has no test harness: exit code 0 means that
 //! every point passed.
 #![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
 
@@ -17,9 +18,9 @@ use tuner_process::{
 use tuner_testkit::points;
 use tuner_testkit::proxy::{self, Point};
 
-/// Bytes of each request's attachment: the second does not fit into a pipe.
+/// Bytes of each request's attachment; the second exceeds a pipe's capacity.
 const SIZES: [usize; 3] = [1_000, 150_000, 0];
-/// Time for an answer, and where nothing is expected but silence.
+/// Deadline of an answer, and of the silence where none is expected.
 const PATIENCE: Duration = Duration::from_secs(20);
 const IMPATIENCE: Duration = Duration::from_millis(400);
 
@@ -37,17 +38,17 @@ fn main() -> ExitCode {
             )
         }
         ["limited", what, limit] => limited(what, limit),
-        // What test runners ask every test program.
+        // The query that test runners send to every test program.
         ["--list", ..] => ExitCode::SUCCESS,
         _ => all(),
     }
 }
 
-/// Answers each request with its number and its attachment backwards.
+/// Answers each request with its number and its reversed attachment.
 fn worker() -> io::Result<()> {
     let parent = Parent::connect()?;
     while let Some(request) = parent.request() {
-        // A library that prints must not get between the replies.
+        // A library's output must not get between the replies.
         writeln!(io::stdout(), "noise")?;
         let number: usize = from_json(&request)?;
         let reply = answer(number);
@@ -76,7 +77,7 @@ fn program(arguments: &[String]) -> Program {
     }
 }
 
-/// Asks everything; the first worker is behind the proxy. Gives what was blamed on a request.
+/// Sends all requests; the first worker is behind the proxy. Returns failures blamed on a request.
 fn conversation(point: Option<Point>) -> Result<Vec<String>, String> {
     let plain = vec!["worker".to_owned()];
     let mut first = point.map(|point| {
@@ -145,7 +146,7 @@ fn check(point: Point) -> Result<(), String> {
     Ok(())
 }
 
-/// One line of `/proc/self`: what a leak would show in.
+/// Counts entries of `/proc/self` that show a leak.
 fn held() -> (usize, usize) {
     let count = |path: &str| std::fs::read_dir(path).map_or(0, Iterator::count);
     let children = std::fs::read_dir("/proc/self/task")
@@ -181,8 +182,8 @@ fn all() -> ExitCode {
     points::conclude("at the process door", all.len() + shortages, failed + wrong)
 }
 
-/// Conversations with few descriptors and without further processes: each in a process of its own,
-/// whose limits these are.
+/// Runs conversations with few descriptors and without further processes, each in a separate
+/// process with these limits.
 fn shortages() -> (usize, usize) {
     let own = std::env::current_exe().expect("this program has a path");
     let descriptors = (3..40).map(|limit| ("descriptors", limit));
@@ -196,7 +197,7 @@ fn shortages() -> (usize, usize) {
             .args(["limited", what, &limit.to_string()])
             .current_dir("/");
         if *what == "processes" && rustix::process::getuid().is_root() {
-            // The limit does not hold for root.
+            // The limit does not apply to root.
             command.uid(65_534).gid(65_534);
         }
         let ended = command.output().expect("this program runs");

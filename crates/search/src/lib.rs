@@ -38,7 +38,7 @@ pub const STRATEGIES: [&str; 7] = [
 ];
 
 /// Probability with which [`Strategy::left`] holds, measured over recorded spaces that did not
-/// take part in its calibration (`docs/search.md`).
+/// take part in its calibration (`docs/evidence/search.md`).
 pub const LEFT_CHANCE: f64 = 0.9;
 
 /// A proposed configuration.

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use super::Settings;
 use super::health::Conditions;
@@ -18,44 +18,44 @@ use tuner_core::panics::lock;
 use tuner_core::record::DeviceKind;
 use tuner_store::{RunFilter, RunId, RunRow, Store, StoreError};
 
-/// Connections that answer questions side by side.
+/// Connections for concurrent reads.
 const READERS: usize = 4;
 
-/// How old an answer may be while results stream in, and while nothing is known to have changed
-/// (another process may write to the database too).
+/// Largest age of a cached answer while results arrive, and while no change is known (another
+/// process may write to the database).
 const FRESH: Duration = Duration::from_millis(250);
 const UNCHANGED: Duration = Duration::from_secs(1);
 
-/// Answers kept; a client that invents queries cannot fill the memory.
+/// Most cached answers; invented queries cannot exhaust the memory.
 const CACHED: usize = 256;
 
 /// The daemon's state.
 pub(super) struct App {
-    /// The writing handle.
+    /// Write handle.
     pub(super) store: Store,
     readers: Vec<Store>,
     next_reader: AtomicUsize,
-    /// Runs under way.
+    /// Running runs.
     pub(super) live: Live,
-    /// Rung when the queue may have changed.
+    /// Wakes the dispatcher when the queue may have changed.
     pub(super) wake: Notify,
-    /// How it was set up; the kernel folders are canonical.
+    /// Settings; the kernel folders are canonical.
     pub(super) settings: Settings,
     /// Random, differs with every start.
     pub(super) instance: String,
-    /// Start, on a clock that never jumps.
+    /// Start on a monotonic clock.
     pub(super) began: Instant,
-    /// Turns true when the daemon ends.
+    /// True once the daemon ends.
     pub(super) ending: watch::Receiver<bool>,
-    /// The runs under way as JSON, published a few times a second.
+    /// The running runs as JSON, published a few times a second.
     pub(super) published: watch::Sender<Bytes>,
     /// Open event streams.
     pub(super) streams: AtomicUsize,
     /// Events that slow readers missed.
     pub(super) missed: AtomicU64,
-    /// What keeps it from its work.
+    /// Current health conditions.
     pub(super) conditions: Conditions,
-    /// Answers by class of status: 2xx, 4xx, 5xx and the rest.
+    /// Responses by class of status: 2xx, 4xx, 5xx and the rest.
     pub(super) answers: [AtomicU64; 4],
     cache: Mutex<HashMap<String, Arc<Slot>>>,
 }
@@ -63,7 +63,7 @@ pub(super) struct App {
 type Slot = tokio::sync::Mutex<Option<(Instant, u64, Bytes)>>;
 
 impl App {
-    /// The state of a daemon that begins.
+    /// Creates the state of a starting daemon.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -96,10 +96,10 @@ impl App {
         })
     }
 
-    /// Asks the database, on the next of a few connections and a thread of its own.
+    /// Runs a read query on the next of several connections and on a separate thread.
     ///
     /// # Errors
-    /// Those of `ask`.
+    /// Returns the errors of `ask`.
     pub(super) async fn read<T, F, W>(&self, ask: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -109,7 +109,7 @@ impl App {
         let turn = self.next_reader.fetch_add(1, Ordering::Relaxed);
         let store = self.readers.get(turn % READERS).unwrap_or(&self.store);
         let store = store.clone();
-        // A question may decode a megabyte of JSON: that must not hold up the event streams.
+        // A query may decode a megabyte of JSON, which must not delay the event streams.
         let handle = tokio::runtime::Handle::current();
         let answer = tokio::task::spawn_blocking(move || handle.block_on(ask(store))).await;
         answer.unwrap_or_else(|error| {
@@ -123,16 +123,16 @@ impl App {
     /// Closes the reading connections.
     pub(super) async fn close_readers(&self) {
         for reader in &self.readers {
-            // Nothing is lost when a reader cannot be closed in order.
+            // A reader that does not close in order loses no data.
             let _ = reader.clone().close().await;
         }
     }
 
-    /// The answer under that name as JSON, or a new one where it is too old. Of many who ask at once,
-    /// one computes.
+    /// Returns the cached JSON answer of this name, or a new one where it is too old. Concurrent
+    /// callers share one computation.
     ///
     /// # Errors
-    /// Those of `compute`.
+    /// Returns the errors of `compute`.
     pub(super) async fn cached<T: Serialize>(
         &self,
         name: String,
@@ -159,7 +159,7 @@ impl App {
         Ok(response(answer))
     }
 
-    /// A run with its tasks and curves; `None` where there is none of that name.
+    /// Returns a run with its tasks and curves; `None` where it does not exist.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -173,7 +173,7 @@ impl App {
     }
 }
 
-/// A run as the database has it; `None` where there is none of that name.
+/// Reads a run from the database; `None` where it does not exist.
 ///
 /// # Errors
 /// The database cannot be read.
@@ -198,7 +198,7 @@ pub async fn stored_run(store: &Store, id: &str) -> Result<Option<RunView>, Stor
     Ok(Some(view))
 }
 
-/// The latest runs as the database has them.
+/// Reads the latest runs from the database.
 ///
 /// # Errors
 /// The database cannot be read.
@@ -211,7 +211,7 @@ pub async fn stored_runs(store: &Store, limit: u32) -> Result<Vec<RunView>, Stor
     Ok(rows.into_iter().map(run_view).collect())
 }
 
-/// A stored run as the API shows it in a list.
+/// Converts a stored run to its view in a list.
 #[must_use]
 pub(super) fn run_view(row: RunRow) -> RunView {
     let settings: serde_json::Value = row

@@ -1,4 +1,4 @@
-//! The other end of the API: what `tuner run`, `submit`, `status` and `stop` say to a daemon.
+//! HTTP client of the API, used by `tuner run`, `submit`, `status` and `stop`.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -10,48 +10,48 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// Time the daemon has to take a connection and to begin its answer.
+/// Timeout of connecting and of the response head.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why the daemon gave no answer, or not the one that was asked for.
+/// Reason for a failed request.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody answers.
+    /// No program listens at the address.
     #[error("no daemon answers at http://{address} ({why}); start one with `tuner serve`")]
     Unreachable {
-        /// Where.
+        /// Address.
         address: String,
-        /// The system's words.
+        /// System error.
         why: String,
     },
-    /// It wants a token.
+    /// The daemon requires a token.
     #[error(
         "the daemon at http://{address} wants its token: put it into the environment variable \
          TUNER_TOKEN, or its file into --token-file"
     )]
     Token {
-        /// Where.
+        /// Address.
         address: String,
     },
-    /// It says no.
+    /// The daemon refused the request.
     #[error("{detail}")]
     Refused {
         /// HTTP status.
         status: u16,
-        /// Its words.
+        /// Reason.
         detail: String,
     },
-    /// Something else listens there.
-    #[error("what answers at http://{address} is no daemon of this tuner ({why})")]
+    /// Another program listens at the address.
+    #[error("the program at http://{address} is not a daemon of this tuner ({why})")]
     Stranger {
-        /// Where.
+        /// Address.
         address: String,
-        /// What is odd.
+        /// Unexpected part of the response.
         why: String,
     },
 }
 
-/// How to reach a daemon.
+/// Address and token of a daemon.
 #[derive(Debug, Clone)]
 pub struct Client {
     address: String,
@@ -59,7 +59,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the daemon at `HOST:PORT` or `http://HOST:PORT`.
+    /// Creates a client of the daemon at `HOST:PORT` or `http://HOST:PORT`.
     #[must_use]
     pub fn new(address: &str, token: Option<String>) -> Self {
         let address = address.strip_prefix("http://").unwrap_or(address);
@@ -69,13 +69,13 @@ impl Client {
         }
     }
 
-    /// `HOST:PORT`.
+    /// Returns `HOST:PORT`.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Asks for something.
+    /// Sends a GET request.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -84,7 +84,7 @@ impl Client {
         self.read(response).await
     }
 
-    /// Sends something.
+    /// Sends a POST request.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -98,7 +98,7 @@ impl Client {
         self.read(response).await
     }
 
-    /// Listens to a stream of events.
+    /// Opens a stream of events.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -142,7 +142,7 @@ impl Client {
             .await
             .map_err(|error| self.unreachable(error))?;
         tokio::spawn(async move {
-            // Its end shows in the answer's body.
+            // A lost connection shows in the response body.
             let _ = connection.await;
         });
         let mut request = Request::builder()
@@ -210,7 +210,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event as its name and data; `None` where the stream ends or breaks.
+    /// Returns the next event as its name and data; `None` where the stream ends or breaks.
     pub async fn next(&mut self) -> Option<(String, String)> {
         loop {
             if let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
@@ -228,7 +228,7 @@ impl Events {
     }
 }
 
-/// One block of a stream; comments are no events.
+/// Parses one block of a stream; comments are skipped.
 fn parse(block: &str) -> Option<(String, String)> {
     let field = |name: &str| {
         block

@@ -1,4 +1,4 @@
-//! What is known of a device's clocks: a virtual GPU's from its table, a real one's from NVML.
+//! Device clocks: a virtual GPU's from its table, a real one's from NVML.
 
 use super::view::DeviceView;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use tuner_device::gpu;
 use tuner_device::gpu::nvml::Monitor;
 use tuner_store::DeviceRow;
 
-/// A stored device with its clocks. Blocks for some milliseconds where there is a GPU.
+/// Builds the view of a stored device with its clocks. Blocks for some milliseconds on a GPU.
 pub(super) fn describe(row: DeviceRow, running: Option<String>) -> DeviceView {
     let model = row.name.strip_prefix("vgpu:").and_then(vgpu::Arch::by_name);
     let mut view = DeviceView {
@@ -30,7 +30,7 @@ pub(super) fn describe(row: DeviceRow, running: Option<String>) -> DeviceView {
     view
 }
 
-/// Identity and multiprocessors of this machine's GPUs, by name; found once.
+/// Returns identity and multiprocessors of the local GPUs by name; detected once.
 fn here() -> &'static [(String, String, u32)] {
     static HERE: OnceLock<Vec<(String, String, u32)>> = OnceLock::new();
     HERE.get_or_init(|| {
@@ -41,7 +41,7 @@ fn here() -> &'static [(String, String, u32)] {
     })
 }
 
-/// The clocks of a real GPU at this moment; of several with the same name, the first.
+/// Reads the current clocks of a real GPU; of several with the same name, the first.
 fn measure(view: &mut DeviceView) {
     let Some((_, uuid, sm_count)) = here().iter().find(|(name, _, _)| *name == view.name) else {
         return;

@@ -1,6 +1,6 @@
-//! Requests over HTTP name kernels, recordings and knowledge in the configured folders, and nothing
-//! else. A path is judged by its text before the file system is asked about it, and again after
-//! links are followed. Nothing of a file that is not what it should be is quoted to a client.
+//! Confinement of HTTP requests to the kernels, recordings and knowledge in the configured folders.
+//! A path is checked as text before the file system is accessed, and again after links are
+//! resolved. Contents of invalid files are never quoted to a client.
 
 use super::problem::Problem;
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use tuner_device::DeviceSelector;
 use tuner_engine::job::{JobError, Request};
 use tuner_kernel::catalog::{Catalog, Kernel};
 
-/// Text of a client that may name a file. This module alone can read it.
+/// Client text that may name a file. Only this module can read it.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct ClientText(String);
@@ -21,7 +21,7 @@ impl From<&'static str> for ClientText {
     }
 }
 
-/// The request with absolute paths in place of names, or why it is refused.
+/// Replaces names in a request by absolute paths.
 ///
 /// # Errors
 /// 422 with the reason.
@@ -34,7 +34,7 @@ pub(super) fn confine(
         refuse(error.without_excerpts())
     };
     let device = request.device.0;
-    // Each field is named, so that a new one is not passed on by oversight.
+    // Each field is named, so that a new one is not passed through by oversight.
     let mut confined = Request {
         device: match device.parse::<DeviceSelector>() {
             Ok(DeviceSelector::Replay(file)) => {
@@ -64,12 +64,12 @@ pub(super) fn confine(
     };
     confined.check().map_err(refused)?;
     if matches!(confined.selector(), Ok(DeviceSelector::Replay(_))) {
-        // Beside a recording they are compared with its kernel, and not looked for.
+        // With a recording, names are compared with its kernel and not resolved.
         confined.kernels = request.kernels.into_iter().map(|name| name.0).collect();
         return Ok(confined);
     }
     let files = if request.kernels.is_empty() {
-        all(folders)?
+        list_kernels(folders)?
     } else {
         let find = |name: &ClientText| kernel(&name.0, folders);
         request.kernels.iter().map(find).collect::<Result<_, _>>()?
@@ -95,7 +95,8 @@ fn refuse(detail: impl Into<String>) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
-/// A single kernel must know the problems; of several, one of them must, which the engine sees.
+/// Validates the problems: a single kernel must have them; of several, one must, which the engine
+/// checks.
 fn problems(asked: &[String], kernel: &Kernel, kernels: usize) -> Result<(), Problem> {
     let known = |name: &String| kernel.spec.problems.iter().any(|p| p.name == *name);
     match asked.iter().find(|name| !known(name)) {
@@ -111,8 +112,8 @@ fn problems(asked: &[String], kernel: &Kernel, kernels: usize) -> Result<(), Pro
     }
 }
 
-/// Every kernel of the folders.
-fn all(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
+/// Lists every kernel of the folders.
+fn list_kernels(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
     let mut files = Vec::new();
     for folder in folders {
         let catalog = Catalog::of_folder(folder).map_err(|error| refuse(error.to_string()))?;
@@ -145,7 +146,7 @@ fn kernel(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
     })))
 }
 
-/// The file, if it lies in one of the folders.
+/// Resolves a file inside one of the folders.
 fn find_within(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
     let outside = || {
         let shown: String = name.chars().take(200).collect();
@@ -174,7 +175,7 @@ fn find_within(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
     Err(outside())
 }
 
-/// The path without `.` and `..`, by its text alone; `None` where it climbs over its root.
+/// Normalizes `.` and `..` as text; `None` where the path leaves its root.
 fn plain(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for part in path.components() {

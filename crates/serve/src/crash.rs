@@ -1,22 +1,22 @@
-//! A note beside the database that a daemon panicked, for the next one: a run that was being set up then
-//! is suspect, while one that was under way when the machine or somebody ended the daemon is not.
+//! Marker next to the database that a daemon panicked. The next daemon then suspects a run that was
+//! being set up, but not one that was running when the machine or a user ended the daemon.
 
 use std::path::{Path, PathBuf};
 use tuner_store::RunId;
 
-/// Where the note lies.
+/// Returns the path of the marker.
 fn note(db: &Path) -> PathBuf {
     let mut name = db.as_os_str().to_owned();
     name.push("-crash");
     name.into()
 }
 
-/// Notes every panic before the process may end by it: one that cannot unwind aborts.
+/// Records every panic before the process may abort.
 pub(super) fn watch(db: &Path) {
     tuner_core::panics::report_to(note(db));
 }
 
-/// Keeps the report of a panic that ended this run alone; `None` where there is none.
+/// Stores the report of a panic that ended only this run; `None` where none exists.
 pub(super) fn keep(db: &Path, run: &RunId) -> Option<PathBuf> {
     let mut name = note(db).into_os_string();
     name.push(format!("-{run}.txt"));
@@ -24,14 +24,14 @@ pub(super) fn keep(db: &Path, run: &RunId) -> Option<PathBuf> {
     std::fs::rename(note(db), &kept).ok().map(|()| kept)
 }
 
-/// Whether a daemon of this database panicked and nobody went on from it.
+/// Reports whether a daemon of this database panicked and no later one has handled it.
 pub(super) fn happened(db: &Path) -> bool {
     note(db).exists()
 }
 
-/// Forgets a panic: it was caught, or the next daemon has taken it into account.
+/// Removes the marker: the panic was caught, or the next daemon has handled it.
 pub(super) fn forget(db: &Path) {
-    // Mostly there is none.
+    // Usually the file does not exist.
     let _ = std::fs::remove_file(note(db));
 }
 

@@ -1,4 +1,5 @@
-//! Takes runs out of the queue, one engine a device, and says how each ended.
+//! Dispatcher: takes runs from the queue, runs one engine for each device, and stores how each run
+//! ended.
 
 use super::app::{App, run_view};
 use super::live::LiveRun;
@@ -16,19 +17,19 @@ use tuner_engine::job::{JobError, Prepared, Request};
 use tuner_engine::{EngineError, Event, Report, StopReason};
 use tuner_store::{Failure, JobState, QueuedJob, RunId, RunRow, StoreError};
 
-/// How often the queue is looked at unasked: a `tuner submit` writes to the database directly.
+/// Polling interval of the queue: a `tuner submit` writes to the database directly.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How often the time that a run has used is noted.
+/// Interval between stores of a run's used time.
 const NOTE: Duration = Duration::from_secs(10);
 
-/// Before a run whose results could not be stored is tried again.
+/// Delay before a run whose results could not be stored is retried.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// How long the daemon's end waits for candidates on their devices.
+/// Time that shutdown waits for candidates on their devices.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(60);
 
-/// Carries out the queue until the daemon ends; then stops the engines, in order.
+/// Runs the queue until the daemon ends; then stops the engines in order.
 pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
     let mut working: JoinSet<String> = JoinSet::new();
     let mut busy: HashMap<String, Arc<LiveRun>> = HashMap::new();
@@ -44,7 +45,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
                     let mut taken: Vec<String> = busy.keys().cloned().collect();
                     for job in jobs {
                         let device = job.job.device.clone();
-                        // One that waits for several GPUs is not overtaken by those that need one.
+                        // A run that waits for several GPUs is not overtaken by runs that need one.
                         if !taken.iter().any(|other| overlap(other, &device)) {
                             begin(&app, job, &mut busy, &mut working).await;
                         }
@@ -82,7 +83,7 @@ pub(super) async fn dispatch(app: Arc<App>, engines: usize) {
     }
 }
 
-/// Whether two devices have a GPU in common: `cuda:0` and `cuda:0,1`.
+/// Reports whether two devices share a GPU: `cuda:0` and `cuda:0,1`.
 fn overlap(a: &str, b: &str) -> bool {
     let parsed = (a.parse::<DeviceSelector>(), b.parse::<DeviceSelector>());
     if let (Ok(one), Ok(other)) = &parsed
@@ -100,7 +101,7 @@ fn leave(busy: &mut HashMap<String, Arc<LiveRun>>, left: Result<String, tokio::t
     }
 }
 
-/// Keeps what the runs have used of their budgets, for the case of a power cut.
+/// Stores the used budgets, for the case of a power cut.
 async fn note_time(app: &App, busy: &HashMap<String, Arc<LiveRun>>) {
     for run in busy.values() {
         let id = run.view().id;
@@ -142,10 +143,10 @@ async fn begin(
     let app = Arc::clone(app);
     let handle = tokio::runtime::Handle::current();
     working.spawn_blocking(move || {
-        // The search computes for milliseconds between awaits: it has a thread of its own.
+        // The search computes for milliseconds between awaits and needs a separate thread.
         let conduct = || handle.block_on(conduct(&app, &queued, &run));
         if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
-            // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
+            // Candidates and lanes cannot cause this: it is an internal error and costs one run.
             let report = super::crash::keep(app.store.path(), &queued.id);
             let message = match report {
                 Some(path) => format!(
@@ -167,8 +168,8 @@ async fn begin(
     });
 }
 
-/// Carries out one run and writes down how it ended; a database that cannot be written is tried
-/// until it can, or the daemon ends.
+/// Carries out one run and stores its end; retries until the database can be written or the daemon
+/// ends.
 async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     let began = Instant::now();
     let result = work(app, queued, run).await;
@@ -177,7 +178,7 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     match device_failure(&result) {
         Some(why) => app.conditions.device_fails(&queued.job.device, why),
         None if result.is_ok() => app.conditions.device_works(&queued.job.device),
-        // It failed for another reason, which says nothing of the device.
+        // Failed for a reason unrelated to the device.
         None => {}
     }
     match &result {
@@ -202,7 +203,7 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     {
         tracing::error!(run = %queued.id, %error, "its end cannot be stored; trying again");
         if *ending.borrow() {
-            // It is still `running` in the database, and goes on at the next start.
+            // The run is still `running` in the database and continues at the next start.
             break;
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -213,30 +214,30 @@ async fn conduct(app: &App, queued: &QueuedJob, run: &LiveRun) {
     });
 }
 
-/// What the end of an engine means for the queue.
+/// Maps the end of an engine to a queue state.
 fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, String) {
     match result {
         Ok(report) if report.reason == StopReason::Interrupted => {
             if run.was_asked() {
-                (JobState::Stopped, summary::of(report))
+                (JobState::Stopped, summary::describe(report))
             } else {
                 (JobState::Queued, String::new())
             }
         }
-        Ok(report) => (JobState::Finished, summary::of(report)),
+        Ok(report) => (JobState::Finished, summary::describe(report)),
         Err(JobError::Store(StoreError {
             failure: Failure::Broken(detail),
             ..
         })) => (JobState::Failed, detail.clone()),
-        // A full disk or a lock passes; what was announced is stored, and the run goes on.
+        // A full disk or a lock is temporary; announced results are stored, and the run continues.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
         Err(error) if is_shortage(&format!("{error:#}")) => (JobState::Queued, String::new()),
         Err(error) => (JobState::Failed, error.without_excerpts()),
     }
 }
 
-/// Whether a failure is for want of descriptors or processes, which others may give back. The
-/// reasons of the system come from `dlopen`, threads and processes as texts.
+/// Reports whether a failure is due to a lack of descriptors or processes, which may be freed.
+/// System errors of `dlopen`, threads and processes arrive as text.
 fn is_shortage(reason: &str) -> bool {
     let codes = [Errno::MFILE, Errno::NFILE, Errno::AGAIN];
     codes.iter().any(|code| {
@@ -246,7 +247,7 @@ fn is_shortage(reason: &str) -> bool {
     })
 }
 
-/// Why the device or its driver ended a run, where they did.
+/// Returns the reason where the device or its driver ended a run.
 fn device_failure(result: &Result<Report, JobError>) -> Option<String> {
     match result {
         Err(JobError::Device(text)) => Some(text.trim_end().to_owned()),
@@ -270,7 +271,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
     let mut prepared = match &app.settings.fleet {
         None => Prepared::new(&request, folder)?,
         Some(fleet) => {
-            // What it asks of the server blocks, which a thread that awaits must not.
+            // Requests to the server block and must not run on an async thread.
             let (request, folder, fleet) = (request, folder.to_owned(), Arc::clone(fleet));
             let setting_up = move || Prepared::on_fleet(&request, &folder, fleet);
             let set_up = tokio::task::spawn_blocking(setting_up).await;

@@ -1,5 +1,5 @@
-//! Who may ask: the token, and for a listener without one the proof that no web page of another site
-//! is behind the request. Also the headers that every answer carries, and the time a request has.
+//! Access control: the token, and for a listener without one the proof that no web page of another
+//! site sent the request. Also the common response headers and the request timeout.
 
 use super::app::App;
 use super::problem::Problem;
@@ -13,10 +13,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use subtle::ConstantTimeEq as _;
 
-/// Time a request has to send its body and get its answer's head. Streams go on after their head.
+/// Time to receive a request body and send the response head. Streams continue after their head.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Served without a token: a page without data, and whether the daemon lives.
+/// Paths served without a token: static pages and liveness.
 const OPEN: [&str; 7] = [
     "/",
     "/dashboard.js",
@@ -27,11 +27,11 @@ const OPEN: [&str; 7] = [
     "/openapi.json",
 ];
 
-/// Nothing but our own script and style, and no frame around the page.
+/// Allows only the daemon's script and style, and no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The layer around all requests.
+/// Wraps all requests.
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let refused = foreign_origin(&app, request.headers())
@@ -68,8 +68,9 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     response
 }
 
-/// A page of another origin may send requests to this machine's ports from its reader's browser.
-/// It cannot forge `Origin`, nor, where it points its own name at 127.0.0.1, `Host`.
+/// Rejects requests of foreign origins. A page may send requests to this machine's ports from its
+/// reader's browser, but cannot forge `Origin` or, when it resolves its own name to 127.0.0.1,
+/// `Host`.
 fn foreign_origin(app: &App, headers: &HeaderMap) -> Option<Problem> {
     let (Ok(host), Ok(origin)) = (
         single(headers, header::HOST),
@@ -100,7 +101,7 @@ fn foreign_origin(app: &App, headers: &HeaderMap) -> Option<Problem> {
     })
 }
 
-/// A header that may be sent once, as ASCII text.
+/// Returns a header that may occur once, as ASCII text.
 fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(HeaderValue::to_str);
@@ -112,7 +113,7 @@ fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, ()> {
 }
 
 fn is_local(host: &str) -> bool {
-    // Whoever reads `localhost:80@evil.example` as a URL goes to evil.example.
+    // A URL parser that reads `localhost:80@evil.example` connects to evil.example.
     let Ok(authority) = host.parse::<Authority>() else {
         return false;
     };
@@ -141,7 +142,7 @@ fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
     let shown = headers
         .get(header::AUTHORIZATION)
         .and_then(|value| bearer_token(value.as_bytes()));
-    // The comparison takes the same time wherever the two first differ.
+    // Constant-time comparison.
     let right = shown.is_some_and(|shown| bool::from(shown.ct_eq(token.as_bytes())));
     (!right).then(|| {
         Problem::new(
@@ -151,7 +152,7 @@ fn unauthorized(app: &App, headers: &HeaderMap, path: &str) -> Option<Problem> {
     })
 }
 
-/// The token of a header's value; the name of the scheme may be in any case (RFC 9110, section 11.1).
+/// Parses the token of a header; the scheme is case-insensitive (RFC 9110, section 11.1).
 fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     const SCHEME: &[u8] = b"Bearer ";
     let (scheme, token) = value.split_at_checked(SCHEME.len())?;

@@ -1,4 +1,4 @@
-//! What keeps the daemon from its work, by name and with the time since when.
+//! Health conditions by name, each with its start.
 
 use super::app::App;
 use super::view::{ConditionView, Health};
@@ -9,12 +9,12 @@ use tuner_core::panics::lock;
 use tuner_kernel::compile::Surroundings;
 use tuner_store::MAX_QUEUED_RUNS;
 
-/// How long a write may take before the database counts as locked.
+/// Time that a write may take before the database counts as locked.
 const SOON: Duration = Duration::from_millis(1500);
-/// Pause between two examinations that nobody asked for.
+/// Interval between periodic examinations.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Names of what can be wrong, as `/healthz` and `/metrics` show them.
+/// Names of conditions in `/healthz` and `/metrics`.
 pub(super) const NAMES: [&str; 5] = [
     "database_locked",
     "database_not_writable",
@@ -23,7 +23,7 @@ pub(super) const NAMES: [&str; 5] = [
     "device_failing",
 ];
 
-/// What is wrong at present, and which devices failed last.
+/// Current conditions, and the devices whose last run failed.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     present: Mutex<BTreeMap<&'static str, ConditionView>>,
@@ -31,19 +31,19 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    /// Notes that a real GPU or its driver ended a run.
+    /// Records that a real GPU or its driver ended a run.
     pub(super) fn device_fails(&self, device: &str, reason: String) {
         if device.starts_with("cuda") {
             lock(&self.devices).insert(device.to_owned(), reason);
         }
     }
 
-    /// Notes that a run on it came to its end.
+    /// Records that a run on a device completed.
     pub(super) fn device_works(&self, device: &str) {
         lock(&self.devices).remove(device);
     }
 
-    /// What the last examination found.
+    /// Returns the conditions of the last examination.
     pub(super) fn present(&self) -> Vec<ConditionView> {
         lock(&self.present).values().cloned().collect()
     }
@@ -70,7 +70,7 @@ fn now() -> String {
     format!("{:.0}", jiff::Timestamp::now())
 }
 
-/// Examines the daemon: tries a write, looks at the queue, the compiler and the devices.
+/// Examines the daemon: a test write, the queue, the compiler and the devices.
 pub(super) async fn examine(app: &App) -> Health {
     let mut found = Vec::new();
     let status = match tokio::time::timeout(SOON, app.store.ping()).await {
@@ -122,7 +122,7 @@ pub(super) async fn examine(app: &App) -> Health {
     }
 }
 
-/// Examines the daemon every few seconds until it ends, so that `since` is right where nobody asks.
+/// Examines the daemon periodically until it ends, so that `since` is right without requests.
 pub(super) async fn watch(app: std::sync::Arc<App>) {
     let mut ending = app.ending.clone();
     loop {

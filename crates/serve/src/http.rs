@@ -1,4 +1,4 @@
-//! The listener: connections with deadlines, a limit on their number, an end in order.
+//! The listener: connections with deadlines, a connection limit, an orderly shutdown.
 
 use super::app::App;
 use super::{api, guard};
@@ -12,22 +12,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
-/// Bytes of a request's body, at most.
+/// Largest request body, bytes.
 pub(super) const MAX_BODY: usize = 64 * 1024;
 
-/// Connections at once where the process may open enough files; more wait in the system's queue.
+/// Most connections where the process may open enough files; further ones wait in the system's
+/// queue.
 const MAX_CONNECTIONS: usize = 8192;
-/// Share of the files that the process may open which connections take: one in so many. The others
-/// are for the database, the pipes of workers and what runs read.
+/// Divisor of the open-file limit for connections. The rest is for the database, the workers' pipes
+/// and the runs' files.
 const CONNECTION_SHARE: u64 = 2;
 
-/// Time a client has to send a request's head.
+/// Timeout of a request head.
 const HEAD: Duration = Duration::from_secs(15);
 
-/// Time that open connections have when the daemon ends.
+/// Time for open connections at shutdown.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// Everything behind the listener.
+/// Builds the router with all layers.
 pub(super) fn router(app: &Arc<App>) -> Router {
     api::router(Arc::clone(app))
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -37,7 +38,7 @@ pub(super) fn router(app: &Arc<App>) -> Router {
         ))
 }
 
-/// Serves until the daemon ends, then lets open requests finish.
+/// Serves until the daemon ends, then completes open requests.
 pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     let router = router(&app);
     let max_connections = max_connections(getrlimit(Resource::Nofile).current);
@@ -60,14 +61,14 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
                 });
             }
             Err(error) => {
-                // Out of file descriptors, most likely: those in use must end first.
+                // Probably out of file descriptors: open connections must end first.
                 tracing::warn!(%error, "no connection can be accepted");
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
     drop(listener);
-    // All permits are back when all connections are closed.
+    // All permits are free once all connections are closed.
     let most = u32::try_from(max_connections - 1).unwrap_or(u32::MAX);
     let closed = tokio::time::timeout(SHUTDOWN_GRACE, room.acquire_many(most));
     if closed.await.is_err() {
@@ -75,7 +76,7 @@ pub(super) async fn serve(app: Arc<App>, listener: TcpListener) {
     }
 }
 
-/// Connections at once for a limit on open files; `None`: there is no limit.
+/// Returns the connection limit for a limit on open files; `None` is unlimited.
 fn max_connections(open_files: Option<u64>) -> usize {
     let share = open_files.map(|limit| limit / CONNECTION_SHARE);
     let share = share.and_then(|share| usize::try_from(share).ok());

@@ -1,5 +1,5 @@
-//! The daemon: a run queue in the database, one engine a device, an HTTP API with live events, a
-//! dashboard.
+//! The daemon: a run queue in the database, one engine for each device, an HTTP API with live
+//! events, a dashboard.
 //!
 //! ```text
 //! HTTP ──► api ──► queue (database) ──► dispatch ──► engine ──► store
@@ -7,9 +7,11 @@
 //!           └──────────── stream ◄──── live ◄──────────┘
 //! ```
 //!
-//! The queue and all results are in the database; what is in memory can be lost at any moment, and
-//! costs a restarted daemon nothing but the candidates in flight.
-// What the daemon stands on does not panic on an index either.
+//! The queue and all results are in the database; the in-memory state may be lost at any time,
+//! which costs a restarted daemon only the candidates in flight.
+//!
+#![doc = include_str!("../README.md")]
+// The daemon must not panic on an index either.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod api;
@@ -39,51 +41,51 @@ use tokio::sync::watch;
 use tuner_engine::fleet::Fleet;
 use tuner_store::{DaemonRow, Store, StoreError};
 
-/// Shortest token that is taken.
+/// Shortest accepted token.
 pub const SHORTEST_TOKEN: usize = 16;
 
-/// How the daemon is set up.
+/// Settings of the daemon.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where to listen.
+    /// Listening address.
     pub listen: SocketAddr,
     /// The database.
     pub db: PathBuf,
-    /// What clients must show; needed where others than this machine can reach the listener.
+    /// Token for clients; required where other machines can reach the listener.
     pub token: Option<String>,
-    /// Folders whose kernels and recordings requests over HTTP may name.
+    /// Folders whose kernels and recordings HTTP requests may name.
     pub folders: Vec<PathBuf>,
-    /// Devices that may be at work at once.
+    /// Most devices at work at once.
     pub engines: usize,
-    /// Who judges candidates, where that is not this machine.
+    /// Fleet that judges candidates; `None` for this machine.
     pub fleet: Option<Arc<dyn Fleet>>,
 }
 
-/// Why the daemon does not start or ends.
+/// Reason why the daemon does not start or ends.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Others could reach it, and nothing keeps them out.
+    /// The listener is reachable from other machines without a token.
     #[error(
         "{0} can be reached from other machines: set a token of at least {SHORTEST_TOKEN} \
          characters in the environment variable TUNER_TOKEN or with --token-file FILE (clients \
          show it the same way), or listen on 127.0.0.1"
     )]
     NeedsToken(SocketAddr),
-    /// A token that could be guessed.
+    /// The token is too short.
     #[error(
         "the token is shorter than {SHORTEST_TOKEN} characters; make one with \
          `openssl rand -hex 32`"
     )]
     ShortToken,
-    /// A kernel folder that is none.
+    /// An invalid kernel folder.
     #[error("{}: not a folder that can be read ({why}); name one with --kernels DIR", path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// The system's words.
+        /// System error.
         why: std::io::Error,
     },
-    /// Something listens there already.
+    /// Another program listens there.
     #[error(
         "{listen} is taken by another program; choose another port with --listen, such as \
          --listen {}:0 for any free one, or find out who has it with `ss -ltnp`", listen.ip()
@@ -92,12 +94,12 @@ pub enum ServeError {
         /// The address.
         listen: SocketAddr,
     },
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {listen}: {why}; choose an address of this machine with --listen")]
     CannotListen {
         /// The address.
         listen: SocketAddr,
-        /// The system's words.
+        /// System error.
         why: std::io::Error,
     },
     /// Another daemon owns the database.
@@ -118,7 +120,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// Whether another argument is the way out (exit code 2), rather than repairing the machine.
+    /// Reports whether another argument helps (exit code 2), rather than a repair.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
@@ -128,10 +130,10 @@ impl ServeError {
     }
 }
 
-/// Serves until `ending` turns true; `ready` is told the address once requests are answered.
+/// Serves until `ending` turns true; `ready` receives the address once requests are answered.
 ///
 /// # Errors
-/// [`ServeError`]: it does not start. Once it serves, it goes on until it is told to end.
+/// [`ServeError`]: the daemon does not start. A started daemon serves until `ending`.
 pub async fn serve(
     mut settings: Settings,
     ending: watch::Receiver<bool>,
@@ -213,7 +215,7 @@ async fn listen(listen: SocketAddr) -> Result<TcpListener, ServeError> {
     })
 }
 
-/// The address under which clients of this machine reach a listener.
+/// Returns the address of a listener for clients on this machine.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -223,12 +225,12 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// A name that no other daemon has: time, process and the kernel's own randomness.
+/// Creates a unique name of this daemon: time, process and random bytes of the kernel.
 fn instance() -> String {
     use tuner_core::units::ContentHash;
     let mut chance = [0_u8; 16];
     if let Ok(mut source) = std::fs::File::open("/dev/urandom") {
-        // Short of randomness the time and the process still tell instances apart.
+        // Without random bytes the time and the process still distinguish instances.
         let _ = std::io::Read::read_exact(&mut source, &mut chance);
     }
     let now = jiff::Timestamp::now().as_nanosecond().to_le_bytes();

@@ -1,8 +1,8 @@
-//! Runs under way, as memory has them: fed by the engines, read by the event streams.
+//! In-memory state of running runs: written by the engines, read by the event streams.
 //!
-//! Nothing here grows with the number of results: a run's state is counts, the falls of its best
-//! time and its latest events. It leaves with the run, or later: the command that queued a run follows
-//! it, and a short run is over before that command has asked for its events.
+//! Memory does not grow with the number of results: a run's state is counts, the improvements of
+//! its best time and its latest events. It is removed after the run or later: the command that
+//! queued a run follows it, and a short run ends before that command has requested its events.
 
 use super::view::RunView;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -14,29 +14,29 @@ use tuner_core::panics::lock;
 use tuner_engine::{Event, TrialEvent};
 use tuner_store::{CurvePoint, RunTask};
 
-/// Events that a slow reader may be behind; older ones are dropped for it, and it is told so.
+/// Most events that a slow reader may lag; older ones are dropped and reported as `lag`.
 const BACKLOG: usize = 1024;
 
-/// Runs that are over and whose events nobody asked for yet; older ones are dropped.
+/// Most finished runs whose events were never requested; older ones are dropped.
 const UNHEARD: usize = 8;
 
-/// Points of a curve, at most. A best time falls tens of times; this is a seat belt.
+/// Most points of a curve. A best time improves tens of times; this is only a safety limit.
 const CURVE: usize = 4096;
 
-/// A run under way.
+/// A running run.
 #[derive(Debug)]
 pub(super) struct LiveRun {
     state: Mutex<LiveState>,
-    /// What happens, each an event of the engine as JSON.
+    /// The engine's events as JSON.
     events: broadcast::Sender<Arc<str>>,
-    /// What the first that listens is to hear: everything from the start.
+    /// Events from the start, for the first listener.
     unheard: Mutex<Option<Unheard>>,
     stop: watch::Sender<bool>,
-    /// Its engine is done with it, and the database says how it ended.
+    /// True once the engine is done and the database has the run's end.
     over: watch::Sender<bool>,
-    /// Somebody asked for the stop, rather than the daemon's own end.
+    /// A user requested the stop, rather than the daemon's shutdown.
     asked: AtomicBool,
-    /// Wall time its engine was at work before, seconds.
+    /// Wall time of the engine in earlier sessions, seconds.
     spent_s: f64,
 }
 
@@ -57,7 +57,7 @@ struct LiveState {
 }
 
 impl LiveRun {
-    /// A run whose engine is about to begin.
+    /// Creates a run whose engine is about to begin.
     #[must_use]
     pub(super) fn new(view: RunView, spent_s: f64) -> Self {
         let (events, listener) = broadcast::channel(BACKLOG);
@@ -80,7 +80,7 @@ impl LiveRun {
         }
     }
 
-    /// Takes in what the engine says.
+    /// Applies an engine event.
     pub(super) fn take(&self, event: &Event) {
         let mut state = lock(&self.state);
         match event {
@@ -88,26 +88,27 @@ impl LiveRun {
             Event::Trial(trial) => state.trial(trial),
             Event::RunFinished { .. } | Event::Note { .. } => {}
         }
-        // Under the lock, so that a reader that takes a snapshot and then listens misses nothing
-        // and sees nothing twice.
+        // Under the lock: a reader that takes a snapshot and then listens misses no event and sees
+        // none twice.
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(json(event));
         }
     }
 
-    /// Changes what is shown, outside the engine's events.
+    /// Changes the view outside the engine's events.
     pub(super) fn edit(&self, change: impl FnOnce(&mut RunView)) {
         change(&mut lock(&self.state).view);
     }
 
-    /// The run at this moment.
+    /// Returns the current view.
     #[must_use]
     pub(super) fn view(&self) -> RunView {
         lock(&self.state).snapshot()
     }
 
-    /// The run at this moment, the engine's first event, and everything after. The first that listens
-    /// gets the run before it began, and all its events, unless these are too many to be kept.
+    /// Returns the current view, the engine's first event, and a receiver of later events. The
+    /// first listener receives the view before the start and all events, unless there are too many
+    /// to keep.
     #[must_use]
     pub(super) fn listen(&self) -> (RunView, Option<Arc<str>>, broadcast::Receiver<Arc<str>>) {
         let state = lock(&self.state);
@@ -120,7 +121,7 @@ impl LiveRun {
         (state.snapshot(), state.started.clone(), listener)
     }
 
-    /// Wall time that its engine has been at work, now and before, seconds.
+    /// Returns the total wall time of its engine, seconds.
     #[must_use]
     pub(super) fn spent_s(&self) -> f64 {
         self.spent_s + lock(&self.state).began.elapsed().as_secs_f64()
@@ -132,19 +133,19 @@ impl LiveRun {
         self.stop.send_replace(true);
     }
 
-    /// Whether somebody asked for the end.
+    /// Reports whether a user requested the end.
     #[must_use]
     pub(super) fn was_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Turns true when the engine is done with the run.
+    /// Returns a channel that turns true when the engine is done with the run.
     #[must_use]
     pub(super) fn over(&self) -> watch::Receiver<bool> {
         self.over.subscribe()
     }
 
-    /// Turns true when the run shall end.
+    /// Returns a channel that turns true when the run shall end.
     #[must_use]
     pub(super) fn stopping(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
@@ -205,7 +206,7 @@ impl LiveState {
             task.default_us = trial.time_us;
         }
         if let Some(us) = trial.time_us.filter(|_| trial.new_best) {
-            // A time that was not compared at its size gave way to a slower one that was.
+            // A time that was not compared at its size may be replaced by a slower one that was.
             if task.best_us.is_some_and(|best| best < us) {
                 task.curve.clear();
             }
@@ -231,13 +232,13 @@ impl LiveState {
     }
 }
 
-/// All runs under way.
+/// All running runs.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     runs: Mutex<HashMap<String, Arc<LiveRun>>>,
-    /// Runs that are over, and whose events nobody asked for.
+    /// Finished runs whose events were never requested.
     unheard: Mutex<VecDeque<(String, Arc<LiveRun>)>>,
-    /// Counts changes of anything that the API shows.
+    /// Counts changes of the API's data.
     version: AtomicU64,
     /// Candidates judged since the start, by verdict.
     verdicts: Mutex<BTreeMap<&'static str, u64>>,
@@ -251,7 +252,7 @@ impl Live {
         self.changed();
     }
 
-    /// Takes a run away; those that listen to it meet the end of its events.
+    /// Removes a run; its listeners see the end of its events.
     pub(super) fn remove(&self, id: &str) {
         let Some(run) = self.get(id) else { return };
         if lock(&run.unheard).is_some() {
@@ -266,7 +267,7 @@ impl Live {
         self.changed();
     }
 
-    /// The run of that name, if it is over and nobody asked for its events; it is given once.
+    /// Removes and returns a finished run whose events were never requested.
     #[must_use]
     pub(super) fn unheard(&self, id: &str) -> Option<Arc<LiveRun>> {
         let mut unheard = lock(&self.unheard);
@@ -274,15 +275,15 @@ impl Live {
         unheard.remove(place).map(|(_, run)| run)
     }
 
-    /// The run of that name, if it is under way.
+    /// Returns a running run.
     #[must_use]
     pub(super) fn get(&self, id: &str) -> Option<Arc<LiveRun>> {
         lock(&self.runs).get(id).cloned()
     }
 
-    /// All runs, latest first.
+    /// Returns all runs, latest first.
     #[must_use]
-    pub(super) fn all(&self) -> Vec<Arc<LiveRun>> {
+    pub(super) fn runs(&self) -> Vec<Arc<LiveRun>> {
         let mut runs: Vec<(String, Arc<LiveRun>)> = lock(&self.runs)
             .iter()
             .map(|(id, run)| (id.clone(), Arc::clone(run)))
@@ -301,18 +302,18 @@ impl Live {
         self.changed();
     }
 
-    /// Candidates judged since the start, by verdict.
+    /// Returns candidates judged since the start, by verdict.
     #[must_use]
     pub(super) fn verdicts(&self) -> BTreeMap<&'static str, u64> {
         lock(&self.verdicts).clone()
     }
 
-    /// Notes that something the API shows has changed.
+    /// Records a change of the API's data.
     pub(super) fn changed(&self) {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Differs from an earlier value when something has changed since.
+    /// Returns a value that differs from earlier ones after a change.
     #[must_use]
     pub(super) fn version(&self) -> u64 {
         self.version.load(Ordering::Relaxed)

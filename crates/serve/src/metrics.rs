@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use tuner_engine::fleet::{FleetView, WorkerView};
 use tuner_store::StoreError;
 
-/// The page as it is written: families one after the other.
+/// The page: metric families in order.
 #[derive(Default)]
 struct Families(String);
 
@@ -31,12 +31,12 @@ impl Families {
     }
 }
 
-/// A sample with one label.
+/// Creates a sample with one label.
 fn labelled(label: &str, value: &str, count: u64) -> (String, f64) {
     (format!("{{{label}=\"{value}\"}}"), count as f64)
 }
 
-/// The page.
+/// Renders the page.
 pub(super) async fn page(app: &App) -> Result<String, StoreError> {
     let mut page = Families::default();
     let version = labelled("version", env!("CARGO_PKG_VERSION"), 1);
@@ -57,7 +57,7 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
         .collect();
     page.gauges("tuner_runs", "Runs of the queue by state.", &queue);
     let help = "Devices with an engine at work.";
-    page.gauge("tuner_engines_busy", help, app.live.all().len() as f64);
+    page.gauge("tuner_engines_busy", help, app.live.runs().len() as f64);
     let answers: Vec<_> = ["2xx", "4xx", "5xx", "other"]
         .into_iter()
         .zip(&app.answers)
@@ -93,7 +93,7 @@ pub(super) async fn page(app: &App) -> Result<String, StoreError> {
     Ok(page.0)
 }
 
-/// The fleet, where there is one.
+/// Adds the fleet's families.
 fn fleet_families(fleet: &FleetView, page: &mut Families) {
     let named = |worker: &WorkerView| {
         let device = if worker.device.is_empty() {
@@ -147,14 +147,14 @@ fn fleet_families(fleet: &FleetView, page: &mut Families) {
     page.counters("tuner_fleet_dropped_total", help, &dropped);
 }
 
-/// A label's value: whatever a worker says its name is.
+/// Escapes a label value, such as a worker's name.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
 }
 
-/// Resident memory of this process (`/proc/self/statm`, second field, pages).
+/// Reads the resident memory of this process (`/proc/self/statm`, second field, pages).
 fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! What a client did wrong, as RFC 9457 has it, and extractors that say so.
+//! Client errors as RFC 9457 problems, and extractors that return them.
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -7,22 +7,22 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// An answer that says what is wrong and what to do (`application/problem+json`).
+/// A response with the error and its fix (`application/problem+json`).
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(super) struct Problem {
-    /// Always `about:blank`: the status says the kind.
+    /// Always `about:blank`: the status is the kind.
     #[serde(rename = "type")]
     pub(super) kind: &'static str,
-    /// The status in words.
+    /// Reason phrase of the status.
     pub(super) title: String,
     /// The HTTP status.
     pub(super) status: u16,
-    /// What is wrong, and the way out.
+    /// Error and fix.
     pub(super) detail: String,
 }
 
 impl Problem {
-    /// A problem with this status.
+    /// Creates a problem with this status.
     #[must_use]
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Problem {
         }
     }
 
-    /// 404 for a run.
+    /// Creates the problem 404 for a run.
     #[must_use]
     pub(super) fn no_run(id: &str) -> Self {
         let id: String = id.chars().take(80).collect();

@@ -1,5 +1,6 @@
-//! Server-sent events. Every client has a task and a short queue: one that stops reading holds up
-//! nobody, costs a few kilobytes, and is told how much it missed when it reads again.
+//! Server-sent events. Every client has a task and a short queue: a client that stops reading
+//! delays no other, costs a few kilobytes, and receives the number of missed events when it reads
+//! again.
 
 use super::app::App;
 use super::live::LiveRun;
@@ -16,27 +17,28 @@ use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-/// Streams that may be open at once.
+/// Most open streams.
 pub(super) const MAX_STREAMS: usize = 4096;
 
-/// Chunks on their way to one client.
+/// Queued chunks of a client.
 const QUEUE: usize = 8;
 
-/// A comment this often keeps proxies from closing an idle stream, and finds clients that are gone.
+/// Interval of keep-alive comments, which keep proxies from closing an idle stream and detect
+/// disconnected clients.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How often the state of all runs is published, at most.
+/// Shortest interval between published states of all runs.
 const PUBLISH: Duration = Duration::from_millis(300);
 
-/// How often a run that waits in the queue is looked at.
+/// Polling interval of a queued run.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Trials that are joined into one chunk, at most.
+/// Most trials joined into one chunk.
 const JOIN: usize = 256;
 
-/// An event as the wire has it.
+/// Formats an event.
 fn event(name: &str, data: &str) -> String {
-    // JSON has no line breaks of its own.
+    // JSON has no line breaks.
     format!("event: {name}\ndata: {data}\n\n")
 }
 
@@ -64,25 +66,28 @@ impl Drop for Chunks {
     }
 }
 
-/// One client. Sending fails when it is gone, and then its task ends.
+/// A client. Sending fails once it disconnects, and its task then ends.
 struct Client {
     chunks: mpsc::Sender<Bytes>,
 }
 
-/// The client is gone.
-struct Gone;
+/// The client disconnected.
+struct Disconnected;
 
 impl Client {
-    async fn send(&self, text: String) -> Result<(), Gone> {
-        self.chunks.send(text.into()).await.map_err(|_| Gone)
+    async fn send(&self, text: String) -> Result<(), Disconnected> {
+        self.chunks
+            .send(text.into())
+            .await
+            .map_err(|_| Disconnected)
     }
 }
 
-/// Opens a stream; its events are sent by the task.
+/// Opens a stream; the task sends its events.
 fn open<F, T>(app: &Arc<App>, task: F) -> Result<Response, Problem>
 where
     F: FnOnce(Arc<App>, Client) -> T,
-    T: Future<Output = Result<(), Gone>> + Send + 'static,
+    T: Future<Output = Result<(), Disconnected>> + Send + 'static,
 {
     if app.streams.fetch_add(1, Ordering::Relaxed) >= MAX_STREAMS {
         app.streams.fetch_sub(1, Ordering::Relaxed);
@@ -94,7 +99,7 @@ where
     let (sender, chunks) = mpsc::channel(QUEUE);
     let work = task(Arc::clone(app), Client { chunks: sender });
     tokio::spawn(async move {
-        let _: Result<(), Gone> = work.await;
+        let _: Result<(), Disconnected> = work.await;
     });
     let mut response = Response::new(Body::from_stream(Chunks {
         chunks,
@@ -109,7 +114,7 @@ where
     Ok(response)
 }
 
-/// Publishes the runs under way whenever they changed and somebody listens.
+/// Publishes the running runs after changes while a client listens.
 pub(super) async fn publish(app: Arc<App>) {
     let mut ending = app.ending.clone();
     let mut published = None;
@@ -117,7 +122,7 @@ pub(super) async fn publish(app: Arc<App>) {
         let version = app.live.version();
         if published != Some(version) && app.published.receiver_count() > 0 {
             published = Some(version);
-            let runs: Vec<_> = app.live.all().iter().map(|run| run.view()).collect();
+            let runs: Vec<_> = app.live.runs().iter().map(|run| run.view()).collect();
             app.published.send_replace(json(&runs).into());
         }
         tokio::select! {
@@ -127,12 +132,12 @@ pub(super) async fn publish(app: Arc<App>) {
     }
 }
 
-/// `/api/v1/events`: all runs under way, a few times a second where something changed.
-pub(super) fn all(app: &Arc<App>) -> Result<Response, Problem> {
+/// Opens `/api/v1/events`: all running runs, a few times a second after changes.
+pub(super) fn open_all(app: &Arc<App>) -> Result<Response, Problem> {
     open(app, |app, client| async move {
         let mut ending = app.ending.clone();
         let mut published = app.published.subscribe();
-        let runs: Vec<_> = app.live.all().iter().map(|run| run.view()).collect();
+        let runs: Vec<_> = app.live.runs().iter().map(|run| run.view()).collect();
         client.send(event("runs", &json(&runs))).await?;
         loop {
             tokio::select! {
@@ -145,7 +150,7 @@ pub(super) fn all(app: &Arc<App>) -> Result<Response, Problem> {
                     client.send(event("runs", &runs)).await?;
                 }
                 () = tokio::time::sleep(KEEP_ALIVE) => client.send(":\n\n".to_owned()).await?,
-                () = client.chunks.closed() => return Err(Gone),
+                () = client.chunks.closed() => return Err(Disconnected),
                 () = tuner_engine::turned(&mut ending) => {
                     return client.send(event("shutdown", "{}")).await;
                 }
@@ -154,8 +159,8 @@ pub(super) fn all(app: &Arc<App>) -> Result<Response, Problem> {
     })
 }
 
-/// `/api/v1/runs/{id}/events`: a snapshot, then everything that happens in the run, then its end.
-pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
+/// Opens `/api/v1/runs/{id}/events`: a snapshot, then all events of the run, then its end.
+pub(super) fn open_run(app: &Arc<App>, id: String) -> Result<Response, Problem> {
     open(app, |app, client| async move {
         let mut ending = app.ending.clone();
         let mut shown = String::new();
@@ -165,7 +170,7 @@ pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
                 follow(&app, &run, &client).await?;
                 shown.clear();
             }
-            // It waits in the queue, is over, or was put back into the queue.
+            // It is queued, finished, or was requeued.
             let Ok(Some(view)) = app.run(&id).await else {
                 return Ok(());
             };
@@ -185,15 +190,15 @@ pub(super) fn one(app: &Arc<App>, id: String) -> Result<Response, Problem> {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
-                () = client.chunks.closed() => return Err(Gone),
+                () = client.chunks.closed() => return Err(Disconnected),
                 () = tuner_engine::turned(&mut ending) => {}
             }
         }
     })
 }
 
-/// Sends what happens in a run under way until its engine is done with it.
-async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Gone> {
+/// Sends the events of a running run until its engine is done with it.
+async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Disconnected> {
     let (view, started, mut events) = run.listen();
     let mut over = run.over();
     if let Some(started) = started {
@@ -205,7 +210,7 @@ async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Gone> {
             received = events.recv() => match received {
                 Ok(first) => {
                     let mut chunk = event(name(&first), &first);
-                    // What is there already goes along: one write, not hundreds.
+                    // Available events are sent in one write.
                     for _ in 0..JOIN {
                         let Ok(next) = events.try_recv() else { break };
                         chunk.push_str(&event(name(&next), &next));
@@ -222,14 +227,14 @@ async fn follow(app: &App, run: &LiveRun, client: &Client) -> Result<(), Gone> {
                 Err(RecvError::Closed) => return Ok(()),
             },
             () = tokio::time::sleep(KEEP_ALIVE) => client.send(":\n\n".to_owned()).await?,
-            () = client.chunks.closed() => return Err(Gone),
-            // What was sent before is received before: the end comes last.
+            () = client.chunks.closed() => return Err(Disconnected),
+            // Sent events are received first: the end comes last.
             () = tuner_engine::turned(&mut over), if events.is_empty() => return Ok(()),
         }
     }
 }
 
-/// The kind of an engine's event, from its JSON.
+/// Returns the kind of an engine event from its JSON.
 fn name(json: &str) -> &'static str {
     if json.starts_with("{\"event\":\"trial\"") {
         "trial"

@@ -1,11 +1,12 @@
-//! How a run ended, in a line.
+//! One-line summary of a run's end.
 
 use std::fmt::Write as _;
 use tuner_core::record::TimingKind;
 use tuner_engine::{Report, StopReason};
 
-/// `all evaluations done: 12.300 us (2.10x the default)`; of several tasks, each with its name.
-pub(super) fn of(report: &Report) -> String {
+/// Formats `all evaluations done: 12.300 us (2.10x the default)`; of several tasks, each with its
+/// name.
+pub(super) fn describe(report: &Report) -> String {
     let mut text = match report.reason {
         StopReason::Evals => "all evaluations done",
         StopReason::Budget => "the budget is used up",

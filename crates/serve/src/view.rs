@@ -1,4 +1,4 @@
-//! What the API answers with. The OpenAPI document is made from these types.
+//! Response types of the API. The OpenAPI document is generated from these types.
 
 use serde::{Deserialize, Serialize};
 use tuner_core::record::{DeviceKind, LeaderboardRow};
@@ -6,7 +6,7 @@ use tuner_engine::job::Request;
 use tuner_store::RunTask;
 use utoipa::ToSchema;
 
-/// A run and how far it is.
+/// A run and its progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunView {
     /// Name; names sort by the time of submission.
@@ -14,11 +14,11 @@ pub struct RunView {
     /// `queued`, `running`, `finished`, `stopped`, `failed`, or `interrupted` (a `tuner run` that
     /// ended before its limits).
     pub state: String,
-    /// How it ended, or why it failed; may be empty.
+    /// Reason of the end or failure; may be empty.
     pub message: String,
-    /// What was asked for; null where `tuner run` began the run itself.
+    /// Request; null where `tuner run` began the run itself.
     pub request: Option<Request>,
-    /// The device, or what the run waits for.
+    /// Device, or the device that the run waits for.
     pub device: String,
     /// Kind of device; null before the run begins.
     pub device_kind: Option<DeviceKind>,
@@ -34,19 +34,19 @@ pub struct RunView {
     pub evals: u64,
     /// The device's virtual clock, seconds; 0 where the wall clock counts.
     pub clock_s: f64,
-    /// Wall time since the engine took it up, seconds; null unless it is running.
+    /// Wall time since the engine started it, seconds; null unless it is running.
     pub elapsed_s: Option<f64>,
     /// Configurations judged a second since then; null unless it is running.
     pub rate: Option<f64>,
-    /// What the submitter should know.
+    /// Notes for the submitter.
     pub notes: Vec<String>,
     /// Kernels and problems; empty before the run begins.
     pub tasks: Vec<RunTask>,
-    /// When it was submitted, RFC 3339 UTC; null where `tuner run` began it.
+    /// Submission time, RFC 3339 UTC; null where `tuner run` began it.
     pub submitted_at: Option<String>,
-    /// When it began.
+    /// Start time.
     pub started_at: Option<String>,
-    /// When it ended.
+    /// End time.
     pub ended_at: Option<String>,
 }
 
@@ -59,14 +59,14 @@ pub struct RunList {
     pub next: Option<String>,
 }
 
-/// What people wrote beside a run.
+/// The users' note on a run.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoteView {
-    /// The text, at most 10,000 characters; empty where there is none.
+    /// Text, at most 10,000 characters; empty where none exists.
     #[schema(max_length = 10_000)]
     pub text: String,
-    /// When it was last changed, RFC 3339 UTC; not read.
+    /// Time of the last change, RFC 3339 UTC; ignored in requests.
     #[serde(default)]
     pub changed_at: Option<String>,
 }
@@ -80,13 +80,13 @@ pub struct Submitted {
     pub state: String,
 }
 
-/// Whether a stop was asked for in time.
+/// Response to a stop request.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Stopping {
     /// The run.
     pub id: String,
-    /// Its state now: `stopped` where it had not begun, `running` where its engine still finishes
-    /// the candidate on the device.
+    /// Current state: `stopped` where it had not begun, `running` while its engine finishes the
+    /// candidate on the device.
     pub state: String,
 }
 
@@ -100,7 +100,7 @@ pub struct LeaderboardEntry {
     pub candidate: String,
 }
 
-/// A device and what is known of its clocks.
+/// A device and its clocks.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DeviceView {
     /// Name.
@@ -111,9 +111,9 @@ pub struct DeviceView {
     pub arch: String,
     /// Runs on it.
     pub runs: u64,
-    /// When the latest began.
+    /// Start of the latest run.
     pub last_run_at: Option<String>,
-    /// The run that its engine works on now.
+    /// The run on its engine.
     pub running: Option<String>,
     /// Marketing name.
     pub full_name: Option<String>,
@@ -121,15 +121,15 @@ pub struct DeviceView {
     pub sm_count: Option<u32>,
     /// Boost clock, MHz.
     pub boost_mhz: Option<u32>,
-    /// Clock of the multiprocessors at this moment, MHz; only of a real GPU.
+    /// Current clock of the multiprocessors, MHz; only of a real GPU.
     pub sm_mhz: Option<u32>,
-    /// Clock of the memory at this moment, MHz; only of a real GPU.
+    /// Current clock of the memory, MHz; only of a real GPU.
     pub memory_mhz: Option<u32>,
     /// Memory bandwidth, GB/s.
     pub dram_gb_s: Option<f64>,
 }
 
-/// Whether the daemon is well.
+/// Health of the daemon.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     /// `ok`; `waiting` while another process keeps the database locked; `failing` where it cannot
@@ -139,21 +139,21 @@ pub struct Health {
     pub version: String,
     /// Differs with every start.
     pub instance: String,
-    /// Seconds since it started, on a clock that never jumps.
+    /// Seconds since the start, on a monotonic clock.
     pub uptime_s: f64,
-    /// What keeps it from its work; empty where nothing does.
+    /// Current conditions; empty where the daemon is well.
     #[serde(default)]
     pub conditions: Vec<ConditionView>,
 }
 
-/// Something that keeps the daemon from its work.
+/// A condition that prevents normal operation.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ConditionView {
     /// `database_locked`, `database_not_writable`, `queue_full`, `compiler_missing` or
     /// `device_failing`.
     pub name: String,
-    /// When it was first seen, RFC 3339 UTC.
+    /// Start of the condition, RFC 3339 UTC.
     pub since: String,
-    /// What is wrong, and the way out.
+    /// Error and fix.
     pub detail: String,
 }

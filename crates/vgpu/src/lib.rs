@@ -6,6 +6,8 @@
 //!                            memory (bytes, who wrote, guard gaps) and hazard (happens-before)
 //! ```
 //! [`Module::load`] reads PTX once; [`launch`] runs one entry of it over a [`GlobalMemory`].
+//!
+#![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod arch;

@@ -1,4 +1,4 @@
-//! What is told of each change, and how it is printed.
+//! Result rows of `tuner ablate` and their output.
 
 use crate::cli::output;
 use crate::cli::output::Format;
@@ -9,7 +9,7 @@ use tuner_engine::Judged;
 use tuner_engine::ablation::{Change, Outcome};
 use tuner_space::Space;
 
-/// One line of the answer.
+/// A result row.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer {
     pub(super) kernel: String,
@@ -21,9 +21,9 @@ pub(super) struct Answer {
     pub(super) change: &'static str,
     /// The parameter changed, or the pathology; empty for the base.
     pub(super) parameter: String,
-    /// The base's values of what is changed.
+    /// Base values of the changed parameters.
     pub(super) from: String,
-    /// The values it is changed to.
+    /// New values.
     pub(super) to: String,
     #[serde(with = "config_as_object")]
     pub(super) config: ConfigValues,
@@ -36,8 +36,8 @@ pub(super) struct Answer {
     /// 95 % interval of a measured cost; that of the base is the base timed against itself.
     pub(super) cost_low: Option<f64>,
     pub(super) cost_high: Option<f64>,
-    /// The interval contains 1, or reaches the base's own: no difference was shown. Null for the
-    /// base and where nothing was measured.
+    /// The interval contains 1, or overlaps that of the base: no difference was shown. Null for the
+    /// base and without a measurement.
     pub(super) same: Option<bool>,
     pub(super) bound: Option<String>,
     pub(super) occupancy: Option<f64>,
@@ -45,13 +45,13 @@ pub(super) struct Answer {
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,
     pub(super) bank_conflicts: Option<f64>,
-    /// What a reader of a measured time should know: `bimodal`, `unsteady`, `throttled`.
+    /// Warnings about a measured time: `bimodal`, `unsteady`, `throttled`.
     pub(super) flags: Vec<String>,
 }
 
 impl Answer {
-    /// A change of which nothing is known yet. An empty change is the base.
-    pub(super) fn of(
+    /// Creates the row of a change without results. An empty change is the base.
+    pub(super) fn new(
         [kernel, problem, device]: [&str; 3],
         timing: &'static str,
         change: &Change,
@@ -89,7 +89,7 @@ impl Answer {
         }
     }
 
-    /// What a GPU says.
+    /// Adds a GPU's measurement.
     pub(super) fn measured(&mut self, outcome: Outcome) {
         self.found(outcome.judged);
         self.occupancy = outcome.occupancy;
@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// The verdict, and what the compiler says.
+    /// Adds the verdict and the compiler's figures.
     pub(super) fn found(&mut self, judged: Judged) {
         self.verdict = judged.verdict();
         self.detail = judged.found.judgement.detail;
@@ -115,7 +115,7 @@ impl Answer {
     }
 }
 
-/// The answers of judged changes, which are in their order.
+/// Builds the rows of judged changes in their order.
 pub(super) fn predicted(
     names: [&str; 3],
     space: &Space,
@@ -135,7 +135,7 @@ pub(super) fn predicted(
             bound: explanation.map(|e| e.bound.clone()),
             occupancy: explanation.map(|e| e.occupancy),
             bank_conflicts: explanation.map(|e| e.bank_conflicts),
-            ..Answer::of(names, "predicted", change, config, inversion)
+            ..Answer::new(names, "predicted", change, config, inversion)
         };
         answer.found(judged);
         answer
@@ -171,7 +171,7 @@ const SPILLS: Column = ("spill_bytes", |answer| count(answer.spill_bytes));
 const SHARED: Column = ("shared_bytes", |answer| count(answer.shared_bytes));
 const CONFLICTS: Column = ("bank_conflicts", |answer| number(answer.bank_conflicts, 0));
 const TIMING: Column = ("timing", |answer| answer.timing.to_owned());
-/// For people: a word, where there is something to beware of.
+/// For people: a word that marks a change without a difference.
 const SAME: Column = ("same", |answer| match answer.same {
     Some(true) => "same".to_owned(),
     _ => String::new(),
@@ -187,17 +187,17 @@ const SAME_PLAIN: Column = ("same", |answer| count(answer.same));
 const DETAIL_WHOLE: Column = ("detail", |answer| answer.detail.clone());
 const FLAGS: Column = ("flags", |answer| answer.flags.join(" "));
 
-/// What the model says, for people.
+/// Columns of predictions, for people.
 const PREDICTED: [Column; 13] = [
     CHANGE, FROM, TO, VERDICT, TIME, COST, BOUND, OCCUPANCY, REGISTERS, SPILLS, CONFLICTS, TIMING,
     DETAIL,
 ];
-/// What a GPU says, for people.
+/// Columns of measurements, for people.
 const MEASURED: [Column; 15] = [
     CHANGE, FROM, TO, VERDICT, TIME, COST, COST_LOW, COST_HIGH, SAME, OCCUPANCY, REGISTERS, SPILLS,
     SHARED, TIMING, DETAIL,
 ];
-/// For programs: the same columns whatever the device. New ones come at the end.
+/// For programs: the same columns for every device. New columns are appended.
 const ALL: [Column; 18] = [
     CHANGE,
     FROM,
@@ -219,7 +219,7 @@ const ALL: [Column; 18] = [
     FLAGS,
 ];
 
-/// The answers as asked for.
+/// Formats the rows.
 pub(super) fn format_answers(
     format: Format,
     answers: &[Answer],

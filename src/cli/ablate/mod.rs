@@ -1,4 +1,4 @@
-//! `tuner ablate`: which choice of a configuration buys what.
+//! `tuner ablate`: the contribution of each parameter of a configuration.
 #![expect(
     clippy::indexing_slicing,
     reason = "the first change is the base itself, which is always there"
@@ -29,8 +29,8 @@ use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 /// Show what each parameter of a configuration contributes
 ///
 /// The configuration is the best in the database for this kernel, problem and device, or else the
-/// default. On a GPU every change is checked first and then timed beside the configuration itself;
-/// a virtual GPU predicts: its times order choices, and are no measurement.
+/// default. On a GPU every change is checked first and then timed against the configuration itself;
+/// a virtual GPU predicts: its times order choices and are not measurements.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// What `auto` is here; a device that nothing can be taken apart on is refused.
+/// Resolves `auto`; a device without ablation is refused.
 fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
     match asked {
         DeviceSelector::Auto => {
@@ -158,7 +158,7 @@ fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliErr
     Ok(answer::predicted(names, space, &changes, judged, inversion))
 }
 
-/// Takes the base apart on the GPU of that number.
+/// Measures the ablation on the GPU of this number.
 fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let gpu =
         gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
@@ -196,26 +196,26 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let names = [subject.kernel, subject.problem, subject.device];
     let answer = |(change, outcome): (&Change, Outcome)| {
         let config = space.values(&change.config);
-        let mut answer = Answer::of(names, "measured", change, config, args.inversion);
+        let mut answer = Answer::new(names, "measured", change, config, args.inversion);
         answer.measured(outcome);
         answer
     };
     Ok(changes.iter().zip(outcomes).map(answer).collect())
 }
 
-/// What is taken apart, and on what.
+/// Kernel, problem and device of an ablation.
 struct Subject<'a> {
     kernel: &'a str,
     problem: &'a str,
-    /// The device as results are stored under.
+    /// Device name in the database.
     device: &'a str,
     space: &'a Space,
-    /// The kind of time that this device has.
+    /// Kind of time on this device.
     timing: TimingKind,
 }
 
 impl Subject<'_> {
-    /// The base and every change of it that is asked for, the base first.
+    /// Returns the base and every requested change, the base first.
     fn changes(
         &self,
         args: &Args,
@@ -242,7 +242,7 @@ impl Subject<'_> {
         Ok(changes)
     }
 
-    /// The configuration to take apart: given, or the best stored, or the default.
+    /// Returns the configuration to ablate: given, else the best stored, else the default.
     fn base(&self, args: &Args) -> Result<Config, CliError> {
         if let Some(text) = &args.config {
             return parse_config(self.space, text);
@@ -252,7 +252,7 @@ impl Subject<'_> {
             say!("no database {db}: the default configuration");
             return Ok(self.space.default_config());
         }
-        // A predicted time never stands for a measured one.
+        // A predicted time must not replace a measured one.
         let timing = self.timing;
         let Some(best) = self.best(args)? else {
             say!(
@@ -278,7 +278,7 @@ impl Subject<'_> {
             })
     }
 
-    /// The best stored result of this kind of time.
+    /// Returns the best stored result of this kind of time.
     fn best(&self, args: &Args) -> Result<Option<LeaderboardRow>, CliError> {
         let query = LeaderboardQuery {
             kernel: Some(self.kernel.to_owned()),
@@ -298,7 +298,7 @@ impl Subject<'_> {
     }
 }
 
-/// Every valid change of one parameter, in the order of the space.
+/// Lists every valid change of one parameter, in the order of the space.
 fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Change>, CliError> {
     let parameters = space.parameters();
     if let Some(unknown) = only
@@ -327,7 +327,7 @@ fn neighbours(space: &Space, base: &Config, only: &[String]) -> Result<Vec<Chang
     Ok(changes)
 }
 
-/// The known pathologies of this space.
+/// Lists the applicable performance mistakes of this space.
 fn pathologies(
     space: &Space,
     base: &Config,
@@ -341,7 +341,7 @@ fn pathologies(
         );
     }
     if found.is_empty() && left_out.is_empty() {
-        say!("no known pathology can be told from the names of this space's parameters");
+        say!("no known performance mistake matches this space's parameter names");
     }
     let changes = found.into_iter().map(|inverted| {
         let (old, new) = (space.values(base), space.values(&inverted.config));

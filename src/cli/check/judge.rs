@@ -1,10 +1,10 @@
-//! The stages that one pair goes through: constraints, compile, run.
+//! Stages of judging a pair: constraints, compile, run.
 #![expect(
     clippy::indexing_slicing,
     reason = "pairs are numbered by the list of tasks that they were made from"
 )]
 
-use super::row::{CheckRow, Seen};
+use super::row::{CheckRow, RunFigures};
 use super::select::{Pair, Task};
 use super::target::Target;
 use crate::cli::{CliError, complete};
@@ -21,28 +21,29 @@ use tuner_kernel::compile::Compiler;
 use tuner_report::low_parallelism::TimedProblem;
 use tuner_space::{Reference, Space};
 
-/// Seeds of the inputs that every pair meets.
+/// Input seeds for every pair.
 const SEEDS: [u64; 2] = [0x5eed, 0xc0ffee];
 
-/// A plan's operations, its bytes, and what its results are compared under.
+/// A plan's operations, its bytes, and its tolerance.
 type PlanFigures = (Option<f64>, Option<f64>, String);
 
-/// What all pairs of one kernel share.
+/// State shared by all pairs of one kernel.
 pub(super) struct Judge<'a> {
     pub(super) kernel: &'a Kernel,
     pub(super) tasks: &'a [Task],
     pub(super) target: &'a Target,
     pub(super) compiler: &'a Compiler,
-    /// Runs of each pair, all but the first in another order of warps and blocks.
+    /// Runs of each pair; all but the first with a different order of warps and blocks.
     pub(super) schedules: u32,
 }
 
 impl Judge<'_> {
-    /// Compiles the reference kernel, where there is one, for each problem.
+    /// Compiles the reference kernel, if any, for each problem.
     pub(super) fn reference(&self) -> Result<(), CliError> {
         let reference = self.kernel.reference.as_ref();
         if reference.is_none_or(|reference| reference.hash == self.kernel.template.hash) {
-            // None, or in the kernel's own file: what is wrong there is the candidates' verdict.
+            // No reference, or one in the kernel's own file: its errors are the candidates'
+            // verdict.
             return Ok(());
         }
         for task in self.tasks {
@@ -52,8 +53,12 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Judges all pairs on several threads. The rows are in the order of the pairs.
-    pub(super) fn all(&self, pairs: &[Pair], threads: usize) -> Result<Vec<CheckRow>, JobError> {
+    /// Judges all pairs on several threads. Rows are in the order of the pairs.
+    pub(super) fn judge_pairs(
+        &self,
+        pairs: &[Pair],
+        threads: usize,
+    ) -> Result<Vec<CheckRow>, JobError> {
         let pool = JudgePool {
             compiler: self.compiler,
             device: self
@@ -114,7 +119,7 @@ impl Judge<'_> {
             max_error: found.judgement.max_error,
             compared: found.judgement.compared,
             tolerance: Some(tolerance).filter(|_| is_compared_here(&found.judgement)),
-            seen: found.explanation.map(|explanation| Seen {
+            seen: found.explanation.map(|explanation| RunFigures {
                 predicted_us: time_us,
                 blocks: explanation.blocks,
                 bank_conflicts: explanation.bank_conflicts,
@@ -157,13 +162,13 @@ impl Judge<'_> {
     }
 }
 
-/// Whether results of the very problem were compared, and not only those of smaller ones.
+/// Reports whether the results of this problem were compared, not only those of smaller ones.
 fn is_compared_here(judgement: &Judgement) -> bool {
     let elsewhere = judgement.compared == Some(Compared::SmallerProblems);
     judgement.max_error.is_some() && !elsewhere
 }
 
-/// The parameters that differ from their defaults.
+/// Returns the parameters that differ from their defaults.
 fn changed(space: &Space, pair: &Pair) -> ConfigValues {
     let defaults = space.values(&space.default_config());
     let values = space.values(&pair.config).into_iter().zip(defaults);
@@ -173,7 +178,7 @@ fn changed(space: &Space, pair: &Pair) -> ConfigValues {
         .collect()
 }
 
-/// What the hazard checks would not refuse a kernel for, with its place.
+/// Formats a finding that is a warning and not a failure.
 fn warning(found: &Hazard) -> String {
     match (&found.file, found.line) {
         (Some(file), Some(line)) => format!("{file}:{line}: {}", found.detail),

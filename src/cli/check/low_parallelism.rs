@@ -1,4 +1,4 @@
-//! Warnings of `check` about results that are right while most of the device waits.
+//! Warnings about correct results with low device utilization.
 
 use super::row::CheckRow;
 use super::select::Task;
@@ -9,10 +9,10 @@ use tuner_kernel::catalog::Kernel;
 use tuner_report::low_parallelism::{TimedProblem, few_blocks};
 use vgpu::Arch;
 
-/// Warnings told below a table; JSON and CSV have them all.
+/// Most warnings below a table; JSON and CSV contain all.
 const TOLD: usize = 10;
 
-/// Adds to each row what is wrong with it although its result is right.
+/// Adds warnings to each row.
 pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
     let timed = |row: &CheckRow| row.seen.as_ref()?.timed.clone();
     let timed: Vec<Option<TimedProblem>> = rows.iter().map(timed).collect();
@@ -34,7 +34,7 @@ pub(super) fn warn(rows: &mut [CheckRow], arch: &Arch) {
     }
 }
 
-/// Tells the first warnings of all rows, each once.
+/// Prints the first distinct warnings of all rows.
 pub(super) fn tell(rows: &[CheckRow]) {
     let mut told: Vec<(String, usize)> = Vec::new();
     for row in rows {
@@ -58,8 +58,8 @@ pub(super) fn tell(rows: &[CheckRow]) {
     }
 }
 
-/// Tells where the default configuration cannot fill the device on a problem that is not run here:
-/// its launches say so without a run.
+/// Warns where the default configuration cannot fill the device on a problem that is not run here;
+/// the launch extents suffice for that.
 pub(super) fn defaults(kernel: &Kernel, tasks: &[Task], target: &Target) {
     if target.vgpu().is_none() {
         return;

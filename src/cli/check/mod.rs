@@ -1,4 +1,4 @@
-//! `tuner check`: everything that can be said of a kernel without a GPU.
+//! `tuner check`: validation of kernels without a GPU.
 
 mod judge;
 mod low_parallelism;
@@ -29,11 +29,11 @@ use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::{declarations, defaults};
 use tuner_space::{Problem, suggest};
 
-/// Timed problems of at most this many floating-point operations are small enough to run whole.
+/// Most floating-point operations of a timed problem that is run whole.
 const FLOPS_WHOLE: f64 = 2e7;
-/// And their buffers hold at most this many elements.
+/// Most elements of its buffers.
 const ELEMENTS_WHOLE: u64 = 1 << 18;
-/// Failures whose full detail is shown below a table.
+/// Most failures with full details below a table.
 const DETAILS_SHOWN: usize = 3;
 
 /// Check kernels without a GPU
@@ -74,8 +74,8 @@ pub(crate) struct Args {
     /// Compile for this target; without --device, stop after the compilation
     #[arg(long, value_name = "sm_XX")]
     arch: Option<String>,
-    /// Run each kernel under this many schedules: warps in a random order, blocks first to last, last
-    /// to first, the last one first, all a little at a time, then at random
+    /// Number of schedules of each kernel: warps in a random order; blocks first to last, last to
+    /// first, the last one first, interleaved, then at random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     schedules: u32,
     /// Number of parallel compilations [default: all cores but one]
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Checks and prints; the exit code says whether every verdict is ok.
+/// Checks and prints; the exit code reports whether every verdict is ok.
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, or tools that do not work.
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             schedules: args.schedules,
         };
         judge.reference()?;
-        let mut judged = judge.all(&pairs, threads)?;
+        let mut judged = judge.judge_pairs(&pairs, threads)?;
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);
         }
@@ -137,11 +137,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(if all_ok { exit::DONE } else { exit::NOT_OK })
 }
 
-/// What is found of a kernel's default configuration on its first check problem, on the virtual GPU and
-/// without a word.
+/// Judges a kernel's default configuration on its first check problem, on the virtual GPU and
+/// without output.
 ///
 /// # Errors
-/// The file is no search space, or the tools do not work.
+/// The file is not a search space, or the tools do not work.
 pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgement, CliError> {
     let target = Target::choose(None, None)?;
     let folder = std::env::current_dir().context("no working directory")?;
@@ -169,7 +169,7 @@ pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgeme
         compiler,
         schedules: 1,
     };
-    let row = judge.all(&[pair], 1)?.pop();
+    let row = judge.judge_pairs(&[pair], 1)?.pop();
     Ok(row.context("no verdict")?.judgement)
 }
 
@@ -222,7 +222,7 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     }
 }
 
-/// Compares the arguments with what the kernels take; what cannot be compared is a warning.
+/// Compares the declared arguments with the kernels' parameters; undecidable cases are warnings.
 fn report_declarations(
     kernel: &Kernel,
     tasks: &[Task],
@@ -238,7 +238,7 @@ fn report_declarations(
     Ok(())
 }
 
-/// The problems to check, each with its space, which must not be empty.
+/// Returns the problems to check, each with its nonempty space.
 fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>, CliError> {
     let spec = &kernel.spec;
     let yaml = catalog::shown(&kernel.path);
@@ -259,7 +259,7 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
         names.extend(all.map(|problem| &*problem.name));
     }
     if names.is_empty() {
-        // Nothing small: the first problem still shows whether the kernel compiles.
+        // No small problem: the first one still shows whether the kernel compiles.
         names.extend(spec.problems.first().map(|problem| problem.name.as_str()));
     }
     let mut tasks = Vec::with_capacity(names.len());
@@ -286,7 +286,8 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
     Ok(tasks)
 }
 
-/// Whether a timed problem can be run whole within a moment, judged by its default configuration.
+/// Reports whether the default configuration's work on a timed problem is small enough to run
+/// whole.
 fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     let spec = &kernel.spec;
     let Ok(bound) = spec.bind(problem, &target.limits, &spec.default_config()) else {
@@ -300,7 +301,7 @@ fn small_enough(kernel: &Kernel, problem: &str, target: &Target) -> bool {
     bound.flops.is_none_or(|flops| flops <= FLOPS_WHOLE) && elements.sum::<u64>() <= ELEMENTS_WHOLE
 }
 
-/// The pairs that the arguments ask for.
+/// Returns the requested pairs.
 fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliError> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut add = |pair: Pair| {
@@ -343,7 +344,7 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
     Ok(pairs)
 }
 
-/// One line on standard error about a kernel's rows.
+/// Prints a one-line summary of a kernel's rows.
 fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     let counts = Verdict::ALL.iter().filter_map(|verdict| {
         let same = rows.iter().filter(|row| row.judgement.verdict == *verdict);
@@ -369,7 +370,7 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     );
 }
 
-/// What results were compared under, once for all rows that share it.
+/// Prints the tolerances, once for all rows that share one.
 fn show_tolerances(rows: &[CheckRow]) {
     let mut shown: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for row in rows {
@@ -390,7 +391,7 @@ fn show_tolerances(rows: &[CheckRow]) {
     }
 }
 
-/// The whole detail of the first failures, which a table has no room for.
+/// Prints the full details of the first failures.
 fn show_details(rows: &[CheckRow]) {
     let mut told: Vec<&str> = Vec::new();
     let failed = rows.iter().filter(|row| {

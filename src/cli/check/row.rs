@@ -1,4 +1,4 @@
-//! One line of the answer, in the contract's form.
+//! A result row, in the documented form.
 
 use crate::cli::output::{self, Column, Format, or};
 use serde::ser::SerializeMap as _;
@@ -7,7 +7,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compared, ConfigValues, Verdict, assignments, config_as_object};
 use tuner_report::low_parallelism::TimedProblem;
 
-/// The judgement on one (configuration, problem).
+/// The judgement on a (configuration, problem) pair.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct CheckRow {
     pub(super) kernel: String,
@@ -19,21 +19,21 @@ pub(super) struct CheckRow {
     pub(super) registers: Option<u32>,
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,
-    /// The judgement's, which stands here in the answer.
+    /// Largest error of the judgement.
     pub(super) max_error: Option<f64>,
-    /// How results were compared at this size; null where the candidate did not pass.
+    /// Kind of comparison at this size; null where the candidate did not pass.
     pub(super) compared: Option<Compared>,
-    /// How far results may be from the reference, and why; null where nothing was compared.
+    /// Tolerance with its reason; null without a comparison.
     pub(super) tolerance: Option<String>,
     pub(super) device: String,
-    /// Hash of the machine code; null where there is none.
+    /// Hash of the SASS; null where none exists.
     pub(super) cubin_hash: Option<String>,
-    /// What the virtual GPU counted, where the pair ran.
+    /// Counters of the virtual GPU, where the pair ran.
     #[serde(flatten)]
-    pub(super) seen: Option<Seen>,
-    /// What is right and yet should not stay so, with the reason.
+    pub(super) seen: Option<RunFigures>,
+    /// Warnings: legal but fragile.
     pub(super) warnings: Vec<String>,
-    /// The space has no reference: nothing is compared.
+    /// The space has no reference: results are not compared.
     #[serde(skip)]
     pub(super) hazards_only: bool,
     /// The parameters that differ from their defaults, for people.
@@ -41,7 +41,7 @@ pub(super) struct CheckRow {
     pub(super) changed: ConfigValues,
 }
 
-/// A judgement but for its largest error, which stands further down in the answer.
+/// Serializes a judgement without its largest error, which has a later position.
 fn what_was_found<S: Serializer>(judgement: &Judgement, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("verdict", &judgement.verdict)?;
@@ -50,31 +50,31 @@ fn what_was_found<S: Serializer>(judgement: &Judgement, serializer: S) -> Result
     map.end()
 }
 
-/// What a run on the virtual GPU shows beside its verdict. Work is that of all blocks.
+/// Figures of a run on the virtual GPU besides its verdict. Work is summed over all blocks.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Seen {
+pub(super) struct RunFigures {
     /// Predicted time, µs.
     pub(super) predicted_us: f64,
     /// Blocks of the longest launch.
     pub(super) blocks: u64,
-    /// Wavefronts of shared memory that bank conflicts cost.
+    /// Additional shared memory wavefronts due to bank conflicts.
     pub(super) bank_conflicts: f64,
-    /// All wavefronts of shared memory.
+    /// All shared memory wavefronts.
     pub(super) shared_wavefronts: f64,
-    /// Its time, where the problem is one that is tuned and not one that is only checked.
+    /// Predicted time, where the problem is tuned and not only checked.
     #[serde(skip)]
     pub(super) timed: Option<TimedProblem>,
 }
 
 impl CheckRow {
-    /// All that was asked for is well.
+    /// Reports whether all requested checks passed.
     pub(super) fn passed(&self) -> bool {
         self.judgement.verdict == Verdict::Ok
             || self.hazards_only && self.judgement.verdict == Verdict::Unchecked
     }
 }
 
-/// The columns before those that a table shows in another way than a file.
+/// The columns with the same position in tables and files.
 const COLUMNS: [Column<CheckRow>; 11] = [
     ("kernel", |row| row.kernel.clone()),
     ("problem", |row| row.problem.clone()),
@@ -93,7 +93,7 @@ const COLUMNS: [Column<CheckRow>; 11] = [
     }),
 ];
 
-/// The rows in the asked-for format.
+/// Formats the rows.
 pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, serde_json::Error> {
     if format == Format::Json {
         return output::json(rows);
@@ -107,7 +107,7 @@ pub(super) fn format_rows(format: Format, rows: &[CheckRow]) -> Result<String, s
     Ok(output::rows(format, &headings, &cells))
 }
 
-/// The cells of a table, with one row for all configurations that fail in the same way.
+/// Builds a table's cells, with one row for all configurations that fail in the same way.
 fn folded(rows: &[CheckRow]) -> Vec<Vec<String>> {
     let failure = |row: &CheckRow| {
         let failed = row.judgement.verdict != Verdict::Ok;
@@ -137,7 +137,7 @@ fn folded(rows: &[CheckRow]) -> Vec<Vec<String>> {
 }
 
 fn cells(format: Format, row: &CheckRow) -> Vec<String> {
-    // A table shows what is special about a configuration; a file keeps all of it.
+    // A table shows the changed parameters; a file all of them.
     let config = match format {
         Format::Csv | Format::Json => assignments(&row.config, ","),
         Format::Table | Format::Md if row.changed.is_empty() => "default".to_owned(),
@@ -151,7 +151,7 @@ fn cells(format: Format, row: &CheckRow) -> Vec<String> {
     cells.extend([
         config,
         detail,
-        // Below a table each warning is told once.
+        // Below a table each warning is printed once.
         match format {
             Format::Table => String::new(),
             _ => row.warnings.join("; "),
@@ -164,7 +164,7 @@ fn first_line(row: &CheckRow) -> &str {
     row.judgement.detail.lines().next().unwrap_or_default()
 }
 
-/// An error as a part of what is allowed; one far beyond is no figure to be exact about.
+/// Formats an error as a share of the tolerance; a very large one without digits.
 fn margin(error: f64) -> String {
     if error < 1e6 {
         format!("{error:.3}")
@@ -173,8 +173,8 @@ fn margin(error: f64) -> String {
     }
 }
 
-/// `120 (3 %)`: wavefronts that conflicts cost, and their share of all.
-fn conflicts(seen: &Seen) -> String {
+/// Formats `120 (3 %)`: additional wavefronts, and their share of all.
+fn conflicts(seen: &RunFigures) -> String {
     let share = 100.0 * seen.bank_conflicts / seen.shared_wavefronts.max(1.0);
     format!("{:.0} ({share:.0} %)", seen.bank_conflicts)
 }

@@ -1,4 +1,4 @@
-//! Which configurations of which problems are checked.
+//! Selection of the configurations and problems to check.
 
 use crate::cli::{CliError, usage};
 use rand::{RngExt as _, SeedableRng as _};
@@ -8,27 +8,27 @@ use tuner_core::value::Value;
 use tuner_engine::KernelTask;
 use tuner_space::{Config, Space};
 
-/// Pairs drawn when neither `--sample` nor `--config` says otherwise, beside the default
-/// configuration and the seeds.
+/// Number of pairs drawn without `--sample` and `--config`, besides the default configuration and
+/// the seeds.
 pub(super) const SAMPLE_DEFAULT: usize = 32;
 
 /// A problem with its space.
 pub(super) struct Task {
     pub(super) problem: String,
     pub(super) space: Space,
-    /// What the judge is asked.
+    /// The kernel and problem for the judge.
     pub(super) judged: KernelTask,
 }
 
-/// One pair to check: a configuration (which may be invalid) of the task of that number.
+/// A pair to check: a configuration (possibly invalid) and the index of its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) task: usize,
     pub(super) config: Config,
 }
 
-/// Draws pairs of (valid configuration, problem) without repetition, uniformly over all of them;
-/// all pairs, in order, where there are no more than asked for.
+/// Draws distinct pairs of (valid configuration, problem) uniformly; returns all pairs in order
+/// where there are no more.
 pub(super) fn sample(tasks: &[Task], count: usize, seed: u64) -> Vec<Pair> {
     let total = tasks
         .iter()
@@ -64,7 +64,7 @@ fn pair_at(tasks: &[Task], mut index: u128) -> Option<Pair> {
     None
 }
 
-/// Reads `K=V,K=V`; each value is one of its parameter's, as the search space prints it. Commas
+/// Parses `K=V,K=V`; each value is one of its parameter's, in the search space's spelling. Commas
 /// inside a text value are kept, because an assignment starts with a known name. `default`, as
 /// tables print it, is the default configuration.
 pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, CliError> {
@@ -82,7 +82,7 @@ pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, 
                 value.push_str(piece);
             }
             (None, None) => {
-                refuse!("`{text}` is no configuration; type --config NAME=VALUE,NAME=VALUE");
+                refuse!("invalid configuration `{text}`; use --config NAME=VALUE,NAME=VALUE");
             }
         }
     }
@@ -98,8 +98,8 @@ pub(in crate::cli) fn parse_config(space: &Space, text: &str) -> Result<Config, 
         .map_err(|error| usage(format!("--config: {error}")))
 }
 
-/// The parameter's value that prints like the text; text otherwise, which the space then refuses
-/// with a list of what there is.
+/// Returns the parameter's value with this spelling, else text, which the space then refuses with a
+/// list of the valid values.
 fn typed(space: &Space, name: &str, text: &str) -> Value {
     let parameter = space
         .parameters()

@@ -1,24 +1,24 @@
-//! What is checked for: a GPU, virtual or real, or a compile target alone.
+//! Check target: a virtual or real GPU, or a compile target alone.
 
 use crate::cli::{CliError, space, usage};
 use tuner_device::{DeviceSelector, limits};
 use tuner_space::DeviceLimits;
 
-/// The limits that constraints see, the target of the compile, and whether the result is run.
+/// Limits for constraints, the compile target, and the device that runs the kernels.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Target {
-    /// The name in the answer: `vgpu:h100`, or `sm_90` where nothing is run.
+    /// Name in the output: `vgpu:h100`, or `sm_90` without runs.
     pub(super) device: String,
     /// `sm_90`, `sm_90a`.
     pub(super) arch: String,
-    /// Limits of the device, or of a GPU of that target.
+    /// Limits of the device, or of a GPU of this architecture.
     pub(super) limits: DeviceLimits,
-    /// What runs the kernels, a virtual GPU or a real one; `None` stops after the compile.
+    /// Device that runs the kernels, a virtual GPU or a real one; `None` stops after the compile.
     pub(super) runner: Option<DeviceSelector>,
 }
 
 impl Target {
-    /// From `--device` and `--arch`, of which either may be missing.
+    /// Combines `--device` and `--arch`, both optional.
     pub(super) fn choose(
         device: Option<&DeviceSelector>,
         arch: Option<&str>,
@@ -55,7 +55,7 @@ impl Target {
         })
     }
 
-    /// The virtual GPU that runs the kernels, if one does.
+    /// Returns the virtual GPU that runs the kernels, if any.
     pub(super) fn vgpu(&self) -> Option<&str> {
         match &self.runner {
             Some(DeviceSelector::Vgpu(name)) => Some(name),
@@ -63,7 +63,7 @@ impl Target {
         }
     }
 
-    /// Refuses a target that this NVRTC does not compile for, before every candidate fails by it.
+    /// Refuses a target that this NVRTC does not support, before every candidate fails.
     pub(super) fn require(&self, architectures: &[String]) -> Result<(), CliError> {
         let known = |arch: &str| architectures.iter().any(|known| known == arch);
         let base = self.arch.trim_end_matches(['a', 'f']);
@@ -78,13 +78,13 @@ impl Target {
     }
 }
 
-/// The limits of a GPU of that target: one that is known by name where there is one.
+/// Returns the limits of a GPU of this target, preferably one known by name.
 fn limits_of(arch: &str) -> Result<DeviceLimits, CliError> {
     let digits = arch
         .strip_prefix("sm_")
         .map(|rest| rest.trim_end_matches(['a', 'f']));
     let Some(cc) = digits.and_then(|digits| digits.parse::<u32>().ok()) else {
-        refuse!("`{arch}` is no compile target; type --arch sm_90 (or sm_80, sm_89, …)");
+        refuse!("`{arch}` is not a compile target; type --arch sm_90 (or sm_80, sm_89, …)");
     };
     let names = limits::names();
     let named = names

@@ -1,4 +1,4 @@
-//! One kernel and problem on a worker's GPU.
+//! A kernel and problem on a worker's GPU.
 
 use super::Subject;
 use crate::cli::check::select::parse_config;
@@ -22,11 +22,11 @@ pub(super) struct Bench {
     builder: PlanBuilder,
     compiler: Compiler,
     pub(super) worker: Worker,
-    /// The form of code that the GPU runs.
+    /// Code format of the GPU.
     pub(super) carry: CodeFormat,
 }
 
-/// The GPU and a compiler for it.
+/// Returns the GPU and a compiler for it.
 pub(super) fn gpu(ordinal: u32) -> Result<(GpuFacts, Compiler), CliError> {
     let facts =
         gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;
@@ -38,7 +38,7 @@ fn settings(facts: &GpuFacts, compiler: &Compiler) -> Result<Settings, CliError>
     Ok(Settings::for_gpu(facts.ordinal, helpers).context("cannot find this program")?)
 }
 
-/// A worker for the GPU.
+/// Starts a worker for the GPU.
 pub(in crate::cli) fn worker(facts: &GpuFacts, compiler: &Compiler) -> Result<Worker, CliError> {
     Ok(Worker::new(settings(facts, compiler)?))
 }
@@ -66,7 +66,7 @@ impl Bench {
         })
     }
 
-    /// The plan of a configuration, `K=V,…`; what is not named takes its default.
+    /// Builds the plan of a configuration, `K=V,…`; other parameters take their defaults.
     pub(super) fn plan(&self, config: &str) -> Result<Plan, CliError> {
         let config = match config {
             "" => self.space.default_config(),

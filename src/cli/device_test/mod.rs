@@ -1,4 +1,4 @@
-//! `tuner device-test`: what `scripts/gpu-check` asks of a real GPU. Hidden; prints JSON.
+//! `tuner device-test` (hidden): the tests of `scripts/gpu-check` on a real GPU. Prints JSON.
 #![expect(
     clippy::indexing_slicing,
     reason = "the plans of this examination are its own, with the launches and arguments that it names"
@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use std::path::PathBuf;
 use tuner_device::DeviceSelector;
 
-/// Tests a real GPU and what the tuner makes of it. Every test prints one JSON document.
+/// Test a real GPU and the tuner's use of it. Every test prints one JSON document.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,24 +32,24 @@ pub(crate) struct Args {
     test: Test,
 }
 
-/// What is tested.
+/// Test to run.
 #[derive(Debug, clap::Subcommand)]
 enum Test {
-    /// What the driver and NVML say, and what the device can do at best
+    /// Driver and NVML properties, and the device's peak rates
     Facts,
-    /// Every way in which the tuner uses a GPU, one result each
+    /// Every use of a GPU by the tuner, one result each
     Paths,
-    /// Two configurations against each other, many times
+    /// Repeated comparison of two configurations
     Duel(timing::DuelArgs),
     /// Several configurations together, as at the end of a run
     Finale(timing::FinaleArgs),
     /// Each configuration launched once in this process, for a profiler
     Once(once::OnceArgs),
-    /// How long hangs, illegal accesses and failed assertions take, until the GPU works again
+    /// Recovery times after hangs, illegal accesses and failed assertions
     Recovery(recovery::RecoveryArgs),
 }
 
-/// One kernel and problem.
+/// A kernel and problem.
 #[derive(Debug, Clone, clap::Args)]
 struct Subject {
     /// A kernel by name, or its space file
@@ -60,12 +60,12 @@ struct Subject {
     #[arg(long, value_name = "NAME")]
     problem: Option<String>,
 
-    /// Where the search for kernels begins
+    /// Folder in which the search for kernels begins
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
 }
 
-/// Runs the test and prints what came of it.
+/// Runs the test and prints its result.
 ///
 /// # Errors
 /// No such GPU or kernel, or a worker that does not work.
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     let (report, passed) = match &args.test {
         Test::Facts => paths::facts(ordinal)?,
-        Test::Paths => paths::all(ordinal)?,
+        Test::Paths => paths::run_all(ordinal)?,
         Test::Duel(duel) => timing::duel(ordinal, duel)?,
         Test::Finale(finale) => timing::finale(ordinal, finale)?,
         Test::Once(once) => once::run(ordinal, once)?,

@@ -1,4 +1,4 @@
-//! One run of each configuration in this very process, for profilers that watch it.
+//! Launches each configuration once in this process, for an attached profiler.
 
 use super::Subject;
 use super::bench::{Bench, gpu};
@@ -12,7 +12,7 @@ use tuner_device::gpu::open_driver;
 use tuner_device::gpu::session::GpuSession;
 use tuner_judge::stopwatch::Stopwatch as _;
 
-/// What `once` takes.
+/// Arguments of `once`.
 #[derive(Debug, clap::Args)]
 pub(super) struct OnceArgs {
     #[command(flatten)]

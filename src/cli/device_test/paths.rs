@@ -1,4 +1,4 @@
-//! Every way in which the tuner uses a GPU, tried one after the other in this process.
+//! Tests of every use of a GPU, in sequence in this process.
 
 use super::bench::{gpu, worker};
 use crate::cli::{CliError, usage};
@@ -26,7 +26,7 @@ const COUNT: u64 = 1 << 16;
 /// Threads of a block.
 const BLOCK: u32 = 256;
 
-/// What is known of the GPU, with its calibration.
+/// Returns the GPU's properties with its calibration.
 pub(super) fn facts(ordinal: u32) -> Result<(Value, bool), CliError> {
     let (facts, compiler) = gpu(ordinal)?;
     let health = Monitor::open(&facts.uuid).health();
@@ -45,16 +45,16 @@ pub(super) fn facts(ordinal: u32) -> Result<(Value, bool), CliError> {
     Ok((report, true))
 }
 
-/// What the tests share.
-struct Tried {
+/// State shared by the tests.
+struct TestContext {
     session: GpuSession,
     facts: GpuFacts,
     code: Code,
 }
 
-type Test = (&'static str, fn(&mut Tried) -> Result<String, String>);
+type Test = (&'static str, fn(&mut TestContext) -> Result<String, String>);
 
-/// In this order: the last one corrupts the context.
+/// In this order: the last test corrupts the context.
 const TESTS: &[Test] = &[
     ("driver facts", driver_facts),
     ("nvml", nvml),
@@ -87,11 +87,11 @@ const TESTS: &[Test] = &[
     ("illegal address", illegal_address),
 ];
 
-/// Runs all tests. Passed when each did.
-pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
+/// Runs all tests. Passed if each did.
+pub(super) fn run_all(ordinal: u32) -> Result<(Value, bool), CliError> {
     let (facts, compiler) = gpu(ordinal)?;
     let arch = facts.arch();
-    // The form that the workers get, which is PTX for the tests' stand-in.
+    // Workers receive this form, which is PTX for the tests' stand-in.
     let helpers = tuner_engine::job::helpers(&compiler, &arch)?;
     let carry = Settings::for_gpu(ordinal, helpers.clone())
         .context("cannot find this program")?
@@ -106,7 +106,7 @@ pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
     let driver = open_driver().map_err(usage)?;
     let gpu = Gpu::open(driver, ordinal)?;
     let monitor = Monitor::open(&facts.uuid);
-    let mut tried = Tried {
+    let mut tried = TestContext {
         session: GpuSession::new(gpu, Helpers::new(helpers.packed(carry)), monitor),
         facts,
         code: code.packed(carry),
@@ -126,7 +126,7 @@ pub(super) fn all(ordinal: u32) -> Result<(Value, bool), CliError> {
     Ok((json!({ "device": tried.facts.name, "tests": rows }), passed))
 }
 
-/// Holds, or the reason why not.
+/// Returns an error with the detail unless the condition holds.
 fn holds(condition: bool, detail: String) -> Result<String, String> {
     if condition { Ok(detail) } else { Err(detail) }
 }
@@ -135,9 +135,9 @@ fn words(fault: Judgement) -> String {
     format!("{}: {}", fault.verdict, fault.detail)
 }
 
-/// The call must have been refused with that verdict, and the GPU must still work.
+/// Checks that a call was refused with this verdict and that the GPU still works.
 fn refused<T>(
-    tried: &mut Tried,
+    tried: &mut TestContext,
     result: Result<T, Judgement>,
     wanted: Verdict,
 ) -> Result<String, String> {
@@ -205,7 +205,7 @@ fn run(session: &mut GpuSession, plan: &Plan) -> Result<(RunReport, Vec<u8>), Ju
     Ok((report, output))
 }
 
-fn driver_facts(tried: &mut Tried) -> Result<String, String> {
+fn driver_facts(tried: &mut TestContext) -> Result<String, String> {
     let facts = &tried.facts;
     let detail = format!(
         "{} {} {} SMs, driver {:?}, CUDA {:?}",
@@ -223,8 +223,8 @@ fn driver_facts(tried: &mut Tried) -> Result<String, String> {
     holds(plausible, detail)
 }
 
-fn nvml(tried: &mut Tried) -> Result<String, String> {
-    // Optional: its absence is a fact, not a failure.
+fn nvml(tried: &mut TestContext) -> Result<String, String> {
+    // Optional: its absence is not a failure.
     Ok(match tried.session.monitor.health() {
         Some(health) => format!(
             "{:?} MHz, {:?} °C, slowed: {:?}, processes: {}",
@@ -237,7 +237,7 @@ fn nvml(tried: &mut Tried) -> Result<String, String> {
     })
 }
 
-fn attributes(tried: &mut Tried) -> Result<String, String> {
+fn attributes(tried: &mut TestContext) -> Result<String, String> {
     let facts = tried
         .session
         .gpu
@@ -250,7 +250,7 @@ fn attributes(tried: &mut Tried) -> Result<String, String> {
     )
 }
 
-fn launch(tried: &mut Tried) -> Result<String, String> {
+fn launch(tried: &mut TestContext) -> Result<String, String> {
     let plan = triple(&tried.code, 0.0);
     let (report, output) = run(&mut tried.session, &plan).map_err(words)?;
     let right = output
@@ -267,7 +267,7 @@ fn launch(tried: &mut Tried) -> Result<String, String> {
     )
 }
 
-fn bands(tried: &mut Tried) -> Result<String, String> {
+fn bands(tried: &mut TestContext) -> Result<String, String> {
     let mut seen = Vec::new();
     for shift in [1.0, -1.0] {
         let plan = triple(&tried.code, shift);
@@ -279,11 +279,11 @@ fn bands(tried: &mut Tried) -> Result<String, String> {
     Ok(seen.join("; "))
 }
 
-fn shared_poison(tried: &mut Tried) -> Result<String, String> {
+fn shared_poison(tried: &mut TestContext) -> Result<String, String> {
     if tuner_device::gpu::stand_in::installed().is_some() {
         return Ok("the stand-in keeps no shared memory between launches".to_owned());
     }
-    // As much as a block has without opting in, on every multiprocessor several times.
+    // The most shared memory without opting in, several times on every multiprocessor.
     let (bytes, blocks) = (40_960_u32, tried.facts.sm_count * 8);
     let mut plan = plan(
         &tried.code,
@@ -320,7 +320,7 @@ fn shared_poison(tried: &mut Tried) -> Result<String, String> {
     )
 }
 
-fn opt_in(tried: &mut Tried) -> Result<String, String> {
+fn opt_in(tried: &mut TestContext) -> Result<String, String> {
     let mut plan = triple(&tried.code, 0.0);
     let most = tried.facts.shared_bytes_optin;
     plan.launches[0].shared_bytes = most;
@@ -328,36 +328,36 @@ fn opt_in(tried: &mut Tried) -> Result<String, String> {
     holds(report.hazards.is_empty(), format!("{most} bytes a block"))
 }
 
-fn too_much_shared(tried: &mut Tried) -> Result<String, String> {
+fn too_much_shared(tried: &mut TestContext) -> Result<String, String> {
     let bytes = tried.facts.shared_bytes_optin + 4;
     not_launched(tried, |plan| plan.launches[0].shared_bytes = bytes)
 }
 
-fn wrong_parameters(tried: &mut Tried) -> Result<String, String> {
+fn wrong_parameters(tried: &mut TestContext) -> Result<String, String> {
     if tried.facts.cuda < (12, 4) {
         return Ok("the driver does not tell parameters before CUDA 12.4".to_owned());
     }
     not_launched(tried, |plan| plan.launches[0].arguments = vec![0, 1])
 }
 
-/// A plan that is wrong in this way must be refused.
-fn not_launched(tried: &mut Tried, spoil: impl FnOnce(&mut Plan)) -> Result<String, String> {
+/// Checks that an invalid plan is refused.
+fn not_launched(tried: &mut TestContext, spoil: impl FnOnce(&mut Plan)) -> Result<String, String> {
     let mut plan = triple(&tried.code, 0.0);
     spoil(&mut plan);
     let result = run(&mut tried.session, &plan);
     refused(tried, result, Verdict::LaunchFailed)
 }
 
-fn full_memory(tried: &mut Tried) -> Result<String, String> {
+fn full_memory(tried: &mut TestContext) -> Result<String, String> {
     tried.session.reset();
     let bytes = 2 * tried.facts.memory_bytes;
     let result = tried.session.alloc("too large", bytes);
     refused(tried, result, Verdict::OutOfMemory)
 }
 
-/// Samples of few and of many launches agree, the clock is a clock, and the outputs are written
-/// again after poison.
-fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
+/// Checks that samples of few and of many launches agree, that the clock advances, and that outputs
+/// are written again after poisoning.
+fn timed(tried: &mut TestContext, cache: CacheMode) -> Result<String, String> {
     let plan = triple(&tried.code, 0.0);
     let mut attempt = || -> Result<String, Judgement> {
         let subject = tried.session.load_subject(&plan, 1)?;
@@ -391,13 +391,13 @@ fn timed(tried: &mut Tried, cache: CacheMode) -> Result<String, String> {
     attempt().map_err(words)
 }
 
-fn probes(tried: &mut Tried) -> Result<String, String> {
+fn probes(tried: &mut TestContext) -> Result<String, String> {
     for probe in Probe::ALL {
         tried.session.probe(probe).map_err(words)?;
     }
     let promise = tried.facts.promise();
     let calibration = Calibration::measure(&mut tried.session, promise).map_err(words)?;
-    // More than the data sheet's rates would be a mistake in the probe.
+    // A rate above the data sheet's would be an error of the probe.
     let over = calibration
         .dram_gb_s
         .zip(promise.dram_gb_s)
@@ -406,10 +406,10 @@ fn probes(tried: &mut Tried) -> Result<String, String> {
     holds(!over && calibration.null_us.is_some(), detail)
 }
 
-fn illegal_address(tried: &mut Tried) -> Result<String, String> {
+fn illegal_address(tried: &mut TestContext) -> Result<String, String> {
     let far = triple(&tried.code, 2f64.powi(42));
     let fault = match run(&mut tried.session, &far) {
-        Ok(_) => return Err("nobody noticed".to_owned()),
+        Ok(_) => return Err("not detected".to_owned()),
         Err(fault) => fault,
     };
     let near = triple(&tried.code, 0.0);

@@ -1,4 +1,4 @@
-//! Poisoned candidates: how each is judged, and how soon the GPU works again.
+//! Poisoned candidates: their verdicts, and the time until the GPU works again.
 
 use super::Subject;
 use super::bench::Bench;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use tuner_core::record::Verdict;
 use tuner_device::worker::protocol::Job;
 
-/// What `recovery` takes.
+/// Arguments of `recovery`.
 #[derive(Debug, clap::Args)]
 pub(super) struct RecoveryArgs {
     #[command(flatten)]
@@ -19,12 +19,12 @@ pub(super) struct RecoveryArgs {
     #[arg(long, value_name = "K=V,…:VERDICT")]
     poison: Vec<String>,
 
-    /// How often the first of them is judged in a row
+    /// Number of times that the first of them is judged in a row
     #[arg(long, value_name = "N", default_value_t = 0)]
     row: u32,
 }
 
-/// Judges each, and a good candidate after each.
+/// Judges each, with a good candidate after each.
 pub(super) fn run(ordinal: u32, args: &RecoveryArgs) -> Result<(Value, bool), CliError> {
     let mut bench = Bench::open(ordinal, &args.subject)?;
     let good = bench.plan("")?;

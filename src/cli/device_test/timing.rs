@@ -1,4 +1,4 @@
-//! Tests of the clock: equal kernels tie, slower ones are found.
+//! Tests of the timing: equal kernels tie, slower ones are detected.
 
 use super::Subject;
 use super::bench::Bench;
@@ -9,7 +9,7 @@ use tuner_device::worker::protocol::TimingComparison;
 use tuner_judge::gate::level::Level;
 use tuner_judge::timing::paired::Decision;
 
-/// What `duel` takes.
+/// Arguments of `duel`.
 #[derive(Debug, clap::Args)]
 pub(super) struct DuelArgs {
     #[command(flatten)]
@@ -23,12 +23,12 @@ pub(super) struct DuelArgs {
     #[arg(long, value_name = "K=V,…", default_value = "")]
     incumbent: String,
 
-    /// How often
+    /// Number of comparisons
     #[arg(long, value_name = "N", default_value_t = 1)]
     trials: u32,
 }
 
-/// What `finale` takes.
+/// Arguments of `finale`.
 #[derive(Debug, clap::Args)]
 pub(super) struct FinaleArgs {
     #[command(flatten)]
@@ -43,14 +43,14 @@ pub(super) struct FinaleArgs {
     seed: u64,
 }
 
-/// Lets two configurations fight, and counts.
+/// Compares two configurations repeatedly and counts the outcomes.
 pub(super) fn duel(ordinal: u32, args: &DuelArgs) -> Result<(Value, bool), CliError> {
     let mut bench = Bench::open(ordinal, &args.subject)?;
     let plans = vec![bench.plan(&args.challenger)?, bench.plan(&args.incumbent)?];
     let mut trials = Vec::new();
     let mut counts = [0u32; 3];
     for _ in 0..args.trials {
-        // The same data each time: what differs is the clock.
+        // The same data each time: only the clock differs.
         let contest = TimingComparison {
             reference: None,
             plans: plans.clone(),
@@ -91,7 +91,7 @@ pub(super) fn finale(ordinal: u32, args: &FinaleArgs) -> Result<(Value, bool), C
     let mut bench = Bench::open(ordinal, &args.subject)?;
     let mut plans = Vec::new();
     let mut rows: Vec<Value> = Vec::new();
-    // One that does not compile is a row as well.
+    // A configuration that does not compile is a row as well.
     let mut timed = Vec::new();
     for config in &args.config {
         match bench.plan(config) {

@@ -1,4 +1,4 @@
-//! `tuner doctor --device cuda:N`: one GPU examined as a run would use it, in a minute.
+//! `tuner doctor --device cuda:N`: a one-minute examination of a GPU under a run's conditions.
 
 use super::Finding;
 use super::gpu::{clocks, figure, worker};
@@ -12,20 +12,20 @@ use tuner_device::gpu::examine::Examination;
 use tuner_device::gpu::nvml::{Health, Monitor, Process};
 use tuner_device::gpu::{self, GpuFacts, stand_in};
 
-/// How long the GPU is loaded: heat and power limits show after some seconds.
+/// Duration of the load: heat and power limits show after some seconds.
 const LOAD: Duration = Duration::from_secs(10);
-/// An empty kernel takes 1 to 4 µs in a graph.
+/// Longest time of an empty kernel in a graph, µs; usual are 1 to 4.
 const NULL_US_MAX: f64 = 5.0;
-/// Share of the promised memory bandwidth that a copy reaches at least on a GPU of its own.
+/// Smallest share of the rated memory bandwidth that a copy reaches on an unshared GPU.
 const COPY_SHARE_MIN: f64 = 0.6;
-/// Spread of equal times under load that interleaving takes out with ease.
+/// Largest spread of equal times under load that interleaving compensates.
 const SPREAD_MAX: f64 = 0.03;
 
-/// A row for each thing that decides whether times can be trusted.
+/// Examines the GPU; one row for each property that affects timing.
 pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliError> {
     let DeviceSelector::Cuda(ordinal) = selector else {
         refuse!(
-            "`{selector}` is no single GPU; type --device cuda:0, or `tuner doctor` for the rest"
+            "`{selector}` is not a single GPU; type --device cuda:0, or `tuner doctor` for the rest"
         );
     };
     let facts = match gpu::find(*ordinal) {
@@ -59,7 +59,7 @@ pub(super) fn findings(selector: &DeviceSelector) -> Result<Vec<Finding>, CliErr
 }
 
 fn examined(facts: &GpuFacts) -> Result<Examination, CliError> {
-    // The stand-in of the tests does not heat up.
+    // The tests' stand-in does not heat up.
     let load = stand_in::installed().map_or(LOAD, |_| Duration::ZERO);
     Ok(worker(facts)?.examine(load)?)
 }
@@ -101,7 +101,7 @@ fn mig(facts: &GpuFacts, health: Option<&Health>) -> Finding {
             "choose one: CUDA_VISIBLE_DEVICES=MIG-… (`nvidia-smi -L` names them)",
         ),
         Some(false) => Finding::ok("mig", "off"),
-        None => Finding::ok("mig", "not told by this GPU"),
+        None => Finding::ok("mig", "not reported by this GPU"),
     }
 }
 
@@ -131,7 +131,7 @@ fn watchdog(facts: &GpuFacts) -> Finding {
     Finding::ok("watchdog", "off")
 }
 
-/// What the examination showed.
+/// Evaluates the examination.
 fn behaviour(facts: &GpuFacts, found: &Examination) -> Vec<Finding> {
     vec![
         probes(facts, found),
@@ -258,7 +258,7 @@ fn window(found: &Examination) -> Finding {
     Finding::ok("spin window", detail)
 }
 
-/// Nsight Compute, and whether this user may read counters.
+/// Checks Nsight Compute and this user's access to counters.
 fn profiler() -> Finding {
     let Some(program) = ncu::find(None) else {
         let fix = "install Nsight Compute where `tuner profile` is wanted; a run needs it not";
@@ -280,7 +280,7 @@ fn profiler() -> Finding {
     Finding::ok("ncu", detail)
 }
 
-/// The owner of this process's `/proc` entry is its user.
+/// Reports whether root owns this process's `/proc` entry.
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     Path::new("/proc/self")

@@ -1,4 +1,4 @@
-//! What `doctor` says of GPUs.
+//! GPU rows of `doctor`.
 
 use super::Finding;
 use crate::cli::CliError;
@@ -10,7 +10,7 @@ use tuner_device::gpu::nvml::{Health, Monitor, Process};
 use tuner_device::worker::host::Worker;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
-/// A line for the driver, and several for each GPU.
+/// Returns a row for the driver, and several for each GPU.
 pub(super) fn findings() -> Vec<Finding> {
     let gpus = match gpu::list() {
         Ok(gpus) => gpus,
@@ -45,12 +45,12 @@ pub(super) fn findings() -> Vec<Finding> {
     findings
 }
 
-/// A worker process on the GPU, as runs use one.
+/// Starts a worker process on the GPU, as runs do.
 pub(super) fn worker(facts: &GpuFacts) -> Result<Worker, CliError> {
     bench::worker(facts, &Compiler::new(CompilerSettings::default())?)
 }
 
-/// What the GPU can do at best, measured in a worker process as a run does.
+/// Measures the GPU's peak rates in a worker process, as a run does.
 fn calibration(facts: &GpuFacts) -> Finding {
     let measured = worker(facts).and_then(|mut worker| Ok(worker.calibrate()?));
     match measured {
@@ -107,14 +107,14 @@ pub(super) fn describe(facts: &GpuFacts) -> String {
     )
 }
 
-/// The driver's version and what it supports.
+/// Formats the driver's version and its supported CUDA version.
 pub(super) fn driver(facts: &GpuFacts) -> String {
     let (major, minor) = facts.cuda;
     let version = or("version unknown", facts.driver.as_ref());
     format!("{version}, supports CUDA up to {major}.{minor}")
 }
 
-/// Clocks and temperature.
+/// Formats clocks and temperature.
 pub(super) fn clocks(health: &Health) -> String {
     format!(
         "{} of {} MHz, memory {} MHz, {} °C",
@@ -125,12 +125,12 @@ pub(super) fn clocks(health: &Health) -> String {
     )
 }
 
-/// A figure with its unit.
+/// Formats a figure with its unit.
 pub(super) fn figure(value: Option<f64>, unit: &str) -> String {
     or("?", value.map(|value| format!("{value:.1} {unit}")))
 }
 
-/// Clocks and heat, and a warning for what makes times worse.
+/// Returns rows for clocks and temperature, with warnings about worse timing.
 fn state(health: &Health) -> Vec<Finding> {
     let watts = number("?", health.power_w, 0);
     let detail = format!("{}, {watts} W", clocks(health));

@@ -1,4 +1,4 @@
-//! `tuner doctor`: what is here, what is missing, and the command that fixes it.
+//! `tuner doctor`: installed and missing components, with the command that fixes each.
 
 mod device;
 mod gpu;
@@ -34,25 +34,25 @@ pub(crate) struct Args {
     /// Database of results.
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
-    /// Examines one GPU in a minute instead: rates, floors, its clock under load, power limit, MIG,
-    /// ECC, other processes, and whether the host keeps up. Ends with code 4 where a check fails.
+    /// Examine one GPU for a minute instead: rates, launch overhead, clock under load, power limit,
+    /// MIG, ECC, other processes and host speed. Exits with code 4 if a check fails
     #[arg(long, value_name = "cuda:N")]
     device: Option<DeviceSelector>,
 }
 
-/// How a finding is to be taken.
+/// Status of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
-    /// Here, and works.
+    /// Present and working.
     Ok,
-    /// Not here, and nothing needs it now.
+    /// Missing, and not needed now.
     Absent,
-    /// Not here or broken, and something needs it.
+    /// Missing or broken, and needed.
     Missing,
-    /// Of an examined GPU: it works, and times may suffer.
+    /// Examined GPU: works, but times may suffer.
     Warn,
-    /// Of an examined GPU: it cannot be timed like this.
+    /// Examined GPU: cannot be timed in this state.
     Fail,
 }
 
@@ -62,7 +62,7 @@ struct Finding {
     check: &'static str,
     status: Status,
     detail: String,
-    /// The command or step that helps; null where nothing has to be done.
+    /// The command or step that helps; null where none is needed.
     fix: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Finding {
     }
 }
 
-/// Looks and prints. What is missing is the result and no failure; an examined GPU may fail.
+/// Examines and prints. A missing component is a result, not a failure; an examined GPU may fail.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -178,7 +178,7 @@ fn nvrtc() -> Vec<Finding> {
             Some(path) => Finding::ok("nvrtc built-ins", path.display().to_string()),
             None => Finding::missing(
                 "nvrtc built-ins",
-                format!("no libnvrtc-builtins beside {}", nvrtc.library.display()),
+                format!("no libnvrtc-builtins next to {}", nvrtc.library.display()),
                 install_command(),
             ),
         },
@@ -215,7 +215,7 @@ fn headers(nvrtc: &Nvrtc) -> Finding {
     }
 }
 
-/// `CUDA_VERSION` of `cuda.h`, as `major.minor`.
+/// Returns `CUDA_VERSION` of `cuda.h` as `major.minor`.
 fn header_version(folder: &Path) -> Option<String> {
     let text = std::fs::read_to_string(folder.join("cuda.h")).ok()?;
     let line = text
@@ -258,7 +258,7 @@ fn trial_compile() -> Finding {
     }
 }
 
-/// Whether a program runs, and its version.
+/// Reports whether a program runs, with its version.
 fn program(name: &'static str, purpose: &str) -> Finding {
     let output = Command::new(name)
         .arg("--version")

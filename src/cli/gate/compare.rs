@@ -1,6 +1,6 @@
-//! Judges and times what is shipped against the best.
+//! Judges and times the shipped configuration against the best.
 
-use super::sources::{Found, Known};
+use super::sources::{GateData, ShippedConfig};
 use super::{Args, Comparison, Line, Outcome};
 use crate::cli::CliError;
 use tuner_core::record::{ConfigValues, LeaderboardRow, Measurement, Verdict};
@@ -10,14 +10,14 @@ use tuner_engine::{Judged, Rounds, Task};
 use tuner_report::accept::Figures;
 use tuner_space::{Config, Space};
 
-/// Figures by the name of their problem.
+/// Figures by problem.
 type Named = Vec<(String, Figures)>;
 
-/// Every problem of the plan, and the figures of the best against the shipped for the rules.
-pub(super) fn all(
+/// Compares every problem of the plan, and returns figures of best and shipped for the rules.
+pub(super) fn compare_problems(
     args: &Args,
     prepared: &Prepared,
-    known: &Known,
+    known: &GateData,
 ) -> Result<(Vec<Line>, Named), CliError> {
     let mut lines = Vec::new();
     let mut figures = Vec::new();
@@ -45,14 +45,14 @@ pub(super) fn all(
     Ok((lines, figures))
 }
 
-/// One problem.
+/// State of one problem.
 struct Gate<'a> {
     args: &'a Args,
     prepared: &'a Prepared,
-    known: &'a Known,
+    known: &'a GateData,
     index: usize,
     task: &'a Task,
-    /// Hash of the template as it is now.
+    /// Hash of the current template.
     template: Option<String>,
 }
 
@@ -102,7 +102,13 @@ impl Gate<'_> {
         Ok((line, figures))
     }
 
-    fn fill(&self, line: &mut Line, found: &Found, best: Option<&LeaderboardRow>, rounds: &Rounds) {
+    fn fill(
+        &self,
+        line: &mut Line,
+        found: &ShippedConfig,
+        best: Option<&LeaderboardRow>,
+        rounds: &Rounds,
+    ) {
         let shipped = &rounds.shipped;
         line.verdict = Some(shipped.verdict());
         line.max_error = shipped.found.judgement.max_error;
@@ -155,12 +161,12 @@ impl Gate<'_> {
         }
     }
 
-    /// Against the best timed now; against its stored time where the template was edited since or
-    /// it does not run any more; against the time that was shipped where nothing else is known.
+    /// Compares with the best timed now; with its stored time where the template was edited since
+    /// or it no longer runs; with the shipped time where nothing else exists.
     fn comparisons(
         &self,
         own: &Measurement,
-        found: &Found,
+        found: &ShippedConfig,
         best: Option<&LeaderboardRow>,
         rounds: &Rounds,
     ) -> Vec<Comparison> {
@@ -224,7 +230,7 @@ fn in_space(space: &Space, values: &ConfigValues) -> Result<Config, String> {
     }
 }
 
-/// The best as a challenger of the shipped.
+/// Returns the figures of the best as a challenger of the shipped configuration.
 fn figures(rounds: &Rounds, sm_busy: Option<f64>) -> Option<Figures> {
     let best = rounds.best.as_ref()?;
     let [gain, gain_low, _] = rounds.ratio()?;

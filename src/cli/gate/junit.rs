@@ -1,11 +1,11 @@
-//! The outcome as JUnit XML, which every CI reads.
+//! The outcome as JUnit XML for CI systems.
 
 use super::{Answer, Line, Outcome};
 use std::fmt::Write as _;
 use tuner_core::escape::markup as escape;
 use tuner_core::record::{TimingKind, assignments};
 
-/// The document. It holds no time of day: the same outcome gives the same bytes.
+/// Renders the document without a time of day: the same outcome gives the same bytes.
 pub(super) fn text(answer: &Answer) -> String {
     let all = || answer.problems.iter();
     let count = |outcome| all().filter(|line| line.outcome == outcome).count();

@@ -1,4 +1,4 @@
-//! `tuner gate`: is what is shipped still right, and still as fast as the best that is known?
+//! `tuner gate`: checks that the shipped configuration is correct and as fast as the best known.
 
 mod compare;
 mod junit;
@@ -33,7 +33,7 @@ Examples:
   tuner gate attention_f16 --config BM=128,BN=64 --problem mission
   tuner gate gemm_f32 --accept '>= 10 % on >= 2 problems, >= 5 % on a third, p90 no worse, no spills'
 
-Shipped is, by the first that there is: --config; --shipped; leaderboard/<device>/<kernel>.json; the
+The shipped configuration is the first found of: --config; --shipped; leaderboard/<device>/<kernel>.json; the
 best result at or before HEAD in the database; the default configuration.
 --accept says whether the leaderboard's best may take its place. A rule has clauses between commas:
 `>= 10 % on >= 2 problems`, `>= 5 % on a third`, `>= 3 % on all problems`, `p90 no worse`, `no problem
@@ -75,8 +75,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// Run the configurations whole on the timed problem, on a virtual GPU, if that takes at most this
-    /// number of lane instructions each; 0: never [default: 3e10]
+    /// Run the configurations whole on the timed problem, on a virtual GPU, if each takes at most this
+    /// number of lane instructions; 0: never [default: 3e10]
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 
@@ -97,11 +97,11 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err(format!("`{text}` is no percentage; type 2% (or 0.5%)")),
+        _ => Err(format!("`{text}` is not a percentage; type 2% (or 0.5%)")),
     }
 }
 
-/// What became of a problem.
+/// Outcome of a problem.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
@@ -112,10 +112,10 @@ enum Outcome {
     Skipped,
 }
 
-/// A comparison of the shipped configuration with one time.
+/// Comparison of the shipped configuration with a time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Comparison {
-    /// With what.
+    /// The other side.
     against: &'static str,
     /// Its median, µs.
     us: f64,
@@ -125,7 +125,7 @@ struct Comparison {
     ci95: [f64; 2],
 }
 
-/// One problem.
+/// Result of a problem.
 #[derive(Debug, Clone, Default, Serialize)]
 struct Line {
     kernel: String,
@@ -139,7 +139,7 @@ struct Line {
     shipped_from: String,
     verdict: Option<Verdict>,
     max_error: Option<f64>,
-    /// How the results of the shipped one were compared at the timed size.
+    /// Kind of comparison of the shipped configuration's results at the timed size.
     compared: Option<Compared>,
     shipped_us_p50: Option<f64>,
     shipped_us_p90: Option<f64>,
@@ -154,7 +154,7 @@ struct Line {
 }
 
 impl Line {
-    /// The comparison that the shipped configuration comes off worst in.
+    /// Returns the comparison with the largest slowdown.
     fn worst(&self) -> Option<&Comparison> {
         let all = self.comparisons.iter();
         all.max_by(|a, b| a.ratio.total_cmp(&b.ratio))
@@ -171,7 +171,7 @@ fn optional_config<S: serde::Serializer>(
     }
 }
 
-/// Whether the leaderboard's best may be promoted.
+/// Decision on promoting the leaderboard's best.
 #[derive(Debug, Clone, Serialize)]
 struct Promotion {
     rules: String,
@@ -179,7 +179,7 @@ struct Promotion {
     findings: Vec<Finding>,
 }
 
-/// The whole answer.
+/// The complete result.
 #[derive(Debug, Serialize)]
 struct Answer {
     kernel: String,
@@ -208,7 +208,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let ticker = Ticker::start();
     let prepared = Prepared::new(&request, &folder)?;
     let known = block_on(sources::known(args, &prepared))?;
-    let (problems, figures) = compare::all(args, &prepared, &known)?;
+    let (problems, figures) = compare::compare_problems(args, &prepared, &known)?;
     drop(ticker);
     if problems.iter().all(|line| line.outcome == Outcome::Skipped) {
         refuse!(
@@ -253,7 +253,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     })
 }
 
-/// Rules as given, or out of a file.
+/// Reads rules from the argument or a file.
 fn rules(text: &str) -> Result<Rules, CliError> {
     let Some(path) = text.strip_prefix('@') else {
         return Ok(Rules::parse(text, "--accept")?);

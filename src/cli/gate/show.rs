@@ -45,7 +45,7 @@ pub(super) fn text(format: Format, answer: &Answer) -> Result<String, serde_json
     }
 }
 
-/// The verdict in words, to standard error.
+/// Prints the verdict in words to standard error.
 pub(super) fn tell(answer: &Answer) {
     for line in &answer.problems {
         let what = match line.outcome {

@@ -1,4 +1,4 @@
-//! What is shipped, and the best that is known.
+//! Sources of the shipped and the best configurations.
 
 use super::Args;
 use crate::cli::check::select::parse_config;
@@ -15,30 +15,30 @@ use tuner_report::export::Shipped;
 use tuner_space::Space;
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
-/// What the database and the files say, by problem.
-pub(super) struct Known {
-    /// Entries of the shipped file, and where it lies.
+/// Data of the database and the files, by problem.
+pub(super) struct GateData {
+    /// Path and entries of the shipped file.
     file: Option<(PathBuf, Vec<Shipped>)>,
-    /// The file was asked for: what is not in it is not shipped.
+    /// The file was given explicitly: problems missing in it are not shipped.
     asked: bool,
     /// The best results at or before HEAD.
     at_head: BTreeMap<String, LeaderboardRow>,
     /// The best results.
     pub(super) best: BTreeMap<String, LeaderboardRow>,
-    /// Busy multiprocessors of the best, per cent, where it was profiled.
+    /// Busy multiprocessors of the best, percent, where it was profiled.
     pub(super) sm_busy: BTreeMap<String, f64>,
 }
 
-/// A shipped configuration with where it comes from and the time it was shipped with.
-pub(super) struct Found {
+/// A shipped configuration with its origin and shipped time.
+pub(super) struct ShippedConfig {
     pub(super) config: ConfigValues,
     pub(super) from: String,
     pub(super) shipped_us: Option<f64>,
-    /// How that time came to be, where the file says it.
+    /// Kind of that time, where the file has it.
     pub(super) shipped_timing: Option<TimingKind>,
 }
 
-impl Found {
+impl ShippedConfig {
     fn untimed(config: ConfigValues, from: &str) -> Self {
         Self {
             config,
@@ -49,8 +49,8 @@ impl Found {
     }
 }
 
-/// Reads the database, where there is one, and the shipped file.
-pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, CliError> {
+/// Reads the database, if any, and the shipped file.
+pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<GateData, CliError> {
     let device = prepared.facts().name.clone();
     let kernel = prepared
         .plan()
@@ -58,7 +58,7 @@ pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, Cli
         .first()
         .map(|task| task.key.kernel.clone());
     let kernel = kernel.unwrap_or_else(|| args.kernel.clone());
-    let mut known = Known {
+    let mut known = GateData {
         asked: args.shipped.is_some(),
         file: shipped_file(args, &device, &kernel)?,
         at_head: BTreeMap::new(),
@@ -88,7 +88,7 @@ pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, Cli
         }
         known.best.insert(row.problem.clone(), row.clone());
     }
-    // Outside git, and where no result is of a commit, the best is what was best at HEAD.
+    // Outside git, and where no result has a commit, the best overall is the best at HEAD.
     query.commits = match commits_at(&store, "HEAD").await {
         Ok(commits) if !commits.is_empty() => Some(commits),
         _ => None,
@@ -102,7 +102,7 @@ pub(super) async fn known(args: &Args, prepared: &Prepared) -> Result<Known, Cli
     Ok(known)
 }
 
-/// The file that is asked for, else the committed record of the device.
+/// Returns the given file, else the committed record of the device.
 fn shipped_file(
     args: &Args,
     device: &str,
@@ -148,25 +148,28 @@ fn shipped_file(
     Ok(Some((path, of_device)))
 }
 
-impl Known {
-    /// What is shipped for a problem; `None` when a file was asked for and does not have it.
+impl GateData {
+    /// Returns the shipped configuration of a problem; `None` when a given file lacks it.
     pub(super) fn shipped(
         &self,
         args: &Args,
         problem: &str,
         space: &Space,
-    ) -> Result<Option<Found>, CliError> {
+    ) -> Result<Option<ShippedConfig>, CliError> {
         if let Some(text) = &args.config {
             let config = parse_config(space, text)?;
             if let Some(why) = space.reject_reason(&config) {
                 refuse!("--config: not in the space of problem {problem}: {why}");
             }
-            return Ok(Some(Found::untimed(space.values(&config), "--config")));
+            return Ok(Some(ShippedConfig::untimed(
+                space.values(&config),
+                "--config",
+            )));
         }
         if let Some((path, entries)) = &self.file {
             let entry = entries.iter().find(|entry| entry.problem == problem);
             if entry.is_some() || self.asked {
-                return Ok(entry.map(|entry| Found {
+                return Ok(entry.map(|entry| ShippedConfig {
                     config: entry.config.clone(),
                     from: path.display().to_string(),
                     shipped_us: Some(entry.p50_us),
@@ -175,9 +178,15 @@ impl Known {
             }
         }
         if let Some(row) = self.at_head.get(problem) {
-            return Ok(Some(Found::untimed(row.config.clone(), "best at HEAD")));
+            return Ok(Some(ShippedConfig::untimed(
+                row.config.clone(),
+                "best at HEAD",
+            )));
         }
         let default = space.values(&space.default_config());
-        Ok(Some(Found::untimed(default, "default configuration")))
+        Ok(Some(ShippedConfig::untimed(
+            default,
+            "default configuration",
+        )))
     }
 }

@@ -1,4 +1,4 @@
-//! A table of the CUTLASS profiler as the baseline of a measured kernel.
+//! Import of a CUTLASS profiler table as the baseline of a measured kernel.
 
 use super::Args;
 use crate::cli::{CliError, CommandResult, usage};
@@ -7,7 +7,7 @@ use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
 use tuner_core::record::TimingKind;
 use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RunId, Store};
 
-/// One row with a time.
+/// A row with a time.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     operation: String,
@@ -72,7 +72,7 @@ fn first_few(mut sizes: Vec<String>) -> String {
     format!("{}{more}", sizes.join(", "))
 }
 
-/// The fastest operation of a board's sizes.
+/// Returns the fastest operation of a board's sizes.
 fn fastest<'r>(rows: &'r [Row], board: &Board) -> Option<&'r Row> {
     let size = |name: &str| {
         let found = board
@@ -96,7 +96,7 @@ async fn keep(store: &Store, args: &Args, board: &Board, row: &Row) -> Result<()
         command: vec!["tuner import".to_owned(), args.file.display().to_string()],
         name: Some(format!("CUTLASS {}", row.operation)),
         version: None,
-        // The profiler prints one figure, the mean of its runs.
+        // The profiler prints only the mean of its runs.
         visits: vec![Visit {
             moment: Moment::After,
             p50_us: row.runtime_us,
@@ -117,7 +117,7 @@ async fn keep(store: &Store, args: &Args, board: &Board, row: &Row) -> Result<()
     Ok(())
 }
 
-/// The rows that passed. Blank lines and lines of prose between tables are no rows.
+/// Parses the rows that passed. Blank lines and prose between tables are skipped.
 fn rows(args: &Args, text: &str) -> Result<Vec<Row>, CliError> {
     let wrong = |line: usize, column: usize, what: String| {
         usage(format!(
@@ -150,7 +150,7 @@ fn rows(args: &Args, text: &str) -> Result<Vec<Row>, CliError> {
         let record = record.map_err(|error| wrong(1, 1, error.to_string()))?;
         let line = record.position().map_or(1, csv::Position::line) as usize;
         let cell = |at: usize| record.get(at).unwrap_or_default();
-        // What failed or was never checked is no baseline.
+        // A failed or unchecked operation is not a baseline.
         if cell(status) != "success" || !matches!(cell(disposition), "passed" | "not_verified") {
             continue;
         }
@@ -161,7 +161,11 @@ fn rows(args: &Args, text: &str) -> Result<Vec<Row>, CliError> {
                 .filter(|value| value.is_finite() && *value > 0.0)
                 .ok_or_else(|| {
                     let name = head.get(at).unwrap_or_default();
-                    wrong(line, at + 1, format!("`{}` is no {name}", cell(at)))
+                    wrong(
+                        line,
+                        at + 1,
+                        format!("`{}` is not a valid {name}", cell(at)),
+                    )
                 })
         };
         let [m, n, k] = sizes.map(number);

@@ -1,4 +1,4 @@
-//! `tuner import`: what other tools wrote.
+//! `tuner import`: import of other tools' files.
 
 mod cutlass;
 mod recorded;
@@ -19,10 +19,10 @@ use tuner_store as store;
 
 /// Import search spaces, recorded results and baseline times of other tools
 ///
-/// By content: a T1 problem becomes a search space with its source, grid and arguments, a published
-/// space one of parameters and constraints; a Kernel Tuner cache
-/// or T4 results become recorded rows of the database; a CUTLASS profiler table becomes the baseline
-/// of a kernel that was measured on the same GPU.
+/// The format is detected by content: a T1 problem becomes a search space with its source, grid and
+/// arguments, a published space one with parameters and constraints; a Kernel Tuner cache or T4
+/// results become recorded rows of the database; a CUTLASS profiler table becomes the baseline of a
+/// kernel that was measured on the same GPU.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,11 +45,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
     db: PathBuf,
 
-    /// Kernel that a profiler table is the baseline of
+    /// Kernel for which a profiler table is the baseline
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
 
-    /// Device that a profiler table was taken on, as the leaderboard names it
+    /// Device of a profiler table, as the leaderboard names it
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// Files that cannot be read or are none of the known kinds, and a database that cannot be written.
+/// Files that cannot be read or have an unknown format, and a database that cannot be written.
 pub(crate) fn run(args: &Args) -> CommandResult {
     let text = read(&args.file)?;
     if text.trim_start().starts_with('{') {
@@ -81,13 +81,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     )))
 }
 
-/// The text, unpacked where it is gzip.
+/// Reads the text and unpacks gzip.
 fn read(path: &Path) -> Result<String, CliError> {
     let cannot =
         |error: std::io::Error| usage(format!("{}: cannot be read: {error}", path.display()));
     let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(cannot)?;
     let unpacked = files::unpack(bytes, files::MAX_RECORDING_BYTES).map_err(cannot)?;
-    // A damaged end is the recording's reader to report, with its place.
+    // The recording's reader reports a damaged end with its position.
     if unpacked.damage.is_some() && unpacked.bytes.is_empty() {
         refuse!("{}: the gzip data are damaged", path.display());
     }
@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<String, CliError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The number of configurations of a space that was written.
+/// Reads the written space again and returns its number of configurations.
 fn again(yaml: &str, name: &Path) -> anyhow::Result<String> {
     let space = if BareSpace::recognises(yaml) {
         BareSpace::parse(yaml, name)?.space()?
@@ -116,7 +116,7 @@ fn space(args: &Args, text: &str) -> CommandResult {
         .map_err(|error| usage(format!("{}: {error}", args.file.display())))?;
     let name = args.output.clone().unwrap_or_else(|| "space.yaml".into());
     let (yaml, not_whole) = space::yaml((&bare, &built), text, &args.file, &name);
-    // What is written is read again: it must be the same space.
+    // The written file is read back: it must be the same space.
     let unread = |error| anyhow::anyhow!("the written space cannot be read: {error}");
     let count = again(&yaml, &name).map_err(unread)?;
     if count != built.count().to_string() {

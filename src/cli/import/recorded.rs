@@ -16,12 +16,12 @@ use tuner_store::{
     DeviceFilter, DeviceStart, LeaderboardQuery, RecordingSource, RunEnd, RunStart, Store,
 };
 
-/// How an import is told from a run: its selector and its strategy.
+/// Selector and strategy that mark an import.
 const NAME: &str = "import";
-/// Trials handed over before their commits are waited for.
+/// Trials submitted before their commits are awaited.
 const GROUP: usize = 1024;
 
-/// Stores every recorded row, failed ones too, as one finished run.
+/// Stores every recorded row, including failed ones, as one finished run.
 pub(super) async fn import(file: &Path, db: &Path) -> CommandResult {
     let recording = Arc::new(Recording::load(file)?);
     let store = Store::open(db).await?;
@@ -78,7 +78,7 @@ fn start(recording: &Recording, source: RecordingSource) -> RunStart {
     }
 }
 
-/// Whether a finished run holds all of this very file.
+/// Reports whether a finished run contains all of this file.
 async fn imported_before(store: &Store, source: &RecordingSource) -> Result<bool, CliError> {
     let query = LeaderboardQuery {
         device: Some(DeviceFilter::Recording(source.clone())),
@@ -99,7 +99,7 @@ async fn imported_before(store: &Store, source: &RecordingSource) -> Result<bool
     Ok(false)
 }
 
-/// Submits all rows in the order of the space; gives their number and how many have a time.
+/// Submits all rows in the order of the space; returns their number and the number with a time.
 async fn fill(
     store: &Store,
     recording: &Arc<Recording>,

@@ -1,4 +1,4 @@
-//! A search space file out of another tool's.
+//! Conversion of other tools' search spaces.
 #![expect(
     clippy::indexing_slicing,
     reason = "indexing JSON gives null where a key is missing"
@@ -13,8 +13,8 @@ use tuner_core::escape::yaml as quoted;
 use tuner_core::value::Value;
 use tuner_space::{BareSpace, Space};
 
-/// The space as YAML, with why a T1 problem is not a whole search space. What such a problem says of
-/// the kernel stands above its parameters then.
+/// Converts the space to YAML, with the reason why a T1 problem is not a complete search space. Its
+/// kernel's data are then a comment above the parameters.
 pub(super) fn yaml(
     (bare, space): (&BareSpace, &Space),
     source: &str,
@@ -42,8 +42,8 @@ fn comment(line: &str) -> String {
     format!("# {}\n", escape::line(line))
 }
 
-/// The default of each parameter that is not its first value: the file's, or where that is no valid
-/// configuration, a valid one that keeps as many of the file's as it can.
+/// Returns the defaults that differ from a parameter's first value: the file's, or where that is
+/// not a valid configuration, a valid one with as many of the file's values as possible.
 fn defaults(bare: &BareSpace, space: &Space, json: &Json) -> Vec<Option<Value>> {
     let given = |name: &str, values: &[Value]| {
         let default = default_of(json, name)?;
@@ -68,7 +68,7 @@ fn defaults(bare: &BareSpace, space: &Space, json: &Json) -> Vec<Option<Value>> 
         .collect()
 }
 
-/// Parameters and constraints.
+/// Formats parameters and constraints.
 fn sections(bare: &BareSpace, defaults: &[Option<Value>]) -> String {
     let mut text = String::new();
     text.push_str("parameters:\n");
@@ -96,7 +96,7 @@ fn sections(bare: &BareSpace, defaults: &[Option<Value>]) -> String {
     text
 }
 
-/// What a T1 problem says of its kernel.
+/// Formats a T1 problem's kernel data as comments.
 fn described(text: &mut String, kernel: &Json) {
     text.push_str(
         "# A T1 problem says how the kernel is launched, and not what it computes. To tune it here,\n\
@@ -122,7 +122,7 @@ fn described(text: &mut String, kernel: &Json) {
     }
 }
 
-/// A T1 parameter's default: a value, or a value in Python's spelling.
+/// Returns a T1 parameter's default: a value, or a value in Python's spelling.
 fn default_of(json: &Json, name: &str) -> Option<Value> {
     let parameters = json["ConfigurationSpace"]["TuningParameters"].as_array()?;
     let default = &parameters.iter().find(|one| one["Name"] == name)?["Default"];

@@ -1,4 +1,4 @@
-//! A T1 problem as a whole search space: source, grid and arguments besides the parameters.
+//! Conversion of a T1 problem to a complete search space: source, grid, arguments and parameters.
 
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -8,15 +8,15 @@ use tuner_core::escape::yaml as quoted;
 use tuner_core::value::Value;
 use tuner_space::{BareSpace, KernelSpec, Parameter};
 
-/// Names of the problem's expressions.
+/// Names in the problem's expressions.
 struct Names<'a> {
-    /// The problem's sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
+    /// Sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
     sizes: Vec<(String, String)>,
     parameters: &'a [Parameter],
 }
 
-/// What a search space says besides its parameters and constraints, where the problem says all of
-/// it; else why it does not. `rest` is the part with parameters and constraints.
+/// Builds a complete search space, or returns the reason why the problem lacks data. `rest` is the
+/// part with parameters and constraints.
 pub(super) fn whole(
     (json, bare): (&Json, &BareSpace),
     file: &Path,
@@ -81,7 +81,7 @@ fn strings(json: &Json) -> impl Iterator<Item = String> {
     all.iter().filter_map(|one| Some(one.as_str()?.to_owned()))
 }
 
-/// The problem's sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
+/// Returns the problem's sizes by name: `ProblemSize[0]` is `PROBLEM_SIZE_0`.
 fn sizes(kernel: &Json) -> Vec<(String, String)> {
     let size = &kernel["ProblemSize"];
     let all = match size {
@@ -104,7 +104,7 @@ fn sizes(kernel: &Json) -> Vec<(String, String)> {
         .collect()
 }
 
-/// An expression of the problem in the search space's names.
+/// Translates an expression to the search space's names.
 fn expression(json: &Json, names: &Names<'_>) -> Option<String> {
     let text = match json {
         Json::Number(number) => return Some(number.to_string()),
@@ -121,8 +121,8 @@ fn expression(json: &Json, names: &Names<'_>) -> Option<String> {
     Some(with_extremes(&known, names.parameters))
 }
 
-/// The text with the largest value in the place of `max(PARAMETER)`, and the smallest in that of `min`: of
-/// one parameter, these are about its values.
+/// Replaces `max(PARAMETER)` by its largest value and `min(PARAMETER)` by its smallest: for a
+/// single parameter these range over its values.
 fn with_extremes(text: &str, parameters: &[Parameter]) -> String {
     let mut text = text.to_owned();
     for parameter in parameters {
@@ -142,7 +142,7 @@ fn with_extremes(text: &str, parameters: &[Parameter]) -> String {
     text
 }
 
-/// The first call of a function on that name alone, from a byte on.
+/// Finds the first call of a function with only this name as argument, from a byte position.
 fn call_of(text: &str, function: &str, name: &str, from: usize) -> Option<Range<usize>> {
     let begins = |at: usize| {
         let before = text.get(..at).unwrap_or_default().chars().next_back();
@@ -174,7 +174,7 @@ fn argument(json: &Json, at: usize, names: &Names<'_>) -> Result<String, String>
         return Ok(text);
     }
     let role = match json["AccessType"].as_str() {
-        // A buffer that the problem fills holds that before the launch.
+        // A buffer that the problem fills has content before the launch.
         Some("WriteOnly") if json["FillType"].is_null() => "output",
         Some("WriteOnly") => "inout",
         Some("ReadWrite") => "inout",

@@ -1,4 +1,4 @@
-//! The configurations that `tuner predict` is asked about.
+//! Input configurations of `tuner predict`.
 
 use super::Args;
 use crate::cli::{CliError, usage};
@@ -11,10 +11,10 @@ use tuner_device::replay::Recording;
 use tuner_kernel::catalog::{Kernel, near_text};
 use tuner_space::{Config, Space, suggest};
 
-/// The configurations to predict, all of them valid.
+/// Reads the configurations to predict, all of them valid.
 ///
 /// # Errors
-/// A file that cannot be read, or that has none.
+/// A file that cannot be read or has none.
 pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Config>, CliError> {
     let Some(path) = &args.configs else {
         let mut configs = vec![space.default_config()];
@@ -45,7 +45,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
     };
     if !found.ignored.is_empty() {
         say!(
-            "note: {shown}: left out, for they are no parameters of `{}`: {}",
+            "note: {shown}: ignored columns that are not parameters of `{}`: {}",
             space.name(),
             found.ignored.join(", ")
         );
@@ -65,7 +65,7 @@ pub(super) fn read(args: &Args, kernel: &Kernel, space: &Space) -> Result<Vec<Co
     Ok(found.configs)
 }
 
-/// Whether the file is another tool's recording and no CSV.
+/// Reports whether the file is another tool's recording and not CSV.
 fn is_recording(path: &Path) -> bool {
     let name = path.to_string_lossy();
     name.ends_with(".json") || name.ends_with(".json.gz")
@@ -82,40 +82,40 @@ fn text_of(path: &Path, shown: &str) -> Result<String, CliError> {
         return Ok(text);
     }
     files::read_text(path, files::MAX_RECORDING_BYTES).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => bad(&"this is no text (UTF-8) but something else"),
+        std::io::ErrorKind::InvalidData => bad(&"not UTF-8 text"),
         _ => bad(&format!(
             "{error}; name a CSV file whose first line names parameters, or a Kernel Tuner cache"
         )),
     })
 }
 
-/// What a file holds for a space.
+/// Contents of a file for a space.
 #[derive(Debug, Default, PartialEq)]
-struct Found {
+struct ParsedConfigs {
     configs: Vec<Config>,
-    /// Rows outside the space.
+    /// Number of rows outside the space.
     outside: usize,
     first_outside: Option<Wrong>,
-    /// Columns that are no parameters.
+    /// Columns that are not parameters.
     ignored: Vec<String>,
 }
 
-impl Found {
+impl ParsedConfigs {
     fn outside(&mut self, wrong: Wrong) {
         self.outside += 1;
         self.first_outside.get_or_insert(wrong);
     }
 }
 
-/// The configurations of a recording, its parameters matched by name.
-fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError> {
+/// Reads the configurations of a recording; parameters are matched by name.
+fn recorded(path: &Path, space: &Space, strict: bool) -> Result<ParsedConfigs, CliError> {
     let recording = Recording::load(path)?;
     let theirs = &recording.space;
     let known = |name: &str| space.parameters().iter().any(|p| p.name == name);
     let names = theirs.parameters().iter().map(|p| p.name.clone());
-    let mut found = Found {
+    let mut found = ParsedConfigs {
         ignored: names.filter(|name| !known(name)).collect(),
-        ..Found::default()
+        ..ParsedConfigs::default()
     };
     let (file, name, ours) = (path.display(), space.name(), names_of(space).join(", "));
     if found.ignored.len() == theirs.parameters().len() && !space.parameters().is_empty() {
@@ -123,7 +123,7 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
         refuse!("{file}: none of its parameters ({ignored}) is one of `{name}`: {ours}");
     }
     if let (true, Some(first)) = (strict, found.ignored.first()) {
-        refuse!("{file}: `{first}` is no parameter of `{name}`: {ours}");
+        refuse!("{file}: `{first}` is not a parameter of `{name}`: {ours}");
     }
     for (row, config) in (1..).zip(recording.configs()) {
         let values: ConfigValues = theirs.values(config);
@@ -142,7 +142,7 @@ fn recorded(path: &Path, space: &Space, strict: bool) -> Result<Found, CliError>
         if strict {
             refuse!("{file}: row {row} is not in the space: {why}");
         }
-        // A row of such a file has no line of its own.
+        // A row of such a file has no line number.
         let (line, column) = (0, 0);
         found.outside(Wrong { line, column, why });
     }
@@ -153,7 +153,7 @@ fn names_of(space: &Space) -> Vec<&str> {
     space.parameters().iter().map(|p| p.name.as_str()).collect()
 }
 
-/// A mistake in the file of configurations, and where; both from 1.
+/// An error in the file of configurations with its line and column, both from 1.
 #[derive(Debug, PartialEq, Eq)]
 struct Wrong {
     line: u64,
@@ -170,7 +170,8 @@ impl Wrong {
     }
 }
 
-/// Column at which a field begins: fields without quotes, which values of parameters never need.
+/// Returns the column at which a field begins. Fields have no quotes, because parameter values need
+/// none.
 fn column(line: &str, field: usize) -> usize {
     let before: usize = line.split(',').take(field).map(|f| f.len() + 1).sum();
     let blank =
@@ -178,9 +179,8 @@ fn column(line: &str, field: usize) -> usize {
     before.min(line.len()) + blank + 1
 }
 
-/// Configurations from comma-separated values under parameter names. Further columns are left out,
-/// unless `strict`.
-fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
+/// Reads comma-separated values under parameter names. Other columns are ignored, unless `strict`.
+fn read_csv(text: &str, space: &Space, strict: bool) -> Result<ParsedConfigs, Wrong> {
     let lines: Vec<&str> = text.lines().collect();
     let line_text = |line: u64| {
         lines
@@ -221,9 +221,9 @@ fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
         .map(str::to_owned)
         .collect();
     let known = names_of(space);
-    let mut found = Found {
+    let mut found = ParsedConfigs {
         ignored: further_columns(&names, line_text(1), space, strict)?,
-        ..Found::default()
+        ..ParsedConfigs::default()
     };
     for record in reader.records() {
         let record = record.map_err(malformed)?;
@@ -247,7 +247,8 @@ fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
     Ok(found)
 }
 
-/// Columns that are no parameters. One that looks like a parameter without a column is a mistake.
+/// Returns columns that are not parameters. A column with a name similar to a missing parameter is
+/// an error.
 fn further_columns(
     names: &[String],
     line: &str,
@@ -283,7 +284,7 @@ fn further_columns(
                 line: 1,
                 column: column(line, index),
                 why: format!(
-                    "`{name}` is no parameter of `{}`{}; the first line names parameters: {}",
+                    "`{name}` is not a parameter of `{}`{}; the first line names parameters: {}",
                     space.name(),
                     near_text(&near),
                     known.join(",")
@@ -295,7 +296,7 @@ fn further_columns(
     Ok(ignored)
 }
 
-/// The configuration of a row, or the field that is wrong and why.
+/// Returns the configuration of a row, or the wrong field and the reason.
 fn one_row(space: &Space, fields: &[(usize, (&String, &str))]) -> Result<Config, (usize, String)> {
     let mut values = ConfigValues::with_capacity(fields.len());
     for (index, (name, text)) in fields {
@@ -310,8 +311,8 @@ fn one_row(space: &Space, fields: &[(usize, (&String, &str))]) -> Result<Config,
     }
 }
 
-/// The parameter's value that prints like the text; numbers and booleans as other programs write
-/// them (`16.0`, `True`) count too.
+/// Returns the parameter's value with this spelling; numbers and booleans in other programs'
+/// spelling (`16.0`, `True`) are accepted.
 fn value_of(space: &Space, name: &str, text: &str) -> Result<Value, String> {
     let parameter = space.parameters().iter().find(|p| p.name == name);
     let values = parameter.map(|p| &*p.values).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `tuner predict`: what the virtual GPU says that configurations take.
+//! `tuner predict`: predicted times on a virtual GPU.
 #![expect(
     clippy::indexing_slicing,
     reason = "configurations are numbered by their own list"
@@ -23,16 +23,16 @@ use tuner_engine::{Judged, Predictor};
 use tuner_judge::timing::predict::Explanation;
 use tuner_space::{Config, Reference};
 
-/// How often a plain line tells how far it is.
+/// Interval of plain progress lines.
 const PLAIN: Duration = Duration::from_secs(10);
 
 /// Predict the time of configurations on a GPU that need not be present
 ///
 /// Each configuration is compiled; some of its blocks run on the virtual GPU, and their machine
 /// code is replayed on a model of one multiprocessor. Results are not checked (`--check` does).
-/// Rows come as they are ready, in the order of the input; those whose time is not reliable stand at
-/// the end. A predicted time is a model's: it orders candidates, and is no measurement; where the
-/// model is known to be weak, that stands beside the time.
+/// Rows are printed as they are ready, in the order of the input; rows with an unreliable time come
+/// last. A predicted time orders candidates and is not a measurement; the output marks times for
+/// which the model is known to be weak.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     configs: Option<PathBuf>,
 
-    /// Refuse columns that are no parameters, and rows outside the space
+    /// Reject columns that are not parameters, and rows outside the space
     #[arg(long)]
     strict: bool,
 
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let mut progress = Progress::new(configs.len());
     let mut failed = None;
     let tell = |index: usize, judged: Judged| {
-        let row = Row::of(&predictor, &configs[index], judged);
+        let row = Row::new(&predictor, &configs[index], judged);
         progress.step(|| {
             let printed = printer.add(row);
             failed = failed.take().or_else(|| printed.err());
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
-/// Says which problem was chosen where none is named and there are several.
+/// Reports the chosen problem where none is named and there are several.
 fn note_other_problems(args: &Args, predictor: &Predictor) {
     let problems = &predictor.kernel.spec.problems;
     if args.problem.is_some() || problems.len() < 2 {
@@ -134,7 +134,7 @@ fn note_other_problems(args: &Args, predictor: &Predictor) {
     );
 }
 
-/// How far it is: a bar on a terminal, now and then a line elsewhere.
+/// Progress display: a bar on a terminal, occasional lines elsewhere.
 struct Progress {
     bar: ProgressBar,
     done: usize,
@@ -155,7 +155,7 @@ impl Progress {
         }
     }
 
-    /// One more is done; `print` may write to the terminal that the bar is on.
+    /// Counts a finished prediction; `print` may write to the bar's terminal.
     fn step(&mut self, print: impl FnOnce()) {
         self.done += 1;
         self.bar.suspend(print);
@@ -168,7 +168,7 @@ impl Progress {
     }
 }
 
-/// One configuration's answer.
+/// Prediction of a configuration.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
     kernel: String,
@@ -184,19 +184,19 @@ struct Row {
     registers: Option<u32>,
     spill_bytes: Option<u64>,
     shared_bytes: Option<u64>,
-    /// `ok`, or that the time is not reliable and why.
+    /// `ok`, or the reason why the time is not reliable.
     reliability: String,
     #[serde(flatten)]
     explanation: Option<Explanation>,
 }
 
 impl Row {
-    /// It has a time, and the model is known to be weak there.
+    /// Reports whether it has a time for which the model is known to be weak.
     fn is_doubtful(&self) -> bool {
         self.time_us.is_some() && !matches!(&*self.reliability, "ok" | "")
     }
 
-    fn of(predictor: &Predictor, config: &Config, judged: Judged) -> Self {
+    fn new(predictor: &Predictor, config: &Config, judged: Judged) -> Self {
         let time = judged.predicted();
         let (found, facts) = (judged.found, judged.compilation.as_ref());
         let reliability = found.explanation.as_ref().map(Explanation::reliability);

@@ -1,4 +1,4 @@
-//! Rows on standard output, as they come.
+//! Incremental output of rows.
 
 use super::Row;
 use crate::cli::output::{self, Column, Format, number, or};
@@ -8,7 +8,7 @@ use tuner_core::escape;
 use tuner_judge::timing::predict::Explanation;
 use tuner_space::Space;
 
-/// Columns after the parameters, but for the last, which is the detail.
+/// Columns after the parameters, except the last, which is the detail.
 const COLUMNS: [Column<Row>; 21] = [
     ("verdict", |row| row.verdict.to_string()),
     ("time_us", |row| number("", row.time_us, 3)),
@@ -51,20 +51,20 @@ fn figure(row: &Row, digits: usize, pick: fn(&Explanation) -> f64) -> String {
     number("", row.explanation.as_ref().map(pick), digits)
 }
 
-/// Prints rows: those of CSV and JSON as they come, those of a table when their widths are known.
-/// Rows whose time is not reliable come last, in their own order.
+/// Row printer: CSV and JSON rows are printed immediately, those of a table once the widths are
+/// known. Rows with an unreliable time are last, in their order.
 pub(super) struct Printer {
     format: Format,
     /// The parameters' names.
     names: Vec<String>,
-    /// The model's counters, which are columns of CSV: those of the first row that has all of them.
+    /// Counters of the model, which are CSV columns: those of the first complete row.
     metrics: Option<Vec<String>>,
-    /// Rows that wait for the columns, or for a table.
+    /// Rows that wait for the columns or for a table.
     waiting: Vec<Row>,
-    /// Rows that come last.
+    /// Unreliable rows, printed last.
     doubtful: Vec<Row>,
     printed: usize,
-    /// The line of names is there.
+    /// The header line was printed.
     named: bool,
 }
 
@@ -82,7 +82,7 @@ impl Printer {
         }
     }
 
-    /// Takes the next row, and prints what may be printed.
+    /// Adds the next row and prints complete ones.
     ///
     /// # Errors
     /// Standard output cannot be written.
@@ -90,7 +90,7 @@ impl Printer {
         if self.format == Format::Csv && self.metrics.is_none() {
             let names = row.explanation.as_ref().map(|e| e.metrics.keys());
             let names: Vec<String> = names.into_iter().flatten().cloned().collect();
-            // A row without machine code has no more than its duration.
+            // A row without SASS has only its duration.
             self.metrics = (names.len() > 1).then_some(names);
         }
         if row.is_doubtful() {
@@ -105,7 +105,7 @@ impl Printer {
         }
     }
 
-    /// Prints what is left.
+    /// Prints the remaining rows.
     ///
     /// # Errors
     /// Standard output cannot be written.
@@ -147,13 +147,13 @@ impl Printer {
         headings.extend(COLUMNS.iter().map(|(heading, _)| *heading));
         headings.push("detail");
         if self.format == Format::Csv {
-            // Too many for a table: they are for machines to read.
+            // Too many for a table: only for programs.
             headings.extend(self.metrics.iter().flatten().map(String::as_str));
         }
         headings
     }
 
-    /// The next elements of the array, as the whole array would be written.
+    /// Formats the next array elements as parts of the whole array.
     fn json(&self, rows: &[Row]) -> io::Result<String> {
         let mut text = String::new();
         for (number, row) in rows.iter().enumerate() {
@@ -181,7 +181,7 @@ impl Printer {
         let text = output::rows(self.format, &self.headings(), &all.collect::<Vec<_>>());
         match self.named {
             false => text,
-            // It has no line breaks, for its names are words.
+            // It has no line breaks, because its names are words.
             true => text
                 .split_once('\n')
                 .map_or_else(String::new, |(_, rows)| rows.to_owned()),

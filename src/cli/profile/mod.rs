@@ -1,4 +1,4 @@
-//! `tuner profile`: what the winner does on the device, metric by metric.
+//! `tuner profile`: metrics of the best configuration on the device.
 
 pub(crate) mod ncu;
 mod target;
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Where metrics come from.
+/// Source of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Source {
     /// ncu where it can be used, else the virtual GPU
@@ -67,7 +67,7 @@ enum Source {
     Vgpu,
 }
 
-/// One profiled winner.
+/// A profiled winner.
 #[derive(Debug, Serialize)]
 struct Answer {
     kernel: String,
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 }
 
 async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
-    // Not made by being looked at.
+    // A profile of a missing database must not create it.
     args.selection.open().await?.close().await?;
     let store = Store::open(&args.selection.db).await?;
     let mut boards = args
@@ -124,15 +124,15 @@ async fn profile(args: &Args) -> Result<Vec<Answer>, CliError> {
     present.mark(&mut boards);
     let mut answers = Vec::new();
     for board in &boards {
-        answers.extend(one(args, &store, board, &mut present, ncu.as_deref()).await?);
+        answers.extend(profile_board(args, &store, board, &mut present, ncu.as_deref()).await?);
     }
     store.close().await?;
     Ok(answers)
 }
 
-/// Profiles a board's winner and stores what came of it; `None`, with the reason told, where there
-/// is nothing to run.
-async fn one(
+/// Profiles a board's winner and stores the result; `None`, after a message, where nothing can be
+/// run.
+async fn profile_board(
     args: &Args,
     store: &Store,
     board: &Board,
@@ -170,7 +170,7 @@ async fn one(
             match virtual_gpu::profile(kernel, board, best)? {
                 Some(profile) => profile,
                 None => {
-                    skip("no virtual GPU stands for this device");
+                    skip("no virtual GPU models this device");
                     return Ok(None);
                 }
             }
@@ -196,7 +196,7 @@ async fn one(
     }))
 }
 
-/// The metrics that are always shown, and what they mean.
+/// The metrics that are always shown, with their meaning.
 const KEY_METRICS: [(&str, &str, &str); 9] = [
     ("sm_busy_pct", "SM busy", "%"),
     ("issue_slots_busy_pct", "issue slots busy", "%"),
@@ -209,7 +209,7 @@ const KEY_METRICS: [(&str, &str, &str); 9] = [
     ("registers_per_thread", "registers a thread", ""),
 ];
 
-/// Stall reasons shown.
+/// Number of stall reasons shown.
 const STALLS: usize = 4;
 
 fn table(format: Format, answers: &[Answer]) -> String {

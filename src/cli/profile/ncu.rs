@@ -1,4 +1,4 @@
-//! Nsight Compute: how it is called, and its CSV.
+//! Nsight Compute: invocation and CSV parser.
 
 use crate::cli::CliError;
 use serde_json::{Map, Value as Json, json};
@@ -9,7 +9,7 @@ use tuner_core::record::{ConfigValues, assignments};
 use tuner_kernel::catalog::Kernel;
 use tuner_store::{Board, Profile, ProfileSource};
 
-/// Metrics that are per cent of a peak: ncu's name, ours.
+/// Metrics in percent of a peak: ncu's name, ours.
 const PERCENT: [(&str, &str); 6] = [
     (
         "sm__instruction_throughput.avg.pct_of_peak_sustained_active",
@@ -36,7 +36,7 @@ const PERCENT: [(&str, &str); 6] = [
         "tensor_pipe_pct",
     ),
 ];
-/// Metrics that are counts.
+/// Metrics with counts.
 const COUNTS: [(&str, &str); 2] = [
     (
         "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
@@ -49,7 +49,7 @@ const COUNTS: [(&str, &str); 2] = [
 ];
 const DURATION: &str = "gpu__time_duration.sum";
 const REGISTERS: &str = "launch__registers_per_thread";
-/// Why warps wait: warps stalled for each that issues.
+/// Stall reasons: stalled warps for each issued one.
 const STALLS: [&str; 12] = [
     "long_scoreboard",
     "short_scoreboard",
@@ -69,7 +69,7 @@ fn stall_metric(reason: &str) -> String {
     format!("smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio")
 }
 
-/// The profiler: the file named, else on PATH, else where the toolkit puts it.
+/// Finds the profiler: the named file, else on PATH, else in the toolkit.
 pub(crate) fn find(named: Option<&Path>) -> Option<PathBuf> {
     if let Some(path) = named {
         return path.is_file().then(|| path.to_owned());
@@ -144,8 +144,8 @@ pub(super) fn profile(
     })
 }
 
-/// The metrics of what the profiler printed. It fails where a process of the target ends by a signal,
-/// as a device worker does when it is ended, though it has profiled all that was asked for.
+/// Parses the profiler's output. ncu fails where a process of the target ends by a signal, as a
+/// device worker does, although it has profiled all launches.
 fn taken(
     program: &Path,
     out: &str,
@@ -193,8 +193,8 @@ pub(crate) fn version(program: &Path) -> String {
     version.map_or_else(|| "ncu".to_owned(), |version| format!("ncu {version}"))
 }
 
-/// Reads the raw page: a row of names, a row of units, a row a launch. What ncu says besides begins
-/// with `==`.
+/// Reads the raw page: a row of names, a row of units, a row for each launch. Other output of ncu
+/// begins with `==`.
 pub(super) fn read(text: &str) -> Result<Map<String, Json>, String> {
     let start = text
         .lines()
@@ -240,7 +240,7 @@ pub(super) fn read(text: &str) -> Result<Map<String, Json>, String> {
     Ok(metrics(&launches, &value))
 }
 
-/// Counts are summed over the launches, percentages weighted by their durations.
+/// Combines launches: counts are summed, percentages weighted by duration.
 fn metrics(
     launches: &[csv::StringRecord],
     value: &dyn Fn(&csv::StringRecord, &str) -> Option<f64>,

@@ -1,4 +1,4 @@
-//! What runs under the profiler: one candidate on one GPU, its timed problem and nothing else.
+//! The profiled process: one candidate on one GPU with its timed problem only.
 
 use crate::cli::check::select::parse_config;
 use crate::cli::device_test::bench::worker;
@@ -13,7 +13,7 @@ use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
-/// GPUs looked at when one is wanted by name.
+/// Most GPUs searched by name.
 const GPUS: u32 = 64;
 /// Seed of the input data.
 const SEED: u64 = 0x5eed;

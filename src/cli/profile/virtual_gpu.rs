@@ -1,4 +1,4 @@
-//! The virtual GPU's counters in a profiler's words.
+//! The virtual GPU's counters as profiler metrics.
 
 use crate::cli::{CliError, usage};
 use serde_json::{Map, Value as Json, json};
@@ -13,8 +13,8 @@ use tuner_report::arch_of;
 use tuner_store::{Board, Profile, ProfileSource};
 use vgpu::Arch;
 
-/// What predicts a board's kernel on the virtual GPU of its device or of that device's model; `None`
-/// where no table stands for it.
+/// Returns a predictor of a board's kernel on the virtual GPU of its device or of that device's
+/// model; `None` without a table for it.
 pub(in crate::cli) fn predictor(
     kernel: &Kernel,
     board: &Board,
@@ -60,7 +60,7 @@ pub(super) fn profile(
         metrics.insert("registers_per_thread".to_owned(), json!(facts.registers));
     }
     metrics.insert("duration_us".to_owned(), json!(time_us));
-    // The counters themselves stay beside: reports find limits in them.
+    // The raw counters are stored too: reports find limits in them.
     for (name, value) in counters {
         metrics.entry(name).or_insert(value);
     }
@@ -76,7 +76,7 @@ pub(super) fn profile(
     }))
 }
 
-/// Per cent of each peak, from what was counted and the predicted time.
+/// Computes percentages of each peak from the counts and the predicted time.
 fn normalised(counters: &Map<String, Json>, arch: &Arch, time_us: f64) -> Map<String, Json> {
     let get = |key: &str| counters.get(key).and_then(Json::as_f64).unwrap_or(0.0);
     let seconds = time_us * 1e-6;
@@ -91,14 +91,14 @@ fn normalised(counters: &Map<String, Json>, arch: &Arch, time_us: f64) -> Map<St
     let mut put = |name: &str, value: Json| {
         metrics.insert(name.to_owned(), value);
     };
-    // Busy is what ncu calls so: the busiest of the units.
+    // As in ncu, the busiest unit counts.
     put(
         "sm_busy_pct",
         percent(issue.max(tensor).max(fp32).max(shared)),
     );
     put("issue_slots_busy_pct", percent(issue));
     put("achieved_occupancy_pct", percent(get("occupancy")));
-    // An upper bound: what the caches keep from memory is not known here unless it was counted.
+    // An upper bound: cache hits are unknown here unless they were counted.
     let dram = counters
         .get("dram_bytes")
         .and_then(Json::as_f64)

@@ -1,4 +1,4 @@
-//! `tuner replay --until-converged`: when runs would have ended, and whether they were right to.
+//! `tuner replay --until-converged`: stopping times of runs, and their correctness.
 
 use super::{Args, Format, output};
 use crate::cli::output::{Column, number};
@@ -18,7 +18,7 @@ const COLUMNS: [Column<Row>; 8] = [
     ("mean", |row| format!("{:.3}", row.mean)),
 ];
 
-/// The strategies asked for that can tell when they are done.
+/// Returns the requested strategies with a convergence criterion.
 pub(super) fn strategies(asked: &[String]) -> Result<Vec<String>, CliError> {
     let able = evolve::STRATEGIES[0];
     if asked.iter().any(|name| name == able) {
@@ -35,12 +35,12 @@ pub(super) fn strategies(asked: &[String]) -> Result<Vec<String>, CliError> {
 struct Row {
     file: String,
     strategy: String,
-    /// The share of the best time that may be left.
+    /// Threshold: remaining share of the best time.
     left: f64,
     seeds: u64,
     /// Share of runs that ended within the evaluations.
     ended: f64,
-    /// Share of these that were within that share of the optimum; null where none ended.
+    /// Share of these that were within the threshold of the optimum; null where none ended.
     right: Option<f64>,
     /// Mean number of evaluations; those of the limit for runs that did not end.
     mean_evals: f64,
@@ -48,7 +48,7 @@ struct Row {
     mean: f64,
 }
 
-/// Runs that ended, runs that were right to, and sums over all.
+/// Runs that ended, correct stops, and sums over all.
 #[derive(Default)]
 struct Sums {
     runs: f64,
@@ -59,7 +59,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(series: &Series, share: f64) -> Self {
+    fn from_series(series: &Series, share: f64) -> Self {
         let mut sums = Self::default();
         for run in &series.runs {
             let end = run.converged.unwrap_or(run.evals);
@@ -96,7 +96,7 @@ impl Sums {
     }
 }
 
-/// A line a file, and one of all for people.
+/// Formats a line for each file, and one of all files for people.
 pub(super) fn text(
     args: &Args,
     share: f64,
@@ -106,7 +106,7 @@ pub(super) fn text(
     let mut all = Sums::default();
     let mut rows = Vec::new();
     for (series, name) in series.iter().zip(names) {
-        let sums = Sums::of(series, share);
+        let sums = Sums::from_series(series, share);
         rows.push(sums.row(name, &series.strategy, share, args.seeds));
         all.add(&sums);
     }

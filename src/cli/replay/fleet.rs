@@ -1,4 +1,4 @@
-//! Simulated fleets: what more GPUs bring.
+//! Simulated fleets: speed-up by the number of GPUs.
 
 use super::Args;
 use crate::cli::output::{self, Column, number, or};
@@ -9,25 +9,25 @@ use tuner_device::replay::Recording;
 use tuner_engine::fleet::simulate::{Search, simulate};
 use tuner_engine::format_duration;
 
-/// One strategy on one file with one size of the fleet.
+/// Result of a strategy on a file with a fleet size.
 #[derive(Serialize)]
 struct Row {
     file: String,
     strategy: String,
     gpus: u16,
     seeds: u64,
-    /// Share of the seeds that found it.
+    /// Share of the seeds that reached the target.
     found: f64,
-    /// Median time on the virtual clock, seconds; of the seeds that found it.
+    /// Median time on the virtual clock, seconds, of the seeds that reached it.
     median_s: Option<f64>,
     mean_s: Option<f64>,
     /// Mean number of candidates judged until then.
     evals: f64,
-    /// Mean time of the smallest fleet over this one's.
+    /// Mean time of the smallest fleet over this fleet's.
     speed_up: Option<f64>,
     /// Speed-up for each GPU.
     efficiency: Option<f64>,
-    /// Share of the GPUs' time that they were at work.
+    /// Share of the GPUs' time spent working.
     utilisation: f64,
 }
 
@@ -49,7 +49,7 @@ fn time(seconds: Option<f64>) -> String {
     or("–", duration.map(format_duration))
 }
 
-/// The simulation that the arguments ask for, as text.
+/// Runs the requested simulation and formats it.
 pub(super) fn simulated(args: &Args, recordings: &[Recording]) -> Result<String, CliError> {
     if let Some(bare) = recordings.iter().find(|file| !file.has_costs()) {
         refuse!(
@@ -102,7 +102,7 @@ fn row(args: &Args, recording: &Recording, strategy: &str, gpus: u16) -> Result<
     })
 }
 
-/// Each beside the first.
+/// Adds the speed-up over the first row.
 fn compare(rows: &mut [Row]) {
     let Some((base_gpus, Some(base))) = rows.first().map(|row| (row.gpus, row.mean_s)) else {
         return;

@@ -1,4 +1,4 @@
-//! What the searches of a study know beforehand.
+//! Prior knowledge of the searches in a study.
 
 use crate::cli::results::block_on;
 use crate::cli::{CliError, usage};
@@ -7,8 +7,8 @@ use tuner_device::replay::Recording;
 use tuner_engine::knowledge;
 use tuner_search::{Experience, Knowledge};
 
-/// What is known beforehand of every recording: of the files given, or of the other recordings of
-/// its kernel. No file is its own knowledge.
+/// Returns the knowledge for every recording: the given files, or the other recordings of its
+/// kernel. A file is never its own knowledge.
 pub(super) fn by_file(
     given: &[PathBuf],
     leave_one_out: bool,

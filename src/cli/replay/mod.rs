@@ -66,32 +66,31 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
 
-    /// Candidates in flight: a result is told after this many more were asked for
+    /// Candidates in flight: a result is reported after this many further requests
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     in_flight: u16,
 
-    /// Simulate fleets of so many GPUs instead, such as 1,4,16,64: recorded compile and run times on a
+    /// Simulate fleets with these GPU counts instead, such as 1,4,16,64: recorded compile and run times on a
     /// virtual clock, and how long each takes to find 95 % of the optimum
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
     gpus: Vec<u16>,
 
-    /// What the search knows beforehand: recorded files, databases of results, CSV of configurations
+    /// Prior knowledge of the search: recorded files, databases of results, CSV of configurations
     /// and times; may be repeated. A file is never its own knowledge
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "gpus")]
     knowledge: Vec<PathBuf>,
 
-    /// Each file with all others of its kernel as knowledge
+    /// Use all other files of a file's kernel as its knowledge
     #[arg(long, conflicts_with_all = ["knowledge", "gpus"])]
     leave_one_out: bool,
 
-    /// Noise on the recorded times (standard deviation), such as 2%; runs are judged by the
-    /// recorded time of what looked fastest
+    /// Noise on the recorded times (standard deviation), such as 2%; scores use the recorded time of
+    /// the apparent best
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share)]
     noise: f64,
 
-    /// Print when runs would have ended with `tuner run --until-converged` instead, and how many of
-    /// these were right that no more than this share was left [default share: 1%]; the largest of
-    /// --evals is the limit
+    /// Print when runs would stop with `tuner run --until-converged` instead, and how many of these
+    /// are within this share of the optimum [default share: 1%]; the largest of --evals is the limit
     #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true, default_missing_value = "1%", value_parser = parse_share, conflicts_with_all = ["gpus", "plot", "time"])]
     until_converged: Option<f64>,
 
@@ -99,12 +98,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.svg|FILE.html")]
     plot: Option<PathBuf>,
 
-    /// How to print [default: table]
+    /// Output format [default: table]
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// One row of the JSON, as the contract has it; rows of recorded time have a key more.
+/// A row of the JSON, in the documented form; rows of recorded time have one more key.
 #[derive(Serialize)]
 struct Row<'a> {
     file: &'a str,
@@ -144,7 +143,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         };
         refuse!("{error}");
     }
-    let draw = args.plot.as_deref().map(plot::Kind::of).transpose()?;
+    let draw = args
+        .plot
+        .as_deref()
+        .map(plot::Kind::from_path)
+        .transpose()?;
     let recordings = args
         .files
         .iter()
@@ -292,8 +295,8 @@ fn cells(row: &Row<'_>) -> Vec<String> {
     ]
 }
 
-/// The mean over all files with its 95 % interval over the seeds, by strategy and budget: for
-/// people, not in the JSON.
+/// Computes the mean over all files with its 95 % interval over the seeds, by strategy and budget:
+/// for people, not in the JSON.
 fn together(args: &Args, series: &[Series]) -> Vec<Vec<String>> {
     let line = |strategy: &str, budget: String, scores: &dyn Fn(&Series) -> Scores| {
         let of: Vec<&Series> = series

@@ -1,5 +1,5 @@
-//! Score curves as SVG, alone or in a page: a row of panels a file, mean and interquartile band a
-//! strategy.
+//! Score curves as SVG, standalone or in a page: a row of panels for each file, mean and
+//! interquartile band for each strategy.
 
 use crate::cli::{CliError, usage};
 use std::path::Path;
@@ -7,7 +7,7 @@ use tuner_device::replay::Recording;
 use tuner_engine::quality::{Scores, Series};
 use tuner_report::svg::{self, Canvas, Scale};
 
-/// What is written.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Svg,
@@ -15,8 +15,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// By the name's ending.
-    pub(super) fn of(path: &Path) -> Result<Self, CliError> {
+    /// Determines the format by the file extension.
+    pub(super) fn from_path(path: &Path) -> Result<Self, CliError> {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("html" | "htm") => Ok(Self::Html),
@@ -32,7 +32,7 @@ const PANEL: (f64, f64) = (420.0, 260.0);
 const MARGIN: (f64, f64) = (52.0, 44.0);
 const TOP: f64 = 56.0;
 const POINTS: usize = 64;
-/// Okabe and Ito's palette, told apart by colour-blind readers too.
+/// Okabe and Ito's palette, distinguishable by colour-blind readers.
 const STYLE: &str = "\
 svg { background: #fff; font: 12px sans-serif }
 .bold { font-weight: bold }
@@ -45,7 +45,7 @@ svg { background: #fff; font: 12px sans-serif }
 ";
 const COLOURS: usize = 8;
 
-/// One axis: what is counted, up to where.
+/// An axis: quantity and maximum.
 struct Axis<'a> {
     title: &'a str,
     low: f64,
@@ -126,7 +126,7 @@ fn panel(
                 .collect()
         })
         .collect();
-    // The lower end is where the weakest curve is a quarter of the way.
+    // The lower end is the weakest curve's value at a quarter.
     let early = curves.iter().map(|curve| curve[POINTS / 4].quantile(0.25));
     let floor = early.fold(1.0, f64::min).min(0.9);
     let floor = (floor * 10.0).floor() / 10.0;

@@ -1,4 +1,4 @@
-//! What a report is made from, out of the database and the files of the kernels.
+//! Input of a report, from the database and the kernels' files.
 
 use super::Args;
 use crate::cli::CliError;
@@ -19,7 +19,7 @@ use tuner_report::{Change, KernelFacts, Peer, Subject, WinnerProfile, arch_of};
 use tuner_space::{Binder, DeviceLimits};
 use tuner_store::{Board, ProfileSource, Store};
 
-/// One subject a board, with warnings that take the kernel's other problems into account.
+/// Builds one subject for each board, with warnings that consider the kernel's other problems.
 pub(super) async fn subjects(
     store: &Store,
     mut boards: Vec<Board>,
@@ -84,7 +84,7 @@ async fn subject(
     Ok(subject)
 }
 
-/// The peer that the rows are compared with, where one has a figure.
+/// Returns the peer for comparison, where one has a figure.
 async fn peer(store: &Store, board: &Board) -> Result<Option<Peer>, CliError> {
     let record = store.baseline(board).await?;
     Ok(record.zip(board.rows.first()).and_then(|(record, best)| {
@@ -99,8 +99,7 @@ async fn peer(store: &Store, board: &Board) -> Result<Option<Peer>, CliError> {
     }))
 }
 
-/// The profile of the winner that the database has: of a profiler first, then the counters of its
-/// own judgement.
+/// Returns the winner's stored profile: of a profiler first, else the counters of its judgement.
 async fn stored_profile(
     store: &Store,
     subject: &Subject,
@@ -129,7 +128,7 @@ async fn stored_profile(
     }))
 }
 
-/// Limits of a board's device: those of the virtual GPU of that name, or of that model.
+/// Returns the limits of a board's device: those of the virtual GPU of that name or model.
 fn device_limits(board: &Board) -> Option<DeviceLimits> {
     let number = |name: &str| {
         let found = value_of(&board.environment, name)?;
@@ -149,7 +148,7 @@ fn device_limits(board: &Board) -> Option<DeviceLimits> {
 fn facts(kernel: &Kernel, board: &Board, best: &ConfigValues, stale: bool) -> Option<KernelFacts> {
     let spec = &kernel.spec;
     let limits = device_limits(board)?;
-    // The problem may have other sizes by now: what is computed from it would be of another.
+    // The problem's sizes may have changed since; figures computed from them would not apply.
     let same = spec
         .problem(&board.key.problem)
         .is_some_and(|problem| problem.sizes == board.sizes);
@@ -179,7 +178,7 @@ fn facts(kernel: &Kernel, board: &Board, best: &ConfigValues, stale: bool) -> Op
     })
 }
 
-/// The rendered sources of the default and of the winner.
+/// Renders the sources of the default and of the winner.
 fn sources(
     kernel: &Kernel,
     board: &Board,
@@ -196,8 +195,8 @@ fn sources(
     both.map_err(|error| error.to_string())
 }
 
-/// Runs the winner, and on request its neighbours, on the virtual GPU of the board's device or of
-/// its model. What cannot be predicted is left out with a note: a report needs no compiler.
+/// Predicts the winner, and on request its neighbours, on the virtual GPU of the board's device or
+/// its model. An impossible prediction becomes a note: a report needs no compiler.
 fn predict(
     subject: &mut Subject,
     kernel: &Kernel,
@@ -256,7 +255,7 @@ fn profile_of(judged: &Judged, board: &Board) -> Option<WinnerProfile> {
     })
 }
 
-/// What is right but serialised about a subject's winner.
+/// Returns warnings about low parallelism of a subject's winner.
 fn low_parallelism(subject: &Subject, all: &[Subject]) -> Vec<String> {
     let Some(arch) = arch_of(&subject.board.key.device) else {
         return Vec::new();

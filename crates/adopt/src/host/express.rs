@@ -1,4 +1,4 @@
-//! Expressions of the host in words of the search space.
+//! Translation of host expressions into the names of the search space.
 
 use super::launches::{base_name, enclosing};
 use super::values::{is_real, number, operation, size_of};
@@ -8,8 +8,8 @@ use crate::kernel;
 use crate::tree::{self, Node, Source, named};
 use crate::unit::Kind;
 
-/// Where an expression stands: its file, the function that knows its names, and the values of names
-/// that only it knows.
+/// Position of an expression: its file, the function whose names it uses, and values of names local
+/// to the expression.
 #[derive(Debug, Clone, Copy)]
 struct Place<'u, 't> {
     scope: Option<Scope<'u>>,
@@ -17,12 +17,12 @@ struct Place<'u, 't> {
     values: &'t [(String, Expr)],
 }
 
-/// What stands before the member in `object.member` and `object->member`.
+/// Returns the object of `object.member` and `object->member`.
 fn object_of(text: &str) -> &str {
     text.split(['.', '-']).next().unwrap_or(text).trim()
 }
 
-/// Functions that divide and round up, by what is in their names.
+/// Substrings in the names of functions that divide and round up.
 const CEIL_DIV: [&str; 9] = [
     "ceil_div",
     "ceildiv",
@@ -35,7 +35,7 @@ const CEIL_DIV: [&str; 9] = [
     "round_up_div",
 ];
 
-/// Facts of a device that host code asks for.
+/// Device properties that host code queries.
 const FACTS: [(&str, &str); 4] = [
     ("multiProcessorCount", "DEVICE_SM_COUNT"),
     ("maxThreadsPerBlock", "DEVICE_MAX_THREADS"),
@@ -44,7 +44,7 @@ const FACTS: [(&str, &str); 4] = [
 ];
 
 impl<'u> Host<'u> {
-    /// An expression that is a template argument's text, looked up where the launch stands.
+    /// Translates the text of a template argument in the scope of the launch.
     pub(crate) fn of_text(&mut self, scope: Option<Scope<'u>>, text: &str) -> Option<Expr> {
         let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_')
             && !text.starts_with(|c: char| c.is_ascii_digit());
@@ -54,7 +54,7 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// An expression of the unit.
+    /// Translates an expression of the unit.
     pub(crate) fn express(
         &mut self,
         scope: Scope<'u>,
@@ -74,7 +74,7 @@ impl<'u> Host<'u> {
             return None;
         }
         let node = tree::bare(node)?;
-        let text = place.source.of(node);
+        let text = place.source.node_text(node);
         match node.kind() {
             "number_literal" => number(text),
             "sizeof_expression" => Some(size_of(text)),
@@ -83,10 +83,12 @@ impl<'u> Host<'u> {
             "binary_expression" => {
                 let left = node.child_by_field_name("left")?;
                 let right = node.child_by_field_name("right")?;
-                let texts = [left, right].map(|side| place.source.of(side));
+                let texts = [left, right].map(|side| place.source.node_text(side));
                 let left = self.evaluate(place, left, depth + 1)?;
                 let right = self.evaluate(place, right, depth + 1)?;
-                let operator = place.source.of(node.child_by_field_name("operator")?);
+                let operator = place
+                    .source
+                    .node_text(node.child_by_field_name("operator")?);
                 let real = left.is_real() || right.is_real() || texts.into_iter().any(is_real);
                 if operator == "/" && real {
                     return Some(Expr::binary("/", left, right));
@@ -104,7 +106,7 @@ impl<'u> Host<'u> {
                     .into_iter()
                     .map(|each| self.evaluate(place, each, depth + 1))
                     .collect();
-                self.apply(place.source.of(callee), arguments?, depth + 1)
+                self.apply(place.source.node_text(callee), arguments?, depth + 1)
             }
             _ => None,
         }
@@ -128,7 +130,7 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// `a < b ? a : b` and the like.
+    /// Translates `a < b ? a : b` and similar expressions.
     fn choice<'t>(&mut self, place: Place<'u, 't>, node: Node<'t>, depth: usize) -> Option<Expr> {
         let mut of = |name: &str, node: Node<'t>| {
             self.evaluate(place, node.child_by_field_name(name)?, depth + 1)
@@ -136,7 +138,9 @@ impl<'u> Host<'u> {
         let (yes, no) = (of("consequence", node)?, of("alternative", node)?);
         let condition = tree::bare(node.child_by_field_name("condition")?)?;
         let (left, right) = (of("left", condition)?, of("right", condition)?);
-        let operator = place.source.of(condition.child_by_field_name("operator")?);
+        let operator = place
+            .source
+            .node_text(condition.child_by_field_name("operator")?);
         if yes == no {
             return Some(yes);
         }
@@ -166,18 +170,20 @@ impl<'u> Host<'u> {
         same.then(|| Expr::call(name, vec![yes, no]))
     }
 
-    /// A member: an extent of a `dim3`, a fact of the device, or a size of its own.
+    /// Translates a member: an extent of a `dim3`, a device property, or a new size.
     fn field(&mut self, place: Place<'u, '_>, node: Node<'_>, depth: usize) -> Option<Expr> {
         let scope = place.scope?;
-        let text = place.source.of(node);
+        let text = place.source.node_text(node);
         if let Some(meaning) = self.bound.get(&Self::key(scope, text)) {
             return Some(Expr::Name(meaning.clone()));
         }
-        let field = place.source.of(node.child_by_field_name("field")?);
+        let field = place.source.node_text(node.child_by_field_name("field")?);
         if let Some((_, fact)) = FACTS.iter().find(|(name, _)| *name == field) {
             return Some(Expr::Name((*fact).to_owned()));
         }
-        let object = place.source.of(node.child_by_field_name("argument")?);
+        let object = place
+            .source
+            .node_text(node.child_by_field_name("argument")?);
         let axis = ["x", "y", "z"].iter().position(|axis| *axis == field);
         if let (Some(axis), Some((inner, value))) = (axis, self.initialiser(scope, object))
             && is_dim3(inner.source, value)
@@ -212,7 +218,7 @@ impl<'u> Host<'u> {
         }
         if let Some((inner, value)) = self.initialiser(scope, name) {
             let known = self.express(inner, value, depth + 1);
-            // A plain number in a function is what a user varies.
+            // A plain number in a function is a value that users vary.
             if self.invent
                 && inner.function.is_some()
                 && let Some(value) = known
@@ -254,18 +260,20 @@ impl<'u> Host<'u> {
         self.express(inner, value, depth + 1)
     }
 
-    /// The value of a macro without parameters.
+    /// Translates a macro without parameters.
     fn of_macro(&mut self, name: &str, depth: usize) -> Option<Expr> {
         let mut found = self.unit.declaring(name);
         let (_, source, node) = found.find(|(item, ..)| item.kind == Kind::Macro)?;
         if node.kind() != "preproc_def" {
             return None;
         }
-        let text = source.of(node.child_by_field_name("value")?).to_owned();
+        let text = source
+            .node_text(node.child_by_field_name("value")?)
+            .to_owned();
         self.snippet(None, &text, &[], depth)
     }
 
-    /// An expression that is only known as text, with values of its parameters.
+    /// Translates an expression given as text, with values for its parameters.
     fn snippet(
         &mut self,
         scope: Option<Scope<'u>>,
@@ -284,7 +292,8 @@ impl<'u> Host<'u> {
         self.evaluate(place, value, depth + 1)
     }
 
-    /// A call of a known function, of a macro or of a function that only returns an expression.
+    /// Translates a call of a known function, a macro, or a function that only returns an
+    /// expression.
     fn apply(&mut self, callee: &str, arguments: Vec<Expr>, depth: usize) -> Option<Expr> {
         let name = base_name(callee);
         if callee.contains("_cast")
@@ -316,7 +325,7 @@ impl<'u> Host<'u> {
         self.snippet(None, &text, &values, depth)
     }
 
-    /// The parameters and the expression of a macro or a function that only returns one.
+    /// Returns the parameters and the expression of a macro or of a function that only returns one.
     fn definition(&self, name: &str) -> Option<(Vec<String>, String)> {
         let kinds = [Kind::Macro, Kind::Host, Kind::Device];
         let mut found = self.unit.declaring(name);
@@ -324,8 +333,10 @@ impl<'u> Host<'u> {
         if node.kind() == "preproc_function_def" {
             let list = node.child_by_field_name("parameters")?;
             let parameters = named(list);
-            let names = parameters.iter().map(|each| source.of(*each).to_owned());
-            let value = source.of(node.child_by_field_name("value")?);
+            let names = parameters
+                .iter()
+                .map(|each| source.node_text(*each).to_owned());
+            let value = source.node_text(node.child_by_field_name("value")?);
             return Some((names.collect(), value.replace("\\\n", " ")));
         }
         let statements = named(tree::body(node)?);
@@ -337,10 +348,10 @@ impl<'u> Host<'u> {
             .flatten()?;
         let parameters = kernel::parameters(source, node);
         let names = parameters.into_iter().map(|each| each.name);
-        Some((names.collect(), source.of(value).to_owned()))
+        Some((names.collect(), source.node_text(value).to_owned()))
     }
 
-    /// The one to three extents of a `dim3` or a number.
+    /// Translates a `dim3` or a number into one to three extents.
     pub(crate) fn extents(
         &mut self,
         scope: Scope<'u>,
@@ -351,10 +362,10 @@ impl<'u> Host<'u> {
             return None;
         }
         match node.kind() {
-            // `dim3 grid(B, H);` can be read as the declaration of a function.
+            // `dim3 grid(B, H);` also parses as a function declaration.
             "parameter_list" => {
                 let all = named(node);
-                let texts = all.into_iter().map(|each| scope.source.of(each));
+                let texts = all.into_iter().map(|each| scope.source.node_text(each));
                 texts.map(|text| self.of_text(Some(scope), text)).collect()
             }
             "argument_list" | "initializer_list" => {
@@ -367,7 +378,11 @@ impl<'u> Host<'u> {
                     .collect()
             }
             "call_expression" | "compound_literal_expression"
-                if scope.source.of(node).trim_start().starts_with("dim3") =>
+                if scope
+                    .source
+                    .node_text(node)
+                    .trim_start()
+                    .starts_with("dim3") =>
             {
                 let list = node
                     .child_by_field_name("arguments")
@@ -375,7 +390,7 @@ impl<'u> Host<'u> {
                 self.extents(scope, list, depth + 1)
             }
             "identifier" => {
-                let name = scope.source.of(node);
+                let name = scope.source.node_text(node);
                 if let Some((inner, value)) = self.initialiser(scope, name)
                     && is_dim3(scope.source, value)
                 {
@@ -396,12 +411,12 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// Whether the host sets the buffer behind a pointer to zero bytes.
+    /// Reports whether the host clears the buffer of a pointer.
     pub(crate) fn zeroes(&self, scope: Scope<'u>, node: Node<'u>) -> bool {
         let Some(node) = tree::bare(node) else {
             return false;
         };
-        let name = scope.source.of(node);
+        let name = scope.source.node_text(node);
         let set = self
             .calls
             .iter()
@@ -411,15 +426,15 @@ impl<'u> Host<'u> {
             let Some([target, value, ..]) = arguments.as_deref() else {
                 return false;
             };
-            let target = tree::bare(*target).map(|target| source.of(target));
+            let target = tree::bare(*target).map(|target| source.node_text(target));
             let same = source.path == scope.source.path && target == Some(name);
             let function = enclosing(*call).map(|function| function.start_byte());
             let here = scope.function.map(|function| function.start_byte());
-            same && function == here && source.of(*value).trim() == "0"
+            same && function == here && source.node_text(*value).trim() == "0"
         })
     }
 
-    /// The bytes of the allocation behind a pointer of the host.
+    /// Translates the byte count of a host pointer's allocation.
     pub(crate) fn allocation(
         &mut self,
         scope: Scope<'u>,
@@ -431,8 +446,8 @@ impl<'u> Host<'u> {
         }
         let node = tree::bare(node)?;
         let name = match node.kind() {
-            "identifier" => scope.source.of(node),
-            "field_expression" => scope.source.of(node.child_by_field_name("field")?),
+            "identifier" => scope.source.node_text(node),
+            "field_expression" => scope.source.node_text(node.child_by_field_name("field")?),
             // `p + offset`, `&p[i]`, `cond ? p : q`, `raw_pointer_cast(v.data())`, `v.data()`
             "binary_expression" => {
                 return self.allocation(scope, node.child_by_field_name("left")?, depth + 1);
@@ -469,7 +484,7 @@ impl<'u> Host<'u> {
         if let Some((caller, argument)) = self.argument(scope, name) {
             return self.allocation(caller, argument, depth + 1);
         }
-        // Another function allocates it: a variable of the file, a member.
+        // Another function allocates it: a file-scope variable or a member.
         let (source, bytes) = self.unit.files.iter().find_map(|source| {
             Some((source, allocated(source, source.tree().root_node(), name)?))
         })?;
@@ -477,10 +492,10 @@ impl<'u> Host<'u> {
         self.express(Scope { source, function }, bytes, depth + 1)
     }
 
-    /// The bytes of `device_vector<T> name(count)`.
+    /// Translates the byte count of `device_vector<T> name(count)`.
     fn vector(&mut self, scope: Scope<'u>, name: &str, depth: usize) -> Option<Expr> {
         let (inner, value) = self.initialiser(scope, name)?;
-        let declaration = scope.source.of(value.parent()?.parent()?);
+        let declaration = scope.source.node_text(value.parent()?.parent()?);
         let (_, rest) = declaration.split_once("vector<")?;
         let element = rest.split('>').next()?;
         let count = tree::first(value)?;

@@ -1,4 +1,4 @@
-//! Launches as host code writes them.
+//! Kernel launches in host code.
 
 use super::{Host, Scope, find_initialiser};
 use crate::tree::{self, Node, Source, named};
@@ -7,34 +7,35 @@ use tuner_kernel::declarations;
 /// Functions of the runtime that launch a kernel: kernel, grid, block, arguments, shared memory.
 const LAUNCHERS: [&str; 2] = ["cudaLaunchKernel", "cudaLaunchCooperativeKernel"];
 
-/// A launch as it is written.
+/// A launch in the source.
 #[derive(Debug, Clone)]
 pub(crate) struct Launch<'u> {
-    /// Where it stands.
+    /// Scope of the launch.
     pub(crate) scope: Scope<'u>,
-    /// The template arguments' texts; empty where there are none.
+    /// Texts of the template arguments; empty without any.
     pub(crate) template: Vec<String>,
     /// Grid, block, shared memory and stream.
     pub(crate) config: Vec<Node<'u>>,
     /// The arguments.
     pub(crate) arguments: Vec<Node<'u>>,
-    /// All blocks are on the device at once.
+    /// Cooperative launch: all blocks are resident at once.
     pub(crate) cooperative: bool,
 }
 
-/// The branch of a `switch` in which a launch stands.
+/// The `switch` branch that contains a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Branch {
-    /// What is looked at.
+    /// The variable of the `switch`.
     pub(crate) name: String,
-    /// Its value here.
+    /// Value in this branch.
     pub(crate) value: i64,
-    /// Its values in all branches.
+    /// Values of all branches.
     pub(crate) values: Vec<i64>,
 }
 
 impl Launch<'_> {
-    /// The branch that decides template arguments by a variable: `switch (d) { case 64: … }`.
+    /// Returns the branch that selects template arguments by a variable: `switch (d) { case 64: …
+    /// }`.
     pub(crate) fn branch(&self) -> Option<Branch> {
         let source = self.scope.source;
         let mut at = self.config.first()?.parent();
@@ -52,7 +53,7 @@ impl Launch<'_> {
         let name = tree::bare(condition).filter(|node| node.kind() == "identifier")?;
         let value = |case: Node<'_>| -> Option<i64> {
             let label = tree::bare(case.child_by_field_name("value")?)?;
-            source.of(label).parse().ok()
+            source.node_text(label).parse().ok()
         };
         let mut cases = whole.child_by_field_name("body").map(named)?;
         cases.retain(|node| node.kind() == "case_statement");
@@ -60,7 +61,7 @@ impl Launch<'_> {
         values.sort_unstable();
         values.dedup();
         Some(Branch {
-            name: source.of(name).to_owned(),
+            name: source.node_text(name).to_owned(),
             value: value(own)?,
             values,
         })
@@ -68,7 +69,7 @@ impl Launch<'_> {
 }
 
 impl<'u> Host<'u> {
-    /// Every launch of a kernel.
+    /// Finds every launch of a kernel.
     pub(crate) fn launches(&self, kernel: &str) -> Vec<Launch<'u>> {
         let mut found: Vec<Launch<'u>> = self
             .calls
@@ -80,7 +81,7 @@ impl<'u> Host<'u> {
                     .or_else(|| passed(source, *node, kernel))
             })
             .collect();
-        // In the order of the files, whatever variables the kernels are launched by.
+        // Sorted by file position, independent of the variables through which kernels are launched.
         found.sort_by_key(|launch| {
             let files = self.unit.files.iter();
             let file = files.take_while(|file| file.path != launch.scope.source.path);
@@ -93,7 +94,7 @@ impl<'u> Host<'u> {
     }
 }
 
-/// The template arguments of a name, where it is the kernel's.
+/// Returns the template arguments of a name if it is the kernel's.
 fn instance(text: &str, kernel: &str) -> Option<Vec<String>> {
     if base_name(text) != kernel {
         return None;
@@ -104,17 +105,17 @@ fn instance(text: &str, kernel: &str) -> Option<Vec<String>> {
     Some(arguments.map_or_else(Vec::new, declarations::split))
 }
 
-/// `kernel<4><<<grid, block>>>(…)`, also through `auto k = kernel<4>;`.
+/// Parses `kernel<4><<<grid, block>>>(…)`, also through `auto k = kernel<4>;`.
 fn chevrons<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch<'u>> {
     let config = named(node)
         .into_iter()
         .find(|child| child.kind() == "kernel_call_syntax")?;
     let callee = node.child_by_field_name("function")?;
     let function = enclosing(node);
-    let text = source.of(callee);
+    let text = source.node_text(callee);
     let template = instance(text, kernel).or_else(|| {
         let value = find_initialiser(source, function?, text)?;
-        instance(source.of(value).trim_start_matches('&'), kernel)
+        instance(source.node_text(value).trim_start_matches('&'), kernel)
     })?;
     Some(Launch {
         scope: Scope { source, function },
@@ -128,9 +129,9 @@ fn chevrons<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Laun
     })
 }
 
-/// `cudaLaunchCooperativeKernel((void*)kernel, grid, block, arguments, shared, stream)`.
+/// Parses `cudaLaunchCooperativeKernel((void*)kernel, grid, block, arguments, shared, stream)`.
 fn called<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch<'u>> {
-    let callee = source.of(node.child_by_field_name("function")?);
+    let callee = source.node_text(node.child_by_field_name("function")?);
     let launcher = LAUNCHERS
         .into_iter()
         .find(|name| base_name(callee) == *name)?;
@@ -139,12 +140,12 @@ fn called<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch
         return None;
     };
     let text = source
-        .of(tree::bare(*entry)?)
+        .node_text(tree::bare(*entry)?)
         .trim_start_matches(['&', '*']);
     let template = instance(text, kernel)?;
     let function = enclosing(node);
     // `void *args[] = { (void*)&a, &b };`
-    let name = source.of(tree::bare(*arguments)?);
+    let name = source.node_text(tree::bare(*arguments)?);
     let list = find_initialiser(source, function?, name);
     let each = list.map(named).unwrap_or_default().into_iter();
     let arguments = each.filter_map(|each| {
@@ -167,20 +168,22 @@ fn called<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch
     })
 }
 
-/// `launch(kernel<4>, config, …)` of the project's own, where `config` is made of grid, block, shared
-/// memory and stream.
+/// Parses a project's `launch(kernel<4>, config, …)`, where `config` is built from grid, block,
+/// shared memory and stream.
 fn passed<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch<'u>> {
     let all = named(node.child_by_field_name("arguments")?);
     let [entry, config, arguments @ ..] = all.as_slice() else {
         return None;
     };
     let template = instance(
-        source.of(tree::bare(*entry)?).trim_start_matches('&'),
+        source
+            .node_text(tree::bare(*entry)?)
+            .trim_start_matches('&'),
         kernel,
     )?;
     let function = enclosing(node);
     let made = match config.kind() {
-        "identifier" => find_initialiser(source, function?, source.of(*config))?,
+        "identifier" => find_initialiser(source, function?, source.node_text(*config))?,
         _ => *config,
     };
     let list = made
@@ -198,7 +201,7 @@ fn passed<'u>(source: &'u Source, node: Node<'u>, kernel: &str) -> Option<Launch
     })
 }
 
-/// The function around a node.
+/// Returns the enclosing function of a node.
 pub(super) fn enclosing(node: Node<'_>) -> Option<Node<'_>> {
     let mut at = node.parent();
     while let Some(found) = at {
@@ -210,7 +213,7 @@ pub(super) fn enclosing(node: Node<'_>) -> Option<Node<'_>> {
     None
 }
 
-/// A name without its namespaces and template arguments.
+/// Strips namespaces and template arguments from a name.
 pub(crate) fn base_name(text: &str) -> &str {
     let name = text.split('<').next().unwrap_or(text).trim();
     name.rsplit("::").next().unwrap_or(name).trim()

@@ -1,4 +1,4 @@
-//! What the host's code in a unit says of a kernel: launches, sizes and buffers.
+//! Analysis of host code: a kernel's launches, sizes and buffers.
 
 mod express;
 mod launches;
@@ -6,7 +6,7 @@ mod values;
 
 use super::expr::{Expr, not_reserved};
 use super::kernel;
-use super::tree::{self, Node, Source, each, named};
+use super::tree::{self, Node, Source, named, visit};
 use super::unit::{Kind, Unit};
 use launches::enclosing;
 use std::collections::BTreeMap;
@@ -16,35 +16,35 @@ use tuner_kernel::declarations;
 pub(crate) use launches::{Branch, Launch, base_name};
 pub(crate) use values::sizeof;
 
-/// Steps from a name to its value, or from a function to its caller.
+/// Most steps from a name to its value, or from a function to its caller.
 const MAX_DEPTH: usize = 12;
 
-/// Where a name is looked up.
+/// Scope of a name lookup.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'u> {
     pub(crate) source: &'u Source,
     pub(crate) function: Option<Node<'u>>,
 }
 
-/// Every call of a unit by the callee's name.
+/// All calls of a unit by the callee's name.
 type Calls<'u> = BTreeMap<String, Vec<(&'u Source, Node<'u>)>>;
 
-/// Host code and what was decided about its names.
+/// Host code and the decisions about its names.
 #[derive(Debug, Clone)]
 pub(crate) struct Host<'u> {
     unit: &'u Unit,
     calls: Rc<Calls<'u>>,
-    /// Names of functions that are sizes or parameters: file, beginning of the function, name.
+    /// Local names that are sizes or parameters: file, start of the function, name.
     pub(crate) bound: BTreeMap<(String, usize, String), String>,
-    /// Names of functions that are constants, as template arguments are.
+    /// Local names that are constants, such as template arguments.
     constants: BTreeMap<(String, usize, String), i64>,
-    /// Structs that a launch passes, by the names that the kernel has for them.
+    /// Structs passed at a launch, by the kernel's names for them.
     objects: BTreeMap<(String, usize, String), String>,
-    /// Names that macros and constants at file scope have in the search space.
+    /// Search space names of macros and file-scope constants.
     pub(crate) tunable: BTreeMap<String, i64>,
-    /// Whether names without a known value may become sizes.
+    /// Names without a known value may become sizes.
     pub(crate) invent: bool,
-    /// Sizes that were made of names of the host.
+    /// Sizes created from host names.
     pub(crate) invented: Vec<(String, Option<i64>)>,
 }
 
@@ -62,7 +62,7 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// The same knowledge, to be tried with.
+    /// Clones the state for a trial.
     pub(crate) fn trial(&self) -> Self {
         Self {
             invent: true,
@@ -71,31 +71,31 @@ impl<'u> Host<'u> {
         }
     }
 
-    /// Whether the extents of a launch can be expressed. The nodes are of the unit that this knows.
+    /// Reports whether the extents of a launch can be translated. The nodes must be of this unit.
     pub(crate) fn understands(&mut self, scope: Scope<'u>, node: Node<'u>) -> bool {
         self.extents(scope, node, 0).is_some()
     }
 
-    /// The plain names in what makes the extents of a launch, and how often each stands there.
+    /// Returns the plain names in the extents of a launch with their number of occurrences.
     pub(crate) fn parts(&self, scope: Scope<'u>, node: Node<'u>) -> Vec<(String, usize)> {
         let mut found: Vec<(String, usize)> = Vec::new();
         let node = match node.kind() {
-            "identifier" => match self.initialiser(scope, scope.source.of(node)) {
+            "identifier" => match self.initialiser(scope, scope.source.node_text(node)) {
                 Some((_, value)) if is_dim3(scope.source, value) => value,
                 _ => node,
             },
             _ => node,
         };
-        each(node, &mut |node| {
+        visit(node, &mut |node| {
             if matches!(node.kind(), "identifier" | "type_identifier") {
-                let name = scope.source.of(node);
+                let name = scope.source.node_text(node);
                 match found.iter_mut().find(|(known, _)| known == name) {
                     Some((_, times)) => *times += 1,
                     None if name == "dim3" => {}
                     None => found.push((name.to_owned(), 1)),
                 }
             }
-            !matches!(node.kind(), "call_expression" if !scope.source.of(node).starts_with("dim3"))
+            !matches!(node.kind(), "call_expression" if !scope.source.node_text(node).starts_with("dim3"))
         });
         found
     }
@@ -107,18 +107,18 @@ impl<'u> Host<'u> {
         (scope.source.shown.clone(), start, name.to_owned())
     }
 
-    /// Says what the kernel calls a struct of the host: its members are sizes of that name.
+    /// Records the kernel's name for a host struct: its members become sizes of that name.
     pub(crate) fn passes(&mut self, scope: Scope<'u>, object: &str, name: &str) {
         self.objects
             .insert(Self::key(scope, object), name.to_owned());
     }
 
-    /// Says that a name of a function is this number and no size.
+    /// Records that a local name is this constant and not a size.
     pub(crate) fn fix(&mut self, scope: Scope<'u>, name: &str, value: i64) {
         self.constants.insert(Self::key(scope, name), value);
     }
 
-    /// Says that a name of a function is a size or a parameter, and so for its callers' names.
+    /// Records that a local name is a size or a parameter, and propagates it to the callers.
     pub(crate) fn bind(&mut self, scope: Scope<'u>, name: &str, meaning: &str) {
         let (mut scope, mut name) = (scope, name.to_owned());
         for _ in 0..MAX_DEPTH {
@@ -131,12 +131,12 @@ impl<'u> Host<'u> {
             if argument.kind() != "identifier" {
                 return;
             }
-            name = caller.source.of(argument).to_owned();
+            name = caller.source.node_text(argument).to_owned();
             scope = caller;
         }
     }
 
-    /// What a function's first caller passes for a parameter.
+    /// Returns the argument that a function's first caller passes for a parameter.
     fn argument(&self, scope: Scope<'u>, name: &str) -> Option<(Scope<'u>, Node<'u>)> {
         let own_function = scope.function?;
         let parameters = kernel::parameters(scope.source, own_function);
@@ -146,13 +146,13 @@ impl<'u> Host<'u> {
             let arguments = node.child_by_field_name("arguments")?;
             let argument = named(arguments).get(at).copied()?;
             let function = enclosing(*node);
-            // A call of itself tells nothing.
+            // A recursive call adds no information.
             let same = function.map(|f| f.start_byte()) == Some(own_function.start_byte());
             (!same).then_some((Scope { source, function }, argument))
         })
     }
 
-    /// What a function's first caller passes for a parameter of its template, as text.
+    /// Returns the text of the template argument that a function's first caller passes.
     fn template_argument(&self, scope: Scope<'u>, name: &str) -> Option<(Scope<'u>, String)> {
         let own_function = scope.function?;
         let template = own_function.parent()?;
@@ -160,7 +160,7 @@ impl<'u> Host<'u> {
         let at = parameters.iter().position(|each| each.name == name)?;
         let own = tree::declared(scope.source, own_function).pop()?;
         self.calls.get(&own)?.iter().find_map(|(source, node)| {
-            let callee = source.of(node.child_by_field_name("function")?);
+            let callee = source.node_text(node.child_by_field_name("function")?);
             let (_, rest) = callee.split_once('<')?;
             let given = declarations::split(rest.get(..rest.rfind('>')?)?);
             let function = enclosing(*node);
@@ -168,7 +168,7 @@ impl<'u> Host<'u> {
         })
     }
 
-    /// The declarator that gives a name its value in a function, or at file scope.
+    /// Returns the initializer of a name in a function or at file scope.
     fn initialiser(&self, scope: Scope<'u>, name: &str) -> Option<(Scope<'u>, Node<'u>)> {
         if let Some(function) = scope.function {
             let value = find_initialiser(scope.source, function, name)?;
@@ -179,7 +179,7 @@ impl<'u> Host<'u> {
                 return None;
             }
             let value = find_initialiser(source, node, name)?;
-            // The host gives it another value before it is used.
+            // The host assigns another value before the use.
             if item.kind == Kind::HostVariable && zero(source, value) {
                 return None;
             }
@@ -188,7 +188,7 @@ impl<'u> Host<'u> {
         })
     }
 
-    /// A size for what host code spells, named as a search space can.
+    /// Creates a size for a host expression, with a name valid in a search space.
     fn size(&mut self, scope: Scope<'u>, spelled: &str, name: &str, value: Option<i64>) -> Expr {
         let name = not_reserved(name);
         if !self.invented.iter().any(|(known, _)| *known == name) {
@@ -202,11 +202,11 @@ impl<'u> Host<'u> {
 fn calls(unit: &Unit) -> Calls<'_> {
     let mut found: Calls<'_> = BTreeMap::new();
     for source in &unit.files {
-        each(source.tree().root_node(), &mut |node| {
+        visit(source.tree().root_node(), &mut |node| {
             if node.kind() == "call_expression"
                 && let Some(callee) = node.child_by_field_name("function")
             {
-                let name = base_name(source.of(callee)).to_owned();
+                let name = base_name(source.node_text(callee)).to_owned();
                 found.entry(name).or_default().push((source, node));
             }
             true
@@ -215,17 +215,17 @@ fn calls(unit: &Unit) -> Calls<'_> {
     found
 }
 
-/// The number of bytes in the allocation of a pointer below a node.
+/// Returns the byte count of a pointer's allocation below a node.
 fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
     let mut found = None;
-    each(root, &mut |node| {
+    visit(root, &mut |node| {
         if found.is_none()
             && node.kind() == "call_expression"
             && let Some(callee) = node.child_by_field_name("function")
-            && base_name(source.of(callee)).starts_with("cudaMalloc")
+            && base_name(source.node_text(callee)).starts_with("cudaMalloc")
             && let Some(arguments) = node.child_by_field_name("arguments")
             && let [target, bytes, ..] = named(arguments).as_slice()
-            && tree::words(source.of(*target)).last() == Some(&name)
+            && tree::words(source.node_text(*target)).last() == Some(&name)
         {
             found = Some(*bytes);
         }
@@ -234,13 +234,13 @@ fn allocated<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>
     found
 }
 
-/// What gives a name its value below a node: a declaration, else the first assignment. A zero that
-/// another function replaces (`int blocks = 0; choose(n, blocks);`) is no value.
+/// Finds the initializer of a name below a node: a declaration, else the first assignment. A zero
+/// that another function replaces (`int blocks = 0; choose(n, blocks);`) does not count.
 fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<Node<'t>> {
     let mut values = Vec::new();
     let (mut passed, mut product) = (false, false);
     let mut counter = None;
-    each(root, &mut |node| {
+    visit(root, &mut |node| {
         match node.kind() {
             "init_declarator" => {
                 if let Some(declarator) = node.child_by_field_name("declarator")
@@ -257,7 +257,7 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
             "function_declarator" => {
                 let of_dim3 = node.parent().is_some_and(|parent| {
                     parent.kind() == "declaration"
-                        && source.of(parent).trim_start().starts_with("dim3")
+                        && source.node_text(parent).trim_start().starts_with("dim3")
                 });
                 if of_dim3 && tree::declared_name(source, node).last() == Some(&name) {
                     values.extend(node.child_by_field_name("parameters"));
@@ -267,10 +267,10 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
             "assignment_expression" => {
                 if let Some(left) = node.child_by_field_name("left")
                     && left.kind() == "identifier"
-                    && source.of(left) == name
+                    && source.node_text(left) == name
                     && let Some(operator) = node.child_by_field_name("operator")
                 {
-                    match source.of(operator) {
+                    match source.node_text(operator) {
                         "=" => values.extend(node.child_by_field_name("right")),
                         "*=" => product = true,
                         _ => {}
@@ -278,7 +278,8 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
                 }
             }
             "argument_list" => {
-                let is_it = |each: &Node<'_>| source.of(*each).trim_start_matches('&') == name;
+                let is_it =
+                    |each: &Node<'_>| source.node_text(*each).trim_start_matches('&') == name;
                 passed |= named(node).iter().any(is_it);
             }
             _ => {}
@@ -286,12 +287,12 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
         true
     });
     let first = *values.first()?;
-    // The first round of a loop is a launch of the file.
+    // The first iteration of a loop is one of the file's launches.
     if counter == Some(first) {
         return counter;
     }
-    // `int n = 1; for (…) n *= …;`: how many that is, the host does not say.
-    if product && source.of(first) == "1" {
+    // `int n = 1; for (…) n *= …;`: the product is not known statically.
+    if product && source.node_text(first) == "1" {
         return None;
     }
     if !zero(source, first) {
@@ -302,13 +303,13 @@ fn find_initialiser<'t>(source: &Source, root: Node<'t>, name: &str) -> Option<N
 }
 
 fn zero(source: &Source, value: Node<'_>) -> bool {
-    matches!(source.of(value), "0" | "-1" | "0u" | "0.0")
+    matches!(source.node_text(value), "0" | "-1" | "0u" | "0.0")
 }
 
-/// Whether a value is that of a `dim3`.
+/// Reports whether a value is a `dim3`.
 fn is_dim3(source: &Source, value: Node<'_>) -> bool {
     matches!(
         value.kind(),
         "argument_list" | "initializer_list" | "parameter_list"
-    ) || source.of(value).starts_with("dim3")
+    ) || source.node_text(value).starts_with("dim3")
 }

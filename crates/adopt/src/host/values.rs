@@ -1,9 +1,9 @@
-//! Numbers, types and operators of C++ as far as extents are made of them.
+//! C++ numbers, types and operators in extents.
 
 use crate::expr::Expr;
 use crate::types::bytes_of;
 
-/// An operator of C++ between two expressions.
+/// Applies a binary operator of C++ to two expressions.
 pub(super) fn operation(operator: &str, left: Expr, right: Expr) -> Option<Expr> {
     Some(match operator {
         "+" => Expr::binary("+", left, right),
@@ -17,7 +17,7 @@ pub(super) fn operation(operator: &str, left: Expr, right: Expr) -> Option<Expr>
     })
 }
 
-/// Whether an operand is written as a floating-point number: a literal, or a cast to such a type.
+/// Reports whether an operand is a floating-point literal or a cast to a floating-point type.
 pub(super) fn is_real(text: &str) -> bool {
     let plain = text.replace([' ', '('], "");
     let casts = [
@@ -34,7 +34,7 @@ pub(super) fn is_real(text: &str) -> bool {
     cast || digits && !hexadecimal && text.contains(['.', 'e', 'E', 'f', 'F'])
 }
 
-/// A literal.
+/// Parses a literal.
 pub(super) fn number(text: &str) -> Option<Expr> {
     let plain = text.replace('\'', "");
     let lower = plain.to_lowercase();
@@ -54,7 +54,7 @@ pub(super) fn number(text: &str) -> Option<Expr> {
     })
 }
 
-/// What `sizeof` gives: the bytes of a type that CUDA has, else a name that [`sizeof`] reads.
+/// Translates `sizeof`: the bytes of a CUDA type, else a name that [`sizeof`] parses.
 pub(super) fn size_of(text: &str) -> Expr {
     let inner = text
         .trim_start_matches("sizeof")
@@ -65,7 +65,7 @@ pub(super) fn size_of(text: &str) -> Expr {
     }
 }
 
-/// The type whose size an expression's name stands for.
+/// Returns the type of a name created by [`size_of`].
 pub(crate) fn sizeof(name: &str) -> Option<&str> {
     name.strip_prefix("sizeof(")?.strip_suffix(')')
 }

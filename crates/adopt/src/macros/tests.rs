@@ -3,7 +3,7 @@ use std::path::Path;
 
 fn written_out(text: &str) -> String {
     let source = Source::parse(Path::new("t.cu"), "t.cu".into(), text.to_owned()).unwrap();
-    let found = Launching::of(std::slice::from_ref(&source));
+    let found = Launching::collect(std::slice::from_ref(&source));
     let made = found.written_out(&source);
     made.split_whitespace().collect::<Vec<_>>().join(" ")
 }

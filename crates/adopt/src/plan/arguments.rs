@@ -1,6 +1,6 @@
-//! Sizes, and what the kernel takes.
+//! Sizes and the kernel's arguments.
 
-use super::{Argument, Known, Plan};
+use super::{Argument, KernelContext, Plan};
 use crate::expr::{Expr, not_reserved};
 use crate::host::Host;
 use crate::kernel::{self, pointer};
@@ -8,8 +8,8 @@ use crate::tree;
 use tuner_core::plan::Role;
 
 impl Plan {
-    /// Whole numbers that are passed are sizes.
-    pub(super) fn scalars<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    /// Makes sizes of the integers that the launch passes.
+    pub(super) fn scalars<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let Some(scope) = known.scope() else {
             return;
         };
@@ -21,7 +21,7 @@ impl Plan {
                 continue;
             }
             if !is_whole(&parameter.ty) {
-                host.passes(scope, scope.source.of(node), &parameter.name);
+                host.passes(scope, scope.source.node_text(node), &parameter.name);
                 continue;
             }
             if !matches!(node.kind(), "identifier" | "field_expression") {
@@ -29,7 +29,7 @@ impl Plan {
             }
             let mut trial = host.trial();
             let meaning = trial.express(scope, node, 0);
-            // A parameter, or made of other names: its value says so.
+            // A parameter or an expression over names has a value already.
             let made = match &meaning {
                 Some(Expr::Name(name)) => !trial.invented.iter().any(|(known, _)| known == name),
                 Some(Expr::Number(_)) | None => false,
@@ -43,11 +43,11 @@ impl Plan {
             if !self.sizes.iter().any(|(known, _)| *known == name) {
                 self.sizes.push((name.clone(), value));
             }
-            host.bind(scope, scope.source.of(node), &name);
+            host.bind(scope, scope.source.node_text(node), &name);
         }
     }
 
-    /// A name that no parameter has and that an expression can use.
+    /// Returns a name that no parameter has and that an expression can use.
     fn size_name(&self, name: &str) -> String {
         if self.parameters.iter().any(|each| each.name == name) {
             format!("{name}_size")
@@ -56,13 +56,13 @@ impl Plan {
         }
     }
 
-    /// The kernel's parameters in their order.
-    pub(super) fn take<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    /// Adds the kernel's parameters in their order.
+    pub(super) fn take<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let roles = kernel::roles(known.unit, known.own);
         let multipliers = kernel::multipliers(known.unit, known.own);
         for (at, parameter) in known.parameters.iter().enumerate() {
             let given = known.given(at).zip(known.scope());
-            let mut argument = Argument::of(&parameter.name, &parameter.ty, Role::Scalar);
+            let mut argument = Argument::new(&parameter.name, &parameter.ty, Role::Scalar);
             argument.parameter = Some(at);
             if pointer(&parameter.ty).0 {
                 host.invent = true;
@@ -101,7 +101,7 @@ impl Plan {
     }
 }
 
-/// Whether a type's text is of whole numbers.
+/// Reports whether a type is an integer type.
 pub(super) fn is_whole(ty: &str) -> bool {
     let words = tree::words(ty);
     !words.iter().any(|word| {

@@ -1,6 +1,6 @@
-//! What names the kernel: namespaces, name and template arguments.
+//! The kernel's entry: namespaces, name and template arguments.
 
-use super::{Known, MAX_PARAMETERS, Plan, Proposed};
+use super::{KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
 use crate::cut::{looks_like_tiling, neighbours};
 use crate::expr::Expr;
 use crate::host::Host;
@@ -11,8 +11,8 @@ use crate::types::bytes_of;
 use crate::unit::{Kind, Unit};
 
 impl Plan {
-    /// Names the entry; the template's values that look like tiles become parameters.
-    pub(super) fn name_entry<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    /// Builds the entry; template values that look like tile sizes become parameters.
+    pub(super) fn name_entry<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let path = known.own.path(&self.kernel);
         let parameters = kernel::template_parameters(known.source, known.node);
         if parameters.is_empty() {
@@ -39,7 +39,7 @@ impl Plan {
         parameter: &TemplateParameter,
         given: Option<String>,
     ) -> String {
-        // A type parameter of the function that launches is not known here.
+        // A type parameter of the launching function is unknown here.
         let known = |text: &String| {
             let declared = |word: &str| unit.declaring(word).next().is_some();
             let builtin = |word: &str| {
@@ -66,7 +66,7 @@ impl Plan {
 
     fn value_argument<'u>(
         &mut self,
-        known: &Known<'u>,
+        known: &KernelContext<'u>,
         parameter: &TemplateParameter,
         text: Option<String>,
         host: &mut Host<'u>,
@@ -76,7 +76,7 @@ impl Plan {
         {
             return text.clone();
         }
-        // A function that is a template's argument.
+        // A function passed as a template argument.
         let functions = |text: &String| {
             let items = &known.unit.items;
             items
@@ -113,19 +113,19 @@ impl Plan {
             if let (Some(scope), Some(spelled), Some(_)) = (scope, spelled, number) {
                 host.fix(scope, spelled, value);
             }
-            // An extent of the data that the launch's sizes do not have.
+            // An extent of the data that is missing from the launch's sizes.
             let lower = name.to_lowercase();
             if lower == "d" || lower.contains("dim") && !lower.contains("tile") {
                 self.dimensions.push(value.max(1));
             }
             return value.to_string();
         }
-        // The name itself would be replaced in the template's own declaration.
+        // The macro would also replace the name in the template's declaration.
         let proposed = format!("TUNE_{}", name.to_uppercase());
         if let (Some(scope), Some(spelled)) = (scope, spelled) {
             host.bind(scope, spelled, &proposed);
         }
-        self.parameters.push(Proposed {
+        self.parameters.push(ProposedParameter {
             name: proposed.clone(),
             default: value,
             values: neighbours(value),
@@ -137,7 +137,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// What is computed from parameters, as C++ with these in braces.
+    /// Formats an expression over parameters as C++ with the parameters in braces.
     fn made_of_parameters(&self, value: &Expr) -> Option<String> {
         fn written(value: &Expr) -> Option<String> {
             Some(match value {
@@ -158,8 +158,8 @@ impl Plan {
     }
 }
 
-impl Known<'_> {
-    /// A text with the parameter in place of the value that the launch's branch gives it.
+impl KernelContext<'_> {
+    /// Replaces the value of the launch's branch in a text by the parameter.
     fn by_branch(&self, text: &str) -> Option<String> {
         let (branch, proposed) = self.branch.as_ref()?;
         let value = branch.value.to_string();

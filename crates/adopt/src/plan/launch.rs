@@ -1,18 +1,18 @@
 //! Grid, block and shared memory.
 
-use super::{Known, MAX_PARAMETERS, Plan, Proposed};
+use super::{KernelContext, MAX_PARAMETERS, Plan, ProposedParameter};
 use crate::cut::{self, neighbours};
 use crate::expr::Expr;
 use crate::host::{Branch, Host, Launch};
 use crate::unit::{Kind, Unit};
 use std::collections::BTreeSet;
 
-/// Threads that a block has at most.
+/// Most threads of a block.
 const MAX_BLOCK: i64 = 1024;
 
 impl Plan {
-    /// Variables of the host that make a block's extents are parameters.
-    pub(super) fn block_of_host<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    /// Makes parameters of host variables in the block's extents.
+    pub(super) fn block_of_host<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let Some((scope, block)) = known.scope().zip(known.config(1)) else {
             return;
         };
@@ -49,7 +49,7 @@ impl Plan {
                 upper.clone()
             };
             if let Some(known) = self.parameters.iter().find(|each| each.name == proposed) {
-                // The template's parameter of this name is the block's extent too.
+                // The template parameter of this name is also the block's extent.
                 if known.default == value {
                     host.bind(scope, &name, &proposed);
                 }
@@ -60,7 +60,7 @@ impl Plan {
             let values = neighbours(value)
                 .into_iter()
                 .filter(|value| (least..=most).contains(value));
-            self.parameters.push(Proposed {
+            self.parameters.push(ProposedParameter {
                 name: proposed,
                 default: value,
                 values: values.collect(),
@@ -70,14 +70,14 @@ impl Plan {
         }
     }
 
-    /// A variable of the host that a `switch` turns into template arguments is a parameter with the
-    /// values of its branches.
-    pub(super) fn branch_of_host<'u>(&mut self, known: &Known<'u>, host: &mut Host<'u>) {
+    /// Makes a parameter of a host variable that a `switch` turns into template arguments; its
+    /// values are those of the branches.
+    pub(super) fn branch_of_host<'u>(&mut self, known: &KernelContext<'u>, host: &mut Host<'u>) {
         let (Some(scope), Some((branch, proposed))) = (known.scope(), &known.branch) else {
             return;
         };
         host.bind(scope, &branch.name, proposed);
-        self.parameters.push(Proposed {
+        self.parameters.push(ProposedParameter {
             name: proposed.clone(),
             default: branch.value,
             values: branch.values.clone(),
@@ -86,8 +86,13 @@ impl Plan {
         });
     }
 
-    /// The launch's extents, as far as the file says them.
-    pub(super) fn extents<'u>(&mut self, known: &Known<'u>, item: usize, host: &mut Host<'u>) {
+    /// Sets the launch's extents where the file has them.
+    pub(super) fn extents<'u>(
+        &mut self,
+        known: &KernelContext<'u>,
+        item: usize,
+        host: &mut Host<'u>,
+    ) {
         if let Some(scope) = known.scope() {
             host.invent = true;
             self.grid = known
@@ -112,7 +117,9 @@ impl Plan {
             self.shared = shared
                 .and_then(|node| host.express(scope, node, 0))
                 .filter(|it| it.number() != Some(0));
-            if self.shared.is_none() && shared.is_some_and(|node| scope.source.of(node) != "0") {
+            if self.shared.is_none()
+                && shared.is_some_and(|node| scope.source.node_text(node) != "0")
+            {
                 self.guessed_launch.push("shared");
             }
         }
@@ -125,7 +132,7 @@ impl Plan {
             self.block = Vec::new();
         }
         let kept = cut::reach(known.unit, item, &BTreeSet::new());
-        // Other branches may have a kernel of the same name.
+        // Other branches may define a kernel of the same name.
         let others = |at: &usize| *at == item || known.unit.item(*at).kind != Kind::Kernel;
         let code = kept.into_iter().filter(others).map(|at| {
             let item = known.unit.item(at);
@@ -142,7 +149,7 @@ impl Plan {
             self.guessed_launch.push("grid");
         }
         if self.shared.is_none() && takes_shared(known.unit, item) {
-            // More than enough, as for buffers.
+            // A generous upper bound, as for buffers.
             self.shared = Some(Expr::Number(1 << 14));
             self.guessed_launch.push("shared");
         }
@@ -156,15 +163,15 @@ impl Plan {
     }
 }
 
-/// The branch of a launch that decides something, and its variable's name as a parameter. Small numbers
-/// are those of cases, and stand for other things as well.
+/// Returns the deciding branch of a launch and its variable's name as a parameter. Small numbers
+/// are case labels with other meanings and do not count.
 pub(super) fn branch(launch: &Launch<'_>) -> Option<(Branch, String)> {
     let branch = launch.branch().filter(|branch| branch.value >= 8)?;
     let proposed = format!("TUNE_{}", branch.name.to_uppercase());
     Some((branch, proposed))
 }
 
-/// How much of a launch's configuration is understood.
+/// Counts the understood parts of a launch's configuration.
 pub(super) fn usable<'u>(host: &Host<'u>, launch: &Launch<'u>) -> usize {
     let mut trial = host.trial();
     let extents = launch.config.iter().take(2);
@@ -174,7 +181,7 @@ pub(super) fn usable<'u>(host: &Host<'u>, launch: &Launch<'u>) -> usize {
 }
 
 impl Plan {
-    /// The number or parameter that a name in the kernel stands for.
+    /// Translates a kernel name to a number or parameter.
     fn meaning<'u>(&self, host: &mut Host<'u>, text: &str) -> Option<Expr> {
         if self.parameters.iter().any(|each| each.name == text) {
             return Some(Expr::Name(text.to_owned()));
@@ -186,7 +193,7 @@ impl Plan {
     }
 }
 
-/// Directions in which the code asks which block it is: 3 where it asks in a way that is not known.
+/// Counts the dimensions of `blockIdx` that the code uses; 3 where the use is not understood.
 fn block_axes(code: &str) -> usize {
     let plain: String = code.split_whitespace().collect();
     let axes = ["blockIdx.x", "blockIdx.y", "blockIdx.z"];
@@ -210,7 +217,7 @@ fn block_axes(code: &str) -> usize {
     }
 }
 
-/// Threads a block as the index says them: `blockIdx.x * TX + threadIdx.x`.
+/// Derives threads per block from the index computation `blockIdx.x * TX + threadIdx.x`.
 fn block_of_index(code: &str, mut meaning: impl FnMut(&str) -> Option<Expr>) -> Option<Vec<Expr>> {
     let plain: String = code.split_whitespace().collect();
     let word = |c: char| c.is_alphanumeric() || c == '_';
@@ -253,7 +260,7 @@ fn block_of_index(code: &str, mut meaning: impl FnMut(&str) -> Option<Expr>) -> 
     Some(all)
 }
 
-/// Threads a block where no launch says so.
+/// Guesses threads per block where no launch has them.
 fn guessed_block(text: &str) -> Vec<Expr> {
     if let Some((_, rest)) = text.split_once("__launch_bounds__(")
         && let Some(bound) = rest
@@ -269,7 +276,7 @@ fn guessed_block(text: &str) -> Vec<Expr> {
     vec![Expr::Number(256)]
 }
 
-/// Whether what a kernel reaches takes dynamic shared memory.
+/// Reports whether the reachable code uses dynamic shared memory.
 fn takes_shared(unit: &Unit, kernel: usize) -> bool {
     let kept = cut::reach(unit, kernel, &BTreeSet::new());
     kept.into_iter().any(|at| {

@@ -1,4 +1,4 @@
-//! What is decided about a kernel: its entry, parameters, sizes, launch and arguments.
+//! The plan of a kernel: entry, parameters, sizes, launch and arguments.
 
 mod arguments;
 mod entry;
@@ -10,28 +10,28 @@ use super::cut::{Definition, Tunable, neighbours};
 use super::expr::Expr;
 use super::host::{Branch, Host, Launch, Scope};
 use super::kernel::{self, Parameter, node_of};
-use super::template::Made;
+use super::template::CompiledTemplate;
 use super::tree::{Node, Source};
-use super::types::{self, Described};
+use super::types::{self, TypeDescription};
 use super::unit::{Item, Kind, Unit};
 use super::{AdoptError, Settings};
 use std::collections::BTreeMap;
 use tuner_core::plan::Role;
 
-pub(crate) use variables::{Held, Variable};
+pub(crate) use variables::{Variable, VariableContent};
 
-/// Parameters that are proposed at most.
+/// Most proposed parameters.
 const MAX_PARAMETERS: usize = 8;
 
 /// A parameter of the search space.
 #[derive(Debug, Clone)]
-pub(crate) struct Proposed {
+pub(crate) struct ProposedParameter {
     pub(crate) name: String,
     pub(crate) default: i64,
     pub(crate) values: Vec<i64>,
-    /// Where it comes from.
+    /// Origin, as a comment.
     pub(crate) doc: String,
-    /// A variable of the host without a known value: an extent of the data as well as of the launch.
+    /// A host variable without a known value: an extent of the data and of the launch.
     pub(crate) of_data: bool,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct Proposed {
 #[derive(Debug, Clone)]
 pub(crate) struct Argument {
     pub(crate) name: String,
-    /// Which of the kernel's parameters it is; none where only something points to it.
+    /// Index of the kernel parameter; `None` where only another argument points to it.
     pub(crate) parameter: Option<usize>,
-    /// As the source spells it.
+    /// Type in the source's spelling.
     pub(crate) spelled: String,
-    /// The element type, in the search space's words.
+    /// Element type in the search space's spelling.
     pub(crate) ty: String,
     /// Bytes of an element.
     pub(crate) bytes: i64,
@@ -52,18 +52,18 @@ pub(crate) struct Argument {
     pub(crate) shape: Option<Expr>,
     /// A scalar's value.
     pub(crate) value: Option<Expr>,
-    /// Elements of a buffer that belong to one index, as far as the kernel says.
+    /// Elements of a buffer for each index.
     pub(crate) multiplier: i64,
-    /// The value of a vector or a struct, as the search space writes it.
+    /// Value of a vector or struct, in the search space's spelling.
     pub(crate) composed: Option<String>,
-    /// What of it was guessed.
+    /// The guessed part.
     pub(crate) guessed: Option<&'static str>,
-    /// The host fills it with zeros before the launch.
+    /// The host clears it before the launch.
     pub(crate) zeroed: bool,
 }
 
 impl Argument {
-    fn of(name: &str, spelled: &str, role: Role) -> Self {
+    fn new(name: &str, spelled: &str, role: Role) -> Self {
         Self {
             name: name.to_owned(),
             parameter: None,
@@ -82,79 +82,79 @@ impl Argument {
 }
 
 /// A kernel and its launch in the unit.
-struct Known<'u> {
+struct KernelContext<'u> {
     unit: &'u Unit,
     own: &'u Item,
     source: &'u Source,
     node: Node<'u>,
     parameters: Vec<Parameter>,
     launch: Option<Launch<'u>>,
-    /// The branch in which the launch stands, and what its variable is called as a parameter.
+    /// The branch that contains the launch, and the parameter of its variable.
     branch: Option<(Branch, String)>,
 }
 
-impl<'u> Known<'u> {
+impl<'u> KernelContext<'u> {
     fn scope(&self) -> Option<Scope<'u>> {
         self.launch.as_ref().map(|launch| launch.scope)
     }
 
-    /// Part of the launch's configuration.
+    /// Returns a part of the launch's configuration.
     fn config(&self, at: usize) -> Option<Node<'u>> {
         self.launch.as_ref()?.config.get(at).copied()
     }
 
-    /// What the launch passes.
+    /// Returns an argument of the launch.
     fn given(&self, at: usize) -> Option<Node<'u>> {
         self.launch.as_ref()?.arguments.get(at).copied()
     }
 }
 
-/// Everything that the search space says.
+/// Contents of the search space.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) kernel: String,
-    /// What names the kernel; parameters in braces.
+    /// Entry; parameters in braces.
     pub(crate) entry: String,
-    /// The template's parameters whose values were guessed.
+    /// Template parameters with guessed values.
     pub(crate) guessed_entry: Vec<String>,
     /// Extents of the data that are template arguments.
     pub(crate) dimensions: Vec<i64>,
     pub(crate) tunables: Vec<Tunable>,
-    pub(crate) parameters: Vec<Proposed>,
+    pub(crate) parameters: Vec<ProposedParameter>,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) variables: Vec<Variable>,
     pub(crate) grid: Vec<Expr>,
     pub(crate) block: Vec<Expr>,
     pub(crate) shared: Option<Expr>,
     pub(crate) cooperative: bool,
-    /// Directions in which the kernel asks which block it is.
+    /// Number of grid dimensions that the kernel uses.
     pub(crate) block_axes: usize,
-    /// What of the launch was guessed.
+    /// Guessed parts of the launch.
     pub(crate) guessed_launch: Vec<&'static str>,
-    /// Functions that the entry's template arguments name.
+    /// Functions named by the entry's template arguments.
     pub(crate) reached: Vec<String>,
-    /// Sizes with the value that the file gives them.
+    /// Sizes with their values in the file.
     pub(crate) sizes: Vec<(String, Option<i64>)>,
     pub(crate) notes: Vec<String>,
 }
 
 impl Plan {
-    /// Reads everything that does not need the compiler; `None` where the item is no function.
-    pub(crate) fn of(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
+    /// Builds the parts that need no compiler; `None` where the item is not a function.
+    pub(crate) fn read(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
         let own = unit.items.get(item)?;
         let name = own.names.last().cloned().unwrap_or_default();
         let (source, node) = node_of(unit, own)?;
         let mut host = Host::new(unit);
-        // The one whose function says most of its extents.
+        // The launch whose function determines most extents.
         let launch = host.launches(&name).into_iter().max_by_key(|each| {
             (
                 launch::usable(&host, each),
                 std::cmp::Reverse(each.config.len()),
-                // Of a switch over sizes one that is neither tiny nor the largest.
+                // Of a switch over sizes, a medium one.
                 each.branch().map_or(0, |it| -(it.value - 256).abs()),
             )
         });
-        let known = Known {
+        let known = KernelContext {
             unit,
             own,
             source,
@@ -170,11 +170,11 @@ impl Plan {
         };
         for tunable in &plan.tunables {
             host.tunable.insert(tunable.name.clone(), tunable.value);
-            plan.parameters.push(Proposed {
+            plan.parameters.push(ProposedParameter {
                 name: tunable.name.clone(),
                 default: tunable.value,
                 values: neighbours(tunable.value),
-                doc: format!("a constant of {}", place(unit, tunable.item)),
+                doc: format!("a constant of {}", format_position(unit, tunable.item)),
                 of_data: false,
             });
         }
@@ -197,7 +197,7 @@ impl Plan {
         Some(plan)
     }
 
-    /// Makes parameters of the macros that the user gives.
+    /// Makes parameters of the user's macros.
     fn define(&mut self, unit: &Unit, given: &[(String, Vec<i64>)], host: &mut Host<'_>) {
         for (name, values) in given {
             let Some(default) = values.first().copied() else {
@@ -218,7 +218,7 @@ impl Plan {
             }
             host.tunable.insert(name.clone(), default);
             self.parameters.retain(|known| known.name != *name);
-            self.parameters.push(Proposed {
+            self.parameters.push(ProposedParameter {
                 name: name.clone(),
                 default,
                 values: values.clone(),
@@ -228,7 +228,7 @@ impl Plan {
         }
     }
 
-    /// The entry with the parameters' default values.
+    /// Returns the entry with the parameters' default values.
     pub(crate) fn filled_entry(&self) -> String {
         self.parameters
             .iter()
@@ -237,7 +237,7 @@ impl Plan {
             })
     }
 
-    /// Sizes that nothing uses are none.
+    /// Removes unused sizes.
     pub(crate) fn only_used_sizes(&mut self) {
         let mut names = Vec::new();
         let extents = self.grid.iter().chain(&self.block).chain(&self.shared);
@@ -248,28 +248,30 @@ impl Plan {
         }
         for variable in &self.variables {
             match &variable.held {
-                Held::Array(extents) => extents.iter().for_each(|each| each.names(&mut names)),
-                Held::Value(value) => {
+                VariableContent::Array(extents) => {
+                    extents.iter().for_each(|each| each.names(&mut names))
+                }
+                VariableContent::Value(value) => {
                     names.extend(super::tree::words(value).into_iter().map(str::to_owned));
                 }
-                Held::Pointer(_) => {}
+                VariableContent::Pointer(_) => {}
             }
         }
         self.sizes.retain(|(name, _)| names.contains(name));
     }
 
-    /// Takes in what the compiler says, and decides shapes.
+    /// Adds the compiler's types and decides shapes.
     pub(crate) fn finish(
         &mut self,
         unit: &Unit,
         item: usize,
-        made: &Made,
+        made: &CompiledTemplate,
     ) -> Result<(), AdoptError> {
-        let place = place(unit, item);
+        let place = format_position(unit, item);
         let mut pointed = Vec::new();
         let kernel = self.kernel.clone();
         for (at, argument) in self.arguments.iter_mut().enumerate() {
-            // A buffer that something points to was described with that.
+            // A buffer behind a pointer field was described with the struct.
             if argument.parameter.is_none() {
                 continue;
             }
@@ -277,7 +279,7 @@ impl Plan {
             let known = all
                 .zip(argument.parameter)
                 .and_then(|(all, at)| all.get(at));
-            // The compiler takes a texture's handle for a number.
+            // The compiler reports a texture handle as a number.
             let known = known.filter(|_| !types::is_opaque(&argument.spelled));
             let ty = known.map_or_else(|| argument.spelled.clone(), |known| known.ty.clone());
             if argument.name.is_empty() {
@@ -300,10 +302,10 @@ impl Plan {
     }
 }
 
-/// The value of a vector or a struct that is passed, and the buffers that it points to.
+/// Builds the value of a vector or struct argument and the buffers that it points to.
 fn compose(
     argument: &mut Argument,
-    described: &Described,
+    described: &TypeDescription,
     sizes: &mut Vec<(String, Option<i64>)>,
 ) -> Vec<Argument> {
     let Some(value) = described
@@ -328,7 +330,7 @@ fn compose(
         .map(|(field, ty, bytes)| Argument {
             ty: ty.clone(),
             bytes: *bytes,
-            ..Argument::of(&format!("{}_{field}", argument.name), ty, Role::Inout)
+            ..Argument::new(&format!("{}_{field}", argument.name), ty, Role::Inout)
         });
     buffers.collect()
 }
@@ -341,13 +343,13 @@ fn unsupported(kernel: &str, place: &str, name: &str, why: &types::Refusal) -> A
     }
 }
 
-pub(crate) fn place(unit: &Unit, item: usize) -> String {
+pub(crate) fn format_position(unit: &Unit, item: usize) -> String {
     let item = unit.item(item);
     let file = unit.file(item.file);
     format!("{}:{}", file.shown, file.line(item.at.start))
 }
 
-/// Values of all names in the default configuration.
+/// Returns the values of all names in the default configuration.
 pub(crate) fn defaults(plan: &Plan) -> BTreeMap<String, i64> {
     let parameters = plan
         .parameters

@@ -1,12 +1,12 @@
-//! Constants that look like the sizes of tiles.
+//! Constants that look like tile sizes.
 
 use super::MAX_PARAMETERS;
 use crate::cut::{self, Definition, Tunable, looks_like_tiling};
 use crate::kernel::node_of;
-use crate::tree::{self, each};
+use crate::tree::{self, visit};
 use crate::unit::{Around, Kind, Unit};
 
-/// Constants of what a kernel reaches that look like the sizes of tiles.
+/// Finds constants in the reachable code that look like tile sizes.
 pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
     let kept = cut::reach(unit, kernel, &std::collections::BTreeSet::new());
     let given = cut::given_names(unit, &kept);
@@ -48,8 +48,12 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
                     node.child_by_field_name("name"),
                     node.child_by_field_name("value"),
                 ) {
-                    let text = source.of(value).split("//").next().unwrap_or_default();
-                    add(source.of(name), text, Definition::Macro, 0);
+                    let text = source
+                        .node_text(value)
+                        .split("//")
+                        .next()
+                        .unwrap_or_default();
+                    add(source.node_text(name), text, Definition::Macro, 0);
                 }
             }
             Kind::Declaration | Kind::Kernel => constants(source, node, item.kind, &mut add),
@@ -59,7 +63,7 @@ pub(super) fn tunables(unit: &Unit, kernel: usize) -> Vec<Tunable> {
     found
 }
 
-/// Constants that are declared alone, at file scope or in a kernel.
+/// Finds constants declared separately, at file scope or in a kernel.
 fn constants(
     source: &tree::Source,
     node: tree::Node<'_>,
@@ -67,11 +71,11 @@ fn constants(
     add: &mut dyn FnMut(&str, &str, Definition, usize),
 ) {
     let outer = node;
-    each(node, &mut |node| {
+    visit(node, &mut |node| {
         if node.kind() != "declaration" {
             return true;
         }
-        let text = source.of(node);
+        let text = source.node_text(node);
         let mut cursor = node.walk();
         let all: Vec<tree::Node<'_>> = node
             .children_by_field_name("declarator", &mut cursor)
@@ -98,7 +102,12 @@ fn constants(
                 Definition::Local(node.byte_range())
             };
             if matches!(definition, Definition::Local(_)) == (kind == Kind::Kernel) {
-                add(source.of(name), source.of(value), definition, 1);
+                add(
+                    source.node_text(name),
+                    source.node_text(value),
+                    definition,
+                    1,
+                );
             }
         }
         true

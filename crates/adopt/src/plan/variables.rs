@@ -1,11 +1,11 @@
-//! `__constant__` and `__device__` variables that the host fills.
+//! `__constant__` and `__device__` variables that the host writes.
 
-use super::{Argument, Known, Plan};
+use super::{Argument, KernelContext, Plan};
 use crate::cut;
 use crate::expr::Expr;
 use crate::host::Host;
 use crate::kernel::node_of;
-use crate::tree::{self, Node, Source, each};
+use crate::tree::{self, Node, Source, visit};
 use crate::types::{self, OWN};
 use crate::unit::{Item, Kind, Unit};
 use std::collections::BTreeSet;
@@ -14,27 +14,32 @@ use tuner_core::plan::Role;
 /// A variable of the search space.
 #[derive(Debug)]
 pub(crate) struct Variable {
-    /// Its name, with its namespaces.
+    /// Name with namespaces.
     pub(crate) name: String,
-    /// The type, in the search space's words.
+    /// Type in the search space's spelling.
     pub(crate) ty: String,
-    pub(crate) held: Held,
+    pub(crate) held: VariableContent,
 }
 
-/// What a variable holds.
+/// Content of a variable.
 #[derive(Debug)]
-pub(crate) enum Held {
+pub(crate) enum VariableContent {
     /// An array of these extents.
     Array(Vec<Expr>),
     /// One value.
     Value(String),
-    /// The address of the argument of that name.
+    /// The address of the argument of this name.
     Pointer(String),
 }
 
 impl Plan {
-    /// Variables that the kernel reaches and the host fills.
-    pub(super) fn hold<'u>(&mut self, known: &Known<'u>, kernel: usize, host: &mut Host<'u>) {
+    /// Adds the variables that the kernel reaches and the host writes.
+    pub(super) fn hold<'u>(
+        &mut self,
+        known: &KernelContext<'u>,
+        kernel: usize,
+        host: &mut Host<'u>,
+    ) {
         let unit = known.unit;
         for at in cut::reach(unit, kernel, &BTreeSet::new()) {
             let item = unit.item(at);
@@ -46,14 +51,16 @@ impl Plan {
                 continue;
             };
             let node = tree::inner(node);
-            let ty = node.child_by_field_name("type").map(|ty| source.of(ty));
+            let ty = node
+                .child_by_field_name("type")
+                .map(|ty| source.node_text(ty));
             let (Some(ty), "declaration") = (ty, node.kind()) else {
                 continue;
             };
             let mut cursor = node.walk();
             for declarator in node.children_by_field_name("declarator", &mut cursor) {
                 let names = tree::declared_name(source, declarator);
-                // One with a value of its own has it here too, and others begin as zeros.
+                // A variable with an initializer keeps it; others start as zeros.
                 let Some(name) = names.last().filter(|name| {
                     declarator.kind() != "init_declarator" && (constant || filled(unit, name))
                 }) else {
@@ -72,14 +79,17 @@ impl Plan {
         host: &mut Host<'u>,
     ) {
         let (mut pointer, mut extents) = (false, Vec::new());
-        each(declarator, &mut |node| {
+        visit(declarator, &mut |node| {
             pointer |= node.kind() == "pointer_declarator";
             if node.kind() == "array_declarator" {
-                extents.extend(node.child_by_field_name("size").map(|it| source.of(it)));
+                extents.extend(
+                    node.child_by_field_name("size")
+                        .map(|it| source.node_text(it)),
+                );
             }
             true
         });
-        // The outermost declarator has the last extent.
+        // The outermost declarator is the last extent.
         extents.reverse();
         let shape: Option<Vec<Expr>> = extents
             .iter()
@@ -103,13 +113,13 @@ impl Plan {
             arguments.push(Argument {
                 ty: ty.to_owned(),
                 bytes,
-                ..Argument::of(&name, ty, Role::Inout)
+                ..Argument::new(&name, ty, Role::Inout)
             });
         };
         let held = if pointer {
             let data = format!("{name}_data");
             buffer(data.clone(), &described.yaml, described.bytes);
-            Held::Pointer(data)
+            VariableContent::Pointer(data)
         } else if shape.is_empty() {
             for (field, ty, bytes) in &described.pointers {
                 buffer(format!("{name}_{field}"), ty, *bytes);
@@ -118,9 +128,9 @@ impl Plan {
             let new = whole.map(|field| (format!("{name}_{field}"), None));
             self.sizes.extend(new);
             let value = described.value.unwrap_or_else(|| "1".to_owned());
-            Held::Value(value.replace(OWN, name))
+            VariableContent::Value(value.replace(OWN, name))
         } else {
-            Held::Array(shape)
+            VariableContent::Array(shape)
         };
         self.variables.push(Variable {
             name: item.path(name),
@@ -130,7 +140,7 @@ impl Plan {
     }
 }
 
-/// Whether host code copies to a variable.
+/// Reports whether host code copies to a variable.
 fn filled(unit: &Unit, name: &str) -> bool {
     unit.files.iter().any(|file| {
         let code = file.code(&(0..file.len()));

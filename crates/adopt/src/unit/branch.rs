@@ -6,21 +6,21 @@ use crate::tree::words;
 /// A branch of conditional compilation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Branch {
-    /// The directives that lead to it.
+    /// The directives around it.
     pub(crate) opening: String,
-    /// Number of its file, and the byte at which it begins: two branches may have one condition.
+    /// Index of its file and its first byte: two branches may have the same condition.
     pub(crate) at: (usize, usize),
 }
 
 impl Branch {
-    /// The name in `#ifndef NAME` and `#if !defined(NAME)`.
+    /// Returns the name in `#ifndef NAME` and `#if !defined(NAME)`.
     pub(crate) fn undefined(&self) -> Option<&str> {
         guarded(&self.opening)
     }
 }
 
 impl Item {
-    /// Whether the two stand in branches of which only one is compiled.
+    /// Reports whether at most one of the two branches is compiled.
     pub(crate) fn excludes(&self, other: &Self) -> bool {
         let branches = |item: &Self| -> Vec<Branch> {
             let around = item.around.iter();
@@ -40,7 +40,7 @@ impl Item {
     }
 }
 
-/// What stands around the items of a branch.
+/// Returns the scopes around the items of a branch.
 pub(super) fn inside(around: &[Around], opening: &str, at: (usize, usize)) -> Vec<Around> {
     let branch = Branch {
         opening: opening.to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn inside(around: &[Around], opening: &str, at: (usize, usize)) -> Ve
     [around, &[Around::Condition(branch)]].concat()
 }
 
-/// The name in `#ifndef NAME` and `#if !defined(NAME)`.
+/// Returns the name in `#ifndef NAME` and `#if !defined(NAME)`.
 pub(super) fn guarded(opening: &str) -> Option<&str> {
     let rest = opening.trim_start_matches('#').trim_start();
     let name = match rest.strip_prefix("ifndef") {

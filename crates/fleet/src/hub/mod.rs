@@ -1,4 +1,4 @@
-//! The hub's side: a connection that runs share.
+//! Hub side of a fleet: a connection shared by all runs of a process.
 
 mod post;
 mod receive;
@@ -23,25 +23,26 @@ use tuner_engine::fleet::{
 };
 use tuner_store::RunId;
 
-/// How often the hub looks who is there.
+/// Interval between checks of the workers present.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How a hub uses its fleet.
+/// Settings of a hub.
 #[derive(Debug, Clone)]
 pub struct HubSettings {
     /// The server.
     pub access: Access,
     /// The fleet.
     pub names: Names,
-    /// How long a worker may be silent about an order before another one gets it.
+    /// Acknowledgement deadline: an order without a progress message for this long goes to another
+    /// worker.
     pub ack_wait: Duration,
-    /// How long a worker or hub that says nothing counts as there.
+    /// Age at which a worker's or hub's record expires.
     pub presence: Duration,
-    /// Most bytes of compiled code that the server keeps.
+    /// Most bytes of compiled code on the server.
     pub cubin_bytes: u64,
 }
 
-/// What this hub dropped since it started.
+/// Messages that this hub discarded since its start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) malformed: AtomicU64,
@@ -49,12 +50,12 @@ pub(crate) struct Counters {
     pub(crate) refused: AtomicU64,
 }
 
-/// Counts one.
+/// Increments a counter.
 pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A fleet as a hub uses it. Runs of one process share it.
+/// Hub connection of a fleet, shared by the runs of a process.
 pub struct Hub {
     link: Link,
     settings: HubSettings,
@@ -64,11 +65,11 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Connects, and makes what the fleet needs on the server. Blocks; a server that does not answer
-    /// is tried until it does, and `say` is told so.
+    /// Connects and creates the fleet's streams and buckets. Blocks; retries while the server does
+    /// not answer, and reports that through `say`.
     ///
     /// # Errors
-    /// The server refuses, or has no JetStream.
+    /// The server refuses the connection or has no JetStream.
     pub fn connect(
         settings: HubSettings,
         say: &(dyn Fn(String) + Send + Sync),
@@ -119,7 +120,7 @@ impl Hub {
     }
 }
 
-/// Workers of other versions, each with a sentence.
+/// Describes workers of other versions.
 fn of_other_versions(workers: &[WorkerView]) -> Vec<String> {
     let other = workers.iter().filter(|worker| worker.protocol != PROTOCOL);
     let said = other.map(|worker| {
@@ -188,7 +189,7 @@ impl std::fmt::Debug for Hub {
 impl Drop for Hub {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // It may be dropped where nobody may wait.
+            // May be dropped on a thread that must not block.
             runtime.shutdown_background();
         }
     }

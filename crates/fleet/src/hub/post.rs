@@ -1,4 +1,4 @@
-//! Orders on their way out: look-ups in a recording that are asked for together go in one message.
+//! Outgoing orders: concurrent look-ups in a recording are batched into one message.
 
 use super::run::Run;
 use crate::link::turned;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tuner_engine::fleet::{PROTOCOL, Step, WorkOrder};
 
-/// Look-ups in one message at most. A message is the unit that is handed out again and of which a
-/// worker keeps some ahead, so it stays small beside the candidates in flight.
+/// Most look-ups in a message. A message is the unit of redelivery and of a worker's prefetch, so
+/// it stays small compared with the candidates in flight.
 const LOOKUPS_MAX: usize = 64;
 
-/// How long a look-up waits for others to go with it: a fraction of the way to a worker and back.
+/// Time to collect look-ups for a message: a fraction of a round trip to a worker.
 const LINGER: Duration = Duration::from_micros(200);
 
-/// An order that is to be sent.
+/// An order to send.
 pub(super) struct Outgoing {
     pub(super) order: WorkOrder,
     pub(super) attempt: u32,
 }
 
-/// Sends what is asked for until the run ends.
+/// Sends orders until the run ends.
 pub(super) async fn post(run: Arc<Run>, mut orders: mpsc::UnboundedReceiver<Outgoing>) {
     let mut ended = run.ended.subscribe();
     let mut waiting = Vec::new();
@@ -49,13 +49,13 @@ pub(super) async fn post(run: Arc<Run>, mut orders: mpsc::UnboundedReceiver<Outg
     }
 }
 
-/// Whether an order may share a message. One that is sent again goes alone, so that what is said of
-/// the message is said of it.
+/// Reports whether an order may share a message. A retry is sent alone, so that a report on the
+/// message applies to this order.
 fn is_shared(run: &Run, outgoing: &Outgoing) -> bool {
     matches!(outgoing.order.step, Step::Recorded) && outgoing.attempt == run.first_attempt
 }
 
-/// Sends a message until the server has stored it, in the background.
+/// Publishes a message in the background until the server has stored it.
 fn send(run: &Arc<Run>, orders: Vec<WorkOrder>, attempt: u32) {
     let Some(first) = orders.first() else { return };
     let name = name_of(orders.iter());

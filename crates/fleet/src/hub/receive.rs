@@ -1,7 +1,7 @@
-//! Answers as they come in.
+//! Incoming answers.
 
 use super::count;
-use super::run::{Held, Receipt, Run, UNABLE_MAX, fits, is_held};
+use super::run::{Receipt, Run, UNABLE_MAX, UncommittedAnswer, fits, is_held};
 use crate::link::{AGAIN, results_consumer, turned};
 use crate::message::{AnswerMessage, Malformed, Outcome, read};
 use async_nats::jetstream::consumer::{Consumer, pull};
@@ -12,23 +12,23 @@ use std::time::Duration;
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::Answer;
 
-/// Answers that are fetched at once.
+/// Most answers of a fetch.
 const BATCH: usize = 256;
 
-/// How long the server keeps a request for answers.
+/// Expiry of a fetch request on the server.
 const EXPIRES: Duration = Duration::from_secs(10);
 
-/// How often the server says that it is there while no answer comes.
+/// Idle heartbeat interval.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
-/// Bytes of answers that are kept for orders of a process before this one: what nobody ordered ends
-/// here too.
+/// Most bytes of answers kept for orders of an earlier process; answers to unknown orders count
+/// too.
 const MAX_UNASKED_BYTES: usize = 64 << 20;
 
-/// Bytes that an answer takes in memory besides its share of its message, about.
+/// Approximate memory of an answer besides its share of the message, bytes.
 const ANSWER_BYTES: usize = 2 << 10;
 
-/// Takes in answers until the run ends.
+/// Receives answers until the run ends.
 pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>) {
     let mut ended = run.ended.subscribe();
     loop {
@@ -75,7 +75,7 @@ pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>)
     }
 }
 
-/// Takes in one answer.
+/// Handles a message.
 async fn take(run: &Arc<Run>, message: Message) {
     let answer: AnswerMessage = match read(&run.link, &message.payload).await {
         Ok(answer) => answer,
@@ -109,18 +109,18 @@ async fn take(run: &Arc<Run>, message: Message) {
     }
 }
 
-/// Where an answer comes from.
+/// Origin of an answer.
 struct From<'a> {
     worker: &'a str,
     attempt: u32,
-    /// It is the only one of its message.
+    /// Only answer of its message.
     alone: bool,
-    /// Bytes that it takes in memory, about.
+    /// Approximate memory, bytes.
     bytes: usize,
     receipt: Arc<Receipt>,
 }
 
-/// Takes in what became of one order.
+/// Handles the outcome of an order.
 fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) {
     match outcome {
         Outcome::Leaving => {
@@ -129,16 +129,16 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
         }
         Outcome::Unable(why) => {
             let why = format!("{}: {why}", from.worker);
-            tracing::warn!("a worker gives an order back: {why}");
+            tracing::warn!("a worker returned an order: {why}");
             unable(run, id, why, from);
         }
-        // Which of several took their workers down is found out by sending each alone.
+        // Retries each order alone to find the one that crashes workers.
         Outcome::Lost(_) if !from.alone => {
             run.send_again(id);
             run.settle(from.receipt);
         }
         Outcome::Compared(times) => {
-            run.place(from.worker, times);
+            run.assign_group(from.worker, times);
             run.settle(from.receipt);
         }
         Outcome::Lost(_) if !is_certain(run, id, from.attempt) => run.settle(from.receipt),
@@ -154,8 +154,8 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
     }
 }
 
-/// Whether an order was lost through its workers. Where the server was away meanwhile, that alone may
-/// have had it handed out again, and it is sent anew; what is said of an earlier sending says nothing.
+/// Reports whether workers lost the order. If the server was away meanwhile, that may explain the
+/// redeliveries, and the order is sent again; reports on an earlier attempt are ignored.
 fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
     let uncertain = {
         let state = run.state();
@@ -173,7 +173,7 @@ fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
     !uncertain
 }
 
-/// A worker could not carry an order out; after some, that is the verdict.
+/// Handles a worker's failure to carry out an order; several failures become the verdict.
 fn unable(run: &Arc<Run>, id: &ContentHash, why: String, from: From<'_>) {
     let reasons = {
         let mut state = run.state();
@@ -197,7 +197,8 @@ fn unable(run: &Arc<Run>, id: &ContentHash, why: String, from: From<'_>) {
     }
 }
 
-/// Hands an answer to who waits for it. The message is acknowledged once the result is committed.
+/// Passes an answer to the waiting caller. The message is acknowledged after the result is
+/// committed.
 fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
     let mut state = run.state();
     if let Some(waiting) = state.waiting.get(id) {
@@ -222,7 +223,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         };
         let held = is_held(&waiting.order.step) && !matches!(answer, Answer::FalseObject(_));
         if held {
-            let held = Held {
+            let held = UncommittedAnswer {
                 answer: answer.clone(),
                 receipt: from.receipt,
                 unasked_bytes: 0,
@@ -231,7 +232,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         } else {
             run.settle(from.receipt);
         }
-        // Who asked may have gone: then the answer is for the next one.
+        // The caller may be gone; the answer is then kept for the next one.
         let _ = waiting.reply.send(answer);
         return;
     }
@@ -251,16 +252,16 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
             run.settle(receipt);
         }
         None if full => {
-            // Should it be asked for after all, it is judged again.
+            // A later request for it is judged again.
             drop(state);
             count(&run.counters.refused);
             run.settle(receipt);
         }
-        // Of the time before this process: somebody may ask for it yet.
+        // An order of an earlier process: it may still be requested.
         None => {
             state.unasked_bytes += from.bytes;
             let unasked_bytes = from.bytes;
-            let held = Held {
+            let held = UncommittedAnswer {
                 answer,
                 receipt,
                 unasked_bytes,
@@ -270,7 +271,7 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
     }
 }
 
-/// Whether two deliveries are of one message.
+/// Reports whether two deliveries are of the same message.
 fn same_message(a: &Message, b: &Message) -> bool {
     match (a.info(), b.info()) {
         (Ok(a), Ok(b)) => a.stream_sequence == b.stream_sequence,

@@ -1,4 +1,4 @@
-//! One run on a fleet: orders that wait for their answer, and answers that wait for their commit.
+//! A run on a fleet: orders without an answer, and answers without a commit.
 
 use super::post::{Outgoing, post};
 use super::{Counters, Hub, HubSettings, count, receive, watch};
@@ -21,7 +21,7 @@ use tuner_engine::fleet::{
     Siblings, Step, TimeRange, WorkOrder,
 };
 
-/// Workers that may say of one order that they cannot, before that is its verdict.
+/// Most workers that may fail to carry out an order before that becomes its verdict.
 pub(super) const UNABLE_MAX: usize = 3;
 
 /// A run on a fleet.
@@ -38,41 +38,41 @@ pub(super) struct Run {
     pub(super) compile: Option<Queue>,
     /// Hash of the assignment.
     pub(super) assignment: ContentHash,
-    /// Contents that workers fetch: files, and the assignment itself.
+    /// Objects for the workers: files and the assignment.
     objects: Vec<Vec<u8>>,
     state: Mutex<State>,
     /// Unique to this process and run.
     instance: String,
-    /// Number of the first sending of an order: not that of a process before this one, whose orders
-    /// may have been handed out and lost for reasons of their own.
+    /// Attempt number of first sendings. Differs from an earlier process's numbers: its orders may
+    /// have been delivered and lost for unrelated reasons.
     pub(super) first_attempt: u32,
-    /// Orders that are to be sent.
+    /// Orders to send.
     outgoing: mpsc::UnboundedSender<Outgoing>,
-    /// Turns true when the run is over here.
+    /// True once the run is over on this hub.
     pub(super) ended: tokio::sync::watch::Sender<bool>,
 }
 
-/// What changes.
+/// Mutable state of a run.
 #[derive(Default)]
 pub(super) struct State {
     /// Orders without an answer.
     pub(super) waiting: HashMap<ContentHash, Waiting>,
-    /// Answers that are not stored yet, with the message to acknowledge then.
-    pub(super) held: HashMap<ContentHash, Held>,
-    /// Bytes of those among them that were not asked for by this process.
+    /// Uncommitted answers with the message to acknowledge after the commit.
+    pub(super) held: HashMap<ContentHash, UncommittedAnswer>,
+    /// Bytes of uncommitted answers that this process did not request.
     pub(super) unasked_bytes: usize,
-    /// Orders whose results are stored.
+    /// Orders with committed results.
     pub(super) done: HashSet<ContentHash>,
-    /// Results stored by this process.
+    /// Results committed by this process.
     pub(super) stored: u64,
     /// Orders sent again.
     pub(super) sent_again: u64,
-    /// GPUs that were compared with each other.
+    /// GPUs compared with each other.
     siblings: Siblings,
-    /// Seconds that devices waited for compilers, and compilers for devices.
+    /// Time that devices waited for compilers and compilers for devices, seconds.
     pub(super) devices_waited: f64,
     pub(super) compilers_waited: f64,
-    /// What was said of GPUs in groups of their own.
+    /// Reported GPUs in separate groups.
     apart: Vec<String>,
 }
 
@@ -81,24 +81,24 @@ pub(super) struct Waiting {
     pub(super) order: WorkOrder,
     pub(super) reply: oneshot::Sender<Answer>,
     pub(super) attempt: u32,
-    /// Name of the message that it was last sent in.
+    /// Name of its last message.
     pub(super) sent_in: ContentHash,
-    /// How often the server had been lost when it was sent.
+    /// Number of lost connections at the time of sending.
     pub(super) losses: u64,
-    /// Why workers could not.
+    /// Workers' reasons for a failure.
     pub(super) unable: Vec<String>,
     pub(super) sent: Instant,
 }
 
-/// An answer that is not stored yet.
-pub(super) struct Held {
+/// An uncommitted answer.
+pub(super) struct UncommittedAnswer {
     pub(super) answer: Answer,
     pub(super) receipt: Arc<Receipt>,
-    /// Bytes that it takes where this process has not asked for it; else 0.
+    /// Bytes, if this process has not requested it; else 0.
     pub(super) unasked_bytes: usize,
 }
 
-/// A message with answers, acknowledged once all of them are settled: stored, or of no use.
+/// A message with answers, acknowledged once each is committed or discarded.
 pub(super) struct Receipt {
     pub(super) message: Message,
     unsettled: AtomicUsize,
@@ -112,14 +112,14 @@ impl Receipt {
         })
     }
 
-    /// One answer less; whether it was the last.
+    /// Counts a settled answer; returns true for the last.
     fn settle(&self) -> bool {
         self.unsettled.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }
 
 impl Run {
-    /// Claims the run, sends its files, and begins to listen.
+    /// Claims the run, publishes its files, and starts listening.
     pub(super) async fn begin(
         hub: &Hub,
         name: &str,
@@ -177,7 +177,7 @@ impl Run {
         lock(&self.state)
     }
 
-    /// Makes the queues where they are missing.
+    /// Creates missing queues.
     pub(super) async fn make_queues(&self) -> Result<(), FleetError> {
         let wait = self.settings.ack_wait;
         self.link.make_queue(&self.device, wait).await?;
@@ -201,19 +201,19 @@ impl Run {
         }
     }
 
-    /// The subject of a message with orders of this kind.
+    /// Returns the subject of a message with orders of this kind.
     pub(super) fn subject(&self, step: &Step, message: &ContentHash) -> String {
         let names = &self.link.names;
         names.order(self.queue(step), &self.name, message)
     }
 
-    /// Sends an order, for the first time or again.
+    /// Sends an order for the first time or again.
     fn send(&self, order: WorkOrder, attempt: u32) {
-        // The one who sends is there as long as the run is.
+        // The sender lives as long as the run.
         let _ = self.outgoing.send(Outgoing { order, attempt });
     }
 
-    /// Sends an order again that has no answer yet.
+    /// Sends an unanswered order again.
     pub(super) fn send_again(&self, id: &ContentHash) {
         let losses = self.link.losses();
         let again = {
@@ -231,18 +231,18 @@ impl Run {
         }
     }
 
-    /// One answer of a message is settled: the last one acknowledges it, in the background.
+    /// Settles an answer; the last of a message acknowledges it in the background.
     pub(super) fn settle(&self, receipt: Arc<Receipt>) {
         if receipt.settle() {
             self.handle.spawn(async move {
-                // One that is lost makes the answers come again, and that is known.
+                // A lost acknowledgement causes a redelivery, which is recognized.
                 let _ = receipt.message.ack().await;
             });
         }
     }
 
-    /// Compares a GPU with its siblings, and tells whoever is concerned.
-    pub(super) fn place(&self, worker: &str, times: SiblingTimes) {
+    /// Compares a GPU with its siblings and reports the outcome.
+    pub(super) fn assign_group(&self, worker: &str, times: SiblingTimes) {
         let apart = {
             let mut state = self.state();
             state.siblings.place(worker, times).apart.clone()
@@ -259,17 +259,17 @@ impl Run {
         self.show_siblings();
     }
 
-    /// Writes down what workers read before their first candidate, in the background.
+    /// Publishes the record that workers read before their first candidate, in the background.
     fn show_siblings(&self) {
         let record = self.state().siblings.record();
         let (bucket, key) = (self.link.compiled.clone(), siblings_key(&self.name));
         self.handle.spawn(async move {
-            // A worker that does not find itself in it says again what it found.
+            // A worker that is missing in the record reports its times again.
             presence::write(&bucket, &key, &record).await
         });
     }
 
-    /// The run as others see it.
+    /// Returns the run's public record.
     pub(super) fn describe(&self) -> HubView {
         let state = self.state();
         HubView {
@@ -285,7 +285,7 @@ impl Run {
         }
     }
 
-    /// The key of the run among the hubs.
+    /// Returns the run's key in the bucket of hubs.
     pub(super) fn key(&self) -> String {
         format!("run-{}", crate::names::word(&self.name))
     }
@@ -320,7 +320,7 @@ impl Run {
         lines
     }
 
-    /// Removes the orders of a process before this one; what is asked for is sent anew.
+    /// Removes orders of an earlier process; requested ones are sent again.
     async fn purge_orders(&self) {
         let (link, name) = (&self.link, &self.name);
         if let Ok(stream) = link.context.get_stream_no_info(link.names.work()).await {
@@ -328,7 +328,7 @@ impl Run {
         }
     }
 
-    /// Removes what is left of a run that is over.
+    /// Removes the remains of a finished run.
     async fn clear(&self) {
         let (link, name) = (&self.link, &self.name);
         let streams = [
@@ -348,13 +348,13 @@ impl Run {
     }
 }
 
-/// Where workers read who of them may share a run.
+/// Returns the key of the record of sibling GPUs.
 pub(crate) fn siblings_key(run: &str) -> String {
     format!("siblings-{}", crate::names::word(run))
 }
 
-/// Whether an order's answer waits for a commit. What was compiled is kept as an object, and code that
-/// was compiled again is rare enough to be judged again, as proofs are.
+/// Reports whether an order's answer waits for a commit. Compiled code is kept as an object
+/// instead, and a second judgement or proof of the same code is rare enough to repeat.
 pub(super) fn is_held(step: &Step) -> bool {
     match step {
         Step::Recorded => true,
@@ -363,7 +363,7 @@ pub(super) fn is_held(step: &Step) -> bool {
     }
 }
 
-/// Whether an answer is one to this order, and does not contradict itself.
+/// Reports whether an answer matches the order and is consistent.
 pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
     let kind = match answer {
         Answer::Compiled(_) => matches!(order.step, Step::Compile { .. }),
@@ -377,12 +377,12 @@ pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
             .is_none_or(|candidate| *candidate == order.candidate)
 }
 
-/// The run ended while an order waited.
+/// The run ended before an order was answered.
 #[derive(Debug, thiserror::Error)]
 #[error("the run has ended")]
 struct Ended;
 
-/// The session of an engine: the run, shared with the tasks that listen for it.
+/// The engine's session: the run, shared with its listening tasks.
 impl Session for Run {
     fn ask(self: Arc<Self>, order: WorkOrder) -> Result<Answer, BoxError> {
         let (reply, answer) = oneshot::channel();
@@ -390,7 +390,7 @@ impl Session for Run {
             let mut state = self.state();
             if let Some(mut held) = state.held.remove(&order.id) {
                 state.unasked_bytes -= std::mem::take(&mut held.unasked_bytes);
-                // An answer from before this process began.
+                // An answer of an earlier process.
                 if fits(&order, &held.answer) {
                     let answer = held.answer.clone();
                     state.held.insert(order.id, held);
@@ -461,7 +461,7 @@ impl Session for Run {
             if finished {
                 self.clear().await;
             }
-            // Kept for so long at most that a dead server does not hold up the end.
+            // Limited, so that a dead server does not delay the end.
             let hubs = &self.link.hubs;
             let _ = hubs.purge(self.key()).await;
             let _ = self.link.client.flush().await;

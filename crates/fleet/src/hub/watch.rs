@@ -1,5 +1,4 @@
-//! What a run looks after while it waits: its own presence, queues that a server lost, orders that
-//! nobody has, and who waits for whom.
+//! Background checks of a run: its presence record, lost queues, lost orders, and waiting times.
 
 use super::run::Run;
 use crate::link::FleetError;
@@ -9,19 +8,19 @@ use std::time::{Duration, Instant};
 use tuner_core::provenance;
 use tuner_engine::fleet::{HubView, Session as _, Step};
 
-/// How often it is looked who waits for whom.
+/// Sampling interval of waiting times.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Silent periods after which an order is looked for.
+/// Silent periods after which an order is searched for.
 const SILENT_PERIODS: u32 = 3;
 
-/// Orders that are looked for at once.
+/// Most orders searched for at once.
 const LOOKED_FOR: usize = 64;
 
-/// After so long without a worker it is said.
+/// Time without a worker before a warning.
 const ALONE: Duration = Duration::from_secs(10);
 
-/// Takes hold of the run. One that another process holds is refused, unless that process is gone.
+/// Claims the run. A claim of another living process is an error.
 pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
     let (hubs, key) = (&run.link.hubs, run.key());
     let limit = run.settings.presence + Duration::from_secs(2);
@@ -35,7 +34,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
             let record = serde_json::to_vec(&run.describe()).map_err(FleetError::defect)?;
             match hubs.create(&key, record.into()).await {
                 Ok(_) => return Ok(()),
-                // Another one was faster, and is looked at next.
+                // Another process was faster; its claim is checked next.
                 Err(error) => tracing::debug!(%error, "the run is claimed by another hub"),
             }
             tokio::time::sleep(TICK).await;
@@ -57,7 +56,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
         let renewed = first.is_some_and(|revision| revision != entry.revision);
         first.get_or_insert(entry.revision);
         if renewed || here || began.elapsed() > limit {
-            return Err(FleetError::Held {
+            return Err(FleetError::RunClaimed {
                 run: run.name.clone(),
                 host: holder.host,
                 pid: holder.pid,
@@ -67,7 +66,7 @@ pub(super) async fn claim(run: &Run) -> Result<(), FleetError> {
     }
 }
 
-/// Looks after the run until it ends.
+/// Watches the run until it ends.
 pub(super) async fn watch(run: Weak<Run>) {
     let mut said = Instant::now();
     let mut looked = Instant::now();
@@ -91,7 +90,7 @@ pub(super) async fn watch(run: Weak<Run>) {
     }
 }
 
-/// Adds up who waits for whom.
+/// Accumulates waiting times.
 fn note_waits(run: &Run) {
     if run.compile.is_none() {
         return;
@@ -113,7 +112,7 @@ fn note_waits(run: &Run) {
     }
 }
 
-/// Says it where orders wait and no worker is there.
+/// Warns where orders wait and no worker is present.
 fn alone(run: &Run, since: &mut Option<Instant>) {
     let waits = !run.state().waiting.is_empty();
     if !waits || run.capacity().devices > 0 {
@@ -127,12 +126,12 @@ fn alone(run: &Run, since: &mut Option<Instant>) {
              --fleet URL)",
             run.class
         );
-        // Said again after a minute.
+        // Warns again after a minute.
         *since = Some(Instant::now() + Duration::from_secs(50));
     }
 }
 
-/// Makes what a server lost anew, and sends orders again that are nowhere.
+/// Recreates queues that a server lost and sends lost orders again.
 async fn look_after(run: &Arc<Run>) {
     if run.link.mend().await.is_err() || run.make_queues().await.is_err() {
         return;

@@ -1,4 +1,4 @@
-//! Benches for the assignments of runs, made when the first order of one comes.
+//! Benches for the runs' assignments, created with the first order of each.
 
 use super::machine::Machine;
 use crate::link::Link;
@@ -11,13 +11,13 @@ use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{Assignment, Bundle, PackedFiles, unpack};
 use tuner_engine::job::{Bench, LaidOut, LendError, Lent};
 
-/// Largest file of a kernel that is fetched, bytes: the data that arguments are filled with.
+/// Largest kernel file fetched, bytes: argument data.
 const FILE_BYTES_MAX: usize = 1 << 30;
 
-/// Benches of each kind that are kept: each may hold a device open.
+/// Most benches of each kind: each may hold a device open.
 const KEPT: usize = 2;
 
-/// What a bench is for.
+/// Use of a bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// Compiling.
@@ -26,14 +26,14 @@ pub(super) enum Use {
     Device,
 }
 
-/// The benches in use.
+/// Benches in use.
 #[derive(Default)]
 pub(super) struct Benches {
     known: Mutex<VecDeque<(ContentHash, Use, Arc<Bench>)>>,
 }
 
 impl Benches {
-    /// The bench for an assignment. Of several who ask, one makes it.
+    /// Returns the bench for an assignment; concurrent callers share one creation.
     pub(super) async fn get(
         &self,
         link: &Link,
@@ -52,7 +52,7 @@ impl Benches {
             && let Some(oldest) = known.iter().position(|(_, other, _)| *other == used)
         {
             let oldest = known.remove(oldest);
-            // It may wait for a process to end.
+            // Dropping it may wait for a process to end.
             tokio::task::spawn_blocking(move || drop(oldest));
         }
         Ok(bench)

@@ -1,4 +1,4 @@
-//! One message with orders, from its coming to the acknowledgement.
+//! Handling of a message with orders, from its receipt to the acknowledgement.
 
 use super::Worker;
 use super::bench::Use;
@@ -22,12 +22,12 @@ use tuner_engine::fleet::{Answer, Compiled, Finalists, PROTOCOL, Step, WorkOrder
 use tuner_engine::job::{Bench, LendError};
 use tuner_space::Config;
 
-/// Largest compiled work, bytes, packed and unpacked.
+/// Largest compiled code, bytes, packed and unpacked.
 const WORK_BYTES_MAX: usize = 256 << 20;
 
 impl Worker {
-    /// Carries out the orders of a message, answers, and acknowledges. Between, the server is told at
-    /// intervals that they are worked on.
+    /// Carries out the orders of a message, answers, and acknowledges. Sends progress messages to
+    /// the server meanwhile.
     pub(super) async fn handle(self: &Arc<Self>, message: Message, progress: Duration) {
         let deliveries = message.info().map_or(1, |info| info.delivered);
         let orders = match read::<OrderMessage>(&self.link, &message.payload).await {
@@ -47,7 +47,7 @@ impl Worker {
             let working = self.carry_out_all(&orders);
             tokio::pin!(working);
             let mut ticks = tokio::time::interval(progress);
-            // The first tick is at once.
+            // The first tick fires immediately.
             ticks.tick().await;
             let mut stop = self.stop.clone();
             loop {
@@ -99,14 +99,14 @@ impl Worker {
         };
         let id = name_of(orders.orders.iter());
         let subject = self.link.names.result(&orders.run, &id);
-        // A second answer to the same sending is dropped by the server where it comes soon.
+        // The server discards a second answer to the same attempt within its window.
         let name = format!("{}.{id}.{attempt}.a", orders.run);
         let payload = write_or_wait(&self.link, &answer, "an answer").await;
         self.link.publish(&subject, &name, payload).await;
         let _ = message.ack().await;
     }
 
-    /// Does what the order asks for.
+    /// Carries out an order.
     async fn carry_out(self: &Arc<Self>, message: &OrderMessage, order: &WorkOrder) -> Outcome {
         let used = match order.step {
             Step::Compile { .. } => Use::Compile,
@@ -115,7 +115,7 @@ impl Worker {
         if let Step::Final(finalists) = &order.step
             && finalists.not.contains(&self.record().name)
         {
-            // For another one, who gets it sooner.
+            // Returned to another worker, which receives it sooner.
             tokio::time::sleep(AGAIN / 4).await;
             return Outcome::Leaving;
         }
@@ -165,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Compiles, or finds what was compiled before by whomever.
+    /// Compiles, or finds code that any worker compiled before.
     async fn compile(
         &self,
         bench: Arc<Bench>,
@@ -199,14 +199,14 @@ impl Worker {
             predicted,
         };
         if let Ok(text) = serde_json::to_vec(&compiled) {
-            // Without it the next one compiles again.
+            // Without the entry the next worker compiles again.
             let _ = self.link.compiled.put(&key, text.into()).await;
         }
         Ok(Answer::Compiled(Box::new(compiled)))
     }
 
-    /// Fetches compiled work, compares it with its hash, and runs it: to judge it, or to prove it with
-    /// at most `proof_limit` lane instructions.
+    /// Fetches compiled code, verifies its hash, and runs it: to judge it, or to prove it with at
+    /// most `proof_limit` lane instructions.
     async fn judge(
         &self,
         bench: Arc<Bench>,
@@ -237,7 +237,7 @@ impl Worker {
         Ok(Answer::Judged(Box::new(judged)))
     }
 
-    /// Times the best of a task once more, together.
+    /// Runs the final comparison of a task's best candidates.
     async fn finale(
         &self,
         bench: Arc<Bench>,
@@ -271,7 +271,7 @@ fn recorded(bench: &Bench, order: &WorkOrder) -> Result<Answer, LendError> {
     Ok(Answer::Judged(Box::new(judged)))
 }
 
-/// Where it is written which object holds a candidate of an assignment.
+/// Returns the key of a candidate's compiled object.
 fn compiled_key(assignment: &ContentHash, order: &WorkOrder) -> String {
     let choices: Vec<u8> = order.choices.iter().flat_map(|c| c.to_le_bytes()).collect();
     let key = ContentHash::of([
@@ -283,7 +283,7 @@ fn compiled_key(assignment: &ContentHash, order: &WorkOrder) -> String {
     key.to_string()
 }
 
-/// Does something that takes long on a thread of its own.
+/// Runs a blocking function on a separate thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LendError> + Send + 'static,
 ) -> Result<T, LendError> {

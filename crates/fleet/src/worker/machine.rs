@@ -1,4 +1,4 @@
-//! What this machine is.
+//! Properties of this machine.
 
 use crate::link::FleetError;
 use crate::names;
@@ -11,10 +11,10 @@ use tuner_engine::fleet::{PROTOCOL, WorkerView};
 use tuner_engine::job::{self, Lent};
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
-/// This machine, as far as it is lent.
+/// The lent part of this machine.
 pub(super) struct Machine {
     pub(super) lent: Lent,
-    /// The device, apart from recordings.
+    /// Device properties; `None` for recordings.
     facts: Option<DeviceFacts>,
     pub(super) compiler: Option<Arc<Compiler>>,
     pub(super) compilers: usize,
@@ -23,7 +23,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Finds out what is here.
+    /// Detects the device and the compiler.
     pub(super) fn new(lent: Lent, compilers: usize, folder: PathBuf) -> Result<Self, FleetError> {
         let facts = match &lent {
             Lent::Device(selector) => Some(facts(selector)?),
@@ -52,7 +52,7 @@ impl Machine {
         Some(compiler.nvrtc().version())
     }
 
-    /// The queue that candidates for its device are in.
+    /// Returns the class of its device.
     pub(super) fn class(&self) -> Option<String> {
         match (&self.lent, &self.facts) {
             (Lent::Recording(recording), _) => {
@@ -66,28 +66,28 @@ impl Machine {
         }
     }
 
-    /// Whether it lends a GPU, whose times are measured.
+    /// Reports whether it lends a GPU, whose times are measured.
     pub(super) fn is_gpu(&self) -> bool {
         let facts = self.facts.as_ref();
         facts.is_some_and(|facts| facts.kind == DeviceKind::Cuda)
     }
 
-    /// The queue of its GPU in a group of that name.
+    /// Returns the class of its GPU in a separate group.
     pub(super) fn class_apart(&self, name: &str) -> String {
         names::class(DeviceKind::Cuda, name, &self.nvrtc().unwrap_or_default())
     }
 
-    /// Whether it compiles for others.
+    /// Reports whether it compiles for others.
     pub(super) fn compiles(&self) -> bool {
         self.compiler.is_some() && self.compilers > 0
     }
 
-    /// The end of the queues that it compiles for.
+    /// Returns the suffix of its compile queues.
     pub(super) fn compile_suffix(&self) -> String {
         names::nvrtc_word(&self.nvrtc().unwrap_or_default())
     }
 
-    /// What others see of it.
+    /// Returns its public record.
     pub(super) fn record(&self) -> WorkerView {
         let facts = self.facts.as_ref();
         let selector = match &self.lent {
@@ -119,7 +119,7 @@ impl Machine {
         }
     }
 
-    /// In a sentence.
+    /// Describes it in a sentence.
     pub(super) fn describe(&self) -> String {
         let record = self.record();
         let mut parts = Vec::new();
@@ -137,7 +137,7 @@ impl Machine {
     }
 }
 
-/// The device that a selector names here.
+/// Reads the properties of a local device.
 fn facts(selector: &str) -> Result<DeviceFacts, FleetError> {
     let wrong = |error: &dyn std::fmt::Display| FleetError::Machine(error.to_string());
     let parsed: DeviceSelector = selector.parse().map_err(|e| wrong(&e))?;

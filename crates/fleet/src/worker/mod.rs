@@ -1,5 +1,5 @@
-//! The worker's side: takes orders, has them carried out by a bench of this machine, answers, and only
-//! then acknowledges.
+//! Worker side of a fleet: takes orders, runs them on a local bench, answers, and acknowledges
+//! after that.
 
 mod bench;
 mod handle;
@@ -25,29 +25,29 @@ use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{PROTOCOL, WorkerView};
 use tuner_engine::job::Lent;
 
-/// Between looks for queues that a hub has not made yet.
+/// Interval between checks for queues that a hub has not created yet.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What is said to the user, a line each.
+/// Sink for user messages, one line each.
 pub type Say = Arc<dyn Fn(String) + Send + Sync>;
 
-/// What a worker lends, and to whom.
+/// Settings of a worker.
 pub struct WorkerSettings {
     /// The server.
     pub access: Access,
     /// The fleet.
     pub names: Names,
-    /// What this machine lends.
+    /// Lent device.
     pub lent: Lent,
-    /// Candidates compiled at once.
+    /// Number of parallel compilations.
     pub compilers: usize,
     /// Folder for the files of runs.
     pub folder: PathBuf,
-    /// Told what the user should know.
+    /// Sink for user messages.
     pub say: Say,
 }
 
-/// A worker at work.
+/// A running worker.
 struct Worker {
     link: Link,
     machine: Machine,
@@ -55,17 +55,17 @@ struct Worker {
     record: Mutex<WorkerView>,
     joined: Instant,
     stop: watch::Receiver<bool>,
-    /// The device is lost: nothing can be judged here any more.
+    /// Reason for a lost device: nothing more can be judged here.
     broken: watch::Sender<Option<String>>,
     leaving: AtomicBool,
-    /// Runs and tasks for which the GPU was found to be like the others.
+    /// Runs and tasks for which the GPU matched its siblings.
     compared: Mutex<HashSet<(String, usize)>>,
 }
 
-/// Lends this machine to a fleet until `stop` turns true; then what is in hand goes back.
+/// Lends this machine to a fleet until `stop` turns true; orders in flight are then returned.
 ///
 /// # Errors
-/// The server refuses, the fleet is of another version, or the device is lost.
+/// The server refuses, the fleet has another protocol version, or the device is lost.
 pub async fn work(
     settings: WorkerSettings,
     mut stop: watch::Receiver<bool>,
@@ -126,7 +126,7 @@ async fn join(wire: &Wire, names: &Names, say: &Say) -> Result<Link, FleetError>
     }
 }
 
-/// Hubs that all speak another protocol are refused with a sentence.
+/// Refuses a fleet whose hubs all have another protocol version.
 async fn agrees(hubs: &async_nats::jetstream::kv::Store) -> Result<(), FleetError> {
     let Ok(hubs) = presence::hubs(hubs).await else {
         return Ok(());
@@ -151,7 +151,7 @@ impl Worker {
         lock(&self.compared)
     }
 
-    /// Whether the worker leaves.
+    /// Reports whether the worker shuts down.
     fn leaves(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
     }
@@ -185,7 +185,7 @@ impl Worker {
             }
         };
         self.leaving.store(true, Ordering::Relaxed);
-        // Orders in hand see it and go back; a server that is away is not waited for.
+        // Orders in flight are returned; an unreachable server is not waited for.
         let back = async { while queues.join_next().await.is_some() {} };
         if tokio::time::timeout(Duration::from_secs(5), back)
             .await
@@ -203,7 +203,7 @@ impl Worker {
         result
     }
 
-    /// Says again and again that the worker is there.
+    /// Renews the presence record periodically.
     async fn stay_present(self: Arc<Self>) {
         let age = match self.link.workers.status().await {
             Ok(status) => status.max_age(),
@@ -227,7 +227,7 @@ impl Worker {
         }
     }
 
-    /// Notes that something is done, as long as the note is kept.
+    /// Registers an activity for as long as the returned guard lives.
     fn doing(self: &Arc<Self>, what: String, on_device: bool) -> Doing {
         self.record().doing.push(what.clone());
         Doing {
@@ -238,7 +238,7 @@ impl Worker {
     }
 }
 
-/// Something under way.
+/// A registered activity.
 struct Doing {
     worker: Arc<Worker>,
     what: String,
@@ -257,7 +257,7 @@ impl Drop for Doing {
     }
 }
 
-/// A name that no other worker has.
+/// Creates a unique worker name.
 fn new_name() -> String {
     let chance = ContentHash::of([
         provenance::host().as_bytes(),
@@ -268,7 +268,7 @@ fn new_name() -> String {
     format!("{}-{}-{digits}", provenance::host(), std::process::id())
 }
 
-/// Waits a little before a queue is looked for again.
+/// Waits before the next search for a queue.
 async fn pause() {
     tokio::time::sleep(AGAIN / 2).await;
 }

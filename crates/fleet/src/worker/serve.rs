@@ -1,4 +1,4 @@
-//! Queues: orders are pulled when there is room for them, so a slow worker is never ahead of itself.
+//! Queues: orders are pulled only when there is capacity, so a slow worker never hoards them.
 
 use super::{LOOK, Worker, pause};
 use crate::link::turned;
@@ -11,27 +11,27 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tuner_engine::job::Lent;
 
-/// Messages that a worker with a recording has in hand: each takes microseconds, and the way to the
-/// server longer.
+/// Messages in flight for a worker with a recording: each takes microseconds, a round trip to the
+/// server more.
 const RECORDED_IN_HAND: usize = 8;
 
-/// Longest wait for an order in one request.
+/// Longest wait of a pull request.
 const EXPIRES_MAX: Duration = Duration::from_secs(5);
 
-/// Share of the acknowledgement deadline after which the server is told that an order is worked on.
+/// Progress messages per acknowledgement deadline.
 const PROGRESS: u32 = 3;
 
-/// What a queue's own settings ask of its workers.
+/// Timing derived from a queue's settings.
 #[derive(Clone, Copy)]
 struct Pace {
-    /// How long the server keeps a request. Shorter than the acknowledgement deadline, so that a worker that was
-    /// stopped does not get the same order again.
+    /// Expiry of a pull request. Shorter than the acknowledgement deadline, so that a worker that
+    /// was stopped does not receive the same order again.
     expires: Duration,
     progress: Duration,
 }
 
 impl Pace {
-    fn of(consumer: &Consumer<pull::Config>) -> Self {
+    fn from_consumer(consumer: &Consumer<pull::Config>) -> Self {
         let wait = consumer.cached_info().config.ack_wait;
         let wait = wait.max(Duration::from_millis(300));
         Self {
@@ -48,7 +48,7 @@ impl Worker {
         found.await.ok()
     }
 
-    /// Whether the worker is about to end.
+    /// Reports whether the worker is about to end.
     fn ends(&self) -> bool {
         self.leaves() || *self.stop.borrow() || self.broken.borrow().is_some()
     }
@@ -60,11 +60,11 @@ impl Worker {
             let class = self.record().class.clone();
             let name = Queue::device(&class).consumer();
             let Some(consumer) = self.consumer(&name).await else {
-                // Its hub has not come yet.
+                // The hub has not started yet.
                 pause().await;
                 continue;
             };
-            let pace = Pace::of(&consumer);
+            let pace = Pace::from_consumer(&consumer);
             if fast {
                 self.serve_recorded(&consumer, pace).await;
             } else {
@@ -73,7 +73,7 @@ impl Worker {
         }
     }
 
-    /// A few orders in hand at once.
+    /// Keeps several orders in flight.
     async fn serve_recorded(self: &Arc<Self>, consumer: &Consumer<pull::Config>, pace: Pace) {
         let messages = consumer
             .stream()
@@ -102,11 +102,11 @@ impl Worker {
                 drop(permit);
             });
         }
-        // What is in hand is answered before the worker goes.
+        // Orders in flight are answered before the worker ends.
         let _ = room.acquire_many(RECORDED_IN_HAND as u32).await;
     }
 
-    /// One order in hand, and none waiting here, as long as the device is of that class.
+    /// Keeps one order in flight and prefetches none, as long as the device has this class.
     async fn serve_one_by_one(
         self: &Arc<Self>,
         consumer: &Consumer<pull::Config>,
@@ -122,7 +122,7 @@ impl Worker {
         }
     }
 
-    /// The next order, or none within the time.
+    /// Returns the next order, or `None` after the timeout.
     async fn next(
         &self,
         consumer: &Consumer<pull::Config>,
@@ -142,7 +142,7 @@ impl Worker {
         }
     }
 
-    /// Compiles for all queues of this machine's compiler until the worker ends.
+    /// Serves all queues of this machine's compiler until the worker ends.
     pub(super) async fn serve_compiles(self: Arc<Self>) {
         let room = Arc::new(Semaphore::new(self.machine.compilers));
         let mut serving = tokio::task::JoinSet::new();
@@ -160,7 +160,7 @@ impl Worker {
         while serving.join_next().await.is_some() {}
     }
 
-    /// The consumers of what can be compiled here.
+    /// Returns the consumers of compatible compile queues.
     async fn compile_queues(&self) -> Vec<String> {
         let names = &self.link.names;
         let Ok(stream) = self.link.context.get_stream(names.work()).await else {
@@ -172,7 +172,7 @@ impl Worker {
         all.unwrap_or_default().into_iter().filter(ours).collect()
     }
 
-    /// Compiles what is in one queue, as many at once as there is room for.
+    /// Serves a compile queue with as many orders at once as there is capacity.
     async fn serve_compile(self: Arc<Self>, name: String, room: Arc<Semaphore>) {
         let mut handling = tokio::task::JoinSet::new();
         while !self.ends() {
@@ -180,13 +180,13 @@ impl Worker {
                 pause().await;
                 continue;
             };
-            let pace = Pace::of(&consumer);
+            let pace = Pace::from_consumer(&consumer);
             while !self.ends() {
                 while handling.try_join_next().is_some() {}
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
                     return;
                 };
-                // Short, so that other queues of this machine get their turn.
+                // Short, so that other queues of this machine are served too.
                 match self.next(&consumer, pace.expires.min(LOOK)).await {
                     Ok(Some(message)) => {
                         let worker = Arc::clone(&self);

@@ -1,5 +1,5 @@
-//! Before its first candidate of a task, a GPU is compared with its siblings, and the hub says whether
-//! it is one.
+//! Comparison of a GPU with its siblings before its first candidate of a task; the hub decides
+//! whether it belongs to the group.
 
 use super::Worker;
 use super::handle::blocking;
@@ -12,16 +12,17 @@ use tuner_engine::fleet::{PROTOCOL, SiblingTimes, SiblingsRecord, WorkOrder, nam
 use tuner_engine::job::{Bench, LendError};
 use tuner_space::Config;
 
-/// How long the hub may take to say whose sibling a GPU is.
+/// Timeout of the hub's decision.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between looks for what it says, and looks after which the times are sent again.
+/// Polling interval of the decision.
 const LOOK: Duration = Duration::from_millis(100);
+/// Polls after which the times are sent again.
 const LOOKS: u64 = 50;
 
 impl Worker {
-    /// Whether the GPU is in another group than the run's. Then it takes candidates of its own group
-    /// from now on.
+    /// Reports whether the GPU is in another group than the run's. It then takes candidates of its
+    /// own group only.
     pub(super) async fn is_apart(
         &self,
         bench: &Arc<Bench>,
@@ -46,7 +47,7 @@ impl Worker {
         Ok(false)
     }
 
-    /// What the hub says of these times: why the GPU is in a group of its own, or nothing.
+    /// Returns the hub's reason for a separate group, or `None`.
     async fn placed(
         &self,
         message: &OrderMessage,
@@ -96,14 +97,14 @@ impl Worker {
         Ok(())
     }
 
-    /// What the hub of a run wrote down; nothing where it did not yet.
+    /// Reads the hub's record of a run; empty where none was written yet.
     async fn siblings(&self, run: &str) -> SiblingsRecord {
         let found = self.link.compiled.get(siblings_key(run)).await;
         let bytes = found.ok().flatten().unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// The GPU is a kind of its own from now on, with queue and leaderboard.
+    /// Moves the GPU to a separate class with its own queue and leaderboard.
     fn leave_siblings(&self, why: &str) {
         let (host, name) = {
             let mut record = self.record();
@@ -116,7 +117,7 @@ impl Worker {
             record.group.clone_from(&name);
             (record.name.clone(), name)
         };
-        tracing::warn!("this GPU is in a group of its own, `{name}`: {why}");
+        tracing::warn!("this GPU is in a separate group, `{name}`: {why}");
         self.link.tell("apart", &format!("{host}: {why}"));
     }
 }

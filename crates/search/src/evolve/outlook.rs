@@ -8,7 +8,7 @@ use super::Evolve;
 use super::acquisition::Acquisition;
 
 /// Remaining gains as shares of the best time, and the results in a row without a gain that each
-/// one requires. Calibrated to be right in nine runs of ten on recorded spaces (`docs/search.md`).
+/// one requires. Calibrated to be right in nine runs of ten on recorded spaces (`docs/evidence/search.md`).
 const GAIN_LEVELS: [(f64, usize); 5] =
     [(0.01, 150), (0.02, 130), (0.05, 100), (0.1, 60), (0.2, 40)];
 /// Largest expected number of configurations that gain more than the stated remaining gain.

@@ -2,7 +2,7 @@
 
 tuner_core::with_defaults! {
     /// Settings of `evolve`. The defaults were selected by cross-validation over recorded spaces;
-    /// `docs/search.md` has the study.
+    /// `docs/evidence/search.md` has the study.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Settings {
         /// Configurations of the opening, before the model selects.

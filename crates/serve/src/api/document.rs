@@ -1,4 +1,4 @@
-//! The OpenAPI document: what every path may answer besides its own.
+//! The OpenAPI document: responses common to all paths.
 
 use super::super::problem::Problem;
 use utoipa::PartialSchema as _;
@@ -7,7 +7,7 @@ use utoipa::openapi::{
     Content, OpenApi, Ref, RefOr, ResponseBuilder, ResponsesBuilder, path::Operation,
 };
 
-/// What the layers around all paths answer: a status and when.
+/// Responses of the layers around all paths: status and condition.
 const COMMON: [(&str, &str); 7] = [
     ("400", "A parameter or header is wrong"),
     ("401", "The daemon has a token, and it was not shown"),
@@ -18,7 +18,7 @@ const COMMON: [(&str, &str); 7] = [
     ("503", "The database does not answer"),
 ];
 
-/// Adds the common answers, and gives each problem its media type.
+/// Adds the common responses, and gives each problem its media type.
 pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     for item in document.paths.paths.values_mut() {
         let operations = [

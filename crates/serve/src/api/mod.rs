@@ -1,5 +1,5 @@
-//! The paths. Each handler's types make the OpenAPI document, so that it cannot drift from what is
-//! served.
+//! The API's paths. Each handler's types generate the OpenAPI document, so that it matches the
+//! implementation.
 
 mod document;
 mod results;
@@ -16,7 +16,7 @@ use utoipa::openapi::{InfoBuilder, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// All paths.
+/// Builds the router of all paths.
 pub(super) fn router(app: Arc<App>) -> Router {
     let document = OpenApiBuilder::new()
         .info(
@@ -33,7 +33,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .build();
     let (mut router, document) = OpenApiRouter::with_openapi(document)
         .routes(routes!(runs::list, runs::submit))
-        .routes(routes!(runs::one))
+        .routes(routes!(runs::show))
         .routes(routes!(runs::trials))
         .routes(routes!(runs::stop))
         .routes(routes!(runs::note, runs::write_note))
@@ -77,7 +77,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// A number of rows that was asked for, or what stands for it.
+/// Validates a requested row count and applies the default.
 fn within(name: &str, asked: Option<u32>, default: u32, max: u32) -> Result<u32, Problem> {
     let asked = asked.unwrap_or(default);
     if (1..=max).contains(&asked) {

@@ -1,4 +1,4 @@
-//! Results: the leaderboard, a candidate, what parameters are worth.
+//! Results: leaderboard, candidates, parameter effects.
 
 use super::super::app::App;
 use super::super::problem::{Path, Problem, Query};
@@ -19,10 +19,10 @@ use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, LeaderboardQuery};
 
-/// Rows a group, at most.
+/// Most rows of a group.
 const MAX_ROWS: u32 = 1000;
 
-/// Which results.
+/// Filter of the leaderboard.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +35,7 @@ pub(super) struct BoardQuery {
     device: Option<String>,
     /// Only this kind of time.
     timing: Option<TimingKind>,
-    /// Rows for each kernel, problem and device: 1 to 1000, 20 where nothing is said.
+    /// Rows for each kernel, problem and device: 1 to 1000 (default 20).
     #[param(minimum = 1, maximum = 1000)]
     top: Option<u32>,
 }
@@ -78,7 +78,7 @@ pub(super) async fn leaderboard(
     .await
 }
 
-/// Everything known of a candidate: configuration, verdicts, hazards, resources, raw samples.
+/// All data of a candidate: configuration, verdicts, hazards, resources, raw samples.
 #[utoipa::path(get, path = "/api/v1/candidates/{candidate}", tag = "results",
     params(("candidate" = String, Path, description = "64 hexadecimal digits")),
     responses((status = 200, body = CandidatePage), (status = 404, body = Problem)))]
@@ -111,8 +111,9 @@ pub(super) async fn candidate(
     Ok(Json(tokio::task::spawn_blocking(with_sources).await?))
 }
 
-/// The line a hazard names, where its file lies beside or in a kernel folder (`templates` is beside
-/// `search_spaces`). The name comes from the database, which a kernel's line information fed.
+/// Reads the source line of a hazard, if its file is in or next to a kernel folder (`templates` is
+/// next to `search_spaces`). The path comes from the database, which a kernel's line information
+/// fed.
 fn source_line(hazard: &Hazard, folders: &[PathBuf]) -> Option<String> {
     let (file, line) = (hazard.file.as_ref()?, hazard.line?);
     let roots: Vec<PathBuf> = folders
@@ -133,7 +134,7 @@ fn source_line(hazard: &Hazard, folders: &[PathBuf]) -> Option<String> {
     Some(line.chars().take(400).collect())
 }
 
-/// What each value of each parameter is worth on one board: best and median time, candidates.
+/// Effect of each value of each parameter on one board: best and median time, candidates.
 #[utoipa::path(get, path = "/api/v1/effects", params(BoardQuery), tag = "results",
     responses((status = 200, body = BoardEffects), (status = 404, body = Problem)))]
 pub(super) async fn effects(
@@ -158,10 +159,10 @@ pub(super) async fn effects(
     .await
 }
 
-/// Candidates that importance is computed from, at most; more are sampled evenly.
+/// Most candidates for computing importance; more are sampled evenly.
 const MAX_IMPORTANCE_POINTS: usize = 2000;
 
-/// Adds what each parameter explains alone, and what they explain together.
+/// Adds the share of variance that each parameter explains alone and that they explain together.
 fn weigh(found: &mut BoardEffects) {
     let text = |value: &Value| serde_json::to_string(value).unwrap_or_default();
     let places: Vec<(&str, HashMap<String, usize>)> = found
@@ -197,7 +198,7 @@ fn weigh(found: &mut BoardEffects) {
     }
 }
 
-/// Which header.
+/// Filter of a header.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -208,12 +209,12 @@ pub(super) struct HeaderQuery {
     problem: Option<String>,
     /// Only this device, by the name the leaderboard shows.
     device: Option<String>,
-    /// Also what a model predicted, where nothing was measured.
+    /// Also predicted times, where no measurement exists.
     #[serde(default)]
     allow_predicted: bool,
 }
 
-/// The best configurations of a kernel as the header that `tuner export` writes.
+/// The best configurations of a kernel as the header of `tuner export`.
 #[utoipa::path(get, path = "/api/v1/header", params(HeaderQuery), tag = "results",
     responses((status = 200, content_type = "text/plain", body = String),
               (status = 404, body = Problem, description = "There is nothing to export"),

@@ -15,16 +15,16 @@ use std::sync::Arc;
 use tuner_engine::job::Request;
 use tuner_store::{NewJob, RunFilter, RunId, RunTrial};
 
-/// Runs a page holds, at most and where nothing is said.
+/// Default and largest number of runs of a page.
 const PAGE: u32 = 100;
 
-/// Results of a run that are given at once, at most.
+/// Most results of a run in one response.
 const MAX_TRIALS: u32 = 20_000;
 
-/// Characters of a note, at most.
+/// Longest note, characters.
 const MAX_NOTE: usize = 10_000;
 
-/// Which runs to list.
+/// Filter of a list of runs.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ pub(super) struct ListQuery {
     state: Option<String>,
     /// Only those submitted before this one.
     before: Option<String>,
-    /// How many, 1 to 100.
+    /// Number of runs, 1 to 100.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
 }
@@ -131,35 +131,36 @@ pub(super) async fn submit(
     Ok((StatusCode::CREATED, location, Json(submitted)).into_response())
 }
 
-/// The run of that name, or the answer that there is none.
+/// Returns a run or the problem 404.
 async fn existing(app: &App, id: &str) -> Result<RunView, Problem> {
     let found = app.run(id).await?;
     found.ok_or_else(|| Problem::no_run(id))
 }
 
 /// One run with its best-so-far curves.
-#[utoipa::path(get, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/api/v1/runs/{id}", operation_id = "one", tag = "runs",
+    params(("id" = String, Path)),
     responses((status = 200, body = RunView), (status = 404, body = Problem)))]
-pub(super) async fn one(
+pub(super) async fn show(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Json<RunView>, Problem> {
     existing(&app, &id).await.map(Json)
 }
 
-/// Which results of a run.
+/// Filter of a run's results.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrialQuery {
     /// Leave out those that passed.
     failed: Option<bool>,
-    /// How many, 1 to 20000; 50 where nothing is said.
+    /// Number of results, 1 to 20000 (default 50).
     #[param(minimum = 1, maximum = 20000)]
     limit: Option<u32>,
 }
 
-/// The latest results of a run, failed ones too.
+/// The latest results of a run, including failed ones.
 #[utoipa::path(get, path = "/api/v1/runs/{id}/trials", tag = "runs",
     params(("id" = String, Path), TrialQuery),
     responses((status = 200, body = Vec<RunTrial>), (status = 404, body = Problem)))]
@@ -179,8 +180,8 @@ pub(super) async fn trials(
     .await
 }
 
-/// Stops a run: one that waits leaves the queue, one under way ends after the candidate on the
-/// device. What it found is kept.
+/// Stops a run: a queued one leaves the queue, a running one ends after the candidate on the
+/// device. Its results are kept.
 #[utoipa::path(post, path = "/api/v1/runs/{id}/stop", tag = "runs", params(("id" = String, Path)),
     responses((status = 202, body = Stopping), (status = 404, body = Problem),
               (status = 409, body = Problem, description = "It is over")))]
@@ -188,7 +189,7 @@ pub(super) async fn stop(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    // Between the queue and its engine a run is in neither for a moment: look again.
+    // Between the queue and its engine a run is briefly in neither: retry.
     for _ in 0..20 {
         if let Some(live) = app.live.get(&id) {
             live.stop(true);
@@ -201,7 +202,7 @@ pub(super) async fn stop(
         let view = existing(&app, &id).await?;
         if view.state != "running" || view.request.is_none() {
             let hint = if view.state == "running" {
-                "a `tuner run` of its own drives it: press Ctrl-C there"
+                "a separate `tuner run` drives it: press Ctrl-C there"
             } else {
                 "it is over"
             };
@@ -226,7 +227,7 @@ fn stopping(id: String, state: &str) -> Response {
     (StatusCode::ACCEPTED, Json(body)).into_response()
 }
 
-/// What people wrote beside a run.
+/// The users' note on a run.
 #[utoipa::path(get, path = "/api/v1/runs/{id}/note", tag = "runs", params(("id" = String, Path)),
     responses((status = 200, body = NoteView), (status = 404, body = Problem)))]
 pub(super) async fn note(
@@ -240,7 +241,7 @@ pub(super) async fn note(
     Ok(Json(NoteView { text, changed_at }))
 }
 
-/// Writes beside a run; an empty text removes the note.
+/// Writes the note of a run; an empty text removes it.
 #[utoipa::path(put, path = "/api/v1/runs/{id}/note", request_body = NoteView, tag = "runs",
     params(("id" = String, Path)),
     responses((status = 200, body = NoteView), (status = 404, body = Problem),
@@ -264,9 +265,9 @@ pub(super) async fn write_note(
     note(State(app), Path(id)).await
 }
 
-/// What happens in a run, as server-sent events: `run_started`, `snapshot` (a RunView), `trial`
-/// after each stored result, `lag` with the number of events that a slow reader missed, `end` (a
-/// RunView), `shutdown` when the daemon ends first.
+/// Events of a run as server-sent events: `run_started`, `snapshot` (a RunView), `trial` after each
+/// stored result, `lag` with the number of events that a slow reader missed, `end` (a RunView),
+/// `shutdown` when the daemon ends first.
 #[utoipa::path(get, path = "/api/v1/runs/{id}/events", tag = "runs", params(("id" = String, Path)),
     responses((status = 200, content_type = "text/event-stream", body = String),
               (status = 404, body = Problem)))]
@@ -276,13 +277,13 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     app.wake.notify_one();
     existing(&app, &id).await?;
-    stream::one(&app, id)
+    stream::open_run(&app, id)
 }
 
-/// All runs under way, as server-sent events: `runs` with an array of RunView, a few times a second
-/// where something changed.
+/// All running runs as server-sent events: `runs` with an array of RunView, a few times a second
+/// after changes.
 #[utoipa::path(get, path = "/api/v1/events", tag = "runs",
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn all_events(State(app): State<Arc<App>>) -> Result<Response, Problem> {
-    stream::all(&app)
+    stream::open_all(&app)
 }

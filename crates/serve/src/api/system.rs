@@ -1,4 +1,4 @@
-//! The daemon itself: the page, devices, health, metrics.
+//! The daemon: pages, devices, health, metrics.
 
 use super::super::app::App;
 use super::super::problem::Problem;
@@ -18,7 +18,7 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<Response, Pro
     app.cached("devices".to_owned(), async {
         let running: Vec<(String, String)> = app
             .live
-            .all()
+            .runs()
             .iter()
             .map(|run| run.view())
             .map(|view| (view.device, view.id))
@@ -50,14 +50,14 @@ pub(super) async fn fleet(State(app): State<Arc<App>>) -> Result<Json<FleetView>
     })
 }
 
-/// Whether the daemon is well. Answers without a token, and with 200 as long as the daemon lives:
-/// restarting it does not empty a disk.
+/// Health of the daemon. Needs no token, and answers 200 as long as the daemon lives: a restart
+/// does not empty a disk.
 #[utoipa::path(get, path = "/healthz", tag = "system", responses((status = 200, body = Health)))]
 pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
     Json(health::examine(&app).await)
 }
 
-/// Whether runs can be sent here: as `/healthz`, with 503 where the status is not `ok`.
+/// Readiness for new runs: as `/healthz`, with 503 unless the status is `ok`.
 #[utoipa::path(get, path = "/readyz", tag = "system",
     responses((status = 200, body = Health),
               (status = 503, body = Health, description = "The conditions say what is wrong")))]
@@ -80,7 +80,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Result<impl IntoResp
     Ok(([(header::CONTENT_TYPE, kind)], page))
 }
 
-/// What is served as it is: path, media type and content.
+/// Static files: path, media type and content.
 pub(super) const PAGES: [(&str, &str, &str); 4] = [
     (
         "/",
@@ -98,7 +98,7 @@ pub(super) const PAGES: [(&str, &str, &str); 4] = [
             include_str!("../dashboard/views.js"),
         ),
     ),
-    // The library that draws the larger plots: Apache ECharts.
+    // Plot library: Apache ECharts.
     (
         "/echarts.js",
         "text/javascript; charset=utf-8",

@@ -36,7 +36,7 @@ fn only_files_in_the_folders_are_found_whatever_the_spelling() {
     }
 }
 
-/// A folder `kernels` with a recording and a search space that are none, and a file beside it.
+/// Creates a folder `kernels` with an invalid recording and search space, and a file next to it.
 fn offered() -> (tempfile::TempDir, [PathBuf; 1]) {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().canonicalize().unwrap().join("kernels");

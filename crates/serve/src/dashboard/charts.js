@@ -72,7 +72,7 @@ function curveChart(task, options = {}) {
 /** Raw samples in the order taken, with median, p90 and the interval of the median. */
 function samplesChart(measurement) {
   const samples = measurement.samples;
-  if (samples.length < 2) return h('p', { class: 'note' }, samples.length ? 'One sample: there is no spread to show.' : 'No samples are stored.');
+  if (samples.length < 2) return h('p', { class: 'note' }, samples.length ? 'One sample: no spread.' : 'No samples are stored.');
   const low = Math.min(...samples, measurement.ci95[0]), high = Math.max(...samples, measurement.p90);
   const pad = (high - low || high * 0.01) * 0.1;
   const label = samples.length + ' samples from ' + time(Math.min(...samples)) + ' to ' + time(Math.max(...samples)) +

@@ -102,7 +102,7 @@ async function api(path, options) {
   const response = await fetch(path, { ...options, headers: headers() });
   if (response.status === 401) {
     showTokenForm();
-    throw new ApiError(401, 'This daemon wants its token.');
+    throw new ApiError(401, 'This daemon requires a token.');
   }
   if (!response.ok) {
     const problem = await response.json().catch(() => ({}));
@@ -140,8 +140,8 @@ function showTokenForm() {
     route();
     follow();
   } }, h('label', null, 'Token', input), h('button', { type: 'submit' }, 'Open'));
-  show(h('h1', null, 'This daemon wants its token'),
-    h('p', { class: 'note' }, 'The one it was started with: TUNER_TOKEN or --token-file. It is kept until this tab is closed.'),
+  show(h('h1', null, 'Token required'),
+    h('p', { class: 'note' }, 'The daemon's TUNER_TOKEN or --token-file. Kept until this tab is closed.'),
     form);
   input.focus();
 }
@@ -271,7 +271,7 @@ async function follow() {
       if (error.status === 401) { label.textContent = 'token wanted'; label.className = 'off'; return; }
     }
     if (following !== mine) return;
-    label.textContent = 'not connected, trying again';
+    label.textContent = 'disconnected, reconnecting';
     label.className = 'off';
     await new Promise((resolve) => setTimeout(resolve, 1500));
   }

@@ -133,7 +133,7 @@ function explore(run, task, trials) {
       add('Importance', 'Functional analysis of variance over a random forest of log time (Hutter et al. 2014), of everything stored for this kernel, problem and device. “together”: what no parameter explains alone.', [], 40 + 22 * (varied.length + 1),
         async (canvas) => {
           const effects = await api('/api/v1/effects' + filter).catch(() => null);
-          if (!effects || effects.together === null) canvas.replaceChildren(h('p', { class: 'note' }, 'Too few results, or all take equally long.'));
+          if (!effects || effects.together === null) canvas.replaceChildren(h('p', { class: 'note' }, 'Too few results, or all times are equal.'));
           else await plot(canvas, importanceOption(effects));
         });
       add('Parallel coordinates', 'One line a trial that passed (the fastest 2,000). Drag along an axis to pick values.', [], 360, (canvas) => plot(canvas, parallelOption(trials, varied, canvas.clientWidth)));
@@ -149,8 +149,8 @@ function explore(run, task, trials) {
     const objectives = objectivesOf(passed);
     if (objectives.length) {
       chosen.objective = objectives[0];
-      front = add('Two objectives', 'The time over what else may be wanted small. The line joins the trials that no other beats in both.',
-        [choice('choose-objective', 'beside the time', objectives, chosen.objective, (value) => { chosen.objective = value; front(); })], 320,
+      front = add('Two objectives', 'Time against a second objective. The line joins the Pareto-optimal trials.',
+        [choice('choose-objective', 'second objective', objectives, chosen.objective, (value) => { chosen.objective = value; front(); })], 320,
         (canvas) => plot(canvas, frontOption(trials, varied, chosen.objective, chosen.mode), goTo));
     }
   }
@@ -160,7 +160,7 @@ function explore(run, task, trials) {
     h('button', { type: 'button', id: 'csv', click: () => download(name + '.csv', csvOf(trials, parameters, predicted ? 'predicted' : task.timing), 'text/csv') }, 'Download CSV'),
     passed.length ? h('button', { type: 'button', id: 'header', click: async (event) => {
       const button = event.currentTarget;
-      if (predicted && !await confirmed('These times are predicted: nothing was measured. Download the header all the same?', 'Download')) return;
+      if (predicted && !await confirmed('These times are predicted, not measured. Download the header anyway?', 'Download')) return;
       try {
         const response = await fetch('/api/v1/header' + filter + (predicted ? '&allow_predicted=true' : ''), { headers: headers() });
         if (!response.ok) throw new Error((await response.json()).detail);
@@ -193,7 +193,7 @@ views.explore = async ([id]) => {
       tasks.length > 1 ? h('form', { class: 'filters', submit: (event) => event.preventDefault() },
         choice('choose-task', 'kernel and problem', tasks.map((task, number) => [String(number), task.kernel + ' ' + task.problem]), '0', (value) => open(Number(value)))) : null,
       place);
-    if (tasks.length) open(0); else place.append(h('p', { class: 'note' }, 'It has not begun.'));
+    if (tasks.length) open(0); else place.append(h('p', { class: 'note' }, 'Not started yet.'));
   } catch (error) {
     if (here() && error.status !== 401) noSuchRun(id, error);
   }
@@ -201,7 +201,7 @@ views.explore = async ([id]) => {
 
 /** What is shown where a run is not there. */
 function noSuchRun(id, error) {
-  show(h('h1', null, error.status === 404 ? 'There is no run ' + id : 'The run cannot be shown'),
+  show(h('h1', null, error.status === 404 ? 'No run ' + id : 'Cannot show the run'),
     h('p', { class: 'problem', role: 'alert' }, error.message), h('p', null, h('a', { href: '#/' }, 'All runs')));
 }
 
@@ -213,7 +213,7 @@ views.compare = () => {
     const runs = [];
     for (const id of chosen) {
       try { runs.push(await api('/api/v1/runs/' + encodeURIComponent(id))); } catch (error) {
-        if (error.status === 404) place.prepend(h('p', { class: 'problem', role: 'alert' }, 'There is no run ' + id + '.'));
+        if (error.status === 404) place.prepend(h('p', { class: 'problem', role: 'alert' }, 'No run ' + id + '.'));
       }
     }
     const groups = new Map();
@@ -266,7 +266,7 @@ views.start = () => {
       problems: value('problems').split(/[\s,]+/).filter(Boolean), budget: value('budget') || null, evals: value('evals') ? Number(value('evals')) : null,
       strategy: value('strategy') || null, seed: value('seed') ? Number(value('seed')) : 1 };
     const what = (request.kernels.join(', ') || 'all kernels') + ' on ' + request.device;
-    const limits = [request.evals ? count(request.evals) + ' trials' : null, request.budget].filter(Boolean).join(', ') || 'no limit given';
+    const limits = [request.evals ? count(request.evals) + ' trials' : null, request.budget].filter(Boolean).join(', ') || 'no limit';
     if (!await confirmed('Start a run of ' + what + ' (' + limits + ')?', 'Start')) return;
     try {
       const started = await send('POST', '/api/v1/runs', request);
@@ -279,7 +279,7 @@ views.start = () => {
   field('problems', 'problems (empty: all)'), field('budget', 'budget', { placeholder: '2h' }), field('evals', 'trials', { type: 'number', min: 1 }),
   choice('strategy', 'strategy', [['', 'evolve (the default)'], ...STRATEGIES.slice(1)], '', () => {}), field('seed', 'seed', { type: 'number', min: 0, placeholder: '1' }),
   h('button', { type: 'submit', id: 'start' }, 'Start…'));
-  show(h('h1', null, 'Start a run'), h('p', { class: 'note' }, 'Kernels and recordings of the folders that the daemon was started with (--kernels).'), form, answer);
+  show(h('h1', null, 'Start a run'), h('p', { class: 'note' }, 'Kernels and recordings in the daemon's folders (--kernels).'), form, answer);
 };
 
 /** Sends JSON; gives the answer. */

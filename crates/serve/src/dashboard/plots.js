@@ -58,7 +58,7 @@ function axis(extra) {
 function timeAxis(mode, values) {
   const best = Math.min(...values);
   const extra = { zero: { min: 0, name: 'time, µs' }, log: { type: 'log', min: 'dataMin', name: 'time, µs (logarithmic)' },
-    cut: { min: best * 0.98, max: best * 2, name: 'time, µs (axis cut: best to twice the best)' } }[mode];
+    cut: { min: best * 0.98, max: best * 2, name: 'time, µs (best to twice the best)' } }[mode];
   return axis({ type: 'value', nameGap: 48, ...extra });
 }
 
@@ -151,10 +151,10 @@ function sliceOption(trials, varied, name, mode) {
 
 /** What one may want small beside the time, as `tuner run --objective` names it. */
 const OBJECTIVES = {
-  registers: { name: 'registers a thread', of: (trial) => trial.registers },
+  registers: { name: 'registers per thread', of: (trial) => trial.registers },
   p90: { name: 'p90, µs', of: (trial) => trial.time_us_p90 },
-  code_size: { name: 'machine code, bytes', of: (trial) => trial.code_bytes },
-  energy: { name: 'energy a launch, mJ', of: (trial) => trial.energy_mj },
+  code_size: { name: 'code size, bytes', of: (trial) => trial.code_bytes },
+  energy: { name: 'energy per launch, mJ', of: (trial) => trial.energy_mj },
 };
 
 /** Those of which something is known, and that differ among the trials by more than the time does. */

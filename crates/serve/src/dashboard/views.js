@@ -23,7 +23,7 @@ function stopButton(run) {
   if (!run.request || !['queued', 'running'].includes(run.state)) return null;
   return h('button', { type: 'button', 'aria-label': 'Stop run ' + run.id, click: async (event) => {
     const button = event.currentTarget;
-    if (!await confirmed('Stop run ' + run.id + '? What it found is kept.', 'Stop')) return;
+    if (!await confirmed('Stop run ' + run.id + '? Its results are kept.', 'Stop')) return;
     button.disabled = true;
     try {
       await api('/api/v1/runs/' + encodeURIComponent(run.id) + '/stop', { method: 'POST' });
@@ -57,7 +57,7 @@ views.runs = () => {
   const drawLive = () => {
     const runs = [...state.runs.values()];
     live.replaceChildren(...(runs.length ? runs.map(liveCard)
-      : [h('p', { class: 'note' }, 'No engine is at work. Submit a run: ', h('code', null, 'tuner submit gemm_f32 --budget 2h'))]));
+      : [h('p', { class: 'note' }, 'No run is active. Submit one: ', h('code', null, 'tuner submit gemm_f32 --budget 2h'))]));
   };
   const drawList = () => keepFocus(() => {
     const rows = [...shown, ...older].map((run) => ({
@@ -132,7 +132,7 @@ views.run = ([id]) => {
     h('h2', null, 'Best time so far'),
     run.tasks.length ? h('div', { class: run.tasks.length === 1 ? 'single' : 'grid' },
       run.tasks.map((task) => taskSection(run, task, run.tasks.length === 1 && innerWidth > 640)))
-      : h('p', { class: 'note' }, 'It has not begun.'),
+      : h('p', { class: 'note' }, 'Not started yet.'),
     h('h2', null, 'Latest failures'), failureTable(failures)));
   let over = false;
   onLive(() => { const run = state.runs.get(id); if (run) draw(run); });
@@ -384,27 +384,27 @@ views.fleet = () => {
     });
     if (!here()) return;
     if (!fleet) {
-      page.replaceChildren(h('p', { class: 'note' }, 'This daemon judges on its own machine. Start it with --fleet nats://HOST:4222 to have workers help.'));
+      page.replaceChildren(h('p', { class: 'note' }, 'This daemon uses only its own machine. Start it with --fleet nats://HOST:4222 to use workers.'));
       return;
     }
     const share = (part, whole) => whole > 0 ? Math.round(100 * Math.min(part / whole, 1)) + ' %' : null;
     page.replaceChildren(
       facts([['fleet', fleet.fleet], ['server', fleet.server], ['connection', fleet.connected ? 'up' : 'down'],
-        ['results to be stored', count(fleet.results_waiting)], ['files and code', bytes(fleet.object_bytes)],
-        ['second answers', count(fleet.duplicates)], ['false answers', count(fleet.refused)], ['no messages', count(fleet.malformed)]]),
+        ['results not yet stored', count(fleet.results_waiting)], ['files and code', bytes(fleet.object_bytes)],
+        ['duplicate answers', count(fleet.duplicates)], ['rejected answers', count(fleet.refused)], ['invalid messages', count(fleet.malformed)]]),
       h('h2', null, 'Workers'),
       table([{ name: 'worker' }, { name: 'device' }, { name: 'state' }, { name: 'busy', class: 'num' }, { name: 'judged', class: 'num' },
         { name: 'a second', class: 'num' }, { name: 'compiled', class: 'num' }, { name: 'given back', class: 'num wide' }, { name: 'NVRTC', class: 'wide' },
         { name: 'driver', class: 'wide' }, { name: 'version', class: 'wide' }],
-      fleet.workers.map((worker) => ({ cells: [worker.name, worker.device || 'compiles only', worker.protocol === fleet.protocol ? worker.state : 'left out: protocol ' + worker.protocol,
+      fleet.workers.map((worker) => ({ cells: [worker.name, worker.device || 'compiles only', worker.protocol === fleet.protocol ? worker.state : 'incompatible protocol ' + worker.protocol,
         share(worker.busy_s, worker.up_s), count(worker.judged), worker.up_s > 0 ? (worker.judged / worker.up_s).toFixed(1) : null,
         count(worker.compiled), count(worker.returned), worker.nvrtc, worker.driver, worker.version] })),
-      'No worker is here: tuner worker --fleet ' + fleet.server),
+      'No worker is connected. Start one: tuner worker --fleet ' + fleet.server),
       h('h2', null, 'Runs'),
       table([{ name: 'run' }, { name: 'hub' }, { name: 'queue', class: 'wide' }, { name: 'in flight', class: 'num' }, { name: 'stored', class: 'num' }],
-        fleet.hubs.map((hub) => ({ cells: [hub.run, hub.host + ' ' + hub.pid, hub.class, count(hub.waiting), count(hub.stored)] })), 'No run is under way.'),
+        fleet.hubs.map((hub) => ({ cells: [hub.run, hub.host + ' ' + hub.pid, hub.class, count(hub.waiting), count(hub.stored)] })), 'No run is active.'),
       h('h2', null, 'Queues'),
-      table([{ name: 'queue' }, { name: 'waiting', class: 'num' }, { name: 'in hand', class: 'num' }, { name: 'handed out again', class: 'num' }],
+      table([{ name: 'queue' }, { name: 'waiting', class: 'num' }, { name: 'in flight', class: 'num' }, { name: 'redelivered', class: 'num' }],
         fleet.queues.map((queue) => ({ cells: [queue.name, count(queue.waiting), count(queue.in_hand), count(queue.redelivered)] })), 'No queue yet.'));
   });
 };

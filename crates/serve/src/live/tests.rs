@@ -64,7 +64,7 @@ fn the_first_that_listens_hears_everything_even_after_the_end() {
     let (view, _, mut events) = over.listen();
     assert_eq!((view.evals, events.len()), (0, 3));
     assert!(events.try_recv().unwrap().contains("\"trial\""));
-    // Given once; who listens second hears what is new.
+    // Returned once; a second listener receives only new events.
     assert!(live.unheard("r").is_none());
     let (view, _, events) = over.listen();
     assert_eq!((view.evals, events.len()), (3, 0));

@@ -11,7 +11,7 @@ fn answers(timing: &'static str) -> Vec<Answer> {
     };
     let of = |change: &Change| {
         let config = vec![("BM".to_owned(), Value::Int(64))];
-        Answer::of(["k", "p", "d"], timing, change, config, false)
+        Answer::new(["k", "p", "d"], timing, change, config, false)
     };
     vec![of(&change("", "")), of(&change("BM", "128"))]
 }

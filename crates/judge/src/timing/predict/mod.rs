@@ -22,7 +22,7 @@ pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor
 pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
 
 /// Returns the factors on a predicted time between which nine of ten recorded times are, by the
-/// limit of the launch (`scripts/calibrate-interval`; `docs/prediction.md`, "Error").
+/// limit of the launch (`scripts/calibrate-interval`; `docs/evidence/prediction.md`, "Error").
 fn interval(bound: &str) -> [f64; 2] {
     match bound {
         "shared" | "l2" | "dram" | "latency" => [0.57, 2.09],
