@@ -8,8 +8,9 @@ use cuda_shim::protocol::COOPERATIVE;
 use vgpu::{Arg, Checks, Hazard, HazardKind, Launch, LaunchReport, Watch};
 
 use crate::device::{Device, Function};
+use crate::sass_only::{self, Outcome};
 use crate::streams::{Access, Conflict};
-use crate::summary::coordinates;
+use crate::summary::{coordinates, plain_name};
 use crate::time::launch_us;
 
 /// Warp instructions after which a block is taken for endless.
@@ -50,6 +51,11 @@ impl Device {
         let launch = self.prepare(request, &function, watch.clone());
         let code = Arc::clone(&self.module(function.module)?.code);
         let began = Instant::now();
+        if let Some(cubin) = self.module(function.module)?.sass.clone() {
+            self.run_sass(request, &function, &cubin, &launch)?;
+            self.report_progress(&function, began);
+            return Ok(Vec::new());
+        }
         let run = vgpu::launch(&code, &mut self.memory, self.options.arch, &launch);
         let report = run.map_err(|error| {
             self.summary
@@ -64,6 +70,39 @@ impl Device {
         self.give_shared();
         self.finish(request, &function, &report);
         Ok(Vec::new())
+    }
+
+    /// Runs a kernel without PTX.
+    fn run_sass(
+        &mut self,
+        request: &Request,
+        function: &Function,
+        cubin: &[u8],
+        launch: &Launch,
+    ) -> Result<(), Code> {
+        let code = Arc::clone(&self.module(function.module)?.code);
+        let name = plain_name(&function.name);
+        self.summary
+            .add_note(format!("hazards of {name}: not checked (no PTX); faults are reported"));
+        let outcome = sass_only::run(cubin, &code, &mut self.memory, launch).map_err(|error| {
+            self.summary.add_note(format!("launch of {name} refused: {error}"));
+            errors::NOT_SUPPORTED
+        })?;
+        self.give_shared();
+        match outcome {
+            Outcome::Ran(counters) => {
+                self.mark_written();
+                let time_us = launch_us(self.options.arch, &counters);
+                self.summary.add_launch(&function.name, &counters, time_us);
+                self.order(request.stream, &format!("kernel {name}"), time_us, Vec::new());
+            }
+            Outcome::Faulted(detail) => {
+                report(&format!("fault in {name}: {detail}"));
+                self.summary.add_fault(&function.name, detail);
+                self.sticky = errors::ILLEGAL_ADDRESS;
+            }
+        }
+        Ok(())
     }
 
     fn report_progress(&self, function: &Function, began: Instant) {

@@ -15,6 +15,7 @@ pub mod libraries;
 mod linkage;
 mod memory;
 mod modules;
+mod sass_only;
 mod server;
 mod streams;
 mod summary;

@@ -361,6 +361,17 @@ impl Device {
         }
     }
 
+    /// Marks all memory as written: machine code does not tell what it wrote.
+    pub(crate) fn mark_written(&mut self) {
+        if !self.options.hazards || self.modules.iter().flatten().all(|module| module.sass.is_some()) {
+            return;
+        }
+        for allocation in self.allocations.by_address.values() {
+            let bytes = self.memory.read(allocation.buffer);
+            self.memory.write(allocation.buffer, 0, &bytes);
+        }
+    }
+
     /// Gives the host what a launch wrote to shared memory.
     pub(crate) fn give_shared(&mut self) {
         let memory = &self.memory;

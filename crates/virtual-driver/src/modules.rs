@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::{FunctionInfo, ParameterSpan};
+use sass::Cubin;
 use vgpu::{Arch, BufferId, GlobalMemory, Module};
 
 use crate::fatbin::{ImageError, read_image};
+use crate::sass_only::outline;
 
 /// Registers of a thread where no machine code states them.
 const UNKNOWN_REGISTERS: u32 = 32;
@@ -19,6 +21,7 @@ const MAX_THREADS: u32 = 1024;
 struct Resources {
     registers: u32,
     local_bytes: u64,
+    shared_bytes: u64,
 }
 
 /// A module of the program.
@@ -28,6 +31,8 @@ pub(crate) struct LoadedModule {
     resources: BTreeMap<String, Resources>,
     /// Variables by name, after their placement.
     variables: BTreeMap<String, BufferId>,
+    /// Machine code, where there is no PTX.
+    pub(crate) sass: Option<Vec<u8>>,
 }
 
 /// Why a module was not loaded: the code for the program and a sentence for the user.
@@ -52,22 +57,22 @@ impl LoadedModule {
             };
             failed(code, error.to_string())
         })?;
-        let ptx = image.ptx.ok_or_else(|| {
-            let text = "a module has machine code without PTX; build with PTX (`-arch=sm_80`, or \
-                        `-gencode arch=compute_80,code=[sm_80,compute_80]`, without \
-                        `-rdc=true`)";
-            failed(errors::NO_BINARY, text.to_owned())
-        })?;
+        let cubin = image.cubin.as_deref().and_then(|bytes| Cubin::read(bytes).ok());
+        let (ptx, sass) = match (image.ptx, &cubin) {
+            (Some(ptx), _) => (ptx, None),
+            (None, Some(cubin)) => (outline(cubin), image.cubin.clone()),
+            (None, None) => {
+                let text = "a module has machine code that cannot be read";
+                return Err(failed(errors::INVALID_IMAGE, text.to_owned()));
+            }
+        };
         let code = Module::load(&ptx)
             .map_err(|error| failed(errors::INVALID_PTX, format!("PTX cannot be read: {error}")))?;
         let mut module = LoadedModule {
             code: Arc::new(code),
-            resources: image
-                .cubin
-                .as_deref()
-                .map(read_resources)
-                .unwrap_or_default(),
+            resources: cubin.map(read_resources).unwrap_or_default(),
             variables: BTreeMap::new(),
+            sass,
         };
         module.place_again(memory)?;
         Ok(module)
@@ -108,6 +113,7 @@ impl LoadedModule {
         let resources = self.resources.get(name).copied().unwrap_or(Resources {
             registers: UNKNOWN_REGISTERS,
             local_bytes: 0,
+            shared_bytes: entry.static_shared_bytes.into(),
         });
         let by_bounds = entry.max_threads.or(entry.required_threads);
         let by_bounds = by_bounds.map_or(MAX_THREADS, |extent| extent.iter().product());
@@ -119,7 +125,7 @@ impl LoadedModule {
             id,
             parameters: spans.collect(),
             registers: resources.registers,
-            static_shared_bytes: entry.static_shared_bytes.into(),
+            static_shared_bytes: resources.shared_bytes.max(entry.static_shared_bytes.into()),
             local_bytes: resources.local_bytes,
             max_threads: by_bounds.min(threads_by_registers(arch, resources.registers)),
             capability: arch.cc,
@@ -133,14 +139,12 @@ fn threads_by_registers(arch: &Arch, registers: u32) -> u32 {
     (arch.registers_per_sm / each_warp * 32).min(MAX_THREADS)
 }
 
-fn read_resources(cubin: &[u8]) -> BTreeMap<String, Resources> {
-    let Ok(cubin) = sass::Cubin::read(cubin) else {
-        return BTreeMap::new();
-    };
+fn read_resources(cubin: Cubin) -> BTreeMap<String, Resources> {
     let kernels = cubin.kernels.into_iter().map(|(name, kernel)| {
         let resources = Resources {
             registers: kernel.info.registers,
             local_bytes: kernel.info.stack.max(kernel.info.frame).into(),
+            shared_bytes: kernel.shared,
         };
         (name, resources)
     });

@@ -123,6 +123,23 @@ impl Summary {
         self.fold(folded, line)
     }
 
+    /// Adds a fault of machine code, which has no source line.
+    pub(crate) fn add_fault(&mut self, kernel: &str, detail: String) {
+        let folded = FoldedHazard {
+            kind: "crashed".to_owned(),
+            kernel: plain_name(kernel),
+            space: "global".to_owned(),
+            detail,
+            source: None,
+            other: None,
+            block: [0; 3],
+            thread: [0; 3],
+            count: 1,
+            launches: 1,
+        };
+        self.fold(folded, 0);
+    }
+
     /// Adds a conflict between operations of streams.
     pub(crate) fn add_unordered(&mut self, names: [&str; 2], detail: String) -> bool {
         let [earlier, later] = names.map(str::to_owned);
