@@ -56,15 +56,15 @@ pub enum DeviceSelector {
 pub enum SelectorError {
     /// Unknown form.
     #[error(
-        "`{0}` is no device; type auto, cuda, cuda:N, vgpu:NAME (one of: {names}) or replay:FILE",
+        "invalid device `{0}`; use auto, cuda, cuda:N, vgpu:NAME (one of: {names}) or replay:FILE",
         names = limits::names()
     )]
     Unknown(String),
     /// `vgpu:` with a name that is not in the table.
-    #[error("no virtual GPU is called `{0}`; choose one of: {names}", names = limits::names())]
+    #[error("unknown virtual GPU `{0}`; choose one of: {names}", names = limits::names())]
     UnknownVgpu(String),
     /// `cuda:` without a number.
-    #[error("`{0}` is no GPU number; type cuda:0 for the first GPU, cuda:0,1 for two")]
+    #[error("invalid GPU number `{0}`; use cuda:0 for the first GPU, cuda:0,1 for two")]
     BadOrdinal(String),
     /// `replay:` without a file.
     #[error("replay needs a file: replay:FILE.json.gz")]

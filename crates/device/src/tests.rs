@@ -21,7 +21,7 @@ fn selectors_parse_and_print_alike() {
 #[test]
 fn a_wrong_selector_is_told_what_to_type() {
     for (text, hint) in [
-        ("gpu", "type auto, cuda"),
+        ("gpu", "use auto, cuda"),
         ("vgpu:b200", "choose one of: l4, a100"),
         ("cuda:x", "cuda:0"),
         ("replay:", "replay:FILE"),

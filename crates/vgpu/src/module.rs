@@ -60,7 +60,8 @@ pub enum LoadError {
     Unsupported(#[from] Unsupported),
 }
 
-/// Dependence of a kernel's control flow on its block and on other blocks: [`Module::control_dependence`].
+/// Dependence of a kernel's control flow on its block and on other blocks:
+/// [`Module::control_dependence`].
 #[derive(Debug, Clone, Copy)]
 pub struct ControlDependence<'a> {
     program: &'a Program,

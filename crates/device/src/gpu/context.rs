@@ -274,7 +274,7 @@ impl Gpu {
         let wanted = i32::try_from(shared_bytes).unwrap_or(i32::MAX);
         if shared_bytes + u64::from(fixed) > most {
             return Err(refused(format!(
-                "a block wants {} bytes of shared memory ({fixed} static), the GPU has {most}; use \
+                "a block requests {} bytes of shared memory ({fixed} static), the GPU has {most}; use \
                  smaller tiles or fewer stages",
                 shared_bytes + u64::from(fixed)
             )));

@@ -2,7 +2,7 @@
 
 use super::driver::DevicePointer;
 use super::helpers::{config, entry};
-use super::launches::ready;
+use super::launches::prepare_launch;
 use super::scan::{THREADS, UNIT_BYTES, parameter, type_code};
 use super::session::GpuSession;
 use crate::step::Step;
@@ -195,7 +195,7 @@ impl Session for GpuSession {
             .iter()
             .map(|slot| Some(buffers.get((*slot)?.0)?.start()))
             .collect();
-        let ready = ready(&mut self.gpu, run.plan, run.code, run.launch, &pointers)?;
+        let ready = prepare_launch(&mut self.gpu, run.plan, run.code, run.launch, &pointers)?;
         self.announce(Step::Launch);
         let began = Instant::now();
         self.poison_shared()?;
@@ -208,9 +208,9 @@ impl Session for GpuSession {
         launched?;
         let mut hazards = Vec::new();
         let buffers = self.buffers.clone();
-        if !self.looks || self.trespassed(&buffers)? > 0 {
+        if !self.looks || self.count_guard_writes(&buffers)? > 0 {
             for buffer in buffers {
-                hazards.extend(self.trespass(&buffer)?);
+                hazards.extend(self.check_guards(&buffer)?);
             }
         }
         let blocks = run.launch.blocks();

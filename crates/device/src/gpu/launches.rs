@@ -8,12 +8,12 @@ use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
 
 /// A launch ready for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Ready {
+pub(super) struct PreparedLaunch {
     pub(super) function: Function,
     pub(super) config: LaunchConfig,
 }
 
-/// Sets the variables of a plan in loaded code; `pointers` as for [`ready`].
+/// Sets the variables of a plan in loaded code; `pointers` as for [`prepare_launch`].
 pub(super) fn set_variables(
     gpu: &mut Gpu,
     plan: &Plan,
@@ -36,13 +36,13 @@ fn address(pointers: &[Option<DevicePointer>], argument: usize) -> Option<u64> {
 
 /// Loads the kernel and lays out its parameters; `pointers` are the buffers of the plan's
 /// arguments, `None` for scalars.
-pub(super) fn ready(
+pub(super) fn prepare_launch(
     gpu: &mut Gpu,
     plan: &Plan,
     code: &Code,
     launch: &PlanLaunch,
     pointers: &[Option<DevicePointer>],
-) -> Result<Ready, Judgement> {
+) -> Result<PreparedLaunch, Judgement> {
     let function = gpu.function(code, &launch.entry)?;
     gpu.opt_in(function, u64::from(launch.shared_bytes))?;
     let most = u64::from(gpu.facts().max_threads);
@@ -75,7 +75,7 @@ pub(super) fn ready(
         let address = address(pointers, *index).ok_or_else(missing)?;
         Ok(address.to_le_bytes().to_vec())
     };
-    Ok(Ready {
+    Ok(PreparedLaunch {
         function,
         config: LaunchConfig {
             grid: launch.grid,

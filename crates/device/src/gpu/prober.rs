@@ -2,7 +2,7 @@
 
 use super::driver::{DevicePointer, LaunchConfig};
 use super::helpers::{config, entry};
-use super::launches::Ready;
+use super::launches::PreparedLaunch;
 use super::session::{Buffer, GpuSession};
 use tuner_core::judgement::Judgement;
 use tuner_judge::stopwatch::Sample;
@@ -101,7 +101,7 @@ impl GpuSession {
     }
 
     fn probe_null(&mut self) -> Result<(Sample, f64), Judgement> {
-        let ready = Ready {
+        let ready = PreparedLaunch {
             function: self.helper(entry::NULL)?,
             config: config(1, 32, Vec::new()),
         };

@@ -26,24 +26,24 @@ const MEMORY_SHARE: u64 = 8;
 /// Data that stays on the device.
 #[derive(Default)]
 pub(super) struct Resident {
-    inputs: Staying<Arc<[u8]>>,
+    inputs: LruBuffers<Arc<[u8]>>,
     /// Values and units of each expectation.
-    wanted: Staying<ContentHash>,
+    wanted: LruBuffers<ContentHash>,
     pub(super) kept: BTreeMap<usize, KeptBuffer>,
     next: usize,
     words: Option<Buffer>,
 }
 
 /// Buffers by their contents, the most recently used last.
-struct Staying<K>(Vec<(K, Vec<Buffer>)>);
+struct LruBuffers<K>(Vec<(K, Vec<Buffer>)>);
 
-impl<K> Default for Staying<K> {
+impl<K> Default for LruBuffers<K> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<K> Staying<K> {
+impl<K> LruBuffers<K> {
     fn bytes(&self) -> u64 {
         let buffers = self.0.iter().flat_map(|(_, buffers)| buffers);
         buffers.map(|buffer| buffer.bytes).sum()
@@ -184,7 +184,7 @@ impl GpuSession {
     }
 
     /// Counts the changed bytes in the guard regions of these buffers.
-    pub(super) fn trespassed(&mut self, buffers: &[Buffer]) -> Result<u64, Judgement> {
+    pub(super) fn count_guard_writes(&mut self, buffers: &[Buffer]) -> Result<u64, Judgement> {
         let found = self.look(|session, out| {
             for buffer in buffers {
                 for (at, length) in buffer.guards() {

@@ -314,7 +314,7 @@ impl GpuSession {
     }
 
     /// Reports writes to the guard regions of a buffer.
-    pub(super) fn trespass(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Judgement> {
+    pub(super) fn check_guards(&mut self, buffer: &Buffer) -> Result<Option<Hazard>, Judgement> {
         for (number, (at, length)) in buffer.guards().into_iter().enumerate() {
             let mut guard = vec![0; length as usize];
             self.gpu

@@ -10,7 +10,7 @@
 use super::driver::{Driver, Event, Graph, GraphExec, Stream};
 use super::energy::QUEUED_GRAPHS;
 use super::helpers::{config, entry};
-use super::launches::Ready;
+use super::launches::PreparedLaunch;
 use super::nvml::EnergyCounter as _;
 use super::session::{Buffer, GpuSession};
 use rand::SeedableRng as _;
@@ -173,12 +173,12 @@ impl GpuSession {
         } else {
             Vec::new()
         };
-        let sequences: Vec<Vec<Ready>> =
+        let sequences: Vec<Vec<PreparedLaunch>> =
             loaded.sets.iter().map(|set| set.launches.clone()).collect();
         for exec in stale {
             self.gpu.call(|driver, _| driver.exec_destroy(exec))?;
         }
-        let queue: Vec<&Ready> = order.iter().flat_map(|set| &sequences[*set]).collect();
+        let queue: Vec<&PreparedLaunch> = order.iter().flat_map(|set| &sequences[*set]).collect();
         let exec = self.capture(&queue)?;
         let loaded = self.subjects.get_mut(subject)?;
         loaded.graphs.insert((cache, launches), exec);
@@ -186,7 +186,7 @@ impl GpuSession {
     }
 
     /// Captures launches as a graph.
-    pub(super) fn capture(&mut self, queue: &[&Ready]) -> Result<GraphExec, Judgement> {
+    pub(super) fn capture(&mut self, queue: &[&PreparedLaunch]) -> Result<GraphExec, Judgement> {
         self.gpu.call(|driver, stream| {
             driver.stream_synchronize(stream)?;
             driver.capture_begin(stream)?;
@@ -240,7 +240,11 @@ impl GpuSession {
     }
 }
 
-fn record(driver: &mut dyn Driver, stream: Stream, queue: &[&Ready]) -> super::driver::Answer<()> {
+fn record(
+    driver: &mut dyn Driver,
+    stream: Stream,
+    queue: &[&PreparedLaunch],
+) -> super::driver::Answer<()> {
     queue
         .iter()
         .try_for_each(|ready| driver.launch(ready.function, stream, &ready.config))
@@ -388,9 +392,9 @@ impl Stopwatch for GpuSession {
         for set in sets {
             let all = self.buffers_of(subject, set, |_| true)?;
             let buffers: Vec<Buffer> = all.iter().map(|(_, buffer, _)| buffer.clone()).collect();
-            let clean = self.looks && self.trespassed(&buffers)? == 0;
+            let clean = self.looks && self.count_guard_writes(&buffers)? == 0;
             for (_, buffer, _) in all.into_iter().filter(|_| !clean) {
-                if let Some(hazard) = self.trespass(&buffer)? {
+                if let Some(hazard) = self.check_guards(&buffer)? {
                     return Err(Judgement::new(
                         hazard.kind,
                         format!("while it was timed: {}", hazard.detail),

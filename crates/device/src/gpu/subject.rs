@@ -2,7 +2,7 @@
 
 use super::context::refused;
 use super::driver::{DevicePointer, GraphExec};
-use super::launches::{Ready, ready, set_variables};
+use super::launches::{PreparedLaunch, prepare_launch, set_variables};
 use super::session::{Buffer, GpuSession};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(super) struct Loaded {
 pub(super) struct Set {
     /// By argument; `None` for scalars.
     pub(super) buffers: Vec<Option<Buffer>>,
-    pub(super) launches: Vec<Ready>,
+    pub(super) launches: Vec<PreparedLaunch>,
 }
 
 /// Use of buffer sets in a mode.
@@ -220,7 +220,7 @@ impl GpuSession {
             let pointers = pointers(&buffers);
             plan.launches
                 .iter()
-                .map(|launch| ready(&mut self.gpu, &plan, &plan.code, launch, &pointers))
+                .map(|launch| prepare_launch(&mut self.gpu, &plan, &plan.code, launch, &pointers))
                 .collect()
         });
         match launches {

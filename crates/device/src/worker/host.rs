@@ -39,19 +39,19 @@ const MAX_FAILURES: u32 = 3;
 /// Candidates in a row that lose all their workers, before the run is aborted.
 const MAX_LOSSES: u32 = 8;
 /// Maximum delay of a failed assertion's text after its error code.
-const SAID_LAG: Duration = Duration::from_millis(50);
+const MAX_OUTPUT_LAG: Duration = Duration::from_millis(50);
 
 /// Outcome of a request.
-enum Answer {
+enum RequestOutcome {
     Response(Response),
     /// No answer in time; holds the step.
     Hung(String),
     /// The process died because of the candidate; holds the known details.
     Died(String),
     /// The process was lost for an external reason.
-    Gone(String),
+    WorkerLost(String),
     /// The device failed.
-    Lost(String),
+    DeviceLost(String),
 }
 
 impl Worker {
@@ -199,24 +199,26 @@ impl Worker {
         let (mut losses, mut failed) = (0, None);
         while losses < ATTEMPTS {
             pause(losses);
-            match self.ask(request)? {
-                Answer::Response(Response::Unusable(why)) => {
+            match self.send_request(request)? {
+                RequestOutcome::Response(Response::Unusable(why)) => {
                     return Err(WorkerError::Unusable(why));
                 }
-                Answer::Response(response) => {
+                RequestOutcome::Response(response) => {
                     (self.failures, self.losses) = (0, 0);
                     return Ok(Ok(response));
                 }
-                Answer::Hung(why) => return Ok(Err(Judgement::new(Verdict::Timeout, why))),
-                Answer::Died(detail) => return Ok(Err(Judgement::new(Verdict::Crashed, detail))),
-                Answer::Gone(why) => {
+                RequestOutcome::Hung(why) => return Ok(Err(Judgement::new(Verdict::Timeout, why))),
+                RequestOutcome::Died(detail) => {
+                    return Ok(Err(Judgement::new(Verdict::Crashed, detail)));
+                }
+                RequestOutcome::WorkerLost(why) => {
                     losses += 1;
                     if losses == ATTEMPTS {
                         return self.given_up(&why);
                     }
                 }
-                Answer::Lost(why) if failed.is_none() => failed = Some(why),
-                Answer::Lost(why) => return self.failed_twice(why),
+                RequestOutcome::DeviceLost(why) if failed.is_none() => failed = Some(why),
+                RequestOutcome::DeviceLost(why) => return self.failed_twice(why),
             }
         }
         self.given_up("")
@@ -248,16 +250,18 @@ impl Worker {
         let mut lost = String::new();
         for attempt in 0..ATTEMPTS {
             pause(attempt);
-            match self.ask(request)? {
-                Answer::Response(Response::Failed(why)) => return Err(WorkerError::Failed(why)),
-                Answer::Response(Response::Unusable(why)) => {
+            match self.send_request(request)? {
+                RequestOutcome::Response(Response::Failed(why)) => {
+                    return Err(WorkerError::Failed(why));
+                }
+                RequestOutcome::Response(Response::Unusable(why)) => {
                     return Err(WorkerError::Unusable(why));
                 }
-                Answer::Response(response) => return Ok(response),
-                Answer::Hung(why) => return Err(WorkerError::Hung(why)),
-                Answer::Died(detail) => return Err(WorkerError::Failed(detail)),
-                Answer::Lost(why) => return Err(WorkerError::DeviceLost(why)),
-                Answer::Gone(why) => lost = why,
+                RequestOutcome::Response(response) => return Ok(response),
+                RequestOutcome::Hung(why) => return Err(WorkerError::Hung(why)),
+                RequestOutcome::Died(detail) => return Err(WorkerError::Failed(detail)),
+                RequestOutcome::DeviceLost(why) => return Err(WorkerError::DeviceLost(why)),
+                RequestOutcome::WorkerLost(why) => lost = why,
             }
         }
         Err(WorkerError::Failed(format!(
@@ -289,16 +293,18 @@ impl Worker {
             let mut running = self.start()?;
             let answer = self.exchange(&mut running, &parts, Step::Open)?.0;
             let why = match answer {
-                Answer::Response(Response::Opened(opened)) => {
+                RequestOutcome::Response(Response::Opened(opened)) => {
                     self.opened = Some(*opened);
                     return Ok(running);
                 }
-                Answer::Response(other) => return Err(strange(&other)),
-                Answer::Hung(_) => format!(
+                RequestOutcome::Response(other) => return Err(strange(&other)),
+                RequestOutcome::Hung(_) => format!(
                     "it does not open within {} s",
                     self.settings.open.as_secs_f64()
                 ),
-                Answer::Died(why) | Answer::Gone(why) | Answer::Lost(why) => why,
+                RequestOutcome::Died(why)
+                | RequestOutcome::WorkerLost(why)
+                | RequestOutcome::DeviceLost(why) => why,
             };
             drop(running);
             match pauses.next() {
@@ -309,7 +315,7 @@ impl Worker {
     }
 
     /// Sends a request and waits for its answer; the worker is discarded unless it can continue.
-    fn ask(&mut self, request: &Request) -> Result<Answer, WorkerError> {
+    fn send_request(&mut self, request: &Request) -> Result<RequestOutcome, WorkerError> {
         let parts = parts_of(request.clone())?;
         // A worker that died while idle did so independently of this candidate.
         let idle = self.running.take();
@@ -320,7 +326,7 @@ impl Worker {
         };
         running.forget_said();
         let (answer, corrupted) = self.exchange(&mut running, &parts, Step::Load)?;
-        if matches!(answer, Answer::Response(_)) && !corrupted {
+        if matches!(answer, RequestOutcome::Response(_)) && !corrupted {
             self.running = Some(running);
         } else {
             self.restarts += 1;
@@ -334,7 +340,7 @@ impl Worker {
         running: &mut Process,
         request: &Parts,
         mut step: Step,
-    ) -> Result<(Answer, bool), WorkerError> {
+    ) -> Result<(RequestOutcome, bool), WorkerError> {
         let slices: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
         running
             .send(&slices)
@@ -348,18 +354,22 @@ impl Worker {
             };
             let parts = match running.receive(limits) {
                 Ok(parts) => parts,
-                Err(Failure::Late) if patience.goes_on(running.processor_time(), limits.within) => {
+                Err(Failure::Late)
+                    if patience.grants_extension(running.processor_time(), limits.within) =>
+                {
                     continue;
                 }
                 Err(Failure::Late) => {
                     let limit = limits.within.as_secs_f64();
                     let why = format!("no answer within {limit} s ({step:?}); worker killed");
-                    break Answer::Hung(why);
+                    break RequestOutcome::Hung(why);
                 }
                 Err(failure) if failure.is_from_outside() => {
-                    break Answer::Gone(failure.to_string());
+                    break RequestOutcome::WorkerLost(failure.to_string());
                 }
-                Err(failure) => break Answer::Died(format!("the device worker died: {failure}")),
+                Err(failure) => {
+                    break RequestOutcome::Died(format!("the device worker died: {failure}"));
+                }
             };
             match from_json(&parts) {
                 Ok(Response::Begins(next)) => {
@@ -367,9 +377,13 @@ impl Worker {
                     patience = Patience::new(running.processor_time());
                 }
                 Ok(Response::Corrupted(_)) => corrupted = true,
-                Ok(Response::Lost(why)) => break Answer::Lost(why),
-                Ok(response) => break Answer::Response(with_said(running, response, corrupted)),
-                Err(error) => break Answer::Gone(format!("it sent no answer: {error}")),
+                Ok(Response::Lost(why)) => break RequestOutcome::DeviceLost(why),
+                Ok(response) => {
+                    break RequestOutcome::Response(with_output(running, response, corrupted));
+                }
+                Err(error) => {
+                    break RequestOutcome::WorkerLost(format!("it sent no answer: {error}"));
+                }
             }
         };
         Ok((answer, corrupted))
@@ -382,12 +396,12 @@ fn parts_of(request: Request) -> Result<Parts, WorkerError> {
 }
 
 /// Adds printed text (a failed assertion, say) to the verdict of a crash.
-fn with_said(running: &mut Process, mut response: Response, corrupted: bool) -> Response {
+fn with_output(running: &mut Process, mut response: Response, corrupted: bool) -> Response {
     if let Response::Judged(timed) | Response::Measured(timed, ..) = &mut response
         && corrupted
         && timed.judgement.verdict == Verdict::Crashed
     {
-        std::thread::sleep(SAID_LAG);
+        std::thread::sleep(MAX_OUTPUT_LAG);
         let said = running.said();
         if !said.is_empty() {
             let detail = &mut timed.judgement.detail;

@@ -168,9 +168,7 @@ const MAX_TABLE_BYTES: u64 = 1 << 20;
 fn read_table(path: &Path) -> std::io::Result<String> {
     let facts = std::fs::metadata(path)?;
     if !facts.is_file() || facts.len() > MAX_TABLE_BYTES {
-        return Err(std::io::Error::other(
-            "it is no regular file of at most 1 MiB",
-        ));
+        return Err(std::io::Error::other("not a regular file of at most 1 MiB"));
     }
     std::fs::read_to_string(path)
 }

@@ -161,7 +161,7 @@ impl Cta<'_> {
             thread,
             Location::new(space, at),
             NONE,
-            || format!("a load of {space} memory that nobody wrote"),
+            || format!("a load of {space} memory that was never written"),
         );
     }
 
@@ -182,7 +182,7 @@ impl Cta<'_> {
         }
         if from.module.is_none() {
             self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
-                format!("a load of global memory of `{name}` that nobody wrote")
+                format!("a load of global memory of `{name}` that was never written")
             });
             return;
         }
@@ -328,7 +328,9 @@ impl Cta<'_> {
                         at - i64::from(*start)
                     ),
                     None => {
-                        format!("a {act} of {bytes} bytes at shared address {at}, where nothing is")
+                        format!(
+                            "a {act} of {bytes} bytes at shared address {at}, outside all arrays"
+                        )
                     }
                 }
             },

@@ -158,16 +158,14 @@ impl Cta<'_> {
             return;
         };
         if self.live < self.context.threads {
-            let (left, all) = (self.context.threads - self.live, self.context.threads);
+            let (live, all) = (self.live, self.context.threads);
+            let left = all - live;
             let at = InstructionPair {
                 pc: first.pc,
                 other: NONE,
             };
             self.warn(first.thread(), at, || {
-                format!(
-                    "a barrier of the block that {left} of its {all} threads have left before: it \
-                     waits for the others only, which CUDA C++ does not promise"
-                )
+                format!("`__syncthreads()` reached by {live} of {all} threads; {left} have exited")
             });
         }
         let Some(other) = b.waiting.iter().find(|x| x.pc != first.pc) else {

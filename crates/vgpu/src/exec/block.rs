@@ -339,7 +339,7 @@ impl<'a> Block<'a> {
             };
             format!("{why} after {spent} warp instructions of one block")
         });
-        self.cta.halted = Some("it ran too long");
+        self.cta.halted = Some("a limit of the launch was reached");
         if late || context.skip_unless != ADDRESSES {
             context.stop.store(true, Relaxed);
         }

@@ -14,7 +14,7 @@ use crate::lower::program::NONE;
 
 /// A word that a bulk copy reads: its last write at issue, and the instruction of the copy.
 #[derive(Debug, Clone)]
-pub(super) struct Reading {
+pub(super) struct BulkSource {
     word: u32,
     written: Option<(u32, u32, usize)>,
     pc: u32,
@@ -27,7 +27,7 @@ impl Cta<'_> {
             return;
         }
         let pc = self.pc;
-        let readings = words.iter().map(|word| Reading {
+        let readings = words.iter().map(|word| BulkSource {
             word: *word,
             written: self.shadow.last_write(*word as usize),
             pc,
@@ -57,7 +57,7 @@ impl Cta<'_> {
             // The last entry is the open group, which no wait counts.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = groups.len().saturating_sub(keep);
-            let readings: Vec<Reading> = groups.drain(..done).flatten().collect();
+            let readings: Vec<BulkSource> = groups.drain(..done).flatten().collect();
             for r in readings {
                 let now = self.shadow.last_write(r.word as usize);
                 if let Some((_, pc, writer)) = now

@@ -186,7 +186,7 @@ impl<'a> Cta<'a> {
                     a.name,
                     a.bytes
                 ),
-                _ => format!("a {act} of {bytes} bytes at address 0x{at:x}, where nothing is"),
+                _ => format!("a {act} of {bytes} bytes at address 0x{at:x}, outside all buffers"),
             },
         );
     }

@@ -243,7 +243,7 @@ pub enum LaunchError {
     },
     /// Too much shared memory.
     #[error(
-        "a block wants {wanted} bytes of shared memory ({statics} static), {arch} has {limit}; use smaller tiles or fewer stages"
+        "a block requests {wanted} bytes of shared memory ({statics} static), {arch} has {limit}; use smaller tiles or fewer stages"
     )]
     SharedMemory {
         /// Static and dynamic.
@@ -257,7 +257,7 @@ pub enum LaunchError {
     },
     /// Too much local memory.
     #[error(
-        "`{entry}` wants {wanted} bytes of local memory a thread, a GPU has {LOCAL_BYTES}; use smaller local arrays"
+        "`{entry}` requests {wanted} bytes of local memory per thread, a GPU has {LOCAL_BYTES}; use smaller local arrays"
     )]
     LocalMemory {
         /// Entry name.

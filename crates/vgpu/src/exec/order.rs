@@ -22,7 +22,7 @@ pub(super) struct Thread {
     /// Its latest proxy fences, oldest first.
     pub(super) proxy_fences: Vec<ProxyFence>,
     /// Bulk copies out of shared memory, by group; the last group is open.
-    pub(super) bulk: Vec<Vec<super::bulk_stores::Reading>>,
+    pub(super) bulk: Vec<Vec<super::bulk_stores::BulkSource>>,
 }
 
 /// An acquire of a strong load that no fence has completed yet.

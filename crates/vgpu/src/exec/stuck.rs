@@ -139,7 +139,7 @@ fn divergent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
                 format!("threads wait at {what} for lanes of their member mask that never reach it")
             },
         );
-        cta.halted = Some("a warp waits for lanes that never come");
+        cta.halted = Some("a warp waits for lanes that never arrive");
         return true;
     }
     false
@@ -165,7 +165,7 @@ fn different_barriers(cta: &mut Cta<'_>) {
     let count = waiters.len();
     cta.hazard(kind, thread, Location::NONE, other.map_or(NONE, |o| o.2), || {
         let also = if exited { "; other threads have exited" } else { "" };
-        format!("no thread can go on: {count} groups of threads wait, the first at barrier {id}{also}")
+        format!("no thread can continue: {count} groups of threads wait, the first at barrier {id}{also}")
     });
     cta.halted = Some("no thread can make progress");
 }

@@ -22,12 +22,12 @@ pub(crate) struct ChunkCells {
     lists: Lists,
     /// Words whose accesses are all recorded.
     watched: Numbers<u32>,
-    saved: Saved,
+    saved: SavedChunk,
 }
 
 /// Contents of a chunk and its written bytes, before a launch wrote to it.
 #[derive(Debug, Default)]
-struct Saved {
+struct SavedChunk {
     launch: u32,
     words: Vec<u32>,
     written: Vec<u32>,

@@ -40,7 +40,7 @@ impl Published {
 
 /// Releases of one block, and their joint clock since the variable was last overwritten.
 #[derive(Debug, Default)]
-struct OfBlock {
+struct BlockReleases {
     list: Vec<(usize, Published)>,
     joined: Option<Clock>,
 }
@@ -51,7 +51,7 @@ struct History {
     /// read.
     releases: usize,
     overwritten: usize,
-    by_block: Table<u32, OfBlock>,
+    by_block: Table<u32, BlockReleases>,
 }
 
 /// Releases of a block that a variable records.

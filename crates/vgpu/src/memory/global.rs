@@ -34,7 +34,7 @@ impl BufferId {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
     /// The limit given to [`GlobalMemory::new`] would be exceeded.
-    #[error("out of device memory: `{name}` wants {wanted} bytes, {used} of {limit} are in use")]
+    #[error("out of device memory: `{name}` requests {wanted} bytes, {used} of {limit} are in use")]
     OutOfMemory {
         /// Name given to the allocation.
         name: String,

@@ -12,7 +12,7 @@ use revalidate::revalidate;
 use task::Task;
 
 use super::host_data::references;
-use super::{Begins, Failure, Gated, Served, gate, reply};
+use super::{Begins, Failure, GateOutcome, Served, gate, reply};
 use crate::gpu;
 use crate::gpu::context::Gpu;
 use crate::gpu::helpers::Helpers;
@@ -212,8 +212,8 @@ impl OpenGpu {
         let gated = gate(&mut self.session, &mut self.references, job, begins)?;
         self.session.reset();
         Ok(match gated {
-            Gated::Rejected(judgement) => (judgement, None),
-            Gated::Passed { passed, last } => {
+            GateOutcome::Rejected(judgement) => (judgement, None),
+            GateOutcome::Passed { passed, last } => {
                 let told = Judgement {
                     compared: passed.compared,
                     ..Judgement::ok(passed.max_error)

@@ -82,7 +82,7 @@ pub enum Failure {
 }
 
 /// Outcome of the gate for a job.
-enum Gated<'a> {
+enum GateOutcome<'a> {
     /// One problem failed.
     Rejected(Judgement),
     /// All passed: the judgement, and the last problem with its evidence.
@@ -98,7 +98,7 @@ fn gate<'a>(
     references: &mut References,
     job: &'a Job,
     begins: Begins<'_>,
-) -> Result<Gated<'a>, Failure> {
+) -> Result<GateOutcome<'a>, Failure> {
     let mut demands = Demands::of(job.level, &job.seeds, job.schedules);
     let mut compared = BTreeSet::new();
     let mut worst: Option<f64> = None;
@@ -127,7 +127,7 @@ fn gate<'a>(
                 }
                 if let Some(exhausted) = &evidence.budget_exhausted {
                     if number < job.checks.len() || !checked_whole {
-                        return Ok(Gated::Rejected(unfinished(exhausted, worst)));
+                        return Ok(GateOutcome::Rejected(unfinished(exhausted, worst)));
                     }
                     notes.push(format!(
                         "{exhausted}; the part that ran had no hazard, and the check problems, which ran \
@@ -141,19 +141,19 @@ fn gate<'a>(
             }
             Err(mut rejection) => {
                 add_new(&mut rejection.warnings, warnings);
-                return Ok(Gated::Rejected(rejected(rejection, worst)));
+                return Ok(GateOutcome::Rejected(rejected(rejection, worst)));
             }
         }
     }
     if let Some((plan, _, evidence)) = &last {
         if plan.reference == PlanReference::None {
-            return Ok(Gated::Rejected(Judgement {
+            return Ok(GateOutcome::Rejected(Judgement {
                 warnings,
                 ..hazards_only(&notes)
             }));
         }
         if !covers(&compared, plan) {
-            return Ok(Gated::Rejected(Judgement {
+            return Ok(GateOutcome::Rejected(Judgement {
                 warnings,
                 ..unchecked(plan, &compared, &notes, not_finite)
             }));
@@ -177,7 +177,7 @@ fn gate<'a>(
         compared: state,
         ..Judgement::ok(worst)
     };
-    Ok(Gated::Passed { passed, last })
+    Ok(GateOutcome::Passed { passed, last })
 }
 
 /// Lane instructions up to which a problem whose sample cannot be compared is run whole, if no

@@ -1,6 +1,6 @@
 //! A virtual GPU in a worker, with predicted times.
 
-use super::{Begins, Failure, Gated, Served, gate};
+use super::{Begins, Failure, GateOutcome, Served, gate};
 use crate::step::Step;
 use crate::vgpu::{Limits, VirtualGpu};
 use crate::worker::protocol::{Job, Request, Response};
@@ -63,7 +63,7 @@ pub fn judge(
 ) -> Result<TimedJudgement, Failure> {
     begins(Step::Load).map_err(Failure::Pipe)?;
     let (passed, last) = match gate(session, references, job, begins)? {
-        Gated::Rejected(judgement) => {
+        GateOutcome::Rejected(judgement) => {
             let mut rejected = TimedJudgement::from(judgement);
             let plan = job.timed.as_ref().or(job.checks.last());
             if let (Verdict::Unchecked, Some(plan)) = (rejected.judgement.verdict, plan) {
@@ -75,7 +75,7 @@ pub fn judge(
             }
             return Ok(rejected);
         }
-        Gated::Passed { passed, last } => (passed, last),
+        GateOutcome::Passed { passed, last } => (passed, last),
     };
     let worst = passed.max_error;
     if job.proof_limit.is_some() {

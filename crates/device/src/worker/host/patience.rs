@@ -29,7 +29,7 @@ impl Patience {
 
     /// Reports whether to extend the deadline of a late worker with this processor time: it works,
     /// and had less than the step's time.
-    pub(super) fn goes_on(&mut self, now: Option<Duration>, within: Duration) -> bool {
+    pub(super) fn grants_extension(&mut self, now: Option<Duration>, within: Duration) -> bool {
         let since = |then: Option<Duration>| Some(now?.saturating_sub(then?));
         let (used, lately) = (since(self.begun), since(self.seen));
         self.seen = now;

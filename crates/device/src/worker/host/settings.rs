@@ -101,14 +101,14 @@ pub enum WorkerError {
     Unusable(String),
     /// The device no longer responds, in fresh processes either.
     #[error(
-        "the device is lost: {0}; all finished work is stored (look at `nvidia-smi` and the \
-         kernel's log, then go on with --resume)"
+        "the device is lost: {0}; all finished work is stored (check `nvidia-smi` and the \
+         kernel log, then continue with --resume)"
     )]
     DeviceLost(String),
     /// Workers are repeatedly killed from outside.
     #[error(
         "device workers do not live long enough to judge a candidate: {0}; all finished work is \
-         stored (find what ends them, then go on with --resume)"
+         stored (find what kills them, then continue with --resume)"
     )]
     WorkersLost(String),
     /// The request failed.
