@@ -24,6 +24,7 @@ pub use exec::launch::{
     launch,
 };
 pub use exec::rounding::Rounding;
+pub use exec::stop::{Assertion, Stop};
 pub use exec::watch::{BlockAccesses, BufferRange, Watch};
 pub use hazard::{Hazard, HazardKind, SourceLine, Space};
 pub use memory::{BufferId, GlobalMemory, MemoryError};

@@ -2,7 +2,7 @@
 //! after the other.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::cta::{Context, fresh_state};
@@ -135,6 +135,8 @@ impl Work<'_> {
                 Depth::Addresses => skeleton::ADDRESSES,
             },
             deadline: launch.wall_deadline,
+            lanes: AtomicU64::new(0),
+            lane_budget: launch.lane_budget,
             seed,
             watch: launch.watch.as_deref(),
             rounding: launch.rounding,

@@ -1,6 +1,7 @@
 //! Barriers of a block, whole or named.
 
 use super::cta::Cta;
+use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::{HazardKind, Space};
@@ -55,7 +56,7 @@ impl Cta<'_> {
             self.hazard(HazardKind::Crashed, thread, (Space::Generic, 0), NONE, || {
                 format!("barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32")
             });
-            self.halted = Some("an illegal barrier operand");
+            self.halted = Some(Halt(Stop::IllegalBarrier, "an illegal barrier operand"));
             return true;
         }
         let full_warp = mask == w.alive && bar.aligned;

@@ -1,10 +1,10 @@
 //! One block: its warps take turns until all have exited or none can go on.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use super::cta::{Context, Cta, Spare};
 use super::step;
+use super::stop::{Halt, Stop};
 use super::stuck;
 use super::transfer::lanes;
 use super::warp::{State, Warp};
@@ -35,6 +35,8 @@ pub(super) struct Block<'a> {
     /// The round it counts in, and its version of memory when it last reported.
     round: u64,
     reported: u64,
+    /// Lane instructions that count among those of the launch already.
+    lanes_counted: u64,
 }
 
 impl<'a> Block<'a> {
@@ -56,6 +58,7 @@ impl<'a> Block<'a> {
             stalled: false,
             round: 0,
             reported: 0,
+            lanes_counted: 0,
         }
     }
 
@@ -250,7 +253,7 @@ impl<'a> Block<'a> {
             NONE,
             || "threads wait in a loop for a value that no thread will write".to_owned(),
         );
-        self.team.halted = Some("no thread can make progress");
+        self.team.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
         self.team.context.stop.store(true, Relaxed);
         true
     }
@@ -262,7 +265,7 @@ impl<'a> Block<'a> {
         let leaves = !context.together && context.checks.races;
         if leaves {
             context.meet();
-            self.team.halted = Some("the launch was stopped");
+            self.team.halted = Some(Halt::CANCELLED);
         }
         leaves
     }
@@ -275,8 +278,16 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// Adds the lane instructions since the last time to those of the launch.
+    fn count_lanes(&mut self) {
+        let executed = self.team.counters.lane_instructions;
+        self.team.context.count_lanes(executed - self.lanes_counted);
+        self.lanes_counted = executed;
+    }
+
     /// Takes the block out of the count of unfinished ones.
-    pub(super) fn finish(&self) {
+    pub(super) fn finish(&mut self) {
+        self.count_lanes();
         let mut waits = self.team.context.waits();
         waits.unfinished -= 1;
         waits.resident -= 1;
@@ -288,33 +299,36 @@ impl<'a> Block<'a> {
 
     fn over_limits(&mut self) -> bool {
         let context = self.team.context;
+        self.count_lanes();
         if context.stop.load(Relaxed) {
-            self.team.halted = Some("the launch was stopped");
+            self.team.halted = Some(Halt::CANCELLED);
             return true;
         }
-        let late = context.deadline.is_some_and(|d| Instant::now() >= d);
-        if !late && self.spent < context.budget {
+        let expired = context.expired();
+        if expired.is_none() && self.spent < context.budget {
             return false;
         }
         let Some((thread, pc)) = self.running() else {
             return false;
         };
+        let late = expired.is_some();
         if !late && context.skip_unless != ADDRESSES && self.leaves_apart() {
             return true;
         }
+        let stop = expired.unwrap_or(Stop::InstructionBudget);
         self.team.pc = pc;
         let spent = self.spent;
         let kind = HazardKind::Timeout;
         self.team
             .hazard(kind, thread, (Space::Generic, 0), NONE, || {
-                let why = if late {
-                    "the deadline passed"
-                } else {
-                    "the instruction budget ran out"
+                let why = match stop {
+                    Stop::Deadline => "the deadline passed",
+                    Stop::LaneBudget => "the instruction budget of the launch ran out",
+                    _ => "the instruction budget ran out",
                 };
                 format!("{why} after {spent} warp instructions of one block")
             });
-        self.team.halted = Some("it ran too long");
+        self.team.halted = Some(Halt(stop, "it ran too long"));
         if late || context.skip_unless != ADDRESSES {
             context.stop.store(true, Relaxed);
         }

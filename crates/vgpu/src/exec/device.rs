@@ -88,6 +88,10 @@ impl<'a> Cta<'a> {
             return;
         };
         let inst = &self.context.program.code[self.pc as usize];
+        // The text that is printed is not data of the kernel.
+        if matches!(inst.op, Op::External(_)) {
+            return;
+        }
         // The result of an atomic update decides nothing in a slice.
         let decides = inst.keep & UNUSED == 0 && !matches!(inst.op, Op::Atom(_));
         for at in offsets {

@@ -9,6 +9,7 @@ use limits::{check_dimensions, check_local, check_shared};
 
 use super::attempts::Work;
 use super::rounding::Rounding;
+use super::stop::{Assertion, Stop};
 use super::trace::BlockTrace;
 use super::watch::{BlockAccesses, Watch};
 use crate::arch::{Arch, LOCAL_BYTES};
@@ -130,6 +131,9 @@ pub struct Launch {
     pub instruction_budget: u64,
     /// Time at which the launch is stopped.
     pub wall_deadline: Option<Instant>,
+    /// Lane instructions that all blocks together may execute before the launch is stopped, soon
+    /// after; `None` for any number.
+    pub lane_budget: Option<u64>,
     /// Worker threads; 0 is one a core. They change nothing of what comes back: blocks that exchange
     /// data run on one.
     pub threads: usize,
@@ -177,6 +181,7 @@ impl Launch {
             block_order: BlockOrder::Ascending,
             instruction_budget: 1 << 28,
             wall_deadline: None,
+            lane_budget: None,
             threads: 0,
             checks: Checks::default(),
             trace: false,
@@ -208,6 +213,15 @@ pub struct LaunchReport {
     pub warnings: Vec<Hazard>,
     /// How it ended.
     pub end: End,
+    /// Why it was stopped, where it was.
+    pub stop: Option<Stop>,
+    /// Assertions that failed, by block; the first 1024.
+    pub assertions: Vec<Assertion>,
+    /// Text that the kernel printed, by block and in each in the order of execution: the last 1 MiB,
+    /// as CUDA keeps it.
+    pub output: Vec<u8>,
+    /// Bytes of text before that, which are lost.
+    pub output_dropped: u64,
     /// What was executed.
     pub counters: Counters,
     /// Traces of the blocks, by index, where the launch asked for them.

@@ -11,6 +11,10 @@
 
 pub mod launch;
 pub mod rounding;
+pub mod stop;
+mod externals;
+mod format;
+mod printed;
 pub(crate) mod regs;
 mod attempts;
 mod workers;

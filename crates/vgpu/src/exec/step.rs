@@ -3,6 +3,7 @@
 use super::cta::Cta;
 use super::misc;
 use super::regs::{FULL, Regs, Slots};
+use super::stop::{Halt, Stop};
 use super::warp::{Path, ReconvergencePoint, State, Warp};
 use super::{matrices, transfer::lanes};
 use crate::hazard::{HazardKind, Space};
@@ -258,17 +259,25 @@ fn control(
             team.leave(w, active);
             Next::Stop
         }
-        Op::Trap(what) => {
+        Op::Trap(stop) => {
             let thread = w.index * 32 + active.trailing_zeros() as usize;
-            team.hazard(
-                HazardKind::Crashed,
-                thread,
-                (Space::Generic, 0),
-                NONE,
-                || (*what).to_owned(),
-            );
-            team.halted = Some("the kernel stopped itself");
+            let what = match stop {
+                Stop::Breakpoint => "brkpt: a breakpoint",
+                _ => "trap: the kernel stopped itself (a failed assertion or __trap)",
+            };
+            let nowhere = (Space::Generic, 0);
+            team.hazard(HazardKind::Crashed, thread, nowhere, NONE, || {
+                what.to_owned()
+            });
+            team.halted = Some(Halt(*stop, "the kernel stopped itself"));
             Next::Stop
+        }
+        Op::External(call) => {
+            team.call_external(w, call, active);
+            match team.halted {
+                Some(_) => Next::Stop,
+                None => Next::On,
+            }
         }
         op => {
             misc::registers(team, w, op, active);
@@ -411,7 +420,7 @@ fn table(
             )
         },
     );
-    team.halted = Some("a branch to nowhere");
+    team.halted = Some(Halt(Stop::IllegalTarget, "a branch to nowhere"));
     Next::Stop
 }
 

@@ -1,6 +1,7 @@
 //! Blocks in which nothing can run: what is wrong, and letting go of what may.
 
 use super::cta::Cta;
+use super::stop::{Halt, Stop};
 use super::warp::{State, Warp};
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Op, WarpOp};
@@ -68,7 +69,10 @@ fn divergent_barrier(team: &mut Cta<'_>, warps: &[Warp]) -> bool {
             NONE,
             || "a barrier in code that only some threads of the warp reach".to_owned(),
         );
-        team.halted = Some("threads wait at a barrier that others of their warp do not reach");
+        team.halted = Some(Halt(
+            Stop::Deadlock,
+            "threads wait at a barrier that others of their warp do not reach",
+        ));
         return true;
     }
     false
@@ -136,7 +140,10 @@ fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
                 format!("threads wait at {what} for lanes of their member mask that never reach it")
             },
         );
-        team.halted = Some("a warp waits for lanes that never come");
+        team.halted = Some(Halt(
+            Stop::Deadlock,
+            "a warp waits for lanes that never come",
+        ));
         return true;
     }
     false
@@ -146,7 +153,7 @@ fn divergent_members(team: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
 fn different_barriers(team: &mut Cta<'_>) {
     let waiters = team.waiters();
     let Some(&(id, thread, pc, counted)) = waiters.first() else {
-        team.halted = Some("no thread can run");
+        team.halted = Some(Halt(Stop::Deadlock, "no thread can run"));
         return;
     };
     team.pc = pc;
@@ -162,5 +169,5 @@ fn different_barriers(team: &mut Cta<'_>) {
         let also = if exited { "; other threads have exited" } else { "" };
         format!("no thread can go on: {count} groups of threads wait, the first at barrier {id}{also}")
     });
-    team.halted = Some("no thread can make progress");
+    team.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
 }

@@ -7,12 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use super::block::{Block, Progress};
 use super::cta::{Context, Spare};
 use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
+use super::printed::Output;
+use super::stop::{Assertion, Halt, Stop};
 use super::trace::BlockTrace;
 use super::watch::BlockAccesses;
 use crate::arch::Arch;
 use crate::counters::Counters;
-use crate::hazard::report::Collector;
-use crate::hazard::{Hazard, SourceLine};
+use crate::hazard::report::{Collector, Found};
+use crate::hazard::{Hazard, HazardKind, SourceLine, Space};
 use crate::lower::program::{NONE, Program};
 
 /// Instructions after which a block lets the next one run: it may wait for that one.
@@ -24,13 +26,18 @@ const SHORT_SLICE: u64 = 256;
 /// Blocks a worker keeps unfinished, unless all it has wait for others.
 const RESIDENT: usize = 64;
 
+/// Failed assertions that a launch reports.
+const ASSERTIONS_MAX: usize = 1024;
+
 #[derive(Default)]
 struct Total {
     counters: Counters,
     found: Collector,
     warned: Collector,
     /// Lowest block that stopped, and why.
-    stopped: Option<(u32, &'static str)>,
+    stopped: Option<(u32, Halt)>,
+    printed: Output,
+    assertions: Vec<(u32, Assertion)>,
     traces: Vec<BlockTrace>,
     accesses: Vec<BlockAccesses>,
 }
@@ -202,7 +209,11 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
     };
     loop {
         if more && started.has_room() && context.enter() {
-            match take().filter(|_| !context.stop.load(Relaxed)) {
+            let taken = take();
+            if let (Some(Some(b)), Some(stop)) = (taken, context.expired()) {
+                mine.expire(context, b, stop);
+            }
+            match taken.filter(|_| !context.stop.load(Relaxed)) {
                 Some(Some(b)) => {
                     started.start(Block::new(context, b, std::mem::take(&mut spare)));
                 }
@@ -243,6 +254,11 @@ impl Total {
             found: std::mem::take(&mut team.found),
             warned: std::mem::take(&mut team.warned),
             stopped: team.halted.map(|why| (team.block, why)),
+            printed: Output::of_block(team.block, std::mem::take(&mut team.printed)),
+            assertions: std::mem::take(&mut team.assertions)
+                .into_iter()
+                .map(|failed| (team.block, failed))
+                .collect(),
             traces: team.trace.take().map(|trace| *trace).into_iter().collect(),
             accesses: team.accesses.take().into_iter().collect(),
         });
@@ -254,9 +270,39 @@ impl Total {
         self.warned.merge(other.warned);
         self.traces.append(&mut other.traces);
         self.accesses.append(&mut other.accesses);
-        if let Some(this) = other.stopped {
-            self.stopped = Some(self.stopped.map_or(this, |s| s.min(this)));
+        self.printed.merge(other.printed);
+        self.assertions.append(&mut other.assertions);
+        if self.assertions.len() > 2 * ASSERTIONS_MAX {
+            self.cut_assertions();
         }
+        // A block that another one stopped says nothing about the cause.
+        let rank = |(block, halt): (u32, Halt)| (halt.0 == Stop::Cancelled, block);
+        let both = self.stopped.into_iter().chain(other.stopped);
+        self.stopped = both.min_by_key(|stopped| rank(*stopped));
+    }
+
+    /// Stops the launch before a block is started.
+    fn expire(&mut self, context: &Context<'_>, block: u32, stop: Stop) {
+        if context.stop.swap(true, Relaxed) {
+            return;
+        }
+        let found = Found::at(block, 0, Space::Generic, 0);
+        self.found.add((HazardKind::Timeout, 0, NONE), found, || {
+            let why = match stop {
+                Stop::Deadline => "the deadline passed",
+                _ => "the instruction budget of the launch ran out",
+            };
+            let [x, y, z] = context.ctaid(block.into());
+            format!("{why} before block ({x}, {y}, {z}) started")
+        });
+        self.stopped = Some((block, Halt(stop, "it ran too long")));
+    }
+
+    /// Keeps the assertions of the lowest blocks.
+    fn cut_assertions(&mut self) {
+        // Stable: those of a block stay in the order of execution.
+        self.assertions.sort_by_key(|(block, _)| *block);
+        self.assertions.truncate(ASSERTIONS_MAX);
     }
 }
 
@@ -291,7 +337,9 @@ fn listed(context: &Context<'_>, found: Collector) -> Vec<Hazard> {
     .collect()
 }
 
-fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport {
+fn report(context: &Context<'_>, launch: &Launch, mut total: Total) -> LaunchReport {
+    total.cut_assertions();
+    let (output, output_dropped) = total.printed.join();
     let mut hazards = listed(context, total.found);
     hazards.truncate(launch.checks.max_hazards);
     let mut warnings = listed(context, total.warned);
@@ -302,12 +350,20 @@ fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport 
     accesses.sort_unstable_by_key(|of_block| of_block.block);
     let end = match total.stopped {
         None => End::Completed,
-        Some((_, why)) => End::Stopped(why.to_owned()),
+        Some((_, Halt(_, why))) => End::Stopped(why.to_owned()),
     };
     LaunchReport {
         hazards,
         warnings,
         end,
+        stop: total.stopped.map(|(_, Halt(stop, _))| stop),
+        assertions: total
+            .assertions
+            .into_iter()
+            .map(|(_, failed)| failed)
+            .collect(),
+        output,
+        output_dropped,
         counters: total.counters,
         traces,
         accesses,

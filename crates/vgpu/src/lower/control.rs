@@ -8,6 +8,7 @@ use super::program::{Call, Data, Inst, NONE, Op, PointerPlace};
 use super::{Fail, Form, Frame, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
+use crate::exec::stop::Stop;
 use crate::module::Unsupported;
 use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
 use ptx::definedness::MaybeUndefined;
@@ -20,7 +21,8 @@ use ptx::stores::{self, Step};
 pub(super) enum Place {
     Shared(u32),
     Local(u32),
-    Param(u32),
+    /// Offset and size, bytes.
+    Param(u32, u32),
     Global(u32),
 }
 
@@ -46,6 +48,11 @@ pub(super) struct Scope<'a> {
 impl Scope<'_> {
     pub(super) fn param(&self, name: &str) -> Option<(u32, bool)> {
         self.params.get(name).copied()
+    }
+
+    /// Reports whether the function is a kernel.
+    pub(super) fn is_entry(&self) -> bool {
+        self.entry
     }
 
     /// The instruction a label stands before, looked up from the innermost scope outwards.
@@ -227,7 +234,8 @@ impl<'a> Lower<'a> {
                     Place::Local(bump(&mut self.program.local_bytes, bytes, v.align))
                 }
                 StateSpace::Param => {
-                    Place::Param(bump(&mut self.program.param_bytes, bytes, v.align))
+                    let at = bump(&mut self.program.param_bytes, bytes, v.align);
+                    Place::Param(at, bytes)
                 }
                 _ if in_device_memory(v.space) => {
                     let key = format!("{}::{}", f.name, v.name);
@@ -294,8 +302,8 @@ impl<'a> Lower<'a> {
             "ret" if self.function.entry => Op::Exit,
             "ret" => Op::Return,
             "exit" => Op::Exit,
-            "trap" => Op::Trap("trap: the kernel stopped itself (a failed assertion or __trap)"),
-            "brkpt" => Op::Trap("brkpt: a breakpoint"),
+            "trap" => Op::Trap(Stop::Trap),
+            "brkpt" => Op::Trap(Stop::Breakpoint),
             "call" => return self.call(i).map(|()| true),
             _ => return Ok(false),
         };
@@ -321,17 +329,15 @@ impl<'a> Lower<'a> {
             [Operand::Name(name, 0)] => (name, &[]),
             _ => return Err(Fail::Unsupported("an indirect call")),
         };
-        if let Some(op) = external(name) {
-            self.external_results(results);
-            self.push(op, Class::Control);
-            return Ok(());
-        }
         let Some(callee) = self
             .ast
             .functions
             .iter()
             .find(|f| f.name == name && f.body.is_some())
         else {
+            if self.external(name, arguments, results)? {
+                return Ok(());
+            }
             return Err(Fail::Operand(format!(
                 "call of the external function `{name}`"
             )));
@@ -355,11 +361,6 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    /// `vprintf` reports that it printed nothing.
-    fn external_results(&mut self, results: &[Operand<'a>]) {
-        let _ = results;
-    }
-
     fn copies(
         &mut self,
         actual: &[Operand<'a>],
@@ -373,25 +374,16 @@ impl<'a> Lower<'a> {
                 formal.len()
             )));
         }
-        let mut out = Vec::new();
-        for (a, (at, bytes)) in actual.iter().zip(formal) {
-            let Operand::Variable(index, 0) = a else {
-                return Err(Fail::Unsupported(
-                    "an argument that is not a .param variable",
-                ));
-            };
-            let Some(Place::Param(own)) = self.function.variables.get(*index as usize) else {
-                return Err(Fail::Unsupported(
-                    "an argument that is not a .param variable",
-                ));
-            };
-            out.push(if inward {
-                (*own, *at, *bytes)
-            } else {
-                (*at, *own, *bytes)
-            });
-        }
-        Ok(out)
+        let own = self.call_variables(actual)?;
+        let pairs = own.into_iter().zip(formal);
+        let copies = pairs.map(|((own, own_bytes), (at, bytes))| {
+            let bytes = own_bytes.min(*bytes);
+            match inward {
+                true => (own, *at, bytes),
+                false => (*at, own, bytes),
+            }
+        });
+        Ok(copies.collect())
     }
 
     /// Fills in where the called functions ended up, and refuses recursion.
@@ -439,15 +431,6 @@ impl<'a> Lower<'a> {
                 _ => self.source(o, Kind::R32),
             })
             .collect()
-    }
-}
-
-/// Device functions the runtime provides.
-fn external(name: &str) -> Option<Op> {
-    match name {
-        "vprintf" => Some(Op::Nop),
-        "__assertfail" | "__assert_fail" => Some(Op::Trap("an assertion failed")),
-        _ => None,
     }
 }
 

@@ -18,6 +18,8 @@ mod memory;
 mod sync;
 mod matrix;
 mod control;
+mod external;
+mod headers;
 mod layout;
 pub(crate) mod definedness;
 
@@ -278,7 +280,7 @@ impl<'a> Lower<'a> {
             if let Some(file) = self.ast.files.get(&loc.file)
                 && loc.line > 0
             {
-                let toolkit = is_toolkit(file);
+                let toolkit = headers::is_toolkit(file);
                 if !toolkit || chosen.is_none() {
                     chosen = Some(SourceLine {
                         file: (*file).into(),
@@ -307,39 +309,6 @@ impl<'a> Lower<'a> {
         self.sources.insert(line, index);
         index
     }
-}
-
-/// Whether a file is one of the headers that come with CUDA.
-fn is_toolkit(file: &str) -> bool {
-    const DIRECTORIES: &[&str] = &[
-        "/cuda/std/",
-        "/cub/",
-        "/thrust/",
-        "/cooperative_groups/",
-        "/crt/",
-        "/nvidia/",
-        "/nv/",
-    ];
-    const STEMS: &[&str] = &[
-        "cuda_",
-        "sm_",
-        "device_",
-        "mma.h",
-        "math_",
-        "texture_",
-        "surface_",
-        "vector_",
-        "cooperative_groups",
-        "channel_",
-        "common_functions",
-        "host_",
-        "curand_",
-    ];
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let header = name.ends_with(".h") || name.ends_with(".hpp") || !name.contains('.');
-    header
-        && (DIRECTORIES.iter().any(|d| file.contains(d))
-            || STEMS.iter().any(|s| name.starts_with(s)))
 }
 
 /// Extents of shared variables in the executor: the sum of [`Extent::bytes`] is what a GPU would

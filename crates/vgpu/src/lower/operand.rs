@@ -262,7 +262,7 @@ impl<'a> Lower<'a> {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
             Some(Place::Global(g)) => Ok(Constant::Global(g, offset as u64)),
-            Some(Place::Param(at)) => {
+            Some(Place::Param(at, _)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
             None => wrong("a variable that does not exist"),
@@ -296,19 +296,19 @@ impl<'a> Lower<'a> {
             offset,
         };
         match &**base {
-            Operand::Reg(reg) => match self.register(*reg)? {
-                (Kind::R64, row) => Ok(Address {
+            Operand::Reg(reg) => {
+                let area = self.area_of_register(area);
+                let base = match self.register(*reg)? {
+                    (Kind::R64, row) => Data::R64(row),
+                    (Kind::R32, row) => Data::R32(row),
+                    _ => return wrong("an address register has 32 or 64 bits"),
+                };
+                Ok(Address {
                     area,
-                    base: Data::R64(row),
+                    base,
                     offset: *offset,
-                }),
-                (Kind::R32, row) => Ok(Address {
-                    area,
-                    base: Data::R32(row),
-                    offset: *offset,
-                }),
-                _ => wrong("an address register has 32 or 64 bits"),
-            },
+                })
+            }
             Operand::Int(value) => Ok(at(area, offset.wrapping_add(*value as i64))),
             Operand::Variable(index, _) => {
                 let place = self.function.variables.get(*index as usize).copied();
@@ -328,7 +328,11 @@ impl<'a> Lower<'a> {
                 let value = self.name_address(name, *offset)?;
                 match value {
                     Constant::Value(v) if area == Area::Generic => {
-                        Ok(at(area, SHARED_WINDOW as i64 + v as i64))
+                        let window = match self.shared.contains_key(name) {
+                            true => SHARED_WINDOW,
+                            false => PARAM_WINDOW,
+                        };
+                        Ok(at(area, window as i64 + v as i64))
                     }
                     Constant::Value(v) => Ok(at(area, v as i64)),
                     other => {
@@ -342,6 +346,15 @@ impl<'a> Lower<'a> {
                 }
             }
             _ => wrong("an address is a register, a variable or a number, plus an offset"),
+        }
+    }
+
+    /// Returns the space of an address in a register: in an entry, an address in the parameter space is
+    /// one of the kernel's parameters, because the variables of calls have none.
+    fn area_of_register(&self, area: Area) -> Area {
+        match area {
+            Area::CallParam if self.function.is_entry() => Area::KernelParam,
+            area => area,
         }
     }
 
@@ -369,7 +382,7 @@ impl<'a> Lower<'a> {
         match place {
             Some(Place::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
             Some(Place::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
-            Some(Place::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
+            Some(Place::Param(at, _)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
             Some(Place::Global(g)) => {
                 let row = self.constant(Kind::R64, Constant::Global(g, offset as u64));
                 Ok(Address {

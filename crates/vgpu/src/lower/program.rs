@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::definedness::Watch;
 use crate::counters::Class;
 use crate::exec::regs::{AluFn, Slots};
+use crate::exec::stop::Stop;
 use crate::hazard::SourceLine;
 use gpu_arithmetic::mma::Mma;
 use gpu_arithmetic::wmma::{Fragment, Wmma};
@@ -248,7 +249,8 @@ pub(crate) enum Op {
     Call(Box<Call>),
     Return,
     Exit,
-    Trap(&'static str),
+    Trap(Stop),
+    External(Box<External>),
     Bar(Box<Bar>),
     Warp {
         mask: u32,
@@ -332,6 +334,24 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<(u32, u32, u32)>,
     /// The same after it returned.
     pub(crate) results: Vec<(u32, u32, u32)>,
+}
+
+/// A function that the CUDA runtime provides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Routine {
+    /// `vprintf(format, arguments)`.
+    Print,
+    /// `__assertfail(message, file, line, function, size of a character)`.
+    FailAssertion,
+}
+
+/// A call of such a function: each argument and the result as its offset among the call parameters
+/// and its size, bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct External {
+    pub(crate) routine: Routine,
+    pub(crate) arguments: Vec<(u32, u32)>,
+    pub(crate) result: Option<(u32, u32)>,
 }
 
 /// `mma.sync` with its rows.
