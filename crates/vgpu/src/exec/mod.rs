@@ -42,5 +42,6 @@ mod definedness;
 mod matrices;
 mod collective;
 mod barrier;
+mod calls;
 mod mbarrier;
 mod misc;

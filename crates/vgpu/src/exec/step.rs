@@ -225,30 +225,22 @@ fn control(
         } => table(team, w, path, (*index, targets, *join), active, mask),
         Op::Call(call) => {
             leave_behind(w, path, active, mask);
-            misc::copy_parameters(team, w, call, false, active);
-            let pc = w.paths[path].pc;
-            let parent = w.paths[path].meeting;
-            let meeting = w.meet(ReconvergencePoint {
-                pc: pc + 1,
-                expected: active,
-                arrived: 0,
-                parent,
-                call: true,
-                in_use: true,
-                call_pc: pc,
-            });
-            w.paths[path].state = State::Gone;
-            w.add_path(Path {
-                pc: call.target,
-                mask: active,
-                meeting,
-                state: State::Ready,
-            });
+            team.call(w, path, call, active);
             Next::Stop
+        }
+        Op::CallPointer(call) => {
+            leave_behind(w, path, active, mask);
+            team.call_pointer(w, path, call, active);
+            Next::Stop
+        }
+        Op::CopyIn { frame, copies } => {
+            team.copy_in(w, *frame, copies, active);
+            Next::On
         }
         Op::Return => {
             leave_behind(w, path, active, mask);
-            leave_function(team, w, path, active)
+            team.leave_function(w, path, active);
+            Next::Stop
         }
         Op::Exit => {
             leave_behind(w, path, active, mask);
@@ -361,6 +353,7 @@ fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
         call: false,
         in_use: true,
         call_pc: NONE,
+        callee: NONE,
     })
 }
 
@@ -421,26 +414,6 @@ fn table(
         },
     );
     team.halted = Some(Halt(Stop::IllegalTarget, "a branch to nowhere"));
-    Next::Stop
-}
-
-/// `ret` of a function: lanes go to the return of the innermost call.
-fn leave_function(team: &mut Cta<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
-    let from = w.paths[path].meeting;
-    w.paths[path].state = State::Gone;
-    let mut at = from;
-    while at != NONE && !w.meetings[at as usize].call {
-        at = w.meetings[at as usize].parent;
-    }
-    if at == NONE {
-        return Next::Stop;
-    }
-    let call_pc = w.meetings[at as usize].call_pc;
-    if let Op::Call(call) = &team.context.program.code[call_pc as usize].op {
-        misc::copy_parameters(team, w, call, true, active);
-    }
-    w.withdraw(from, active, at);
-    w.arrive(at, active);
     Next::Stop
 }
 

@@ -1,5 +1,6 @@
 //! A warp: its registers, local memory and paths.
 
+use super::calls::Saved;
 use super::cta::Context;
 use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
@@ -41,8 +42,9 @@ pub(super) struct ReconvergencePoint {
     pub(super) parent: u32,
     pub(super) call: bool,
     pub(super) in_use: bool,
-    /// The call instruction, for the copies of its results.
+    /// The call instruction, for the copies of its results, and the function it called.
     pub(super) call_pc: u32,
+    pub(super) callee: u32,
 }
 
 /// One warp.
@@ -53,7 +55,11 @@ pub(super) struct Warp {
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
     pub(super) meetings: Vec<ReconvergencePoint>,
-    /// Local memory, then call parameters: `stride` bytes a lane.
+    /// What the function that called has, by meeting, where the call may enter it again.
+    pub(super) saved: Vec<Saved>,
+    /// Bytes in use of each lane's stack.
+    pub(super) stack: [u64; 32],
+    /// Local memory, then call parameters, then the stack: `stride` bytes a lane.
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,
     pub(super) stride: usize,

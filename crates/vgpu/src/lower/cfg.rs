@@ -9,6 +9,11 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
     let blocks = Blocks::of(code);
     let post = post_dominators(&blocks.successors);
     for pc in 0..code.len() {
+        // Groups of lanes that call different functions meet after the call.
+        if matches!(code[pc].op, Op::CallPointer(_)) {
+            code[pc + 1].marks |= JOIN;
+            continue;
+        }
         let block = blocks.of_pc[pc] as usize;
         // Lanes that would only meet to exit together exit at once, so that a barrier that the
         // others wait at need not wait for them.

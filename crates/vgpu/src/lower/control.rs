@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
-use super::program::{Call, Data, Inst, NONE, Op, PointerPlace};
-use super::{Fail, Form, Frame, Lower, Lowered};
+use super::program::{Data, NONE, Op, PointerPlace};
+use super::{Fail, Form, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use crate::exec::stop::Stop;
 use crate::module::Unsupported;
-use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
+use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace, Variable};
 use ptx::definedness::MaybeUndefined;
 use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
@@ -24,6 +24,8 @@ pub(super) enum Place {
     /// Offset and size, bytes.
     Param(u32, u32),
     Global(u32),
+    /// In the frame of a function that may be entered again: offset.
+    Frame(u32),
 }
 
 /// The function being lowered.
@@ -37,6 +39,14 @@ pub(super) struct Scope<'a> {
     scopes: Vec<u32>,
     tables: HashMap<&'a str, Vec<&'a str>>,
     entry: bool,
+    pub(super) name: &'a str,
+    pub(super) definition: Option<&'a Function<'a>>,
+    /// Its place in [`super::program::Program::functions`].
+    pub(super) number: u32,
+    /// Row of the address of its frame, or `NONE`.
+    pub(super) frame_row: u32,
+    /// Parameters of a function whose address is taken: the variables that hold them.
+    pub(super) copied: HashMap<&'a str, Place>,
     /// Addresses of the instructions that are plain loads but synchronise.
     pub(super) relaxed: HashSet<usize>,
     /// Addresses of the loads that may meet bytes nobody wrote.
@@ -80,11 +90,13 @@ impl<'a> Lower<'a> {
                 0,
             ));
         };
+        let before = self.program.extent();
         self.enter(f, body);
         if f.entry {
             self.note_pointers(body);
         }
         let first = self.program.code.len() as u32;
+        self.copy_parameters_in(f);
         let mut starts = Vec::with_capacity(body.instructions.len() + 1);
         let slices = skeleton(body);
         self.program.by_block |= slices.by_block;
@@ -133,8 +145,11 @@ impl<'a> Lower<'a> {
                 _ => {}
             }
         }
-        if let Some(frame) = self.frames.get_mut(f.name) {
-            frame.start = first;
+        let after = self.program.extent();
+        let number = self.function.number;
+        if let Some(target) = self.program.functions.get_mut(number as usize) {
+            target.start = first;
+            target.own = before..after;
         }
         Ok(())
     }
@@ -197,6 +212,10 @@ impl<'a> Lower<'a> {
     fn enter(&mut self, f: &'a Function<'a>, body: &'a Body<'a>) {
         let mut scope = Scope {
             entry: f.entry,
+            name: f.name,
+            definition: Some(f),
+            number: NONE,
+            frame_row: NONE,
             scopes: body.scopes.clone(),
             ..Scope::default()
         };
@@ -217,6 +236,8 @@ impl<'a> Lower<'a> {
             }
         } else {
             let frame = self.frame(f);
+            scope.number = frame.number;
+            scope.frame_row = self.program.functions[frame.number as usize].frame_row;
             let formal = f
                 .params
                 .iter()
@@ -226,13 +247,17 @@ impl<'a> Lower<'a> {
                 scope.params.insert(p.name, (*at, false));
             }
         }
+        let mut frame_bytes = 0;
+        let taken = addressed_parameters(f, body);
+        for p in &taken {
+            let place = self.place_local(p, scope.frame_row, &mut frame_bytes);
+            scope.copied.insert(p.name, place);
+        }
         for v in &body.variables {
             let bytes = v.bytes as u32;
             let place = match v.space {
                 StateSpace::Shared => Place::Shared(self.place_shared(v)),
-                StateSpace::Local => {
-                    Place::Local(bump(&mut self.program.local_bytes, bytes, v.align))
-                }
+                StateSpace::Local => self.place_local(v, scope.frame_row, &mut frame_bytes),
                 StateSpace::Param => {
                     let at = bump(&mut self.program.param_bytes, bytes, v.align);
                     Place::Param(at, bytes)
@@ -245,6 +270,9 @@ impl<'a> Lower<'a> {
             };
             scope.variables.push(place);
         }
+        if let Some(target) = self.program.functions.get_mut(scope.number as usize) {
+            target.frame_bytes = frame_bytes.next_multiple_of(16);
+        }
         for (s, name, at) in &body.labels {
             scope.labels.insert((*s, name), *at);
         }
@@ -252,26 +280,33 @@ impl<'a> Lower<'a> {
         self.function = scope;
     }
 
-    /// The parameter frame of a function, made at its first use.
-    fn frame(&mut self, f: &'a Function<'a>) -> Frame {
-        if let Some(frame) = self.frames.get(f.name) {
-            return frame.clone();
+    /// Places a local variable: in a frame where the function has one.
+    fn place_local(&mut self, v: &Variable<'_>, frame_row: u32, frame_bytes: &mut u32) -> Place {
+        let bytes = v.bytes as u32;
+        match frame_row {
+            NONE => Place::Local(bump(&mut self.program.local_bytes, bytes, v.align)),
+            _ => Place::Frame(bump(frame_bytes, bytes, v.align)),
         }
-        let mut place = |v: &ptx::ast::Variable<'_>| {
-            (
-                bump(&mut self.program.param_bytes, v.bytes as u32, v.align),
-                v.bytes as u32,
-            )
-        };
-        let params = f.params.iter().map(&mut place).collect();
-        let returns = f.returns.iter().map(&mut place).collect();
-        let frame = Frame {
-            start: NONE,
-            params,
-            returns,
-        };
-        self.frames.insert(f.name, frame.clone());
-        frame
+    }
+
+    /// Copies the parameters whose address is taken to local memory: that is where PTX has them then.
+    fn copy_parameters_in(&mut self, f: &Function<'_>) {
+        let mut copies = Vec::new();
+        for p in &f.params {
+            let from = self.function.param(p.name);
+            if let (Some(place), Some((from, _))) = (self.function.copied.get(p.name), from) {
+                let to = match place {
+                    Place::Local(to) | Place::Frame(to) => *to,
+                    _ => continue,
+                };
+                copies.push((from, to, p.bytes as u32));
+            }
+        }
+        if !copies.is_empty() {
+            let frame = self.function.frame_row;
+            self.now.guard = NONE;
+            self.push(Op::CopyIn { frame, copies }, Class::Move);
+        }
     }
 
     /// `bra`, `brx.idx`, `ret`, `exit`, `trap` and calls.
@@ -317,51 +352,7 @@ impl<'a> Lower<'a> {
             .ok_or_else(|| Fail::Operand(format!("label `{name}` is not declared")))
     }
 
-    fn call(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
-        let mut operands = i.operands.as_slice();
-        let mut results: &[Operand<'a>] = &[];
-        if let [Operand::List(list), rest @ ..] = operands {
-            results = list;
-            operands = rest;
-        }
-        let (name, arguments): (&'a str, &[Operand<'a>]) = match operands {
-            [Operand::Name(name, 0), Operand::List(list), ..] => (name, list),
-            [Operand::Name(name, 0)] => (name, &[]),
-            _ => return Err(Fail::Unsupported("an indirect call")),
-        };
-        let Some(callee) = self
-            .ast
-            .functions
-            .iter()
-            .find(|f| f.name == name && f.body.is_some())
-        else {
-            if self.external(name, arguments, results)? {
-                return Ok(());
-            }
-            return Err(Fail::Operand(format!(
-                "call of the external function `{name}`"
-            )));
-        };
-        let known = self.frames.contains_key(name);
-        let frame = self.frame(callee);
-        if !known {
-            self.pending.push(callee.name);
-        }
-        let arguments = self.copies(arguments, &frame.params, true)?;
-        let results = self.copies(results, &frame.returns, false)?;
-        self.calls.push((self.program.code.len(), callee.name));
-        self.push(
-            Op::Call(Box::new(Call {
-                target: NONE,
-                arguments,
-                results,
-            })),
-            Class::Control,
-        );
-        Ok(())
-    }
-
-    fn copies(
+    pub(super) fn copies(
         &mut self,
         actual: &[Operand<'a>],
         formal: &[(u32, u32)],
@@ -386,36 +377,6 @@ impl<'a> Lower<'a> {
         Ok(copies.collect())
     }
 
-    /// Fills in where the called functions ended up, and refuses recursion.
-    pub(super) fn link(&mut self) -> Result<(), Unsupported> {
-        let calls = std::mem::take(&mut self.calls);
-        let mut edges: Vec<(u32, u32)> = Vec::new();
-        let mut starts: Vec<u32> = self.frames.values().map(|f| f.start).collect();
-        starts.sort_unstable();
-        let owner = |pc: usize| {
-            let at = starts.partition_point(|s| *s <= pc as u32);
-            at.checked_sub(1).map_or(0, |i| starts[i])
-        };
-        for (pc, name) in &calls {
-            let start = self.frames.get(name).map_or(NONE, |f| f.start);
-            edges.push((owner(*pc), start));
-            if let Inst {
-                op: Op::Call(call), ..
-            } = &mut self.program.code[*pc]
-            {
-                call.target = start;
-            }
-        }
-        for (pc, name) in &calls {
-            if reaches(&edges, self.frames[name].start, owner(*pc)) && owner(*pc) != 0 {
-                let inst = &self.program.code[*pc];
-                let what = format!("call of {name} (recursion)");
-                return Err(self.unsupported(&what, inst.line, inst.source));
-            }
-        }
-        Ok(())
-    }
-
     /// Data rows of a list of registers that all have 32 bits.
     pub(super) fn rows_of(&mut self, operand: &Operand<'a>) -> Lowered<Vec<u32>> {
         let list = match operand {
@@ -434,25 +395,20 @@ impl<'a> Lower<'a> {
     }
 }
 
-fn bump(total: &mut u32, bytes: u32, align: u32) -> u32 {
+/// Returns the parameters of a called function whose address is used as a value.
+fn addressed_parameters<'a>(f: &'a Function<'a>, body: &Body<'_>) -> Vec<&'a Variable<'a>> {
+    if f.entry {
+        return Vec::new();
+    }
+    let operands = || body.instructions.iter().flat_map(|i| &i.operands);
+    let taken = |p: &&Variable<'_>| {
+        operands().any(|o| matches!(o, Operand::Name(name, _) if *name == p.name))
+    };
+    f.params.iter().filter(taken).collect()
+}
+
+pub(super) fn bump(total: &mut u32, bytes: u32, align: u32) -> u32 {
     let at = total.next_multiple_of(align.max(1));
     *total = at + bytes;
     at
-}
-
-fn reaches(edges: &[(u32, u32)], from: u32, to: u32) -> bool {
-    let mut seen = vec![from];
-    let mut next = 0;
-    while let Some(&at) = seen.get(next) {
-        if at == to {
-            return true;
-        }
-        next += 1;
-        for (a, b) in edges {
-            if *a == at && !seen.contains(b) {
-                seen.push(*b);
-            }
-        }
-    }
-    false
 }

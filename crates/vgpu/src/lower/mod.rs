@@ -18,12 +18,15 @@ mod memory;
 mod sync;
 mod matrix;
 mod control;
+mod calls;
 mod external;
 mod headers;
 mod layout;
 pub(crate) mod definedness;
 
-use std::collections::HashMap;
+pub(crate) use calls::FunctionTable;
+
+use std::collections::{HashMap, HashSet};
 
 use crate::counters::Class;
 use crate::exec::regs::Alu;
@@ -77,12 +80,15 @@ pub(crate) type Lowered<T> = Result<T, Fail>;
 pub(crate) struct Globals<'a> {
     /// Index by name, for `.global` and `.const` variables.
     pub(crate) index: &'a HashMap<String, u32>,
+    /// Functions that can be called.
+    pub(crate) functions: &'a FunctionTable<'a>,
 }
 
 /// Call parameters of a lowered function.
 #[derive(Debug, Clone, Default)]
 struct Frame {
-    start: u32,
+    /// Its place in [`Program::functions`].
+    number: u32,
     params: Vec<(u32, u32)>,
     returns: Vec<(u32, u32)>,
 }
@@ -96,9 +102,10 @@ pub(crate) struct Lower<'a> {
     program: Program,
     constants: HashMap<(bool, Constant), u32>,
     frames: HashMap<&'a str, Frame>,
-    /// Functions called but not yet laid out, and the calls to patch.
-    pending: Vec<&'a str>,
-    calls: Vec<(usize, &'a str)>,
+    /// Functions called but not yet laid out.
+    pending: Vec<&'a Function<'a>>,
+    /// Functions that others may call, as far as asked.
+    reached: HashMap<&'a str, HashSet<&'a str>>,
     shared: HashMap<&'a str, u32>,
     sources: HashMap<SourceLine, u32>,
     function: control::Scope<'a>,
@@ -138,10 +145,10 @@ pub(crate) enum Form {
 }
 
 /// Lowers one entry with every function it calls.
-pub(crate) fn lower(
-    ast: &Ast<'_>,
-    globals: Globals<'_>,
-    entry: &Function<'_>,
+pub(crate) fn lower<'a>(
+    ast: &'a Ast<'a>,
+    globals: Globals<'a>,
+    entry: &'a Function<'a>,
     form: Form,
 ) -> Result<Program, Unsupported> {
     let mut l = Lower {
@@ -155,7 +162,7 @@ pub(crate) fn lower(
         constants: HashMap::new(),
         frames: HashMap::new(),
         pending: Vec::new(),
-        calls: Vec::new(),
+        reached: HashMap::new(),
         shared: HashMap::new(),
         sources: HashMap::new(),
         function: control::Scope::default(),
@@ -172,25 +179,9 @@ pub(crate) fn lower(
     }
     l.layout_shared(entry);
     l.function(entry)?;
-    while let Some(name) = l.pending.pop() {
-        let callee = l
-            .ast
-            .functions
-            .iter()
-            .find(|f| f.name == name && f.body.is_some());
-        match callee {
-            Some(callee) => l.function(callee)?,
-            None => {
-                let line = l.now.line;
-                return Err(l.unsupported(
-                    &format!("call of the external function {name}"),
-                    line,
-                    0,
-                ));
-            }
-        }
+    while let Some(callee) = l.pending.pop() {
+        l.function(callee)?;
     }
-    l.link()?;
     cfg::mark_joins(&mut l.program.code);
     Ok(l.program)
 }

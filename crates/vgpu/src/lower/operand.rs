@@ -121,10 +121,17 @@ impl<'a> Lower<'a> {
             }
             Operand::Special(name, component) => self.special(name, component, kind),
             Operand::Variable(index, offset) => {
+                let place = self.function.variables.get(*index as usize).copied();
+                if let Some(Place::Frame(at)) = place {
+                    return self.frame_address(at, *offset, kind);
+                }
                 let value = self.variable_address(*index, *offset)?;
                 Ok(self.constant(kind, value))
             }
             Operand::Name(name, offset) => {
+                if let Some(Place::Frame(at)) = self.function.copied.get(name) {
+                    return self.frame_address(*at, *offset, kind);
+                }
                 let value = self.name_address(name, *offset)?;
                 Ok(self.constant(kind, value))
             }
@@ -265,7 +272,25 @@ impl<'a> Lower<'a> {
             Some(Place::Param(at, _)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
+            Some(Place::Frame(_)) => wrong("an address in a frame is not constant"),
             None => wrong("a variable that does not exist"),
+        }
+    }
+
+    /// The row of an address in the frame of the function.
+    fn frame_address(&mut self, at: u32, offset: i64, kind: Kind) -> Lowered<u32> {
+        let start = i64::from(at).wrapping_add(offset) as u64;
+        let start = self.constant(Kind::R64, Constant::Value(start));
+        let (row, frame) = (self.row64(), self.function.frame_row);
+        let sum = alu!(|a: U64, b: U64| -> U64 a.wrapping_add(b));
+        self.push_alu(sum.run, row, [frame, start, 0, 0]);
+        match kind {
+            Kind::R64 => Ok(row),
+            _ => {
+                let d = self.row32();
+                self.push_alu(alu!(|a: U64| -> U32 a as u32).run, d, [row, 0, 0, 0]);
+                Ok(d)
+            }
         }
     }
 
@@ -276,6 +301,12 @@ impl<'a> Lower<'a> {
         }
         if let Some(index) = self.globals.index.get(name) {
             return Ok(Constant::Global(*index, offset as u64));
+        }
+        if let Some(Place::Local(at)) = self.function.copied.get(name) {
+            return Ok(Constant::Value(u64::from(*at).wrapping_add_signed(offset)));
+        }
+        if let Some(address) = self.globals.functions.address(name) {
+            return Ok(Constant::Value(address.wrapping_add_signed(offset)));
         }
         if let Some((at, _)) = self.function.param(name) {
             // `mov.b64 %rd, kernel_param`: the address in the parameter space.
@@ -350,10 +381,12 @@ impl<'a> Lower<'a> {
     }
 
     /// Returns the space of an address in a register: in an entry, an address in the parameter space is
-    /// one of the kernel's parameters, because the variables of calls have none.
+    /// one of the kernel's parameters, because the variables of calls have none; in a function it is that
+    /// of a copy in local memory.
     fn area_of_register(&self, area: Area) -> Area {
         match area {
             Area::CallParam if self.function.is_entry() => Area::KernelParam,
+            Area::CallParam => Area::Local,
             area => area,
         }
     }
@@ -382,6 +415,21 @@ impl<'a> Lower<'a> {
         match place {
             Some(Place::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
             Some(Place::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
+            Some(Place::Frame(at)) => Ok(Address {
+                area: if area == Area::Generic {
+                    area
+                } else {
+                    Area::Local
+                },
+                base: Data::R64(self.function.frame_row),
+                offset: i64::from(at)
+                    + offset
+                    + if area == Area::Generic {
+                        LOCAL_WINDOW as i64
+                    } else {
+                        0
+                    },
+            }),
             Some(Place::Param(at, _)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
             Some(Place::Global(g)) => {
                 let row = self.constant(Kind::R64, Constant::Global(g, offset as u64));

@@ -4,6 +4,7 @@
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 use ptx::structs::Unwritten;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::definedness::Watch;
@@ -23,6 +24,8 @@ pub(crate) const SHARED_WINDOW: u64 = 0x7100_0000_0000;
 pub(crate) const LOCAL_WINDOW: u64 = 0x7200_0000_0000;
 /// Generic address of the kernel's parameters.
 pub(crate) const PARAM_WINDOW: u64 = 0x7300_0000_0000;
+/// Local address of the first frame on the stack of a thread.
+pub(crate) const STACK: u64 = 1 << 32;
 /// Size of each window.
 pub(crate) const WINDOW: u64 = 1 << 40;
 
@@ -247,6 +250,13 @@ pub(crate) enum Op {
         join: u32,
     },
     Call(Box<Call>),
+    CallPointer(Box<CallPointer>),
+    /// Copies parameters of a function to local memory: from (among the call parameters), to, bytes.
+    CopyIn {
+        /// Row of the frame that `to` is in, or `NONE`.
+        frame: u32,
+        copies: Vec<(u32, u32, u32)>,
+    },
     Return,
     Exit,
     Trap(Stop),
@@ -329,11 +339,53 @@ pub(crate) enum Op {
 /// A call of a function with parameter bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    pub(crate) target: u32,
+    /// Place in [`Program::functions`].
+    pub(crate) function: u32,
     /// Copies of parameter memory before the call: from, to, bytes.
     pub(crate) arguments: Vec<(u32, u32, u32)>,
     /// The same after it returned.
     pub(crate) results: Vec<(u32, u32, u32)>,
+    /// The calling function where its state must be saved because the call may enter it again, or
+    /// `NONE`.
+    pub(crate) caller: u32,
+}
+
+/// A call through a pointer.
+#[derive(Debug, Clone)]
+pub(crate) struct CallPointer {
+    /// Row of the address.
+    pub(crate) address: u32,
+    /// Offset and size of the variables that hold the arguments and get the results.
+    pub(crate) arguments: Vec<(u32, u32)>,
+    pub(crate) results: Vec<(u32, u32)>,
+    /// As in [`Call`].
+    pub(crate) caller: u32,
+}
+
+/// Counters of what the functions lowered so far have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Extents {
+    pub(crate) rows32: u32,
+    pub(crate) rows64: u32,
+    pub(crate) preds: u32,
+    pub(crate) params: u32,
+    pub(crate) watched: u32,
+}
+
+/// A function that is called.
+#[derive(Debug, Default)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) start: u32,
+    /// Offset and size of its parameters and results among the call parameters.
+    pub(crate) params: Vec<(u32, u32)>,
+    pub(crate) returns: Vec<(u32, u32)>,
+    /// Row of the address of its frame on the stack; `NONE` where it has none, because it cannot be
+    /// entered again before it returns.
+    pub(crate) frame_row: u32,
+    pub(crate) frame_bytes: u32,
+    /// Its registers, and the parameters of calls in it.
+    pub(crate) own: Range<Extents>,
 }
 
 /// A function that the CUDA runtime provides.
@@ -489,6 +541,10 @@ pub(crate) enum PointerPlace {
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(crate) code: Vec<Inst>,
+    /// Functions that it calls.
+    pub(crate) functions: Vec<Function>,
+    /// The places there of those called through pointers, by address.
+    pub(crate) pointed: HashMap<u64, u32>,
     pub(crate) rows32: u32,
     pub(crate) rows64: u32,
     pub(crate) preds: u32,
@@ -522,4 +578,17 @@ pub(crate) struct Program {
     pub(crate) by_block: bool,
     /// The way depends on what other blocks have done.
     pub(crate) by_others: bool,
+}
+
+impl Program {
+    /// The counters of what there is so far.
+    pub(crate) fn extent(&self) -> Extents {
+        Extents {
+            rows32: self.rows32,
+            rows64: self.rows64,
+            preds: self.preds,
+            params: self.param_bytes,
+            watched: self.watched,
+        }
+    }
 }
