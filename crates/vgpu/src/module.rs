@@ -294,10 +294,8 @@ impl Module {
 
     /// The module's variables in a memory, all or none.
     fn placed(&self, memory: &GlobalMemory) -> Option<Vec<BufferId>> {
-        let own = (0..memory.allocations.len())
-            .filter(|at| memory.allocations[*at].module == Some(self.id));
-        let placed: Vec<BufferId> = own.map(BufferId).collect();
-        (placed.len() == self.globals.len()).then_some(placed)
+        let placed = memory.of_module(self.id);
+        (placed.len() == self.globals.len()).then(|| placed.to_vec())
     }
 
     /// The bytes of each of the module's variables in a memory, in the order of the text. Places

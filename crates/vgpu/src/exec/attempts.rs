@@ -50,8 +50,9 @@ impl Work<'_> {
     /// all to their ends. Else what was done is undone, and they run together.
     pub(super) fn run(&self, memory: &mut GlobalMemory) -> LaunchReport {
         let races = self.launch.checks.races;
-        let before = memory.overwritten();
-        if self.launch.workers() > 1 {
+        let before = memory.snapshot();
+        // What `malloc` returns depends on the order of blocks.
+        if self.launch.workers() > 1 && !self.program.allocates {
             let apart = self.attempt(memory, Way::Apart);
             if !apart.met || !races {
                 return apart.report;
@@ -77,7 +78,7 @@ impl Work<'_> {
 
     fn forget(&self, memory: &GlobalMemory) {
         if self.launch.checks.races {
-            memory.allocations.iter().for_each(|a| a.shadow.forget());
+            memory.live().for_each(|a| a.shadow.forget());
         }
     }
 
@@ -136,6 +137,10 @@ impl Work<'_> {
             },
             deadline: launch.wall_deadline,
             lanes: AtomicU64::new(0),
+            heap: memory
+                .heap
+                .as_ref()
+                .map_or(usize::MAX, |heap| heap.buffer.0),
             lane_budget: launch.lane_budget,
             seed,
             watch: launch.watch.as_deref(),

@@ -79,6 +79,8 @@ pub(super) struct Context<'a> {
     /// The slice that instructions must be in to be executed; zero executes all.
     pub(super) skip_unless: u8,
     pub(super) deadline: Option<Instant>,
+    /// Number of the allocation that is the heap of `malloc`; no number where there is none.
+    pub(super) heap: usize,
     /// Lane instructions of all blocks, and how many the launch may execute.
     pub(super) lanes: AtomicU64,
     pub(super) lane_budget: Option<u64>,
@@ -380,7 +382,10 @@ impl<'a> Cta<'a> {
             (false, false) => "a read",
         };
         let block = self.block;
-        self.hazard(HazardKind::Race, thread, place, conflict.pc, || {
+        let mut found = Found::at(block, thread, place.0, place.1);
+        found.conflict = Some(conflict);
+        let key = (HazardKind::Race, self.pc, conflict.pc);
+        self.found.add(key, found, || {
             let who = match conflict.block {
                 Some(NONE) => "several other blocks".to_owned(),
                 Some(b) if b != block => {

@@ -7,11 +7,11 @@ use super::watch::Access as Watched;
 use crate::hazard::global::{GlobalView, OpenChunk};
 use crate::hazard::shadow::{Access, Conflict};
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{NONE, Op, PointerPlace};
+use crate::lower::program::{NONE, Op};
 use crate::memory::{Allocation, Lookup};
 use ptx::skeleton::UNUSED;
 
-impl<'a> Cta<'a> {
+impl Cta<'_> {
     pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<Place> {
         let memory = self.context.memory;
         let allocations = &memory.allocations;
@@ -33,6 +33,11 @@ impl<'a> Cta<'a> {
             return None;
         };
         self.last = found.index;
+        if found.index == self.context.heap
+            && !self.in_block(w, &allocations[found.index], found, &t)
+        {
+            return None;
+        }
         if !self.aligned(w, Space::Global, at, &t) {
             if t.write {
                 self.written_askew(&allocations[found.index], found.offset, t.bytes);
@@ -152,33 +157,25 @@ impl<'a> Cta<'a> {
         found
     }
 
-    /// The allocation at the pointer that the address of the instruction at hand is computed from.
-    fn meant(&self) -> Option<&'a Allocation> {
-        let context = self.context;
-        let inst = context.program.code.get(self.pc as usize)?;
-        let pointer = match context.program.pointers.get(&inst.line)? {
-            PointerPlace::Parameter(start) => {
-                let bytes = context.params.get(*start as usize..)?;
-                u64::from_le_bytes(*bytes.first_chunk()?)
-            }
-            PointerPlace::Variable(index) => *context.globals.get(*index as usize)?,
-        };
-        let found = context.memory.find(pointer)?;
-        context.memory.allocations.get(found.index).map(|a| &**a)
-    }
-
     #[cold]
     fn global_out_of_bounds(&mut self, w: &Warp, at: u64, t: &Touch) {
         let memory = self.context.memory;
         let act = if t.write { "write" } else { "read" };
         let bytes = t.bytes;
-        let meant = self.meant();
+        let gone = memory.holder(at).filter(|near| near.freed);
+        let context = self.context;
+        let meant = gone.or_else(|| context.meant(self.pc));
         self.hazard(
             HazardKind::OutOfBounds,
             Self::thread(w, t.lane),
             (Space::Global, at),
             NONE,
             || match meant.or_else(|| memory.nearest(at)) {
+                Some(a) if a.freed => format!(
+                    "a {act} of {bytes} bytes at byte {} of `{}`, which was freed",
+                    at.wrapping_sub(a.base) as i64,
+                    a.name
+                ),
                 Some(a) => format!(
                     "a {act} of {bytes} bytes at byte {} of `{}`, which has {} bytes",
                     at.wrapping_sub(a.base) as i64,

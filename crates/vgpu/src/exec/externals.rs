@@ -1,4 +1,4 @@
-//! Functions that the CUDA runtime provides to kernels: `printf`, `assert`.
+//! Functions that the CUDA runtime provides to kernels: `printf`, `assert`; see `heap` for `malloc`.
 
 use super::access::{Place, Touch, split};
 use super::cta::Cta;
@@ -22,6 +22,15 @@ impl Cta<'_> {
                     self.fail_assertion(w, call, lane);
                     0
                 }
+                Routine::Allocate => self.allocate(w, call, lane, 1),
+                Routine::AllocateAligned => {
+                    let align = self.argument(w, call, 1, lane);
+                    self.allocate(w, call, lane, align)
+                }
+                Routine::Free => {
+                    self.free(w, call, lane);
+                    0
+                }
             };
             if let Some((at, bytes)) = call.result {
                 let place = self.call_place(w, lane, at);
@@ -39,7 +48,7 @@ impl Cta<'_> {
         Place::Local(lane * w.stride + base + at as usize)
     }
 
-    fn argument(&self, w: &Warp, call: &External, number: usize, lane: usize) -> u64 {
+    pub(super) fn argument(&self, w: &Warp, call: &External, number: usize, lane: usize) -> u64 {
         let Some((at, bytes)) = call.arguments.get(number) else {
             return 0;
         };

@@ -350,6 +350,9 @@ pub fn launch(
     check_shared(launch, entry, arch)?;
     check_local(program, entry)?;
     let globals = module.place_globals(memory)?;
+    if program.allocates {
+        memory.place_heap()?;
+    }
     let params = parameters(launch, entry, memory)?;
     let workspace = match launch.cooperative {
         true => Some(workspace(memory)?),

@@ -13,6 +13,8 @@ pub mod launch;
 pub mod rounding;
 pub mod stop;
 mod externals;
+mod listed;
+mod heap;
 mod format;
 mod printed;
 pub(crate) mod regs;

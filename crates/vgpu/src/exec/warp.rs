@@ -55,6 +55,8 @@ pub(super) struct Warp {
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
     pub(super) meetings: Vec<ReconvergencePoint>,
+    /// Those of them that are not in use.
+    free_meetings: Vec<u32>,
     /// What the function that called has, by meeting, where the call may enter it again.
     pub(super) saved: Vec<Saved>,
     /// Bytes in use of each lane's stack.
@@ -210,9 +212,9 @@ impl Warp {
     }
 
     pub(super) fn meet(&mut self, meeting: ReconvergencePoint) -> u32 {
-        if let Some(free) = self.meetings.iter().position(|m| !m.in_use) {
-            self.meetings[free] = meeting;
-            return free as u32;
+        if let Some(free) = self.free_meetings.pop() {
+            self.meetings[free as usize] = meeting;
+            return free;
         }
         self.meetings.push(meeting);
         self.meetings.len() as u32 - 1
@@ -232,6 +234,7 @@ impl Warp {
             return;
         }
         self.meetings[meeting as usize].in_use = false;
+        self.free_meetings.push(meeting);
         if m.arrived != 0 {
             self.add_path(Path {
                 pc: m.pc,

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::block::{Block, Progress};
 use super::cta::{Context, Spare};
 use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
+use super::listed::list;
 use super::printed::Output;
 use super::stop::{Assertion, Halt, Stop};
 use super::trace::BlockTrace;
@@ -14,7 +15,7 @@ use super::watch::BlockAccesses;
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::report::{Collector, Found};
-use crate::hazard::{Hazard, HazardKind, SourceLine, Space};
+use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{NONE, Program};
 
 /// Instructions after which a block lets the next one run: it may wait for that one.
@@ -306,43 +307,12 @@ impl Total {
     }
 }
 
-fn source(program: &Program, pc: u32) -> Option<SourceLine> {
-    let inst = program.code.get(pc as usize)?;
-    program
-        .sources
-        .get(inst.source.checked_sub(1)? as usize)
-        .cloned()
-}
-
-/// What was found, as the caller sees it.
-fn listed(context: &Context<'_>, found: Collector) -> Vec<Hazard> {
-    let program = context.program;
-    let all = found.found.into_iter();
-    all.map(|((kind, pc, other), f)| Hazard {
-        kind,
-        detail: f.detail,
-        source: source(program, pc),
-        other: if other == NONE {
-            None
-        } else {
-            source(program, other)
-        },
-        ptx_line: program.code.get(pc as usize).map_or(0, |i| i.line),
-        block: context.ctaid(f.block.into()),
-        thread: context.tid(f.thread as usize),
-        address: f.address,
-        space: f.space,
-        repeated: f.repeated,
-    })
-    .collect()
-}
-
 fn report(context: &Context<'_>, launch: &Launch, mut total: Total) -> LaunchReport {
     total.cut_assertions();
     let (output, output_dropped) = total.printed.join();
-    let mut hazards = listed(context, total.found);
+    let mut hazards = list(context, total.found);
     hazards.truncate(launch.checks.max_hazards);
-    let mut warnings = listed(context, total.warned);
+    let mut warnings = list(context, total.warned);
     warnings.truncate(launch.checks.max_hazards);
     let mut traces = total.traces;
     traces.sort_unstable_by_key(|trace| trace.block);

@@ -141,6 +141,15 @@ impl OpenChunk<'_> {
         word / CHUNK == self.number
     }
 
+    /// Forgets all accesses to words of this chunk.
+    pub(crate) fn forget_words(&mut self, words: std::ops::Range<usize>) {
+        for at in words.map(|word| word % CHUNK) {
+            self.cells.words[at] = GlobalCell::default();
+            self.cells.split.remove(&(at as u32));
+            self.quiet[at].store(0, Relaxed);
+        }
+    }
+
     /// Keeps what the chunk holds, before the launch's first write to it.
     #[inline(always)]
     pub(crate) fn save(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {

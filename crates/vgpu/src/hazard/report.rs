@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::shadow::Conflict;
 use super::{HazardKind, Space};
 
 /// What makes two reports the same hazard: kind, program counter, the other's program counter.
@@ -16,6 +17,8 @@ pub(crate) struct Found {
     pub(crate) space: Space,
     pub(crate) detail: String,
     pub(crate) repeated: u64,
+    /// The earlier access of a race.
+    pub(crate) conflict: Option<Conflict>,
 }
 
 impl Found {
@@ -28,6 +31,7 @@ impl Found {
             space,
             detail: String::new(),
             repeated: 0,
+            conflict: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Calls of functions that the CUDA runtime provides: `printf`, `assert`.
+//! Calls of functions that the CUDA runtime provides: `printf`, `assert`, `malloc`.
 
 use super::control::Place;
 use super::program::{External, Op, Routine};
@@ -11,6 +11,9 @@ fn routine(name: &str) -> Option<(Routine, usize)> {
     Some(match name {
         "vprintf" => (Routine::Print, 2),
         "__assertfail" | "__assert_fail" => (Routine::FailAssertion, 4),
+        "malloc" => (Routine::Allocate, 1),
+        "__nv_aligned_device_malloc" => (Routine::AllocateAligned, 2),
+        "free" => (Routine::Free, 1),
         _ => return None,
     })
 }
@@ -34,6 +37,8 @@ impl<'a> Lower<'a> {
             )));
         }
         let results = self.call_variables(results)?;
+        let heap = [Routine::Allocate, Routine::AllocateAligned, Routine::Free];
+        self.program.allocates |= heap.contains(&routine);
         let call = External {
             routine,
             arguments,

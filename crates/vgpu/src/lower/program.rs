@@ -395,6 +395,12 @@ pub(crate) enum Routine {
     Print,
     /// `__assertfail(message, file, line, function, size of a character)`.
     FailAssertion,
+    /// `malloc(bytes)`.
+    Allocate,
+    /// `__nv_aligned_device_malloc(bytes, alignment)`.
+    AllocateAligned,
+    /// `free(address)`.
+    Free,
 }
 
 /// A call of such a function: each argument and the result as its offset among the call parameters
@@ -563,6 +569,8 @@ pub(crate) struct Program {
     pub(crate) sources: Vec<SourceLine>,
     /// The pointers that addresses are computed from, by PTX line.
     pub(crate) pointers: HashMap<u32, PointerPlace>,
+    /// It calls `malloc` or `free`.
+    pub(crate) allocates: bool,
     /// It has fences or ordered accesses.
     pub(crate) has_fences: bool,
     /// It polls volatile flags, so that volatile stores may be flags being set.

@@ -44,9 +44,24 @@ impl Program {
     }
 
     pub(crate) fn launch(&self, name: &str, grid: u32, block: u32, args: Vec<Arg>) -> Launch {
-        let mut launch = Launch::new(&self.entry(name), [grid, 1, 1], [block, 1, 1], args);
+        self.launch_named(&self.entry(name), grid, block, args)
+    }
+
+    /// The same with the name of an entry that is not mangled.
+    pub(crate) fn launch_named(
+        &self,
+        entry: &str,
+        grid: u32,
+        block: u32,
+        args: Vec<Arg>,
+    ) -> Launch {
+        let mut launch = Launch::new(entry, [grid, 1, 1], [block, 1, 1], args);
         launch.instruction_budget = 1 << 22;
         launch
+    }
+
+    pub(crate) fn started(&mut self, wanted: &Launch) -> LaunchReport {
+        launch(&self.module, &mut self.memory, h100(), wanted).unwrap()
     }
 
     pub(crate) fn run(
@@ -57,7 +72,7 @@ impl Program {
         args: Vec<Arg>,
     ) -> LaunchReport {
         let wanted = self.launch(name, grid, block, args);
-        launch(&self.module, &mut self.memory, h100(), &wanted).unwrap()
+        self.started(&wanted)
     }
 }
 

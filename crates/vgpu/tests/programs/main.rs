@@ -3,6 +3,8 @@
 
 mod calls;
 mod harness;
+mod hazards;
+mod heap;
 mod limits;
 mod output;
 mod parameters;
