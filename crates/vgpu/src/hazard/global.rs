@@ -142,6 +142,15 @@ impl OpenChunk<'_> {
         word / CHUNK_WORDS == self.number
     }
 
+    /// Forgets all accesses to words of this chunk.
+    pub(crate) fn forget_words(&mut self, words: std::ops::Range<usize>) {
+        for at in words.map(|word| word % CHUNK_WORDS) {
+            self.cells.words[at] = GlobalCell::default();
+            self.cells.split.remove(&(at as u32));
+            self.quiet[at].store(0, Relaxed);
+        }
+    }
+
     /// Saves the contents of the chunk before the launch's first write to it.
     #[inline(always)]
     pub(crate) fn save(&mut self, launch: u32, words: &[AtomicU32], init: &InitMap) {
