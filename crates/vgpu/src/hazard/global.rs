@@ -54,12 +54,14 @@ impl Chunk {
 /// Shadow of one global allocation, filled as it is touched.
 #[derive(Debug)]
 pub(crate) struct GlobalShadow {
+    words: usize,
     chunks: Vec<OnceLock<Box<Chunk>>>,
 }
 
 impl GlobalShadow {
     pub(crate) fn new(words: usize) -> GlobalShadow {
         GlobalShadow {
+            words,
             chunks: (0..words.div_ceil(CHUNK))
                 .map(|_| OnceLock::new())
                 .collect(),
@@ -68,11 +70,12 @@ impl GlobalShadow {
 
     fn chunk(&self, word: usize) -> &Chunk {
         self.chunks[word / CHUNK].get_or_init(|| {
+            let words = CHUNK.min(self.words - word / CHUNK * CHUNK);
             Box::new(Chunk {
                 quiet: OnceLock::new(),
                 cells: Mutex::new(ChunkCells {
                     launch: 0,
-                    words: PackedCells::new(CHUNK),
+                    words: PackedCells::new(words),
                     lists: Lists::default(),
                     watched: Numbers::default(),
                     saved: Saved::default(),
@@ -181,7 +184,6 @@ impl OpenChunk<'_> {
     pub(crate) fn forget_words(&mut self, words: std::ops::Range<usize>) {
         for at in words.map(|word| word % CHUNK) {
             self.cells.words.store(at, &GlobalCell::default());
-            self.cells.words.join(at);
             self.set_quiet(at, 0);
         }
     }
@@ -263,7 +265,7 @@ impl OpenChunk<'_> {
         }
         let mut read = (0..4).filter(|byte| mask >> byte & 1 == 1);
         read.find_map(|byte| {
-            let cell = self.cells.words.load_byte(at, byte)?;
+            let cell = self.cells.words.load_byte(at, byte);
             of(&cell, key + byte as u64)
         })
     }
@@ -336,7 +338,7 @@ fn split_access(
     let watched = !cells.watched.is_empty() && cells.watched.contains(&(at as u32));
     let mut found = None;
     for byte in (0..4).filter(|byte| mask >> byte & 1 == 1) {
-        let mut cell = cells.words.load_byte(at, byte)?;
+        let mut cell = cells.words.load_byte(at, byte);
         let key = key + byte as u64;
         let hit = if view.together {
             cell.together(a, view, key, (&mut cells.lists, watched))

@@ -6,7 +6,6 @@
 
 use super::shadow::{Cell, Stamp};
 use super::word::GlobalCell;
-use crate::table::Table;
 
 /// A stamp without its thread, and its block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,7 +35,8 @@ pub(super) struct PackedCells {
     writes: Vec<Half>,
     reads: Vec<Half>,
     /// Bytes of the words that are kept byte by byte.
-    split: Table<u32, [Packed; 4]>,
+    byte_writes: Vec<[Half; 4]>,
+    byte_reads: Vec<[Half; 4]>,
     /// The first one is that of no access.
     table: Vec<Shared>,
     /// Entries used last: of a write, of a read.
@@ -50,7 +50,8 @@ impl PackedCells {
             words,
             writes: Vec::new(),
             reads: Vec::new(),
-            split: Table::default(),
+            byte_writes: Vec::new(),
+            byte_reads: Vec::new(),
             table: vec![Shared::default()],
             last: [0; 2],
             limit: ENTRIES,
@@ -61,7 +62,8 @@ impl PackedCells {
     pub(super) fn clear(&mut self) {
         self.writes.clear();
         self.reads.clear();
-        self.split.clear();
+        self.byte_writes.clear();
+        self.byte_reads.clear();
         self.table.truncate(1);
         self.last = [0; 2];
         self.limit = ENTRIES;
@@ -147,21 +149,26 @@ impl PackedCells {
     }
 
     /// The cell of a byte of a word that is kept byte by byte.
-    pub(super) fn load_byte(&self, at: usize, byte: usize) -> Option<GlobalCell> {
-        let bytes = self.split.get(&(at as u32))?;
-        Some(self.cell(bytes[byte]))
+    #[inline]
+    pub(super) fn load_byte(&self, at: usize, byte: usize) -> GlobalCell {
+        let half = |all: &[[Half; 4]]| all.get(at).map_or([0; 2], |bytes| bytes[byte]);
+        self.cell([half(&self.byte_writes), half(&self.byte_reads)])
     }
 
+    #[inline]
     pub(super) fn store_byte(&mut self, at: usize, byte: usize, cell: &GlobalCell) {
         let write = self.pack(&cell.cell.write, cell.write_block, 0);
         let read = self.pack(&cell.cell.read, cell.read_block, 1);
-        self.split.entry(at as u32).or_default()[byte] = [write, read];
+        let words = self.words;
+        for (all, half) in [(&mut self.byte_writes, write), (&mut self.byte_reads, read)] {
+            if let Some(bytes) = all.get_mut(at) {
+                bytes[byte] = half;
+            } else if half != [0; 2] {
+                all.resize(words, [[0; 2]; 4]);
+                all[at][byte] = half;
+            }
+        }
         self.drop_unused();
-    }
-
-    /// Keeps a word as a whole again.
-    pub(super) fn join(&mut self, at: usize) {
-        self.split.remove(&(at as u32));
     }
 
     /// Drops the entries that no cell uses, where there are many.
@@ -187,8 +194,8 @@ impl PackedCells {
         };
         self.writes.iter_mut().for_each(&mut renew);
         self.reads.iter_mut().for_each(&mut renew);
-        let bytes = self.split.values_mut().flatten().flatten();
-        bytes.for_each(&mut renew);
+        let bytes = [&mut self.byte_writes, &mut self.byte_reads];
+        bytes.into_iter().flatten().flatten().for_each(&mut renew);
         self.last = [0; 2];
         // A chunk has two stamps a word and eight where it is split: fewer than there are numbers.
         self.limit = ENTRIES.max(2 * self.table.len());
