@@ -8,6 +8,7 @@ pub(crate) mod clock;
 pub(crate) mod shadow;
 pub(crate) mod history;
 mod past;
+mod packed;
 pub(crate) mod word;
 pub(crate) mod global;
 pub(crate) mod sync;

@@ -15,7 +15,7 @@ const GAP_BYTES: u64 = 16;
 /// Blocks by offset.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Blocks {
-    /// Sizes of those in use, as they were requested for.
+    /// Sizes of those in use, as they were requested.
     live: BTreeMap<u64, u64>,
     /// Lengths of free ranges.
     free: BTreeMap<u64, u64>,
