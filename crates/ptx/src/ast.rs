@@ -131,6 +131,8 @@ pub enum Init<'a> {
         offset: i64,
         /// The address is written inside `generic()`.
         generic: bool,
+        /// The bits of it that the element holds, from the lowest one on: `0xFF00(symbol)`.
+        mask: u64,
     },
 }
 

@@ -132,13 +132,18 @@ fn calls_a_store(ast: &Ast<'_>, i: &Instruction<'_>) -> bool {
     if i.opcode != "call" {
         return false;
     }
-    let callee = i.operands.iter().find_map(|operand| match operand {
-        Operand::Name(name, 0) => Some(*name),
-        _ => None,
-    });
-    // An indirect call has no name.
-    let Some(callee) = callee else { return true };
-    let functions = ast.functions.iter().filter(|f| f.name == callee);
+    let callee = i
+        .operands
+        .iter()
+        .find(|operand| !matches!(operand, Operand::List(_)));
+    // A call through a pointer names its prototype only.
+    let Some(Operand::Name(callee, 0)) = callee else {
+        return true;
+    };
+    if matches!(*callee, "malloc" | "free" | "__nv_aligned_device_malloc") {
+        return true;
+    }
+    let functions = ast.functions.iter().filter(|f| f.name == *callee);
     let mut bodies = functions.filter_map(|f| f.body.as_ref());
     bodies.any(|body| {
         let code = &body.instructions;

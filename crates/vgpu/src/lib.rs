@@ -26,8 +26,12 @@ pub use exec::launch::{
     launch,
 };
 pub use exec::rounding::Rounding;
+pub use exec::stop::{Assertion, Stop};
 pub use exec::watch::{BlockAccesses, BufferRange, Watch};
-pub use hazard::{Hazard, HazardKind, SourceLine, Space};
+pub use hazard::{
+    CodeLine, Hazard, HazardAccess, HazardAllocation, HazardConflict, HazardKey, HazardKind,
+    SourceLine, Space,
+};
 pub use memory::{BufferId, GlobalMemory, MemoryError};
 pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported};
 pub use ptx::stores::Roots;

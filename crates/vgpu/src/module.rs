@@ -8,7 +8,7 @@ mod globals;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use globals::{Global, check_sizes, globals};
+use globals::{Global, check_sizes, globals, masked};
 
 use crate::exec::launch::{Launch, LaunchError, parameters};
 use crate::hazard::SourceLine;
@@ -188,11 +188,20 @@ impl Module {
 
     fn lowered(ptx: &str, ast: ptx::ast::Ast<'_>, form: Form) -> Result<Module, LoadError> {
         check_sizes(&ast)?;
-        let (globals, index) = globals(&ast)?;
+        let functions = lower::FunctionTable::new(&ast);
+        let (globals, index) = globals(&ast, &functions)?;
         let mut entries = Vec::new();
         let mut programs = Vec::new();
         for f in ast.functions.iter().filter(|f| f.entry && f.body.is_some()) {
-            let lowered = lower::lower(&ast, Globals { index: &index }, f, form);
+            let lowered = lower::lower(
+                &ast,
+                Globals {
+                    index: &index,
+                    functions: &functions,
+                },
+                f,
+                form,
+            );
             let shared = lowered
                 .as_ref()
                 .map_or(0, |p| lower::shared_bytes(&p.shared));
@@ -286,10 +295,8 @@ impl Module {
 
     /// Returns the module's variables in a memory, all or none.
     fn placed(&self, memory: &GlobalMemory) -> Option<Vec<BufferId>> {
-        let own = (0..memory.allocations.len())
-            .filter(|at| memory.allocations[*at].module == Some(self.id));
-        let placed: Vec<BufferId> = own.map(BufferId).collect();
-        (placed.len() == self.globals.len()).then_some(placed)
+        let placed = memory.of_module(self.id);
+        (placed.len() == self.globals.len()).then(|| placed.to_vec())
     }
 
     /// Returns the bytes of each of the module's variables in a memory, in the order of the text.
@@ -393,10 +400,11 @@ impl Module {
         for (g, id) in self.globals.iter().zip(&ids) {
             // Variables without an initializer are zero (PTX ISA, "Initializers").
             let mut bytes = g.bytes.clone();
-            for (at, target, add) in &g.pointers {
-                let address = memory.address(ids[*target]).wrapping_add(*add);
-                if let Some(slot) = bytes.get_mut(*at..*at + 8) {
-                    slot.copy_from_slice(&address.to_le_bytes());
+            for p in &g.pointers {
+                let address = memory.address(ids[p.target]).wrapping_add(p.offset);
+                let value = masked(address, p.mask).to_le_bytes();
+                if let Some(slot) = bytes.get_mut(p.at..p.at + p.bytes) {
+                    slot.copy_from_slice(&value[..p.bytes]);
                 }
             }
             memory.write(*id, 0, &bytes);

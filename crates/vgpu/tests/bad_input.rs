@@ -269,16 +269,18 @@ fn a_barrier_of_more_blocks_than_a_gpu_holds_is_stopped() {
 }
 
 #[test]
-fn recursion_is_unsupported_and_no_overflow() {
+fn endless_recursion_ends_in_a_full_stack() {
     let text = format!(
         "{HEAD}.func (.param .b32 r) f(.param .b32 a)\n{{\n.reg .b32 %r<3>;\nld.param.b32 %r1, [a];\n\
         {{\n.param .b32 x;\n.param .b32 y;\nst.param.b32 [x], %r1;\ncall (y), f, (x);\nld.param.b32 %r2, [y];\n}}\n\
         st.param.b32 [r], %r2;\nret;\n}}\n.visible .entry k()\n{{\n.reg .b32 %r<3>;\nmov.u32 %r1, 5;\n\
         {{\n.param .b32 x;\n.param .b32 y;\nst.param.b32 [x], %r1;\ncall (y), f, (x);\nld.param.b32 %r2, [y];\n}}\nret;\n}}\n"
     );
-    let module = Module::load(&text).expect("the text is PTX");
-    let unsupported = module.supported("k").expect_err("recursion");
-    assert!(unsupported.to_string().contains("recursi"), "{unsupported}");
+    let report = run(&text, [1; 3], [32, 1, 1], |l| {
+        l.instruction_budget = 1 << 24
+    });
+    let report = report.expect("it runs");
+    assert_eq!(report.stop, Some(vgpu::Stop::StackOverflow), "{report:?}");
 }
 
 const TEXTS: &[&str] = &[

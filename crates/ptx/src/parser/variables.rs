@@ -161,6 +161,15 @@ impl<'a> Parser<'a> {
         let negative = self.accept('-');
         Ok(match self.next() {
             Token::Int(value) if negative => Init::Bits(value.wrapping_neg()),
+            Token::Int(mask) if self.accept('(') => {
+                let mut address = self.init_value()?;
+                self.expect(')')?;
+                match &mut address {
+                    Init::Address { mask: bits, .. } => *bits = mask,
+                    _ => return self.unexpected("a masked address"),
+                }
+                address
+            }
             Token::Int(value) => Init::Bits(value),
             Token::F32(bits) => Init::F32(bits),
             Token::F64(bits) => Init::F64(bits ^ (u64::from(negative) << 63)),
@@ -173,6 +182,7 @@ impl<'a> Parser<'a> {
                     symbol,
                     offset,
                     generic: true,
+                    mask: u64::MAX,
                 }
             }
             Token::Ident(symbol) => {
@@ -181,6 +191,7 @@ impl<'a> Parser<'a> {
                     symbol,
                     offset,
                     generic: false,
+                    mask: u64::MAX,
                 }
             }
             _ => return self.unexpected("an initial value"),

@@ -7,7 +7,9 @@ use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::shadow::Access;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, WINDOW};
+use crate::lower::program::{
+    Area, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, STACK, WINDOW,
+};
 use crate::memory::{Allocation, Lookup};
 use crate::module::plain_name;
 
@@ -345,10 +347,14 @@ impl Cta<'_> {
         param: bool,
     ) -> Option<CheckedLocation> {
         let p = self.context.program;
-        let (base, size) = if param {
-            (p.local_bytes, p.param_bytes)
-        } else {
-            (0, p.local_bytes)
+        let (base, size, at) = match param {
+            true => (p.local_bytes, p.param_bytes, at),
+            // A frame on the stack.
+            false if (STACK..2 * STACK).contains(&at) => {
+                let used = w.stack[t.lane] as u32;
+                (p.local_bytes + p.param_bytes, used, at - STACK)
+            }
+            false => (0, p.local_bytes, at),
         };
         let thread = Self::thread(w, t.lane);
         if at.saturating_add(u64::from(t.bytes)) > u64::from(size) {

@@ -2,7 +2,7 @@
 //! interact.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::cta::{Context, fresh_state};
@@ -50,8 +50,9 @@ impl Work<'_> {
     /// finish, undoes the attempt and runs them serialized.
     pub(super) fn run(&self, memory: &mut GlobalMemory) -> LaunchReport {
         let races = self.launch.checks.races;
-        let before = memory.overwritten();
-        if self.launch.workers() > 1 {
+        let before = memory.snapshot();
+        // What `malloc` returns depends on the order of blocks.
+        if self.launch.workers() > 1 && !self.program.allocates {
             let isolated = self.run_attempt(memory, Attempt::Isolated);
             // Without race checks nothing tells whether blocks interacted: the first attempt is
             // final.
@@ -81,7 +82,7 @@ impl Work<'_> {
 
     fn forget(&self, memory: &GlobalMemory) {
         if self.launch.checks.races {
-            memory.allocations.iter().for_each(|a| a.shadow.forget());
+            memory.live().for_each(|a| a.shadow.forget());
         }
     }
 
@@ -141,6 +142,12 @@ impl Work<'_> {
                 Depth::Addresses => skeleton::ADDRESSES,
             },
             deadline: launch.wall_deadline,
+            lanes: AtomicU64::new(0),
+            heap: memory
+                .heap
+                .as_ref()
+                .map_or(usize::MAX, |heap| heap.buffer.0),
+            lane_budget: launch.lane_budget,
             seed,
             watch: launch.watch.as_deref(),
             rounding: launch.rounding,

@@ -1,6 +1,7 @@
 //! Block-wide and named barriers.
 
 use super::cta::Cta;
+use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::HazardKind;
@@ -70,7 +71,7 @@ impl Cta<'_> {
                     "barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32"
                 )
             });
-            self.halted = Some("an illegal barrier operand");
+            self.halted = Some(Halt(Stop::IllegalBarrier, "an illegal barrier operand"));
             return true;
         }
         let full_warp = mask == w.alive && bar.aligned;

@@ -1,11 +1,11 @@
 //! One block: its warps take turns until all have exited or none can continue.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use super::barrier::ReductionResult;
 use super::cta::{Context, Cta, SpareBuffers};
 use super::step;
+use super::stop::{Halt, Stop};
 use super::stuck;
 use super::transfer::lanes;
 use super::warp::{State, Warp};
@@ -37,6 +37,8 @@ pub(super) struct Block<'a> {
     /// The round it counts in, and its version of memory at its last report.
     round: u64,
     reported: u64,
+    /// Lane instructions that count among those of the launch already.
+    lanes_counted: u64,
 }
 
 impl<'a> Block<'a> {
@@ -60,6 +62,7 @@ impl<'a> Block<'a> {
             stalled: false,
             round: 0,
             reported: 0,
+            lanes_counted: 0,
         }
     }
 
@@ -275,7 +278,7 @@ impl<'a> Block<'a> {
             .hazard(HazardKind::Deadlock, thread, Location::NONE, NONE, || {
                 "threads wait in a loop for a value that no thread will write".to_owned()
             });
-        self.cta.halted = Some("no thread can make progress");
+        self.cta.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
         self.cta.context.stop.store(true, Relaxed);
         true
     }
@@ -287,7 +290,7 @@ impl<'a> Block<'a> {
         let leaves = !context.serialized && context.checks.races;
         if leaves {
             context.report_conflict();
-            self.cta.halted = Some("the launch was stopped");
+            self.cta.halted = Some(Halt::CANCELLED);
         }
         leaves
     }
@@ -300,8 +303,16 @@ impl<'a> Block<'a> {
         })
     }
 
+    /// Adds the lane instructions since the last time to those of the launch.
+    fn count_lanes(&mut self) {
+        let executed = self.cta.counters.lane_instructions;
+        self.cta.context.count_lanes(executed - self.lanes_counted);
+        self.lanes_counted = executed;
+    }
+
     /// Removes the block from the count of unfinished ones.
-    pub(super) fn finish(&self) {
+    pub(super) fn finish(&mut self) {
+        self.count_lanes();
         let mut waits = self.cta.context.waits();
         waits.unfinished -= 1;
         waits.resident -= 1;
@@ -313,33 +324,36 @@ impl<'a> Block<'a> {
 
     fn over_limits(&mut self) -> bool {
         let context = self.cta.context;
+        self.count_lanes();
         if context.stop.load(Relaxed) {
-            self.cta.halted = Some("the launch was stopped");
+            self.cta.halted = Some(Halt::CANCELLED);
             return true;
         }
-        let late = context.deadline.is_some_and(|d| Instant::now() >= d);
-        if !late && self.spent < context.budget {
+        let expired = context.expired();
+        if expired.is_none() && self.spent < context.budget {
             return false;
         }
         let Some((thread, pc)) = self.running() else {
             return false;
         };
+        let late = expired.is_some();
         // An address trace ends blocks one by one at their budget, which depends on no other block.
         if !late && context.skip_unless != ADDRESSES && self.abandons_isolated() {
             return true;
         }
+        let stop = expired.unwrap_or(Stop::InstructionBudget);
         self.cta.pc = pc;
         let spent = self.spent;
         let kind = HazardKind::Timeout;
         self.cta.hazard(kind, thread, Location::NONE, NONE, || {
-            let why = if late {
-                "the deadline passed"
-            } else {
-                "the instruction budget ran out"
+            let why = match stop {
+                Stop::Deadline => "the deadline passed",
+                Stop::LaneBudget => "the instruction budget of the launch ran out",
+                _ => "the instruction budget ran out",
             };
             format!("{why} after {spent} warp instructions of one block")
         });
-        self.cta.halted = Some("a limit of the launch was reached");
+        self.cta.halted = Some(Halt(stop, "a limit of the launch was reached"));
         if late || context.skip_unless != ADDRESSES {
             context.stop.store(true, Relaxed);
         }

@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -11,7 +11,9 @@ use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
 use super::order::Thread;
 use super::placement::Placement;
+use super::printed::Printed;
 use super::rounding::Rounding;
+use super::stop::{Assertion, Halt, Stop};
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
 use super::watch::{BlockAccesses, Watch};
@@ -77,6 +79,11 @@ pub(super) struct Context<'a> {
     /// Slice of the program that is executed; zero executes everything.
     pub(super) skip_unless: u8,
     pub(super) deadline: Option<Instant>,
+    /// Number of the allocation that is the heap of `malloc`; no number where there is none.
+    pub(super) heap: usize,
+    /// Lane instructions of all blocks, and how many the launch may execute.
+    pub(super) lanes: AtomicU64,
+    pub(super) lane_budget: Option<u64>,
     pub(super) seed: Option<u64>,
     pub(super) watch: Option<&'a Watch>,
     pub(super) rounding: Option<Rounding>,
@@ -141,6 +148,24 @@ impl Context<'_> {
         if self.saves {
             chunk.save(self.launch, &allocation.words, &allocation.init);
         }
+    }
+
+    /// Adds lane instructions to those of the launch.
+    pub(super) fn count_lanes(&self, executed: u64) {
+        if self.lane_budget.is_some() {
+            self.lanes.fetch_add(executed, Relaxed);
+        }
+    }
+
+    /// Returns the limit of the whole launch that is reached.
+    pub(super) fn expired(&self) -> Option<Stop> {
+        if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            return Some(Stop::Deadline);
+        }
+        let spent = |budget| self.lanes.load(Relaxed) >= budget;
+        self.lane_budget
+            .is_some_and(spent)
+            .then_some(Stop::LaneBudget)
     }
 
     /// Takes a slot for one more block, if the GPU has one.
@@ -232,7 +257,7 @@ pub(super) struct Cta<'a> {
     /// Allocation of the last global access.
     pub(super) last: usize,
     /// Reason why the block stopped.
-    pub(super) halted: Option<&'static str>,
+    pub(super) halted: Option<Halt>,
     /// Threads that have not exited.
     pub(super) live: usize,
     /// Lanes released by a barrier: warp and mask.
@@ -249,6 +274,10 @@ pub(super) struct Cta<'a> {
     pub(super) clock: u64,
     /// Watched accesses of the block.
     pub(super) accesses: BlockAccesses,
+    /// Text that it printed.
+    pub(super) printed: Printed,
+    /// Assertions of it that failed.
+    pub(super) assertions: Vec<Assertion>,
 }
 
 impl<'a> Cta<'a> {
@@ -292,6 +321,8 @@ impl<'a> Cta<'a> {
             polled: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
             accesses: BlockAccesses::new(block),
+            printed: Printed::default(),
+            assertions: Vec::new(),
         }
     }
 
@@ -361,7 +392,10 @@ impl<'a> Cta<'a> {
             (false, false) => "a read",
         };
         let block = self.block;
-        self.hazard(HazardKind::Race, thread, place, conflict.pc, || {
+        let mut found = Occurrence::new(block, thread, place);
+        found.conflict = Some(conflict);
+        let key = (HazardKind::Race, self.pc, conflict.pc);
+        self.found.add(key, found, || {
             let who = match conflict.block {
                 Some(NONE) => "several other blocks".to_owned(),
                 Some(b) if b != block => {

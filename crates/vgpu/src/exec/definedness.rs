@@ -34,7 +34,7 @@ impl Warp {
     }
 
     /// Sets the definedness of a register in the lanes of a mask.
-    fn set_undefined(&mut self, register: u32, mask: u32, undefined: u32) {
+    pub(super) fn set_undefined(&mut self, register: u32, mask: u32, undefined: u32) {
         let old = self.undefined[register as usize];
         let new = (old & !mask) | (undefined & mask & self.alive);
         self.undefined[register as usize] = new;

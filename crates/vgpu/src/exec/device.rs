@@ -8,11 +8,11 @@ use crate::hazard::global::{GlobalView, OpenChunk};
 use crate::hazard::report::Location;
 use crate::hazard::shadow::{Access, Conflict};
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{NONE, Op, PointerSource};
+use crate::lower::program::{NONE, Op};
 use crate::memory::{Allocation, Lookup};
 use ptx::skeleton::UNUSED;
 
-impl<'a> Cta<'a> {
+impl Cta<'_> {
     pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let memory = self.context.memory;
         let allocations = &memory.allocations;
@@ -35,6 +35,11 @@ impl<'a> Cta<'a> {
             return None;
         };
         self.last = found.index;
+        if found.index == self.context.heap
+            && !self.in_block(w, &allocations[found.index], found, &t)
+        {
+            return None;
+        }
         if !self.aligned(w, Space::Global, at, &t) {
             if t.write {
                 self.written_askew(&allocations[found.index], found.offset, t.bytes);
@@ -91,6 +96,10 @@ impl<'a> Cta<'a> {
             return;
         };
         let inst = &self.context.program.code[self.pc as usize];
+        // The text that is printed is not data of the kernel.
+        if matches!(inst.op, Op::External(_)) {
+            return;
+        }
         // The result of an atomic update decides nothing in a slice.
         let decides = inst.keep & UNUSED == 0 && !matches!(inst.op, Op::Atom(_));
         for at in offsets {
@@ -152,34 +161,25 @@ impl<'a> Cta<'a> {
         found
     }
 
-    /// Returns the allocation at the pointer from which the current instruction computes its
-    /// address.
-    fn meant(&self) -> Option<&'a Allocation> {
-        let context = self.context;
-        let inst = context.program.code.get(self.pc as usize)?;
-        let pointer = match context.program.pointers.get(&inst.line)? {
-            PointerSource::Parameter(start) => {
-                let bytes = context.params.get(*start as usize..)?;
-                u64::from_le_bytes(*bytes.first_chunk()?)
-            }
-            PointerSource::Variable(index) => *context.globals.get(*index as usize)?,
-        };
-        let found = context.memory.find(pointer)?;
-        context.memory.allocations.get(found.index).map(|a| &**a)
-    }
-
     #[cold]
     fn global_out_of_bounds(&mut self, w: &Warp, at: u64, t: &Touch) {
         let memory = self.context.memory;
         let act = if t.write { "write" } else { "read" };
         let bytes = t.bytes;
-        let meant = self.meant();
+        let gone = memory.holder(at).filter(|near| near.freed);
+        let context = self.context;
+        let meant = gone.or_else(|| context.meant(self.pc));
         self.hazard(
             HazardKind::OutOfBounds,
             Self::thread(w, t.lane),
             Location::new(Space::Global, at),
             NONE,
             || match meant.or_else(|| memory.nearest(at)) {
+                Some(a) if a.freed => format!(
+                    "a {act} of {bytes} bytes at byte {} of `{}`, which was freed",
+                    at.wrapping_sub(a.base) as i64,
+                    a.name
+                ),
                 Some(a) => format!(
                     "a {act} of {bytes} bytes at byte {} of `{}`, which has {} bytes",
                     at.wrapping_sub(a.base) as i64,

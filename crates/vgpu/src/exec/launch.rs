@@ -9,6 +9,7 @@ use limits::{check_dimensions, check_local, check_shared};
 
 use super::attempts::Work;
 use super::rounding::Rounding;
+use super::stop::{Assertion, Stop};
 use super::trace::BlockTrace;
 use super::watch::{BlockAccesses, Watch};
 use crate::arch::{Arch, LOCAL_BYTES};
@@ -131,6 +132,9 @@ pub struct Launch {
     pub instruction_budget: u64,
     /// Time at which the launch is stopped.
     pub wall_deadline: Option<Instant>,
+    /// Lane instructions that all blocks together may execute before the launch is stopped, soon
+    /// after; `None` for any number.
+    pub lane_budget: Option<u64>,
     /// Worker threads; 0 is one per core. The result does not depend on them: blocks that interact
     /// run on one thread.
     pub threads: usize,
@@ -177,6 +181,7 @@ impl Launch {
             block_order: BlockOrder::Ascending,
             instruction_budget: 1 << 28,
             wall_deadline: None,
+            lane_budget: None,
             threads: 0,
             checks: Checks::default(),
             trace: false,
@@ -209,6 +214,15 @@ pub struct LaunchReport {
     pub warnings: Vec<Hazard>,
     /// Outcome.
     pub end: End,
+    /// Why it was stopped, where it was.
+    pub stop: Option<Stop>,
+    /// Assertions that failed, by block; the first 1024.
+    pub assertions: Vec<Assertion>,
+    /// Text that the kernel printed, by block and in each in the order of execution: the last 1 MiB,
+    /// as CUDA keeps it.
+    pub output: Vec<u8>,
+    /// Bytes of text before that, which are lost.
+    pub output_dropped: u64,
     /// Executed work.
     pub counters: Counters,
     /// Traces of the blocks in order of index, if requested.
@@ -337,6 +351,9 @@ pub fn launch(
     check_shared(launch, entry, arch)?;
     check_local(program, entry)?;
     let globals = module.place_globals(memory)?;
+    if program.allocates {
+        memory.place_heap()?;
+    }
     let params = parameters(launch, entry, memory)?;
     let workspace = match launch.cooperative {
         true => Some(workspace(memory)?),

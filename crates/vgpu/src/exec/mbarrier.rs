@@ -2,6 +2,7 @@
 
 use super::access::Touch;
 use super::cta::Cta;
+use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::clock::{Clock, join};
@@ -148,7 +149,10 @@ impl Cta<'_> {
                 NONE,
                 || "an mbarrier that was not initialised".to_owned(),
             );
-            self.halted = Some("an mbarrier that was not initialised");
+            self.halted = Some(Halt(
+                Stop::IllegalBarrier,
+                "an mbarrier that was not initialised",
+            ));
             return;
         }
         match op {

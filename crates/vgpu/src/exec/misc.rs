@@ -6,7 +6,7 @@ use super::regs::{Lane, U32, U64};
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::lower::CARRY;
-use crate::lower::program::{Area, Call, CarryOp, Data, Op};
+use crate::lower::program::{Area, CarryOp, Data, Op};
 
 /// Executes the rarer register operations; returns `false` for any other.
 pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
@@ -159,21 +159,4 @@ fn carry(w: &mut Warp, c: &CarryOp, mask: u32) {
         w.set(c.dest, lane, (sum & cut) as u64);
     }
     w.regs.preds[CARRY as usize] = flags;
-}
-
-/// Copies call parameters of the active lanes; `results` copies the results back.
-pub(super) fn copy_parameters(cta: &Cta<'_>, w: &mut Warp, call: &Call, results: bool, mask: u32) {
-    let base = cta.context.program.local_bytes as usize;
-    let list = if results {
-        &call.results
-    } else {
-        &call.arguments
-    };
-    for lane in lanes(mask) {
-        let start = lane * w.stride + base;
-        for (from, to, bytes) in list {
-            let (from, to) = (start + *from as usize, start + *to as usize);
-            w.local.copy_within(from..from + *bytes as usize, to);
-        }
-    }
 }

@@ -11,6 +11,12 @@
 
 pub mod launch;
 pub mod rounding;
+pub mod stop;
+mod externals;
+mod listed;
+mod heap;
+mod format;
+mod printed;
 pub(crate) mod regs;
 mod attempts;
 mod workers;
@@ -39,5 +45,6 @@ mod definedness;
 mod matrices;
 mod collective;
 mod barrier;
+mod calls;
 mod mbarrier;
 mod misc;

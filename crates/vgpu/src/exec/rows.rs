@@ -162,6 +162,10 @@ impl Cta<'_> {
         if !holds(self.last) {
             self.last = memory.find(start).map(|l| l.index).filter(|i| holds(*i))?;
         }
+        // Blocks of the heap have bounds of their own.
+        if self.last == self.context.heap {
+            return None;
+        }
         Some(self.last)
     }
 

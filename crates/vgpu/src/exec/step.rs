@@ -3,7 +3,8 @@
 use super::cta::Cta;
 use super::misc;
 use super::regs::{FULL, Regs, Slots};
-use super::warp::{Path, ReconvergencePoint, State, Warp};
+use super::stop::{Halt, Stop};
+use super::warp::{Path, State, Warp};
 use super::{matrices, transfer::lanes};
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
@@ -238,30 +239,22 @@ fn execute_control(
         }
         Op::Call(call) => {
             split_disabled(w, path, active, mask);
-            misc::copy_parameters(cta, w, call, false, active);
-            let pc = w.paths[path].pc;
-            let parent = w.paths[path].reconvergence;
-            let reconvergence = w.add_reconvergence_point(ReconvergencePoint {
-                pc: pc + 1,
-                expected: active,
-                arrived: 0,
-                parent,
-                call: true,
-                in_use: true,
-                call_pc: pc,
-            });
-            w.paths[path].state = State::Retired;
-            w.add_path(Path {
-                pc: call.target,
-                mask: active,
-                reconvergence,
-                state: State::Ready,
-            });
+            cta.call(w, path, call, active);
             Next::Stop
+        }
+        Op::CallPointer(call) => {
+            split_disabled(w, path, active, mask);
+            cta.call_pointer(w, path, call, active);
+            Next::Stop
+        }
+        Op::CopyIn { frame, copies } => {
+            cta.copy_in(w, *frame, copies, active);
+            Next::Continue
         }
         Op::Return => {
             split_disabled(w, path, active, mask);
-            leave_function(cta, w, path, active)
+            cta.leave_function(w, path, active);
+            Next::Stop
         }
         Op::Exit => {
             split_disabled(w, path, active, mask);
@@ -272,13 +265,25 @@ fn execute_control(
             cta.leave(w, active);
             Next::Stop
         }
-        Op::Trap(what) => {
+        Op::Trap(stop) => {
             let thread = w.index * 32 + active.trailing_zeros() as usize;
-            cta.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
-                (*what).to_owned()
+            let what = match stop {
+                Stop::Breakpoint => "brkpt: a breakpoint",
+                _ => "trap: the kernel stopped itself (a failed assertion or __trap)",
+            };
+            let nowhere = Location::NONE;
+            cta.hazard(HazardKind::Crashed, thread, nowhere, NONE, || {
+                what.to_owned()
             });
-            cta.halted = Some("the kernel stopped itself");
+            cta.halted = Some(Halt(*stop, "the kernel stopped itself"));
             Next::Stop
+        }
+        Op::External(call) => {
+            cta.call_external(w, call, active);
+            match cta.halted {
+                Some(_) => Next::Stop,
+                None => Next::Continue,
+            }
         }
         op => {
             misc::registers(cta, w, op, active);
@@ -303,27 +308,6 @@ fn split_disabled(w: &mut Warp, path: usize, active: u32, mask: u32) {
         reconvergence,
         state: State::Ready,
     });
-}
-
-/// Implements `ret` of a function: lanes return to the innermost call.
-fn leave_function(cta: &mut Cta<'_>, w: &mut Warp, path: usize, active: u32) -> Next {
-    let from = w.paths[path].reconvergence;
-    w.paths[path].state = State::Retired;
-    // Reconvergence points inside the function are skipped: their lanes leave them by returning.
-    let mut at = from;
-    while at != NONE && !w.reconvergence_points[at as usize].call {
-        at = w.reconvergence_points[at as usize].parent;
-    }
-    if at == NONE {
-        return Next::Stop;
-    }
-    let call_pc = w.reconvergence_points[at as usize].call_pc;
-    if let Op::Call(call) = &cta.context.program.code[call_pc as usize].op {
-        misc::copy_parameters(cta, w, call, true, active);
-    }
-    w.withdraw(from, active, at);
-    w.arrive(at, active);
-    Next::Stop
 }
 
 /// Executes a warp-wide operation if every named lane has arrived; otherwise the path waits.

@@ -1,6 +1,7 @@
 //! Blocks in which no path can run: reports the reason, or releases paths that may continue.
 
 use super::cta::Cta;
+use super::stop::{Halt, Stop};
 use super::warp::{State, Warp};
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
@@ -71,7 +72,10 @@ fn divergent_barrier(cta: &mut Cta<'_>, warps: &[Warp]) -> bool {
             NONE,
             || "a barrier in code that only some threads of the warp reach".to_owned(),
         );
-        cta.halted = Some("threads wait at a barrier that others of their warp do not reach");
+        cta.halted = Some(Halt(
+            Stop::Deadlock,
+            "threads wait at a barrier that others of their warp do not reach",
+        ));
         return true;
     }
     false
@@ -139,7 +143,10 @@ fn divergent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
                 format!("threads wait at {what} for lanes of their member mask that never reach it")
             },
         );
-        cta.halted = Some("a warp waits for lanes that never arrive");
+        cta.halted = Some(Halt(
+            Stop::Deadlock,
+            "a warp waits for lanes that never arrive",
+        ));
         return true;
     }
     false
@@ -149,7 +156,7 @@ fn divergent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
 fn different_barriers(cta: &mut Cta<'_>) {
     let waiters = cta.waiters();
     let Some(&(id, thread, pc, counted)) = waiters.first() else {
-        cta.halted = Some("no thread can run");
+        cta.halted = Some(Halt(Stop::Deadlock, "no thread can run"));
         return;
     };
     cta.pc = pc;
@@ -167,5 +174,5 @@ fn different_barriers(cta: &mut Cta<'_>) {
         let also = if exited { "; other threads have exited" } else { "" };
         format!("no thread can continue: {count} groups of threads wait, the first at barrier {id}{also}")
     });
-    cta.halted = Some("no thread can make progress");
+    cta.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
 }

@@ -1,5 +1,6 @@
 //! A warp: its registers, local memory and paths.
 
+use super::calls::Saved;
 use super::cta::Context;
 use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
@@ -41,8 +42,9 @@ pub(super) struct ReconvergencePoint {
     pub(super) parent: u32,
     pub(super) call: bool,
     pub(super) in_use: bool,
-    /// The call instruction, whose results are copied.
+    /// The call instruction, for the copies of its results, and the function it called.
     pub(super) call_pc: u32,
+    pub(super) callee: u32,
 }
 
 /// One warp.
@@ -53,7 +55,13 @@ pub(super) struct Warp {
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
     pub(super) reconvergence_points: Vec<ReconvergencePoint>,
-    /// Local memory, then call parameters: `stride` bytes per lane.
+    /// Those of them that are not in use.
+    free_reconvergence_points: Vec<u32>,
+    /// State of calling functions that the call may enter again, by reconvergence point.
+    pub(super) saved: Vec<Saved>,
+    /// Bytes in use of each lane's stack.
+    pub(super) stack: [u64; 32],
+    /// Local memory, then call parameters, then the stack: `stride` bytes per lane.
     pub(super) local: Vec<u8>,
     pub(super) local_written: Vec<bool>,
     pub(super) stride: usize,
@@ -204,9 +212,9 @@ impl Warp {
     }
 
     pub(super) fn add_reconvergence_point(&mut self, point: ReconvergencePoint) -> u32 {
-        if let Some(free) = self.reconvergence_points.iter().position(|m| !m.in_use) {
-            self.reconvergence_points[free] = point;
-            return free as u32;
+        if let Some(free) = self.free_reconvergence_points.pop() {
+            self.reconvergence_points[free as usize] = point;
+            return free;
         }
         self.reconvergence_points.push(point);
         self.reconvergence_points.len() as u32 - 1
@@ -226,6 +234,7 @@ impl Warp {
             return;
         }
         self.reconvergence_points[reconvergence as usize].in_use = false;
+        self.free_reconvergence_points.push(reconvergence);
         if m.arrived != 0 {
             self.add_path(Path {
                 pc: m.pc,

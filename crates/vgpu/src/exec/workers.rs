@@ -7,12 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use super::block::{Block, Progress};
 use super::cta::{Context, SpareBuffers};
 use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
+use super::listed::list;
+use super::printed::Output;
+use super::stop::{Assertion, Halt, Stop};
 use super::trace::BlockTrace;
 use super::watch::BlockAccesses;
 use crate::arch::Arch;
 use crate::counters::Counters;
-use crate::hazard::report::Collector;
-use crate::hazard::{Hazard, SourceLine};
+use crate::hazard::HazardKind;
+use crate::hazard::report::{Collector, Location, Occurrence};
 use crate::lower::program::{NONE, Program};
 
 /// Warp instructions before a block yields to the next one, which it may wait for.
@@ -24,13 +27,18 @@ const INTERLEAVED_SLICE_INSTRUCTIONS: u64 = 256;
 /// Unfinished blocks of a worker, unless all of them wait for others.
 const MAX_UNFINISHED_BLOCKS: usize = 64;
 
+/// Failed assertions that a launch reports.
+const ASSERTIONS_MAX: usize = 1024;
+
 #[derive(Default)]
 struct Total {
     counters: Counters,
     found: Collector,
     warned: Collector,
     /// Lowest block that stopped, and the reason.
-    stopped: Option<(u32, &'static str)>,
+    stopped: Option<(u32, Halt)>,
+    printed: Output,
+    assertions: Vec<(u32, Assertion)>,
     traces: Vec<BlockTrace>,
     accesses: Vec<BlockAccesses>,
 }
@@ -203,8 +211,12 @@ fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &
     };
     loop {
         if more && started.has_room() && context.enter() {
+            let taken = take();
+            if let (Some(Some(b)), Some(stop)) = (taken, context.expired()) {
+                mine.expire(context, b, stop);
+            }
             // `Some(None)` is a listed block outside the grid, which is skipped.
-            match take().filter(|_| !context.stop.load(Relaxed)) {
+            match taken.filter(|_| !context.stop.load(Relaxed)) {
                 Some(Some(b)) => {
                     started.start(Block::new(context, b, std::mem::take(&mut spare)));
                 }
@@ -246,6 +258,11 @@ impl Total {
             found: std::mem::take(&mut cta.found),
             warned: std::mem::take(&mut cta.warned),
             stopped: cta.halted.map(|why| (cta.block, why)),
+            printed: Output::of_block(cta.block, std::mem::take(&mut cta.printed)),
+            assertions: std::mem::take(&mut cta.assertions)
+                .into_iter()
+                .map(|failed| (cta.block, failed))
+                .collect(),
             traces: cta.trace.take().map(|trace| *trace).into_iter().collect(),
             accesses: cta.accesses.take().into_iter().collect(),
         });
@@ -257,50 +274,51 @@ impl Total {
         self.warned.merge(other.warned);
         self.traces.append(&mut other.traces);
         self.accesses.append(&mut other.accesses);
-        if let Some(this) = other.stopped {
-            // The lowest block is reported, whichever worker finished first.
-            self.stopped = Some(self.stopped.map_or(this, |s| s.min(this)));
+        self.printed.merge(other.printed);
+        self.assertions.append(&mut other.assertions);
+        if self.assertions.len() > 2 * ASSERTIONS_MAX {
+            self.cut_assertions();
         }
+        // The lowest block is reported, whichever worker finished first. A block that another one
+        // stopped says nothing about the cause.
+        let rank = |(block, halt): (u32, Halt)| (halt.0 == Stop::Cancelled, block);
+        let both = self.stopped.into_iter().chain(other.stopped);
+        self.stopped = both.min_by_key(|stopped| rank(*stopped));
+    }
+
+    /// Stops the launch before a block is started.
+    fn expire(&mut self, context: &Context<'_>, block: u32, stop: Stop) {
+        if context.stop.swap(true, Relaxed) {
+            return;
+        }
+        let found = Occurrence::new(block, 0, Location::NONE);
+        self.found.add((HazardKind::Timeout, 0, NONE), found, || {
+            let why = match stop {
+                Stop::Deadline => "the deadline passed",
+                _ => "the instruction budget of the launch ran out",
+            };
+            let [x, y, z] = context.ctaid(block.into());
+            format!("{why} before block ({x}, {y}, {z}) started")
+        });
+        self.stopped = Some((block, Halt(stop, "it ran too long")));
+    }
+
+    /// Keeps the assertions of the lowest blocks.
+    fn cut_assertions(&mut self) {
+        // Stable: those of a block stay in the order of execution.
+        self.assertions.sort_by_key(|(block, _)| *block);
+        self.assertions.truncate(ASSERTIONS_MAX);
     }
 }
 
-fn source(program: &Program, pc: u32) -> Option<SourceLine> {
-    let inst = program.code.get(pc as usize)?;
-    program
-        .sources
-        .get(inst.source.checked_sub(1)? as usize)
-        .cloned()
-}
-
-/// Converts collected hazards to those of the report.
-fn listed(context: &Context<'_>, found: Collector) -> Vec<Hazard> {
-    let program = context.program;
-    let all = found.found.into_iter();
-    all.map(|((kind, pc, other), f)| Hazard {
-        kind,
-        detail: f.detail,
-        source: source(program, pc),
-        other: if other == NONE {
-            None
-        } else {
-            source(program, other)
-        },
-        ptx_line: program.code.get(pc as usize).map_or(0, |i| i.line),
-        block: context.ctaid(f.block.into()),
-        thread: context.tid(f.thread as usize),
-        address: f.address,
-        space: f.space,
-        repeated: f.repeated,
-    })
-    .collect()
-}
-
-fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport {
-    let mut hazards = listed(context, total.found);
+fn report(context: &Context<'_>, launch: &Launch, mut total: Total) -> LaunchReport {
+    total.cut_assertions();
+    let (output, output_dropped) = total.printed.join();
+    let mut hazards = list(context, total.found);
     // Truncated after sorting by kind and instruction: which ones are kept depends on no order of
     // blocks.
     hazards.truncate(launch.checks.max_hazards);
-    let mut warnings = listed(context, total.warned);
+    let mut warnings = list(context, total.warned);
     warnings.truncate(launch.checks.max_hazards);
     let mut traces = total.traces;
     // Workers finish in any order.
@@ -309,12 +327,20 @@ fn report(context: &Context<'_>, launch: &Launch, total: Total) -> LaunchReport 
     accesses.sort_unstable_by_key(|of_block| of_block.block);
     let end = match total.stopped {
         None => End::Completed,
-        Some((_, why)) => End::Stopped(why.to_owned()),
+        Some((_, Halt(_, why))) => End::Stopped(why.to_owned()),
     };
     LaunchReport {
         hazards,
         warnings,
         end,
+        stop: total.stopped.map(|(_, Halt(stop, _))| stop),
+        assertions: total
+            .assertions
+            .into_iter()
+            .map(|(_, failed)| failed)
+            .collect(),
+        output,
+        output_dropped,
         counters: total.counters,
         traces,
         accesses,

@@ -5,19 +5,21 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::history::Lists;
+use super::packed::PackedCells;
 use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, SPLIT, STRONG, Stamp, VALID};
 pub(crate) use super::word::{BlockOfLaunch, GlobalView};
 use super::word::{GlobalCell, SEVERAL_BLOCKS};
 use crate::memory::init::InitMap;
-use crate::table::{Numbers, Table};
+use crate::table::Numbers;
 
 /// Words that a chunk of global shadow covers.
 const CHUNK_WORDS: usize = 1024;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ChunkCells {
-    words: Vec<GlobalCell>,
-    split: Table<u32, [GlobalCell; 4]>,
+    /// The launch of the accesses in it.
+    launch: u32,
+    words: PackedCells,
     /// Histories, where blocks are serialized.
     lists: Lists,
     /// Words whose accesses are all recorded.
@@ -33,10 +35,13 @@ struct SavedChunk {
     written: Vec<u32>,
 }
 
+type Quiet = Box<[AtomicU8; CHUNK_WORDS]>;
+
 #[derive(Debug)]
 struct Chunk {
-    /// Per word: the launch (one byte of it) in which many blocks read and none wrote.
-    quiet: Vec<AtomicU8>,
+    /// Per word: the launch (a byte of it) in which many blocks read and none wrote; made when there
+    /// is such a word.
+    quiet: OnceLock<Quiet>,
     cells: Mutex<ChunkCells>,
 }
 
@@ -49,12 +54,14 @@ impl Chunk {
 /// Shadow of one global allocation, allocated on first access.
 #[derive(Debug)]
 pub(crate) struct GlobalShadow {
-    chunks: Vec<OnceLock<Chunk>>,
+    words: usize,
+    chunks: Vec<OnceLock<Box<Chunk>>>,
 }
 
 impl GlobalShadow {
     pub(crate) fn new(words: usize) -> GlobalShadow {
         GlobalShadow {
+            words,
             chunks: (0..words.div_ceil(CHUNK_WORDS))
                 .map(|_| OnceLock::new())
                 .collect(),
@@ -62,12 +69,18 @@ impl GlobalShadow {
     }
 
     fn chunk(&self, word: usize) -> &Chunk {
-        self.chunks[word / CHUNK_WORDS].get_or_init(|| Chunk {
-            quiet: (0..CHUNK_WORDS).map(|_| AtomicU8::new(0)).collect(),
-            cells: Mutex::new(ChunkCells {
-                words: vec![GlobalCell::default(); CHUNK_WORDS],
-                ..ChunkCells::default()
-            }),
+        self.chunks[word / CHUNK_WORDS].get_or_init(|| {
+            let words = CHUNK_WORDS.min(self.words - word / CHUNK_WORDS * CHUNK_WORDS);
+            Box::new(Chunk {
+                quiet: OnceLock::new(),
+                cells: Mutex::new(ChunkCells {
+                    launch: 0,
+                    words: PackedCells::new(words),
+                    lists: Lists::default(),
+                    watched: Numbers::default(),
+                    saved: Saved::default(),
+                }),
+            })
         })
     }
 
@@ -76,8 +89,11 @@ impl GlobalShadow {
     #[inline]
     pub(crate) fn is_quiet(&self, first: usize, words: usize, launch: u32) -> bool {
         let at = first % CHUNK_WORDS;
-        let quiet = &self.chunk(first).quiet[at..at + words];
-        quiet.iter().all(|q| q.load(Relaxed) == tag(launch))
+        let Some(quiet) = self.chunk(first).quiet.get() else {
+            return false;
+        };
+        let tag = tag(launch);
+        quiet[at..at + words].iter().all(|q| q.load(Relaxed) == tag)
     }
 
     /// Locks the chunk of a word for several accesses.
@@ -131,15 +147,46 @@ fn tag(launch: u32) -> u8 {
 /// A chunk locked by this worker.
 pub(crate) struct OpenChunk<'a> {
     number: usize,
-    quiet: &'a [AtomicU8],
+    quiet: &'a OnceLock<Quiet>,
     cells: MutexGuard<'a, ChunkCells>,
 }
 
+impl ChunkCells {
+    /// Forgets the accesses of another launch.
+    #[inline(always)]
+    fn begin(&mut self, launch: u32) {
+        if self.launch != launch {
+            self.words.clear();
+            self.launch = launch;
+        }
+    }
+}
+
 impl OpenChunk<'_> {
+    #[inline(always)]
+    fn set_quiet(&self, at: usize, tag: u8) {
+        if tag != 0 {
+            let quiet = self
+                .quiet
+                .get_or_init(|| Box::new([const { AtomicU8::new(0) }; CHUNK_WORDS]));
+            quiet[at].store(tag, Relaxed);
+        } else if let Some(quiet) = self.quiet.get() {
+            quiet[at].store(0, Relaxed);
+        }
+    }
+
     /// Reports whether a word is in this chunk.
     #[inline(always)]
     pub(crate) fn holds(&self, word: usize) -> bool {
         word / CHUNK_WORDS == self.number
+    }
+
+    /// Forgets all accesses to words of this chunk.
+    pub(crate) fn forget_words(&mut self, words: std::ops::Range<usize>) {
+        for at in words.map(|word| word % CHUNK_WORDS) {
+            self.cells.words.store(at, &GlobalCell::default());
+            self.set_quiet(at, 0);
+        }
     }
 
     /// Saves the contents of the chunk before the launch's first write to it.
@@ -174,16 +221,18 @@ impl OpenChunk<'_> {
         e: Epoch,
     ) -> bool {
         let at = word % CHUNK_WORDS;
+        self.cells.begin(here.launch);
         if !self.cells.watched.is_empty() && self.cells.watched.contains(&(at as u32)) {
             return false;
         }
-        let cell = &mut self.cells.words[at];
-        let right = cell.plain(s, write, here, e);
+        let mut cell = self.cells.words.load(at);
+        let right = cell.plain(s, write, here.block, e);
         if right {
+            self.cells.words.store(at, &cell);
             if write {
-                self.quiet[at].store(0, Relaxed);
+                self.set_quiet(at, 0);
             } else if cell.read_block == SEVERAL_BLOCKS && cell.cell.write.flags == 0 {
-                self.quiet[at].store(tag(here.launch), Relaxed);
+                self.set_quiet(at, tag(here.launch));
             }
         }
         right
@@ -201,10 +250,10 @@ impl OpenChunk<'_> {
         own: &Lists,
     ) -> Option<(Stamp, u32)> {
         let at = word % CHUNK_WORDS;
-        let whole = self.cells.words.get(at)?;
-        if whole.launch != launch {
+        if self.cells.launch != launch {
             return None;
         }
+        let whole = self.cells.words.load(at);
         let of = |cell: &GlobalCell, key: u64| {
             let mut w = cell.cell.write;
             if w.is(LISTED) && w.is(VALID) {
@@ -215,11 +264,13 @@ impl OpenChunk<'_> {
             w.is(VALID).then_some((w, cell.write_block))
         };
         if !whole.cell.write.is(SPLIT) {
-            return of(whole, key);
+            return of(&whole, key);
         }
-        let bytes = self.cells.split.get(&(at as u32))?.iter().enumerate();
-        let mut read = bytes.filter(|(byte, _)| mask >> byte & 1 == 1);
-        read.find_map(|(byte, cell)| of(cell, key + byte as u64))
+        let mut read = (0..4).filter(|byte| mask >> byte & 1 == 1);
+        read.find_map(|byte| {
+            let cell = self.cells.words.load_byte(at, byte);
+            of(&cell, key + byte as u64)
+        })
     }
 
     /// Checks the bytes `mask` of a word.
@@ -231,18 +282,13 @@ impl OpenChunk<'_> {
         view: &mut GlobalView<'_>,
     ) -> Option<Conflict> {
         let at = word % CHUNK_WORDS;
-        let cells = &mut *self.cells;
-        let cell = &mut cells.words[at];
         // Marks of earlier launches are ordered by the end of their launch.
-        if cell.launch != view.launch {
-            *cell = GlobalCell {
-                launch: view.launch,
-                ..GlobalCell::default()
-            };
-        }
+        self.cells.begin(view.launch);
         if a.write {
-            self.quiet[at].store(0, Relaxed);
+            self.set_quiet(at, 0);
         }
+        let cells = &mut *self.cells;
+        let mut cell = cells.words.load(at);
         // A split word stays split for the rest of the launch: its bytes have different owners.
         if mask != 15 || cell.cell.write.is(SPLIT) {
             return split_access(cells, word, mask, a, view);
@@ -254,10 +300,11 @@ impl OpenChunk<'_> {
         } else {
             cell.check_isolated(a, view, key)
         };
+        cells.words.store(at, &cell);
         let (w, r) = (cell.cell.write, cell.cell.read);
         let plain_readers = r.is(VALID) && !r.is(STRONG);
         if cell.read_block == SEVERAL_BLOCKS && !w.is(VALID | LISTED) && plain_readers {
-            self.quiet[at].store(tag(view.launch), Relaxed);
+            self.set_quiet(at, tag(view.launch));
         }
         found
     }
@@ -272,15 +319,18 @@ fn split_access(
 ) -> Option<Conflict> {
     let at = word % CHUNK_WORDS;
     let key = view.base + word as u64 * 4;
-    let whole = &mut cells.words[at];
+    let mut whole = cells.words.load(at);
     if !whole.cell.write.is(SPLIT) {
         let lists = match view.serialized {
             true => &mut cells.lists,
             false => &mut *view.lists,
         };
         let bytes = lists.split(key, whole.cell);
-        let each = bytes.map(|cell| GlobalCell { cell, ..*whole });
-        cells.split.insert(at as u32, each);
+        for (byte, cell) in bytes.into_iter().enumerate() {
+            cells
+                .words
+                .store_byte(at, byte, &GlobalCell { cell, ..whole });
+        }
         whole.cell = Cell {
             write: Stamp {
                 flags: SPLIT,
@@ -288,20 +338,19 @@ fn split_access(
             },
             ..Cell::default()
         };
+        cells.words.store(at, &whole);
     }
     let watched = !cells.watched.is_empty() && cells.watched.contains(&(at as u32));
-    let bytes = cells.split.get_mut(&(at as u32))?;
     let mut found = None;
-    for (byte, cell) in bytes.iter_mut().enumerate() {
-        if mask >> byte & 1 == 0 {
-            continue;
-        }
+    for byte in (0..4).filter(|byte| mask >> byte & 1 == 1) {
+        let mut cell = cells.words.load_byte(at, byte);
         let key = key + byte as u64;
         let hit = if view.serialized {
             cell.check_serialized(a, view, key, &mut cells.lists, watched)
         } else {
             cell.check_isolated(a, view, key)
         };
+        cells.words.store_byte(at, byte, &cell);
         found = hit.or(found);
     }
     found

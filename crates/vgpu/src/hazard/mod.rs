@@ -8,10 +8,14 @@ pub(crate) mod clock;
 pub(crate) mod shadow;
 pub(crate) mod history;
 mod past;
+mod packed;
 pub(crate) mod word;
 pub(crate) mod global;
 pub(crate) mod sync;
 pub(crate) mod report;
+mod details;
+
+pub use details::{CodeLine, HazardAccess, HazardAllocation, HazardConflict, HazardKey};
 
 use std::fmt;
 use std::sync::Arc;
@@ -124,4 +128,10 @@ pub struct Hazard {
     pub space: Space,
     /// Number of occurrences, including this one.
     pub repeated: u64,
+    /// Size and direction of the access that was caught, where it is one.
+    pub access: Option<HazardAccess>,
+    /// The allocation it hit or meant, in global memory.
+    pub allocation: Option<HazardAllocation>,
+    /// The earlier access of a race.
+    pub conflict: Option<HazardConflict>,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::shadow::Conflict;
 use super::{HazardKind, Space};
 
 /// Memory location that a hazard is reported at.
@@ -39,6 +40,8 @@ pub(crate) struct Occurrence {
     pub(crate) space: Space,
     pub(crate) detail: String,
     pub(crate) repeated: u64,
+    /// The earlier access of a race.
+    pub(crate) conflict: Option<Conflict>,
 }
 
 impl Occurrence {
@@ -51,6 +54,7 @@ impl Occurrence {
             space: at.space,
             detail: String::new(),
             repeated: 0,
+            conflict: None,
         }
     }
 }

@@ -12,10 +12,9 @@ use super::shadow::{Access, Cell, Conflict, Epoch, LISTED, NARROW, STRONG, Stamp
 /// Several blocks read, or several threads wrote atomically: not all of them are known.
 pub(super) const SEVERAL_BLOCKS: u32 = u32::MAX;
 
-/// A global word: its cell, and the blocks and launch that filled it.
+/// A global word: its cell, and which blocks filled it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GlobalCell {
-    pub(super) launch: u32,
     pub(super) write_block: u32,
     pub(super) read_block: u32,
     pub(super) cell: Cell,
@@ -50,21 +49,19 @@ pub(crate) struct GlobalView<'a> {
 impl GlobalCell {
     /// See [`super::global::OpenChunk::plain`].
     #[inline(always)]
-    pub(super) fn plain(&mut self, s: &Stamp, write: bool, here: BlockOfLaunch, e: Epoch) -> bool {
-        let BlockOfLaunch { launch, block } = here;
-        if self.launch != launch {
+    pub(super) fn plain(&mut self, s: &Stamp, write: bool, block: u32, e: Epoch) -> bool {
+        let unwritten = self.cell.write.flags == 0;
+        let unread = self.cell.read.flags == 0;
+        if unwritten && unread {
             let none = Stamp::default();
             let (write, read) = if write { (*s, none) } else { (none, *s) };
             *self = GlobalCell {
-                launch,
                 write_block: block,
                 read_block: block,
                 cell: Cell { write, read },
             };
             return true;
         }
-        let unwritten = self.cell.write.flags == 0;
-        let unread = self.cell.read.flags == 0;
         if (unwritten || self.write_block == block) && (unread || self.read_block == block) {
             let right = self.cell.plain(s, write, e);
             if right {

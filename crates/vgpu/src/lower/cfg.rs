@@ -9,6 +9,11 @@ pub(super) fn mark_joins(code: &mut [Inst]) {
     let blocks = Blocks::from_code(code);
     let post = post_dominators(&blocks.successors);
     for pc in 0..code.len() {
+        // Groups of lanes that call different functions meet after the call.
+        if matches!(code[pc].op, Op::CallPointer(_)) {
+            code[pc + 1].marks |= JOIN;
+            continue;
+        }
         let block = blocks.of_pc[pc] as usize;
         // Lanes that would reconverge only to exit do so at once: a barrier that the other lanes
         // wait at must not wait for them.

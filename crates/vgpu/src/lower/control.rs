@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
-use super::program::{Call, Data, Inst, NONE, Op, PointerSource};
-use super::{Fail, Form, Frame, Lower, Lowered};
+use super::program::{Data, NONE, Op, PointerSource};
+use super::{Fail, Form, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
+use crate::exec::stop::Stop;
 use crate::module::Unsupported;
-use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace};
+use ptx::ast::{Body, Function, Instruction, Operand, Reg, StateSpace, Variable};
 use ptx::definedness::MaybeUndefined;
 use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
@@ -20,8 +21,11 @@ use ptx::stores::{self, Step};
 pub(super) enum VariableStorage {
     Shared(u32),
     Local(u32),
-    Param(u32),
+    /// Offset and size, bytes.
+    Param(u32, u32),
     Global(u32),
+    /// In the frame of a function that may be entered again: offset.
+    Frame(u32),
 }
 
 /// The function being lowered.
@@ -35,6 +39,14 @@ pub(super) struct Scope<'a> {
     scopes: Vec<u32>,
     tables: HashMap<&'a str, Vec<&'a str>>,
     entry: bool,
+    pub(super) name: &'a str,
+    pub(super) definition: Option<&'a Function<'a>>,
+    /// Its place in [`super::program::Program::functions`].
+    pub(super) number: u32,
+    /// Row of the address of its frame, or `NONE`.
+    pub(super) frame_row: u32,
+    /// Parameters of a function whose address is taken: the variables that hold them.
+    pub(super) copied: HashMap<&'a str, VariableStorage>,
     /// Addresses of plain loads that synchronise.
     pub(super) relaxed: HashSet<usize>,
     /// Addresses of loads that may read unwritten bytes.
@@ -46,6 +58,11 @@ pub(super) struct Scope<'a> {
 impl Scope<'_> {
     pub(super) fn param(&self, name: &str) -> Option<(u32, bool)> {
         self.params.get(name).copied()
+    }
+
+    /// Reports whether the function is a kernel.
+    pub(super) fn is_entry(&self) -> bool {
+        self.entry
     }
 
     /// Returns the instruction after a label, searched from the innermost scope outwards.
@@ -73,11 +90,13 @@ impl<'a> Lower<'a> {
                 0,
             ));
         };
+        let before = self.program.extent();
         self.enter(f, body);
         if f.entry {
             self.note_pointers(body);
         }
         let first = self.program.code.len() as u32;
+        self.copy_parameters_in(f);
         let mut starts = Vec::with_capacity(body.instructions.len() + 1);
         let slices = skeleton(body);
         self.program.by_block |= slices.by_block;
@@ -129,8 +148,11 @@ impl<'a> Lower<'a> {
                 _ => {}
             }
         }
-        if let Some(frame) = self.frames.get_mut(f.name) {
-            frame.start = first;
+        let after = self.program.extent();
+        let number = self.function.number;
+        if let Some(target) = self.program.functions.get_mut(number as usize) {
+            target.start = first;
+            target.own = before..after;
         }
         Ok(())
     }
@@ -193,6 +215,10 @@ impl<'a> Lower<'a> {
     fn enter(&mut self, f: &'a Function<'a>, body: &'a Body<'a>) {
         let mut scope = Scope {
             entry: f.entry,
+            name: f.name,
+            definition: Some(f),
+            number: NONE,
+            frame_row: NONE,
             scopes: body.scopes.clone(),
             ..Scope::default()
         };
@@ -216,6 +242,8 @@ impl<'a> Lower<'a> {
             }
         } else {
             let frame = self.frame(f);
+            scope.number = frame.number;
+            scope.frame_row = self.program.functions[frame.number as usize].frame_row;
             let formal = f
                 .params
                 .iter()
@@ -225,15 +253,20 @@ impl<'a> Lower<'a> {
                 scope.params.insert(p.name, (*at, false));
             }
         }
+        let mut frame_bytes = 0;
+        let taken = addressed_parameters(f, body);
+        for p in &taken {
+            let place = self.place_local(p, scope.frame_row, &mut frame_bytes);
+            scope.copied.insert(p.name, place);
+        }
         for v in &body.variables {
             let bytes = v.bytes as u32;
             let place = match v.space {
                 StateSpace::Shared => VariableStorage::Shared(self.place_shared(v)),
-                StateSpace::Local => {
-                    VariableStorage::Local(bump(&mut self.program.local_bytes, bytes, v.align))
-                }
+                StateSpace::Local => self.place_local(v, scope.frame_row, &mut frame_bytes),
                 StateSpace::Param => {
-                    VariableStorage::Param(bump(&mut self.program.param_bytes, bytes, v.align))
+                    let at = bump(&mut self.program.param_bytes, bytes, v.align);
+                    VariableStorage::Param(at, bytes)
                 }
                 _ if in_device_memory(v.space) => {
                     // Qualified by the function: two functions may have a variable of the same
@@ -245,6 +278,9 @@ impl<'a> Lower<'a> {
             };
             scope.variables.push(place);
         }
+        if let Some(target) = self.program.functions.get_mut(scope.number as usize) {
+            target.frame_bytes = frame_bytes.next_multiple_of(16);
+        }
         for (s, name, at) in &body.labels {
             scope.labels.insert((*s, name), *at);
         }
@@ -252,26 +288,38 @@ impl<'a> Lower<'a> {
         self.function = scope;
     }
 
-    /// Returns the parameter frame of a function, created on first use.
-    fn frame(&mut self, f: &'a Function<'a>) -> Frame {
-        if let Some(frame) = self.frames.get(f.name) {
-            return frame.clone();
+    /// Permutation a local variable: in a frame where the function has one.
+    fn place_local(
+        &mut self,
+        v: &Variable<'_>,
+        frame_row: u32,
+        frame_bytes: &mut u32,
+    ) -> VariableStorage {
+        let bytes = v.bytes as u32;
+        match frame_row {
+            NONE => VariableStorage::Local(bump(&mut self.program.local_bytes, bytes, v.align)),
+            _ => VariableStorage::Frame(bump(frame_bytes, bytes, v.align)),
         }
-        let mut place = |v: &ptx::ast::Variable<'_>| {
-            (
-                bump(&mut self.program.param_bytes, v.bytes as u32, v.align),
-                v.bytes as u32,
-            )
-        };
-        let params = f.params.iter().map(&mut place).collect();
-        let returns = f.returns.iter().map(&mut place).collect();
-        let frame = Frame {
-            start: NONE,
-            params,
-            returns,
-        };
-        self.frames.insert(f.name, frame.clone());
-        frame
+    }
+
+    /// Copies the parameters whose address is taken to local memory: that is where PTX has them then.
+    fn copy_parameters_in(&mut self, f: &Function<'_>) {
+        let mut copies = Vec::new();
+        for p in &f.params {
+            let from = self.function.param(p.name);
+            if let (Some(place), Some((from, _))) = (self.function.copied.get(p.name), from) {
+                let to = match place {
+                    VariableStorage::Local(to) | VariableStorage::Frame(to) => *to,
+                    _ => continue,
+                };
+                copies.push((from, to, p.bytes as u32));
+            }
+        }
+        if !copies.is_empty() {
+            let frame = self.function.frame_row;
+            self.now.guard = NONE;
+            self.push(Op::CopyIn { frame, copies }, Class::Move);
+        }
     }
 
     /// Lowers `bra`, `brx.idx`, `ret`, `exit`, `trap` and calls.
@@ -302,8 +350,8 @@ impl<'a> Lower<'a> {
             "ret" if self.function.entry => Op::Exit,
             "ret" => Op::Return,
             "exit" => Op::Exit,
-            "trap" => Op::Trap("trap: the kernel stopped itself (a failed assertion or __trap)"),
-            "brkpt" => Op::Trap("brkpt: a breakpoint"),
+            "trap" => Op::Trap(Stop::Trap),
+            "brkpt" => Op::Trap(Stop::Breakpoint),
             "call" => return self.call(i).map(|()| true),
             _ => return Ok(false),
         };
@@ -317,60 +365,7 @@ impl<'a> Lower<'a> {
             .ok_or_else(|| Fail::Operand(format!("label `{name}` is not declared")))
     }
 
-    fn call(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
-        let mut operands = i.operands.as_slice();
-        let mut results: &[Operand<'a>] = &[];
-        // A call with results lists them before the name.
-        if let [Operand::List(list), rest @ ..] = operands {
-            results = list;
-            operands = rest;
-        }
-        let (name, arguments): (&'a str, &[Operand<'a>]) = match operands {
-            [Operand::Name(name, 0), Operand::List(list), ..] => (name, list),
-            [Operand::Name(name, 0)] => (name, &[]),
-            _ => return Err(Fail::Unsupported("an indirect call")),
-        };
-        if let Some(op) = external(name) {
-            self.external_results(results);
-            self.push(op, Class::Control);
-            return Ok(());
-        }
-        let Some(callee) = self
-            .ast
-            .functions
-            .iter()
-            .find(|f| f.name == name && f.body.is_some())
-        else {
-            return Err(Fail::Operand(format!(
-                "call of the external function `{name}`"
-            )));
-        };
-        let known = self.frames.contains_key(name);
-        let frame = self.frame(callee);
-        if !known {
-            self.pending.push(callee.name);
-        }
-        let arguments = self.copies(arguments, &frame.params, true)?;
-        let results = self.copies(results, &frame.returns, false)?;
-        // Callees are laid out after their callers: the target is filled in by `link`.
-        self.calls.push((self.program.code.len(), callee.name));
-        self.push(
-            Op::Call(Box::new(Call {
-                target: NONE,
-                arguments,
-                results,
-            })),
-            Class::Control,
-        );
-        Ok(())
-    }
-
-    /// Leaves the result of `vprintf` at 0: nothing was printed.
-    fn external_results(&mut self, results: &[Operand<'a>]) {
-        let _ = results;
-    }
-
-    fn copies(
+    pub(super) fn copies(
         &mut self,
         actual: &[Operand<'a>],
         formal: &[(u32, u32)],
@@ -383,59 +378,16 @@ impl<'a> Lower<'a> {
                 formal.len()
             )));
         }
-        let mut out = Vec::new();
-        for (a, (at, bytes)) in actual.iter().zip(formal) {
-            let Operand::Variable(index, 0) = a else {
-                return Err(Fail::Unsupported(
-                    "an argument that is not a .param variable",
-                ));
-            };
-            let Some(VariableStorage::Param(own)) = self.function.variables.get(*index as usize)
-            else {
-                return Err(Fail::Unsupported(
-                    "an argument that is not a .param variable",
-                ));
-            };
-            out.push(if inward {
-                (*own, *at, *bytes)
-            } else {
-                (*at, *own, *bytes)
-            });
-        }
-        Ok(out)
-    }
-
-    /// Fills in the positions of called functions, and rejects recursion.
-    pub(super) fn link(&mut self) -> Result<(), Unsupported> {
-        let calls = std::mem::take(&mut self.calls);
-        let mut edges: Vec<(u32, u32)> = Vec::new();
-        let mut starts: Vec<u32> = self.frames.values().map(|f| f.start).collect();
-        starts.sort_unstable();
-        // The function that contains an instruction is the last one that starts at or before it.
-        let owner = |pc: usize| {
-            let at = starts.partition_point(|s| *s <= pc as u32);
-            at.checked_sub(1).map_or(0, |i| starts[i])
-        };
-        for (pc, name) in &calls {
-            let start = self.frames.get(name).map_or(NONE, |f| f.start);
-            edges.push((owner(*pc), start));
-            if let Inst {
-                op: Op::Call(call), ..
-            } = &mut self.program.code[*pc]
-            {
-                call.target = start;
+        let own = self.call_variables(actual)?;
+        let pairs = own.into_iter().zip(formal);
+        let copies = pairs.map(|((own, own_bytes), (at, bytes))| {
+            let bytes = own_bytes.min(*bytes);
+            match inward {
+                true => (own, *at, bytes),
+                false => (*at, own, bytes),
             }
-        }
-        for (pc, name) in &calls {
-            // A frame is a fixed range of local memory: a recursive call would overwrite its
-            // caller's.
-            if reaches(&edges, self.frames[name].start, owner(*pc)) && owner(*pc) != 0 {
-                let inst = &self.program.code[*pc];
-                let what = format!("call of {name} (recursion)");
-                return Err(self.unsupported(&what, inst.line, inst.source));
-            }
-        }
-        Ok(())
+        });
+        Ok(copies.collect())
     }
 
     /// Returns the data rows of a list of registers that all have 32 bits.
@@ -456,34 +408,20 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Returns the operation for a device function that the runtime provides.
-fn external(name: &str) -> Option<Op> {
-    match name {
-        "vprintf" => Some(Op::Nop),
-        "__assertfail" | "__assert_fail" => Some(Op::Trap("an assertion failed")),
-        _ => None,
+/// Returns the parameters of a called function whose address is used as a value.
+fn addressed_parameters<'a>(f: &'a Function<'a>, body: &Body<'_>) -> Vec<&'a Variable<'a>> {
+    if f.entry {
+        return Vec::new();
     }
+    let operands = || body.instructions.iter().flat_map(|i| &i.operands);
+    let taken = |p: &&Variable<'_>| {
+        operands().any(|o| matches!(o, Operand::Name(name, _) if *name == p.name))
+    };
+    f.params.iter().filter(taken).collect()
 }
 
-fn bump(total: &mut u32, bytes: u32, align: u32) -> u32 {
+pub(super) fn bump(total: &mut u32, bytes: u32, align: u32) -> u32 {
     let at = total.next_multiple_of(align.max(1));
     *total = at + bytes;
     at
-}
-
-fn reaches(edges: &[(u32, u32)], from: u32, to: u32) -> bool {
-    let mut seen = vec![from];
-    let mut next = 0;
-    while let Some(&at) = seen.get(next) {
-        if at == to {
-            return true;
-        }
-        next += 1;
-        for (a, b) in edges {
-            if *a == at && !seen.contains(b) {
-                seen.push(*b);
-            }
-        }
-    }
-    false
 }

@@ -1,6 +1,8 @@
 //! Layout of shared memory: variables are separated by unowned bytes, so that an index beyond the
 //! end is out of bounds instead of in the neighbour.
 
+use std::collections::HashSet;
+
 use super::Lower;
 use super::program::{Extent, Op};
 use ptx::ast::{Function, Operand, StateSpace, Variable};
@@ -12,13 +14,13 @@ impl<'a> Lower<'a> {
     /// Places the module's shared variables that the entry's code (or a callee's) may name.
     pub(super) fn layout_shared(&mut self, entry: &'a Function<'a>) {
         let ast = self.ast;
-        let named = names_used(ast, entry);
+        let named = names_used(&self.globals.functions.reached_by(entry));
         for v in ast
             .variables
             .iter()
             .filter(|v| v.space == StateSpace::Shared)
         {
-            if !named.contains(&v.name) || self.is_open_ended(v) {
+            if !named.contains(v.name) || self.is_open_ended(v) {
                 continue;
             }
             if v.bytes == 0 {
@@ -46,7 +48,7 @@ impl<'a> Lower<'a> {
         let end = self.shared_end().next_multiple_of(1024);
         self.program.dynamic_at = (end + bodies.min(1 << 24) as u32).next_multiple_of(1024);
         for v in dynamic {
-            let at = if named.contains(&v.name) {
+            let at = if named.contains(v.name) {
                 self.place_shared(v)
             } else {
                 self.program.dynamic_at
@@ -100,35 +102,19 @@ impl<'a> Lower<'a> {
     }
 }
 
-fn names_used<'a>(ast: &'a ptx::ast::Ast<'a>, entry: &'a Function<'a>) -> Vec<&'a str> {
-    let mut functions = vec![entry];
-    let mut names: Vec<&'a str> = Vec::new();
-    let mut next = 0;
-    // A worklist over the call graph: callees are appended as they are named.
-    while let Some(f) = functions.get(next).copied() {
-        next += 1;
-        let Some(body) = &f.body else { continue };
-        for operand in body.instructions.iter().flat_map(|i| &i.operands) {
-            let name = match operand {
-                Operand::Name(name, _) => *name,
-                Operand::Address(base, _) => match &**base {
-                    Operand::Name(name, _) => *name,
-                    _ => continue,
-                },
-                _ => continue,
-            };
-            names.push(name);
-            if let Some(g) = ast
-                .functions
-                .iter()
-                .find(|g| g.name == name && g.body.is_some())
-                && !functions.iter().any(|h| h.name == name)
-            {
-                functions.push(g);
-            }
-        }
-    }
-    names.sort_unstable();
-    names.dedup();
-    names
+/// Names in the code of an entry and of all that it may call.
+fn names_used<'a>(functions: &[&'a Function<'a>]) -> HashSet<&'a str> {
+    let bodies = functions.iter().filter_map(|f| f.body.as_ref());
+    let operands = bodies
+        .flat_map(|body| &body.instructions)
+        .flat_map(|i| &i.operands);
+    let name = |operand: &'a Operand<'a>| match operand {
+        Operand::Name(name, _) => Some(*name),
+        Operand::Address(base, _) => match &**base {
+            Operand::Name(name, _) => Some(*name),
+            _ => None,
+        },
+        _ => None,
+    };
+    operands.filter_map(name).collect()
 }

@@ -19,10 +19,15 @@ mod memory;
 mod sync;
 mod matrix;
 mod control;
+mod calls;
+mod external;
+mod headers;
 mod layout;
 pub(crate) mod definedness;
 
-use std::collections::HashMap;
+pub(crate) use calls::FunctionTable;
+
+use std::collections::{HashMap, HashSet};
 
 use crate::counters::Class;
 use crate::exec::regs::Alu;
@@ -76,12 +81,15 @@ pub(crate) type Lowered<T> = Result<T, Fail>;
 pub(crate) struct Globals<'a> {
     /// Index by name, for `.global` and `.const` variables.
     pub(crate) index: &'a HashMap<String, u32>,
+    /// Functions that can be called.
+    pub(crate) functions: &'a FunctionTable<'a>,
 }
 
 /// Call parameters of a lowered function.
 #[derive(Debug, Clone, Default)]
 struct Frame {
-    start: u32,
+    /// Its place in [`Program::functions`].
+    number: u32,
     params: Vec<(u32, u32)>,
     returns: Vec<(u32, u32)>,
 }
@@ -95,9 +103,10 @@ pub(crate) struct Lower<'a> {
     program: Program,
     constants: HashMap<(bool, Constant), u32>,
     frames: HashMap<&'a str, Frame>,
-    /// Functions called but not yet laid out, and the calls to patch.
-    pending: Vec<&'a str>,
-    calls: Vec<(usize, &'a str)>,
+    /// Functions called but not yet laid out.
+    pending: Vec<&'a Function<'a>>,
+    /// Functions that others may call, as far as requested.
+    reached: HashMap<&'a str, HashSet<&'a str>>,
     shared: HashMap<&'a str, u32>,
     sources: HashMap<SourceLine, u32>,
     function: control::Scope<'a>,
@@ -138,10 +147,10 @@ pub(crate) enum Form {
 }
 
 /// Lowers one entry with every function it calls.
-pub(crate) fn lower(
-    ast: &Ast<'_>,
-    globals: Globals<'_>,
-    entry: &Function<'_>,
+pub(crate) fn lower<'a>(
+    ast: &'a Ast<'a>,
+    globals: Globals<'a>,
+    entry: &'a Function<'a>,
     form: Form,
 ) -> Result<Program, Unsupported> {
     let mut l = Lower {
@@ -155,7 +164,7 @@ pub(crate) fn lower(
         constants: HashMap::new(),
         frames: HashMap::new(),
         pending: Vec::new(),
-        calls: Vec::new(),
+        reached: HashMap::new(),
         shared: HashMap::new(),
         sources: HashMap::new(),
         function: control::Scope::default(),
@@ -173,25 +182,9 @@ pub(crate) fn lower(
     l.layout_shared(entry);
     l.function(entry)?;
     // Functions are lowered once each, however often they are called.
-    while let Some(name) = l.pending.pop() {
-        let callee = l
-            .ast
-            .functions
-            .iter()
-            .find(|f| f.name == name && f.body.is_some());
-        match callee {
-            Some(callee) => l.function(callee)?,
-            None => {
-                let line = l.now.line;
-                return Err(l.unsupported(
-                    &format!("call of the external function {name}"),
-                    line,
-                    0,
-                ));
-            }
-        }
+    while let Some(callee) = l.pending.pop() {
+        l.function(callee)?;
     }
-    l.link()?;
     // Only now: joins are positions in the finished code.
     cfg::mark_joins(&mut l.program.code);
     Ok(l.program)
@@ -284,7 +277,7 @@ impl<'a> Lower<'a> {
             if let Some(file) = self.ast.files.get(&loc.file)
                 && loc.line > 0
             {
-                let toolkit = is_toolkit(file);
+                let toolkit = headers::is_toolkit(file);
                 if !toolkit || chosen.is_none() {
                     chosen = Some(SourceLine {
                         file: (*file).into(),
@@ -313,39 +306,6 @@ impl<'a> Lower<'a> {
         self.sources.insert(line, index);
         index
     }
-}
-
-/// Reports whether a file is one of the headers that come with CUDA.
-fn is_toolkit(file: &str) -> bool {
-    const DIRECTORIES: &[&str] = &[
-        "/cuda/std/",
-        "/cub/",
-        "/thrust/",
-        "/cooperative_groups/",
-        "/crt/",
-        "/nvidia/",
-        "/nv/",
-    ];
-    const STEMS: &[&str] = &[
-        "cuda_",
-        "sm_",
-        "device_",
-        "mma.h",
-        "math_",
-        "texture_",
-        "surface_",
-        "vector_",
-        "cooperative_groups",
-        "channel_",
-        "common_functions",
-        "host_",
-        "curand_",
-    ];
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
-    let header = name.ends_with(".h") || name.ends_with(".hpp") || !name.contains('.');
-    header
-        && (DIRECTORIES.iter().any(|d| file.contains(d))
-            || STEMS.iter().any(|s| name.starts_with(s)))
 }
 
 /// Returns the size of the shared variables without gaps: a lower bound of what a GPU reserves.

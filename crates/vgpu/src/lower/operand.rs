@@ -125,10 +125,17 @@ impl<'a> Lower<'a> {
             }
             Operand::Special(name, component) => self.special(name, component, kind),
             Operand::Variable(index, offset) => {
+                let place = self.function.variables.get(*index as usize).copied();
+                if let Some(VariableStorage::Frame(at)) = place {
+                    return self.frame_address(at, *offset, kind);
+                }
                 let value = self.variable_address(*index, *offset)?;
                 Ok(self.constant(kind, value))
             }
             Operand::Name(name, offset) => {
+                if let Some(VariableStorage::Frame(at)) = self.function.copied.get(name) {
+                    return self.frame_address(*at, *offset, kind);
+                }
                 let value = self.name_address(name, *offset)?;
                 Ok(self.constant(kind, value))
             }
@@ -269,10 +276,28 @@ impl<'a> Lower<'a> {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
             Some(VariableStorage::Global(g)) => Ok(Constant::Global(g, offset as u64)),
-            Some(VariableStorage::Param(at)) => {
+            Some(VariableStorage::Param(at, _)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
+            Some(VariableStorage::Frame(_)) => wrong("an address in a frame is not constant"),
             None => wrong("a variable that does not exist"),
+        }
+    }
+
+    /// The row of an address in the frame of the function.
+    fn frame_address(&mut self, at: u32, offset: i64, kind: Kind) -> Lowered<u32> {
+        let start = i64::from(at).wrapping_add(offset) as u64;
+        let start = self.constant(Kind::R64, Constant::Value(start));
+        let (row, frame) = (self.row64(), self.function.frame_row);
+        let sum = alu!(|a: U64, b: U64| -> U64 a.wrapping_add(b));
+        self.push_alu(sum.run, row, [frame, start, 0, 0]);
+        match kind {
+            Kind::R64 => Ok(row),
+            _ => {
+                let d = self.row32();
+                self.push_alu(alu!(|a: U64| -> U32 a as u32).run, d, [row, 0, 0, 0]);
+                Ok(d)
+            }
         }
     }
 
@@ -283,6 +308,12 @@ impl<'a> Lower<'a> {
         }
         if let Some(index) = self.globals.index.get(name) {
             return Ok(Constant::Global(*index, offset as u64));
+        }
+        if let Some(VariableStorage::Local(at)) = self.function.copied.get(name) {
+            return Ok(Constant::Value(u64::from(*at).wrapping_add_signed(offset)));
+        }
+        if let Some(address) = self.globals.functions.address(name) {
+            return Ok(Constant::Value(address.wrapping_add_signed(offset)));
         }
         if let Some((at, _)) = self.function.param(name) {
             // `mov.b64 %rd, kernel_param`: the address in the parameter space.
@@ -303,19 +334,19 @@ impl<'a> Lower<'a> {
             offset,
         };
         match &**base {
-            Operand::Reg(reg) => match self.register(*reg)? {
-                (Kind::R64, row) => Ok(Address {
+            Operand::Reg(reg) => {
+                let area = self.area_of_register(area);
+                let base = match self.register(*reg)? {
+                    (Kind::R64, row) => Data::R64(row),
+                    (Kind::R32, row) => Data::R32(row),
+                    _ => return wrong("an address register has 32 or 64 bits"),
+                };
+                Ok(Address {
                     area,
-                    base: Data::R64(row),
+                    base,
                     offset: *offset,
-                }),
-                (Kind::R32, row) => Ok(Address {
-                    area,
-                    base: Data::R32(row),
-                    offset: *offset,
-                }),
-                _ => wrong("an address register has 32 or 64 bits"),
-            },
+                })
+            }
             Operand::Int(value) => Ok(at(area, offset.wrapping_add(*value as i64))),
             Operand::Variable(index, _) => {
                 let place = self.function.variables.get(*index as usize).copied();
@@ -338,7 +369,11 @@ impl<'a> Lower<'a> {
                     // A named shared variable in a generic access: its address is in the shared
                     // window.
                     Constant::Value(v) if area == Area::Generic => {
-                        Ok(at(area, SHARED_WINDOW as i64 + v as i64))
+                        let window = match self.shared.contains_key(name) {
+                            true => SHARED_WINDOW,
+                            false => PARAM_WINDOW,
+                        };
+                        Ok(at(area, window as i64 + v as i64))
                     }
                     Constant::Value(v) => Ok(at(area, v as i64)),
                     other => {
@@ -352,6 +387,17 @@ impl<'a> Lower<'a> {
                 }
             }
             _ => wrong("an address is a register, a variable or a number, plus an offset"),
+        }
+    }
+
+    /// Returns the space of an address in a register: in an entry, an address in the parameter space is
+    /// one of the kernel's parameters, because the variables of calls have none; in a function it is that
+    /// of a copy in local memory.
+    fn area_of_register(&self, area: Area) -> Area {
+        match area {
+            Area::CallParam if self.function.is_entry() => Area::KernelParam,
+            Area::CallParam => Area::Local,
+            area => area,
         }
     }
 
@@ -380,7 +426,22 @@ impl<'a> Lower<'a> {
         match place {
             Some(VariableStorage::Shared(at)) => Ok(fixed(Area::Shared, SHARED_WINDOW, at)),
             Some(VariableStorage::Local(at)) => Ok(fixed(Area::Local, LOCAL_WINDOW, at)),
-            Some(VariableStorage::Param(at)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
+            Some(VariableStorage::Frame(at)) => Ok(Address {
+                area: if area == Area::Generic {
+                    area
+                } else {
+                    Area::Local
+                },
+                base: Data::R64(self.function.frame_row),
+                offset: i64::from(at)
+                    + offset
+                    + if area == Area::Generic {
+                        LOCAL_WINDOW as i64
+                    } else {
+                        0
+                    },
+            }),
+            Some(VariableStorage::Param(at, _)) => Ok(fixed(Area::CallParam, PARAM_WINDOW, at)),
             Some(VariableStorage::Global(g)) => {
                 let row = self.constant(Kind::R64, Constant::Global(g, offset as u64));
                 Ok(Address {

@@ -2,6 +2,7 @@
 //! registers, so a register is a fixed row and a call is a jump.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::definedness::Watch;
 use crate::counters::Class;
@@ -10,8 +11,8 @@ use crate::hazard::SourceLine;
 mod operation;
 
 pub(crate) use operation::{
-    Atom, Bar, Bulk, Call, CarryOp, CpAsync, MbarOp, Mem, MmaF64, MmaOp, Op, Shuffle, WarpOp,
-    WmmaMem, WmmaOp, every_byte,
+    Atom, Bar, Bulk, Call, CallPointer, CarryOp, CpAsync, External, MbarOp, Mem, MmaF64, MmaOp, Op,
+    Routine, Shuffle, WarpOp, WmmaMem, WmmaOp, every_byte,
 };
 
 /// No register or no target.
@@ -23,6 +24,8 @@ pub(crate) const SHARED_WINDOW: u64 = 0x7100_0000_0000;
 pub(crate) const LOCAL_WINDOW: u64 = 0x7200_0000_0000;
 /// Generic address of the kernel's parameters.
 pub(crate) const PARAM_WINDOW: u64 = 0x7300_0000_0000;
+/// Local address of the first frame on the stack of a thread.
+pub(crate) const STACK: u64 = 1 << 32;
 /// Size of each window.
 pub(crate) const WINDOW: u64 = 1 << 40;
 
@@ -134,6 +137,32 @@ pub(crate) struct Extent {
     pub(crate) bytes: u32,
 }
 
+/// Counters of what the functions lowered so far have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Extents {
+    pub(crate) rows32: u32,
+    pub(crate) rows64: u32,
+    pub(crate) preds: u32,
+    pub(crate) params: u32,
+    pub(crate) watched: u32,
+}
+
+/// A function that is called.
+#[derive(Debug, Default)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) start: u32,
+    /// Offset and size of its parameters and results among the call parameters.
+    pub(crate) params: Vec<(u32, u32)>,
+    pub(crate) returns: Vec<(u32, u32)>,
+    /// Row of the address of its frame on the stack; `NONE` where it has none, because it cannot be
+    /// entered again before it returns.
+    pub(crate) frame_row: u32,
+    pub(crate) frame_bytes: u32,
+    /// Its registers, and the parameters of calls in it.
+    pub(crate) own: Range<Extents>,
+}
+
 /// Location of a pointer at launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PointerSource {
@@ -147,6 +176,10 @@ pub(crate) enum PointerSource {
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(crate) code: Vec<Inst>,
+    /// Functions that it calls.
+    pub(crate) functions: Vec<Function>,
+    /// The places there of those called through pointers, by address.
+    pub(crate) pointed: HashMap<u64, u32>,
     pub(crate) rows32: u32,
     pub(crate) rows64: u32,
     pub(crate) preds: u32,
@@ -165,6 +198,8 @@ pub(crate) struct Program {
     pub(crate) sources: Vec<SourceLine>,
     /// Pointers from which addresses are computed, by PTX line.
     pub(crate) pointers: HashMap<u32, PointerSource>,
+    /// It calls `malloc` or `free`.
+    pub(crate) allocates: bool,
     /// It has fences or ordered accesses.
     pub(crate) has_fences: bool,
     /// It polls volatile flags, so that volatile stores may set flags.
@@ -180,4 +215,17 @@ pub(crate) struct Program {
     pub(crate) by_block: bool,
     /// Control flow depends on other blocks.
     pub(crate) by_others: bool,
+}
+
+impl Program {
+    /// The counters of what there is so far.
+    pub(crate) fn extent(&self) -> Extents {
+        Extents {
+            rows32: self.rows32,
+            rows64: self.rows64,
+            preds: self.preds,
+            params: self.param_bytes,
+            watched: self.watched,
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! Device memory: allocations in a 64-bit address space, separated by unowned gaps, so that an
 //! access beyond a requested size never lands in a neighbour.
 
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use super::heap::{Blocks, HEAP_BYTES, Heap};
 use crate::hazard::global::GlobalShadow;
 use crate::memory::init::InitMap;
 
@@ -15,6 +17,8 @@ const GAP_BYTES: u64 = 1 << 20;
 /// Maximum size of one allocation: the address space below the windows of the other spaces holds
 /// many of that size.
 const MAX_ALLOCATION_BYTES: u64 = 1 << 40;
+/// Maximum number of freed buffers that are remembered by name.
+const FREED_MAX: usize = 1024;
 /// Address of the first allocation.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
 
@@ -45,6 +49,45 @@ pub enum MemoryError {
         /// The limit.
         limit: u64,
     },
+    /// A range that is not inside its buffer.
+    #[error("{bytes} bytes at byte {offset} are outside `{name}`, which has {size} bytes")]
+    OutOfRange {
+        /// Name of the buffer.
+        name: String,
+        /// First byte of the range.
+        offset: u64,
+        /// Size of the range, bytes.
+        bytes: u64,
+        /// Size of the buffer, bytes; 0 where it was freed.
+        size: u64,
+    },
+}
+
+/// The allocation that an address meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Near<'a> {
+    pub(crate) buffer: BufferId,
+    pub(crate) name: &'a str,
+    pub(crate) base: u64,
+    /// Size; that before it was freed.
+    pub(crate) bytes: u64,
+    pub(crate) freed: bool,
+}
+
+/// A buffer that was freed.
+#[derive(Debug)]
+struct Freed {
+    index: usize,
+    base: u64,
+    bytes: u64,
+}
+
+/// What an attempt at a launch may change besides words.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// Of each live allocation, whether it was overwritten.
+    overwritten: Vec<bool>,
+    blocks: Option<Blocks>,
 }
 
 /// One allocation: its words, written bytes, and race shadow.
@@ -69,7 +112,17 @@ pub struct GlobalMemory {
     limit: u64,
     used: u64,
     next: u64,
+    /// By number. Those that were freed long ago are one that holds nothing.
     pub(crate) allocations: Vec<Arc<Allocation>>,
+    /// Numbers of those that are not freed, by address: the only ones that a launch walks.
+    live: Vec<usize>,
+    /// Those freed last, the oldest first.
+    freed: VecDeque<Freed>,
+    nothing: Arc<Allocation>,
+    /// Variables of modules.
+    modules: HashMap<u64, Vec<BufferId>>,
+    heap_bytes: u64,
+    pub(crate) heap: Option<Heap>,
     /// Attempts at launches so far: distinguishes their shadow cells.
     pub(crate) attempts: u32,
     /// Launches so far.
@@ -101,6 +154,12 @@ impl GlobalMemory {
             used: 0,
             next: FIRST_ADDRESS,
             allocations: Vec::new(),
+            live: Vec::new(),
+            freed: VecDeque::new(),
+            nothing: Arc::new(Allocation::nothing(0, String::new())),
+            modules: HashMap::new(),
+            heap_bytes: HEAP_BYTES,
+            heap: None,
             attempts: 0,
             launches: 0,
         }
@@ -129,6 +188,8 @@ impl GlobalMemory {
         let base = self.next;
         self.used += bytes;
         self.next = (base + bytes + GAP_BYTES).next_multiple_of(ALIGNMENT_BYTES);
+        // Addresses only grow.
+        self.live.push(self.allocations.len());
         self.allocations.push(Arc::new(Allocation {
             base,
             bytes,
@@ -154,7 +215,38 @@ impl GlobalMemory {
         if let Some(allocation) = Arc::get_mut(&mut self.allocations[id.0]) {
             (allocation.module, allocation.unset) = (Some(module), unset);
         }
+        self.modules.entry(module).or_default().push(id);
         Ok(id)
+    }
+
+    /// The variables of a module, in the order of their allocation.
+    pub(crate) fn of_module(&self, module: u64) -> &[BufferId] {
+        self.modules.get(&module).map_or(&[], Vec::as_slice)
+    }
+
+    /// Sets the size of the heap of `malloc` in kernels; `false`, and nothing is changed, where a
+    /// launch has used it.
+    pub fn set_heap_bytes(&mut self, bytes: u64) -> bool {
+        let unused = self.heap.is_none();
+        if unused {
+            self.heap_bytes = bytes;
+        }
+        unused
+    }
+
+    /// Size of the heap of `malloc` in kernels.
+    #[must_use]
+    pub fn heap_bytes(&self) -> u64 {
+        self.heap_bytes
+    }
+
+    /// Makes the heap, if there is none.
+    pub(crate) fn place_heap(&mut self) -> Result<(), MemoryError> {
+        if self.heap.is_none() {
+            let buffer = self.alloc(self.heap_bytes, "the heap of malloc")?;
+            self.heap = Some(Heap::new(buffer, self.heap_bytes));
+        }
+        Ok(())
     }
 
     /// Copies `data` to `offset` and marks it written.
@@ -207,33 +299,57 @@ impl GlobalMemory {
     /// Frees the buffer's storage. Its address is never reused, and every access to it is out of
     /// bounds.
     pub fn free(&mut self, buffer: BufferId) {
-        let allocation = &mut self.allocations[buffer.0];
-        self.used -= allocation.bytes;
-        *allocation = Arc::new(Allocation {
-            base: allocation.base,
-            bytes: 0,
-            name: allocation.name.clone(),
-            words: Vec::new(),
-            init: InitMap::new(0),
-            shadow: GlobalShadow::new(0),
-            module: None,
-            unset: false,
+        let (base, bytes) = (self.address(buffer), self.len(buffer));
+        let all = &self.allocations;
+        let Ok(at) = self.live.binary_search_by_key(&base, |n| all[*n].base) else {
+            return;
+        };
+        if self.live[at] != buffer.0 {
+            return;
+        }
+        self.live.remove(at);
+        self.used -= bytes;
+        if let Some(module) = self.allocations[buffer.0].module {
+            self.modules
+                .entry(module)
+                .or_default()
+                .retain(|id| *id != buffer);
+        }
+        let name = self.allocations[buffer.0].name.clone();
+        self.allocations[buffer.0] = Arc::new(Allocation::nothing(base, name));
+        self.freed.push_back(Freed {
+            index: buffer.0,
+            base,
+            bytes,
         });
+        if self.freed.len() > FREED_MAX
+            && let Some(oldest) = self.freed.pop_front()
+        {
+            self.allocations[oldest.index] = self.nothing.clone();
+        }
     }
 
-    /// Returns whether each allocation was overwritten: state other than words that an attempt at a
-    /// launch changes.
-    pub(crate) fn overwritten(&self) -> Vec<bool> {
-        let all = self.allocations.iter();
-        all.map(|a| a.init.is_overwritten()).collect()
+    /// The allocations that are not freed.
+    pub(crate) fn live(&self) -> impl Iterator<Item = &Allocation> {
+        self.live.iter().map(|n| &*self.allocations[*n])
     }
 
-    /// Undoes an attempt at a launch, before which [`overwritten`](Self::overwritten) returned
-    /// this.
-    pub(crate) fn undo(&self, attempt: u32, overwritten: &[bool]) {
-        for (a, overwritten) in self.allocations.iter().zip(overwritten) {
+    /// What an attempt at a launch may change besides words.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            overwritten: self.live().map(|a| a.init.is_overwritten()).collect(),
+            blocks: self.heap.as_ref().map(|heap| heap.blocks().clone()),
+        }
+    }
+
+    /// Undoes an attempt at a launch, before which there was this.
+    pub(crate) fn undo(&self, attempt: u32, before: &Snapshot) {
+        for (a, overwritten) in self.live().zip(&before.overwritten) {
             a.shadow.restore(attempt, &a.words, &a.init);
             a.init.set_overwritten(*overwritten);
+        }
+        if let (Some(heap), Some(blocks)) = (&self.heap, &before.blocks) {
+            *heap.blocks() = blocks.clone();
         }
     }
 
@@ -272,9 +388,9 @@ impl GlobalMemory {
         self.allocations[buffer.0].init.unwritten().into_iter()
     }
 
-    /// Iterates over all buffers, including those of modules, in the order of their allocation.
+    /// All buffers that are not freed, those of modules included, in the order of their allocation.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> + use<> {
-        (0..self.allocations.len()).map(BufferId)
+        self.live.clone().into_iter().map(BufferId)
     }
 
     /// Returns the address of the first byte.
@@ -296,11 +412,10 @@ impl GlobalMemory {
     #[inline]
     #[must_use]
     pub fn find(&self, address: u64) -> Option<Lookup> {
-        let index = self
-            .allocations
-            .partition_point(|a| a.base <= address)
-            .checked_sub(1)?;
-        let allocation = &self.allocations[index];
+        let all = &self.allocations;
+        let place = self.live.partition_point(|n| all[*n].base <= address);
+        let index = *self.live.get(place.checked_sub(1)?)?;
+        let allocation = &all[index];
         let offset = address - allocation.base;
         (offset < allocation.bytes).then_some(Lookup { index, offset })
     }
@@ -323,7 +438,7 @@ impl GlobalMemory {
     /// Returns the total size of all allocations, bytes.
     #[must_use]
     pub fn allocated(&self) -> u64 {
-        self.allocations.iter().map(|a| a.bytes).sum()
+        self.used
     }
 
     /// Returns the name of an allocation; empty if it does not exist.
@@ -332,18 +447,71 @@ impl GlobalMemory {
         self.allocations.get(index).map_or("", |a| &a.name)
     }
 
+    /// A buffer that is not freed.
+    fn near(&self, index: usize) -> Option<Near<'_>> {
+        let a = self.allocations.get(index)?;
+        Some(Near {
+            buffer: BufferId(index),
+            name: &a.name,
+            base: a.base,
+            bytes: a.bytes,
+            freed: false,
+        })
+    }
+
+    /// The allocation that holds an address, or one of those freed last that did.
+    pub(crate) fn holder(&self, address: u64) -> Option<Near<'_>> {
+        if let Some(found) = self.find(address) {
+            return self.near(found.index);
+        }
+        let holds = |f: &&Freed| address.wrapping_sub(f.base) < f.bytes;
+        self.freed.iter().find(holds).map(|f| self.gone(f))
+    }
+
+    fn gone(&self, freed: &Freed) -> Near<'_> {
+        Near {
+            buffer: BufferId(freed.index),
+            name: self.name(freed.index),
+            base: freed.base,
+            bytes: freed.bytes,
+            freed: true,
+        }
+    }
+
     /// Returns the allocation that an invalid `address` most likely refers to: the nearest one at
     /// or below that is not a module variable, else the nearest variable.
-    pub(crate) fn nearest(&self, address: u64) -> Option<&Allocation> {
-        let index = self.allocations.partition_point(|a| a.base <= address);
-        let below = self.allocations.get(..index)?;
-        let buffer = below.iter().rev().find(|a| a.module.is_none());
-        buffer.or(below.last()).map(|a| &**a)
+    pub(crate) fn nearest(&self, address: u64) -> Option<Near<'_>> {
+        let all = &self.allocations;
+        let place = self.live.partition_point(|n| all[*n].base <= address);
+        let below = self.live.get(..place)?;
+        let buffer = below.iter().rev().find(|n| all[**n].module.is_none());
+        let freed = self.freed.iter().filter(|f| f.base <= address);
+        let freed = freed.max_by_key(|f| f.base);
+        match (buffer, freed) {
+            (Some(n), Some(f)) if all[*n].base < f.base => Some(self.gone(f)),
+            (Some(n), _) => self.near(*n),
+            (None, Some(f)) => Some(self.gone(f)),
+            (None, None) => self.near(*below.last()?),
+        }
     }
 }
 
 impl Allocation {
-    fn store_bytes(&self, offset: u64, data: &[u8]) {
+    /// An allocation that was freed.
+    fn nothing(base: u64, name: String) -> Allocation {
+        Allocation {
+            base,
+            bytes: 0,
+            name,
+            words: Vec::new(),
+            init: InitMap::new(0),
+            shadow: GlobalShadow::new(0),
+            module: None,
+            unset: false,
+        }
+    }
+
+    pub(super) fn store_bytes(&self, offset: u64, data: &[u8]) {
         let mut at = offset as usize;
         let mut rest = data;
         if at.is_multiple_of(4) {

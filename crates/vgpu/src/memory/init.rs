@@ -50,6 +50,57 @@ impl InitMap {
         }
     }
 
+    /// The bits of a range, 32 bytes an element; `None` where all of it is written.
+    pub(crate) fn bits(&self, range: Range<u64>) -> Option<Vec<u32>> {
+        if self.has(range.clone()) {
+            return None;
+        }
+        let elements = range.clone().step_by(32);
+        Some(elements.map(|at| self.bits_at(at)).collect())
+    }
+
+    /// The bits of 32 bytes from any byte on; those behind the end are clear.
+    fn bits_at(&self, at: u64) -> u32 {
+        let cell = |index: u64| {
+            let cell = self.bits.get(index as usize);
+            u64::from(cell.map_or(0, |cell| cell.load(Relaxed)))
+        };
+        let both = cell(at / 32) | cell(at / 32 + 1) << 32;
+        (both >> (at % 32)) as u32
+    }
+
+    /// Whether every byte of a range is written.
+    pub(crate) fn has(&self, range: Range<u64>) -> bool {
+        self.all.load(Relaxed)
+            || range.clone().step_by(32).all(|at| {
+                let count = (range.end - at).min(32) as u32;
+                let wanted = u32::MAX >> (32 - count);
+                self.bits_at(at) & wanted == wanted
+            })
+    }
+
+    /// Sets the bits of a range (by the host), 32 bytes an element.
+    pub(crate) fn set_bits(&self, range: Range<u64>, bits: &[u32]) {
+        self.all.store(false, Relaxed);
+        for (at, bits) in range.clone().step_by(32).zip(bits) {
+            let count = (range.end - at).min(32) as u32;
+            let mask = u64::from(u32::MAX >> (32 - count)) << (at % 32);
+            let bits = u64::from(*bits) << (at % 32) & mask;
+            for (half, index) in [(0, at / 32), (32, at / 32 + 1)] {
+                let (mask, bits) = ((mask >> half) as u32, (bits >> half) as u32);
+                if let Some(cell) = self.bits.get(index as usize).filter(|_| mask != 0) {
+                    cell.store(cell.load(Relaxed) & !mask | bits, Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Marks a range unwritten.
+    pub(crate) fn clear_range(&self, range: Range<u64>) {
+        let elements = range.end.saturating_sub(range.start).div_ceil(32);
+        self.set_bits(range, &vec![0; elements as usize]);
+    }
+
     /// Marks every byte unwritten.
     pub(crate) fn clear(&self) {
         self.all.store(false, Relaxed);

@@ -5,7 +5,9 @@
 )]
 
 mod global;
+pub(crate) mod heap;
 pub(crate) mod init;
+mod ranges;
 
-pub(crate) use global::Allocation;
+pub(crate) use global::{Allocation, Near};
 pub use global::{BufferId, GlobalMemory, Lookup, MemoryError};

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::LoadError;
+use crate::lower::FunctionTable;
 use ptx::ast::{Ast, Init, StateSpace, Variable};
 use ptx::stored::never_written;
 use ptx::{PtxError, PtxErrorKind};
@@ -14,8 +15,26 @@ pub(super) struct Global {
     pub(super) bytes: Vec<u8>,
     /// A variable without an initializer that no kernel writes: the host must set it.
     pub(super) unset: bool,
-    /// Pointers to fill in: byte offset, variable, added offset.
-    pub(super) pointers: Vec<(usize, usize, u64)>,
+    /// Addresses to fill in.
+    pub(super) pointers: Vec<Pointer>,
+}
+
+/// An element of an initializer that holds the address of a variable, or some bits of it.
+#[derive(Debug)]
+pub(super) struct Pointer {
+    /// Byte offset of the element, and its size.
+    pub(super) at: usize,
+    pub(super) bytes: usize,
+    /// The variable, and the offset added to its address.
+    pub(super) target: usize,
+    pub(super) offset: u64,
+    /// The bits that are kept, from the lowest one on.
+    pub(super) mask: u64,
+}
+
+/// Returns the bits of a mask, from its lowest one on.
+pub(super) fn masked(value: u64, mask: u64) -> u64 {
+    (value & mask) >> (mask.trailing_zeros() & 63)
 }
 
 /// Maximum size of a function's parameters and of its local and shared variables, bytes.
@@ -50,7 +69,10 @@ pub(super) fn check_sizes(ast: &Ast<'_>) -> Result<(), LoadError> {
 /// Maximum size of a module's variables, bytes: a text with more is not a kernel.
 const MAX_GLOBAL_BYTES: u64 = 1 << 30;
 
-pub(super) fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32>), LoadError> {
+pub(super) fn globals(
+    ast: &Ast<'_>,
+    functions: &FunctionTable<'_>,
+) -> Result<(Vec<Global>, HashMap<String, u32>), LoadError> {
     let device = |v: &&Variable<'_>| matches!(v.space, StateSpace::Global | StateSpace::Const);
     let mut named: Vec<(String, &Variable<'_>)> = ast
         .variables
@@ -81,7 +103,7 @@ pub(super) fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32
     let unwritten = never_written(ast);
     let globals = named
         .iter()
-        .map(|(name, v)| global_of(name, v, &index, &unwritten))
+        .map(|(name, v)| global_of(name, v, (&index, functions), &unwritten))
         .collect();
     Ok((globals, index))
 }
@@ -89,7 +111,7 @@ pub(super) fn globals(ast: &Ast<'_>) -> Result<(Vec<Global>, HashMap<String, u32
 fn global_of(
     name: &str,
     v: &Variable<'_>,
-    index: &HashMap<String, u32>,
+    (index, functions): (&HashMap<String, u32>, &FunctionTable<'_>),
     unwritten: &HashSet<String>,
 ) -> Global {
     let mut bytes = vec![0; v.bytes as usize];
@@ -103,11 +125,26 @@ fn global_of(
             Init::F32(b) => (*b).into(),
             Init::F64(b) if width == 4 => (f64::from_bits(*b) as f32).to_bits().into(),
             Init::F64(b) => *b,
-            Init::Address { symbol, offset, .. } => {
+            Init::Address {
+                symbol,
+                offset,
+                mask,
+                ..
+            } => {
                 if let Some(target) = index.get(*symbol) {
-                    pointers.push((at, *target as usize, *offset as u64));
+                    pointers.push(Pointer {
+                        at,
+                        bytes: width.min(8),
+                        target: *target as usize,
+                        offset: *offset as u64,
+                        mask: *mask,
+                    });
                 }
-                0
+                // A variable hides a function, of which there is none of its name.
+                let function = functions.address(symbol);
+                function.map_or(0, |address| {
+                    masked(address.wrapping_add_signed(*offset), *mask)
+                })
             }
         };
         let n = width.min(8);

@@ -1,6 +1,7 @@
 //! Branches: paths split at them, and reconverge at their join.
 
 use super::super::cta::Cta;
+use super::super::stop::{Halt, Stop};
 use super::super::transfer::lanes;
 use super::super::warp::{Path, ReconvergencePoint, State, Warp};
 use super::Next;
@@ -75,6 +76,7 @@ fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
         call: false,
         in_use: true,
         call_pc: NONE,
+        callee: NONE,
     })
 }
 
@@ -140,6 +142,6 @@ pub(super) fn branch_table(
             )
         },
     );
-    cta.halted = Some("a branch to nowhere");
+    cta.halted = Some(Halt(Stop::IllegalTarget, "a branch to nowhere"));
     Next::Stop
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::{Address, Area, Data, Order};
 use crate::exec::regs::{AluFn, Slots};
+use crate::exec::stop::Stop;
 
 /// Load or store.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,9 +187,17 @@ pub(crate) enum Op {
         join: u32,
     },
     Call(Box<Call>),
+    CallPointer(Box<CallPointer>),
+    /// Copies parameters of a function to local memory: from (among the call parameters), to, bytes.
+    CopyIn {
+        /// Row of the frame that `to` is in, or `NONE`.
+        frame: u32,
+        copies: Vec<(u32, u32, u32)>,
+    },
     Return,
     Exit,
-    Trap(&'static str),
+    Trap(Stop),
+    External(Box<External>),
     Bar(Box<Bar>),
     Warp {
         mask: u32,
@@ -267,11 +276,51 @@ pub(crate) enum Op {
 /// A call of a function with parameter bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    pub(crate) target: u32,
+    /// Index in [`super::Program::functions`].
+    pub(crate) function: u32,
     /// Copies of parameter memory before the call: from, to, bytes.
     pub(crate) arguments: Vec<(u32, u32, u32)>,
     /// The same after the return.
     pub(crate) results: Vec<(u32, u32, u32)>,
+    /// The calling function where its state must be saved because the call may enter it again, or
+    /// `NONE`.
+    pub(crate) caller: u32,
+}
+
+/// A call through a pointer.
+#[derive(Debug, Clone)]
+pub(crate) struct CallPointer {
+    /// Row of the address.
+    pub(crate) address: u32,
+    /// Offset and size of the variables that hold the arguments and get the results.
+    pub(crate) arguments: Vec<(u32, u32)>,
+    pub(crate) results: Vec<(u32, u32)>,
+    /// As in [`Call`].
+    pub(crate) caller: u32,
+}
+
+/// A function that the CUDA runtime provides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Routine {
+    /// `vprintf(format, arguments)`.
+    Print,
+    /// `__assertfail(message, file, line, function, size of a character)`.
+    FailAssertion,
+    /// `malloc(bytes)`.
+    Allocate,
+    /// `__nv_aligned_device_malloc(bytes, alignment)`.
+    AllocateAligned,
+    /// `free(address)`.
+    Free,
+}
+
+/// A call of such a function: each argument and the result as its offset among the call parameters
+/// and its size, bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct External {
+    pub(crate) routine: Routine,
+    pub(crate) arguments: Vec<(u32, u32)>,
+    pub(crate) result: Option<(u32, u32)>,
 }
 
 /// `mma.sync` with its rows.
