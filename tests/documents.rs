@@ -42,7 +42,7 @@ const ROOT_FILES: [&str; 4] = [
 ];
 
 /// Paths that do not exist in a clone: the program or a user of it creates them.
-const CREATED: [&str; 1] = ["leaderboard/tuner.db"];
+const CREATED: [&str; 2] = ["leaderboard/tuner.db", "leaderboard/<device>/<kernel>.json"];
 
 /// A Markdown file of the project.
 struct Document {
