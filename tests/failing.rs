@@ -25,7 +25,7 @@ fn next(summary: &str) -> &str {
 #[test]
 fn the_first_error_is_shown_with_its_count_and_next_works() {
     let folder = tempfile::tempdir().unwrap();
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/write-a-kernel.md");
     crate::readme::write_files(&std::fs::read_to_string(readme).unwrap(), folder.path());
     let source = folder.path().join("scale_reference.cu");
     let text = std::fs::read_to_string(&source).unwrap();

@@ -21,6 +21,7 @@ mod device_gate;
 mod defects;
 mod doc_examples;
 mod doctor;
+mod documents;
 mod engine;
 mod errors;
 mod exec;

@@ -1,6 +1,6 @@
 //! Typical mistakes of a first hour: each message names the place and what to type.
 //!
-//! The files are those of README.md's example, with one thing changed. Every row has the place that
+//! The files are those of the example of docs/write-a-kernel.md, with one thing changed. Every row has the place that
 //! the message must name and a part of what it tells to do: a person can act on it without reading
 //! code.
 
@@ -135,9 +135,9 @@ const COMMANDS: [Mistake; 25] = [
     (NONE, "new my-kernel", 2, "`my-kernel`", "such as `my_kernel`"),
 ];
 
-/// Writes the files of README's example, one of them edited.
+/// Writes the files of the example of docs/write-a-kernel.md, one of them edited.
 fn write(folder: &Path, (file, from, to): Edit) {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/write-a-kernel.md");
     crate::readme::write_files(&std::fs::read_to_string(readme).unwrap(), folder);
     if file.is_empty() {
         return;

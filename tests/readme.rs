@@ -1,7 +1,7 @@
-//! Every command that README.md shows, run as it stands there.
+//! Every command that README.md and the pages in [`PAGES`] show, run as shown.
 //!
-//! The commands run one after the other, as a reader would type them in one shell, in a fresh clone.
-//! Every line that README shows must be said, but for what differs from run to run. The short form in the suite shortens budgets by [`SHORT`]; the long form, for the
+//! The commands run in sequence, as a reader would type them in one shell, in a fresh clone. Every
+//! line that a page shows must be printed, except for parts that differ between runs. The short form in the suite shortens budgets by [`SHORT`]; the long form, for the
 //! night, runs every kernel ([`NIGHTLY`]):
 //! `cargo test --release --test program readme:: -- --ignored`
 
@@ -15,6 +15,19 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
+
+/// The pages in the order of the session.
+const PAGES: [&str; 9] = [
+    "README.md",
+    "docs/how-to/read-a-verdict.md",
+    "docs/how-to/bring-a-kernel.md",
+    "docs/how-to/choose-a-budget.md",
+    "docs/how-to/use-the-header.md",
+    "docs/how-to/from-kernel-tuner.md",
+    "docs/write-a-kernel.md",
+    "docs/daemon.md",
+    "docs/results.md",
+];
 
 /// Commands that are not run here, and why.
 const LEFT_OUT: [(&str, &str); 2] = [
@@ -236,24 +249,33 @@ fn text(output: &Output) -> String {
     format!("{stdout}{}", String::from_utf8_lossy(&output.stderr))
 }
 
-/// Runs all commands of README with these substitutions.
+/// The steps of all pages, with the page of each.
+fn steps_of_pages(folder: &Path) -> Vec<(&'static str, document::Step)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    for page in PAGES {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        write_files(&text, folder);
+        all.extend(steps(&text).into_iter().map(|step| (page, step)));
+    }
+    all
+}
+
+/// Runs all commands of the pages with these substitutions.
 fn run(substitutions: &[(&str, &str)], few: bool) {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
     let mut session = Session {
         folder: clone(few),
         daemons: Vec::new(),
         exports: String::new(),
         runs: Vec::new(),
     };
-    write_files(&readme, session.folder.path());
-    let steps = steps(&readme);
+    let steps = steps_of_pages(session.folder.path());
     let mut used = vec![false; substitutions.len()];
     session.exports = "PATH=\"$PWD/target/release:$PATH\"; ".to_owned();
     let exact = figures_hold(&session);
     session.exports.clear();
-    for (at, step) in steps.iter().enumerate() {
-        let place = format!("README.md:{}: {}", step.line, step.command);
+    for (at, (page, step)) in steps.iter().enumerate() {
+        let place = format!("{page}:{}: {}", step.line, step.command);
         let left_out = LEFT_OUT
             .iter()
             .any(|(start, _)| step.command.starts_with(start));
@@ -280,7 +302,8 @@ fn run(substitutions: &[(&str, &str)], few: bool) {
             session.start(daemon)
         } else {
             let output = session.settled(&command);
-            let next = steps.get(at + 1).filter(|next| next.command == "echo $?");
+            let next = steps.get(at + 1).map(|(_, next)| next);
+            let next = next.filter(|next| next.command == "echo $?");
             let expected = next.map_or(0, |next| next.shown[0].parse().unwrap());
             let told = text(&output);
             assert_eq!(
@@ -318,13 +341,13 @@ fn run(substitutions: &[(&str, &str)], few: bool) {
     for ((from, _), used) in substitutions.iter().zip(used) {
         assert!(
             used,
-            "README.md shows no `{from}` any more: take it out of the table"
+            "no page shows `{from}` any more: remove it from the table"
         );
     }
 }
 
 #[test]
-fn every_command_of_the_readme_does_what_the_readme_shows() {
+fn every_command_of_the_pages_prints_what_they_show() {
     run(&SHORT, true);
 }
 

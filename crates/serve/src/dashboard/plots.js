@@ -58,7 +58,7 @@ function axis(extra) {
 function timeAxis(mode, values) {
   const best = Math.min(...values);
   const extra = { zero: { min: 0, name: 'time, µs' }, log: { type: 'log', min: 'dataMin', name: 'time, µs (logarithmic)' },
-    cut: { min: best * 0.98, max: best * 2, name: 'time, µs (best to twice the best)' } }[mode];
+    cut: { min: best * 0.98, max: best * 2, name: 'time, µs (axis cut: best to twice the best)' } }[mode];
   return axis({ type: 'value', nameGap: 48, ...extra });
 }
 
