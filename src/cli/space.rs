@@ -69,7 +69,7 @@ struct Report {
 struct Sample(#[serde(with = "record::config_as_object")] ConfigValues);
 
 /// A space with what it was built for.
-struct Built {
+struct BuiltCandidate {
     space: Space,
     /// The problem and the device, where it was built for some.
     target: Option<(String, String)>,
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
 }
 
-fn build(args: &Args) -> Result<Built, CliError> {
+fn build(args: &Args) -> Result<BuiltCandidate, CliError> {
     let path = find(&args.file)?;
     let name = PathBuf::from(shown(&path));
     let text =
@@ -138,7 +138,7 @@ fn build(args: &Args) -> Result<Built, CliError> {
         BindError::Space(error) => spec.explain_refused(error).into(),
         other => usage(format!("{}: {other}", name.display())),
     })?;
-    Ok(Built {
+    Ok(BuiltCandidate {
         empty: spec.explain_empty(&space, &problem, &device),
         target: Some((problem, device)),
         space,
@@ -146,7 +146,7 @@ fn build(args: &Args) -> Result<Built, CliError> {
     })
 }
 
-fn bare(args: &Args, name: &Path, text: &str) -> Result<Built, CliError> {
+fn bare(args: &Args, name: &Path, text: &str) -> Result<BuiltCandidate, CliError> {
     let bare = BareSpace::parse(text, name)?;
     if let Some(problem) = &args.problem {
         refuse!(
@@ -156,7 +156,7 @@ fn bare(args: &Args, name: &Path, text: &str) -> Result<Built, CliError> {
     }
     let (space, build_ms) = timed(|| bare.space());
     let space = space.map_err(|error| bare.explain_refused(&error))?;
-    Ok(Built {
+    Ok(BuiltCandidate {
         empty: bare.explain_empty(&space),
         target: None,
         space,

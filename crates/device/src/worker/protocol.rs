@@ -13,7 +13,7 @@ use tuner_core::plan::{Code, Plan};
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
-use tuner_judge::timing::paired::DuelResult;
+use tuner_judge::timing::paired::PairedResult;
 use tuner_process::{Parts, from_json, to_json};
 
 /// What the tuner asks.
@@ -139,7 +139,7 @@ pub enum Response {
     /// How the device behaves under load.
     Examined(Box<Examination>),
     /// The result of a duel; `None` when it gave none.
-    Dueled(Option<Box<DuelResult>>),
+    Dueled(Option<Box<PairedResult>>),
     /// The final times, or why there is none, one a candidate in their order.
     Final(#[serde(deserialize_with = "TimedJudgement::all_received")] Vec<TimedJudgement>),
     /// What was asked for failed on the device, with no candidate to blame.

@@ -36,7 +36,7 @@ use tuner_judge::session::Session as _;
 use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::energy;
-use tuner_judge::timing::executor::{Raced, Timed, race_candidate, settle};
+use tuner_judge::timing::executor::{RaceResult, TimingResult, race_candidate, settle};
 use tuner_judge::timing::plan::Settings;
 use tuner_process::Replies;
 
@@ -316,7 +316,7 @@ impl OpenGpu {
             &mut self.session,
             &mut self.timed[task].timing,
             raced,
-            &NeededWork::of(plan),
+            &NeededWork::from_plan(plan),
             &mut |watch, subject| look_again(plan, seed, (watch, subject), references),
         );
         let timed = timed.and_then(|timed| {
@@ -336,14 +336,14 @@ impl OpenGpu {
     }
 
     /// Measures the energy of what was timed.
-    fn with_energy(&mut self, timed: Timed) -> Result<Timed, Judgement> {
+    fn with_energy(&mut self, timed: TimingResult) -> Result<TimingResult, Judgement> {
         let micros = timed.measured.p50().get();
         let energy = energy::measure(&mut self.session, timed.runner, micros, settings())?;
         let measured = match energy {
             Some(energy) => timed.measured.with_energy(energy),
             None => timed.measured,
         };
-        Ok(Timed { measured, ..timed })
+        Ok(TimingResult { measured, ..timed })
     }
 
     /// The candidate against the task's reference.
@@ -352,7 +352,7 @@ impl OpenGpu {
         measuring: &MeasureRequest,
         plan: &Plan,
         seed: u64,
-    ) -> Result<(usize, Subject, Raced), Judgement> {
+    ) -> Result<(usize, Subject, RaceResult), Judgement> {
         let reference = measuring.reference.as_ref().unwrap_or(plan);
         let task = self.task(reference, seed)?;
         self.meet(task, measuring.incumbent.as_ref(), seed)?;
