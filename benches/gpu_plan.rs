@@ -110,7 +110,7 @@ struct Bench {
 
 impl Bench {
     fn gate(&mut self, plan: &Plan, level: Level) -> Result<Verified, Judgement> {
-        let demands = Demands::of(level, &[7], 0);
+        let demands = Demands::for_level(level, &[7], 0);
         let found = verify(&mut self.session, plan, &demands, &mut self.references);
         self.session.reset();
         match found {
@@ -136,7 +136,7 @@ impl Bench {
         if contender {
             verified = self.gate(plan, Level::Timing)?;
         }
-        let work = NeededWork::of(plan);
+        let work = NeededWork::from_plan(plan);
         let timed = settle(
             &verified,
             &mut self.session,

@@ -6,7 +6,7 @@
 use tuner_core::cache_mode::CacheMode;
 use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::executor;
-use tuner_judge::timing::paired::{Decision, Duel};
+use tuner_judge::timing::paired::{Decision, PairedComparison};
 use tuner_judge::timing::plan::{Runner, Settings};
 use tuner_testkit::synthetic::{CLOCKS, Noise, SyntheticClock, sequential_means};
 
@@ -35,7 +35,7 @@ fn trials(noise: Noise, ratio: f64, count: u32) -> Outcome {
             subject: Subject(subject),
             launches: settings.launches(INCUMBENT_US),
         };
-        let mut duel = Duel::new(settings, runner(0), runner(1));
+        let mut duel = PairedComparison::new(settings, runner(0), runner(1));
         if executor::run(&mut duel, &mut clock, CacheMode::Warm).is_err() {
             continue;
         }

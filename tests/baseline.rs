@@ -120,7 +120,7 @@ fn baseline(folder: &Path, command: &str) -> tuner_engine::baseline::Baseline {
         problem: "rows".into(),
         device: "cuda".into(),
     };
-    tuner_engine::baseline::Baseline::of(&kernel(folder, command), &key, None)
+    tuner_engine::baseline::Baseline::from_kernel(&kernel(folder, command), &key, None)
         .expect("it names one")
 }
 

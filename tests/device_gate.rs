@@ -11,11 +11,11 @@ use tuner_device::gpu::helpers::Helpers;
 use tuner_device::gpu::nvml::Monitor;
 use tuner_device::gpu::session::GpuSession;
 use tuner_judge::gate::compare;
+use tuner_judge::gate::expected_output::{Rule, expected_output};
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::oracle::{Expected, Oracle};
 use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::{Demands, verify};
-use tuner_judge::gate::wanted::{Rule, wanted};
 use tuner_judge::session::Session;
 use tuner_kernel::compile::{Compiler, CompilerSettings, Isolation};
 use tuner_testkit::fake::VirtualDriver;
@@ -110,8 +110,9 @@ fn the_devices_comparison_is_the_hosts_bit_for_bit() {
             let flat = Rule::Elements(Some((1e-3, 1e-4)));
             for (name, rule) in [("tiles", Rule::Tiles), ("flat", flat)] {
                 let host = compare::with_oracle(&oracle, 0, element, &bytes, ranges, rule);
-                let expected = wanted(&oracle, 0, element, ranges, rule);
-                let key = ContentHash::of([format!("{name} {element:?} {tile}").as_bytes()]);
+                let expected = expected_output(&oracle, 0, element, ranges, rule);
+                let key =
+                    ContentHash::from_parts([format!("{name} {element:?} {tile}").as_bytes()]);
                 let tally = session.tally(kept, element, &key, &mut || expected.clone());
                 let tally = tally.unwrap().expect("the device compares it");
                 let place = format!("{name} {element:?} tile {tile} far {far}");
@@ -155,7 +156,7 @@ fn poison_and_differences_are_found_where_they_are() {
         let [one, two] = slots.map(|slot| session.keep(slot).unwrap());
         assert_eq!(session.first_run(one, poison, 8).unwrap(), first);
         assert!(session.equal(one, one).unwrap() && !session.equal(one, two).unwrap());
-        // Kept contents outlive the buffers of the run.
+        // RetainedBuffer contents outlive the buffers of the run.
         session.reset();
         assert_eq!(session.fetch(one).unwrap(), bytes);
         session.release_all();
@@ -216,7 +217,7 @@ fn the_gate_finds_on_the_device_what_it_finds_on_the_host() {
     let compiler = compiler();
     let mut device = session();
     let mut host = session().comparing_on_host();
-    let demands = Demands::of(Level::Timing, &[7], 0);
+    let demands = Demands::for_level(Level::Timing, &[7], 0);
     for defect in 0..5 {
         let plan = plan(&compiler, f64::from(defect));
         let judge = |session: &mut GpuSession| -> Result<_, Judgement> {
@@ -282,7 +283,7 @@ fn in_place(compiler: &Compiler, defect: f64, judged: bool) -> Plan {
 #[test]
 fn what_a_kernel_changes_in_place_stays_on_the_device_and_begins_anew() {
     let compiler = compiler();
-    let demands = Demands::of(Level::Timing, &[7], 0);
+    let demands = Demands::for_level(Level::Timing, &[7], 0);
     for mut session in [session(), session().comparing_on_host()] {
         // Inputs stay on the device from one candidate to the next.
         let mut references = References::default();

@@ -231,7 +231,7 @@ fn judge_at(level: Level, lie: Lie, plan: &Plan) -> Result<Evidence, Judgement> 
     verify(
         &mut Fake::new(lie, true),
         plan,
-        &Demands::of(level, &[1], 0),
+        &Demands::for_level(level, &[1], 0),
         &mut References::default(),
     )
     .expect("the oracle fits")

@@ -7,12 +7,12 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
 use tuner_judge::session::Contents;
 use tuner_judge::stopwatch::{OutputSet, Sample, Stopwatch, Subject};
-use tuner_judge::timing::calibration::{Calibration, NeededWork, Promise};
+use tuner_judge::timing::calibration::{Calibration, DatasheetPeaks, NeededWork};
 use tuner_judge::timing::executor;
 use tuner_judge::timing::executor::{
-    Incumbent, Recheck, Timed, TimingSession, race_candidate, settle,
+    Incumbent, Recheck, TimingResult, TimingSession, race_candidate, settle,
 };
-use tuner_judge::timing::paired::{Decision, Duel};
+use tuner_judge::timing::paired::{Decision, PairedComparison};
 use tuner_judge::timing::plan::{Runner, Settings};
 use tuner_testkit::synthetic::{CLOCKS, Noise, SyntheticClock};
 
@@ -44,7 +44,7 @@ fn duel(noise: Noise, ratio: f64, seed: u64) -> Decision {
         subject,
         launches: settings.launches(20.0),
     };
-    let mut duel = Duel::new(settings, runner(CHALLENGER), runner(INCUMBENT));
+    let mut duel = PairedComparison::new(settings, runner(CHALLENGER), runner(INCUMBENT));
     executor::run(&mut duel, &mut clock, CacheMode::Warm).expect("synthetic clocks do not fail");
     duel.result().expect("blocks").decision
 }
@@ -115,12 +115,12 @@ fn time_challenger(
     session: &mut TimingSession,
     work: &NeededWork,
     look: &mut Recheck<'_>,
-) -> Result<Timed, Judgement> {
+) -> Result<TimingResult, Judgement> {
     let raced = race_candidate(clock, session, CHALLENGER, look)?;
     settle(&Given, clock, session, raced, work, look)
 }
 
-fn time(clock: &mut dyn Stopwatch, session: &mut TimingSession) -> executor::Timed {
+fn time(clock: &mut dyn Stopwatch, session: &mut TimingSession) -> executor::TimingResult {
     time_challenger(clock, session, &NO_WORK, &mut |_, _| Ok(())).expect("not refused")
 }
 
@@ -188,7 +188,7 @@ fn a_clear_loser_is_dropped_after_three_samples() {
     assert!(!timed.replaces_incumbent && timed.duel.is_none());
 }
 
-fn against(truth: f64, change: impl FnOnce(&mut SyntheticClock)) -> executor::Timed {
+fn against(truth: f64, change: impl FnOnce(&mut SyntheticClock)) -> executor::TimingResult {
     let mut clock = SyntheticClock::new(CLOCKS[0].1, vec![truth, 10.0, 30.0], 5);
     let mut session = session(&mut clock, None);
     session.incumbent = Some(INCUMBENT_RUNNER);
@@ -217,7 +217,7 @@ fn calibration() -> Calibration {
         null_us: Some(1.0),
         tensor_tflops: Some(100.0),
         dram_gb_s: Some(300.0),
-        promise: Promise::default(),
+        promise: DatasheetPeaks::default(),
         ..Calibration::default()
     }
 }
@@ -270,7 +270,7 @@ impl Odd {
     }
 
     /// Times the challenger, with that look at what it computes.
-    fn time(&mut self, look: &mut Recheck<'_>) -> Result<Timed, Judgement> {
+    fn time(&mut self, look: &mut Recheck<'_>) -> Result<TimingResult, Judgement> {
         let mut session =
             TimingSession::begin(self, REFERENCE, None, None, brief()).expect("it warms up");
         time_challenger(self, &mut session, &NO_WORK, look)

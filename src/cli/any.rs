@@ -47,9 +47,8 @@ pub(super) fn run(
             if resume {
                 prepared.resume_latest(&store).await?;
             }
-            prepared.gather(&store).await?;
             prepared.learn_from_others();
-            prepared.settle();
+            prepared.ready(&store, &shutdown).await?;
             for note in &prepared.notes {
                 say!("{device}: {note}");
             }

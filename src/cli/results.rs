@@ -173,7 +173,7 @@ fn recording(file: &Path) -> RecordingSource {
         Ok((path, hash)) => RecordingSource { path, hash },
         Err(_) => RecordingSource {
             path: std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
-            hash: ContentHash::of([]),
+            hash: ContentHash::from_parts([]),
         },
     }
 }

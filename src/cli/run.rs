@@ -100,10 +100,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         if args.resume {
             prepared.resume_latest(&store).await?;
         }
-        prepared.foresee(shutdown.clone()).await?;
-        prepared.gather(&store).await?;
-        prepared.look_ahead(shutdown.clone()).await?;
-        prepared.settle();
+        prepared.ready(&store, &shutdown).await?;
         once(&prepared.notes);
         let mut progress = Progress::new(prepared.charged());
         let mut sink = |event: &Event| {

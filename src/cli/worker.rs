@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tuner_core::private;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
-use tuner_engine::job::Lent;
+use tuner_engine::job::WorkerResource;
 use tuner_fleet::{WorkerSettings, work};
 use tuner_kernel::compile::DiskCache;
 
@@ -49,12 +49,12 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         refuse!("a worker needs a fleet; type --fleet nats://HOST:4222");
     };
     let lent = lent(args)?;
-    if matches!(lent, Lent::Compiler) && args.jobs == Some(0) {
+    if matches!(lent, WorkerResource::Compiler) && args.jobs == Some(0) {
         refuse!("--compile-only with --jobs 0 does nothing; type --jobs 1 or more");
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let free = match lent {
-        Lent::Compiler => cores,
+        WorkerResource::Compiler => cores,
         _ => cores.saturating_sub(1).max(1),
     };
     let temporary;
@@ -90,13 +90,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     ended
 }
 
-fn lent(args: &Args) -> Result<Lent, CliError> {
+fn lent(args: &Args) -> Result<WorkerResource, CliError> {
     if args.compile_only {
-        return Ok(Lent::Compiler);
+        return Ok(WorkerResource::Compiler);
     }
     let Some(device) = &args.device else {
         return match gpu::list() {
-            Ok(gpus) if !gpus.is_empty() => Ok(Lent::Device("cuda:0".to_owned())),
+            Ok(gpus) if !gpus.is_empty() => Ok(WorkerResource::Device("cuda:0".to_owned())),
             _ => Err(usage(
                 "no GPU is here; type --compile-only to compile for others, or --device vgpu:NAME \
                  or replay:FILE",
@@ -104,9 +104,11 @@ fn lent(args: &Args) -> Result<Lent, CliError> {
         };
     };
     match device.parse::<DeviceSelector>()? {
-        DeviceSelector::Replay(file) => Ok(Lent::Recording(Arc::new(Recording::load(&file)?))),
+        DeviceSelector::Replay(file) => {
+            Ok(WorkerResource::Recording(Arc::new(Recording::load(&file)?)))
+        }
         selector @ (DeviceSelector::Cuda(_) | DeviceSelector::Vgpu(_)) => {
-            Ok(Lent::Device(selector.to_string()))
+            Ok(WorkerResource::Device(selector.to_string()))
         }
         DeviceSelector::Auto | DeviceSelector::CudaSeveral(_) => Err(usage(format!(
             "`{device}`: a worker lends one device; type cuda:0, vgpu:h100 or replay:FILE, and start \

@@ -79,7 +79,7 @@ impl Toy {
 }
 
 pub(super) fn hash(config: &Config) -> ContentHash {
-    ContentHash::of([format!("{config:?}").as_bytes()])
+    ContentHash::from_parts([format!("{config:?}").as_bytes()])
 }
 
 /// The gate's proof, as far as the engine can tell.
@@ -197,7 +197,7 @@ pub(super) fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
             kernel: (*name).to_owned(),
             problem: "p".to_owned(),
             sizes: Vec::new(),
-            template_hash: Some(ContentHash::of([b"template".as_slice()])),
+            template_hash: Some(ContentHash::from_parts([b"template".as_slice()])),
             reference_hash: None,
             definition: Definition::default(),
             default_config: Some(space.values(&space.default_config())),

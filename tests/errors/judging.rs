@@ -6,11 +6,11 @@ use tuner_core::element::Element;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 use tuner_judge::gate::compare;
 use tuner_judge::gate::compare::Comparison;
+use tuner_judge::gate::expected_output::Rule;
 use tuner_judge::gate::oracle;
 use tuner_judge::gate::oracle::Oracle;
-use tuner_judge::gate::spread::{MORE_RUNS, precision};
+use tuner_judge::gate::spread::{MAX_ROUNDED_RUNS, precision};
 use tuner_judge::gate::tolerance::Tolerance;
-use tuner_judge::gate::wanted::Rule;
 
 /// What results are compared with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,11 +51,11 @@ impl Case {
                     let random = Some((number, precision));
                     nearest(element, &problem.run(&How { random, ..how }))
                 };
-                let numbers = (0..MORE_RUNS).filter(|_| precision(element).is_some());
+                let numbers = (0..MAX_ROUNDED_RUNS).filter(|_| precision(element).is_some());
                 let rounded = numbers
                     .map(|number| run(precision(element).unwrap_or_default(), number))
                     .collect();
-                Wanted::Kernel(Tolerance::of(&plan, output), reference, rounded)
+                Wanted::Kernel(Tolerance::for_argument(&plan, output), reference, rounded)
             }
         };
         Self {

@@ -24,7 +24,7 @@ fn passes(plan: &Plan, got: &[f32], want: &[f32]) -> bool {
     };
     let output = plan.arguments.last().expect("an output");
     let all = std::iter::once(0..want.len() as u64).collect::<Vec<_>>();
-    Tolerance::of(plan, output)
+    Tolerance::for_argument(plan, output)
         .compare(&bytes(got), &bytes(want), &all, &[])
         .passed()
 }
@@ -66,7 +66,7 @@ fn whole_numbers_must_be_equal_unless_the_space_says_otherwise() {
     let right = problem.run(&How::honest(Order::Split, I32));
     let all = std::iter::once(0..problem.output.count()).collect::<Vec<_>>();
     let judge = |plan: &Plan, by: f64| {
-        let tolerance = Tolerance::of(plan, plan.arguments.last().expect("an output"));
+        let tolerance = Tolerance::for_argument(plan, plan.arguments.last().expect("an output"));
         let wrong: Vec<f64> = right.iter().map(|value| value + by).collect();
         tolerance.compare(&nearest(I32, &wrong), &nearest(I32, &right), &all, &[])
     };
@@ -161,7 +161,7 @@ fn a_result_that_cancelled_may_carry_the_error_of_its_terms() {
 #[test]
 fn float64_is_held_to_float64() {
     let plan = gemm([F64, F64]);
-    let tolerance = Tolerance::of(&plan, plan.arguments.last().expect("an output"));
+    let tolerance = Tolerance::for_argument(&plan, plan.arguments.last().expect("an output"));
     let all = std::iter::once(0..2048u64).collect::<Vec<_>>();
     let judge = |by: f64| {
         let right = nearest(F64, &[1.0; 2048]);

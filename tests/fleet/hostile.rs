@@ -314,7 +314,9 @@ fn a_run_has_one_hub() {
             driver: None,
         },
         nvrtc: None,
-        recording: Some(tuner_core::units::ContentHash::of([b"x".as_slice()])),
+        recording: Some(tuner_core::units::ContentHash::from_parts(
+            [b"x".as_slice()],
+        )),
         kernels: Vec::new(),
         tasks: Vec::new(),
         prior: None,

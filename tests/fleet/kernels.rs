@@ -265,7 +265,7 @@ fn a_template_that_is_not_what_its_hash_says_is_not_compiled() {
     site.server.with_client(async |context| {
         let store = context.get_object_store("tuner_tuner_files").await.unwrap();
         let evil = KERNEL.replace("times(x[i])", "666.0f");
-        let name = tuner_core::units::ContentHash::of([KERNEL.as_bytes()]).to_string();
+        let name = tuner_core::units::ContentHash::from_parts([KERNEL.as_bytes()]).to_string();
         store
             .put(name.as_str(), &mut evil.as_bytes())
             .await

@@ -52,7 +52,7 @@ fn crashes(name: &str) -> Vec<Vec<u8>> {
 }
 
 fn keep(name: &str, input: &[u8]) -> PathBuf {
-    let hash = tuner_core::units::ContentHash::of([input]);
+    let hash = tuner_core::units::ContentHash::from_parts([input]);
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}-{}", hash.short()));
     std::fs::write(&path, input).unwrap();
     path

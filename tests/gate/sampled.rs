@@ -12,7 +12,7 @@ use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::{Demands, Evidence, verify};
 use tuner_judge::judgement::TimedJudgement;
-use tuner_judge::session::{Run, RunReport, Session, Slot, TraceRequest, Traced};
+use tuner_judge::session::{Run, RunReport, Session, Slot, TraceRequest, TraceResult};
 
 /// `y[i] = factor * x[i]` after so many rounds of a loop, factors as PTX writes them.
 fn code(entry: &str, loops: u32, factor: &str) -> Code {
@@ -94,9 +94,13 @@ impl Session for Counting {
     fn can_sample(&self) -> bool {
         self.gpu.can_sample()
     }
-    fn trace(&mut self, run: &Run<'_>, request: TraceRequest<'_>) -> Result<Traced, Judgement> {
+    fn trace(
+        &mut self,
+        run: &Run<'_>,
+        request: TraceRequest<'_>,
+    ) -> Result<TraceResult, Judgement> {
         let traced = self.gpu.trace(run, request)?;
-        if let Traced::Done(trace) = &traced {
+        if let TraceResult::Done(trace) = &traced {
             self.lane_instructions += trace.lane_instructions;
         }
         Ok(traced)

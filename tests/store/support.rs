@@ -14,7 +14,7 @@ use tuner_store::{
 };
 
 pub(crate) fn hash(text: &str) -> ContentHash {
-    ContentHash::of([text.as_bytes()])
+    ContentHash::from_parts([text.as_bytes()])
 }
 
 pub(crate) fn config(tile: i64, pad: i64) -> ConfigValues {

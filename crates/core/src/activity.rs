@@ -24,10 +24,10 @@ pub struct Activity {
 /// An activity that lasts until this value is dropped.
 #[derive(Debug)]
 #[must_use = "the activity ends when this is dropped"]
-pub struct Doing(u64);
+pub struct ActivityGuard(u64);
 
 /// Begins an activity.
-pub fn begin(verb: &'static str, object: impl Into<String>) -> Doing {
+pub fn begin(verb: &'static str, object: impl Into<String>) -> ActivityGuard {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let activity = Activity {
         verb,
@@ -36,10 +36,10 @@ pub fn begin(verb: &'static str, object: impl Into<String>) -> Doing {
     };
     let mut now = lock(&NOW);
     now.insert(number, activity);
-    Doing(number)
+    ActivityGuard(number)
 }
 
-impl Drop for Doing {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
         let mut now = lock(&NOW);
         now.remove(&self.0);

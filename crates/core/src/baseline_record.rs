@@ -6,7 +6,7 @@ use crate::units::ContentHash;
 use serde::{Deserialize, Serialize};
 
 /// Relative difference of two visits, after drift was removed, above which they are unsteady.
-const UNSTEADY: f64 = 0.05;
+const MAX_VISIT_DIFFERENCE: f64 = 0.05;
 
 /// Moment of a call of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +89,7 @@ impl BaselineRecord {
         let times = self.level(|visit| visit.p50_us);
         let low = times.iter().copied().fold(f64::INFINITY, f64::min);
         let high = times.iter().copied().fold(0.0, f64::max);
-        high > low * (1.0 + UNSTEADY)
+        high > low * (1.0 + MAX_VISIT_DIFFERENCE)
     }
 
     /// Returns the speedup of a row that took `row_us`, with the reference `row_reference`

@@ -199,7 +199,7 @@ struct Entry {
 }
 
 fn checksum(head: &[u8], content: &[u8]) -> ContentHash {
-    ContentHash::of([head, content])
+    ContentHash::from_parts([head, content])
 }
 
 #[cfg(test)]

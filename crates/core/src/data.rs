@@ -57,7 +57,7 @@ impl DataFile {
         let content = self.content()?;
         Ok(Self {
             path: Arc::clone(&self.path),
-            hash: Some(ContentHash::of([content.as_slice()])),
+            hash: Some(ContentHash::from_parts([content.as_slice()])),
         })
     }
 
@@ -73,7 +73,7 @@ impl DataFile {
     pub fn read(&self, element: Element, count: u64) -> Result<Vec<u8>, String> {
         let content = self.content()?;
         if let Some(hash) = &self.hash
-            && *hash != ContentHash::of([content.as_slice()])
+            && *hash != ContentHash::from_parts([content.as_slice()])
         {
             return Err(format!("{} was changed since it was read first", self.path));
         }

@@ -85,7 +85,7 @@ fn too_large(max: u64) -> io::Error {
 
 /// Content of gzip data.
 #[derive(Debug)]
-pub struct Unpacked {
+pub struct GzipContent {
     /// The plain bytes, up to the damage if there is any.
     pub bytes: Vec<u8>,
     /// Reason why the rest could not be unpacked.
@@ -96,9 +96,9 @@ pub struct Unpacked {
 ///
 /// # Errors
 /// `FileTooLarge` if the plain bytes exceed `max` or the allowed ratio to the data.
-pub fn unpack(bytes: Vec<u8>, max: u64) -> io::Result<Unpacked> {
+pub fn unpack(bytes: Vec<u8>, max: u64) -> io::Result<GzipContent> {
     if !bytes.starts_with(&GZIP) {
-        return Ok(Unpacked {
+        return Ok(GzipContent {
             bytes: within(bytes, max)?,
             damage: None,
         });
@@ -122,7 +122,7 @@ pub fn unpack(bytes: Vec<u8>, max: u64) -> io::Result<Unpacked> {
             ),
         ));
     }
-    Ok(Unpacked {
+    Ok(GzipContent {
         bytes: plain,
         damage,
     })

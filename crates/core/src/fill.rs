@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Elements up to which one thread fills a buffer faster than several.
-const ALONE: u64 = 1 << 18;
+const SINGLE_THREAD_ELEMENTS: u64 = 1 << 18;
 
 /// Period of random values: computing a thousand million of them would dominate the run time. A
 /// prime, so that no row, column or tile has this length.
-const PERIOD: u64 = (1 << 24) - 3;
+const RANDOM_PERIOD: u64 = (1 << 24) - 3;
 
 /// Fill of a buffer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ fn mix(mut z: u64) -> u64 {
 
 /// Returns two independent uniform numbers in (0, 1) for one element.
 fn uniforms(seed: u64, buffer: u64, index: u64) -> (f64, f64) {
-    let index = index % PERIOD;
+    let index = index % RANDOM_PERIOD;
     let key = mix(seed ^ mix(buffer.wrapping_add(0x9e37_79b9_7f4a_7c15)));
     let first = mix(key ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let second = mix(first ^ 0xd1b5_4a32_d192_ed03);
@@ -106,8 +106,15 @@ const ROW_JITTER: f64 = 0.49;
 /// Random stream shared by the offsets and indices of one graph.
 const GRAPH: u64 = 0x6772_6170_6820;
 
+/// Extents of a sparse matrix or a graph.
+#[derive(Debug, Clone, Copy)]
+struct Csr {
+    rows: u64,
+    entries: u64,
+}
+
 /// Returns row offset `row` of `rows` with `entries` entries.
-fn row_offset(seed: u64, (rows, entries): (u64, u64), row: u64) -> u64 {
+fn row_offset(seed: u64, Csr { rows, entries }: Csr, row: u64) -> u64 {
     if row == 0 || rows == 0 {
         return 0;
     }
@@ -120,10 +127,9 @@ fn row_offset(seed: u64, (rows, entries): (u64, u64), row: u64) -> u64 {
 }
 
 /// Returns the row of an entry, and that row's range of entries.
-fn row_of(seed: u64, graph: (u64, u64), entry: u64) -> (u64, u64) {
-    let (rows, _) = graph;
+fn row_of(seed: u64, graph: Csr, entry: u64) -> (u64, u64) {
     // The last row that begins at or before the entry.
-    let (mut low, mut high) = (0, rows);
+    let (mut low, mut high) = (0, graph.rows);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if row_offset(seed, graph, middle) <= entry {
@@ -139,7 +145,7 @@ fn row_of(seed: u64, graph: (u64, u64), entry: u64) -> (u64, u64) {
 }
 
 /// Returns the column of an entry: the row's columns are cut into as many parts as it has entries.
-fn column(seed: u64, graph: (u64, u64), columns: u64, entry: u64) -> u64 {
+fn column(seed: u64, graph: Csr, columns: u64, entry: u64) -> u64 {
     let (first, behind) = row_of(seed, graph, entry);
     let degree = (behind - first).max(1) as f64;
     let number = (entry - first.min(entry)) as f64;
@@ -217,10 +223,12 @@ impl Fill {
                 }
             }
             Self::CsrOffsets { entries } => {
-                row_offset(seed, (count.saturating_sub(1), entries), index) as f64
+                let rows = count.saturating_sub(1);
+                row_offset(seed, Csr { rows, entries }, index) as f64
             }
             Self::CsrIndices { rows, columns } => {
-                column(seed, (rows, count), columns, index) as f64
+                let entries = count;
+                column(seed, Csr { rows, entries }, columns, index) as f64
             }
             _ => self.value(seed, buffer, index),
         }
@@ -258,7 +266,9 @@ impl Fill {
             return vec![0; total];
         }
         let fresh = match self {
-            Self::Normal { .. } | Self::Uniform { .. } | Self::Sparse { .. } => count.min(PERIOD),
+            Self::Normal { .. } | Self::Uniform { .. } | Self::Sparse { .. } => {
+                count.min(RANDOM_PERIOD)
+            }
             _ => count,
         };
         let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
@@ -270,7 +280,7 @@ impl Fill {
             }
         };
         let mut bytes = Vec::with_capacity(total);
-        if fresh < ALONE {
+        if fresh < SINGLE_THREAD_ELEMENTS {
             part(0..fresh, &mut bytes);
             return bytes;
         }

@@ -41,7 +41,7 @@ impl Objective {
 
     /// Returns the value for a judged candidate; `None` if unknown.
     #[must_use]
-    pub fn of(self, measured: &Measurement, compiled: Option<&Compilation>) -> Option<f64> {
+    pub fn value_for(self, measured: &Measurement, compiled: Option<&Compilation>) -> Option<f64> {
         let known = match self {
             Self::Time => Some(measured.p50.get()),
             Self::P90 => Some(measured.p90.get()),

@@ -279,7 +279,7 @@ impl Plan {
             // Writing to a String cannot fail.
             let _ = write!(rest, "|{}", variable.holds.identity_text());
         }
-        ContentHash::of([code, rest.as_bytes()])
+        ContentHash::from_parts([code, rest.as_bytes()])
     }
 
     /// Returns the compared buffers, in order.

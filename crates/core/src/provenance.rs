@@ -59,7 +59,10 @@ pub fn of_recording() -> Provenance {
 /// The file cannot be read.
 pub fn recording(path: &Path) -> std::io::Result<(std::path::PathBuf, ContentHash)> {
     let bytes = files::read(path, files::MAX_RECORDING_BYTES)?;
-    Ok((path.canonicalize()?, ContentHash::of([bytes.as_slice()])))
+    Ok((
+        path.canonicalize()?,
+        ContentHash::from_parts([bytes.as_slice()]),
+    ))
 }
 
 /// Resolves a commit name to its full hash, and returns those of the known commits that it

@@ -170,11 +170,24 @@ pub fn ratio_of_medians(own: MedianInterval, other: MedianInterval) -> [f64; 3] 
 /// (docs/evidence/prediction.md, table of version 11).
 pub const PREDICTION_RESOLUTION: f64 = 1.14;
 
+/// A median with the end of its interval that is nearer to the other median.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MedianEnd {
+    /// The median.
+    pub median: f64,
+    /// The nearer end.
+    pub end: f64,
+}
+
 /// Reports whether the interval of [`ratio_of_medians`], of a slower median with its lower end over
 /// a faster one with its upper end, reaches 1.
 #[must_use]
-pub fn may_be_equal((fast, high): (f64, f64), (slow, low): (f64, f64)) -> bool {
-    (slow / fast).ln() <= (slow / low).ln().hypot((high / fast).ln())
+pub fn may_be_equal(fast: MedianEnd, slow: MedianEnd) -> bool {
+    let distance = (slow.median / fast.median).ln();
+    distance
+        <= (slow.median / slow.end)
+            .ln()
+            .hypot((fast.end / fast.median).ln())
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub struct ContentHash(String);
 impl ContentHash {
     /// Hashes the parts, each preceded by its length so that no two lists of parts collide.
     #[must_use]
-    pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub fn from_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         use sha2::Digest as _;
         let mut hasher = sha2::Sha256::new();
         for part in parts {

@@ -18,7 +18,7 @@ use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_judge::session::{
-    Blocks, Order, Run, RunReport, Session, Slot, TraceRequest, Traced, Work,
+    Blocks, Order, Run, RunReport, Session, Slot, TraceRequest, TraceResult, Work,
 };
 use tuner_judge::timing::predict::{Forecaster, resident_blocks};
 use tuner_kernel::compile::DiskCache;
@@ -105,7 +105,7 @@ impl VirtualGpu {
             (None, true) => b"rounded",
             (None, false) => b"",
         };
-        let key = ContentHash::of([code.ptx.as_bytes(), kind]);
+        let key = ContentHash::from_parts([code.ptx.as_bytes(), kind]);
         if let Some(module) = self.modules.get(&key) {
             return module.clone();
         }
@@ -319,7 +319,11 @@ impl Session for VirtualGpu {
         Ok(true)
     }
 
-    fn trace(&mut self, run: &Run<'_>, request: TraceRequest<'_>) -> Result<Traced, Judgement> {
+    fn trace(
+        &mut self,
+        run: &Run<'_>,
+        request: TraceRequest<'_>,
+    ) -> Result<TraceResult, Judgement> {
         trace::trace(self, run, request)
     }
 

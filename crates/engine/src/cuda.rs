@@ -9,8 +9,8 @@ mod comparison;
 mod usage;
 
 use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
-use super::foresight::Look;
-use super::judging::{KernelTask, Known, SEEDS, Work};
+use super::foresight::ForecastRequest;
+use super::judging::{JudgementCache, KernelTask, SEEDS, Work};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -43,12 +43,12 @@ pub(crate) struct CudaEvaluator {
     compiler: Arc<Compiler>,
     tasks: Vec<CudaTask>,
     /// The fixed reference of each task.
-    references: Vec<Mutex<Fixed>>,
+    references: Vec<Mutex<ReferenceState>>,
     /// Workers without a candidate.
     idle: Mutex<Vec<GpuSlot>>,
     freed: Condvar,
     devices: usize,
-    known: Known,
+    known: JudgementCache,
     usage: Mutex<Usage>,
     /// Tasks with candidates that have no deferred checks left, and whether they are right.
     proven: Mutex<HashMap<(usize, ContentHash), bool>>,
@@ -57,7 +57,7 @@ pub(crate) struct CudaEvaluator {
 }
 
 /// A task's reference.
-enum Fixed {
+enum ReferenceState {
     /// Not determined yet.
     Unknown,
     /// The default configuration is invalid or wrong: use the first candidate that passes.
@@ -77,8 +77,11 @@ impl CudaEvaluator {
     ///
     /// # Errors
     /// The compiler does not work.
-    pub(crate) fn foresee(&self, look: &Look) -> Result<Vec<Option<Experience>>, BoxError> {
-        look.at(self.tasks.iter().map(|task| &task.task), &self.compiler)
+    pub(crate) fn predict_prior(
+        &self,
+        request: &ForecastRequest,
+    ) -> Result<Vec<Option<Experience>>, BoxError> {
+        request.predict(self.tasks.iter().map(|task| &task.task), &self.compiler)
     }
 
     /// Creates an evaluator for these tasks, in the order of the engine's plan, with one worker for
@@ -97,12 +100,15 @@ impl CudaEvaluator {
         Self {
             facts,
             compiler,
-            references: tasks.iter().map(|_| Mutex::new(Fixed::Unknown)).collect(),
+            references: tasks
+                .iter()
+                .map(|_| Mutex::new(ReferenceState::Unknown))
+                .collect(),
             tasks,
             devices: workers.len().max(1),
             idle: Mutex::new(workers.into_iter().map(bench).collect()),
             freed: Condvar::new(),
-            known: Known::default(),
+            known: JudgementCache::default(),
             usage: Mutex::default(),
             proven: Mutex::default(),
             energy: AtomicBool::new(false),
@@ -156,15 +162,15 @@ impl CudaEvaluator {
     /// the ratios of different runs are to the same kernel.
     fn reference(&self, task: usize, bench: &mut GpuSlot) -> Result<Option<Plan>, BoxError> {
         let mut fixed = lock(&self.references[task]);
-        if matches!(*fixed, Fixed::Unknown) {
+        if matches!(*fixed, ReferenceState::Unknown) {
             *fixed = match self.default_plan(task, &mut bench.worker)? {
-                Some(plan) => Fixed::Known(Box::new(plan)),
-                None => Fixed::Awaited,
+                Some(plan) => ReferenceState::Known(Box::new(plan)),
+                None => ReferenceState::Awaited,
             };
         }
         Ok(match &*fixed {
-            Fixed::Known(plan) => Some((**plan).clone()),
-            Fixed::Unknown | Fixed::Awaited => None,
+            ReferenceState::Known(plan) => Some((**plan).clone()),
+            ReferenceState::Unknown | ReferenceState::Awaited => None,
         })
     }
 
@@ -212,7 +218,8 @@ impl CudaEvaluator {
 
     fn measure(
         &self,
-        (task, candidate): (usize, &ContentHash),
+        task: usize,
+        candidate: &ContentHash,
         job: Job,
         bench: &mut GpuSlot,
     ) -> Result<(TimedJudgement, Option<RelativeTime>), BoxError> {
@@ -238,8 +245,8 @@ impl CudaEvaluator {
         if let (Some(plan), Some(standing)) = (plan, standing) {
             if own {
                 let mut fixed = lock(&self.references[task]);
-                if !matches!(*fixed, Fixed::Known(_)) {
-                    *fixed = Fixed::Known(Box::new(plan.clone()));
+                if !matches!(*fixed, ReferenceState::Known(_)) {
+                    *fixed = ReferenceState::Known(Box::new(plan.clone()));
                 }
             }
             if standing.replaces_incumbent {
@@ -280,7 +287,7 @@ impl Evaluator for CudaEvaluator {
                 ..work.job.clone()
             };
             let (found, _) =
-                self.with_bench(|bench| self.measure((task, &work.candidate), job, bench))?;
+                self.with_bench(|bench| self.measure(task, &work.candidate, job, bench))?;
             Ok(found)
         })?;
         Ok(work.judged(if again { found.reused() } else { found }))

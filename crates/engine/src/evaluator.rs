@@ -35,7 +35,7 @@ pub trait Evaluator: Send + Sync + 'static {
 
     /// Returns the clock of a time budget.
     fn clock(&self) -> Clock {
-        Clock::of(self.facts().kind)
+        Clock::for_device(self.facts().kind)
     }
 
     /// Reports whether evaluating is nearly free, so that handing it to threads would cost more.
@@ -143,7 +143,7 @@ pub enum Clock {
 
 impl Clock {
     /// Returns the clock of a kind of device.
-    pub(super) fn of(kind: DeviceKind) -> Self {
+    pub(super) fn for_device(kind: DeviceKind) -> Self {
         match kind {
             DeviceKind::Replay => Self::Charged,
             DeviceKind::Vgpu | DeviceKind::Cuda => Self::Wall,
@@ -190,7 +190,7 @@ pub struct Judged {
 }
 
 /// Factor of the best time within which a candidate may win, predicted or measured.
-pub(super) const CONTENDER: f64 = 1.15;
+pub(super) const CONTENDER_FACTOR: f64 = 1.15;
 
 impl Judged {
     /// Builds a candidate that was judged without a device, at no cost.

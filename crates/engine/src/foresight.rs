@@ -14,10 +14,10 @@ use tuner_search::{Experience, Observation, Survey};
 use tuner_space::{Config, Space};
 
 /// Minimum predictions that are informative about a space.
-const FEW: usize = 12;
+const MIN_PREDICTIONS: usize = 12;
 
 /// Configurations to predict for the tasks of a run, in their order.
-pub(crate) struct Look {
+pub(crate) struct ForecastRequest {
     /// Spaces, with the configurations that are predicted first.
     pub(crate) spaces: Vec<(Space, Vec<Config>)>,
     pub(crate) seed: u64,
@@ -26,19 +26,19 @@ pub(crate) struct Look {
     pub(crate) stopped: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
-impl Look {
+impl ForecastRequest {
     /// Predicts with the priors of these tasks; `None` for a task without one.
     ///
     /// # Errors
     /// The compiler does not work.
-    pub(crate) fn at<'a>(
+    pub(crate) fn predict<'a>(
         &self,
         tasks: impl Iterator<Item = &'a KernelTask>,
         compiler: &Compiler,
     ) -> Result<Vec<Option<Experience>>, BoxError> {
         let pairs = tasks.zip(&self.spaces);
         let looks = pairs.map(|(task, (space, start))| match &task.prior {
-            Some(prior) => self.survey((task, prior), compiler, space, start),
+            Some(prior) => self.survey(task, prior, compiler, space, start),
             None => Ok(None),
         });
         looks.collect()
@@ -47,7 +47,8 @@ impl Look {
     /// Predicts for a task; `None` if too few configurations can be predicted.
     fn survey(
         &self,
-        (task, prior): (&KernelTask, &Prior),
+        task: &KernelTask,
+        prior: &Prior,
         compiler: &Compiler,
         space: &Space,
         start: &[Config],
@@ -83,7 +84,7 @@ impl Look {
             }
         }
         let timed = rows.iter().filter(|(_, time)| time.is_some()).count();
-        Ok((timed >= FEW).then(|| Experience {
+        Ok((timed >= MIN_PREDICTIONS).then(|| Experience {
             name: format!("{timed} predictions for {}", prior.name()),
             rows,
         }))

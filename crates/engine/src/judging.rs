@@ -1,14 +1,14 @@
 //! Judge: builds a candidate (bind, render, compile) and judges it on a device. Runs, checks,
 //! predictions, ablations, the gate and the daemon all use it.
 
-mod known;
+mod cache;
 mod pool;
 
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::other_problems;
 use super::prior::Prior;
 use super::record::stats;
-pub(super) use known::Known;
+pub(super) use cache::JudgementCache;
 pub use pool::JudgePool;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tuner_device::worker::protocol::Job;
 use tuner_judge::gate;
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
-use tuner_kernel::build::{Built, PlanBuilder, Unbuilt};
+use tuner_kernel::build::{BuiltCandidate, FailedBuild, PlanBuilder};
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{CompileError, Compiler};
@@ -54,14 +54,14 @@ pub struct KernelTask {
     /// Predicts the timed problem's time before the candidate is evaluated, if requested.
     pub(crate) prior: Option<Arc<Prior>>,
     /// Checks that wait until a candidate may win.
-    pub(crate) puts_off: PutOff,
+    pub(crate) puts_off: DeferredChecks,
     /// The device executes PTX: the verdict depends on PTX as well as on the machine code.
     pub(crate) executes_ptx: bool,
 }
 
 /// Checks that are deferred until a candidate may win: most never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PutOff {
+pub(crate) enum DeferredChecks {
     /// Nothing.
     Nothing,
     /// Check problems for which the kernel is a separate program that needs another compile.
@@ -91,7 +91,7 @@ impl KernelTask {
             timed: builder(problem)?,
             checks: checks.collect::<Result<_, _>>()?,
             prior: None,
-            puts_off: PutOff::Nothing,
+            puts_off: DeferredChecks::Nothing,
             executes_ptx: false,
         })
     }
@@ -103,7 +103,7 @@ impl KernelTask {
             timed: problem,
             checks: Vec::new(),
             prior: None,
-            puts_off: PutOff::Nothing,
+            puts_off: DeferredChecks::Nothing,
             executes_ptx: false,
         }
     }
@@ -145,7 +145,7 @@ impl KernelTask {
     /// Prepares a candidate with these deferred checks.
     pub(super) fn prepare_but(
         &self,
-        puts_off: PutOff,
+        puts_off: DeferredChecks,
         compiler: &Compiler,
         config: &Config,
     ) -> Result<Preparation<Work>, BoxError> {
@@ -159,14 +159,14 @@ impl KernelTask {
             }
         };
         let waits = |check: &&PlanBuilder| match puts_off {
-            PutOff::Nothing => false,
-            PutOff::OtherPrograms => !is_program(check, config, &timed.candidate, compiler),
-            PutOff::AllButOneRun => true,
+            DeferredChecks::Nothing => false,
+            DeferredChecks::OtherPrograms => !is_program(check, config, &timed.candidate, compiler),
+            DeferredChecks::AllButOneRun => true,
         };
         let (later, now): (Vec<_>, Vec<_>) = self.admitting(config).partition(waits);
         let build = match self.puts_off {
             // On a virtual GPU deferred problems are executed as PTX, and not timed.
-            PutOff::AllButOneRun if timed.image.bounds_threads() => PlanBuilder::build_ptx,
+            DeferredChecks::AllButOneRun if timed.image.bounds_threads() => PlanBuilder::build_ptx,
             _ => PlanBuilder::build,
         };
         let checks = match check_plans(&now, build, compiler, config)? {
@@ -176,7 +176,7 @@ impl KernelTask {
                 return Ok(Preparation::Judged(Box::new(judged)));
             }
         };
-        let all: Vec<&Built> = checks.iter().chain([&timed]).collect();
+        let all: Vec<&BuiltCandidate> = checks.iter().chain([&timed]).collect();
         let same = same(&all, self.executes_ptx);
         let prior = self.prior.as_ref();
         let predicted = prior.and_then(|prior| prior.predicted(&timed.plan));
@@ -184,7 +184,7 @@ impl KernelTask {
             candidate: timed.candidate.clone(),
             compilation: timed.image.facts.clone(),
             same,
-            put_off: puts_off == PutOff::AllButOneRun || !later.is_empty(),
+            put_off: puts_off == DeferredChecks::AllButOneRun || !later.is_empty(),
             job: Job {
                 checks: checks.into_iter().map(|built| built.plan).collect(),
                 timed: Some(timed.plan),
@@ -242,7 +242,8 @@ impl KernelTask {
     /// The compiler or the worker does not work, or the space's reference is wrong.
     pub(super) fn on_virtual(
         &self,
-        (compiler, worker): (&Compiler, &mut Worker),
+        compiler: &Compiler,
+        worker: &mut Worker,
         config: &Config,
         job: Job,
     ) -> Result<TimedJudgement, BoxError> {
@@ -263,7 +264,11 @@ fn is_program(
 }
 
 /// Builds a configuration for a check problem.
-type Build = fn(&PlanBuilder, &Compiler, &Config) -> Result<Result<Built, Unbuilt>, CompileError>;
+type Build = fn(
+    &PlanBuilder,
+    &Compiler,
+    &Config,
+) -> Result<Result<BuiltCandidate, FailedBuild>, CompileError>;
 
 /// Builds a configuration for check problems. The inner error is the reason why one cannot be
 /// built.
@@ -272,7 +277,7 @@ fn check_plans(
     build: Build,
     compiler: &Compiler,
     config: &Config,
-) -> Result<Result<Vec<Built>, Judgement>, BoxError> {
+) -> Result<Result<Vec<BuiltCandidate>, Judgement>, BoxError> {
     compile_at_once(checks, build, compiler, config);
     let mut plans = Vec::with_capacity(checks.len());
     for builder in checks {
@@ -379,7 +384,7 @@ impl Work {
 }
 
 /// Builds a candidate that was judged before it reached the device.
-fn unbound(unbuilt: Unbuilt, problem: &str, config: &Config) -> Judged {
+fn unbound(unbuilt: FailedBuild, problem: &str, config: &Config) -> Judged {
     let candidate = unbuilt.candidate;
     let candidate = candidate.unwrap_or_else(|| nameless(problem, config));
     Judged::without_device(candidate, unbuilt.judgement)
@@ -392,14 +397,14 @@ fn nameless(problem: &str, config: &Config) -> ContentHash {
         .iter()
         .flat_map(|c| c.to_le_bytes())
         .collect();
-    ContentHash::of([b"unbound".as_slice(), problem.as_bytes(), &choices])
+    ContentHash::from_parts([b"unbound".as_slice(), problem.as_bytes(), &choices])
 }
 
 /// Returns the identity of everything that decides a judgement: equal executed code with equal
 /// launches on equal data, compared with the same reference, is one candidate, whatever its
 /// parameters are called. Executed code is the machine code and, where the device executes PTX, the
 /// PTX without line information: the assembler removes loops and accesses that the PTX still has.
-fn same(parts: &[&Built], executes_ptx: bool) -> ContentHash {
+fn same(parts: &[&BuiltCandidate], executes_ptx: bool) -> ContentHash {
     let mut hashes: Vec<ContentHash> = Vec::new();
     for built in parts {
         let code = built.image.facts.cubin_hash.as_str().as_bytes();
@@ -408,5 +413,5 @@ fn same(parts: &[&Built], executes_ptx: bool) -> ContentHash {
             hashes.push(built.image.ptx_hash());
         }
     }
-    ContentHash::of(hashes.iter().map(|hash| hash.as_str().as_bytes()))
+    ContentHash::from_parts(hashes.iter().map(|hash| hash.as_str().as_bytes()))
 }

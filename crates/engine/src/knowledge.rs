@@ -58,7 +58,7 @@ pub async fn read(path: &Path, kernel: &str) -> Result<KnowledgeFile, KnowledgeE
     };
     let bytes = files::read(path, files::MAX_RECORDING_BYTES);
     let bytes = bytes.map_err(|error| wrong(error.to_string()))?;
-    let content = ContentHash::of([bytes.as_slice()]);
+    let content = ContentHash::from_parts([bytes.as_slice()]);
     let mut file = KnowledgeFile {
         path: path.to_owned(),
         content,
@@ -157,7 +157,7 @@ fn experience(group: Related, version: Option<&str>) -> Experience {
 
 /// Prior knowledge of a run, as stored with it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Noted {
+pub(crate) struct KnowledgeRecord {
     /// Time stamp of the database, by task.
     as_of: Vec<i64>,
     /// Files by path and content.
@@ -166,9 +166,9 @@ pub(crate) struct Noted {
     pub(crate) sources: Vec<Vec<String>>,
 }
 
-impl Noted {
+impl KnowledgeRecord {
     /// Reads a stored run's settings; `None`: it had no knowledge.
-    pub(crate) fn of(settings: &serde_json::Value) -> Option<Self> {
+    pub(crate) fn from_settings(settings: &serde_json::Value) -> Option<Self> {
         serde_json::from_value(settings.get("knowledge")?.clone()).ok()
     }
 }
@@ -179,13 +179,13 @@ impl Noted {
 /// # Errors
 /// An invalid file, and a file that changed since the interrupted run; a database that cannot be
 /// read.
-pub(crate) async fn gather(
+pub(crate) async fn load(
     start: &RunStart,
     store: &Store,
     given: &[PathBuf],
-    before: Option<&Noted>,
-) -> Result<(Vec<Vec<Experience>>, Noted), JobError> {
-    let mut noted = Noted::default();
+    before: Option<&KnowledgeRecord>,
+) -> Result<(Vec<Vec<Experience>>, KnowledgeRecord), JobError> {
+    let mut noted = KnowledgeRecord::default();
     let mut all = Vec::with_capacity(start.tasks.len());
     let paths: Vec<PathBuf> = match before {
         Some(before) => before.files.iter().map(|(path, _)| path.clone()).collect(),
@@ -244,7 +244,8 @@ fn ranked(mut groups: Vec<Related>, key: &TaskKey, task: &TaskStart) -> Vec<Expe
 /// # Errors
 /// The database cannot be written.
 pub(crate) async fn appraise(
-    (tasks, worth): (&[Task], &[Vec<f64>]),
+    tasks: &[Task],
+    correlations: &[Vec<f64>],
     run: &RunId,
     store: &Store,
     sink: &mut (dyn FnMut(&Event) + Send),
@@ -252,7 +253,7 @@ pub(crate) async fn appraise(
     let mut kept = Vec::new();
     for (task, worth) in tasks
         .iter()
-        .zip(worth)
+        .zip(correlations)
         .filter(|(_, worth)| !worth.is_empty())
     {
         let sources: Vec<(&str, &f64)> = task.knowledge.names().zip(worth).collect();

@@ -99,7 +99,7 @@ pub(super) fn judge(
         }
     }
     if alone.judgement.verdict == Verdict::Unchecked {
-        return on_scaled(worker, again, alone, (builder, compiler), config);
+        return on_scaled(worker, again, alone, builder, compiler, config);
     }
     Ok(alone)
 }
@@ -136,7 +136,8 @@ fn on_scaled(
     worker: &mut Worker,
     mut job: Job,
     alone: TimedJudgement,
-    (builder, compiler): (&PlanBuilder, &Compiler),
+    builder: &PlanBuilder,
+    compiler: &Compiler,
     config: &Config,
 ) -> Result<TimedJudgement, BoxError> {
     let default = builder.source().spec.default_config();

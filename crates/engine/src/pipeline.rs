@@ -5,7 +5,7 @@
 )]
 
 mod commits;
-mod live;
+mod concurrent_runs;
 
 use super::error::EngineError;
 use super::evaluator::{Clock, Evaluator, Order, Preparation};
@@ -18,7 +18,7 @@ use super::schedule::{Finished, Schedule, State, Task};
 use super::window::Window;
 use super::{DEVICE_QUEUE, WINDOW};
 use commits::front;
-use live::Live;
+use concurrent_runs::ConcurrentRuns;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -99,7 +99,9 @@ pub async fn run<E: Evaluator>(
         converged: false,
     };
     driver.begin(&plan.start, plan.resume);
-    driver.live = plan.live.map(|files| Live::new(plan.start, files));
+    driver.live = plan
+        .live
+        .map(|files| ConcurrentRuns::new(plan.start, files));
     let ended = driver.drive().await;
     let drained = driver.drain().await;
     let reason = match ended.and_then(|reason| drained.map(|()| reason)) {
@@ -110,8 +112,8 @@ pub async fn run<E: Evaluator>(
             return Err(error);
         }
     };
-    let worth = driver.schedule.worth();
-    knowledge::appraise((&driver.tasks, &worth), &driver.run, store, driver.sink).await?;
+    let worth = driver.schedule.source_correlations();
+    knowledge::appraise(&driver.tasks, &worth, &driver.run, store, driver.sink).await?;
     driver.note_left().await?;
     let end = match reason {
         StopReason::Interrupted => RunEnd::Interrupted,
@@ -135,7 +137,7 @@ fn schedule<E: Evaluator>(
                 .map(|point| point.config.clone())
                 .collect();
             let (space, known, start) = (&task.space, &task.knowledge, &plan.start);
-            evolve::knowing(&start.strategy, space, start.seed, &points, known)
+            evolve::with_knowledge(&start.strategy, space, start.seed, &points, known)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let order = evaluator.order();
@@ -174,7 +176,7 @@ struct Driver<'a, E: Evaluator> {
     deadline: Option<Instant>,
     shutdown: watch::Receiver<bool>,
     sink: &'a mut (dyn FnMut(&Event) + Send),
-    live: Option<Live>,
+    live: Option<ConcurrentRuns>,
     /// Further trials gain less than the threshold.
     converged: bool,
 }
@@ -389,7 +391,7 @@ impl<E: Evaluator> Driver<'_, E> {
             Some(serde_json::json!({
                 "kernel": task.key.kernel,
                 "problem": task.key.problem,
-                "share": self.schedule.left(at)?,
+                "share": self.schedule.remaining_gain(at)?,
                 "chance": evolve::LEFT_CHANCE,
             }))
         });

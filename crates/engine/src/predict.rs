@@ -44,19 +44,19 @@ pub struct Predictor {
 #[derive(Debug, Default)]
 struct Costs {
     /// NVRTC compiles.
-    compiles: Spent,
+    compiles: CallCost,
     /// Reading PTX and SASS, sampled blocks, replay.
-    forecasts: Spent,
+    forecasts: CallCost,
 }
 
 /// Number of executions, and their total microseconds.
 #[derive(Debug, Default)]
-struct Spent {
+struct CallCost {
     count: AtomicU64,
     us: AtomicU64,
 }
 
-impl Spent {
+impl CallCost {
     fn add(&self, us: u64) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.us.fetch_add(us, Ordering::Relaxed);
@@ -79,7 +79,8 @@ impl Predictor {
     /// # Errors
     /// An unknown kernel, problem or device, and a missing compiler.
     pub fn open(
-        (kernel, folder): (&str, &Path),
+        kernel: &str,
+        folder: &Path,
         asked: Option<&str>,
         device: &DeviceSelector,
         jobs: Option<u16>,
@@ -136,11 +137,16 @@ impl Predictor {
     ) -> Result<(), JobError> {
         let limit = Limits::default().memory_bytes.min(self.arch.memory_bytes);
         let start = || Forecaster::new(self.arch, limit).keeping(DiskCache::default_folder());
-        let one = |config: &Config, forecaster: &mut Forecaster| self.one(config, forecaster);
+        let one =
+            |config: &Config, forecaster: &mut Forecaster| self.forecast_one(config, forecaster);
         in_order_each(configs, self.threads, start, one, tell).map_err(device_error)
     }
 
-    fn one(&self, config: &Config, forecaster: &mut Forecaster) -> Result<Judged, BoxError> {
+    fn forecast_one(
+        &self,
+        config: &Config,
+        forecaster: &mut Forecaster,
+    ) -> Result<Judged, BoxError> {
         let work = match self.task.prepare(&self.compiler, config)? {
             Preparation::Judged(judged) => return Ok(*judged),
             Preparation::Ready { work, .. } => work,
@@ -213,7 +219,7 @@ impl Predictor {
             },
         };
         let items: Vec<_> = configs.iter().map(|config| (&self.task, config)).collect();
-        pool.each(&items, |_| (), |index, (judged, _)| tell(index, judged))
+        pool.judge_each(&items, |_| (), |index, (judged, _)| tell(index, judged))
     }
 
     /// Returns the spilled bytes of a configuration's code; `None` if it does not compile.

@@ -198,7 +198,7 @@ pub fn measure<E: Send>(
         let (file, strategy) = of_pair(at / seeds);
         let seed = Seed(1 + (at % seeds) as u64);
         let search = make(&study.strategies[strategy], file, seed)?;
-        let run = one(&recordings[file], search, seed, study);
+        let run = run_search(&recordings[file], search, seed, study);
         progress(1 + done.fetch_add(1, Ordering::Relaxed));
         Ok(run)
     };
@@ -216,7 +216,12 @@ pub fn measure<E: Send>(
     Ok((0..pairs).map(series).collect())
 }
 
-fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: &Study) -> Run {
+fn run_search(
+    recording: &Recording,
+    mut search: Box<dyn Strategy>,
+    seed: Seed,
+    study: &Study,
+) -> Run {
     let began = Instant::now();
     let mut noise = Noise::new(study.noise, seed);
     let wanted_us = if recording.has_costs() {
@@ -232,7 +237,7 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
         overhead_us: 0.0,
         converged: None,
     };
-    let mut flights = Flights::new(study.in_flight);
+    let mut flights = ProposalsInFlight::new(study.in_flight);
     let mut fastest = f64::INFINITY;
     loop {
         if run.evals >= study.evals && run.charged_us >= wanted_us {
@@ -264,7 +269,7 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
             Outcome::Failed { verdict, .. } => Observation::Failed(verdict),
         };
         search.tell(proposal.id, told);
-        let left = search.left().unwrap_or(f64::INFINITY);
+        let left = search.remaining_gain().unwrap_or(f64::INFINITY);
         if run.converged.is_none() && study.converged.is_some_and(|share| left <= share) {
             run.converged = Some(run.evals);
         }
@@ -274,20 +279,20 @@ fn one(recording: &Recording, mut search: Box<dyn Strategy>, seed: Seed, study: 
 }
 
 /// A proposal, and the number of results from which its turn may come.
-struct Flying {
+struct ProposalInFlight {
     proposal: Proposal,
     earliest_turn: u64,
 }
 
 /// Proposals in flight, with the rules of a pool that compiles ahead.
-struct Flights {
+struct ProposalsInFlight {
     window: Window,
-    list: Vec<Flying>,
+    list: Vec<ProposalInFlight>,
     /// Number of proposals that may be requested.
     allowance: usize,
 }
 
-impl Flights {
+impl ProposalsInFlight {
     fn new(in_flight: usize) -> Self {
         let window = Window::pool(in_flight);
         Self {
@@ -303,7 +308,7 @@ impl Flights {
         while self.allowance > 0 && self.has_room(told, search) {
             let Some(proposal) = search.ask() else { break };
             let earliest_turn = self.window.earliest_turn(told, self.list.len());
-            self.list.push(Flying {
+            self.list.push(ProposalInFlight {
                 proposal,
                 earliest_turn,
             });

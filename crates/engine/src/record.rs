@@ -34,8 +34,10 @@ pub(super) fn observation<T: AsRef<Measurement>>(
         Some(measurement) if judgement.is_ok() => Observation::Time {
             time: measurement.p50,
             error: error(measurement),
-            other: objectives
-                .and_then(|both| both.other.of(measurement, trial.compilation.as_ref())),
+            other: objectives.and_then(|both| {
+                both.other
+                    .value_for(measurement, trial.compilation.as_ref())
+            }),
         },
         _ if judgement.verdict == Verdict::NotJudged => Observation::Unknown,
         _ => Observation::Failed(judgement.verdict),

@@ -79,7 +79,7 @@ impl ReplayEvaluator {
             .iter()
             .flat_map(|choice| choice.to_le_bytes())
             .collect();
-        ContentHash::of([recording.content.as_str().as_bytes(), &choices])
+        ContentHash::from_parts([recording.content.as_str().as_bytes(), &choices])
     }
 
     /// Converts a recorded result to a judgement.

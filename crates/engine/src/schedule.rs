@@ -6,13 +6,15 @@
 )]
 
 mod best;
+mod flight;
 mod turns;
 
 use super::evaluator::{Judged, Order};
-use super::lanes::{Job, Ticket};
+use super::lanes::Ticket;
 use super::record::{judged, observation, record, stats};
 use super::window::Window;
 use best::BestTime;
+pub(super) use flight::{Finished, Flight, ReportedResult, State};
 use std::collections::{HashMap, VecDeque};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
@@ -43,59 +45,6 @@ pub struct Task {
     pub start: Vec<StartPoint>,
     /// Prior knowledge of the search.
     pub knowledge: Knowledge,
-}
-
-/// A candidate between proposal and report.
-pub(super) struct Flight<W> {
-    pub(super) ticket: Ticket,
-    pub(super) task: usize,
-    pub(super) proposal: u64,
-    pub(super) config: Config,
-    pub(super) origin: &'static str,
-    pub(super) state: State<W>,
-    /// Facts from the compiler and the prior, once it is prepared.
-    facts: Option<CompileStats>,
-    /// The number of results after which its turn may come.
-    earliest_turn: u64,
-    /// The search chose it.
-    had_turn: bool,
-}
-
-impl<W> Flight<W> {
-    /// Returns the candidate as a lane job.
-    pub(super) fn job(&self) -> Job {
-        Job {
-            ticket: self.ticket,
-            task: self.task,
-            config: self.config.clone(),
-        }
-    }
-}
-
-/// Progress of a candidate.
-pub(super) enum State<W> {
-    Preparing,
-    Prepared(ContentHash, W),
-    OnDevice,
-    /// It may win, and its deferred checks are running.
-    Proving,
-    /// It is about to be the best, and the timed problem is run whole. Holds the earlier judgement.
-    ProvingWhole(Box<Judged>),
-    Judged(Finished),
-}
-
-/// A result that was reported to the search.
-pub(super) enum Told {
-    /// To be stored.
-    New(Box<TrialRecord<Measured>>),
-    /// Already in the database.
-    Stored(Box<TrialRecord>),
-}
-
-/// A result, and whether it is already in the database.
-pub(super) enum Finished {
-    New(Box<Judged>),
-    Stored(Box<TrialRecord>),
 }
 
 struct TaskState {
@@ -357,12 +306,15 @@ impl<W> Schedule<W> {
     }
 
     /// Reports to the search, and builds the stored record.
-    pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> Told {
+    pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> ReportedResult {
         let state = &mut self.tasks[flight.task];
         let (observation, told) = match finished {
             Finished::Stored(trial) => {
                 state.take_best(BestTime::from_trial(&trial));
-                (observation(&trial, self.objectives), Told::Stored(trial))
+                (
+                    observation(&trial, self.objectives),
+                    ReportedResult::Stored(trial),
+                )
             }
             Finished::New(judged) => {
                 let sequence = state.next_sequence;
@@ -372,7 +324,7 @@ impl<W> Schedule<W> {
                 state.take_best(BestTime::from_trial(&trial));
                 (
                     observation(&trial, self.objectives),
-                    Told::New(Box::new(trial)),
+                    ReportedResult::New(Box::new(trial)),
                 )
             }
         };
@@ -395,23 +347,26 @@ impl<W> Schedule<W> {
     }
 
     /// Returns the value of each source of each task's knowledge.
-    pub(super) fn worth(&self) -> Vec<Vec<f64>> {
+    pub(super) fn source_correlations(&self) -> Vec<Vec<f64>> {
         self.tasks
             .iter()
-            .map(|task| task.strategy.worth())
+            .map(|task| task.strategy.source_correlations())
             .collect()
     }
 
     /// Returns the remaining gain of further trials of a task, as a share of its best time.
-    pub(super) fn left(&self, task: usize) -> Option<f64> {
-        self.tasks[task].strategy.left()
+    pub(super) fn remaining_gain(&self, task: usize) -> Option<f64> {
+        self.tasks[task].strategy.remaining_gain()
     }
 
     /// Stops requests for tasks whose remaining gain is at most this share. Reports whether all
     /// tasks have converged.
     pub(super) fn converge(&mut self, share: f64) -> bool {
         for task in &mut self.tasks {
-            task.converged |= task.strategy.left().is_some_and(|left| left <= share);
+            task.converged |= task
+                .strategy
+                .remaining_gain()
+                .is_some_and(|left| left <= share);
         }
         self.tasks
             .iter()

@@ -5,8 +5,8 @@
 )]
 
 use super::evaluator::{BoxError, Evaluator, Judged, Preparation, Proof, ProofOutcome};
-use super::foresight::Look;
-use super::judging::{KernelTask, Known, PutOff, Work};
+use super::foresight::ForecastRequest;
+use super::judging::{DeferredChecks, JudgementCache, KernelTask, Work};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,15 +32,15 @@ pub(crate) struct VirtualEvaluator {
     worker: Mutex<Worker>,
     /// Runs the first level of all candidates concurrently.
     scout: Mutex<Worker>,
-    known: Known,
+    known: JudgementCache,
     /// Results of the first level.
-    seen: Known,
+    seen: JudgementCache,
     /// Everything that decides the judgement of candidates, by candidate.
     same: Mutex<HashMap<ContentHash, ContentHash>>,
     /// The same of the candidates whose results were reported.
     told: Mutex<HashSet<ContentHash>>,
     /// Results of proofs.
-    proofs: Known,
+    proofs: JudgementCache,
     /// Lane instructions that a proof may take; 0: no proofs.
     proof_limit: AtomicU64,
 }
@@ -64,11 +64,11 @@ impl VirtualEvaluator {
             tasks,
             worker: worker(),
             scout: worker(),
-            known: Known::default(),
-            seen: Known::default(),
+            known: JudgementCache::default(),
+            seen: JudgementCache::default(),
             same: Mutex::default(),
             told: Mutex::default(),
-            proofs: Known::default(),
+            proofs: JudgementCache::default(),
             proof_limit: AtomicU64::new(0),
         }
     }
@@ -84,7 +84,7 @@ impl VirtualEvaluator {
     /// The compiler or the worker does not work.
     pub(crate) fn make_proof(&self, task: usize, config: &Config) -> Result<Proof, BoxError> {
         // Check problems are irrelevant here: all may be deferred.
-        let checks = PutOff::AllButOneRun;
+        let checks = DeferredChecks::AllButOneRun;
         let (candidate, judgement) =
             match self.tasks[task].prepare_but(checks, &self.compiler, config)? {
                 Preparation::Judged(judged) => (judged.candidate, judged.found.judgement),
@@ -135,8 +135,11 @@ impl VirtualEvaluator {
     ///
     /// # Errors
     /// The compiler does not work.
-    pub(crate) fn foresee(&self, look: &Look) -> Result<Vec<Option<Experience>>, BoxError> {
-        look.at(self.tasks.iter(), &self.compiler)
+    pub(crate) fn predict_prior(
+        &self,
+        request: &ForecastRequest,
+    ) -> Result<Vec<Option<Experience>>, BoxError> {
+        request.predict(self.tasks.iter(), &self.compiler)
     }
 
     /// Checks before a run begins whether the results of each task can be compared, using the first
@@ -145,16 +148,19 @@ impl VirtualEvaluator {
     ///
     /// # Errors
     /// The compiler or the worker does not work, or the space's reference is wrong.
-    pub(crate) fn look_ahead(&self, starts: &[Option<Config>]) -> Result<Vec<String>, BoxError> {
+    pub(crate) fn check_references(
+        &self,
+        starts: &[Option<Config>],
+    ) -> Result<Vec<String>, BoxError> {
         let mut notes = Vec::new();
         for (task, start) in self.tasks.iter().zip(starts) {
             let Some(config) = start.as_ref().filter(|_| task.checks.is_empty()) else {
                 continue;
             };
-            let whole = task.prepare_but(PutOff::Nothing, &self.compiler, config)?;
+            let whole = task.prepare_but(DeferredChecks::Nothing, &self.compiler, config)?;
             if let Preparation::Ready { work, .. } = whole {
                 let mut worker = lock(&self.worker);
-                task.on_virtual((&self.compiler, &mut worker), config, work.job)?;
+                task.on_virtual(&self.compiler, &mut worker, config, work.job)?;
             }
             let (kernel, problem) = (task.timed.kernel(), task.timed.problem());
             notes.extend(task.timed.scaled_check().note(kernel, problem));
@@ -199,13 +205,14 @@ impl Evaluator for VirtualEvaluator {
                 ..work.job.clone()
             };
             let mut worker = lock(worker);
-            self.tasks[task].on_virtual((&self.compiler, &mut worker), config, job)
+            self.tasks[task].on_virtual(&self.compiler, &mut worker, config, job)
         })?;
         Ok(work.judged(found))
     }
 
     fn prove(&self, task: usize, config: &Config, _: Judged) -> Result<Judged, BoxError> {
-        let whole = self.tasks[task].prepare_but(PutOff::Nothing, &self.compiler, config)?;
+        let whole =
+            self.tasks[task].prepare_but(DeferredChecks::Nothing, &self.compiler, config)?;
         match whole {
             Preparation::Judged(judged) => Ok(*judged),
             Preparation::Ready { work, .. } => self.evaluate(task, config, work),
@@ -224,7 +231,7 @@ impl Evaluator for VirtualEvaluator {
     ) -> Result<Judged, BoxError> {
         // Check problems are irrelevant here: all may be deferred.
         let prepared =
-            self.tasks[task].prepare_but(PutOff::AllButOneRun, &self.compiler, config)?;
+            self.tasks[task].prepare_but(DeferredChecks::AllButOneRun, &self.compiler, config)?;
         match prepared {
             Preparation::Judged(unbuilt) => Ok(*unbuilt),
             Preparation::Ready { work, .. } => {

@@ -49,7 +49,7 @@ pub(crate) fn name_of<'o>(orders: impl ExactSizeIterator<Item = &'o WorkOrder>) 
     let mut ids = orders.map(|order| &order.id);
     match (ids.len(), ids.next()) {
         (1, Some(only)) => only.clone(),
-        (_, first) => ContentHash::of(
+        (_, first) => ContentHash::from_parts(
             first
                 .into_iter()
                 .chain(ids)

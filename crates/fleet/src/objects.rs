@@ -81,7 +81,7 @@ impl Objects {
 
     /// Stores content unless it is present, and returns its hash.
     pub(crate) async fn put(&self, content: &[u8]) -> Result<ContentHash, ObjectError> {
-        let hash = ContentHash::of([content]);
+        let hash = ContentHash::from_parts([content]);
         if self.has(&hash).await {
             return Ok(hash);
         }
@@ -143,7 +143,7 @@ impl Objects {
         let content = tokio::time::timeout(PATIENCE, fetch).await;
         let content =
             content.unwrap_or_else(|_| Err(ObjectError::Server("no answer".to_owned())))?;
-        if ContentHash::of([content.as_slice()]) != *hash {
+        if ContentHash::from_parts([content.as_slice()]) != *hash {
             return Err(ObjectError::False(named()));
         }
         Ok(content)

@@ -59,7 +59,7 @@ impl TimedJudgement {
     /// # Errors
     /// The deserializer's own.
     pub fn received<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Received::deserialize(deserializer).map(Self::from)
+        WireJudgement::deserialize(deserializer).map(Self::from)
     }
 
     /// Deserializes several answers.
@@ -67,22 +67,22 @@ impl TimedJudgement {
     /// # Errors
     /// The deserializer's own.
     pub fn all_received<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Self>, D::Error> {
-        let all = Vec::<Received>::deserialize(deserializer)?;
+        let all = Vec::<WireJudgement>::deserialize(deserializer)?;
         Ok(all.into_iter().map(Self::from).collect())
     }
 }
 
 /// The answer as it crosses the pipe.
 #[derive(Deserialize)]
-struct Received {
+struct WireJudgement {
     judgement: Judgement,
     measured: Option<Measurement>,
     explanation: Option<Explanation>,
     unproven: Option<Micros>,
 }
 
-impl From<Received> for TimedJudgement {
-    fn from(received: Received) -> Self {
+impl From<WireJudgement> for TimedJudgement {
+    fn from(received: WireJudgement) -> Self {
         // A wrong candidate with a time is a contradiction: the caller refuses it.
         let time = received.measured;
         Self {

@@ -97,7 +97,7 @@ pub struct Run<'a> {
 
 /// Handle of buffer contents that stay on the device while the gate compares them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kept(pub usize);
+pub struct RetainedBuffer(pub usize);
 
 /// Contents of an output after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,12 +105,12 @@ pub enum Contents {
     /// Bytes on the host.
     Host(Vec<u8>),
     /// Contents on the device.
-    Device(Kept),
+    Device(RetainedBuffer),
 }
 
 /// Expected values of output elements in the form in which a device compares them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Wanted {
+pub struct ExpectedOutput {
     /// Value and tolerance of each compared element.
     pub values: Vec<[f64; 2]>,
     /// Runs of the compared elements.
@@ -122,7 +122,7 @@ pub struct Wanted {
 pub struct Unit {
     /// Index of the first element in the output.
     pub start: u64,
-    /// Its index in [`Wanted::values`].
+    /// Its index in [`ExpectedOutput::values`].
     pub at: u64,
     /// Number of elements.
     pub count: u64,
@@ -187,7 +187,7 @@ pub struct AccessTrace {
 
 /// Result of tracing the accesses of a launch.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Traced {
+pub enum TraceResult {
     /// The accesses.
     Done(AccessTrace),
     /// No trace, with the reason.
@@ -233,12 +233,12 @@ pub trait Session {
 
     /// Retains a buffer's contents on the device when all buffers are freed; `None` if the device
     /// cannot, and the host reads them.
-    fn keep(&mut self, _slot: Slot) -> Option<Kept> {
+    fn keep(&mut self, _slot: Slot) -> Option<RetainedBuffer> {
         None
     }
 
     /// Frees retained contents.
-    fn release(&mut self, _kept: Kept) {}
+    fn release(&mut self, _kept: RetainedBuffer) {}
 
     /// Frees all retained contents.
     fn release_all(&mut self) {}
@@ -247,7 +247,7 @@ pub trait Session {
     ///
     /// # Errors
     /// A fault of the device.
-    fn fetch(&mut self, _kept: Kept) -> Result<Vec<u8>, Judgement> {
+    fn fetch(&mut self, _kept: RetainedBuffer) -> Result<Vec<u8>, Judgement> {
         Err(nothing_kept())
     }
 
@@ -255,7 +255,7 @@ pub trait Session {
     ///
     /// # Errors
     /// A fault of the device.
-    fn equal(&mut self, _one: Kept, _two: Kept) -> Result<bool, Judgement> {
+    fn equal(&mut self, _one: RetainedBuffer, _two: RetainedBuffer) -> Result<bool, Judgement> {
         Err(nothing_kept())
     }
 
@@ -265,7 +265,7 @@ pub trait Session {
     /// A fault of the device.
     fn first_run(
         &mut self,
-        _kept: Kept,
+        _kept: RetainedBuffer,
         _pattern: &[u8],
         _run: u64,
     ) -> Result<Option<u64>, Judgement> {
@@ -280,10 +280,10 @@ pub trait Session {
     /// A fault of the device.
     fn tally(
         &mut self,
-        _kept: Kept,
+        _kept: RetainedBuffer,
         _element: Element,
         _key: &ContentHash,
-        _make: &mut dyn FnMut() -> Wanted,
+        _make: &mut dyn FnMut() -> ExpectedOutput,
     ) -> Result<Option<Tally>, Judgement> {
         Ok(None)
     }
@@ -318,8 +318,14 @@ pub trait Session {
     ///
     /// # Errors
     /// The launch was refused, or the device failed.
-    fn trace(&mut self, _run: &Run<'_>, _request: TraceRequest<'_>) -> Result<Traced, Judgement> {
-        Ok(Traced::Refused("the device runs everything".to_owned()))
+    fn trace(
+        &mut self,
+        _run: &Run<'_>,
+        _request: TraceRequest<'_>,
+    ) -> Result<TraceResult, Judgement> {
+        Ok(TraceResult::Refused(
+            "the device runs everything".to_owned(),
+        ))
     }
 
     /// Sets the rounding of later runs, including variables set from now on: at random, or as the

@@ -31,7 +31,7 @@ const TILE_SIZES_MAX: usize = 64;
 
 /// A candidate ready for a device.
 #[derive(Debug, Clone)]
-pub struct Built {
+pub struct BuiltCandidate {
     /// The plan.
     pub plan: Plan,
     /// Result of the compiler.
@@ -42,7 +42,7 @@ pub struct Built {
 
 /// A candidate that failed before it could be run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unbuilt {
+pub struct FailedBuild {
     /// Identity of the candidate, if it has a source.
     pub candidate: Option<ContentHash>,
     /// The reason.
@@ -183,7 +183,7 @@ impl PlanBuilder {
         &self,
         compiler: &Compiler,
         config: &Config,
-    ) -> Result<Result<Built, Unbuilt>, CompileError> {
+    ) -> Result<Result<BuiltCandidate, FailedBuild>, CompileError> {
         self.build_by(config, compiler, |source, _| compiler.compile(source))
     }
 
@@ -196,7 +196,7 @@ impl PlanBuilder {
         &self,
         compiler: &Compiler,
         config: &Config,
-    ) -> Result<Result<Built, Unbuilt>, CompileError> {
+    ) -> Result<Result<BuiltCandidate, FailedBuild>, CompileError> {
         self.build_by(config, compiler, |source, bound| {
             match compiler.compile_ptx(source, &bound.launches)? {
                 Some(outcome) => Ok(outcome),
@@ -210,9 +210,9 @@ impl PlanBuilder {
         config: &Config,
         compiler: &Compiler,
         compile: impl Fn(&Source, &Bound) -> Result<CompileOutcome, CompileError>,
-    ) -> Result<Result<Built, Unbuilt>, CompileError> {
+    ) -> Result<Result<BuiltCandidate, FailedBuild>, CompileError> {
         let unbuilt = |candidate, judgement| {
-            Ok(Err(Unbuilt {
+            Ok(Err(FailedBuild {
                 candidate,
                 judgement,
             }))
@@ -241,7 +241,7 @@ impl PlanBuilder {
         };
         let mut plan = self.plan(bound, &image, reference);
         plan.generators = generators;
-        Ok(Ok(Built {
+        Ok(Ok(BuiltCandidate {
             plan,
             image,
             candidate,

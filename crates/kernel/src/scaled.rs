@@ -11,7 +11,7 @@ use tuner_space::{Config, Problem};
 const COSTS: [f64; 4] = [4e6, 5e5, 6e4, 8e3];
 
 /// Largest size that is not scaled: heads, batches, flags, extents of a filter.
-const SMALLEST: i64 = 32;
+const MAX_UNSCALED_SIZE: i64 = 32;
 
 /// A smaller version of a timed problem.
 pub struct Scaled {
@@ -117,7 +117,7 @@ fn shrunk(
     let mut sizes = original.to_vec();
     while cost(timed, config, &sizes)? > most {
         let scalable = sizes.iter_mut().filter_map(|(_, value)| match value {
-            Value::Int(size) if *size > SMALLEST => Some(size),
+            Value::Int(size) if *size > MAX_UNSCALED_SIZE => Some(size),
             _ => None,
         });
         let largest = scalable.max()?;

@@ -19,7 +19,7 @@ pub(super) struct Limit {
 }
 
 /// Minimum candidates with a counter before it is attributed to a parameter.
-const ENOUGH: usize = 8;
+const MIN_COUNTERS: usize = 8;
 /// Minimum share of a counter that a parameter must explain to address it.
 const EXPLAINED_MIN: f64 = 0.1;
 
@@ -423,7 +423,7 @@ pub(super) fn parameter(subject: &Subject, limit: &Limit) -> Option<(String, Str
         .parameters
         .iter()
         .filter(|p| p.values.len() > 1);
-    if counted >= ENOUGH {
+    if counted >= MIN_COUNTERS {
         let strongest = choices
             .clone()
             .map(|choice| {

@@ -14,9 +14,9 @@ use tuner_core::record::{DeviceKind, LeaderboardRow, value_of};
 use tuner_core::units::counted;
 
 /// Subjects that are shown unfolded.
-const OPEN: usize = 3;
+const UNFOLDED_SUBJECTS: usize = 3;
 /// Maximum rows of the tables of failures and of changes.
-const FAILURES: usize = 8;
+const MAX_TABLE_ROWS: usize = 8;
 
 /// Builds the whole report.
 pub(super) fn document(input: &Input) -> Vec<Block> {
@@ -53,8 +53,8 @@ pub(super) fn document(input: &Input) -> Vec<Block> {
                 plain(&subject.board.key.device),
                 subject.label()
             ),
-            open: number < OPEN,
-            blocks: one(input, subject, number),
+            open: number < UNFOLDED_SUBJECTS,
+            blocks: build_section(input, subject, number),
         });
     }
     blocks.extend(costs::blocks(input));
@@ -93,7 +93,7 @@ fn warnings(subject: &Subject) -> Vec<Block> {
 }
 
 /// Builds the section of one problem.
-fn one(input: &Input, subject: &Subject, number: usize) -> Vec<Block> {
+fn build_section(input: &Input, subject: &Subject, number: usize) -> Vec<Block> {
     let Some(best) = subject.best() else {
         return Vec::new();
     };
@@ -317,7 +317,7 @@ fn failure_blocks(subject: &Subject) -> Vec<Block> {
     }
     let rows = failures
         .iter()
-        .take(FAILURES)
+        .take(MAX_TABLE_ROWS)
         .map(|failure| {
             vec![
                 failure.verdict.to_string(),
@@ -343,10 +343,10 @@ fn failure_blocks(subject: &Subject) -> Vec<Block> {
         9,
         rows,
     )];
-    if failures.len() > FAILURES {
+    if failures.len() > MAX_TABLE_ROWS {
         blocks.push(Block::text(format!(
             "And {} more kinds.",
-            failures.len() - FAILURES
+            failures.len() - MAX_TABLE_ROWS
         )));
     }
     blocks

@@ -8,11 +8,11 @@ use tuner_core::units::counted;
 use tuner_store::TimeLine;
 
 /// Factor of a run's best time within which times count as equal.
-const AS_GOOD: f64 = 1.02;
+const EQUAL_TIME_FACTOR: f64 = 1.02;
 
 /// Knowledge record of a run's task.
 #[derive(Deserialize)]
-struct Worth {
+struct SourceRecord {
     kernel: String,
     problem: String,
     /// Names, and the rank correlation of expected and measured times.
@@ -21,7 +21,7 @@ struct Worth {
 
 /// Estimate of the remaining gain on one task at the end of a run.
 #[derive(Deserialize)]
-struct Left {
+struct RemainingGain {
     kernel: String,
     problem: String,
     /// Upper bound of the gain of further trials, as a share of the best time.
@@ -33,7 +33,8 @@ struct Left {
 /// Formats the estimated remaining gain of a run; empty without an estimate.
 pub(super) fn left(subject: &Subject, line: &TimeLine) -> String {
     let noted = line.run.settings.get("left");
-    let noted = noted.and_then(|noted| serde_json::from_value::<Vec<Left>>(noted.clone()).ok());
+    let noted =
+        noted.and_then(|noted| serde_json::from_value::<Vec<RemainingGain>>(noted.clone()).ok());
     let (kernel, problem) = (&subject.board.key.kernel, &subject.board.key.problem);
     let own = noted
         .into_iter()
@@ -68,7 +69,7 @@ pub(super) fn blocks(subject: &Subject) -> Vec<Block> {
 
 fn sources(subject: &Subject, line: &TimeLine) -> Option<Vec<(String, f64)>> {
     let noted = line.run.settings.get("knowledge_worth")?;
-    let noted: Vec<Worth> = serde_json::from_value(noted.clone()).ok()?;
+    let noted: Vec<SourceRecord> = serde_json::from_value(noted.clone()).ok()?;
     let (kernel, problem) = (&subject.board.key.kernel, &subject.board.key.problem);
     let own = noted
         .into_iter()
@@ -92,7 +93,7 @@ fn saved(subject: &Subject, line: &TimeLine) -> Option<String> {
         let times = line.steps.iter().filter_map(|step| step.p50_us);
         times.fold(f64::INFINITY, f64::min)
     };
-    let enough = AS_GOOD * fastest(line);
+    let enough = EQUAL_TIME_FACTOR * fastest(line);
     let reached = |line: &TimeLine| {
         let timed = line.steps.iter().enumerate();
         let mut timed = timed.filter_map(|(at, step)| Some((at + 1, step.p50_us?)));
@@ -134,7 +135,7 @@ fn course(line: &TimeLine) -> String {
     let times = || line.steps.iter().enumerate();
     let timed = || times().filter_map(|(at, step)| Some((at + 1, step.p50_us?)));
     let best = timed().map(|(_, time)| time).fold(f64::INFINITY, f64::min);
-    let reached = timed().find(|(_, time)| *time <= AS_GOOD * best);
+    let reached = timed().find(|(_, time)| *time <= EQUAL_TIME_FACTOR * best);
     let name = code(&line.run.name);
     match (timed().next(), reached) {
         (Some((_, first)), Some((trial, _))) => format!(

@@ -26,7 +26,9 @@ pub(super) fn blocks(subject: &Subject, plot: &str) -> Vec<Block> {
             return None;
         }
         let compiled = judged.trial.compilation.as_ref();
-        let [time, other] = objectives.both().map(|each| each.of(measured, compiled));
+        let [time, other] = objectives
+            .both()
+            .map(|each| each.value_for(measured, compiled));
         Some(([time?, other?], &judged.trial.config))
     });
     let known: Vec<_> = known.collect();
@@ -69,25 +71,44 @@ fn draw(points: &[[f64; 2]], ahead: &[[f64; 2]], objectives: Objectives) -> Opti
     let y = Scale::log(ends(1)?, (height - 46.0, 12.0));
     let mut canvas = Canvas::new(width, height);
     for mark in y.marks(6) {
-        canvas.line("grid", (70.0, y.at(mark)), (width - 16.0, y.at(mark)));
-        canvas.text("soft", (64.0, y.at(mark) + 4.0), "end", &short(mark));
+        canvas.line(
+            "grid",
+            (70.0, y.position(mark)),
+            (width - 16.0, y.position(mark)),
+        );
+        canvas.text("soft", (64.0, y.position(mark) + 4.0), "end", &short(mark));
     }
     for mark in x.marks(8) {
-        canvas.text("soft", (x.at(mark), height - 30.0), "middle", &short(mark));
+        canvas.text(
+            "soft",
+            (x.position(mark), height - 30.0),
+            "middle",
+            &short(mark),
+        );
     }
     canvas.line("axis", (70.0, height - 46.0), (width - 16.0, height - 46.0));
     let step = points.len().div_ceil(MAX_DRAWN).max(1);
     let title = |[time, other]: &[f64; 2]| format!("{}: {}", short(*time), short(*other));
     for point @ [time, other] in points.iter().step_by(step) {
-        canvas.dot("dot", (x.at(*time), y.at(*other)), 2.0, &title(point));
+        canvas.dot(
+            "dot",
+            (x.position(*time), y.position(*other)),
+            2.0,
+            &title(point),
+        );
     }
     // Points beyond the line are dominated.
     let corners = ahead
         .iter()
-        .map(|[time, other]| (x.at(*time), y.at(*other)));
+        .map(|[time, other]| (x.position(*time), y.position(*other)));
     canvas.polyline("curve l1", &stairs(corners));
     for point @ [time, other] in ahead {
-        canvas.dot("best", (x.at(*time), y.at(*other)), 4.0, &title(point));
+        canvas.dot(
+            "best",
+            (x.position(*time), y.position(*other)),
+            4.0,
+            &title(point),
+        );
     }
     let [first, second] = objectives
         .both()

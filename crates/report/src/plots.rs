@@ -7,7 +7,7 @@ use super::svg::{Canvas, Drawing, Scale, short};
 use tuner_store::TimeLine;
 
 /// Maximum drawn curves: the newest runs.
-const RUNS_DRAWN: usize = 12;
+const MAX_DRAWN_RUNS: usize = 12;
 
 /// Draws bars of speed-ups with their intervals; the line is 1.
 pub(super) fn speedups(rows: &[(String, [f64; 3])]) -> Drawing {
@@ -17,33 +17,53 @@ pub(super) fn speedups(rows: &[(String, [f64; 3])]) -> Drawing {
     let x = Scale::linear((0.0, most * 1.08), (left, width - 60.0));
     let mut canvas = Canvas::new(width, height);
     for mark in x.marks(6) {
-        canvas.line("grid", (x.at(mark), 24.0), (x.at(mark), height - 8.0));
+        canvas.line(
+            "grid",
+            (x.position(mark), 24.0),
+            (x.position(mark), height - 8.0),
+        );
         canvas.text(
             "soft",
-            (x.at(mark), 16.0),
+            (x.position(mark), 16.0),
             "middle",
             &format!("{}x", short(mark)),
         );
     }
-    canvas.line("axis", (x.at(1.0), 24.0), (x.at(1.0), height - 8.0));
+    canvas.line(
+        "axis",
+        (x.position(1.0), 24.0),
+        (x.position(1.0), height - 8.0),
+    );
     for (at, (name, [ratio, low, high])) in rows.iter().enumerate() {
         let y = 34.0 + step * at as f64;
         let class = if *ratio >= 1.0 { "f1" } else { "bad" };
         canvas.bar(
             class,
             (left, y),
-            (x.at(*ratio) - left, 16.0),
+            (x.position(*ratio) - left, 16.0),
             &format!("{ratio:.3}x"),
         );
         if high > low {
-            canvas.line("axis", (x.at(*low), y + 8.0), (x.at(*high), y + 8.0));
-            canvas.line("axis", (x.at(*low), y + 4.0), (x.at(*low), y + 12.0));
-            canvas.line("axis", (x.at(*high), y + 4.0), (x.at(*high), y + 12.0));
+            canvas.line(
+                "axis",
+                (x.position(*low), y + 8.0),
+                (x.position(*high), y + 8.0),
+            );
+            canvas.line(
+                "axis",
+                (x.position(*low), y + 4.0),
+                (x.position(*low), y + 12.0),
+            );
+            canvas.line(
+                "axis",
+                (x.position(*high), y + 4.0),
+                (x.position(*high), y + 12.0),
+            );
         }
         canvas.text("", (left - 8.0, y + 12.0), "end", &cut(name, 44));
         canvas.text(
             "",
-            (x.at(*high) + 6.0, y + 12.0),
+            (x.position(*high) + 6.0, y + 12.0),
             "start",
             &format!("{ratio:.2}x"),
         );
@@ -66,7 +86,7 @@ pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<
         .map(|line| (line.steps.len() as f64, best_so_far(line)))
         .filter(|(_, curve)| !curve.is_empty())
         .collect();
-    let curves = &curves[curves.len().saturating_sub(RUNS_DRAWN)..];
+    let curves = &curves[curves.len().saturating_sub(MAX_DRAWN_RUNS)..];
     let all = || curves.iter().flat_map(|(_, curve)| curve.iter().copied());
     let first = all().map(|(x, _)| x).reduce(f64::max)?;
     let most = runs
@@ -82,21 +102,43 @@ pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<
     let y = Scale::log((low * 0.97, high * 1.05), (height - 46.0, 12.0));
     let mut canvas = Canvas::new(width, height);
     for mark in y.marks(6) {
-        canvas.line("grid", (70.0, y.at(mark)), (width - 16.0, y.at(mark)));
-        canvas.text("soft", (64.0, y.at(mark) + 4.0), "end", &short(mark));
+        canvas.line(
+            "grid",
+            (70.0, y.position(mark)),
+            (width - 16.0, y.position(mark)),
+        );
+        canvas.text("soft", (64.0, y.position(mark) + 4.0), "end", &short(mark));
     }
     for mark in x.marks(8).into_iter().filter(|mark| mark.fract() == 0.0) {
-        canvas.text("soft", (x.at(mark), height - 30.0), "middle", &short(mark));
+        canvas.text(
+            "soft",
+            (x.position(mark), height - 30.0),
+            "middle",
+            &short(mark),
+        );
     }
     canvas.line("axis", (70.0, height - 46.0), (width - 16.0, height - 46.0));
     if let Some(us) = default_us {
-        canvas.line("dash", (70.0, y.at(us)), (width - 16.0, y.at(us)));
-        canvas.text("soft", (width - 20.0, y.at(us) - 5.0), "end", "default");
+        canvas.line(
+            "dash",
+            (70.0, y.position(us)),
+            (width - 16.0, y.position(us)),
+        );
+        canvas.text(
+            "soft",
+            (width - 20.0, y.position(us) - 5.0),
+            "end",
+            "default",
+        );
     }
     for (at, (steps, curve)) in curves.iter().enumerate() {
-        let mut points = stairs(curve.iter().map(|(evals, us)| (x.at(*evals), y.at(*us))));
+        let mut points = stairs(
+            curve
+                .iter()
+                .map(|(evals, us)| (x.position(*evals), y.position(*us))),
+        );
         if let Some((_, last)) = points.last().copied() {
-            points.push((x.at(*steps), last));
+            points.push((x.position(*steps), last));
         }
         canvas.polyline(&format!("curve l{}", at % 4 + 1), &points);
     }
@@ -157,10 +199,10 @@ pub(super) fn effects(effects: &[Effect], best_us: f64) -> Drawing {
         let worst = times.iter().flatten().copied().fold(1.05, f64::max);
         let y = Scale::log((1.0, worst), (bottom, top));
         for mark in [1.0, worst] {
-            canvas.line("grid", (left, y.at(mark)), (right, y.at(mark)));
+            canvas.line("grid", (left, y.position(mark)), (right, y.position(mark)));
             canvas.text(
                 "soft",
-                (left - 4.0, y.at(mark) + 4.0),
+                (left - 4.0, y.position(mark) + 4.0),
                 "end",
                 &short((mark * 100.0).round() / 100.0),
             );
@@ -179,11 +221,11 @@ pub(super) fn effects(effects: &[Effect], best_us: f64) -> Drawing {
             );
             match time {
                 Some(time) => {
-                    curve.push((x, y.at(*time)));
+                    curve.push((x, y.position(*time)));
                     let class = if *time <= 1.0 { "best" } else { "f1" };
                     canvas.dot(
                         class,
-                        (x, y.at(*time)),
+                        (x, y.position(*time)),
                         4.0,
                         &format!("{told}, best {time:.3}x"),
                     );
@@ -229,17 +271,24 @@ pub(super) fn ablation(changes: &[Change]) -> Option<Drawing> {
     let x = Scale::linear((least, most * 1.1), (left, width - 70.0));
     let mut canvas = Canvas::new(width, height);
     for mark in x.marks(6) {
-        canvas.line("grid", (x.at(mark), 22.0), (x.at(mark), height - 6.0));
+        canvas.line(
+            "grid",
+            (x.position(mark), 22.0),
+            (x.position(mark), height - 6.0),
+        );
         canvas.text(
             "soft",
-            (x.at(mark), 14.0),
+            (x.position(mark), 14.0),
             "middle",
             &format!("{}%", short(mark)),
         );
     }
     for (at, (name, cost)) in rows.iter().enumerate() {
         let y = 28.0 + step * at as f64;
-        let (from, to) = (x.at(0.0).min(x.at(*cost)), x.at(0.0).max(x.at(*cost)));
+        let (from, to) = (
+            x.position(0.0).min(x.position(*cost)),
+            x.position(0.0).max(x.position(*cost)),
+        );
         canvas.bar(
             if *cost >= 0.0 { "f2" } else { "f3" },
             (from, y),

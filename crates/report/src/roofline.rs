@@ -7,7 +7,7 @@ use super::svg::{Canvas, Drawing, Scale, short};
 use vgpu::Arch;
 
 /// Maximum drawn candidates; more are thinned out evenly, the best are always drawn.
-const DRAWN: usize = 600;
+const MAX_DRAWN_CANDIDATES: usize = 600;
 
 /// Returns the virtual GPU's table of a device by its reported name, for its peaks: `vgpu:h100`,
 /// `NVIDIA H100 80GB HBM3`, `A100-PCIE-40GB`. `None` if unknown.
@@ -150,7 +150,7 @@ fn points(subject: &Subject, flops: f64, bytes: f64) -> Vec<Point> {
         })
         .collect();
     points.sort_by(|a, b| b.us.total_cmp(&a.us));
-    let thin = points.len().div_ceil(DRAWN).max(1);
+    let thin = points.len().div_ceil(MAX_DRAWN_CANDIDATES).max(1);
     let last = points.len().saturating_sub(1);
     let mut at = 0;
     points.retain(|_| {
@@ -175,32 +175,60 @@ fn draw(points: &[Point], arch: &Arch, peak: f64, own: f64, across: &str) -> Dra
     );
     let mut canvas = Canvas::new(width, height);
     for mark in x.marks(8) {
-        canvas.line("grid", (x.at(mark), 12.0), (x.at(mark), height - 48.0));
-        canvas.text("soft", (x.at(mark), height - 32.0), "middle", &short(mark));
+        canvas.line(
+            "grid",
+            (x.position(mark), 12.0),
+            (x.position(mark), height - 48.0),
+        );
+        canvas.text(
+            "soft",
+            (x.position(mark), height - 32.0),
+            "middle",
+            &short(mark),
+        );
     }
     for mark in y.marks(7) {
-        canvas.line("grid", (64.0, y.at(mark)), (width - 16.0, y.at(mark)));
-        canvas.text("soft", (58.0, y.at(mark) + 4.0), "end", &short(mark * 1e-9));
+        canvas.line(
+            "grid",
+            (64.0, y.position(mark)),
+            (width - 16.0, y.position(mark)),
+        );
+        canvas.text(
+            "soft",
+            (58.0, y.position(mark) + 4.0),
+            "end",
+            &short(mark * 1e-9),
+        );
     }
     let roof = [(low, bandwidth * low), (ridge, peak), (high, peak)];
-    let roof: Vec<(f64, f64)> = roof.iter().map(|(i, r)| (x.at(*i), y.at(*r))).collect();
+    let roof: Vec<(f64, f64)> = roof
+        .iter()
+        .map(|(i, r)| (x.position(*i), y.position(*r)))
+        .collect();
     canvas.polyline("roof", &roof);
     canvas.text(
         "soft",
-        (width - 20.0, y.at(peak) - 6.0),
+        (width - 20.0, y.position(peak) - 6.0),
         "end",
         &format!("{} TFLOP/s", short(peak * 1e-12)),
     );
     canvas.text(
         "soft",
-        (x.at(low) + 6.0, y.at(bandwidth * low * 2.2) - 8.0),
+        (
+            x.position(low) + 6.0,
+            y.position(bandwidth * low * 2.2) - 8.0,
+        ),
         "start",
         &format!("{} GB/s", short(arch.dram_gb_s)),
     );
-    canvas.line("dash", (x.at(own), 12.0), (x.at(own), height - 48.0));
+    canvas.line(
+        "dash",
+        (x.position(own), 12.0),
+        (x.position(own), height - 48.0),
+    );
     let last = points.len() - 1;
     for (at, point) in points.iter().enumerate() {
-        let place = (x.at(point.intensity), y.at(point.rate));
+        let place = (x.position(point.intensity), y.position(point.rate));
         let title = format!("{:.3} µs, {} GFLOP/s", point.us, short(point.rate * 1e-9));
         if at == last {
             canvas.dot("best", place, 6.0, &format!("best: {title}"));

@@ -175,7 +175,7 @@ impl Scale {
 
     /// Returns the position of a value.
     #[must_use]
-    pub fn at(&self, value: f64) -> f64 {
+    pub fn position(&self, value: f64) -> f64 {
         let value = if self.log {
             value.max(1e-12).ln()
         } else {

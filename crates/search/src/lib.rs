@@ -37,7 +37,7 @@ pub const STRATEGIES: [&str; 7] = [
     "exhaustive",
 ];
 
-/// Probability with which [`Strategy::left`] holds, measured over recorded spaces that did not
+/// Probability with which [`Strategy::remaining_gain`] holds, measured over recorded spaces that did not
 /// take part in its calibration (`docs/evidence/search.md`).
 pub const LEFT_CHANCE: f64 = 0.9;
 
@@ -158,14 +158,14 @@ pub trait Strategy: Send {
     /// Returns the Spearman rank correlation of each knowledge source's expectations with the
     /// measured times: 1 for the same order, 0 for none, -1 for the reverse. Empty without sources
     /// or with too few timed results.
-    fn worth(&self) -> Vec<f64> {
+    fn source_correlations(&self) -> Vec<f64> {
         Vec::new()
     }
 
     /// Returns the expected gain of further trials as a share of the best time so far: with
     /// probability [`LEFT_CHANCE`] no configuration of the space gains more. `None` without a model
     /// or with too few results.
-    fn left(&self) -> Option<f64> {
+    fn remaining_gain(&self) -> Option<f64> {
         None
     }
 
@@ -195,14 +195,14 @@ pub fn strategy(
     seed: Seed,
     start: &[Config],
 ) -> Result<Box<dyn Strategy>, UnknownStrategy> {
-    knowing(name, space, seed, start, &Knowledge::default())
+    with_knowledge(name, space, seed, start, &Knowledge::default())
 }
 
 /// Creates the strategy called `name` with prior knowledge, which only `evolve` uses.
 ///
 /// # Errors
 /// [`UnknownStrategy`] if `name` is not in [`STRATEGIES`].
-pub fn knowing(
+pub fn with_knowledge(
     name: &str,
     space: &Space,
     seed: Seed,

@@ -284,10 +284,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
         Some(stored) => prepared.resume(stored)?,
         None => prepared.name(queued.id.clone()),
     }
-    prepared.foresee(run.stopping()).await?;
-    prepared.gather(&app.store).await?;
-    prepared.look_ahead(run.stopping()).await?;
-    prepared.settle();
+    prepared.ready(&app.store, &run.stopping()).await?;
     prepared.spend(Duration::try_from_secs_f64(queued.spent_s).unwrap_or_default());
     run.edit(|view| view.notes.clone_from(&prepared.notes));
     let mut begun = false;

@@ -234,6 +234,6 @@ fn instance() -> String {
         let _ = std::io::Read::read_exact(&mut source, &mut chance);
     }
     let now = jiff::Timestamp::now().as_nanosecond().to_le_bytes();
-    let hash = ContentHash::of([&now[..], &std::process::id().to_le_bytes(), &chance]);
+    let hash = ContentHash::from_parts([&now[..], &std::process::id().to_le_bytes(), &chance]);
     hash.short().to_owned()
 }

@@ -290,7 +290,7 @@ impl Space {
             .iter()
             .flat_map(|row| row.iter().flat_map(|choice| choice.to_le_bytes()))
             .collect();
-        hash = ContentHash::of([hash.as_str().as_bytes(), &bytes]);
+        hash = ContentHash::from_parts([hash.as_str().as_bytes(), &bytes]);
         let empty = rows.is_empty().then(|| Empty {
             reason: "the list of configurations is empty".to_owned(),
             rule: None,
@@ -385,5 +385,5 @@ fn content_hash(
     for constraint in constraints {
         parts.push(format!("constraint {}", constraint.rule.text()));
     }
-    ContentHash::of(parts.iter().map(String::as_bytes))
+    ContentHash::from_parts(parts.iter().map(String::as_bytes))
 }

@@ -2,7 +2,7 @@
 //! leaderboard.
 
 use super::Store;
-use super::error::{At as _, StoreError};
+use super::error::{StoreError, WithPath as _};
 use super::leaderboard::Board;
 use super::run::RunId;
 use super::writer::{now, task_row};
@@ -73,7 +73,8 @@ async fn latest(
 /// recorded time is never compared with a measured one.
 pub(super) async fn peer(
     connection: &mut SqliteConnection,
-    (problem, device): (i64, i64),
+    problem: i64,
+    device: i64,
     timing: TimingKind,
 ) -> Result<Option<BaselineRecord>, sqlx::Error> {
     match timing {
@@ -107,6 +108,6 @@ impl Store {
         let reader = &mut *self.reader().await?;
         latest(reader, board.problem_id, board.device_id)
             .await
-            .at(&self.path)
+            .with_path(&self.path)
     }
 }

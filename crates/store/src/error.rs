@@ -139,7 +139,7 @@ pub enum Failure {
 
 impl Failure {
     /// Converts to the error of that database.
-    pub(super) fn at(self, path: &Path) -> StoreError {
+    pub(super) fn with_path(self, path: &Path) -> StoreError {
         StoreError {
             path: path.to_owned(),
             failure: self,
@@ -175,7 +175,7 @@ impl StoreError {
     /// Returns the error of a database with contradictory content, or of a store that is used after
     /// its end.
     pub fn broken(path: &Path, detail: impl Into<String>) -> Self {
-        Failure::Broken(detail.into()).at(path)
+        Failure::Broken(detail.into()).with_path(path)
     }
 
     /// Classifies a SQLite failure by its result code (<https://sqlite.org/rescode.html>).
@@ -211,7 +211,7 @@ impl StoreError {
             Some(26) => Failure::NotADatabase,
             _ => Failure::Broken(detail),
         };
-        failure.at(path)
+        failure.with_path(path)
     }
 
     /// Adds the counts of stored and lost results to an error of a full disk.
@@ -231,12 +231,12 @@ fn no_descriptors() -> bool {
 }
 
 /// Adds the database to an error of SQLite.
-pub(super) trait At<T> {
-    fn at(self, path: &Path) -> Result<T, StoreError>;
+pub(super) trait WithPath<T> {
+    fn with_path(self, path: &Path) -> Result<T, StoreError>;
 }
 
-impl<T> At<T> for Result<T, sqlx::Error> {
-    fn at(self, path: &Path) -> Result<T, StoreError> {
+impl<T> WithPath<T> for Result<T, sqlx::Error> {
+    fn with_path(self, path: &Path) -> Result<T, StoreError> {
         self.map_err(|error| StoreError::from_sqlx(path, &error))
     }
 }

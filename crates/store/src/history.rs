@@ -1,7 +1,7 @@
 //! History of the best configurations, and the course of each run.
 
 use super::Store;
-use super::error::{At as _, StoreError};
+use super::error::{StoreError, WithPath as _};
 use super::leaderboard::{Board, LeaderboardQuery, filtered};
 use super::rows::Config;
 use serde::Serialize;
@@ -128,7 +128,7 @@ impl Store {
         let sql = format!("WITH best AS ({BEST_OF_TASKS}), {PERIODS}");
         let periods = filtered(AssertSqlSafe(sql), query);
         let found = periods.fetch_all(&mut *self.reader().await?).await;
-        found.map(with_ends).at(&self.path)
+        found.map(with_ends).with_path(&self.path)
     }
 }
 

@@ -292,8 +292,7 @@ async fn add_rows(
 ) -> Result<(), sqlx::Error> {
     let top = query.top.unwrap_or(usize::MAX);
     let timed: Vec<Timed> = times.iter().map(|time| time.timed(board.timing)).collect();
-    let place = (board.problem_id, board.device_id);
-    let peer = peer(connection, place, board.timing).await?;
+    let peer = peer(connection, board.problem_id, board.device_id, board.timing).await?;
     // Ranks and ties need all times; full rows are read only for the shown ones.
     for (time, place) in times.iter().zip(places(&timed)).take(top) {
         let (driver, mut row) = full_row(connection, board, time.verdict).await?;

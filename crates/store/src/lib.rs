@@ -43,12 +43,12 @@ pub use run::{
     DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
 };
 pub use runs::{CurvePoint, RunFilter, RunRow, RunTask, RunTrial};
-pub use sync::{Synced, pull};
+pub use sync::{SyncCounts, pull};
 pub use top::{Attempt, BoardEffects, CandidatePage, DeviceRow, Effect, EffectValue, FoundHazard};
 
 use ack::closed;
-use error::At as _;
-use open::Older;
+use error::WithPath as _;
+use open::OlderSchema;
 use sqlx::{Connection as _, SqliteConnection};
 use std::path::Path;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ impl Store {
     }
 
     fn writing(path: &Path, connection: SqliteConnection, busy_timeout: Duration) -> Self {
-        let (sender, receiver) = mpsc::channel(writer::QUEUE);
+        let (sender, receiver) = mpsc::channel(writer::MAX_QUEUED_COMMANDS);
         let writer = Writer::new(path.to_owned(), connection, busy_timeout);
         tokio::spawn(writer.run(receiver));
         Self {
@@ -112,7 +112,7 @@ impl Store {
         sqlx::query("PRAGMA busy_timeout = 86400000")
             .execute(&mut connection)
             .await
-            .at(path)?;
+            .with_path(path)?;
         Ok(Self::writing(path, connection, PATIENT_TIMEOUT))
     }
 
@@ -123,7 +123,7 @@ impl Store {
     pub async fn open_read(path: &Path) -> Result<Self, StoreError> {
         Ok(Self::reading(
             path,
-            open::readable(path, Older::Migrate).await?,
+            open::readable(path, OlderSchema::Migrate).await?,
         ))
     }
 
@@ -135,7 +135,7 @@ impl Store {
     pub async fn open_unchanged(path: &Path) -> Result<Self, StoreError> {
         Ok(Self::reading(
             path,
-            open::readable(path, Older::Copy).await?,
+            open::readable(path, OlderSchema::Copy).await?,
         ))
     }
 
@@ -178,7 +178,7 @@ impl Store {
         start: RunStart,
     ) -> Result<RunId, StoreError> {
         let id = id.unwrap_or_else(RunId::new);
-        self.errand(move |writer| Box::pin(async move { writer.begin(id, &start).await }))
+        self.request(move |writer| Box::pin(async move { writer.begin(id, &start).await }))
             .await
     }
 
@@ -188,7 +188,7 @@ impl Store {
     /// Another process took it over first, or the database cannot be written.
     pub async fn reopen_run(&self, run: &RunId, start: RunStart) -> Result<(), StoreError> {
         let run = run.clone();
-        self.errand(move |writer| Box::pin(async move { writer.reopen(run, &start).await }))
+        self.request(move |writer| Box::pin(async move { writer.reopen(run, &start).await }))
             .await
     }
 
@@ -244,7 +244,7 @@ impl Store {
     /// The database cannot be written.
     pub async fn finish_run(&self, run: &RunId, end: RunEnd) -> Result<(), StoreError> {
         let run = run.clone();
-        self.errand(move |writer| Box::pin(async move { writer.finish(&run, end).await }))
+        self.request(move |writer| Box::pin(async move { writer.finish(&run, end).await }))
             .await
     }
 
@@ -255,7 +255,9 @@ impl Store {
     /// The database cannot be read.
     pub async fn unfinished_run(&self, start: &RunStart) -> Result<Option<StoredRun>, StoreError> {
         let reader = &mut *self.reader().await?;
-        resume::unfinished(reader, start).await.at(&self.path)
+        resume::unfinished(reader, start)
+            .await
+            .with_path(&self.path)
     }
 
     /// Returns the run of that name with its trials, for resuming it; `None` if it has not begun.
@@ -268,7 +270,7 @@ impl Store {
         start: &RunStart,
     ) -> Result<Option<StoredRun>, StoreError> {
         let reader = &mut *self.reader().await?;
-        resume::named(reader, id, start).await.at(&self.path)
+        resume::named(reader, id, start).await.with_path(&self.path)
     }
 
     /// Returns the ranked rows of every group that the query selects.
@@ -289,7 +291,9 @@ impl Store {
     /// The database cannot be read.
     pub async fn boards(&self, query: &LeaderboardQuery) -> Result<Vec<Board>, StoreError> {
         let reader = &mut *self.reader().await?;
-        leaderboard::boards(reader, query).await.at(&self.path)
+        leaderboard::boards(reader, query)
+            .await
+            .with_path(&self.path)
     }
 
     /// Returns the entries of boards for exports: the best row of each that has one, and every
@@ -301,7 +305,11 @@ impl Store {
         let reader = &mut *self.reader().await?;
         let mut entries = Vec::with_capacity(boards.len());
         for board in boards {
-            entries.extend(leaderboard::entry(reader, board).await.at(&self.path)?);
+            entries.extend(
+                leaderboard::entry(reader, board)
+                    .await
+                    .with_path(&self.path)?,
+            );
         }
         Ok(entries)
     }
@@ -317,7 +325,7 @@ impl Store {
         let reader = &mut *self.reader().await?;
         leaderboard::verdict_counts(reader, query)
             .await
-            .at(&self.path)
+            .with_path(&self.path)
     }
 
     /// Returns every candidate of a board's kernel, problem and device with its valid verdict: its
@@ -327,7 +335,9 @@ impl Store {
     /// The database cannot be read.
     pub async fn candidates(&self, board: &Board) -> Result<Vec<StoredTrial>, StoreError> {
         let reader = &mut *self.reader().await?;
-        leaderboard::candidates(reader, board).await.at(&self.path)
+        leaderboard::candidates(reader, board)
+            .await
+            .with_path(&self.path)
     }
 
     /// Returns the runs of a board's times, oldest first, each with its trials in reported order.
@@ -336,7 +346,9 @@ impl Store {
     /// The database cannot be read.
     pub async fn time_lines(&self, board: &Board) -> Result<Vec<TimeLine>, StoreError> {
         let reader = &mut *self.reader().await?;
-        history::time_lines(reader, board).await.at(&self.path)
+        history::time_lines(reader, board)
+            .await
+            .with_path(&self.path)
     }
 
     /// Returns every commit with a result.
@@ -349,7 +361,7 @@ impl Store {
         )
         .fetch_all(&mut *self.reader().await?)
         .await
-        .at(&self.path)
+        .with_path(&self.path)
     }
 
     /// Returns the names of the kernels with any verdict.
@@ -364,7 +376,7 @@ impl Store {
         )
         .fetch_all(&mut *self.reader().await?)
         .await
-        .at(&self.path)
+        .with_path(&self.path)
     }
 
     /// Writes the queued results, and closes the database for every clone of this handle.
@@ -414,34 +426,34 @@ impl Store {
         + Send
         + 'static,
     ) -> Result<T, StoreError> {
-        self.errand(move |writer| {
+        self.request(move |writer| {
             Box::pin(async move {
                 writer.ready().await?;
-                work(&mut writer.connection).await.at(&writer.path)
+                work(&mut writer.connection).await.with_path(&writer.path)
             })
         })
         .await
     }
 
     /// Sends a request to the writer, after everything submitted before.
-    async fn errand<T: Send + 'static>(
+    async fn request<T: Send + 'static>(
         &self,
         work: impl for<'w> FnOnce(&'w mut Writer) -> writer::Pending<'w, Result<T, StoreError>>
         + Send
         + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let errand = Command::Errand(Box::new(move |writer| {
+        let request = Command::WriteRequest(Box::new(move |writer| {
             let work = work(writer);
             Box::pin(async move { writer::answer(reply, work.await) })
         }));
-        self.send(errand).await?;
+        self.send(request).await?;
         answer.await.unwrap_or_else(|_| Err(closed(&self.path)))
     }
 
     async fn send(&self, command: Command) -> Result<(), StoreError> {
         let Some(commands) = &self.commands else {
-            return Err(Failure::ReadOnly("it was opened to read".to_owned()).at(&self.path));
+            return Err(Failure::ReadOnly("it was opened to read".to_owned()).with_path(&self.path));
         };
         commands.send(command).await.map_err(|_| closed(&self.path))
     }
@@ -450,7 +462,7 @@ impl Store {
     async fn reader(&self) -> Result<MappedMutexGuard<'_, SqliteConnection>, StoreError> {
         let mut reader = self.reader.lock().await;
         if reader.is_none() {
-            *reader = Some(open::readable(&self.path, Older::Migrate).await?);
+            *reader = Some(open::readable(&self.path, OlderSchema::Migrate).await?);
         }
         MutexGuard::try_map(reader, Option::as_mut).map_err(|_| closed(&self.path))
     }

@@ -1,6 +1,6 @@
 //! Connections and schema migration.
 
-use super::error::{At as _, Failure, StoreError, primary_code};
+use super::error::{Failure, StoreError, WithPath as _, primary_code};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -45,7 +45,7 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
         .create_if_missing(true)
         .connect()
         .await
-        .at(path)?;
+        .with_path(path)?;
     let result = async {
         refuse_foreign(path, &mut connection).await?;
         switch_to_wal(path, &mut connection).await?;
@@ -66,7 +66,7 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
 pub(super) async fn again(path: &Path, wait: Duration) -> Result<SqliteConnection, StoreError> {
     let options = options(path).busy_timeout(wait);
     let connection = options.connect().await;
-    connection.at(path)
+    connection.with_path(path)
 }
 
 /// Returns the identity of a file, which distinguishes it from another one of the same name.
@@ -77,7 +77,7 @@ pub(super) fn file_identity(path: &Path) -> std::io::Result<(u64, u64)> {
 
 /// Treatment of a database with an older schema that is opened for reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Older {
+pub(super) enum OlderSchema {
     /// Migrates the file.
     Migrate,
     /// Reads a migrated copy and leaves the file unchanged.
@@ -86,10 +86,13 @@ pub(super) enum Older {
 
 /// Opens for reading, including from read-only folders: a database without pending log in a
 /// directory that cannot be written is read as immutable.
-pub(super) async fn readable(path: &Path, older: Older) -> Result<SqliteConnection, StoreError> {
+pub(super) async fn readable(
+    path: &Path,
+    older: OlderSchema,
+) -> Result<SqliteConnection, StoreError> {
     match std::fs::metadata(path) {
         Ok(facts) if facts.is_file() && facts.len() == 0 => {
-            return Err(Failure::Missing.at(path));
+            return Err(Failure::Missing.with_path(path));
         }
         Ok(facts) if facts.is_dir() => {
             let error = std::io::Error::from(std::io::ErrorKind::IsADirectory);
@@ -98,7 +101,7 @@ pub(super) async fn readable(path: &Path, older: Older) -> Result<SqliteConnecti
         Ok(facts) if !facts.is_file() => return Err(cannot_open(path, &not_regular())),
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Failure::Missing.at(path));
+            return Err(Failure::Missing.with_path(path));
         }
         Err(error) => return Err(cannot_open(path, &error)),
     }
@@ -113,12 +116,12 @@ pub(super) async fn readable(path: &Path, older: Older) -> Result<SqliteConnecti
     };
     match check_history(path, &mut connection).await? {
         History::Current => Ok(connection),
-        History::None => Err(Failure::Foreign.at(path)),
-        History::Older if older == Older::Copy => {
+        History::None => Err(Failure::Foreign.with_path(path)),
+        History::OlderSchema if older == OlderSchema::Copy => {
             drop(connection);
             read_copy(path, None).await
         }
-        History::Older => {
+        History::OlderSchema => {
             // Migrate through a writing connection, then read.
             drop(connection);
             match writable(path).await {
@@ -130,7 +133,7 @@ pub(super) async fn readable(path: &Path, older: Older) -> Result<SqliteConnecti
                     .await
                 }
                 migrated => {
-                    migrated?.close().await.at(path)?;
+                    migrated?.close().await.with_path(path)?;
                     open_read_only(path, false).await
                 }
             }
@@ -172,8 +175,8 @@ async fn read_copy(path: &Path, why: Option<&str>) -> Result<SqliteConnection, S
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
         .execute(&mut connection)
         .await
-        .at(path)?;
-    connection.close().await.at(path)?;
+        .with_path(path)?;
+    connection.close().await.with_path(path)?;
     // SQLite keeps reading the file after its name is removed.
     open_read_only(&copy, true).await
 }
@@ -184,12 +187,12 @@ async fn open_read_only(path: &Path, immutable: bool) -> Result<SqliteConnection
         .immutable(immutable)
         .connect()
         .await
-        .at(path)?;
+        .with_path(path)?;
     // Opening is lazy: the first read detects a damaged header or a log that cannot be opened.
     sqlx::query("SELECT count(*) FROM sqlite_schema")
         .execute(&mut connection)
         .await
-        .at(path)?;
+        .with_path(path)?;
     Ok(connection)
 }
 
@@ -210,7 +213,7 @@ fn not_regular() -> std::io::Error {
 }
 
 fn cannot_open(path: &Path, error: &std::io::Error) -> StoreError {
-    Failure::CannotOpen(error.to_string()).at(path)
+    Failure::CannotOpen(error.to_string()).with_path(path)
 }
 
 fn create_parent(path: &Path) -> Result<(), StoreError> {
@@ -249,7 +252,7 @@ fn create_private(path: &Path) -> Result<(), StoreError> {
         _ => 1,
     };
     if links > 1 {
-        return Err(Failure::HardLinked(links).at(path));
+        return Err(Failure::HardLinked(links).with_path(path));
     }
     Ok(())
 }
@@ -270,9 +273,9 @@ async fn refuse_foreign(path: &Path, connection: &mut SqliteConnection) -> Resul
     )
     .fetch_one(connection)
     .await
-    .at(path)?;
+    .with_path(path)?;
     if tables > 0 && ours == 0 {
-        return Err(Failure::Foreign.at(path));
+        return Err(Failure::Foreign.with_path(path));
     }
     Ok(())
 }
@@ -302,7 +305,7 @@ async fn switch_to_wal(path: &Path, connection: &mut SqliteConnection) -> Result
 
 enum History {
     Current,
-    Older,
+    OlderSchema,
     None,
 }
 
@@ -315,7 +318,7 @@ async fn check_history(
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
             .fetch_one(&mut *connection)
             .await
-            .at(path)?;
+            .with_path(path)?;
     if ours == 0 {
         return Ok(History::None);
     }
@@ -323,11 +326,11 @@ async fn check_history(
         sqlx::query_as("SELECT version, checksum FROM _sqlx_migrations ORDER BY version")
             .fetch_all(&mut *connection)
             .await
-            .at(path)?;
+            .with_path(path)?;
     let known = known_version();
     if let Some((found, _)) = applied.last().filter(|(version, _)| *version > known) {
         let found = *found;
-        return Err(Failure::Newer { found, known }.at(path));
+        return Err(Failure::Newer { found, known }.with_path(path));
     }
     for (version, checksum) in &applied {
         let reason = match MIGRATIONS.iter().find(|m| m.version == *version) {
@@ -336,12 +339,12 @@ async fn check_history(
             Some(_) => continue,
         };
         let version = *version;
-        return Err(Failure::OtherHistory { version, reason }.at(path));
+        return Err(Failure::OtherHistory { version, reason }.with_path(path));
     }
     Ok(if applied.len() == MIGRATIONS.iter().count() {
         History::Current
     } else {
-        History::Older
+        History::OlderSchema
     })
 }
 
@@ -350,7 +353,10 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), S
     if matches!(check_history(path, connection).await?, History::Current) {
         return Ok(());
     }
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.at(path)?;
+    let mut transaction = connection
+        .begin_with("BEGIN IMMEDIATE")
+        .await
+        .with_path(path)?;
     // Another process may have migrated in the meantime.
     if !matches!(
         check_history(path, &mut transaction).await?,
@@ -367,5 +373,5 @@ async fn migrate(path: &Path, connection: &mut SqliteConnection) -> Result<(), S
                 other => StoreError::broken(path, other.to_string()),
             })?;
     }
-    transaction.commit().await.at(path)
+    transaction.commit().await.with_path(path)
 }

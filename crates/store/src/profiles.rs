@@ -1,7 +1,7 @@
 //! Profiles of single candidates.
 
 use super::Store;
-use super::error::{At as _, StoreError, broken};
+use super::error::{StoreError, WithPath as _, broken};
 use super::leaderboard::Board;
 use super::rows::config_text;
 use super::writer::now;
@@ -57,7 +57,7 @@ impl Store {
         .bind(config_text(config))
         .fetch_all(&mut *self.reader().await?)
         .await
-        .at(&self.path)
+        .with_path(&self.path)
     }
 
     /// Stores a profile of a stored candidate, replacing the older one of that source.

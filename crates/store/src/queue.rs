@@ -1,7 +1,7 @@
 //! The daemon's run queue, and the daemon that owns the database.
 
 use super::Store;
-use super::error::{At as _, Failure, StoreError};
+use super::error::{Failure, StoreError, WithPath as _};
 use super::owner;
 use super::run::RunId;
 use super::writer::now;
@@ -115,10 +115,10 @@ impl Store {
     /// The database cannot be read.
     pub async fn daemon(&self) -> Result<Option<DaemonRow>, StoreError> {
         let reader = &mut *self.reader().await?;
-        daemon(reader).await.at(&self.path)
+        daemon(reader).await.with_path(&self.path)
     }
 
-    /// Adds a run to the queue durably. At most [`MAX_QUEUED_RUNS`] wait.
+    /// Adds a run to the queue durably. WithPath most [`MAX_QUEUED_RUNS`] wait.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -141,7 +141,7 @@ impl Store {
             )
             .await?;
         if queued == 0 {
-            return Err(Failure::QueueFull(MAX_QUEUED_RUNS).at(&self.path));
+            return Err(Failure::QueueFull(MAX_QUEUED_RUNS).with_path(&self.path));
         }
         Ok(id)
     }
@@ -166,7 +166,7 @@ impl Store {
         .bind(i64::try_from(most).unwrap_or(i64::MAX))
         .fetch_all(&mut *self.reader().await?)
         .await
-        .at(&self.path)
+        .with_path(&self.path)
     }
 
     /// Marks a queued run as taken by its engine; false if it is no longer queued.
@@ -226,7 +226,7 @@ impl Store {
             .bind(id.as_str())
             .fetch_optional(reader)
             .await
-            .at(&self.path)
+            .with_path(&self.path)
     }
 
     /// Writes the user's note on a run; an empty text removes it.

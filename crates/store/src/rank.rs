@@ -1,6 +1,6 @@
 //! Ranks and ties, from times alone. Pure functions.
 
-use tuner_core::statistics::may_be_equal;
+use tuner_core::statistics::{MedianEnd, may_be_equal};
 
 /// A candidate's time with its uncertainty, microseconds.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,10 +46,17 @@ pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
     // Ratios to one reference cancel the clocks of different sessions.
     match (&best.relative, &other.relative) {
         (Some(a), Some(b)) if a.reference == b.reference => {
-            may_be_equal((a.p50, a.high), (b.p50, b.low))
+            may_be_equal(median_end(a.p50, a.high), median_end(b.p50, b.low))
         }
-        _ => may_be_equal((best.p50, best.high), (other.p50, other.low)),
+        _ => may_be_equal(
+            median_end(best.p50, best.high),
+            median_end(other.p50, other.low),
+        ),
     }
+}
+
+fn median_end(median: f64, end: f64) -> MedianEnd {
+    MedianEnd { median, end }
 }
 
 /// Ranks candidates sorted by rank class and time. A row shares the rank above if the times are

@@ -2,7 +2,7 @@
 //! of the template.
 
 use super::Store;
-use super::error::{At as _, StoreError};
+use super::error::{StoreError, WithPath as _};
 use super::rows::{Config, config_text};
 use super::run::{RunId, RunStart, TaskStart};
 use sqlx::types::Text;
@@ -98,7 +98,7 @@ impl Store {
             .bind(MAX_ROWS)
             .fetch_all(&mut *self.reader().await?)
             .await
-            .at(&self.path)?;
+            .with_path(&self.path)?;
         Ok(grouped(rows))
     }
 

@@ -18,7 +18,7 @@ impl RunId {
         use std::sync::atomic::{AtomicU64, Ordering};
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let now = jiff::Timestamp::now();
-        let chance = ContentHash::of([
+        let chance = ContentHash::from_parts([
             &now.as_nanosecond().to_le_bytes()[..],
             &std::process::id().to_le_bytes()[..],
             &COUNTER.fetch_add(1, Ordering::Relaxed).to_le_bytes()[..],

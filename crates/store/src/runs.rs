@@ -1,7 +1,7 @@
 //! Listing of runs: queued, running, ended.
 
 use super::Store;
-use super::error::{At as _, StoreError};
+use super::error::{StoreError, WithPath as _};
 use super::owner;
 use super::rows::{Config, HashBytes};
 use super::run::RunId;
@@ -200,7 +200,7 @@ impl Store {
             .bind(limit)
             .fetch_all(&mut *self.reader().await?)
             .await
-            .at(&self.path)
+            .with_path(&self.path)
     }
 
     /// Returns runs, latest first.
@@ -209,7 +209,7 @@ impl Store {
     /// The database cannot be read.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRow>, StoreError> {
         let reader = &mut *self.reader().await?;
-        runs(reader, filter).await.at(&self.path)
+        runs(reader, filter).await.with_path(&self.path)
     }
 
     /// Returns the tasks of a run with their curves; empty if it has not begun.
@@ -218,7 +218,7 @@ impl Store {
     /// The database cannot be read.
     pub async fn run_tasks(&self, id: &RunId) -> Result<Vec<RunTask>, StoreError> {
         let reader = &mut *self.reader().await?;
-        run_tasks(reader, id).await.at(&self.path)
+        run_tasks(reader, id).await.with_path(&self.path)
     }
 
     /// Counts the runs of the queue by state.
@@ -230,7 +230,7 @@ impl Store {
         let rows = sqlx::query_as("SELECT state, count(*) FROM queue GROUP BY state")
             .fetch_all(reader)
             .await
-            .at(&self.path)?;
+            .with_path(&self.path)?;
         Ok(rows.into_iter().collect())
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Counts of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Synced {
+pub struct SyncCounts {
     /// New runs.
     pub runs: u64,
     /// New results.
@@ -54,9 +54,9 @@ const BASELINES: &str = "command, name, version, p50_us, p90_us, visits, referen
 /// # Errors
 /// One of them is not a database of this program, newer, damaged, or cannot be written. Then
 /// nothing was imported.
-pub async fn pull(into: &Path, from: &Path) -> Result<Synced, StoreError> {
+pub async fn pull(into: &Path, from: &Path) -> Result<SyncCounts, StoreError> {
     // Migrates it to the current schema if it is older.
-    let mut other = open::readable(from, open::Older::Migrate).await?;
+    let mut other = open::readable(from, open::OlderSchema::Migrate).await?;
     let fail = |error: sqlx::Error| StoreError::from_sqlx(into, &error);
     let copies = tempfile::tempdir().map_err(|error| fail(sqlx::Error::Io(error)))?;
     let copy = copies.path().join("other.db");
@@ -88,7 +88,7 @@ async fn is_read_from(other: &mut SqliteConnection, file: &Path) -> Result<bool,
     Ok(same(Path::new(&opened)).is_some_and(|opened| same(file) == Some(opened)))
 }
 
-async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<Synced, sqlx::Error> {
+async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<SyncCounts, sqlx::Error> {
     sqlx::query("ATTACH ?1 AS other")
         .bind(from.to_string_lossy().into_owned())
         .execute(&mut *connection)
@@ -103,7 +103,7 @@ async fn take(connection: &mut SqliteConnection, from: &Path) -> Result<Synced, 
     }
     let all = count(&mut transaction, "verdict_map").await?;
     let new = count(&mut transaction, "verdicts").await? - results;
-    let synced = Synced {
+    let synced = SyncCounts {
         runs: count(&mut transaction, "runs").await? - runs,
         results: new,
         known: all.saturating_sub(new),
@@ -128,7 +128,7 @@ async fn count(connection: &mut SqliteConnection, table: &str) -> Result<u64, sq
 }
 
 /// Prefixes the columns with a table's name.
-fn of(table: &str, columns: &str) -> String {
+fn qualify(table: &str, columns: &str) -> String {
     let columns = columns
         .split(',')
         .map(|column| format!("{table}.{}", column.trim()));
@@ -177,7 +177,7 @@ fn statements() -> Vec<String> {
         all.push(format!(
             "INSERT OR IGNORE INTO {table} (verdict, {columns}) SELECT m.new, {}
              FROM other.{table} o JOIN verdict_map m ON m.old = o.verdict",
-            of("o", columns)
+            qualify("o", columns)
         ));
     }
     all.push(format!(
@@ -188,14 +188,14 @@ fn statements() -> Vec<String> {
          ON CONFLICT (candidate, device, source) DO UPDATE
          SET tool = excluded.tool, metrics = excluded.metrics, profiled_at = excluded.profiled_at
          WHERE excluded.profiled_at > profiles.profiled_at",
-        of("o", PROFILES)
+        qualify("o", PROFILES)
     ));
     all.push(format!(
         "INSERT INTO baselines (task, {BASELINES}) SELECT m.new, {}
          FROM other.baselines o JOIN task_map m ON m.old = o.task
          WHERE NOT EXISTS (SELECT 1 FROM main.baselines b WHERE b.task = m.new
                            AND b.command = o.command AND b.measured_at = o.measured_at)",
-        of("o", BASELINES)
+        qualify("o", BASELINES)
     ));
     all
 }
@@ -243,7 +243,7 @@ fn of_candidates() -> [String; 5] {
         format!(
             "INSERT OR IGNORE INTO compilations (candidate, {COMPILATIONS}) SELECT m.new, {}
              FROM other.compilations o JOIN candidate_map m ON m.old = o.candidate",
-            of("o", COMPILATIONS)
+            qualify("o", COMPILATIONS)
         ),
         "INSERT OR IGNORE INTO verdicts (task, candidate, provenance, sequence, verdict, detail,
                                          max_error, compared, charged_us, origin, judged_at)

@@ -2,7 +2,7 @@
 //! values, the devices. All but the second are index scans.
 
 use super::Store;
-use super::error::{At as _, StoreError};
+use super::error::{StoreError, WithPath as _};
 use super::leaderboard::{LeaderboardQuery, described, newest};
 use super::rows::{Config, TRIAL_COLUMNS, hash_bytes, trial_from_row};
 use super::times::stated_interval;
@@ -183,7 +183,7 @@ impl Store {
     /// The database cannot be read.
     pub async fn candidate(&self, hash: &ContentHash) -> Result<Option<CandidatePage>, StoreError> {
         let reader = &mut *self.reader().await?;
-        candidate(reader, hash).await.at(&self.path)
+        candidate(reader, hash).await.with_path(&self.path)
     }
 
     /// Returns the effects of the parameters of the first board that the query selects.
@@ -195,7 +195,7 @@ impl Store {
         query: &LeaderboardQuery,
     ) -> Result<Option<BoardEffects>, StoreError> {
         let reader = &mut *self.reader().await?;
-        effects(reader, query).await.at(&self.path)
+        effects(reader, query).await.with_path(&self.path)
     }
 
     /// Returns the devices with results.
@@ -211,7 +211,7 @@ impl Store {
         )
         .fetch_all(reader)
         .await
-        .at(&self.path)
+        .with_path(&self.path)
     }
 }
 

@@ -6,7 +6,7 @@
 //! disk, the larger the groups, and no timer is needed.
 
 use super::begin::{self, OpenTask};
-use super::error::{At as _, Failure, StoreError, broken};
+use super::error::{Failure, StoreError, WithPath as _, broken};
 use super::log_watch::{self, LogWatch};
 use super::open;
 use super::rows::{self, PendingTrial};
@@ -22,10 +22,10 @@ use tokio::sync::{mpsc, oneshot};
 use tuner_core::record::{TaskKey, TrialRecord};
 
 /// Maximum waiting commands; beyond it, submitting waits (memory stays bounded).
-pub(super) const QUEUE: usize = 4096;
+pub(super) const MAX_QUEUED_COMMANDS: usize = 4096;
 
 /// Maximum trials of a transaction, so that other processes get their turn.
-const GROUP: usize = 1024;
+const MAX_GROUP_TRIALS: usize = 1024;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
@@ -33,7 +33,7 @@ pub(super) type Pending<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 
 /// A request to the writer between two groups of results. It answers its caller, and reports
 /// success here.
-pub(super) type Errand = Box<dyn for<'w> FnOnce(&'w mut Writer) -> Pending<'w, bool> + Send>;
+pub(super) type WriteRequest = Box<dyn for<'w> FnOnce(&'w mut Writer) -> Pending<'w, bool> + Send>;
 
 pub(super) enum Command {
     Submit {
@@ -43,7 +43,7 @@ pub(super) enum Command {
         announced: bool,
         reply: Reply<()>,
     },
-    Errand(Errand),
+    WriteRequest(WriteRequest),
     Close(Reply<()>),
 }
 
@@ -84,9 +84,9 @@ impl Writer {
 
     /// Runs until every handle is dropped or one requests the close.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
-        let mut waiting = Vec::with_capacity(GROUP);
+        let mut waiting = Vec::with_capacity(MAX_GROUP_TRIALS);
         let mut closing = None;
-        while closing.is_none() && commands.recv_many(&mut waiting, GROUP).await > 0 {
+        while closing.is_none() && commands.recv_many(&mut waiting, MAX_GROUP_TRIALS).await > 0 {
             let mut group = Vec::new();
             for command in waiting.drain(..) {
                 match command {
@@ -103,9 +103,9 @@ impl Writer {
                         }
                     },
                     Command::Close(reply) => closing = Some(reply),
-                    Command::Errand(errand) => {
+                    Command::WriteRequest(request) => {
                         self.write(&mut group).await;
-                        self.suspect |= !errand(&mut self).await;
+                        self.suspect |= !request(&mut self).await;
                     }
                 }
             }
@@ -113,7 +113,7 @@ impl Writer {
         }
         // The last connection to close checkpoints the log.
         let path = self.path;
-        let closed = self.connection.close().await.at(&path);
+        let closed = self.connection.close().await.with_path(&path);
         if let Some(reply) = closing {
             answer(reply, closed);
         }
@@ -152,7 +152,7 @@ impl Writer {
     pub(super) async fn ready(&mut self) -> Result<(), StoreError> {
         // Writes to a deleted or renamed file would succeed and be lost.
         if open::file_identity(&self.path).ok() != self.file {
-            return Err(Failure::Replaced.at(&self.path));
+            return Err(Failure::Replaced.with_path(&self.path));
         }
         self.check_log().await?;
         if self.suspect || self.connection.is_in_transaction() {
@@ -173,7 +173,7 @@ impl Writer {
         };
         if !matches!(lost, Failure::LogLost(log_watch::DELETED)) {
             // Pages of a truncated log would damage the database.
-            return Err(lost.at(&self.path));
+            return Err(lost.with_path(&self.path));
         }
         // The deleted log is still open here: its transactions can be copied into the database,
         // then the process must stop.
@@ -181,7 +181,7 @@ impl Writer {
         if let Err(error) = rescue.execute(&mut self.connection).await {
             tracing::warn!(%error, "the rest of the log cannot be brought into the database");
         }
-        Err(lost.at(&self.path))
+        Err(lost.with_path(&self.path))
     }
 
     /// Writes the whole group in one transaction, then answers.
@@ -248,11 +248,11 @@ impl Writer {
         .await;
         let lost = trials.len() as u64;
         committed
-            .at(&self.path)
+            .with_path(&self.path)
             .map_err(|error| error.with_counts(self.stored, lost))?;
         self.check_log().await?;
         let written = self.log.check_written();
-        written.map_err(|lost| lost.at(&self.path))?;
+        written.map_err(|lost| lost.with_path(&self.path))?;
         for key in replaces {
             // Only after the commit: a failed transaction leaves the announcement in the database.
             self.announced.remove(&key);
@@ -267,14 +267,14 @@ impl Writer {
     pub(super) async fn begin(&mut self, id: RunId, start: &RunStart) -> Result<RunId, StoreError> {
         self.ready().await?;
         let tasks = begin::begin(&mut self.connection, &id, start).await;
-        self.open.insert(id.clone(), tasks.at(&self.path)?);
+        self.open.insert(id.clone(), tasks.with_path(&self.path)?);
         Ok(id)
     }
 
     pub(super) async fn reopen(&mut self, id: RunId, start: &RunStart) -> Result<(), StoreError> {
         self.ready().await?;
         let reopened = begin::reopen(&mut self.connection, &id, start).await;
-        let (tasks, announced) = reopened.at(&self.path)?;
+        let (tasks, announced) = reopened.with_path(&self.path)?;
         // A resumed run may write again, for example after the disk was freed.
         for open in tasks.values() {
             self.failed.remove(&open.task);
@@ -292,7 +292,7 @@ impl Writer {
             .bind(id.as_str())
             .execute(&mut self.connection)
             .await
-            .at(&self.path)?;
+            .with_path(&self.path)?;
         self.open.remove(id);
         Ok(())
     }

@@ -135,8 +135,8 @@ fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
 
 fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliError> {
     let folder = std::env::current_dir().context("no working directory")?;
-    let kernel = (args.kernel.as_str(), folder.as_path());
-    let predictor = Predictor::open(kernel, args.problem.as_deref(), device, args.jobs)?;
+    let problem = args.problem.as_deref();
+    let predictor = Predictor::open(&args.kernel, &folder, problem, device, args.jobs)?;
     let Predictor { kernel, space, .. } = &predictor;
     let selector = predictor.selector.to_string();
     let subject = Subject {
@@ -192,7 +192,7 @@ fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let (ablation, notes) = Ablation::open(&gpu, task, &changes[0].config, args.jobs)?;
     let mut tell = |line: String| say!("{line}");
     notes.into_iter().for_each(&mut tell);
-    let outcomes = ablation.all(&changes, &mut tell)?;
+    let outcomes = ablation.measure_all(&changes, &mut tell)?;
     let names = [subject.kernel, subject.problem, subject.device];
     let answer = |(change, outcome): (&Change, Outcome)| {
         let config = space.values(&change.config);

@@ -86,7 +86,7 @@ impl Judge<'_> {
             .map(|(pair, _)| (&task(pair).judged, &pair.config))
             .collect();
         let look = |plan: &Plan| (plan.flops, plan.bytes, tolerance::describe(plan));
-        let mut judged = pool.all(&valid, look)?.into_iter();
+        let mut judged = pool.judge_all(&valid, look)?.into_iter();
         let rows = pairs.iter().zip(why).filter_map(|(pair, why)| {
             let row = self.blank(task(pair), pair);
             Some(match why {

@@ -87,8 +87,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     let problem = args.problem.as_deref();
     let folder = std::env::current_dir().context("no working directory")?;
-    let kernel = (args.kernel.as_str(), folder.as_path());
-    let predictor = Predictor::open(kernel, problem, &args.device, args.jobs)?;
+    let predictor = Predictor::open(&args.kernel, &folder, problem, &args.device, args.jobs)?;
     note_other_problems(args, &predictor);
     let configs = configs::read(args, &predictor.kernel, &predictor.space)?;
     if matches!(predictor.kernel.spec.reference, Reference::None) {

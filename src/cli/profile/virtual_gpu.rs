@@ -24,8 +24,8 @@ pub(in crate::cli) fn predictor(
     };
     let device = DeviceSelector::Vgpu(arch.name.to_owned());
     let path = kernel.path.to_string_lossy();
-    let place = (&*path, Path::new("."));
-    let predictor = Predictor::open(place, Some(&board.key.problem), &device, None)?;
+    let folder = Path::new(".");
+    let predictor = Predictor::open(&path, folder, Some(&board.key.problem), &device, None)?;
     Ok(Some((arch, predictor)))
 }
 

@@ -204,7 +204,7 @@ fn study(
     let runs = recordings.len() * study.strategies.len() * study.seeds as usize;
     let bar = terminal::bar(runs, "runs");
     let make = |name: &str, file: usize, seed| {
-        evolve::knowing(name, &recordings[file].space, seed, &[], &known[file])
+        evolve::with_knowledge(name, &recordings[file].space, seed, &[], &known[file])
     };
     let series = measure(recordings, &study, make, |done| {
         bar.set_position(done as u64);

@@ -135,12 +135,12 @@ fn panel(
     let down = Scale::linear((floor, 1.0), (bottom, y));
     canvas.text("bold", (x, y - 6.0), "start", title);
     for score in down.marks(10) {
-        let height = down.at(score);
+        let height = down.position(score);
         canvas.line("grid", (x, height), (right, height));
         canvas.text("", (x - 5.0, height + 4.0), "end", &svg::short(score));
     }
     for tick in across.marks(9) {
-        let place = across.at(tick);
+        let place = across.position(tick);
         canvas.line("grid", (place, y), (place, bottom));
         canvas.text("", (place, bottom + 14.0), "middle", &svg::short(tick));
     }
@@ -149,7 +149,12 @@ fn panel(
         let line = |score: &dyn Fn(&Scores) -> f64| -> Vec<(f64, f64)> {
             let points = curve.iter().enumerate();
             points
-                .map(|(point, scores)| (across.at(at(point)), down.at(score(scores).max(floor))))
+                .map(|(point, scores)| {
+                    (
+                        across.position(at(point)),
+                        down.position(score(scores).max(floor)),
+                    )
+                })
                 .collect()
         };
         let colour = place % COLOURS;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 fn key(number: u64) -> ContentHash {
-    ContentHash::of([&number.to_le_bytes()[..]])
+    ContentHash::from_parts([&number.to_le_bytes()[..]])
 }
 
 fn cache(root: &Path) -> CacheFolder {

@@ -10,20 +10,20 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_eq!(one, fill.bytes(Element::F16, 1, 0, 1000));
     assert_ne!(one, fill.bytes(Element::F16, 2, 0, 1000));
     assert_ne!(one, fill.bytes(Element::F16, 1, 1, 1000));
-    let long = fill.bytes(Element::F16, 1, 0, 2 * ALONE + 1);
+    let long = fill.bytes(Element::F16, 1, 0, 2 * SINGLE_THREAD_ELEMENTS + 1);
     assert_eq!(
         (&long[..2000], long.len() as u64),
-        (&one[..], 4 * ALONE + 2)
+        (&one[..], 4 * SINGLE_THREAD_ELEMENTS + 2)
     );
     let very_long = Fill::Uniform {
         min: 0.0,
         max: 256.0,
     };
-    let very_long = very_long.bytes(Element::U8, 1, 0, PERIOD + 1000);
-    let (first, again) = (&very_long[..1000], &very_long[PERIOD as usize..]);
+    let very_long = very_long.bytes(Element::U8, 1, 0, RANDOM_PERIOD + 1000);
+    let (first, again) = (&very_long[..1000], &very_long[RANDOM_PERIOD as usize..]);
     assert_eq!(first, again);
     let value = |at| Fill::Uniform { min: 0.0, max: 1.0 }.value(1, 0, at);
-    assert!(value(PERIOD + 7) == value(7) && value(PERIOD - 1) != value(7));
+    assert!(value(RANDOM_PERIOD + 7) == value(7) && value(RANDOM_PERIOD - 1) != value(7));
 }
 
 fn whole(fill: &Fill, seed: u64, count: u64) -> Vec<u64> {

@@ -3,7 +3,7 @@
 use super::driver::{CudaError, Device, DeviceAttribute as A, Driver, code};
 use crate::cuda::DriverAbsent;
 use serde::{Deserialize, Serialize};
-use tuner_judge::timing::calibration::Promise;
+use tuner_judge::timing::calibration::DatasheetPeaks;
 use tuner_space::DeviceLimits;
 
 /// A GPU as reported by its driver.
@@ -166,10 +166,10 @@ impl GpuFacts {
 
     /// Returns the peaks that the attributes imply.
     #[must_use]
-    pub fn promise(&self) -> Promise {
+    pub fn promise(&self) -> DatasheetPeaks {
         // Two transfers per clock, 8 bits per byte.
         let bandwidth = |(mhz, bits): (f64, u32)| 2.0 * mhz * 1e6 * f64::from(bits) / 8.0 / 1e9;
-        Promise {
+        DatasheetPeaks {
             sm_count: self.sm_count,
             capability: self.capability,
             max_clock_mhz: self.max_clock_mhz,

@@ -13,7 +13,9 @@ use tuner_core::element::Element;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Code;
 use tuner_core::units::ContentHash;
-use tuner_judge::session::{Kept, Run, RunReport, Session, Slot, Tally, Wanted, Work};
+use tuner_judge::session::{
+    ExpectedOutput, RetainedBuffer, Run, RunReport, Session, Slot, Tally, Work,
+};
 
 impl Session for GpuSession {
     fn reset(&mut self) {
@@ -68,7 +70,7 @@ impl Session for GpuSession {
         Ok(self.read(&buffer)?.as_slice() == bytes.as_ref())
     }
 
-    fn keep(&mut self, slot: Slot) -> Option<Kept> {
+    fn keep(&mut self, slot: Slot) -> Option<RetainedBuffer> {
         if !self.looks {
             return None;
         }
@@ -77,7 +79,7 @@ impl Session for GpuSession {
         Some(self.keep_buffer(buffer, true))
     }
 
-    fn release(&mut self, kept: Kept) {
+    fn release(&mut self, kept: RetainedBuffer) {
         if let Some(place) = self.resident.kept.remove(&kept.0)
             && place.owned
         {
@@ -88,22 +90,22 @@ impl Session for GpuSession {
     fn release_all(&mut self) {
         let all: Vec<usize> = self.resident.kept.keys().copied().collect();
         all.into_iter()
-            .for_each(|number| self.release(Kept(number)));
+            .for_each(|number| self.release(RetainedBuffer(number)));
     }
 
-    fn fetch(&mut self, kept: Kept) -> Result<Vec<u8>, Judgement> {
+    fn fetch(&mut self, kept: RetainedBuffer) -> Result<Vec<u8>, Judgement> {
         let buffer = self.kept(kept)?;
         self.read(&buffer)
     }
 
-    fn equal(&mut self, one: Kept, two: Kept) -> Result<bool, Judgement> {
+    fn equal(&mut self, one: RetainedBuffer, two: RetainedBuffer) -> Result<bool, Judgement> {
         let (one, two) = (self.kept(one)?, self.kept(two)?);
         Ok(one.bytes == two.bytes && self.same_bytes(one.start(), two.start(), one.bytes)?)
     }
 
     fn first_run(
         &mut self,
-        kept: Kept,
+        kept: RetainedBuffer,
         pattern: &[u8],
         run: u64,
     ) -> Result<Option<u64>, Judgement> {
@@ -128,10 +130,10 @@ impl Session for GpuSession {
 
     fn tally(
         &mut self,
-        kept: Kept,
+        kept: RetainedBuffer,
         element: Element,
         key: &ContentHash,
-        make: &mut dyn FnMut() -> Wanted,
+        make: &mut dyn FnMut() -> ExpectedOutput,
     ) -> Result<Option<Tally>, Judgement> {
         let Some(code) = type_code(element) else {
             return Ok(None);

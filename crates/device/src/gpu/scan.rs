@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tuner_core::element::Element;
 use tuner_core::judgement::Judgement;
 use tuner_core::units::ContentHash;
-use tuner_judge::session::{Kept, Wanted};
+use tuner_judge::session::{ExpectedOutput, RetainedBuffer};
 
 /// Threads of a block.
 pub(super) const THREADS: u32 = 256;
@@ -97,16 +97,16 @@ pub(super) fn type_code(element: Element) -> Option<u32> {
 
 impl GpuSession {
     /// Keeps a buffer; an owned one is freed by the session.
-    pub(super) fn keep_buffer(&mut self, buffer: Buffer, owned: bool) -> Kept {
+    pub(super) fn keep_buffer(&mut self, buffer: Buffer, owned: bool) -> RetainedBuffer {
         let number = self.resident.next;
         self.resident.next += 1;
         self.resident
             .kept
             .insert(number, KeptBuffer { buffer, owned });
-        Kept(number)
+        RetainedBuffer(number)
     }
 
-    pub(super) fn kept(&self, kept: Kept) -> Result<Buffer, Judgement> {
+    pub(super) fn kept(&self, kept: RetainedBuffer) -> Result<Buffer, Judgement> {
         let place = self.resident.kept.get(&kept.0);
         place
             .map(|place| place.buffer.clone())
@@ -224,7 +224,7 @@ impl GpuSession {
     pub(super) fn expectations(
         &mut self,
         key: &ContentHash,
-        make: &mut dyn FnMut() -> Wanted,
+        make: &mut dyn FnMut() -> ExpectedOutput,
     ) -> Result<Option<Vec<Buffer>>, Judgement> {
         if let Some(known) = self.resident.wanted.used(|name| name == key) {
             return Ok(Some(known));

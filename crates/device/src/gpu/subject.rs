@@ -282,7 +282,7 @@ impl GpuSession {
         // A generator's output follows from its code.
         let kept = !matches!(argument.fill, Fill::Kernel(_));
         if !kept {
-            let made = generate::all(self, plan, seed);
+            let made = generate::run_generators(self, plan, seed);
             let mut made = made.map_err(|error| refused(error.to_string()))?;
             let absent = || refused(format!("`{}` was not generated", argument.name));
             return made.remove(&index).ok_or_else(absent);

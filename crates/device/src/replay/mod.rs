@@ -89,7 +89,7 @@ impl Recording {
         let bytes = files::read(path, files::MAX_RECORDING_BYTES).map_err(|error| {
             text::plain(path, format!("cannot read the recorded file: {error}"))
         })?;
-        let content = ContentHash::of([bytes.as_slice()]);
+        let content = ContentHash::from_parts([bytes.as_slice()]);
         let text = Text::decode(path, bytes)?;
         let table = Table::read(&text)?;
         let (space, rows, excluded_rows) = table.build(&text)?;

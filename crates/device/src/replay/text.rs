@@ -19,7 +19,7 @@ pub(super) struct Text {
 impl Text {
     /// Decompresses gzip data (detected by the magic number, not the file name).
     pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<Self, Diagnostics> {
-        let files::Unpacked { bytes, damage } = files::unpack(bytes, files::MAX_RECORDING_BYTES)
+        let files::GzipContent { bytes, damage } = files::unpack(bytes, files::MAX_RECORDING_BYTES)
             .map_err(|error| plain(path, format!("cannot read the recorded file: {error}")))?;
         let (text, invalid) = match String::from_utf8(bytes) {
             Ok(text) => (text, None),

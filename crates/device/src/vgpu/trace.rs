@@ -3,7 +3,9 @@
 use super::{VirtualGpu, hazard, launchable, no_room, refused};
 use std::sync::Arc;
 use tuner_core::judgement::Judgement;
-use tuner_judge::session::{AccessTrace, BlockTrace, Run, Slot, SlotRange, TraceRequest, Traced};
+use tuner_judge::session::{
+    AccessTrace, BlockTrace, Run, Slot, SlotRange, TraceRequest, TraceResult,
+};
 use vgpu::{BufferId, BufferRange, Checks, HazardKind, Roots, Watch};
 
 /// Implements [`tuner_judge::session::Session::trace`].
@@ -11,7 +13,7 @@ pub(super) fn trace(
     gpu: &mut VirtualGpu,
     run: &Run<'_>,
     request: TraceRequest<'_>,
-) -> Result<Traced, Judgement> {
+) -> Result<TraceResult, Judgement> {
     let module = gpu.module(run.code, None)?;
     launchable(gpu.arch, &module, run)?;
     gpu.place_variables(run.code, &module)?;
@@ -22,7 +24,7 @@ pub(super) fn trace(
     let slice = gpu.module(run.code, Some(roots))?;
     if let Err(refusal) = slice.supported(&run.launch.entry) {
         let line = refusal.source_line.map(|line| format!(", {line}"));
-        return Ok(Traced::Refused(format!(
+        return Ok(TraceResult::Refused(format!(
             "`{}` at PTX line {}{}",
             refusal.instruction,
             refusal.line,
@@ -49,7 +51,7 @@ pub(super) fn trace(
     let report = vgpu::launch(&slice, &mut gpu.memory, gpu.arch, &launch)
         .map_err(|error| refused(error.to_string()))?;
     if let Some(why) = unreliable(gpu, &watch, &report) {
-        return Ok(Traced::Refused(why));
+        return Ok(TraceResult::Refused(why));
     }
     let slots = (0..gpu.buffers.len()).map(Slot);
     let of = |touched: fn(&Watch, BufferId) -> bool| {
@@ -63,7 +65,7 @@ pub(super) fn trace(
         writes: slot_ranges(gpu, &accesses.writes),
         reads: slot_ranges(gpu, &accesses.reads),
     });
-    Ok(Traced::Done(AccessTrace {
+    Ok(TraceResult::Done(AccessTrace {
         blocks: blocks.collect(),
         hazards: report.hazards.iter().map(hazard).collect(),
         lane_instructions: report.counters.lane_instructions,

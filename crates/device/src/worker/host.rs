@@ -17,7 +17,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::Verdict;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
-use tuner_judge::timing::paired::DuelResult;
+use tuner_judge::timing::paired::PairedResult;
 use tuner_process::{
     ATTEMPTS, Failure, Limits, Parts, Process, Program, from_json, pause, start_error,
 };
@@ -154,7 +154,7 @@ impl Worker {
     ///
     /// # Errors
     /// One of them fails the gate, or the device failed.
-    pub fn duel(&mut self, contest: TimingComparison) -> Result<Option<DuelResult>, WorkerError> {
+    pub fn duel(&mut self, contest: TimingComparison) -> Result<Option<PairedResult>, WorkerError> {
         let request = Request::Duel(Box::new(self.packed_contest(contest)));
         match self.device(&request)? {
             Response::Dueled(result) => Ok(result.map(|result| *result)),

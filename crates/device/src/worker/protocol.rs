@@ -13,7 +13,7 @@ use tuner_core::plan::{Code, Plan};
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::calibration::Calibration;
-use tuner_judge::timing::paired::DuelResult;
+use tuner_judge::timing::paired::PairedResult;
 use tuner_process::{Parts, from_json, to_json};
 
 /// Requests of the tuner.
@@ -138,7 +138,7 @@ pub enum Response {
     /// Behaviour of the device under load.
     Examined(Box<Examination>),
     /// Result of a paired comparison; `None` if it was undecided.
-    Dueled(Option<Box<DuelResult>>),
+    Dueled(Option<Box<PairedResult>>),
     /// The final times, or the reasons for their absence, one per candidate, in order.
     Final(#[serde(deserialize_with = "TimedJudgement::all_received")] Vec<TimedJudgement>),
     /// A request failed on the device, independently of a candidate.

@@ -26,7 +26,7 @@ pub struct Cost {
 
 impl Cost {
     /// Derives the cost from a time whose reference was the base. `None` without a round.
-    pub(super) fn of(measurement: &Measurement) -> Option<Self> {
+    pub(super) fn from_measurement(measurement: &Measurement) -> Option<Self> {
         let evidence = measurement.evidence.as_ref()?;
         let ratios = &evidence.reference_ratios;
         Some(Self {

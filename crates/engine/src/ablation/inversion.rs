@@ -100,7 +100,7 @@ fn is_shape(name: &str) -> bool {
 
 /// One pathology applied to a configuration.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Inverted {
+pub struct PathologicalConfig {
     /// Display name.
     pub name: &'static str,
     /// The configuration with the pathology.
@@ -111,7 +111,7 @@ pub struct Inverted {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Inversions {
     /// Pathologies that the space can express and that the base does not have already.
-    pub found: Vec<Inverted>,
+    pub found: Vec<PathologicalConfig>,
     /// Pathologies with matching parameters that no valid configuration near the base shows.
     pub left_out: Vec<&'static str>,
 }
@@ -144,7 +144,7 @@ pub fn inversions<E>(
             base.choices()[*at] == extreme(&space.parameters()[*at], pathology.extreme)
         };
         match config {
-            Some(config) => inversions.found.push(Inverted { name, config }),
+            Some(config) => inversions.found.push(PathologicalConfig { name, config }),
             None if pathology.spills || !concerned.iter().all(already) => {
                 inversions.left_out.push(name);
             }

@@ -95,7 +95,7 @@ impl Ablation {
     ///
     /// # Errors
     /// A wrong base, or tools that do not work.
-    pub fn all(
+    pub fn measure_all(
         &self,
         changes: &[Change],
         tell: &mut dyn FnMut(String),
@@ -135,7 +135,7 @@ impl Ablation {
             ..control.clone()
         };
         costs[0] = Some(itself);
-        let outcome = |(at, (gated, cost)): (usize, (Gated, Option<Cost>))| Outcome {
+        let outcome = |(at, (gated, cost)): (usize, (GateResult, Option<Cost>))| Outcome {
             judged: gated.judged,
             occupancy: gated.occupancy,
             time_us: cost
@@ -157,7 +157,7 @@ impl Ablation {
         &self,
         changes: &[Change],
         tell: &mut dyn FnMut(String),
-    ) -> Result<Vec<Gated>, JobError> {
+    ) -> Result<Vec<GateResult>, JobError> {
         let prepare = |config: &Config| self.evaluator.prepare(0, config);
         let mut known = HashMap::new();
         let mut gated = Vec::with_capacity(changes.len());
@@ -184,13 +184,13 @@ impl Ablation {
         &self,
         config: &Config,
         prepared: Preparation<Work>,
-        before: &[Gated],
+        before: &[GateResult],
         known: &mut HashMap<ContentHash, usize>,
-    ) -> Result<Gated, JobError> {
+    ) -> Result<GateResult, JobError> {
         let work = match prepared {
             Preparation::Ready { work, .. } => work,
             Preparation::Judged(judged) => {
-                return Ok(Gated {
+                return Ok(GateResult {
                     judged: *judged,
                     occupancy: None,
                     twin: None,
@@ -206,7 +206,7 @@ impl Ablation {
                 .evaluate(0, config, work)
                 .map_err(device_error)?,
         };
-        Ok(Gated {
+        Ok(GateResult {
             judged,
             occupancy,
             twin: (first < before.len()).then_some(first),
@@ -246,7 +246,7 @@ impl Ablation {
             }
         };
         let timed = |time: TimedJudgement| match time.measured {
-            Some(measured) => Cost::of(measured.record()).ok_or_else(untimed),
+            Some(measured) => Cost::from_measurement(measured.record()).ok_or_else(untimed),
             None => Err(time.judgement),
         };
         Ok(times.into_iter().map(timed).collect())
@@ -271,7 +271,7 @@ impl Ablation {
 }
 
 /// A change that has passed through the gate.
-struct Gated {
+struct GateResult {
     judged: Judged,
     occupancy: Option<f64>,
     /// An earlier change with the same code and launches.
@@ -279,7 +279,7 @@ struct Gated {
 }
 
 /// Copies the figures of a change to those with the same code and launches.
-fn share(changes: &[Change], gated: &mut [Gated], costs: &mut [Option<Cost>]) {
+fn share(changes: &[Change], gated: &mut [GateResult], costs: &mut [Option<Cost>]) {
     for at in 0..gated.len() {
         let Some(first) = gated[at].twin else {
             continue;

@@ -10,7 +10,7 @@ mod inversion;
 mod measured;
 
 pub use cost::Cost;
-pub use inversion::{Inversions, Inverted, Spills, inversions};
+pub use inversion::{Inversions, PathologicalConfig, Spills, inversions};
 pub use measured::{Ablation, Outcome};
 
 use crate::job::{JobError, usage};

@@ -39,7 +39,7 @@ pub struct Baseline {
 impl Baseline {
     /// Returns the baseline that a kernel's space names for a problem, if any.
     #[must_use]
-    pub fn of(kernel: &Kernel, key: &TaskKey, gpu: Option<String>) -> Option<Self> {
+    pub fn from_kernel(kernel: &Kernel, key: &TaskKey, gpu: Option<String>) -> Option<Self> {
         let problem = kernel.spec.problem(&key.problem)?;
         let folder = kernel
             .path

@@ -4,7 +4,7 @@
 use super::{CudaEvaluator, GpuSlot};
 use crate::evaluator::{BoxError, Evaluator as _, Judged};
 use crate::fleet::{SiblingTimes, TimeRange, reference_of};
-use crate::judging::{PutOff, SEEDS};
+use crate::judging::{DeferredChecks, SEEDS};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
@@ -14,7 +14,7 @@ use tuner_device::worker::host::WorkerError;
 use tuner_device::worker::protocol::TimingComparison;
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
-use tuner_judge::timing::paired::DuelResult;
+use tuner_judge::timing::paired::PairedResult;
 use tuner_space::Config;
 
 impl CudaEvaluator {
@@ -67,7 +67,7 @@ impl CudaEvaluator {
             let Some((reference, reference_us)) = reference_of(time) else {
                 return Ok(None);
             };
-            let range = TimeRange::of(time);
+            let range = TimeRange::from_measurement(time);
             let incumbent = incumbent.filter(|_| compared);
             Ok(Some(SiblingTimes {
                 task,
@@ -88,7 +88,7 @@ impl CudaEvaluator {
         task: usize,
         [challenger, incumbent]: [&Config; 2],
         seed: u64,
-    ) -> Result<Option<DuelResult>, BoxError> {
+    ) -> Result<Option<PairedResult>, BoxError> {
         let contest = TimingComparison {
             reference: None,
             plans: self.plans(task, [challenger, incumbent])?,
@@ -143,7 +143,7 @@ impl CudaEvaluator {
     /// not been run.
     fn found_right(&self, task: usize, config: &Config) -> Result<TimedJudgement, BoxError> {
         let right = Judgement::ok(None);
-        if self.tasks[task].task.puts_off == PutOff::Nothing {
+        if self.tasks[task].task.puts_off == DeferredChecks::Nothing {
             return Ok(right.into());
         }
         let nvrtc = self.compiler.nvrtc().version();

@@ -13,7 +13,7 @@ fn sampled() -> Judged {
         compared: Some(Compared::Sampled),
         ..Judgement::ok(Some(0.5))
     };
-    Judged::without_device(ContentHash::of([b"candidate".as_slice()]), passed)
+    Judged::without_device(ContentHash::from_parts([b"candidate".as_slice()]), passed)
 }
 
 #[test]

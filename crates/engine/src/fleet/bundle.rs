@@ -82,7 +82,7 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
                 path: path.clone(),
                 why,
             })?;
-        let hash = ContentHash::of([content.as_slice()]);
+        let hash = ContentHash::from_parts([content.as_slice()]);
         bundle.files.push(BundleFile {
             path: below(&root, &path),
             hash: hash.clone(),
@@ -116,7 +116,7 @@ pub fn unpack(bundle: &Bundle, files: &PackedFiles, folder: &Path) -> Result<Pat
         let content = files
             .get(&file.hash)
             .ok_or_else(|| BundleError::Missing(file.path.clone()))?;
-        let found = ContentHash::of([content.as_slice()]);
+        let found = ContentHash::from_parts([content.as_slice()]);
         if found != file.hash {
             return Err(BundleError::False {
                 path: file.path.clone(),

@@ -65,12 +65,12 @@ pub struct FleetEvaluator {
     /// Lane instructions that a proof may take, on virtual GPUs; 0: no proofs.
     proof_limit: u64,
     /// Reference time and best candidate of each task, on real GPUs.
-    standards: Mutex<HashMap<usize, Standard>>,
+    standards: Mutex<HashMap<usize, TimeScale>>,
 }
 
 /// Common scale for times of several GPUs.
 #[derive(Debug, Clone, PartialEq)]
-struct Standard {
+struct TimeScale {
     /// The reference, and its time on the first GPU, microseconds.
     reference: (ContentHash, f64),
     /// Time of the best, microseconds.
@@ -194,7 +194,7 @@ impl FleetEvaluator {
             key.device.as_bytes(),
             &values,
         ];
-        ContentHash::of(parts)
+        ContentHash::from_parts(parts)
     }
 
     /// Returns the name of the order that proves a configuration.
@@ -256,7 +256,7 @@ impl FleetEvaluator {
             return Ok(judged);
         };
         let mut standards = lock(&self.standards);
-        let standard = standards.entry(task).or_insert_with(|| Standard {
+        let standard = standards.entry(task).or_insert_with(|| TimeScale {
             reference: (reference.clone(), reference_us),
             best_us: f64::INFINITY,
         });
@@ -264,7 +264,7 @@ impl FleetEvaluator {
             (same, us) if *same == reference => measured.in_units_of(*us),
             _ => measured,
         };
-        let range = TimeRange::of(measured.record());
+        let range = TimeRange::from_measurement(measured.record());
         if range.us < standard.best_us {
             standard.best_us = range.us;
             self.session()?.best(task, config.choices(), range);
@@ -299,7 +299,8 @@ impl FleetEvaluator {
         &self,
         task: usize,
         configs: &[Config],
-        (seed, not): (u64, Vec<String>),
+        seed: u64,
+        excluded: Vec<String>,
     ) -> Result<(String, Vec<TimedJudgement>), BoxError> {
         let Some(first) = configs.first() else {
             return Err("there is nothing to time".into());
@@ -307,7 +308,7 @@ impl FleetEvaluator {
         let finalists = Finalists {
             configs: configs.iter().map(|c| c.choices().to_vec()).collect(),
             seed,
-            not,
+            not: excluded,
         };
         let order = self.work_order(task, first, Step::Final(Box::new(finalists)));
         match self.session()?.ask(order)? {

@@ -20,7 +20,7 @@ pub use bundle::{BundleError, PackedFiles, pack, unpack};
 pub use evaluator::{FleetEvaluator, FleetSource, FleetTask};
 pub(crate) use siblings::reference_of;
 pub use siblings::{
-    Placed, SiblingTimes, Siblings, SiblingsRecord, TimeRange, kind_of, name_apart,
+    ComparedGpu, SiblingTimes, Siblings, SiblingsRecord, TimeRange, kind_of, name_apart,
 };
 pub use wire::{
     Answer, AssignedTask, Assignment, Bundle, BundleFile, Compiled, Finalists, PROTOCOL, Step,

@@ -31,7 +31,7 @@ pub struct TimeRange {
 
 impl TimeRange {
     /// Returns the range of a measurement.
-    pub(crate) fn of(time: &Measurement) -> Self {
+    pub(crate) fn from_measurement(time: &Measurement) -> Self {
         Self {
             us: time.p50.get(),
             ci95: time.ci95.map(Micros::get),
@@ -60,7 +60,7 @@ pub struct SiblingTimes {
 
 /// A GPU that was compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Placed {
+pub struct ComparedGpu {
     /// Its worker.
     pub worker: String,
     /// Index of the task in the assignment.
@@ -75,7 +75,7 @@ pub struct SiblingsRecord {
     /// The best candidate of each task, as choices.
     pub incumbents: HashMap<usize, Vec<u32>>,
     /// Compared GPUs.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<ComparedGpu>,
 }
 
 /// The GPUs of one run.
@@ -84,7 +84,7 @@ pub struct Siblings {
     /// The first GPU of each task.
     first: HashMap<usize, (String, SiblingTimes)>,
     best: HashMap<usize, (Vec<u32>, TimeRange)>,
-    placed: Vec<Placed>,
+    placed: Vec<ComparedGpu>,
 }
 
 impl Siblings {
@@ -94,9 +94,9 @@ impl Siblings {
     }
 
     /// Compares a GPU with its siblings. The first one of a task is the standard of comparison.
-    pub fn place(&mut self, worker: &str, times: SiblingTimes) -> &Placed {
+    pub fn compare(&mut self, worker: &str, times: SiblingTimes) -> &ComparedGpu {
         let task = times.task;
-        let known = |placed: &Placed| placed.worker == worker && placed.task == task;
+        let known = |placed: &ComparedGpu| placed.worker == worker && placed.task == task;
         let at = match self.placed.iter().position(known) {
             Some(at) => at,
             None => {
@@ -105,7 +105,7 @@ impl Siblings {
                     let own = (worker.to_owned(), times);
                     self.first.entry(task).or_insert(own);
                 }
-                self.placed.push(Placed {
+                self.placed.push(ComparedGpu {
                     worker: worker.to_owned(),
                     task,
                     apart,

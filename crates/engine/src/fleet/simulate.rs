@@ -13,7 +13,7 @@ use tuner_device::replay::Recording;
 use tuner_search::{Strategy, UnknownStrategy};
 
 /// Share of the optimum that counts as found.
-pub const FOUND: f64 = 0.95;
+pub const FOUND_SHARE: f64 = 0.95;
 
 /// Compilers for each GPU, enough to keep it busy.
 pub const COMPILERS_PER_GPU: usize = 4;
@@ -21,7 +21,7 @@ pub const COMPILERS_PER_GPU: usize = 4;
 /// Evaluations after which a search has failed.
 const EVALS_MAX: u64 = 5000;
 
-/// Time of a fleet to reach [`FOUND`] of a recording's optimum.
+/// Time of a fleet to reach [`FOUND_SHARE`] of a recording's optimum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
     /// Time on the virtual clock, microseconds; `None` if it was not found.
@@ -55,7 +55,7 @@ struct Machines {
 }
 
 impl Machines {
-    fn of(gpus: usize) -> Self {
+    fn new(gpus: usize) -> Self {
         Self {
             compilers: gpus * COMPILERS_PER_GPU,
             gpus,
@@ -73,7 +73,7 @@ impl Machines {
         }
     }
 
-    fn at(&mut self, after_us: u64, done: Done) {
+    fn schedule(&mut self, after_us: u64, done: Done) {
         self.serial += 1;
         let event = (self.now_us.saturating_add(after_us), self.serial, done);
         self.events.push(Reverse(event));
@@ -86,7 +86,7 @@ impl Machines {
         {
             self.compilers -= 1;
             let (compile_us, _) = self.costs.get(&ticket).copied().unwrap_or_default();
-            self.at(compile_us, Done::Compile(ticket));
+            self.schedule(compile_us, Done::Compile(ticket));
         }
         while self.gpus > 0
             && let Some(ticket) = self.to_judge.pop_front()
@@ -94,7 +94,7 @@ impl Machines {
             self.gpus -= 1;
             let (_, judge_us) = self.costs.get(&ticket).copied().unwrap_or_default();
             self.busy_us += judge_us;
-            self.at(judge_us, Done::Judge(ticket));
+            self.schedule(judge_us, Done::Judge(ticket));
         }
     }
 
@@ -127,12 +127,12 @@ pub fn simulate(
 
 fn run(recording: &Recording, search: Box<dyn Strategy>, gpus: usize) -> Search {
     let task = ReplayEvaluator::searched(recording);
-    let mut machines = Machines::of(gpus);
+    let mut machines = Machines::new(gpus);
     let window = Window::pool(machines.compilers + DEVICE_QUEUE + gpus - 1);
     let limit = Some(EVALS_MAX);
     let mut schedule: Schedule<()> =
         Schedule::new(Order::Arrival, window, limit, &[task], vec![search]);
-    let goal = recording.optimum().map(|best| best.get() / FOUND);
+    let goal = recording.optimum().map(|best| best.get() / FOUND_SHARE);
     let mut evals = 0;
     loop {
         while let Some(flight) = schedule.ask() {

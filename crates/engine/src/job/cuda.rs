@@ -1,9 +1,9 @@
 //! Runs on real GPUs.
 
-use super::setup::{Planned, assemble, compiler, device_start};
+use super::setup::{GpuTasks, assemble, compiler, device_start};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::cuda::{CudaEvaluator, CudaTask};
-use crate::judging::PutOff;
+use crate::judging::DeferredChecks;
 use std::path::Path;
 use std::sync::Arc;
 use tuner_core::objective::Objectives;
@@ -41,9 +41,9 @@ pub(super) fn prepare(
     let compiler = compiler(request)?;
     let facts = facts(&gpus[0]);
     let helpers = helpers(&compiler, &facts.arch)?;
-    let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    let mut planned = GpuTasks::new(request, folder, &facts, &compiler)?;
     for builder in &mut planned.builders {
-        builder.puts_off = PutOff::OtherPrograms;
+        builder.puts_off = DeferredChecks::OtherPrograms;
     }
     for baseline in planned.baselines.iter_mut().flatten() {
         // By its UUID: ordinals of the driver and of a library need not agree.
@@ -81,13 +81,7 @@ pub(super) fn prepare(
         )));
     }
     let device = Device::Cuda(Arc::new(evaluator));
-    let mut prepared = assemble(
-        request,
-        (device, start),
-        planned.tasks,
-        planned.stored,
-        notes,
-    )?;
+    let mut prepared = assemble(request, device, start, planned.tasks, planned.stored, notes)?;
     if request.jobs.is_none() {
         prepared.plan.jobs = jobs_beside(prepared.plan.jobs, ordinals.len());
     }

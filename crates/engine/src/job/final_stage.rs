@@ -101,7 +101,8 @@ impl FinalStage {
         report: &Report,
         evaluator: &Arc<CudaEvaluator>,
         store: &Store,
-        (seed, stop): (u64, &watch::Receiver<bool>),
+        seed: u64,
+        stop: &watch::Receiver<bool>,
         sink: &mut (dyn FnMut(&Event) + Send),
     ) {
         let run = RunId::from_text(&report.run_id);

@@ -1,6 +1,6 @@
 //! Worker side of a fleet: a device of this machine and the benches for a hub's assignments.
 
-use super::setup::Planned;
+use super::setup::GpuTasks;
 use super::{Device, JobError, Prepared, Request, judge};
 use crate::evaluator::{BoxError, Evaluator as _, Judged, Preparation};
 use crate::fleet::{Assignment, SiblingTimes, kind_of};
@@ -19,7 +19,7 @@ use tuner_space::Config;
 
 /// Resource that this machine lends.
 #[derive(Debug, Clone)]
-pub enum Lent {
+pub enum WorkerResource {
     /// Answers from a recorded file.
     Recording(Arc<Recording>),
     /// A device, as `--device` names it.
@@ -72,11 +72,11 @@ pub struct Bench {
     /// Indices of the assignment's tasks among the device's.
     places: Vec<usize>,
     /// Local paths of the assignment's files.
-    files: LaidOut,
+    files: LocalPaths,
 }
 
 /// Local paths by the hash of their content.
-pub type LaidOut = HashMap<ContentHash, Arc<str>>;
+pub type LocalPaths = HashMap<ContentHash, Arc<str>>;
 
 impl Bench {
     /// Creates a bench for a recording.
@@ -101,7 +101,7 @@ impl Bench {
         Ok(Self {
             device: Some(prepared),
             compiling: None,
-            files: LaidOut::new(),
+            files: LocalPaths::new(),
             places: vec![0; assignment.tasks.len()],
         })
     }
@@ -120,12 +120,12 @@ impl Bench {
             prior: assignment.prior.clone(),
             ..request_for(assignment, spaces, "auto")
         };
-        let planned = Planned::new(&request, Path::new("/"), &assignment.device, compiler)?;
+        let planned = GpuTasks::new(&request, Path::new("/"), &assignment.device, compiler)?;
         let places = places(assignment, &planned.tasks)?;
         Ok(Self {
             device: None,
             compiling: Some((Arc::clone(compiler), planned.builders)),
-            files: LaidOut::new(),
+            files: LocalPaths::new(),
             places,
         })
     }
@@ -140,7 +140,7 @@ impl Bench {
         assignment: &Assignment,
         spaces: &[PathBuf],
         device: &str,
-        files: LaidOut,
+        files: LocalPaths,
     ) -> Result<Self, LendError> {
         let request = request_for(assignment, spaces, device);
         let prepared = Prepared::new(&request, Path::new("/"))?;
@@ -160,7 +160,7 @@ impl Bench {
         })
     }
 
-    fn place(&self, task: usize) -> Result<usize, LendError> {
+    fn local_index(&self, task: usize) -> Result<usize, LendError> {
         let place = self.places.get(task).copied();
         place.ok_or_else(|| LendError::Unusable(format!("the run has no task {task}")))
     }
@@ -170,7 +170,7 @@ impl Bench {
     /// # Errors
     /// See [`LendError`].
     pub fn recorded_result(&self, task: usize, config: &Config) -> Result<Judged, LendError> {
-        let place = self.place(task)?;
+        let place = self.local_index(task)?;
         let Some(prepared) = &self.device else {
             return Err(nothing("a device"));
         };
@@ -195,7 +195,7 @@ impl Bench {
         task: usize,
         config: &Config,
     ) -> Result<Result<(Work, Option<Micros>), Judged>, LendError> {
-        let place = self.place(task)?;
+        let place = self.local_index(task)?;
         let Some((compiler, tasks)) = &self.compiling else {
             return Err(nothing("a compiler"));
         };
@@ -213,7 +213,7 @@ impl Bench {
     /// # Errors
     /// See [`LendError`].
     pub fn run(&self, task: usize, config: &Config, mut work: Work) -> Result<Judged, LendError> {
-        let place = self.place(task)?;
+        let place = self.local_index(task)?;
         self.place_files(&mut work)?;
         let Some(prepared) = &self.device else {
             return Err(nothing("a device"));
@@ -238,7 +238,7 @@ impl Bench {
         mut work: Work,
         limit: u64,
     ) -> Result<Judged, LendError> {
-        let place = self.place(task)?;
+        let place = self.local_index(task)?;
         self.place_files(&mut work)?;
         let candidate = work.candidate.clone();
         match self.device.as_ref().map(|prepared| &prepared.device) {
@@ -284,7 +284,7 @@ impl Bench {
         task: usize,
         best: Option<&Config>,
     ) -> Result<Option<SiblingTimes>, LendError> {
-        let place = self.place(task)?;
+        let place = self.local_index(task)?;
         let best = best.filter(|config| self.has(place, config));
         match self.device.as_ref().map(|prepared| &prepared.device) {
             Some(Device::Cuda(evaluator)) => {
@@ -305,7 +305,7 @@ impl Bench {
         configs: &[Config],
         seed: u64,
     ) -> Result<Vec<TimedJudgement>, LendError> {
-        let place = self.place(task)?;
+        let place = self.local_index(task)?;
         if !configs.iter().all(|config| self.has(place, config)) {
             return Err(LendError::Unusable(
                 "a configuration is none of the search space's".to_owned(),

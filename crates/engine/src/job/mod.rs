@@ -11,7 +11,7 @@ mod final_stage;
 mod cuda;
 mod jobs;
 mod prove_budget;
-mod knowing;
+mod ready;
 mod lend;
 mod on_fleet;
 mod request;
@@ -28,15 +28,15 @@ use crate as engine;
 use crate::baseline::Baseline;
 use crate::cuda::CudaEvaluator;
 use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
-use crate::knowledge::{KnowledgeError, Noted};
+use crate::knowledge::{KnowledgeError, KnowledgeRecord};
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, Proof,
-    ReplayEvaluator, Report, format_duration,
+    ReplayEvaluator, Report,
 };
 use final_stage::FinalStage;
 pub use jobs::Jobs;
-pub use lend::{Bench, LaidOut, LendError, Lent};
+pub use lend::{Bench, LendError, LocalPaths, WorkerResource};
 pub use prove_budget::{ProveBudget, ProveBudgetError};
 pub use request::Request;
 use std::path::{Path, PathBuf};
@@ -45,18 +45,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
 use tuner_core::objective::Objectives;
-use tuner_core::record::DeviceKind;
 use tuner_device::worker::host::WorkerError;
 use tuner_device::{DeviceFacts, DeviceSelector};
-use tuner_judge::timing::paired::DuelResult;
+use tuner_judge::timing::paired::PairedResult;
 use tuner_kernel::catalog::CatalogError;
 use tuner_kernel::declarations::DeclarationError;
 use tuner_search as evolve;
 use tuner_space::{Config, Diagnostics};
 use tuner_store::{RunId, Store, StoreError, StoredRun};
-
-/// Budget without a given budget and number of evaluations.
-const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 
 /// Reason why a run cannot be set up or executed.
 #[derive(Debug, thiserror::Error)]
@@ -202,9 +198,9 @@ pub struct Prepared {
     /// Files of knowledge; `None`: the search starts without knowledge.
     knowledge: Option<Vec<PathBuf>>,
     /// Predictions of the prior, by task.
-    foreseen: Vec<Option<evolve::Experience>>,
+    prior_experiences: Vec<Option<evolve::Experience>>,
     /// Knowledge of the search, for the store.
-    noted: Option<Noted>,
+    knowledge_record: Option<KnowledgeRecord>,
     /// Notes for the user, one line each.
     pub notes: Vec<String>,
 }
@@ -251,7 +247,7 @@ impl Prepared {
     /// Reports whether the device's clock counts instead of the wall clock.
     #[must_use]
     pub fn charged(&self) -> bool {
-        Clock::of(self.facts().kind) == Clock::Charged
+        Clock::for_device(self.facts().kind) == Clock::Charged
     }
 
     /// Sets the name that the run is stored under.
@@ -325,66 +321,6 @@ impl Prepared {
         Ok(())
     }
 
-    /// Adds a default limit to a run without limits, and records the settings for the store.
-    pub fn settle(&mut self) {
-        if !self.limited && self.plan.start.strategy != "exhaustive" {
-            let clock = match self.plan.start.device.kind {
-                DeviceKind::Replay => " of recorded time",
-                _ => "",
-            };
-            self.notes.push(format!(
-                "note: neither --budget nor --evals: stops after {}{clock}",
-                format_duration(DEFAULT_BUDGET)
-            ));
-            self.plan.limits.budget = Some(DEFAULT_BUDGET);
-        }
-        self.plan.start.settings = serde_json::json!({
-            "evals": self.plan.limits.evals,
-            "budget_s": self.plan.limits.budget.map(|budget| budget.as_secs_f64()),
-            "jobs": self.jobs,
-            "window": engine::WINDOW,
-        });
-        if let Device::Virtual(evaluator) = &self.device {
-            let limit = evaluator.proof_limit().unwrap_or(0);
-            self.plan.start.settings["prove_budget"] = serde_json::json!(limit);
-        }
-        if let Some(objectives) = self.plan.objectives {
-            self.plan.start.settings["objective"] = serde_json::json!(objectives.to_string());
-        }
-        if let Some(share) = self.plan.limits.converged {
-            self.plan.start.settings["until_converged"] = serde_json::json!(share);
-        }
-        if let Some(noted) = &self.noted {
-            self.plan.start.settings["knowledge"] = serde_json::json!(noted);
-        }
-    }
-
-    /// Checks before the run begins whether its results can be compared with the references, and
-    /// adds notes on the replacement if they cannot. Ends early when `shutdown` turns true.
-    ///
-    /// # Errors
-    /// A space's reference is wrong, or the tuner itself failed.
-    pub async fn look_ahead(
-        &mut self,
-        mut shutdown: watch::Receiver<bool>,
-    ) -> Result<(), JobError> {
-        let Device::Virtual(evaluator) = &self.device else {
-            return Ok(());
-        };
-        let evaluator = Arc::clone(evaluator);
-        let tasks = self.plan.tasks.iter();
-        let starts = tasks.map(|task| task.start.first().map(|point| point.config.clone()));
-        let starts: Vec<_> = starts.collect();
-        let looking = tokio::task::spawn_blocking(move || evaluator.look_ahead(&starts));
-        let found = tokio::select! {
-            found = looking => found,
-            _ = shutdown.wait_for(|stop| *stop) => return Ok(()),
-        };
-        let found = found.map_err(|error| JobError::Failed(error.into()))?;
-        self.notes.extend(found.map_err(device_error)?);
-        Ok(())
-    }
-
     /// Prepares and judges one configuration of a task outside of a run; stores nothing.
     ///
     /// # Errors
@@ -416,7 +352,11 @@ impl Prepared {
     ///
     /// # Errors
     /// The device failed.
-    pub fn duel(&self, task: usize, configs: [&Config; 2]) -> Result<Option<DuelResult>, JobError> {
+    pub fn duel(
+        &self,
+        task: usize,
+        configs: [&Config; 2],
+    ) -> Result<Option<PairedResult>, JobError> {
         match &self.device {
             Device::Cuda(evaluator) => evaluator
                 .duel(task, configs, self.plan.start.seed.0)
@@ -455,27 +395,28 @@ impl Prepared {
                     return Err(cuda::stand_in());
                 }
                 let seed = self.plan.start.seed.0;
-                let mut around = FinalStage::new(&self.plan.tasks, self.baselines);
+                let mut final_stage = FinalStage::new(&self.plan.tasks, self.baselines);
                 let stop = shutdown.clone();
-                for text in around.visit(Moment::Before, evaluator, &stop).await {
+                for text in final_stage.visit(Moment::Before, evaluator, &stop).await {
                     sink(&Event::Note { text });
                 }
                 let report = {
                     let mut both = |event: &Event| {
-                        around.take(event);
+                        final_stage.take(event);
                         sink(event);
                     };
                     engine::run(evaluator, self.plan, store, shutdown, &mut both).await
                 };
                 if let Ok(report) = &report {
-                    let closing = (seed, &stop);
-                    around.end(report, evaluator, store, closing, sink).await;
+                    final_stage
+                        .end(report, evaluator, store, seed, &stop, sink)
+                        .await;
                 }
                 report
             }
             Device::Fleet(evaluator, files) => {
-                let opened = (Arc::clone(evaluator), files.clone());
-                on_fleet::execute(opened, self.plan, store, shutdown, sink).await
+                let (evaluator, files) = (Arc::clone(evaluator), files.clone());
+                on_fleet::execute(evaluator, files, self.plan, store, shutdown, sink).await
             }
         };
         report.map_err(engine_error)

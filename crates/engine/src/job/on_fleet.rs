@@ -1,7 +1,7 @@
 //! Runs whose candidates are judged by a fleet.
 
 use super::final_stage::{FinalStage, OTHER_DATA};
-use super::setup::{self, Planned, UNCOMPARED, assemble, compiler, device_start, virtual_facts};
+use super::setup::{self, GpuTasks, UNCOMPARED, assemble, compiler, device_start, virtual_facts};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::error::EngineError;
 use crate::evaluator::Evaluator as _;
@@ -102,7 +102,7 @@ fn kernels(
     fleet: Arc<dyn Fleet>,
 ) -> Result<Prepared, JobError> {
     let compiler = compiler(request)?;
-    let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    let mut planned = GpuTasks::new(request, folder, &facts, &compiler)?;
     if planned.baselines.iter().any(Option::is_some) {
         let why = match facts.kind {
             DeviceKind::Vgpu => UNCOMPARED,
@@ -144,7 +144,7 @@ fn kernels(
     let evaluator = evaluator.with_proofs(request.proof_limit());
     let device = Device::Fleet(Arc::new(evaluator), files);
     let (tasks, stored) = (planned.tasks, planned.stored);
-    assemble(request, (device, start), tasks, stored, planned.notes)
+    assemble(request, device, start, tasks, stored, planned.notes)
 }
 
 /// Returns a recording whose results are looked up by workers.
@@ -181,7 +181,8 @@ fn assigned(task: &Task) -> AssignedTask {
 
 /// Executes a run on its fleet.
 pub(super) async fn execute(
-    (evaluator, files): (Arc<FleetEvaluator>, PackedFiles),
+    evaluator: Arc<FleetEvaluator>,
+    files: PackedFiles,
     mut plan: Plan,
     store: &Store,
     shutdown: watch::Receiver<bool>,
@@ -285,11 +286,11 @@ impl Finals {
         if configs.is_empty() {
             return Ok(Vec::new());
         }
-        let (first, times) = self.ask(task, evaluator, (&configs, Vec::new())).await?;
+        let (first, times) = self.ask(task, evaluator, &configs, Vec::new()).await?;
         let on = format!(" on the GPU of {first}");
         let mut lines = self.stage.conclude(task, times, Some(into), &on).await?;
         if evaluator.capacity().devices > 1 {
-            match self.ask(task, evaluator, (&configs, vec![first])).await {
+            match self.ask(task, evaluator, &configs, vec![first]).await {
                 Ok((second, times)) => {
                     let on = format!(", repeated on the GPU of {second}");
                     lines.extend(self.stage.conclude(task, times, None, &on).await?);
@@ -304,14 +305,16 @@ impl Finals {
         &mut self,
         task: usize,
         evaluator: &Arc<FleetEvaluator>,
-        (configs, not): (&[Config], Vec<String>),
+        configs: &[Config],
+        excluded: Vec<String>,
     ) -> Result<(String, Vec<TimedJudgement>), String> {
         if evaluator.capacity().devices == 0 {
             return Err("no GPU of the fleet is there".to_owned());
         }
-        let needed = not.len() + 1;
+        let needed = excluded.len() + 1;
         let (asked, configs, seed) = (Arc::clone(evaluator), configs.to_vec(), self.seed);
-        let timing = tokio::task::spawn_blocking(move || asked.finale(task, &configs, (seed, not)));
+        let timing =
+            tokio::task::spawn_blocking(move || asked.finale(task, &configs, seed, excluded));
         tokio::select! {
             times = timing => {
                 let times = times.map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use tuner_search as evolve;
 
 /// Valid thresholds of `--until-converged`, as shares of the best time: the range that the estimate
 /// is calibrated for.
-const CONVERGED: std::ops::RangeInclusive<f64> = 0.01..=0.2;
+const CONVERGED_SHARES: std::ops::RangeInclusive<f64> = 0.01..=0.2;
 
 /// Request of a run, in the terms of `tuner run`.
 ///
@@ -53,7 +53,7 @@ pub struct Request<P = String> {
     #[serde(default)]
     pub prior: Option<String>,
     /// Seed of everything random.
-    #[serde(default = "one")]
+    #[serde(default = "default_seed")]
     pub seed: u64,
     /// Concurrent preparations; default: number of cores.
     #[serde(default)]
@@ -80,7 +80,7 @@ fn auto<P: From<&'static str>>() -> P {
     "auto".into()
 }
 
-fn one() -> u64 {
+fn default_seed() -> u64 {
     1
 }
 
@@ -96,7 +96,7 @@ impl Default for Request {
             objective: None,
             strategy: None,
             prior: None,
-            seed: one(),
+            seed: default_seed(),
             jobs: None,
             no_baseline: false,
             knowledge: Vec::new(),
@@ -167,12 +167,12 @@ impl Request {
         };
         let share =
             parse_share(text).map_err(|error| usage(format!("--until-converged: {error}")))?;
-        if !CONVERGED.contains(&share) {
+        if !CONVERGED_SHARES.contains(&share) {
             return Err(usage(format!(
                 "--until-converged={text}: what further trials may still bring is told from {} to {}; \
                  type a share between, such as 1%",
-                percent(*CONVERGED.start()),
-                percent(*CONVERGED.end())
+                percent(*CONVERGED_SHARES.start()),
+                percent(*CONVERGED_SHARES.end())
             )));
         }
         self.guided(

@@ -4,7 +4,7 @@ use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::fleet::Fleet;
-use crate::judging::PutOff;
+use crate::judging::DeferredChecks;
 use crate::prior::Prior;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
@@ -89,11 +89,11 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
     let facts = virtual_facts(name).map_err(usage)?;
     // Nothing is timed here, so no core is left free.
     let compiler = compiler_with(request.jobs())?;
-    let mut planned = Planned::new(request, folder, &facts, &compiler)?;
+    let mut planned = GpuTasks::new(request, folder, &facts, &compiler)?;
     // With sizes as macros every problem is a separate program, so each must be verified.
     for builder in &mut planned.builders {
         if builder.timed.source().spec.sizes != Sizes::Macro {
-            builder.puts_off = PutOff::AllButOneRun;
+            builder.puts_off = DeferredChecks::AllButOneRun;
         }
     }
     if planned.baselines.iter().any(Option::is_some) {
@@ -105,7 +105,7 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
     evaluator.set_proof_limit(request.proof_limit());
     let device = Device::Virtual(Arc::new(evaluator));
     let (tasks, stored) = (planned.tasks, planned.stored);
-    assemble(request, (device, start), tasks, stored, planned.notes)
+    assemble(request, device, start, tasks, stored, planned.notes)
 }
 
 /// Returns the facts of a virtual GPU.
@@ -125,7 +125,7 @@ pub fn virtual_facts(name: &str) -> Result<DeviceFacts, SelectorError> {
 }
 
 /// The tasks of a run on a GPU, real or virtual.
-pub(super) struct Planned {
+pub(super) struct GpuTasks {
     pub(super) tasks: Vec<Task>,
     pub(super) stored: Vec<TaskStart>,
     pub(super) builders: Vec<KernelTask>,
@@ -134,7 +134,7 @@ pub(super) struct Planned {
     pub(super) notes: Vec<String>,
 }
 
-impl Planned {
+impl GpuTasks {
     /// Finds the kernels and plans their problems for the device.
     pub(super) fn new(
         request: &Request,
@@ -179,7 +179,7 @@ impl Planned {
             let mut builder = builder.map_err(usage)?;
             builder.prior.clone_from(&prior);
             all.builders.push(builder);
-            let baseline = Baseline::of(kernel, &one.task.key, None);
+            let baseline = Baseline::from_kernel(kernel, &one.task.key, None);
             all.baselines
                 .push(baseline.filter(|_| !request.no_baseline));
             all.tasks.push(one.task);
@@ -260,7 +260,7 @@ pub(super) fn replay(
         None => Device::Replay(evaluator),
         Some(fleet) => super::on_fleet::recorded(request, fleet, &recording, &tasks[0]),
     };
-    assemble(request, (device_kind, device), tasks, vec![task], notes)
+    assemble(request, device_kind, device, tasks, vec![task], notes)
 }
 
 /// Checks that requested names agree with the recording, which replaces the kernel.
@@ -299,7 +299,8 @@ pub(super) fn device_start(facts: &DeviceFacts, selector: &DeviceSelector) -> De
 /// Builds the plan of a run on any device.
 pub(super) fn assemble(
     request: &Request,
-    (device, start): (Device, DeviceStart),
+    device: Device,
+    start: DeviceStart,
     tasks: Vec<Task>,
     stored: Vec<TaskStart>,
     notes: Vec<String>,
@@ -331,8 +332,8 @@ pub(super) fn assemble(
         baselines: Vec::new(),
         knowledge: (!request.no_knowledge)
             .then(|| request.knowledge.iter().map(PathBuf::from).collect()),
-        noted: None,
-        foreseen: Vec::new(),
+        knowledge_record: None,
+        prior_experiences: Vec::new(),
         notes,
     })
 }

@@ -33,7 +33,7 @@ pub(super) struct Target<'a> {
 
 /// One kernel and problem, ready to be tuned.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedTask {
     /// Index of the kernel.
     pub(super) kernel: usize,
     /// For the engine.
@@ -51,9 +51,9 @@ pub(super) fn plan(
     kernels: &[Kernel],
     wanted: &[String],
     target: &Target<'_>,
-) -> Result<(Vec<Planned>, Vec<String>), JobError> {
+) -> Result<(Vec<PlannedTask>, Vec<String>), JobError> {
     known(kernels, wanted)?;
-    let mut planned: Vec<Planned> = Vec::new();
+    let mut planned: Vec<PlannedTask> = Vec::new();
     let mut notes = Vec::new();
     for (index, kernel) in kernels.iter().enumerate() {
         let (provenance, note) = provenance_of(kernel, target);
@@ -64,7 +64,7 @@ pub(super) fn plan(
             if !wanted.is_empty() && !wanted.contains(&problem.name) {
                 continue;
             }
-            let one = one(index, kernel, problem, target, &provenance);
+            let one = plan_problem(index, kernel, problem, target, &provenance);
             let (one, skipped) = one?;
             for note in skipped {
                 left_out.entry(note).or_default().push(&problem.name);
@@ -121,13 +121,13 @@ pub(super) fn known(kernels: &[Kernel], wanted: &[String]) -> Result<(), JobErro
     )))
 }
 
-fn one(
+fn plan_problem(
     index: usize,
     kernel: &Kernel,
     problem: &Problem,
     target: &Target<'_>,
     provenance: &Provenance,
-) -> Result<(Planned, Vec<String>), JobError> {
+) -> Result<(PlannedTask, Vec<String>), JobError> {
     let spec = &kernel.spec;
     let _doing = activity::begin(
         "building",
@@ -170,7 +170,7 @@ fn one(
         knowledge: Knowledge::default(),
     };
     Ok((
-        Planned {
+        PlannedTask {
             kernel: index,
             task,
             stored,
@@ -309,7 +309,7 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     }
     let terms = spec.terms.as_ref().map(Expr::text);
     texts.push(format!("{:?} {terms:?}", spec.gate));
-    ContentHash::of(texts.iter().map(String::as_bytes))
+    ContentHash::from_parts(texts.iter().map(String::as_bytes))
 }
 
 /// Returns commit and dirty flag of the template, its includes, and the space file.

@@ -32,21 +32,21 @@ impl JudgePool<'_> {
     ///
     /// # Errors
     /// The tools do not work, or a space's reference is wrong.
-    pub fn all<T: Send>(
+    pub fn judge_all<T: Send>(
         &self,
         items: &[(&KernelTask, &Config)],
         look: impl Fn(&Plan) -> T + Sync,
     ) -> Result<Vec<(Judged, Option<T>)>, JobError> {
         let mut all = Vec::with_capacity(items.len());
-        self.each(items, look, |_, judged| all.push(judged))?;
+        self.judge_each(items, look, |_, judged| all.push(judged))?;
         Ok(all)
     }
 
     /// Judges all, and reports each with its index as soon as it and all before it are done.
     ///
     /// # Errors
-    /// As for [`JudgePool::all`].
-    pub fn each<T: Send>(
+    /// As for [`JudgePool::judge_all`].
+    pub fn judge_each<T: Send>(
         &self,
         items: &[(&KernelTask, &Config)],
         look: impl Fn(&Plan) -> T + Sync,
@@ -64,7 +64,7 @@ impl JudgePool<'_> {
         let start = || shared.clone().or_else(worker);
         let one = |(task, config): &(&KernelTask, &Config),
                    worker: &mut Option<Arc<Mutex<Worker>>>| {
-            self.one(task, config, worker.as_deref(), &look)
+            self.judge_one(task, config, worker.as_deref(), &look)
         };
         in_order_each(items, self.threads, start, one, tell).map_err(device_error)
     }
@@ -80,7 +80,7 @@ impl JudgePool<'_> {
         Ok(Some(settings.map_err(anyhow::Error::from)?))
     }
 
-    fn one<T>(
+    fn judge_one<T>(
         &self,
         task: &KernelTask,
         config: &Config,
@@ -103,7 +103,7 @@ impl JudgePool<'_> {
                 let found = worker.judge(job);
                 found.map_err(|error| task.blame(error.into()))?
             }
-            _ => task.on_virtual((self.compiler, &mut worker), config, job)?,
+            _ => task.on_virtual(self.compiler, &mut worker, config, job)?,
         };
         Ok((work.judged(found), seen))
     }

@@ -4,7 +4,7 @@ use super::Driver;
 use crate::error::EngineError;
 use crate::evaluator::{Clock, Evaluator};
 use crate::event::{Event, TrialEvent};
-use crate::schedule::Told;
+use crate::schedule::ReportedResult;
 use std::collections::VecDeque;
 use std::future::Future as _;
 use std::pin::Pin;
@@ -15,18 +15,22 @@ use tuner_core::record::{Measurement, TrialRecord, Verdict};
 use tuner_store::Ack;
 
 /// Maximum results that wait for their commit.
-const UNCOMMITTED: usize = 1024;
+const MAX_UNCOMMITTED: usize = 1024;
 
 impl<E: Evaluator> Driver<'_, E> {
-    pub(super) async fn submit(&mut self, task: usize, told: Told) -> Result<(), EngineError> {
+    pub(super) async fn submit(
+        &mut self,
+        task: usize,
+        told: ReportedResult,
+    ) -> Result<(), EngineError> {
         let charged_us = match &told {
-            Told::Stored(trial) => trial.charged_us,
-            Told::New(trial) => trial.charged_us,
+            ReportedResult::Stored(trial) => trial.charged_us,
+            ReportedResult::New(trial) => trial.charged_us,
         };
         self.charged_us = self.charged_us.saturating_add(charged_us);
         let (event, ack) = match told {
-            Told::Stored(trial) => (self.event(task, &trial, true), None),
-            Told::New(trial) => {
+            ReportedResult::Stored(trial) => (self.event(task, &trial, true), None),
+            ReportedResult::New(trial) => {
                 let event = self.event(task, &trial, false);
                 let key = &self.tasks[task].key;
                 (
@@ -36,7 +40,7 @@ impl<E: Evaluator> Driver<'_, E> {
             }
         };
         self.uncommitted.push_back((event, ack));
-        while self.uncommitted.len() > UNCOMMITTED {
+        while self.uncommitted.len() > MAX_UNCOMMITTED {
             front(&mut self.uncommitted).await?;
             self.announce_front();
         }
@@ -110,7 +114,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 Clock::Wall => 0.0,
             },
             resumed,
-            left: self.schedule.left(task),
+            left: self.schedule.remaining_gain(task),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Best time of a task, in rank order: by the comparison of its results first, then by time.
 
 use super::TaskState;
-use crate::evaluator::{CONTENDER, Judged};
+use crate::evaluator::{CONTENDER_FACTOR, Judged};
 use tuner_core::judgement::Judgement;
 use tuner_core::record::{Measurement, TrialRecord, rank_class};
 
@@ -38,7 +38,7 @@ impl TaskState {
         let (Some(time), Some(best)) = (BestTime::from_judged(judged), self.best) else {
             return true;
         };
-        time.class < best.class || time.us <= CONTENDER * best.us
+        time.class < best.class || time.us <= CONTENDER_FACTOR * best.us
     }
 
     /// Reports whether a candidate would be the best if its proof succeeded, and has no proof yet.

@@ -151,7 +151,7 @@ impl Run {
             class,
             nvrtc: assignment.nvrtc.clone(),
             compile,
-            assignment: ContentHash::of([text.as_slice()]),
+            assignment: ContentHash::from_parts([text.as_slice()]),
             objects: files.into_values().chain([text]).collect(),
             outgoing,
             state: Mutex::default(),
@@ -245,7 +245,7 @@ impl Run {
     pub(super) fn assign_group(&self, worker: &str, times: SiblingTimes) {
         let apart = {
             let mut state = self.state();
-            state.siblings.place(worker, times).apart.clone()
+            state.siblings.compare(worker, times).apart.clone()
         };
         if let Some(why) = apart {
             let text = format!(

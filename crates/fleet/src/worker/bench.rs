@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{Assignment, Bundle, PackedFiles, unpack};
-use tuner_engine::job::{Bench, LaidOut, LendError, Lent};
+use tuner_engine::job::{Bench, LendError, LocalPaths, WorkerResource};
 
 /// Largest kernel file fetched, bytes: argument data.
 const FILE_BYTES_MAX: usize = 1 << 30;
@@ -68,7 +68,7 @@ async fn make(
     let text = fetch(link, hash, MESSAGE_BYTES_MAX).await?;
     let assignment: Assignment = serde_json::from_slice(&text)
         .map_err(|error| LendError::Here(format!("the assignment cannot be read: {error}")))?;
-    if let Lent::Recording(recording) = &machine.lent {
+    if let WorkerResource::Recording(recording) = &machine.lent {
         return Bench::recorded(recording, &assignment);
     }
     let mut files = PackedFiles::new();
@@ -99,9 +99,9 @@ async fn make(
                 .collect()
         };
         let files = assignment.kernels.iter().enumerate().flat_map(laid_out);
-        let files: LaidOut = files.collect();
+        let files: LocalPaths = files.collect();
         match (used, lent, compiler) {
-            (Use::Device, Lent::Device(device), _) => {
+            (Use::Device, WorkerResource::Device(device), _) => {
                 Bench::on_device(&assignment, &spaces, &device, files)
             }
             (Use::Compile, _, Some(compiler)) => Bench::compiling(&assignment, &spaces, &compiler),

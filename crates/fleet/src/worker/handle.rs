@@ -274,7 +274,7 @@ fn recorded(bench: &Bench, order: &WorkOrder) -> Result<Answer, LendError> {
 /// Returns the key of a candidate's compiled object.
 fn compiled_key(assignment: &ContentHash, order: &WorkOrder) -> String {
     let choices: Vec<u8> = order.choices.iter().flat_map(|c| c.to_le_bytes()).collect();
-    let key = ContentHash::of([
+    let key = ContentHash::from_parts([
         assignment.as_str().as_bytes(),
         &order.task.to_le_bytes()[..],
         &choices,

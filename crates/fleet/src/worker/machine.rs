@@ -8,12 +8,12 @@ use tuner_core::provenance;
 use tuner_core::record::DeviceKind;
 use tuner_device::{DeviceFacts, DeviceSelector, gpu};
 use tuner_engine::fleet::{PROTOCOL, WorkerView};
-use tuner_engine::job::{self, Lent};
+use tuner_engine::job::{self, WorkerResource};
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 
 /// The lent part of this machine.
 pub(super) struct Machine {
-    pub(super) lent: Lent,
+    pub(super) lent: WorkerResource,
     /// Device properties; `None` for recordings.
     facts: Option<DeviceFacts>,
     pub(super) compiler: Option<Arc<Compiler>>,
@@ -24,14 +24,18 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Detects the device and the compiler.
-    pub(super) fn new(lent: Lent, compilers: usize, folder: PathBuf) -> Result<Self, FleetError> {
+    pub(super) fn new(
+        lent: WorkerResource,
+        compilers: usize,
+        folder: PathBuf,
+    ) -> Result<Self, FleetError> {
         let facts = match &lent {
-            Lent::Device(selector) => Some(facts(selector)?),
-            Lent::Recording(_) | Lent::Compiler => None,
+            WorkerResource::Device(selector) => Some(facts(selector)?),
+            WorkerResource::Recording(_) | WorkerResource::Compiler => None,
         };
         let compiler = match &lent {
-            Lent::Recording(_) => None,
-            Lent::Device(_) | Lent::Compiler => {
+            WorkerResource::Recording(_) => None,
+            WorkerResource::Device(_) | WorkerResource::Compiler => {
                 let settings = CompilerSettings::with_jobs(compilers.max(1));
                 let compiler = Compiler::new(settings);
                 let compiler = compiler.map_err(|error| FleetError::Machine(error.to_string()))?;
@@ -55,10 +59,10 @@ impl Machine {
     /// Returns the class of its device.
     pub(super) fn class(&self) -> Option<String> {
         match (&self.lent, &self.facts) {
-            (Lent::Recording(recording), _) => {
+            (WorkerResource::Recording(recording), _) => {
                 Some(format!("replay-{}", recording.content.short()))
             }
-            (Lent::Device(_), Some(facts)) => {
+            (WorkerResource::Device(_), Some(facts)) => {
                 let nvrtc = self.nvrtc().unwrap_or_default();
                 Some(names::class(facts.kind, &facts.name, &nvrtc))
             }
@@ -91,12 +95,12 @@ impl Machine {
     pub(super) fn record(&self) -> WorkerView {
         let facts = self.facts.as_ref();
         let selector = match &self.lent {
-            Lent::Recording(recording) => format!("replay:{}", recording.path.display()),
-            Lent::Device(selector) => selector.clone(),
-            Lent::Compiler => String::new(),
+            WorkerResource::Recording(recording) => format!("replay:{}", recording.path.display()),
+            WorkerResource::Device(selector) => selector.clone(),
+            WorkerResource::Compiler => String::new(),
         };
         let device = match &self.lent {
-            Lent::Recording(recording) => recording.device.clone(),
+            WorkerResource::Recording(recording) => recording.device.clone(),
             _ => facts.map(|facts| facts.name.clone()).unwrap_or_default(),
         };
         WorkerView {

@@ -23,7 +23,7 @@ use tuner_core::panics::lock;
 use tuner_core::provenance;
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{PROTOCOL, WorkerView};
-use tuner_engine::job::Lent;
+use tuner_engine::job::WorkerResource;
 
 /// Interval between checks for queues that a hub has not created yet.
 const LOOK: Duration = Duration::from_millis(500);
@@ -38,7 +38,7 @@ pub struct WorkerSettings {
     /// The fleet.
     pub names: Names,
     /// Lent device.
-    pub lent: Lent,
+    pub lent: WorkerResource,
     /// Number of parallel compilations.
     pub compilers: usize,
     /// Folder for the files of runs.
@@ -259,7 +259,7 @@ impl Drop for Doing {
 
 /// Creates a unique worker name.
 fn new_name() -> String {
-    let chance = ContentHash::of([
+    let chance = ContentHash::from_parts([
         provenance::host().as_bytes(),
         &std::process::id().to_le_bytes(),
         &jiff::Timestamp::now().as_nanosecond().to_le_bytes(),

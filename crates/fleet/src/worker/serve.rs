@@ -9,7 +9,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tuner_engine::job::Lent;
+use tuner_engine::job::WorkerResource;
 
 /// Messages in flight for a worker with a recording: each takes microseconds, a round trip to the
 /// server more.
@@ -55,7 +55,7 @@ impl Worker {
 
     /// Takes candidates for the device until the worker ends.
     pub(super) async fn serve_device(self: Arc<Self>) {
-        let fast = matches!(self.machine.lent, Lent::Recording(_));
+        let fast = matches!(self.machine.lent, WorkerResource::Recording(_));
         while !self.ends() {
             let class = self.record().class.clone();
             let name = Queue::device(&class).consumer();

@@ -80,7 +80,7 @@ impl Worker {
         number: u64,
     ) -> Result<(), LendError> {
         let worker = self.record().name.clone();
-        let id = ContentHash::of([worker.as_bytes(), &times.task.to_le_bytes()[..]]);
+        let id = ContentHash::from_parts([worker.as_bytes(), &times.task.to_le_bytes()[..]]);
         let subject = self.link.names.result(&message.run, &id);
         let name = format!("{}.{id}.{number}.compared", message.run);
         let answer = AnswerMessage {

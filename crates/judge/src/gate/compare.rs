@@ -1,9 +1,9 @@
 //! Comparison of a kernel's outputs with the expected values.
 
 use super::expected::ExpectedValues;
+use super::expected_output::{Rule, expected_output, slabs};
 use super::oracle::Oracle;
 use super::pattern::WrongElements;
-use super::wanted::{Rule, slabs, wanted};
 use std::ops::Range;
 use tuner_core::element::Element;
 
@@ -29,6 +29,14 @@ pub struct Comparison {
     pub first_whole: Option<(i128, i128)>,
     /// Summary of the expected values.
     pub expected: ExpectedValues,
+}
+
+/// Values of one compared element.
+#[derive(Debug, Clone, Copy)]
+struct ElementValues {
+    got: f64,
+    want: f64,
+    tolerance: f64,
 }
 
 impl Comparison {
@@ -71,22 +79,36 @@ impl Comparison {
         } else {
             f64::INFINITY
         };
-        self.one(index, difference, (got, want, tolerance), None);
+        let values = ElementValues {
+            got,
+            want,
+            tolerance,
+        };
+        self.add_element(index, difference, values, None);
     }
 
     /// Compares integers, whose difference is exact.
-    fn whole(&mut self, index: u64, (got, want): (i128, i128), tolerance: f64) {
-        let values = (got as f64, want as f64, tolerance);
-        self.one(index, got.abs_diff(want) as f64, values, Some((got, want)));
+    fn whole(&mut self, index: u64, got: i128, want: i128, tolerance: f64) {
+        let values = ElementValues {
+            got: got as f64,
+            want: want as f64,
+            tolerance,
+        };
+        self.add_element(index, got.abs_diff(want) as f64, values, Some((got, want)));
     }
 
-    fn one(
+    fn add_element(
         &mut self,
         index: u64,
         difference: f64,
-        (got, want, tolerance): (f64, f64, f64),
+        values: ElementValues,
         whole: Option<(i128, i128)>,
     ) {
+        let ElementValues {
+            got,
+            want,
+            tolerance,
+        } = values;
         self.compared += 1;
         self.expected.add(want);
         let ratio = if difference == 0.0 || difference == f64::INFINITY {
@@ -100,7 +122,7 @@ impl Comparison {
         self.max_error = self.max_error.max(ratio);
         if ratio > 1.0 {
             self.wrong += 1;
-            self.add_wrong(Some(WrongElements::one(index, got, want)));
+            self.add_wrong(Some(WrongElements::new(index, got, want)));
             if self.first_wrong.is_none() {
                 self.first_wrong = Some((index, got, want, tolerance));
                 self.first_whole = whole;
@@ -173,7 +195,7 @@ pub fn with_oracle(
     for range in ranges {
         let mut result = Comparison::default();
         for slab in slabs(oracle, output, range) {
-            let expected = wanted(oracle, output, element, &[slab], rule);
+            let expected = expected_output(oracle, output, element, &[slab], rule);
             let mut values = expected.values.iter();
             for unit in &expected.units {
                 let mut error = 0.0;
@@ -207,7 +229,7 @@ pub fn with_reference(
         let value = element.decode(want);
         let tolerance = tolerance(index, value);
         if let (Some(got), Some(want)) = (element.whole(got), element.whole(want)) {
-            result.whole(index, (got, want), tolerance);
+            result.whole(index, got, want, tolerance);
             continue;
         }
         result.element(index, element.decode(got), [value, tolerance]);

@@ -14,7 +14,7 @@ use super::ranges::union;
 use super::sampling::BLOCKS_MAX;
 use super::verify::{Gate, Stop};
 use super::writers::{watched_points, with_writers};
-use crate::session::{AccessTrace, Blocks, Order, Run, Slot, SlotRange, TraceRequest, Traced};
+use crate::session::{AccessTrace, Blocks, Order, Run, Slot, SlotRange, TraceRequest, TraceResult};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use tuner_core::plan::{Code, PlanLaunch, PlanReference, Role};
@@ -146,7 +146,7 @@ impl Gate<'_> {
                 reads: false,
             };
             match self.trace_all(number, slots, request)? {
-                Traced::Done(trace) => {
+                TraceResult::Done(trace) => {
                     // A trace of addresses from uncomputed data would be wrong, not just
                     // incomplete.
                     if let Some(name) = self.undecided(&trace, slots, &written) {
@@ -159,7 +159,7 @@ impl Gate<'_> {
                     self.check_trace(&trace, slots)?;
                     traces.push(trace);
                 }
-                Traced::Refused(why) => {
+                TraceResult::Refused(why) => {
                     unknown.get_or_insert(format!(
                         "which elements the kernel writes cannot be traced: {why}"
                     ));
@@ -186,21 +186,21 @@ impl Gate<'_> {
         number: usize,
         slots: &[Option<Slot>],
         request: TraceRequest<'_>,
-    ) -> Result<Traced, Stop> {
+    ) -> Result<TraceResult, Stop> {
         let blocks = self.plan.launches[number].blocks();
         // One block estimates the cost of the trace before all blocks are traced.
         let one = Blocks::Some(vec![super::sampling::first(blocks)]);
         let first = self.trace_some(number, slots, one, request)?;
-        if let Traced::Done(trace) = &first
+        if let TraceResult::Done(trace) = &first
             && trace.lane_instructions.saturating_mul(blocks) > TRACE_LIMIT
         {
             let each = trace.lane_instructions;
-            return Ok(Traced::Refused(format!(
+            return Ok(TraceResult::Refused(format!(
                 "its addresses alone take {blocks} blocks of {each} lane instructions"
             )));
         }
         match first {
-            Traced::Done(_) => self.trace_some(number, slots, Blocks::All, request),
+            TraceResult::Done(_) => self.trace_some(number, slots, Blocks::All, request),
             refused => Ok(refused),
         }
     }
@@ -211,7 +211,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         blocks: Blocks,
         request: TraceRequest<'_>,
-    ) -> Result<Traced, Stop> {
+    ) -> Result<TraceResult, Stop> {
         let plan = self.plan;
         self.trace_launch(&plan.code, &plan.launches[number], slots, blocks, request)
     }
@@ -223,7 +223,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         blocks: Blocks,
         request: TraceRequest<'_>,
-    ) -> Result<Traced, Stop> {
+    ) -> Result<TraceResult, Stop> {
         Ok(self.session.trace(
             &Run {
                 code,
@@ -303,9 +303,9 @@ impl Gate<'_> {
     }
 
     /// Chooses blocks that write the first `most` points, within the demands.
-    fn choose_blocks(&self, coverage: &Coverage, most: usize, costs: &Costs<'_>) -> Chosen {
+    fn choose_blocks(&self, coverage: &Coverage, most: usize, costs: &Costs<'_>) -> BlockChoice {
         let launches = self.plan.launches.len();
-        let mut chosen = Chosen {
+        let mut chosen = BlockChoice {
             blocks: vec![BTreeSet::new(); launches],
             elements: vec![Vec::new(); self.plan.compared().count()],
             points: 0,
@@ -363,8 +363,8 @@ impl Gate<'_> {
                 reads: true,
             };
             let trace = match self.trace_some(reader, slots, list, request)? {
-                Traced::Done(trace) => trace,
-                Traced::Refused(why) => return Ok(Closure::Unknown(why)),
+                TraceResult::Done(trace) => trace,
+                TraceResult::Refused(why) => return Ok(Closure::Unknown(why)),
             };
             let read = self.results_read(&trace, slots);
             if read.is_empty() {
@@ -376,8 +376,8 @@ impl Gate<'_> {
                     reads: false,
                 };
                 let trace = match self.trace_all(writer, slots, request)? {
-                    Traced::Done(trace) => trace,
-                    Traced::Refused(why) => return Ok(Closure::Unknown(why)),
+                    TraceResult::Done(trace) => trace,
+                    TraceResult::Refused(why) => return Ok(Closure::Unknown(why)),
                 };
                 let writing = trace.blocks.iter().filter(|block| !block.writes.is_empty());
                 let mut writing = writing.map(|block| block.block);
@@ -410,7 +410,7 @@ impl Gate<'_> {
     }
 }
 
-struct Chosen {
+struct BlockChoice {
     blocks: Vec<BTreeSet<u64>>,
     elements: Vec<Vec<Range<u64>>>,
     /// Number of points.

@@ -42,7 +42,7 @@ impl Demands {
     /// Returns the demands of a level with these seeds (empty: the level's own) and extra
     /// schedules.
     #[must_use]
-    pub fn of(level: Level, seeds: &[u64], schedules: u32) -> Self {
+    pub fn for_level(level: Level, seeds: &[u64], schedules: u32) -> Self {
         let plain = Self::default();
         let first = seeds.first().or(plain.seeds.first()).copied();
         Self {
@@ -65,7 +65,7 @@ impl Demands {
     /// and at least a million elements of every output compared, or all of them.
     #[must_use]
     pub fn proof(seeds: &[u64], limit: u64) -> Self {
-        let plain = Self::of(Level::First, seeds, 0);
+        let plain = Self::for_level(Level::First, seeds, 0);
         Self {
             whole_limit: limit,
             uncomparable_limit: limit,

@@ -71,7 +71,7 @@ fn plan_of(argument: &PlanArgument, entry: &str, code: &Code, seed: u64) -> Plan
 ///
 /// # Errors
 /// A generator with a hazard, or one that leaves elements unwritten.
-pub fn all(
+pub fn run_generators(
     session: &mut dyn Session,
     plan: &Plan,
     seed: u64,
@@ -83,7 +83,7 @@ pub fn all(
     for (index, argument) in plan.arguments.iter().enumerate() {
         if let (Fill::Kernel(entry), true) = (&argument.fill, argument.role.is_filled()) {
             let own = plan_of(argument, entry, code, seed ^ (index as u64) << 32);
-            let bytes = one(session, &own).map_err(|why| OracleError::Data {
+            let bytes = run_generator(session, &own).map_err(|why| OracleError::Data {
                 argument: argument.name.clone(),
                 problem: plan.problem.clone(),
                 why: format!(
@@ -98,7 +98,7 @@ pub fn all(
     Ok(made)
 }
 
-fn one(session: &mut dyn Session, plan: &Plan) -> Result<Vec<u8>, String> {
+fn run_generator(session: &mut dyn Session, plan: &Plan) -> Result<Vec<u8>, String> {
     let told = |fault: tuner_core::judgement::Judgement| fault.to_string();
     let buffer = &plan.arguments[0];
     session.reset();

@@ -2,16 +2,16 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
+use super::expected_output::Rule;
 use super::naive::{POISON_RUN, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::proof;
 use super::ranges::{changed, outside};
 use super::rounding::{RoundedRuns, output_of};
-use super::sampling::{HARD_WORK_MAX, affordable, compared_max, thin, work_max};
+use super::sampling::{HARD_WORK_MAX, WorkBudget, affordable, compared_max, thin, work_max};
 use super::spread::precision;
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
-use super::wanted::Rule;
 use crate::session::Contents;
 use std::ops::Range;
 use std::sync::Arc;
@@ -226,7 +226,8 @@ impl Gate<'_> {
                 let runs = runs.map_or_else(Vec::new, |(_, runs)| output_of(runs, number));
                 let runs: Vec<_> = runs.iter().map(|run| layout.column(field, run)).collect();
                 let runs: Vec<_> = runs.iter().map(Vec::as_slice).collect();
-                let result = Tolerance::of(plan, &column).compare(&got, &want, &known, &runs);
+                let result =
+                    Tolerance::for_argument(plan, &column).compare(&got, &want, &known, &runs);
                 if !result.passed() && told.is_none() {
                     told = Some(result.describe(&column.name, &column.shape));
                 }
@@ -247,7 +248,7 @@ impl Gate<'_> {
         let (index, ref contents) = pass.outputs[number];
         let element = plan.arguments[index].element;
         if let Contents::Device(kept) = contents
-            && let Some(found) = self.on_device(data, (number, *kept), written, pass)?
+            && let Some(found) = self.on_device(data, number, *kept, written, pass)?
         {
             return Ok(found);
         }
@@ -261,7 +262,7 @@ impl Gate<'_> {
             (None, PlanReference::Kernel { oracle, .. }) => {
                 if let Some((outputs, known)) = self.naive(data, number, written, pass)? {
                     let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
-                    let tolerance = Tolerance::of(plan, &plan.arguments[index]);
+                    let tolerance = Tolerance::for_argument(plan, &plan.arguments[index]);
                     let precisions = precision(element).into_iter().collect();
                     let compare = |runs: &[(u32, RoundedRuns)]| {
                         let runs = runs.first();
@@ -302,7 +303,11 @@ impl Gate<'_> {
             let made = made.filter(|_| number == 0);
             let excused = made.as_ref().map_or(&[][..], |made| &made.excused);
             let judged = without(written, excused);
-            let parts = affordable(&judged, tile, (oracle.work(), HARD_WORK_MAX), data.seed);
+            let budget = WorkBudget {
+                element: oracle.work(),
+                total: HARD_WORK_MAX,
+            };
+            let parts = affordable(&judged, tile, budget, data.seed);
             let exact = made.is_some_and(|made| made.exact);
             let rule = if exact {
                 Rule::Exact
@@ -352,9 +357,12 @@ impl Gate<'_> {
     }
 
     /// Returns the cost of an element of an oracle, and the limit for all.
-    fn work(&self, oracle: &dyn Oracle) -> (u64, u64) {
+    fn work(&self, oracle: &dyn Oracle) -> WorkBudget {
         let screening = self.session.can_sample() && self.demands.extra_limit < u64::MAX;
-        (oracle.work(), work_max(screening))
+        WorkBudget {
+            element: oracle.work(),
+            total: work_max(screening),
+        }
     }
 
     pub(super) fn oracle(&mut self, name: &str, data: Data) -> Result<Arc<dyn Oracle>, Stop> {

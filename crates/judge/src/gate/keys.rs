@@ -21,7 +21,7 @@ pub(super) struct KeyedPlan<'a> {
 impl<'a> KeyedPlan<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
         let inputs = inputs_of(plan);
-        let outputs = ContentHash::of([inputs.as_str().as_bytes(), &reference_of(plan)]);
+        let outputs = ContentHash::from_parts([inputs.as_str().as_bytes(), &reference_of(plan)]);
         Self {
             plan,
             inputs,
@@ -51,7 +51,7 @@ impl<'a> KeyedPlan<'a> {
 pub fn expectation(plan: &Plan) -> ContentHash {
     let outputs = KeyedPlan::new(plan).outputs;
     let rules = format!("{:?} {:?} {:?}", plan.gate, plan.flops, plan.bytes);
-    ContentHash::of([outputs.as_str().as_bytes(), rules.as_bytes()])
+    ContentHash::from_parts([outputs.as_str().as_bytes(), rules.as_bytes()])
 }
 
 /// Identity of a data set: the content that it is generated from, and the seed or hard case.
@@ -79,25 +79,25 @@ fn inputs_of(plan: &Plan) -> ContentHash {
     let generators = plan
         .generators
         .as_ref()
-        .map(|code| ContentHash::of([code.ptx.as_bytes(), &code.cubin]).to_string());
+        .map(|code| ContentHash::from_parts([code.ptx.as_bytes(), &code.cubin]).to_string());
     let variables = format!("{:?} {generators:?}", plan.variables);
     let texts: Vec<String> = arguments
         .into_iter()
         .chain(sizes)
         .chain([oracle, variables])
         .collect();
-    ContentHash::of(texts.iter().map(String::as_bytes))
+    ContentHash::from_parts(texts.iter().map(String::as_bytes))
 }
 
 /// Encodes everything else that decides the outputs of a reference kernel and its acceptance: code,
 /// launch, scratch, and the tolerances of its comparison with float64.
 fn reference_of(plan: &Plan) -> Vec<u8> {
-    let Some(kernel) = Kernel::of(plan) else {
+    let Some(kernel) = Kernel::from_plan(plan) else {
         return Vec::new();
     };
     let scratch = plan.of_role(Role::Scratch);
     let scratch: Vec<_> = scratch.map(|argument| &argument.shape).collect();
-    let code = ContentHash::of([kernel.code.ptx.as_bytes(), &kernel.code.cubin]);
+    let code = ContentHash::from_parts([kernel.code.ptx.as_bytes(), &kernel.code.cubin]);
     let (launch, oracle) = (kernel.launch, kernel.oracle);
     format!("{code} {launch:?} {oracle:?} {scratch:?} {:?}", plan.gate).into_bytes()
 }

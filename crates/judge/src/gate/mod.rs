@@ -11,7 +11,8 @@ mod coverage;
 mod demands;
 mod expected;
 pub mod generate;
-mod held;
+mod bounded_cache;
+mod evidence;
 mod judge;
 mod keys;
 pub mod level;
@@ -33,7 +34,7 @@ mod trials;
 pub mod verify;
 mod verified;
 mod writers;
-pub mod wanted;
+pub mod expected_output;
 
 pub use keys::expectation;
 pub use recheck::recheck;

@@ -3,12 +3,12 @@
 
 use super::adversarial::Data;
 use super::compare;
+use super::expected_output::Rule;
 use super::oracle::OracleError;
 use super::ranges::{changed, outside, overlap, union};
 use super::sampling::{self, COMPARED_MAX, thin};
 use super::tiling::{Tiling, spread};
 use super::verify::{Gate, Pass, Stop};
-use super::wanted::Rule;
 use super::writers::PointWriters;
 use crate::session::{Blocks, Order, Run, RunReport, Slot};
 use std::collections::btree_map::Entry;
@@ -23,7 +23,7 @@ const PROVEN_ELEMENTS: u64 = 2048;
 
 /// A reference kernel on one problem.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Naive {
+pub(super) struct PartialReference {
     /// One buffer for each output; only the known elements are valid.
     pub(super) outputs: Arc<Vec<Vec<u8>>>,
     /// Known elements of each output, ascending.
@@ -40,7 +40,7 @@ pub(super) struct Naive {
     proven: bool,
 }
 
-impl Naive {
+impl PartialReference {
     /// Returns up to `most` blocks that write points among these elements of an output.
     fn writing(&self, number: usize, elements: &[Range<u64>], most: u64) -> BTreeSet<u64> {
         let mut blocks = BTreeSet::new();
@@ -69,7 +69,7 @@ pub(super) struct Kernel<'a> {
 }
 
 impl<'a> Kernel<'a> {
-    pub(super) fn of(plan: &'a Plan) -> Option<Self> {
+    pub(super) fn from_plan(plan: &'a Plan) -> Option<Self> {
         let PlanReference::Kernel {
             code,
             launch,
@@ -87,7 +87,7 @@ impl<'a> Kernel<'a> {
 }
 
 /// Outputs of the reference kernel, and the known elements of one of them.
-type Known = (Arc<Vec<Vec<u8>>>, Vec<Range<u64>>);
+type KnownElements = (Arc<Vec<Vec<u8>>>, Vec<Range<u64>>);
 
 impl Gate<'_> {
     /// Computes those elements of output `number` by the reference kernel; `None` if it would take
@@ -98,13 +98,13 @@ impl Gate<'_> {
         number: usize,
         written: &[Range<u64>],
         pass: &Pass,
-    ) -> Result<Option<Known>, Stop> {
+    ) -> Result<Option<KnownElements>, Stop> {
         let all = |outputs| Some((outputs, written.to_vec()));
         if let Some(outputs) = self.references.outputs(&self.keyed, data) {
             return Ok(all(outputs));
         }
         let plan = self.plan;
-        let Some(kernel) = Kernel::of(plan) else {
+        let Some(kernel) = Kernel::from_plan(plan) else {
             return Ok(None);
         };
         // Blocks of a cooperative launch wait for each other, so none can be omitted.
@@ -227,7 +227,7 @@ impl Gate<'_> {
     }
 
     /// Runs one block to measure its cost and the distribution of the outputs over blocks.
-    fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<Naive, Stop> {
+    fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<PartialReference, Stop> {
         let block = sampling::first(kernel.launch.blocks());
         let budget = Some(
             self.demands
@@ -236,9 +236,9 @@ impl Gate<'_> {
         );
         let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
         let counters = report.work.counters;
-        let mut naive = Naive {
+        let mut naive = PartialReference {
             cost: (!report.budget_exhausted).then_some(counters.lane_instructions),
-            ..Naive::default()
+            ..PartialReference::default()
         };
         // With atomics several blocks may contribute to one element, which a tiling cannot express.
         let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
@@ -261,9 +261,9 @@ impl Gate<'_> {
         &mut self,
         data: Data,
         kernel: &Kernel<'_>,
-        mut naive: Naive,
+        mut naive: PartialReference,
         mut blocks: BTreeSet<u64>,
-    ) -> Result<Naive, Stop> {
+    ) -> Result<PartialReference, Stop> {
         let total = kernel.launch.blocks();
         blocks.retain(|block| *block < total && !naive.blocks.contains(block));
         if !blocks.is_empty() {
@@ -286,7 +286,7 @@ impl Gate<'_> {
     pub(super) fn learn(
         &mut self,
         data: Data,
-        naive: &mut Naive,
+        naive: &mut PartialReference,
         slots: &[Option<Slot>],
     ) -> Result<(), Stop> {
         let outputs = self.outputs(slots)?;

@@ -5,21 +5,31 @@
 use super::adversarial::{Data, oracle_of};
 use super::compare::Comparison;
 use super::expected::ExpectedValues;
+use super::expected_output::expected_output;
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
-use super::wanted::wanted;
-use crate::session::{Kept, Wanted};
+use crate::session::{ExpectedOutput, RetainedBuffer};
 use std::ops::Range;
 use tuner_core::element::Element;
 use tuner_core::plan::PlanReference;
 use tuner_core::units::ContentHash;
+
+/// An output on the device.
+#[derive(Debug, Clone, Copy)]
+struct RetainedOutput {
+    /// Its number among the outputs.
+    number: usize,
+    element: Element,
+    kept: RetainedBuffer,
+}
 
 impl Gate<'_> {
     /// Compares an output on the device; `None` if the host must compare.
     pub(super) fn on_device(
         &mut self,
         data: Data,
-        (number, kept): (usize, Kept),
+        number: usize,
+        kept: RetainedBuffer,
         written: &[Range<u64>],
         pass: &Pass,
     ) -> Result<Option<Comparison>, Stop> {
@@ -29,21 +39,27 @@ impl Gate<'_> {
             (None, PlanReference::None) => return Ok(Some(Comparison::default())),
             (None, PlanReference::Oracle(name)) => name,
             (None, PlanReference::Kernel { .. }) => {
-                return self.by_reference(data, (number, kept), written, pass);
+                return self.by_reference(data, number, kept, written, pass);
             }
         };
         let (oracle, rule, parts) = self.by_oracle(data, name, number, written)?;
         let element = plan.arguments[pass.outputs[number].0].element;
-        let make = || wanted(oracle.as_ref(), number, element, &parts, rule);
+        let make = || expected_output(oracle.as_ref(), number, element, &parts, rule);
         let rule = format!("{rule:?}");
-        self.tally(data, (number, element, kept), (&rule, &parts), make)
+        let output = RetainedOutput {
+            number,
+            element,
+            kept,
+        };
+        self.tally(data, output, &rule, &parts, make)
     }
 
     /// Compares an output on the device with the outputs of a reference kernel.
     fn by_reference(
         &mut self,
         data: Data,
-        (number, kept): (usize, Kept),
+        number: usize,
+        kept: RetainedBuffer,
         written: &[Range<u64>],
         pass: &Pass,
     ) -> Result<Option<Comparison>, Stop> {
@@ -52,25 +68,35 @@ impl Gate<'_> {
         };
         let plan = self.plan;
         let argument = &plan.arguments[pass.outputs[number].0];
-        let tolerance = Tolerance::of(plan, argument);
+        let tolerance = Tolerance::for_argument(plan, argument);
         let reference = outputs.get(number).map_or(&[][..], Vec::as_slice);
         // Float64 may not distinguish large integers.
         if !argument.element.is_float() {
             return Ok(None);
         }
-        let make = || tolerance.wanted(reference, &known);
-        let output = (number, argument.element, kept);
-        self.tally(data, output, ("reference", &known), make)
+        let make = || tolerance.expected_output(reference, &known);
+        let output = RetainedOutput {
+            number,
+            element: argument.element,
+            kept,
+        };
+        self.tally(data, output, "reference", &known, make)
     }
 
     fn tally(
         &mut self,
         data: Data,
-        (number, element, kept): (usize, Element, Kept),
-        (rule, parts): (&str, &[Range<u64>]),
-        mut make: impl FnMut() -> Wanted,
+        output: RetainedOutput,
+        rule: &str,
+        parts: &[Range<u64>],
+        mut make: impl FnMut() -> ExpectedOutput,
     ) -> Result<Option<Comparison>, Stop> {
         let plan = self.plan;
+        let RetainedOutput {
+            number,
+            element,
+            kept,
+        } = output;
         // Everything that changes expected values or tolerances must be in the key: a stale hit
         // would accept wrong results.
         let rules = format!(
@@ -83,7 +109,7 @@ impl Gate<'_> {
             .flat_map(u64::to_le_bytes)
             .collect();
         let expected = self.keyed.reference().as_str().as_bytes();
-        let key = ContentHash::of([expected, rules.as_bytes(), &places]);
+        let key = ContentHash::from_parts([expected, rules.as_bytes(), &places]);
         let mut made = None;
         let mut make = || {
             let wanted = make();

@@ -24,7 +24,7 @@ struct Range {
 }
 
 impl Range {
-    fn of(value: f64) -> Self {
+    fn new(value: f64) -> Self {
         Self {
             low: value,
             high: value,
@@ -35,7 +35,7 @@ impl Range {
         // A range with NaN stays NaN.
         let ends = [self.low, self.high, other.low, other.high];
         if ends.iter().any(|end| end.is_nan()) {
-            *self = Self::of(f64::NAN);
+            *self = Self::new(f64::NAN);
             return;
         }
         self.low = self.low.min(other.low);
@@ -52,15 +52,15 @@ impl Range {
 
 impl WrongElements {
     /// Starts with one wrong element.
-    pub(super) fn one(index: u64, got: f64, want: f64) -> Self {
+    pub(super) fn new(index: u64, got: f64, want: f64) -> Self {
         let factor = if want == 0.0 { f64::NAN } else { got / want };
         Self {
             first: index,
             last: index,
             count: 1,
             stride: 0,
-            factor: Range::of(factor),
-            offset: Range::of(got - want),
+            factor: Range::new(factor),
+            offset: Range::new(got - want),
         }
     }
 
@@ -84,7 +84,7 @@ impl WrongElements {
     /// elements were compared.
     pub(super) fn describe(&self, compared: u64, shape: &[u64]) -> String {
         let mut text = String::new();
-        if let Some(place) = self.place(compared, shape) {
+        if let Some(place) = self.describe_position(compared, shape) {
             text.push_str("; ");
             text.push_str(&place);
         }
@@ -107,7 +107,7 @@ impl WrongElements {
         text
     }
 
-    fn place(&self, compared: u64, shape: &[u64]) -> Option<String> {
+    fn describe_position(&self, compared: u64, shape: &[u64]) -> Option<String> {
         let total: u64 = shape.iter().product();
         let columns = shape.last().copied().unwrap_or(1).max(1);
         let span = self.last - self.first + 1;

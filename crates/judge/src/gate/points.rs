@@ -5,10 +5,10 @@ use std::ops::Range;
 use tuner_core::plan::{Plan, PlanArgument};
 
 /// Consecutive elements of a point: one for each lane of a warp.
-const RUN: u64 = 32;
+const POINT_ELEMENTS: u64 = 32;
 
 /// Points drawn uniformly from an output.
-const DRAWN: u64 = 256;
+const DRAWN_POINTS: u64 = 256;
 
 /// Byte offsets at which 32-bit arithmetic overflows.
 const OVERFLOWS: [u64; 2] = [1 << 31, 1 << 32];
@@ -47,14 +47,14 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
     }
     let columns = argument.shape.last().copied().unwrap_or(1).clamp(1, count);
     let rows = count / columns;
-    let mut starts = vec![count / 2, count.saturating_sub(RUN), 0];
+    let mut starts = vec![count / 2, count.saturating_sub(POINT_ELEMENTS), 0];
     let far = OVERFLOWS.iter().map(|bytes| bytes / size);
     starts.extend(far.chain(OVERFLOWS).filter(|element| *element < count));
     let fixed = starts.len();
     let mut rng = Splitmix(count);
-    let mut drawn = (0..DRAWN).map(|stratum| {
+    let mut drawn = (0..DRAWN_POINTS).map(|stratum| {
         // One from each of equal parts, so that no large region is omitted.
-        let part = (count / DRAWN).max(1);
+        let part = (count / DRAWN_POINTS).max(1);
         (stratum * part + rng.next() % part).min(count - 1)
     });
     let mut corners = corners(rows, columns, tile_sizes).into_iter();
@@ -72,7 +72,7 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
     let mut seen = std::collections::HashSet::new();
     starts.retain(|start| seen.insert(*start));
     let end = |start: u64| {
-        (start + RUN)
+        (start + POINT_ELEMENTS)
             .min(count)
             .min((start / columns + 1) * columns)
     };

@@ -1,14 +1,14 @@
 //! Reference data: inputs, oracles and reference outputs of problems.
 
-use super::adversarial::{self, Data, Made};
+use super::adversarial::{self, CaseInputs, Data};
+use super::bounded_cache::BoundedCache;
 use super::expected::ExpectedValues;
-use super::held::Held;
 use super::keys::{DataKey, KeyedPlan};
-use super::naive::Naive;
-pub use super::oracle::kept::Progress;
-use super::oracle::kept::{Means, keeping};
+use super::naive::PartialReference;
+pub use super::oracle::caching::Progress;
+use super::oracle::caching::{Means, keeping};
 use super::oracle::{self, Oracle, OracleError, Tensor};
-use super::rounding::Rounded;
+use super::rounding::RandomRoundings;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tuner_core::cache::CacheFolder;
@@ -22,14 +22,14 @@ pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
 /// Cache of reference data: inputs, oracles and reference outputs of a problem are the same for all
 /// candidates.
 pub struct References {
-    inputs: Held<DataKey, Inputs>,
-    oracles: Held<(String, DataKey), Arc<dyn Oracle>>,
-    outputs: Held<DataKey, Arc<Vec<Vec<u8>>>>,
-    hard: Held<DataKey, Option<Made>>,
+    inputs: BoundedCache<DataKey, Inputs>,
+    oracles: BoundedCache<(String, DataKey), Arc<dyn Oracle>>,
+    outputs: BoundedCache<DataKey, Arc<Vec<Vec<u8>>>>,
+    hard: BoundedCache<DataKey, Option<CaseInputs>>,
     /// Partial results of reference kernels that take too long to run whole.
-    parts: Held<DataKey, Naive>,
+    parts: BoundedCache<DataKey, PartialReference>,
     /// Results under random rounding, whole or partial, by precision.
-    rounded: Held<(DataKey, u32), Rounded>,
+    rounded: BoundedCache<(DataKey, u32), RandomRoundings>,
     /// Reference kernels, each on one problem, that agreed with float64.
     proven: HashSet<ContentHash>,
     /// Summaries of expected values that a device holds.
@@ -38,11 +38,11 @@ pub struct References {
 }
 
 /// Default limit of reference data, bytes.
-const BYTES_USUAL: u64 = 1 << 30;
+const DEFAULT_BYTES: u64 = 1 << 30;
 
 impl Default for References {
     fn default() -> Self {
-        Self::bounded(BYTES_USUAL)
+        Self::bounded(DEFAULT_BYTES)
     }
 }
 
@@ -59,12 +59,12 @@ impl References {
     #[must_use]
     pub fn bounded(bytes: u64) -> Self {
         Self {
-            inputs: Held::new(bytes / 4),
-            oracles: Held::new(bytes / 4),
-            outputs: Held::new(bytes / 4),
-            hard: Held::new(bytes / 8),
-            parts: Held::new(bytes / 8),
-            rounded: Held::new(bytes / 8),
+            inputs: BoundedCache::new(bytes / 4),
+            oracles: BoundedCache::new(bytes / 4),
+            outputs: BoundedCache::new(bytes / 4),
+            hard: BoundedCache::new(bytes / 8),
+            parts: BoundedCache::new(bytes / 8),
+            rounded: BoundedCache::new(bytes / 8),
             proven: HashSet::new(),
             expected: HashMap::new(),
             means: Means {
@@ -89,7 +89,7 @@ impl References {
     }
 
     /// Returns the inputs and rules of a hard case; `None` if it does not fit the plan.
-    pub(super) fn hard(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Made> {
+    pub(super) fn hard(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<CaseInputs> {
         let key = plan.inputs(data);
         if let Some(known) = self.hard.get(&key) {
             return known.clone();
@@ -202,7 +202,11 @@ impl References {
     }
 
     /// Removes and returns the partial results of a reference kernel.
-    pub(super) fn take_part(&mut self, plan: &KeyedPlan<'_>, data: Data) -> Option<Naive> {
+    pub(super) fn take_part(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+    ) -> Option<PartialReference> {
         self.parts.remove(&plan.outputs(data))
     }
 
@@ -218,7 +222,7 @@ impl References {
         plan: &KeyedPlan<'_>,
         data: Data,
         precision: u32,
-    ) -> Option<Rounded> {
+    ) -> Option<RandomRoundings> {
         self.rounded.remove(&(plan.outputs(data), precision))
     }
 
@@ -229,7 +233,7 @@ impl References {
         plan: &KeyedPlan<'_>,
         data: Data,
         precision: u32,
-    ) -> Option<&Rounded> {
+    ) -> Option<&RandomRoundings> {
         self.rounded.peek(&(plan.outputs(data), precision))
     }
 
@@ -246,7 +250,7 @@ impl References {
         plan: &KeyedPlan<'_>,
         data: Data,
         precision: u32,
-        rounded: Rounded,
+        rounded: RandomRoundings,
     ) {
         let bytes = rounded.bytes();
         self.rounded
@@ -254,7 +258,7 @@ impl References {
     }
 
     /// Stores the partial results of a reference kernel.
-    pub(super) fn keep_part(&mut self, plan: &KeyedPlan<'_>, data: Data, part: Naive) {
+    pub(super) fn keep_part(&mut self, plan: &KeyedPlan<'_>, data: Data, part: PartialReference) {
         let bytes = part.bytes();
         self.parts.insert(plan.outputs(data), part, bytes);
     }

@@ -2,9 +2,9 @@
 
 use super::adversarial::Data;
 use super::compare::Comparison;
-use super::naive::{Kernel, Naive};
+use super::naive::{Kernel, PartialReference};
 use super::oracle::OracleError;
-use super::spread::{MORE_RUNS, RUNS};
+use super::spread::{MAX_ROUNDED_RUNS, ROUNDED_RUNS};
 use super::verify::{Gate, Stop};
 use crate::session::Blocks;
 use std::collections::BTreeSet;
@@ -16,11 +16,11 @@ use vgpu::Rounding;
 const NEAR_MISS: f64 = 64.0;
 
 /// Limit of the outputs of all runs beyond which no extra runs are made, bytes.
-const MORE_BYTES: u64 = 1 << 29;
+const MAX_ROUNDED_BYTES: u64 = 1 << 29;
 
 /// Results of a reference kernel under random rounding.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Rounded {
+pub(super) struct RandomRoundings {
     runs: Vec<RoundedRun>,
     /// A run did not end or had a hazard, as some kernels do with other roundings.
     failed: bool,
@@ -28,14 +28,14 @@ pub(super) struct Rounded {
 
 #[derive(Debug, Clone, Default)]
 struct RoundedRun {
-    naive: Naive,
+    naive: PartialReference,
     /// All blocks ran.
     whole: bool,
     /// Lane instructions of all runs.
     cost: u64,
 }
 
-impl Rounded {
+impl RandomRoundings {
     /// Returns the memory of the outputs.
     pub(super) fn bytes(&self) -> u64 {
         self.runs.iter().map(|run| run.naive.bytes()).sum()
@@ -62,14 +62,14 @@ impl Gate<'_> {
         precisions: &BTreeSet<u32>,
         mut compare: impl FnMut(&[(u32, RoundedRuns)]) -> (Comparison, T),
     ) -> Result<(Comparison, T), Stop> {
-        let few = self.rounded(data, precisions, RUNS)?;
+        let few = self.rounded(data, precisions, ROUNDED_RUNS)?;
         let (result, detail) = compare(&few);
         // Chance does not explain a refusal beyond a near miss, so more runs would only cost time.
         let refused_narrowly = !result.passed() && result.max_error <= NEAR_MISS;
         if few.is_empty() || !refused_narrowly || !self.affords_more(data, precisions) {
             return Ok((result, detail));
         }
-        let more = self.rounded(data, precisions, MORE_RUNS)?;
+        let more = self.rounded(data, precisions, MAX_ROUNDED_RUNS)?;
         Ok(compare(&more))
     }
 
@@ -81,7 +81,7 @@ impl Gate<'_> {
         runs.all(|run| {
             // Partial reference runs have a separate limit.
             let short = !run.whole || run.cost <= self.demands.whole_limit;
-            short && run.naive.bytes().saturating_mul(MORE_RUNS as u64) <= MORE_BYTES
+            short && run.naive.bytes().saturating_mul(MAX_ROUNDED_RUNS as u64) <= MAX_ROUNDED_BYTES
         })
     }
 
@@ -96,7 +96,7 @@ impl Gate<'_> {
     ) -> Result<Vec<(u32, RoundedRuns)>, Stop> {
         let plan = self.plan;
         let mut all = Vec::new();
-        let Some(kernel) = Kernel::of(plan) else {
+        let Some(kernel) = Kernel::from_plan(plan) else {
             return Ok(all);
         };
         // Also the query for support: a device without random rounding returns false.

@@ -50,9 +50,18 @@ fn others(seed: u64, total: u64, wanted: u64) -> Vec<u64> {
 /// Maximum number of compared elements of a sampled output: an oracle element costs a dot product.
 pub(super) const COMPARED_MAX: u64 = 1 << 14;
 
-/// Returns the number of elements to compare at a cost of `work` each within the limit.
-pub(super) fn compared_max((work, most): (u64, u64)) -> u64 {
-    (2 * most / work.max(1)).clamp(COMPARED_MAX / 4, COMPARED_MAX)
+/// Multiplications of a comparison with an oracle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct WorkBudget {
+    /// Cost of one element.
+    pub(super) element: u64,
+    /// Limit of all elements.
+    pub(super) total: u64,
+}
+
+/// Returns the number of elements to compare within the budget.
+pub(super) fn compared_max(budget: WorkBudget) -> u64 {
+    (2 * budget.total / budget.element.max(1)).clamp(COMPARED_MAX / 4, COMPARED_MAX)
 }
 
 /// Thins the written ranges to at most `most` elements: every range keeps its two ends, and if
@@ -119,12 +128,12 @@ pub(super) const PIECE_MAX: u64 = 1024;
 pub(super) fn affordable(
     written: &[Range<u64>],
     tile: u64,
-    (work, most): (u64, u64),
+    budget: WorkBudget,
     seed: u64,
 ) -> Vec<Range<u64>> {
     use rand::{RngExt as _, SeedableRng as _};
     let total: u64 = written.iter().map(|range| range.end - range.start).sum();
-    let most = (most / work.max(1)).max(PIECE_MAX);
+    let most = (budget.total / budget.element.max(1)).max(PIECE_MAX);
     let [whole] = written else {
         // Several ranges are already a sample.
         return written.to_vec();

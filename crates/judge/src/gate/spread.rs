@@ -7,13 +7,13 @@ use tuner_core::element::Element;
 
 /// Runs of the reference with random rounding: three seeds, from which CADNA estimates an error, and
 /// the inverse of the first, so that a single rounding goes both ways.
-pub(super) const RUNS: usize = 4;
+pub(super) const ROUNDED_RUNS: usize = 4;
 
 /// Runs after a near miss: four spreads may all be small by chance.
-pub const MORE_RUNS: usize = 16;
+pub const MAX_ROUNDED_RUNS: usize = 16;
 
 /// Elements of similar size whose median spread replaces one that is small by chance.
-const POOL: usize = 16;
+const POOL_SIZE: usize = 16;
 
 /// Spread over size of the smallest elements of a pool, relative to that of the middle one.
 const SMALLEST_RATIO: f64 = 8.0;
@@ -38,7 +38,7 @@ pub(super) struct Spread<'a> {
 
 /// An element with its size and spread.
 #[derive(Debug, Clone, Copy)]
-struct Sized {
+struct ElementSpread {
     index: u64,
     size: f64,
     spread: f64,
@@ -60,7 +60,7 @@ impl<'a> Spread<'a> {
             rounded,
             sizes: vec![0.0; usize::try_from(end).unwrap_or(0)],
         };
-        let mut members: Vec<Sized> = Vec::new();
+        let mut members: Vec<ElementSpread> = Vec::new();
         for index in known.iter().cloned().flatten() {
             if members
                 .last()
@@ -70,7 +70,7 @@ impl<'a> Spread<'a> {
             }
             let want = element.decode(from(element, reference, index));
             if want.is_finite() {
-                members.push(Sized {
+                members.push(ElementSpread {
                     index,
                     size: want.abs(),
                     // Groups follow the index, since neighbours share the scale of their inputs.
@@ -116,20 +116,20 @@ impl<'a> Spread<'a> {
     /// Records the spread of the elements of a group. One that is small by chance is raised to the
     /// median of the next smaller elements: an element gets no allowance from larger ones, of which
     /// it may not be a sum.
-    fn close_group(&mut self, members: &mut Vec<Sized>) {
+    fn close_group(&mut self, members: &mut Vec<ElementSpread>) {
         // By index among equals, so that pools do not depend on the sort.
         members.sort_by(|a, b| a.size.total_cmp(&b.size).then(a.index.cmp(&b.index)));
         // Zeros are often exact results (masked elements), which get no allowance from others.
         let exact = members.partition_point(|member| member.size == 0.0);
         let mut below: Option<f64> = None;
-        for (number, pool) in members[exact..].chunks(POOL).enumerate() {
+        for (number, pool) in members[exact..].chunks(POOL_SIZE).enumerate() {
             let mut spreads: Vec<f64> = pool.iter().map(|member| member.spread).collect();
             let middle = spreads.len() / 2;
             let (_, median, _) = spreads.select_nth_unstable_by(middle, f64::total_cmp);
             let median = *median;
             for member in pool {
                 let floor = match (number, below) {
-                    (0, _) if pool.len() == POOL => {
+                    (0, _) if pool.len() == POOL_SIZE => {
                         let relative = member.size / pool[middle].size;
                         median * (SMALLEST_RATIO * relative).min(1.0)
                     }
@@ -137,7 +137,7 @@ impl<'a> Spread<'a> {
                 };
                 self.note(member, floor);
             }
-            below = (pool.len() == POOL && median.is_finite()).then_some(median);
+            below = (pool.len() == POOL_SIZE && median.is_finite()).then_some(median);
         }
         for member in &members[..exact] {
             self.note(member, 0.0);
@@ -145,7 +145,7 @@ impl<'a> Spread<'a> {
         members.clear();
     }
 
-    fn note(&mut self, member: &Sized, floor: f64) {
+    fn note(&mut self, member: &ElementSpread, floor: f64) {
         let own = member.spread;
         let spread = if floor.is_finite() {
             own.max(floor)

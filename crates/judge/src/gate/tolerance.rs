@@ -13,10 +13,10 @@ mod text;
 pub use text::describe;
 
 use super::compare::{self, Comparison, from};
+use super::expected_output;
 use super::oracle::eighths;
 use super::spread::{Spread, precision};
-use super::wanted;
-use crate::session::Wanted;
+use crate::session::ExpectedOutput;
 use std::collections::HashMap;
 use std::ops::Range;
 use tuner_core::element::Element;
@@ -60,7 +60,7 @@ enum Terms {
 
 /// Rounding errors, in units of the accumulator, allowed for any kernel: special functions,
 /// divisions, fast mathematics.
-const UNITS: f64 = 32.0;
+const ROUNDING_UNITS: f64 = 32.0;
 
 /// Maximum terms of one tensor-core accumulator before another one is used.
 const CHAIN_MAX: f64 = 16384.0;
@@ -83,15 +83,15 @@ const SHORT_SUM: f64 = 16.0;
 const JUMP_UNITS: f64 = 1024.0;
 
 /// Minimum outputs that show the size of the sums before cancellation.
-const FEW: u64 = 8;
+const MIN_OUTPUTS: u64 = 8;
 
 /// Minimum number of values whose rms is the scale of the elements among them.
-const AROUND: u64 = 64;
+const MIN_SCALE_VALUES: u64 = 64;
 
 impl Tolerance {
     /// Derives the tolerance of an argument of the plan against a reference kernel.
     #[must_use]
-    pub fn of(plan: &Plan, argument: &PlanArgument) -> Self {
+    pub fn for_argument(plan: &Plan, argument: &PlanArgument) -> Self {
         let element = argument.element;
         let terms = terms(plan);
         let unit = element.accumulator().unit_roundoff();
@@ -103,7 +103,7 @@ impl Tolerance {
                 0.0
             };
         // Special functions and divisions dominate short sums, the walk long ones.
-        let factor = walk.max(UNITS) * unit + steps;
+        let factor = walk.max(ROUNDING_UNITS) * unit + steps;
         let between = 3.0 * between(plan, element);
         let (relative, spread) = if element.is_float() {
             // Two roundings to the output's type: one of the candidate and one of the reference.
@@ -118,7 +118,7 @@ impl Tolerance {
             relative,
             spread,
             // With a measured spread the sum's error is not estimated from the value again.
-            own: 2.0 * element.unit_roundoff() + UNITS * unit,
+            own: 2.0 * element.unit_roundoff() + ROUNDING_UNITS * unit,
             sums: walk * unit + steps,
             between,
             inputs: input_size(plan),
@@ -137,7 +137,7 @@ impl Tolerance {
         known: &[Range<u64>],
         rounded: &[&[u8]],
     ) -> Comparison {
-        let scales = Scales::of(self, reference, known);
+        let scales = Scales::new(self, reference, known);
         let spreads = !rounded.is_empty() && precision(self.element).is_some();
         let spread = spreads.then(|| {
             let group = self.run();
@@ -147,9 +147,9 @@ impl Tolerance {
         let mut jumps = 0;
         for range in known {
             let tolerance = |index, value: f64| {
-                let rms = scales.at(index);
+                let rms = scales.scale_at(index);
                 let Some(spread) = &spread else {
-                    return self.at(value, rms);
+                    return self.bound(value, rms);
                 };
                 // In the regular case the pooled spread protects against one that is small by
                 // chance.
@@ -157,15 +157,15 @@ impl Tolerance {
                 // Cancellation explains a size within this many units of the data; a larger one may
                 // be a jump.
                 if size <= JUMP_UNITS * value.abs().max(rms).max(self.inputs) {
-                    return self.at_size(value, size, rms);
+                    return self.bound_with_size(value, size, rms);
                 }
                 let seen = spread.all_values(index, value);
                 if !self.jumps(&seen) {
-                    return self.at_size(value, spread.own_size(index, value), rms);
+                    return self.bound_with_size(value, spread.own_size(index, value), rms);
                 }
                 jumps += 1;
                 let got = self.element.decode(from(self.element, bytes, index));
-                self.of_jump(got, value, &seen)
+                self.bound_at_jump(got, value, &seen)
             };
             let part =
                 compare::with_reference(self.element, bytes, reference, range.clone(), tolerance);
@@ -176,16 +176,16 @@ impl Tolerance {
     }
 
     /// Returns value and tolerance of each known element of a floating-point type, for a device.
-    pub(super) fn wanted(&self, reference: &[u8], known: &[Range<u64>]) -> Wanted {
-        let scales = Scales::of(self, reference, known);
-        wanted::in_runs(known, |index| {
+    pub(super) fn expected_output(&self, reference: &[u8], known: &[Range<u64>]) -> ExpectedOutput {
+        let scales = Scales::new(self, reference, known);
+        expected_output::in_runs(known, |index| {
             let value = self.element.decode(from(self.element, reference, index));
-            [value, self.at(value, scales.at(index))]
+            [value, self.bound(value, scales.scale_at(index))]
         })
     }
 
     /// Returns the tolerance of one value among values of this rms.
-    fn at(&self, value: f64, scale: f64) -> f64 {
+    fn bound(&self, value: f64, scale: f64) -> f64 {
         let (atol, rtol) = self.given;
         rtol.unwrap_or(self.relative) * value.abs()
             + atol.unwrap_or_else(|| self.spread * scale + self.least())
@@ -194,7 +194,7 @@ impl Tolerance {
     /// Returns the tolerance of a value whose terms have this size, among values of this rms.
     /// Values that a kernel may sum in another order, or store in another type, are at most as
     /// large as the surrounding values.
-    fn at_size(&self, value: f64, size: f64, rms: f64) -> f64 {
+    fn bound_with_size(&self, value: f64, size: f64, rms: f64) -> f64 {
         let (atol, rtol) = self.given;
         let unit = self.element.accumulator().unit_roundoff();
         let same_order = self.spreads() * unit * size;
@@ -216,7 +216,7 @@ impl Tolerance {
 
     /// Returns the tolerance of a value that is not a sum.
     fn near(&self, value: f64) -> f64 {
-        self.at_size(value, 0.0, 0.0)
+        self.bound_with_size(value, 0.0, 0.0)
     }
 
     /// Reports whether an element, whose values are in ascending order, takes one of two values
@@ -234,7 +234,7 @@ impl Tolerance {
 
     /// Returns the tolerance of an element that jumps: the actual value must be close to one of the
     /// values of the reference.
-    fn of_jump(&self, got: f64, want: f64, seen: &[f64]) -> f64 {
+    fn bound_at_jump(&self, got: f64, want: f64, seen: &[f64]) -> f64 {
         let near = |value: f64| self.near(value);
         let ratios = seen.iter().map(|value| (got - value).abs() / near(*value));
         let ratio = ratios.fold(f64::INFINITY, f64::min);
@@ -257,10 +257,11 @@ impl Tolerance {
 
     /// Returns the number of elements that share a scale: a part of a row, or some short rows.
     fn run(&self) -> u64 {
-        if self.columns < AROUND {
-            self.columns * AROUND.div_ceil(self.columns)
+        if self.columns < MIN_SCALE_VALUES {
+            self.columns * MIN_SCALE_VALUES.div_ceil(self.columns)
         } else {
-            self.columns.div_ceil((self.columns / (4 * AROUND)).max(1))
+            self.columns
+                .div_ceil((self.columns / (4 * MIN_SCALE_VALUES)).max(1))
         }
     }
 }
@@ -287,7 +288,7 @@ impl Sum {
 }
 
 impl Scales {
-    fn of(tolerance: &Tolerance, reference: &[u8], known: &[Range<u64>]) -> Self {
+    fn new(tolerance: &Tolerance, reference: &[u8], known: &[Range<u64>]) -> Self {
         let (run, element) = (tolerance.run(), tolerance.element);
         let (mut runs, mut all) = (HashMap::<u64, Sum>::new(), Sum::default());
         for range in known {
@@ -304,7 +305,7 @@ impl Scales {
             }
         }
         // A single output that cancelled says nothing of the size of its terms.
-        let few = all.count < FEW;
+        let few = all.count < MIN_OUTPUTS;
         let (rms, sizes) = (all.rms(), tolerance.sizes.iter());
         let before = sizes.copied().find(|size| few && *size >= rms / 4.0);
         Self {
@@ -314,10 +315,10 @@ impl Scales {
         }
     }
 
-    fn at(&self, index: u64) -> f64 {
+    fn scale_at(&self, index: u64) -> f64 {
         match self.runs.get(&(index / self.run)) {
             // Elements of a sample may be too few for a scale of their own.
-            Some(sum) if sum.count >= AROUND => sum.rms(),
+            Some(sum) if sum.count >= MIN_SCALE_VALUES => sum.rms(),
             _ => self.all,
         }
     }

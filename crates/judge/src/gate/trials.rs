@@ -14,7 +14,7 @@ use tuner_core::plan::{PlanArgument, Role};
 use tuner_core::record::Verdict;
 
 /// Elements of an output that are read to decide whether it should depend on the seed.
-const LOOKED_AT: u64 = 32;
+const SEED_CHECK_ELEMENTS: u64 = 32;
 
 /// Input size above which only one seed is used, unless the level requires everything: generating,
 /// copying and comparing the inputs takes longer than the kernel.
@@ -212,7 +212,7 @@ impl Gate<'_> {
             oracle.map_err(Stop::Oracle)
         };
         let (one, two) = (of(one)?, of(two)?);
-        let step = (count / LOOKED_AT).max(1);
+        let step = (count / SEED_CHECK_ELEMENTS).max(1);
         let mut looked = (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX));
         Ok(looked.any(|at| {
             let value = |oracle: &dyn super::oracle::Oracle| {
@@ -247,7 +247,7 @@ impl Gate<'_> {
         if first.sampled || self.demands.extra_limit == 0 {
             return Ok(());
         }
-        let cases = oracle_of(self.plan).map_or(&[][..], Case::of);
+        let cases = oracle_of(self.plan).map_or(&[][..], Case::list);
         let mut spent = 0u64;
         for case in cases {
             // The clean run estimates the cost of a case: the same launches on other values.

@@ -12,6 +12,7 @@ use super::adversarial::Data;
 use super::compare::Comparison;
 use super::coverage::{Costs, Sample};
 pub use super::demands::Demands;
+pub use super::evidence::{Evidence, add_new};
 use super::expected::Expectations;
 use super::generate;
 use super::keys::KeyedPlan;
@@ -29,28 +30,6 @@ use tuner_core::record::{Hazard, Verdict};
 /// Upper bound on lane instructions per operation or byte of the problem.
 const MAX_WORK_RATIO: f64 = 256.0;
 
-/// Evidence that a candidate passed. Only this module makes one for kernels that ran.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Evidence {
-    /// Largest error divided by its tolerance; `None` if nothing was compared.
-    pub max_error: Option<f64>,
-    /// Only some blocks ran.
-    pub sampled: bool,
-    /// Reason why a block was abandoned before its end, if one was: its outputs were not compared.
-    /// The candidate passes only if it is known to be right otherwise.
-    pub budget_exhausted: Option<String>,
-    /// Other checks that were not made.
-    pub note: Option<String>,
-    /// Warnings: legal but fragile.
-    pub warnings: Vec<Hazard>,
-    /// Outputs, by their number among the plan's outputs, with compared elements of which some are
-    /// finite.
-    pub compared: BTreeSet<usize>,
-    /// Reason why the comparison of the other outputs proves nothing: every expected value is NaN
-    /// or infinite.
-    pub not_finite: Option<String>,
-}
-
 /// Judges one candidate on one problem.
 ///
 /// # Errors
@@ -63,7 +42,7 @@ pub fn verify(
     references: &mut References,
 ) -> Result<Result<(Verified, Evidence), Judgement>, OracleError> {
     let mut gate = Gate::new(session, plan, demands, references);
-    let found = gate.all();
+    let found = gate.run_checks();
     gate.session.release_all();
     match found {
         Ok(evidence) => Ok(Ok((Verified::checked(Some(demands.level)), evidence))),
@@ -146,7 +125,7 @@ impl<'a> Gate<'a> {
 }
 
 impl Gate<'_> {
-    fn all(&mut self) -> Result<Evidence, Stop> {
+    fn run_checks(&mut self) -> Result<Evidence, Stop> {
         // State of an earlier candidate in `__device__` variables must not leak into this one.
         self.session.forget_variables();
         let mut first: Option<(Data, Pass)> = None;
@@ -215,7 +194,8 @@ impl Gate<'_> {
         let mut generated = BTreeMap::new();
         if self.plan.generators.is_some() && !self.references.has_inputs(&self.keyed, data) {
             // Before the reset below: generators use and free the session's buffers.
-            generated = generate::all(self.session, self.plan, data.seed).map_err(Stop::Oracle)?;
+            generated = generate::run_generators(self.session, self.plan, data.seed)
+                .map_err(Stop::Oracle)?;
         }
         let inputs = self
             .references
@@ -487,17 +467,6 @@ impl Gate<'_> {
                 .into_iter()
                 .filter(|hazard| !foreign(hazard.kind)),
         );
-    }
-}
-
-/// Adds new findings: one for each position and text, whatever the block.
-pub fn add_new(known: &mut Vec<Hazard>, found: Vec<Hazard>) {
-    for new in found {
-        let same =
-            |old: &Hazard| (&old.file, old.line, &old.detail) == (&new.file, new.line, &new.detail);
-        if !known.iter().any(same) {
-            known.push(new);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::adversarial::Data;
 use super::naive::{Kernel, compared};
 use super::points::{Point, choose_points};
 use super::verify::{Gate, Stop};
-use crate::session::{AccessTrace, Blocks, Slot, SlotRange, TraceRequest, Traced};
+use crate::session::{AccessTrace, Blocks, Slot, SlotRange, TraceRequest, TraceResult};
 use std::ops::Range;
 use tuner_core::plan::{Plan, Role};
 
@@ -34,7 +34,7 @@ impl Gate<'_> {
             reads: false,
         };
         let traced = self.trace_launch(kernel.code, kernel.launch, &slots, Blocks::All, request)?;
-        let Traced::Done(trace) = traced else {
+        let TraceResult::Done(trace) = traced else {
             return Ok(Vec::new());
         };
         let reliable = |slot: &Slot| {

@@ -51,7 +51,7 @@ fn mean_log(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 /// Counts of repeated blocks, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct RetryStats {
     /// Blocks discarded because their ends differed.
     pub drifted: u32,
     /// Blocks discarded because the device throttled.
@@ -65,6 +65,15 @@ pub struct Trouble {
     /// A sample counts although the host queued it late.
     #[serde(default)]
     pub late: bool,
+}
+
+/// Usual time and clock of an outer subject that is the reference; `None` for another subject.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ExpectedReference {
+    /// Time, microseconds.
+    pub micros: Option<f64>,
+    /// Clock, MHz.
+    pub clock_mhz: Option<f64>,
 }
 
 /// Measures blocks in sequence and discards unreliable ones.
@@ -86,7 +95,7 @@ pub struct Blocks {
     /// Times of the reference while the device is warmed up again.
     warming: Vec<f64>,
     gpu_us: f64,
-    trouble: Trouble,
+    trouble: RetryStats,
 }
 
 /// Uncounted samples of the reference that warm the device up again.
@@ -105,15 +114,15 @@ impl Blocks {
         outer: Runner,
         inner: Runner,
         inner_count: usize,
-        (expected, expected_mhz): (Option<f64>, Option<f64>),
+        expected: ExpectedReference,
     ) -> Self {
         Self {
             settings,
             outer,
             inner,
             inner_count,
-            expected,
-            expected_mhz,
+            expected: expected.micros,
+            expected_mhz: expected.clock_mhz,
             taken: Vec::new(),
             redone: 0,
             pauses: 0,
@@ -121,7 +130,7 @@ impl Blocks {
             rewarm: 0,
             warming: Vec::new(),
             gpu_us: 0.0,
-            trouble: Trouble::default(),
+            trouble: RetryStats::default(),
         }
     }
 
@@ -133,7 +142,7 @@ impl Blocks {
 
     /// Returns the counts of repeated blocks so far.
     #[must_use]
-    pub fn trouble(&self) -> Trouble {
+    pub fn trouble(&self) -> RetryStats {
         self.trouble
     }
 

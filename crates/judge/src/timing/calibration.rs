@@ -50,7 +50,7 @@ pub trait Prober {
 
 /// Peak rates from the device's attributes, without measuring. `None` if they are not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct DatasheetPeaks {
     /// Multiprocessors.
     pub sm_count: u32,
     /// Compute capability, major and minor.
@@ -81,7 +81,7 @@ pub struct Calibration {
     /// Clock under load, MHz.
     pub loaded_clock_mhz: Option<f64>,
     /// Peaks from the attributes.
-    pub promise: Promise,
+    pub promise: DatasheetPeaks,
 }
 
 /// Timed samples of a probe; the first warms up and does not count.
@@ -92,7 +92,7 @@ impl Calibration {
     ///
     /// # Errors
     /// The device failed.
-    pub fn measure(prober: &mut dyn Prober, promise: Promise) -> Result<Self, Judgement> {
+    pub fn measure(prober: &mut dyn Prober, promise: DatasheetPeaks) -> Result<Self, Judgement> {
         let mut calibration = Self {
             promise,
             ..Self::default()
@@ -233,7 +233,7 @@ impl NeededWork {
     /// Returns the work of a plan by its space's `metric`. A metric may count nominal work; if the
     /// oracle is attention with a causal mask, only the visible scores count.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         let inputs = plan.filled();
         let bits = inputs
             .map(|argument| 8 * argument.element.size() as u32)

@@ -2,8 +2,8 @@
 //! result to the plan.
 
 use super::calibration::{Calibration, NeededWork};
-use super::finale::Finale;
-use super::paired::{Decision, Duel, DuelResult};
+use super::finale::FinalComparison;
+use super::paired::{Decision, PairedComparison, PairedResult};
 use super::plan::{Plan, Runner, Settings, Step};
 use super::race::{Race, Reference, WarmUp};
 use crate::stopwatch::{Sample, Stopwatch, Subject};
@@ -73,14 +73,14 @@ pub struct TimingSession {
     pub warm: Reference,
     cold: Option<Reference>,
     /// The candidate that challengers must beat; `None` if the device no longer has it. After a
-    /// [`Timed`] that replaces the incumbent, its [`Timed::as_incumbent`].
+    /// [`TimingResult`] that replaces the incumbent, its [`TimingResult::as_incumbent`].
     pub incumbent: Option<Incumbent>,
     /// Latest samples of the reference between candidates: time and clock.
     latest: VecDeque<Sample>,
 }
 
 /// Latest reference samples whose median is the current reference time.
-const LATEST: usize = 64;
+const LATEST_SAMPLES: usize = 64;
 
 /// The headline mode, used for ranking.
 pub const HEADLINE: CacheMode = CacheMode::Warm;
@@ -114,7 +114,7 @@ impl TimingSession {
         for block in race.blocks() {
             self.latest.extend(block.outer);
         }
-        let surplus = self.latest.len().saturating_sub(LATEST);
+        let surplus = self.latest.len().saturating_sub(LATEST_SAMPLES);
         self.latest.drain(..surplus);
         let of = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
             self.latest.iter().filter_map(field).collect()
@@ -124,7 +124,10 @@ impl TimingSession {
             of(|sample| sample.clock_mhz),
         );
         // Too few samples would replace the warm-up's median by noise.
-        if let (true, Some(now)) = (times.len() >= LATEST / 4, statistics::median(&times)) {
+        if let (true, Some(now)) = (
+            times.len() >= LATEST_SAMPLES / 4,
+            statistics::median(&times),
+        ) {
             self.warm.session_us = now;
             self.warm.clock_mhz = statistics::median(&clocks).or(self.warm.clock_mhz);
         }
@@ -162,7 +165,7 @@ fn warm_up(
 
 /// A candidate's time and its consequences for the search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Timed {
+pub struct TimingResult {
     /// The time.
     pub measured: Measured,
     /// The candidate with its launches per sample.
@@ -170,12 +173,12 @@ pub struct Timed {
     /// Time over that of the reference.
     pub ratio: f64,
     /// The paired comparison with the incumbent, if one was made.
-    pub duel: Option<DuelResult>,
+    pub duel: Option<PairedResult>,
     /// It is the incumbent from now on: the first one, or the winner of a paired comparison.
     pub replaces_incumbent: bool,
 }
 
-impl Timed {
+impl TimingResult {
     /// Converts it to the incumbent of later candidates.
     #[must_use]
     pub fn as_incumbent(&self) -> Incumbent {
@@ -191,7 +194,7 @@ pub type Recheck<'a> = dyn FnMut(&mut dyn Stopwatch, Subject) -> Result<(), Judg
 
 /// A candidate after its race, before any decision.
 #[derive(Debug, Clone)]
-pub struct Raced {
+pub struct RaceResult {
     race: Race,
     ratio: f64,
     incumbent: Option<Incumbent>,
@@ -200,7 +203,7 @@ pub struct Raced {
     overflowed: bool,
 }
 
-impl Raced {
+impl RaceResult {
     /// Reports whether it may win: no incumbent, or within the race's factor of it.
     #[must_use]
     pub fn is_contender(&self) -> bool {
@@ -221,7 +224,7 @@ pub fn race_candidate(
     session: &mut TimingSession,
     candidate: Subject,
     recheck: &mut Recheck<'_>,
-) -> Result<Raced, Judgement> {
+) -> Result<RaceResult, Judgement> {
     watch.poison(candidate)?;
     let incumbent = session.incumbent.clone();
     let mut race = Race::new(
@@ -242,7 +245,7 @@ pub fn race_candidate(
             "the race ended without a block of samples",
         ));
     };
-    Ok(Raced {
+    Ok(RaceResult {
         race,
         ratio,
         incumbent,
@@ -274,12 +277,12 @@ pub fn settle(
     proof: &dyn Proof,
     watch: &mut dyn Stopwatch,
     session: &mut TimingSession,
-    raced: Raced,
+    raced: RaceResult,
     work: &NeededWork,
     recheck: &mut Recheck<'_>,
-) -> Result<Timed, Judgement> {
+) -> Result<TimingResult, Judgement> {
     let contender = raced.is_contender();
-    let Raced {
+    let RaceResult {
         race,
         ratio,
         incumbent,
@@ -301,7 +304,7 @@ pub fn settle(
         // The race's ratio came from different moments than the incumbent's: only direct
         // alternation decides.
         Some(incumbent) if contender && may_win(&race, incumbent, session.settings) => {
-            let mut duel = Duel::new(session.settings, race.runner(), incumbent.runner);
+            let mut duel = PairedComparison::new(session.settings, race.runner(), incumbent.runner);
             run(&mut duel, watch, HEADLINE)?;
             duel.result()
         }
@@ -310,13 +313,13 @@ pub fn settle(
     if duel.as_ref().is_some_and(|duel| duel.cycles_disagree) {
         measured.flag("cycles_disagree");
     }
-    let won = |duel: &DuelResult| duel.decision == Decision::Faster;
+    let won = |duel: &PairedResult| duel.decision == Decision::Faster;
     let replaces = incumbent.is_none() || duel.as_ref().is_some_and(won);
     // Cold times are recorded for new incumbents only, since they never rank.
     if replaces && let Some(other) = cold_mode(watch, session, candidate, work, recheck)? {
         measured = measured.with_other_mode(other);
     }
-    Ok(Timed {
+    Ok(TimingResult {
         measured,
         runner: race.runner(),
         ratio,
@@ -382,7 +385,7 @@ pub fn finale(
     session: &TimingSession,
     finalists: &[Subject],
     seed: u64,
-) -> Result<Finale, Judgement> {
+) -> Result<FinalComparison, Judgement> {
     let brief = Settings {
         warm_up_us: 4.0 * session.settings.candidate_warm_us,
         ..session.settings
@@ -395,7 +398,7 @@ pub fn finale(
             Ok(warmed.runner)
         })
         .collect();
-    let mut finale = Finale::new(session.settings, runners?, session.warm.clone(), seed);
+    let mut finale = FinalComparison::new(session.settings, runners?, session.warm.clone(), seed);
     run(&mut finale, watch, HEADLINE)?;
     Ok(finale)
 }
@@ -411,7 +414,7 @@ pub fn duel(
     incumbent: Subject,
     cache: CacheMode,
     settings: Settings,
-) -> Result<Option<DuelResult>, Judgement> {
+) -> Result<Option<PairedResult>, Judgement> {
     let brief = Settings {
         warm_up_us: 4.0 * settings.candidate_warm_us,
         ..settings
@@ -420,7 +423,7 @@ pub fn duel(
         warm_up(watch, subject, None, cache, brief).map(|reference| reference.runner)
     };
     let (challenger, incumbent) = (runner(watch, challenger)?, runner(watch, incumbent)?);
-    let mut duel = Duel::new(settings, challenger, incumbent);
+    let mut duel = PairedComparison::new(settings, challenger, incumbent);
     run(&mut duel, watch, cache)?;
     Ok(duel.result())
 }

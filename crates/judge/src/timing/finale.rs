@@ -8,9 +8,9 @@
     reason = "finalists are numbered by the list that every round has a sample of each of"
 )]
 
-use super::found::Found;
 use super::plan::{Plan, Runner, Settings, Step};
 use super::race::Reference;
+use super::summary::{Conditions, SampleSummary};
 use crate::stopwatch::Sample;
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -23,7 +23,7 @@ pub const PROTOCOL: &str = "final comparison in shuffled rounds, version 1";
 
 /// A final comparison in progress.
 #[derive(Debug, Clone)]
-pub struct Finale {
+pub struct FinalComparison {
     settings: Settings,
     finalists: Vec<Runner>,
     reference: Reference,
@@ -42,7 +42,7 @@ struct Round {
     samples: Vec<Sample>,
 }
 
-impl Finale {
+impl FinalComparison {
     /// Starts a comparison of warmed-up finalists; `seed` shuffles them.
     #[must_use]
     pub fn new(
@@ -98,9 +98,14 @@ impl Finale {
         // From ratios, so that clock changes between rounds do not widen it.
         let p90 = quantile_of(&ratios, 0.9)? * unit;
         let launches = self.finalists.get(finalist)?.launches;
-        let taken = (PROTOCOL, cache, launches, &self.reference);
-        let found = Found::new(ratios, unit, p90, samples)?;
-        Some(found.measured(proof, taken, &flags))
+        let conditions = Conditions {
+            protocol: PROTOCOL,
+            cache,
+            launches,
+            reference: &self.reference,
+        };
+        let summary = SampleSummary::new(ratios, unit, p90, samples)?;
+        Some(summary.measured(proof, conditions, &flags))
     }
 
     fn runner(&self) -> Option<Runner> {
@@ -148,7 +153,7 @@ impl Finale {
     }
 }
 
-impl Plan for Finale {
+impl Plan for FinalComparison {
     fn next(&self) -> Step {
         let over = self.finalists.is_empty() || self.rounds.len() >= self.settings.final_rounds;
         match self.runner() {

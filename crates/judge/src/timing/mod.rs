@@ -8,7 +8,7 @@ pub mod calibration;
 pub mod energy;
 pub mod executor;
 pub mod finale;
-mod found;
+mod summary;
 pub mod paired;
 pub mod plan;
 pub mod predict;

@@ -1,7 +1,7 @@
 //! Paired comparisons: two subjects in A B B A and B A A B blocks until their ratio is known or
 //! cannot be resolved.
 
-use super::blocks::{Block, Blocks, Trouble};
+use super::blocks::{Block, Blocks, ExpectedReference, RetryStats};
 use super::plan::{Plan, Runner, Settings, Step};
 use crate::stopwatch::Sample;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub enum Decision {
 
 /// Result of a paired comparison. Ratios are challenger over incumbent: below 1 is faster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DuelResult {
+pub struct PairedResult {
     /// The decision.
     pub decision: Decision,
     /// Median ratio of times.
@@ -35,12 +35,12 @@ pub struct DuelResult {
     /// The ratio of each block, two pairs each.
     pub ratios: Vec<f64>,
     /// Repeated blocks.
-    pub trouble: Trouble,
+    pub trouble: RetryStats,
 }
 
 /// A paired comparison in progress.
 #[derive(Debug, Clone)]
-pub struct Duel {
+pub struct PairedComparison {
     settings: Settings,
     challenger: Runner,
     incumbent: Runner,
@@ -55,7 +55,7 @@ pub struct Duel {
 /// Minimum pairs, whatever their time.
 const PAIRS_AT_LEAST: usize = 8;
 
-impl Duel {
+impl PairedComparison {
     /// Starts a comparison of two warmed-up subjects.
     #[must_use]
     pub fn new(settings: Settings, challenger: Runner, incumbent: Runner) -> Self {
@@ -63,7 +63,13 @@ impl Duel {
             settings,
             challenger,
             incumbent,
-            blocks: Blocks::new(settings, incumbent, challenger, 2, (None, None)),
+            blocks: Blocks::new(
+                settings,
+                incumbent,
+                challenger,
+                2,
+                ExpectedReference::default(),
+            ),
             inside: true,
             times: Vec::new(),
             cycles: Vec::new(),
@@ -73,7 +79,7 @@ impl Duel {
 
     /// Returns the result so far; `None` before the first block.
     #[must_use]
-    pub fn result(&self) -> Option<DuelResult> {
+    pub fn result(&self) -> Option<PairedResult> {
         let ratio = median(&self.times)?;
         let interval = interval_of_median(&self.times)?;
         let cycles: Option<Vec<f64>> = self.cycles.iter().copied().collect();
@@ -89,7 +95,7 @@ impl Duel {
         } else {
             Decision::Tie
         };
-        Some(DuelResult {
+        Some(PairedResult {
             decision,
             ratio,
             interval,
@@ -138,7 +144,7 @@ impl Duel {
     }
 }
 
-impl Plan for Duel {
+impl Plan for PairedComparison {
     fn next(&self) -> Step {
         if self.done {
             Step::Done

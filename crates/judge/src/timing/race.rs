@@ -6,9 +6,9 @@
     reason = "where the last session began is a former length of the same list"
 )]
 
-use super::blocks::{Block, Blocks, Trouble};
-use super::found::Found;
+use super::blocks::{Block, Blocks, ExpectedReference, RetryStats};
 use super::plan::{Plan, Runner, Settings, Step};
+use super::summary::{Conditions, SampleSummary};
 use crate::stopwatch::{Sample, Subject};
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::{Measured, Proof};
@@ -125,18 +125,18 @@ impl Race {
         self.blocks.iter().flat_map(scaled).collect()
     }
 
-    fn trouble(&self) -> Trouble {
+    fn trouble(&self) -> RetryStats {
         match &self.stage {
             Stage::Blocks(blocks) => blocks.trouble(),
-            _ => Trouble::default(),
+            _ => RetryStats::default(),
         }
     }
 
     /// Summarizes the samples.
-    fn found(&self) -> Option<Found> {
+    fn summarize(&self) -> Option<SampleSummary> {
         let unit = self.reference.session_us;
         let p90 = quantile_of(&self.corrected(), 0.9)?;
-        Found::new(self.ratios(), unit, p90, self.samples().copied().collect())
+        SampleSummary::new(self.ratios(), unit, p90, self.samples().copied().collect())
     }
 
     /// Returns the time, as ratio to the reference times the reference's session median, with all
@@ -151,20 +151,25 @@ impl Race {
             (trouble.late, "late"),
             (self.raced, "raced"),
         ];
-        let taken = (PROTOCOL, cache, self.launches, &self.reference);
-        Some(self.found()?.measured(proof, taken, &flags))
+        let conditions = Conditions {
+            protocol: PROTOCOL,
+            cache,
+            launches: self.launches,
+            reference: &self.reference,
+        };
+        Some(self.summarize()?.measured(proof, conditions, &flags))
     }
 
     /// Returns the time as that of a mode that does not rank.
     #[must_use]
     pub(crate) fn other_mode(&self, cache: CacheMode) -> Option<OtherMode> {
-        let found = self.found()?;
+        let summary = self.summarize()?;
         Some(OtherMode {
             cache,
-            p50: found.p50,
-            p90: found.p90,
-            ci95: found.ci95,
-            samples: found.samples.iter().map(|sample| sample.micros).collect(),
+            p50: summary.p50,
+            p90: summary.p90,
+            ci95: summary.ci95,
+            samples: summary.samples.iter().map(|sample| sample.micros).collect(),
         })
     }
 
@@ -178,7 +183,10 @@ impl Race {
     fn begin(&mut self, micros: f64) {
         self.launches = self.settings.launches(micros);
         // Three samples of the candidate decide whether it continues.
-        let expected = (Some(self.reference.session_us), self.reference.clock_mhz);
+        let expected = ExpectedReference {
+            micros: Some(self.reference.session_us),
+            clock_mhz: self.reference.clock_mhz,
+        };
         let (outer, inner) = (self.reference.runner, self.runner());
         let blocks = Blocks::new(self.settings, outer, inner, 3, expected);
         self.stage = Stage::Blocks(Box::new(blocks));

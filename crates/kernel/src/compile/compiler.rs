@@ -233,7 +233,7 @@ impl Compiler {
     fn cache_key(&self, source: &Source, request: &Request) -> ContentHash {
         let options = request.options.join("\n");
         let bytes = std::fs::metadata(&self.nvrtc.library).map_or(0, |file| file.len());
-        ContentHash::of([
+        ContentHash::from_parts([
             request.text.as_bytes(),
             source.template_hash.as_str().as_bytes(),
             options.as_bytes(),

@@ -70,7 +70,7 @@ pub(super) fn read(cubin: &[u8]) -> Result<CubinFacts, String> {
         .iter()
         .flat_map(|(name, content)| [*name, content.as_slice()]);
     Ok(CubinFacts {
-        hash: ContentHash::of(parts),
+        hash: ContentHash::from_parts(parts),
         text_bytes,
         registers,
     })

@@ -174,7 +174,7 @@ pub(super) fn beside(own: &[Header]) -> Vec<Header> {
 pub(super) fn hash() -> ContentHash {
     let parts = HEADERS.iter().chain(&ALIASES);
     let parts = parts.flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
-    ContentHash::of(parts.chain(HOST_ONLY.iter().map(|name| name.as_bytes())))
+    ContentHash::from_parts(parts.chain(HOST_ONLY.iter().map(|name| name.as_bytes())))
 }
 
 /// Returns advice if the compiler's messages concern headers or host code; empty otherwise.

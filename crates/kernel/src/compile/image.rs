@@ -48,7 +48,7 @@ impl Image {
     /// programs that execute the same instructions.
     #[must_use]
     pub fn ptx_hash(&self) -> ContentHash {
-        ContentHash::of(executed_lines(&self.ptx).map(str::as_bytes))
+        ContentHash::from_parts(executed_lines(&self.ptx).map(str::as_bytes))
     }
 }
 
@@ -198,7 +198,7 @@ impl RawResult {
             ))));
         }
         let machine = cubin::read(&self.cubin).map_err(CompileError::new)?;
-        let code = Described {
+        let code = CodeFacts {
             hash: machine.hash,
             sass_bytes: machine.text_bytes,
             kernels: reconcile(parse_log(&self.head.log), &machine.registers),
@@ -211,7 +211,7 @@ impl RawResult {
     pub(super) fn image(
         self,
         source: &Source,
-        code: Described,
+        code: CodeFacts,
         nvrtc_version: &str,
     ) -> Result<Image, String> {
         let kernels = code.kernels;
@@ -246,7 +246,7 @@ impl RawResult {
 }
 
 /// Facts of compiled code other than its text.
-pub(super) struct Described {
+pub(super) struct CodeFacts {
     /// Its identity: the machine code's hash, or that of the PTX without machine code.
     pub(super) hash: ContentHash,
     /// Instructions, bytes.

@@ -3,7 +3,7 @@
 
 use super::compiler::CompileError;
 use super::image::{RawResult, over_memory};
-use super::worker::{Hello, Request, WORKER_COMMAND};
+use super::worker::{Request, WORKER_COMMAND, WorkerConfig};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -141,7 +141,7 @@ impl Worker {
         let address_space = settings
             .memory_bytes
             .saturating_add(ADDRESS_SPACE_SLACK_BYTES);
-        let hello = Hello {
+        let hello = WorkerConfig {
             library: settings.library.clone(),
             address_space_bytes: address_space,
         };

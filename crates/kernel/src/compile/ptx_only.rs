@@ -8,7 +8,7 @@
 //! need the full compile.
 
 use super::compiler::{CompileError, Compiler};
-use super::image::{CompileOutcome, Described, Image, RawStatus};
+use super::image::{CodeFacts, CompileOutcome, Image, RawStatus};
 use super::options;
 use super::render::Source;
 use super::resources::KernelResources;
@@ -58,8 +58,8 @@ impl Compiler {
             ..KernelResources::default()
         };
         let names = bounds.threads.keys().cloned();
-        let code = Described {
-            hash: ContentHash::of([result.ptx.as_slice()]),
+        let code = CodeFacts {
+            hash: ContentHash::from_parts([result.ptx.as_slice()]),
             sass_bytes: 0,
             kernels: names.map(|name| (name, resources)).collect(),
         };

@@ -48,7 +48,7 @@ impl Source {
         ];
         // The launches alone decide the template instances.
         parts.extend(self.expressions().map(str::as_bytes));
-        ContentHash::of(parts)
+        ContentHash::from_parts(parts)
     }
 
     /// Moves library headers before the macros: a macro such as `N` must not change a library's

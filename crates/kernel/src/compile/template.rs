@@ -53,7 +53,7 @@ impl Template {
             parts.push(header.spelled.as_bytes());
             parts.push(header.text.as_bytes());
         }
-        let hash = ContentHash::of(parts);
+        let hash = ContentHash::from_parts(parts);
         Self {
             name: name.into(),
             text: text.into(),

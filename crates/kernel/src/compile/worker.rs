@@ -40,7 +40,7 @@ pub(super) struct Request {
 
 /// First message to a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Hello {
+pub(super) struct WorkerConfig {
     /// The library to load.
     pub(super) library: PathBuf,
     /// Limit of the address space, bytes.
@@ -107,7 +107,7 @@ pub fn serve() -> io::Result<()> {
     // Relative paths in a source must not depend on the parent's working directory.
     std::env::set_current_dir("/")?;
     let closed = || io::Error::other("the parent closed the pipe before the first message");
-    let hello: Hello = from_json(&parent.request().ok_or_else(closed)?)?;
+    let hello: WorkerConfig = from_json(&parent.request().ok_or_else(closed)?)?;
     limit_address_space(hello.address_space_bytes);
     let nvrtc = Nvrtc::find(&Surroundings {
         explicit: Some(hello.library),

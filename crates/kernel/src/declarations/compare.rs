@@ -4,7 +4,7 @@
     reason = "files, arguments and parameters are numbered by the specification and the sources they were found in"
 )]
 
-use super::places::Declared;
+use super::places::Declaration;
 use super::source::File;
 use super::types::{Fit, Form, Parameter, cuda_name};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use tuner_core::units::counted;
 use tuner_space::{Argument, Diagnostic, KernelSpec};
 
 /// A launch and the kernel that it names.
-pub(super) struct Launched<'a> {
+pub(super) struct LaunchedKernel<'a> {
     pub(super) spec: &'a KernelSpec,
     /// `kernel` or `reference kernel`.
     pub(super) what: &'static str,
@@ -27,7 +27,7 @@ pub(super) struct Launched<'a> {
     /// The files of the kernel's source.
     pub(super) files: &'a [File],
     /// Its declaration, as far as the text shows.
-    pub(super) declared: Option<&'a Declared>,
+    pub(super) declared: Option<&'a Declaration>,
     /// Its file and line from the compiler.
     pub(super) place: Option<String>,
     /// Its parameters from the compiler.
@@ -45,18 +45,24 @@ pub(super) struct Findings {
     pub(super) buffers: Vec<(usize, bool, String)>,
 }
 
-impl Launched<'_> {
+impl LaunchedKernel<'_> {
     pub(super) fn compare(&self, findings: &mut Findings) {
         if self.args.len() != self.parameters.len() {
             findings.errors.push(self.count());
             return;
         }
         for (number, (index, parameter)) in self.args.iter().zip(self.parameters).enumerate() {
-            self.one(number, *index, parameter, findings);
+            self.compare_parameter(number, *index, parameter, findings);
         }
     }
 
-    fn one(&self, number: usize, index: usize, parameter: &Parameter, findings: &mut Findings) {
+    fn compare_parameter(
+        &self,
+        number: usize,
+        index: usize,
+        parameter: &Parameter,
+        findings: &mut Findings,
+    ) {
         let argument = &self.spec.arguments[index];
         let (role, ty) = (argument.role, argument.ty);
         let place = &self.spec.places().arguments[index];
@@ -118,7 +124,7 @@ impl Launched<'_> {
             Some(declared) => {
                 let (file, at) = (&self.files[declared.file], &declared.parameters[number]);
                 let words: Vec<&str> = file.text[at.clone()].split_whitespace().collect();
-                (words.join(" "), file.place(at.start))
+                (words.join(" "), file.format_position(at.start))
             }
             None => (ty.clone(), self.kernel_place()),
         };
@@ -142,7 +148,7 @@ impl Launched<'_> {
 
     fn kernel_place(&self) -> String {
         match (self.declared, &self.place) {
-            (Some(declared), _) => self.files[declared.file].place(declared.name.start),
+            (Some(declared), _) => self.files[declared.file].format_position(declared.name.start),
             (None, Some(place)) => place.clone(),
             (None, None) => self
                 .files

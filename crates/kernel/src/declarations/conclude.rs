@@ -93,7 +93,7 @@ impl Side<'_> {
                 Some(file) => file,
                 // A header of the installation: `template <unsigned int N>`.
                 None => {
-                    read = File::of_disk(name, header_folders)?;
+                    read = File::from_disk(name, header_folders)?;
                     &read
                 }
             };

@@ -31,7 +31,7 @@ pub(super) struct Influences {
 impl Influences {
     /// Selects the macros of the search space among the names that the source's types depend on,
     /// and those in its entries.
-    pub(super) fn of(spec: &KernelSpec, names: &BTreeSet<String>, entries: &[String]) -> Self {
+    pub(super) fn new(spec: &KernelSpec, names: &BTreeSet<String>, entries: &[String]) -> Self {
         let known = macros(spec);
         let of_source: BTreeSet<String> = names.intersection(&known).cloned().collect();
         let mut macros = of_source.clone();

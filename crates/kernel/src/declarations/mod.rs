@@ -29,11 +29,11 @@ pub use variables::variables;
 
 use crate::catalog::Kernel;
 use crate::compile::{CompileError, Compiler, Probe, ProbedKernel, Source, Template, render_bound};
-use compare::{Findings, Launched};
+use compare::{Findings, LaunchedKernel};
 use cover::Influences;
 use members::Member;
 use overrides::Override;
-use places::Declared;
+use places::Declaration;
 use source::{File, is_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -137,7 +137,7 @@ struct Side<'a> {
     template: &'a Template,
     what: &'static str,
     files: Vec<File>,
-    declared: BTreeMap<String, Vec<Declared>>,
+    declared: BTreeMap<String, Vec<Declaration>>,
     /// Definitions that override a macro under conditions that only the compiler can evaluate.
     suspects: Vec<Override>,
     influences: Influences,
@@ -155,7 +155,7 @@ type Key = (Vec<(String, String)>, Vec<String>, Vec<String>);
 
 impl<'a> Side<'a> {
     fn new(spec: &'a KernelSpec, template: &'a Template, what: &'static str) -> Self {
-        let files = File::of(template);
+        let files = File::from_template(template);
         let (mut suspects, _) = overrides::walked(spec, &files);
         suspects.retain(|each| !each.certain);
         let mut declared = BTreeMap::new();
@@ -181,7 +181,7 @@ impl<'a> Side<'a> {
         // Template arguments decide types.
         let entries: Vec<String> = entries(spec, what).collect();
         Self {
-            influences: Influences::of(spec, &names, &entries),
+            influences: Influences::new(spec, &names, &entries),
             spec,
             template,
             what,
@@ -362,7 +362,7 @@ impl<'a> Side<'a> {
     }
 
     /// Returns the declarations of a kernel in the text.
-    fn declared_as(&self, entry: &str) -> Vec<Declared> {
+    fn declared_as(&self, entry: &str) -> Vec<Declaration> {
         let same = |known: &&String| base_name(known) == base_name(entry);
         let found = self.declared.iter().filter(|(known, _)| same(known));
         found.flat_map(|(_, all)| all.iter().cloned()).collect()
@@ -419,7 +419,7 @@ impl<'a> Side<'a> {
         let kernel = answer.iter().find(|kernel| kernel.name == launch.entry);
         let place = kernel.and_then(|kernel| kernel.place.as_ref());
         let all = self.declared_as(&launch.entry);
-        let launched = Launched {
+        let launched = LaunchedKernel {
             spec: self.spec,
             what: self.what,
             entry: &launch.entry,

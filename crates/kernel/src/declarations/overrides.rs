@@ -18,7 +18,7 @@ use tuner_core::value::Value;
 use tuner_space::{DEVICE_NAMES, Diagnostic, Diagnostics, KernelSpec};
 
 /// Maximum nesting of includes that is followed.
-const DEEPEST: usize = 64;
+const MAX_INCLUDE_DEPTH: usize = 64;
 
 /// A definition that overrides the tuner's, or may.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(super) struct Override {
 /// # Errors
 /// The definitions, each with its position and its fix.
 pub fn overrides(spec: &KernelSpec, template: &Template) -> Result<(), Diagnostics> {
-    let files = File::of(template);
+    let files = File::from_template(template);
     let (found, collisions) = walked(spec, &files);
     let Some(first) = found.iter().find(|each| each.certain) else {
         let Some((index, _)) = collisions.first() else {
@@ -188,7 +188,7 @@ fn numbers(spec: &KernelSpec) -> BTreeSet<String> {
 }
 
 /// An open `#if`.
-struct Open {
+struct OpenCondition {
     /// The present branch is compiled; `None` if unknown.
     active: Option<bool>,
     /// An earlier branch was compiled.
@@ -202,7 +202,7 @@ struct Walk<'f> {
     own: BTreeSet<String>,
     /// Definition state by name; `None` or absent if unknown.
     defined: BTreeMap<String, Option<bool>>,
-    open: Vec<Open>,
+    open: Vec<OpenCondition>,
     /// Files with `#pragma once` read so far.
     once: BTreeSet<usize>,
     found: Vec<Override>,
@@ -221,7 +221,7 @@ impl Walk<'_> {
     fn file(&mut self, index: usize, depth: usize) {
         let files = self.files;
         let Some(file) = files.get(index) else { return };
-        if depth > DEEPEST || self.once.contains(&index) {
+        if depth > MAX_INCLUDE_DEPTH || self.once.contains(&index) {
             return;
         }
         let outside = self.open.len();
@@ -280,7 +280,7 @@ impl Walk<'_> {
     }
 
     fn enter(&mut self, condition: Option<bool>, words: &[&str]) {
-        self.open.push(Open {
+        self.open.push(OpenCondition {
             active: condition,
             taken: condition,
             names: names(words),
@@ -407,29 +407,29 @@ impl<'w> Condition<'w> {
     }
 
     fn any(&mut self) -> Option<Option<bool>> {
-        let mut value = self.all()?;
+        let mut value = self.parse_and()?;
         while self.peek(0) == "|" && self.peek(1) == "|" {
             self.at += 2;
-            value = or(value, self.all()?);
+            value = or(value, self.parse_and()?);
         }
         Some(value)
     }
 
-    fn all(&mut self) -> Option<Option<bool>> {
-        let mut value = self.one()?;
+    fn parse_and(&mut self) -> Option<Option<bool>> {
+        let mut value = self.parse_operand()?;
         while self.peek(0) == "&" && self.peek(1) == "&" {
             self.at += 2;
-            value = and(value, self.one()?);
+            value = and(value, self.parse_operand()?);
         }
         Some(value)
     }
 
     /// Evaluates one operand; the outer `None` is an unknown form.
-    fn one(&mut self) -> Option<Option<bool>> {
+    fn parse_operand(&mut self) -> Option<Option<bool>> {
         let word = self.peek(0);
         self.at += 1;
         match word {
-            "!" => self.one().map(not),
+            "!" => self.parse_operand().map(not),
             "(" => {
                 let value = self.any()?;
                 self.at += 1;

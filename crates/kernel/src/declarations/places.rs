@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// A kernel's declaration in the text.
 #[derive(Debug, Clone)]
-pub(super) struct Declared {
+pub(super) struct Declaration {
     /// Index of the file.
     pub(super) file: usize,
     /// Position of its name.
@@ -24,7 +24,7 @@ pub(super) struct Declared {
 }
 
 /// Finds every position in the files where `entry` is followed by a parameter list and not called.
-pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
+pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declaration> {
     let mut found = Vec::new();
     for (index, file) in files.iter().enumerate() {
         for (at, token) in file.tokens.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
             let Some(list) = bracketed(file, at + 1) else {
                 continue;
             };
-            found.push(Declared {
+            found.push(Declaration {
                 file: index,
                 name: token.clone(),
                 parameters: parameters(file, &list),
@@ -55,10 +55,10 @@ pub(super) fn declarations(files: &[File], entry: &str) -> Vec<Declared> {
 
 /// Returns the declaration at a file and line of the compiler.
 pub(super) fn chosen<'d>(
-    all: &'d [Declared],
+    all: &'d [Declaration],
     files: &[File],
     place: Option<&(String, usize)>,
-) -> Option<&'d Declared> {
+) -> Option<&'d Declaration> {
     let Some((name, line)) = place else {
         return all.last();
     };
@@ -130,7 +130,7 @@ fn namespaces(file: &File, before: usize) -> Vec<String> {
 
 /// Returns the names that a declaration's parameter list can depend on: those in it, those in the
 /// definitions of these, and those in the conditions around all of them.
-pub(super) fn influences(files: &[File], declared: &[Declared]) -> BTreeSet<String> {
+pub(super) fn influences(files: &[File], declared: &[Declaration]) -> BTreeSet<String> {
     let mut wanted: Vec<String> = Vec::new();
     for each in declared {
         let file = &files[each.file];

@@ -72,7 +72,7 @@ impl File {
     }
 
     /// Returns the files of a template, itself first.
-    pub(super) fn of(template: &Template) -> Vec<Self> {
+    pub(super) fn from_template(template: &Template) -> Vec<Self> {
         let mut files = vec![Self::new(&template.name, None, &template.text)];
         for header in template.headers.iter() {
             files.push(Self::new(&header.path, Some(&header.spelled), &header.text));
@@ -83,7 +83,7 @@ impl File {
     /// Reads a file that the compiler names but the template does not include, if it is in one of
     /// the folders of headers, links followed: a `#line` directive may name any file, and messages
     /// quote its content.
-    pub(super) fn of_disk(name: &str, folders: &[PathBuf]) -> Option<Self> {
+    pub(super) fn from_disk(name: &str, folders: &[PathBuf]) -> Option<Self> {
         let real = Path::new(name).canonicalize().ok()?;
         let inside = |folder: &PathBuf| folder.canonicalize().is_ok_and(|it| real.starts_with(it));
         if !folders.iter().any(inside) {
@@ -114,7 +114,7 @@ impl File {
     }
 
     /// Formats `file:line:column` of a byte.
-    pub(super) fn place(&self, at: usize) -> String {
+    pub(super) fn format_position(&self, at: usize) -> String {
         let start = self.code[..at].rfind('\n').map_or(0, |end| end + 1);
         let column = self.text[start..at].chars().count() + 1;
         format!("{}:{}:{column}", self.name, self.line(at))

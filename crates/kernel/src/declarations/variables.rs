@@ -16,7 +16,7 @@ use tuner_space::{Diagnostic, Diagnostics, KernelSpec, nearest_or_all};
 /// # Errors
 /// Each with its position and its fix.
 pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnostics> {
-    let files = File::of(template);
+    let files = File::from_template(template);
     textures(spec, &files)?;
     let known: BTreeSet<&str> = files.iter().flat_map(declared).collect();
     let mentioned = |name: &str| {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tuner_space::{Diagnostic, Diagnostics};
 
 /// Largest accepted percentage or number of problems; more is a typing error.
-const LARGEST: f64 = 1e6;
+const MAX_NUMBER: f64 = 1e6;
 
 const CLAUSES: &str = "a clause is `>= 10 % on >= 2 problems`, `>= 5 % on a third`, `p90 no worse`, \
                        `no problem slower`, `no spills`, `SM busy >= 70 %` or `registers <= 128`; a \
@@ -116,12 +116,12 @@ fn split(text: &str) -> Vec<Vec<Word>> {
 
 /// Values of a form's placeholders.
 #[derive(Default)]
-struct Filled {
+struct Placeholders {
     comparisons: Vec<(Cmp, Range<usize>)>,
     numbers: Vec<(f64, Range<usize>)>,
 }
 
-impl Filled {
+impl Placeholders {
     /// Matches a word against a piece of a form; false if it does not fit.
     fn take(&mut self, piece: &str, (word, place): &Word) -> bool {
         let number = match piece {
@@ -139,7 +139,7 @@ impl Filled {
             "NUM" => word
                 .parse()
                 .ok()
-                .filter(|number| (0.0..=LARGEST).contains(number)),
+                .filter(|number| (0.0..=MAX_NUMBER).contains(number)),
             "ORD" => ordinal(word),
             fixed => return word == fixed,
         };
@@ -173,9 +173,9 @@ fn ordinal(word: &str) -> Option<f64> {
 
 fn clause(words: &[Word], counted: u32) -> Result<Clause, Diagnostic> {
     // The form with the longest match; if none matches completely, it determines the missing word.
-    let mut longest = (0, "", Filled::default());
+    let mut longest = (0, "", Placeholders::default());
     for form in FORMS {
-        let mut filled = Filled::default();
+        let mut filled = Placeholders::default();
         let pieces: Vec<&str> = form.split(' ').collect();
         let same = pieces
             .iter()
@@ -209,7 +209,7 @@ fn clause(words: &[Word], counted: u32) -> Result<Clause, Diagnostic> {
 }
 
 /// Builds the clause of a form from its placeholders.
-fn meant(form: &str, filled: &Filled, counted: u32) -> Result<Clause, Diagnostic> {
+fn meant(form: &str, filled: &Placeholders, counted: u32) -> Result<Clause, Diagnostic> {
     let number = filled.number(0);
     let cmp = filled.comparison();
     let wrong = |message: &str, place: Option<Range<usize>>, help: &str| {

@@ -13,7 +13,7 @@ use tuner_space::{Expr, Node, Op};
 
 /// Maximum length of a translated expression, characters: limits the expansion of nested derived
 /// values.
-const LONGEST: usize = 4000;
+const MAX_EXPRESSION_LENGTH: usize = 4000;
 
 /// A rule in C.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +128,9 @@ impl Translator<'_> {
                     .collect::<Option<Vec<Form>>>()
                     .and_then(|operands| self.operation(*op, &operands)),
             };
-            forms.push(form.filter(|form| form.truth().len() <= LONGEST && form.fits()));
+            forms.push(
+                form.filter(|form| form.truth().len() <= MAX_EXPRESSION_LENGTH && form.fits()),
+            );
         }
         (forms.pop().flatten(), names)
     }

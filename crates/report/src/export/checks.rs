@@ -17,7 +17,7 @@ use tuner_core::value::Value;
 /// Longest list of values that is written out; a longer one is checked as a range if possible.
 const LISTED_VALUES: usize = 64;
 /// Maximum characters of an assertion's message.
-const LONGEST_REASON: usize = 500;
+const MAX_REASON_CHARACTERS: usize = 500;
 
 impl Plan<'_> {
     /// Writes helper macros and the check of every entry.
@@ -76,7 +76,7 @@ impl Plan<'_> {
         for (at, (condition, why)) in parts.iter().enumerate() {
             let end = if at == last { "" } else { ";" };
             // C11 guarantees string literals of 4095 bytes.
-            let why: String = why.chars().take(LONGEST_REASON).collect();
+            let why: String = why.chars().take(MAX_REASON_CHARACTERS).collect();
             let why = CLiteral::new(&why);
             let _ = write!(text, " \\\n  {}ASSERT({condition}, {why}){end}", self.upper);
         }

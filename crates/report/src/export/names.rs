@@ -43,7 +43,7 @@ pub fn target_name(name: &str) -> String {
     if whole.len() <= FILE_NAME_BYTES {
         return whole;
     }
-    let hash = ContentHash::of([name.as_bytes()]);
+    let hash = ContentHash::from_parts([name.as_bytes()]);
     let (head, hash) = (whole.get(..FILE_NAME_BYTES - 17), hash.as_str().get(..16));
     format!("{}_{}", head.unwrap_or_default(), hash.unwrap_or_default())
 }

@@ -11,7 +11,7 @@ proptest! {
             let marks = scale.marks(most);
             prop_assert!(marks.len() <= 2 * most + 1);
             for mark in marks {
-                let place = scale.at(mark);
+                let place = scale.position(mark);
                 prop_assert!((-0.1..=100.1).contains(&place), "{mark} at {place}");
             }
         }

@@ -480,12 +480,12 @@ impl Strategy for Evolve {
         self.refit();
     }
 
-    fn worth(&self) -> Vec<f64> {
+    fn source_correlations(&self) -> Vec<f64> {
         self.archive
             .source_correlations(self.inputs.knowledge().names().count())
     }
 
-    fn left(&self) -> Option<f64> {
+    fn remaining_gain(&self) -> Option<f64> {
         self.outlook.remaining_gain(self.archive.since_gain)
     }
 

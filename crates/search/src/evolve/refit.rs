@@ -87,7 +87,9 @@ impl Evolve {
 
     /// Returns the best rank correlation of a source with the results; 0 if unknown.
     fn best_correlation(&self) -> f64 {
-        Strategy::worth(self).into_iter().fold(0.0, f64::max)
+        Strategy::source_correlations(self)
+            .into_iter()
+            .fold(0.0, f64::max)
     }
 
     /// Returns true if a source orders the results well, so that good configurations are likely
@@ -137,7 +139,7 @@ impl Evolve {
             .select(self.settings.model_limit, &mut self.rng);
         let uses_knowledge = self.decide_trust();
         self.archive.uses_knowledge = uses_knowledge;
-        let correlations = Strategy::worth(self);
+        let correlations = Strategy::source_correlations(self);
         let informs = |value: &f64| value.abs() >= self.settings.says_something;
         self.archive.uninformed = !correlations.is_empty() && !correlations.iter().any(informs);
         if self.archive.excludes_knowledge() {

@@ -36,7 +36,7 @@ use tuner_judge::session::Session as _;
 use tuner_judge::stopwatch::Subject;
 use tuner_judge::timing::calibration::{Calibration, NeededWork};
 use tuner_judge::timing::energy;
-use tuner_judge::timing::executor::{Raced, Timed, race_candidate, settle};
+use tuner_judge::timing::executor::{RaceResult, TimingResult, race_candidate, settle};
 use tuner_judge::timing::plan::Settings;
 use tuner_process::Replies;
 
@@ -315,7 +315,7 @@ impl OpenGpu {
             &mut self.session,
             &mut self.timed[task].timing,
             raced,
-            &NeededWork::of(plan),
+            &NeededWork::from_plan(plan),
             &mut |watch, subject| revalidate(plan, seed, watch, subject, references),
         );
         let timed = timed.and_then(|timed| {
@@ -335,14 +335,14 @@ impl OpenGpu {
     }
 
     /// Measures the energy of the timed candidate.
-    fn with_energy(&mut self, timed: Timed) -> Result<Timed, Judgement> {
+    fn with_energy(&mut self, timed: TimingResult) -> Result<TimingResult, Judgement> {
         let micros = timed.measured.p50().get();
         let energy = energy::measure(&mut self.session, timed.runner, micros, settings())?;
         let measured = match energy {
             Some(energy) => timed.measured.with_energy(energy),
             None => timed.measured,
         };
-        Ok(Timed { measured, ..timed })
+        Ok(TimingResult { measured, ..timed })
     }
 
     /// Times the candidate against the task's reference.
@@ -351,7 +351,7 @@ impl OpenGpu {
         measuring: &MeasureRequest,
         plan: &Plan,
         seed: u64,
-    ) -> Result<(usize, Subject, Raced), Judgement> {
+    ) -> Result<(usize, Subject, RaceResult), Judgement> {
         let reference = measuring.reference.as_ref().unwrap_or(plan);
         let task = self.task(reference, seed)?;
         self.meet(task, measuring.incumbent.as_ref(), seed)?;

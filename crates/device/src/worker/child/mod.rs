@@ -99,7 +99,7 @@ fn gate<'a>(
     job: &'a Job,
     begins: Begins<'_>,
 ) -> Result<GateOutcome<'a>, Failure> {
-    let mut demands = Demands::of(job.level, &job.seeds, job.schedules);
+    let mut demands = Demands::for_level(job.level, &job.seeds, job.schedules);
     let mut compared = BTreeSet::new();
     let mut worst: Option<f64> = None;
     let mut last = None;

@@ -7,14 +7,14 @@ fn times(reference_us: f64, incumbent: Option<(u32, f64)>) -> SiblingTimes {
     };
     SiblingTimes {
         task: 0,
-        reference: ContentHash::of([b"reference".as_slice()]),
+        reference: ContentHash::from_parts([b"reference".as_slice()]),
         reference_us,
         incumbent: incumbent.map(|(choice, us)| (vec![choice], range(us))),
     }
 }
 
 fn apart(siblings: &mut Siblings, worker: &str, times: SiblingTimes) -> Option<String> {
-    siblings.place(worker, times).apart.clone()
+    siblings.compare(worker, times).apart.clone()
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn found(judgement: Judgement, time_us: f64) -> TimedJudgement {
 
 fn judged(found: TimedJudgement) -> Answer {
     Answer::Judged(Box::new(Judged {
-        candidate: ContentHash::of([]),
+        candidate: ContentHash::from_parts([]),
         found,
         compilation: None,
         charged_us: 0,

@@ -1,14 +1,14 @@
 //! Hard inputs of attention: q [B, H, S, D], k and v [B, H, T, D], and the scales if present.
 
 use super::others::declared;
-use super::{Built, Case, Form, extreme, representable};
+use super::{Case, CaseData, Form, extreme, representable};
 
 /// Longest sequence with a selection case: distinguishing all keys costs the square of their
 /// number.
 const SELECTION_KEYS_MAX: u64 = 2048;
 
 /// Difference of scores at which all other weights vanish in float32.
-const APART: f64 = 120.0;
+const DECISIVE_SCORE_GAP: f64 = 120.0;
 
 struct Heads {
     heads: u64,
@@ -21,7 +21,7 @@ struct Heads {
 
 impl Heads {
     /// Head, row and column of an element of a matrix with `rows` rows a head.
-    fn place(&self, index: u64, rows: u64) -> (u64, u64, u64) {
+    fn locate(&self, index: u64, rows: u64) -> (u64, u64, u64) {
         let row = index / self.depth;
         (row / rows, row % rows, index % self.depth)
     }
@@ -38,7 +38,7 @@ impl Heads {
     }
 }
 
-pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
+pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<CaseData> {
     let (&[b, h, queries, depth], &[_, _, keys, _]) = (form.shape(0), form.shape(1)) else {
         return None;
     };
@@ -58,7 +58,7 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
     }
     let noise = |input: usize| move |index: u64| form.noise(input, index);
     let (q, k, v) = (noise(0), noise(1), noise(2));
-    let row = |index: u64| heads.place(index, keys).1;
+    let row = |index: u64| heads.locate(index, keys).1;
     let outlier = |at: u64| {
         let key = move |index: u64| k(index) * if row(index) == at { 16.0 } else { 1.0 };
         plain(form, q, key, v)
@@ -87,7 +87,7 @@ pub(super) fn fills(form: &Form<'_>, case: Case) -> Option<Built> {
 }
 
 /// Scores in one column rise from 0 to 60 over the keys, or fall with a negative `sign`.
-fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> Built {
+fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> CaseData {
     let (keys, depth) = (heads.keys, heads.depth);
     let step = sign * 60.0 / (4.0 * heads.scale * keys as f64);
     let first = |i: u64| i.is_multiple_of(depth);
@@ -100,7 +100,7 @@ fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> Built {
     };
     let key = |i: u64| {
         if first(i) {
-            step * heads.place(i, keys).1 as f64
+            step * heads.locate(i, keys).1 as f64
         } else {
             form.noise(1, i)
         }
@@ -114,15 +114,15 @@ fn plain(
     q: impl Fn(u64) -> f64,
     k: impl Fn(u64) -> f64,
     v: impl Fn(u64) -> f64,
-) -> Built {
+) -> CaseData {
     let mut inputs = vec![form.fill(0, q), form.fill(1, k), form.fill(2, v)];
     inputs.extend((3..form.inputs.len()).map(|input| form.fill(input, |_| 1.0)));
-    Built::judged_by_oracle(inputs)
+    CaseData::judged_by_oracle(inputs)
 }
 
 /// Keys are codes of ±a that differ in many positions. Each query is the code of one visible key,
 /// and values are distinct, so the output is exactly the value of that key.
-fn selection(form: &Form<'_>, heads: &Heads) -> Option<Built> {
+fn selection(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
     let (keys, depth) = (heads.keys, heads.depth);
     if keys > SELECTION_KEYS_MAX || depth < 16 {
         return None;
@@ -152,7 +152,7 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<Built> {
     if nearest == 0 {
         return None;
     }
-    let wanted = (APART / (heads.scale * 2.0 * f64::from(nearest))).sqrt();
+    let wanted = (DECISIVE_SCORE_GAP / (heads.scale * 2.0 * f64::from(nearest))).sqrt();
     let amplitude = wanted.log2().ceil().exp2().max(1.0);
     if amplitude > extreme(form.element(0)).min(extreme(form.element(1))) {
         return None;
@@ -165,19 +165,19 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<Built> {
         if set { amplitude } else { -amplitude }
     };
     let query = |index: u64| {
-        let (head, row, column) = heads.place(index, heads.queries);
+        let (head, row, column) = heads.locate(index, heads.queries);
         match heads.visible(row) {
             0 => 0.0,
             visible => chip(form.chance(8, head * heads.queries + row, visible), column),
         }
     };
     let key = |index: u64| {
-        let (_, row, column) = heads.place(index, keys);
+        let (_, row, column) = heads.locate(index, keys);
         chip(row, column)
     };
     let types = [form.element(2), form.output.element];
     let value = |index: u64| {
-        let (head, row, column) = heads.place(index, keys);
+        let (head, row, column) = heads.locate(index, keys);
         representable(31 * row + 7 * column + 13 * head, types)
     };
     // The other weights and the winner's rounding errors vanish below half a step of the type.
@@ -187,7 +187,7 @@ fn selection(form: &Form<'_>, heads: &Heads) -> Option<Built> {
 
 /// A NaN in the last key of the last head: other heads, and queries that do not see that key, keep
 /// their bits.
-fn contained(form: &Form<'_>, heads: &Heads) -> Option<Built> {
+fn contained(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
     let blind = (0..heads.queries)
         .filter(|query| heads.visible(*query) < heads.keys)
         .count() as u64;

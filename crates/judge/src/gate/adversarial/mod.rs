@@ -93,7 +93,7 @@ impl Case {
     /// Returns the cases of a built-in oracle, the most revealing first: a small budget runs a
     /// prefix.
     #[must_use]
-    pub fn of(oracle: &str) -> &'static [Self] {
+    pub fn list(oracle: &str) -> &'static [Self] {
         match oracle {
             "attention" | "attention_f8" => &[
                 Self::Selection,
@@ -167,7 +167,7 @@ pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
 
 /// Inputs of a case and the rules for its result.
 #[derive(Debug, Clone)]
-pub(super) struct Made {
+pub(super) struct CaseInputs {
     /// By argument of the plan; `None` for outputs, scratch and scalars.
     pub(super) inputs: Arc<Vec<Option<Arc<[u8]>>>>,
     /// The first output must be the rounded exact value, bit for bit.
@@ -178,7 +178,7 @@ pub(super) struct Made {
 
 /// Builds the inputs of a case; `None` if the plan cannot express it (one head, one row, a type
 /// without infinities).
-pub(super) fn make(plan: &Plan, data: Data) -> Option<Made> {
+pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     let case = data.case?;
     let form = Form::new(plan, data.seed)?;
     let built = match oracle_of(plan)? {
@@ -195,7 +195,7 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<Made> {
         let input = argument.role == Role::Input;
         input.then(|| filled.next()).flatten().map(Arc::from)
     });
-    Some(Made {
+    Some(CaseInputs {
         inputs: Arc::new(inputs.collect()),
         exact: built.exact,
         excused: built.excused,
@@ -203,13 +203,13 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<Made> {
 }
 
 /// Bytes of all inputs in order and the rules for the result.
-struct Built {
+struct CaseData {
     inputs: Vec<Vec<u8>>,
     exact: bool,
     excused: Vec<Range<u64>>,
 }
 
-impl Built {
+impl CaseData {
     fn judged_by_oracle(inputs: Vec<Vec<u8>>) -> Self {
         Self {
             inputs,

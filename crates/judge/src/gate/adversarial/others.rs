@@ -1,6 +1,6 @@
 //! Hard inputs of matrix products, rows and convolutions.
 
-use super::{Built, Case, Form, extreme, representable};
+use super::{Case, CaseData, Form, extreme, representable};
 use std::ops::Range;
 use tuner_core::element::Element;
 use tuner_core::plan::Role;
@@ -18,15 +18,15 @@ pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
 }
 
 /// Builds all inputs from the value of each element.
-fn all(form: &Form<'_>, value: impl Fn(usize, u64) -> f64) -> Built {
+fn build_inputs(form: &Form<'_>, value: impl Fn(usize, u64) -> f64) -> CaseData {
     let inputs = (0..form.inputs.len())
         .map(|input| form.fill(input, |index| value(input, index)))
         .collect();
-    Built::judged_by_oracle(inputs)
+    CaseData::judged_by_oracle(inputs)
 }
 
 /// Builds the declared fills with a NaN at one element of the first input.
-fn with_nan(form: &Form<'_>, at: u64, excused: Range<u64>) -> Built {
+fn with_nan(form: &Form<'_>, at: u64, excused: Range<u64>) -> CaseData {
     let value = |input: usize, index: u64| {
         if input == 0 && index == at {
             f64::NAN
@@ -34,7 +34,7 @@ fn with_nan(form: &Form<'_>, at: u64, excused: Range<u64>) -> Built {
             declared(form, input, index)
         }
     };
-    all(form, value).excusing(vec![excused])
+    build_inputs(form, value).excusing(vec![excused])
 }
 
 /// Draws an integer from -2 to 2.
@@ -53,20 +53,19 @@ fn sums_are_exact(form: &Form<'_>, terms: u64) -> bool {
     plain && holds && 4 * terms < 1 << 24 && 4.0 * (terms as f64) < extreme(form.output.element)
 }
 
-pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
+pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<CaseData> {
     let (&[m, k], &[_, n]) = (form.shape(0), form.shape(1)) else {
         return None;
     };
     let outlier = |at: u64| {
-        all(form, move |input, index| {
+        build_inputs(form, move |input, index| {
             let huge = input == 0 && index % k == at;
             form.noise(input, index) * if huge { 64.0 } else { 1.0 }
         })
     };
     Some(match case {
-        Case::Integers => {
-            all(form, |input, index| small(form, input, index)).exact_if(sums_are_exact(form, k))
-        }
+        Case::Integers => build_inputs(form, |input, index| small(form, input, index))
+            .exact_if(sums_are_exact(form, k)),
         Case::Selection => {
             let types = [form.element(1), form.output.element];
             let value = |input: usize, index: u64| match input {
@@ -74,15 +73,15 @@ pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<Built> {
                 1 => representable(31 * (index / n) + 7 * (index % n), types),
                 _ => declared(form, input, index),
             };
-            all(form, value).exact_if(sums_are_exact(form, 1))
+            build_inputs(form, value).exact_if(sums_are_exact(form, 1))
         }
-        Case::Uniform => all(form, |input, _| f64::from(u8::from(input != 0))),
+        Case::Uniform => build_inputs(form, |input, _| f64::from(u8::from(input != 0))),
         Case::OutlierFirst => outlier(0),
         Case::OutlierLast => outlier(k - 1),
         Case::Extremes => {
             // The largest factors whose sums the output can represent.
             let most = (extreme(form.output.element).min(1e30) / (4.0 * k as f64)).sqrt();
-            all(form, |input, index| {
+            build_inputs(form, |input, index| {
                 form.end(input, index, most.min(extreme(form.element(input))))
             })
         }
@@ -117,10 +116,10 @@ fn rows(form: &Form<'_>, reduced: bool) -> Option<Rows> {
 }
 
 /// Builds a case shared by row operations; `size` multiplies an outlier.
-fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<Built> {
+fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<CaseData> {
     // Inputs other than the first (gamma, beta) stay as declared.
     let first = |value: &dyn Fn(u64) -> f64| {
-        all(form, |input, index| {
+        build_inputs(form, |input, index| {
             if input == 0 {
                 value(index)
             } else {
@@ -157,7 +156,7 @@ fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<Built
     })
 }
 
-pub(super) fn softmax(form: &Form<'_>, case: Case) -> Option<Built> {
+pub(super) fn softmax(form: &Form<'_>, case: Case) -> Option<CaseData> {
     let rows = rows(form, false)?;
     if case == Case::Masked {
         let infinite = matches!(
@@ -171,25 +170,25 @@ pub(super) fn softmax(form: &Form<'_>, case: Case) -> Option<Built> {
                 form.noise(0, index)
             }
         };
-        return infinite.then(|| all(form, |_, index| value(index)));
+        return infinite.then(|| build_inputs(form, |_, index| value(index)));
     }
     row_case(form, &rows, case, 64.0)
 }
 
-pub(super) fn layernorm(form: &Form<'_>, case: Case) -> Option<Built> {
+pub(super) fn layernorm(form: &Form<'_>, case: Case) -> Option<CaseData> {
     row_case(form, &rows(form, false)?, case, 64.0)
 }
 
-pub(super) fn sum(form: &Form<'_>, case: Case) -> Option<Built> {
+pub(super) fn sum(form: &Form<'_>, case: Case) -> Option<CaseData> {
     let rows = rows(form, true)?;
     if case == Case::Integers {
         let exact = sums_are_exact(form, rows.length);
-        return Some(all(form, |input, index| small(form, input, index)).exact_if(exact));
+        return Some(build_inputs(form, |input, index| small(form, input, index)).exact_if(exact));
     }
     row_case(form, &rows, case, 1024.0)
 }
 
-pub(super) fn conv2d(form: &Form<'_>, case: Case) -> Option<Built> {
+pub(super) fn conv2d(form: &Form<'_>, case: Case) -> Option<CaseData> {
     let (&[_, columns], &[taps_y, taps_x], &[_, width]) =
         (form.shape(0), form.shape(1), form.output.shape.as_slice())
     else {
@@ -200,15 +199,14 @@ pub(super) fn conv2d(form: &Form<'_>, case: Case) -> Option<Built> {
         return None;
     }
     let outlier = |at: u64| {
-        all(form, move |input, index| {
+        build_inputs(form, move |input, index| {
             let huge = input == 1 && index == at;
             form.noise(input, index) * if huge { 64.0 } else { 1.0 }
         })
     };
     Some(match case {
-        Case::Integers => {
-            all(form, |input, index| small(form, input, index)).exact_if(sums_are_exact(form, taps))
-        }
+        Case::Integers => build_inputs(form, |input, index| small(form, input, index))
+            .exact_if(sums_are_exact(form, taps)),
         Case::Selection => {
             let types = [form.element(0), form.output.element];
             let value = |input: usize, index: u64| {
@@ -218,7 +216,7 @@ pub(super) fn conv2d(form: &Form<'_>, case: Case) -> Option<Built> {
                     f64::from(u8::from(index == taps - 1))
                 }
             };
-            all(form, value).exact_if(true)
+            build_inputs(form, value).exact_if(true)
         }
         Case::OutlierFirst => outlier(0),
         Case::OutlierLast => outlier(taps - 1),

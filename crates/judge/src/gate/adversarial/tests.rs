@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn every_oracle_has_cases_and_no_case_twice() {
     for name in super::super::oracle::NAMES {
-        let cases = Case::of(name);
+        let cases = Case::list(name);
         assert!(!cases.is_empty(), "{name}");
         let distinct: std::collections::BTreeSet<_> = cases.iter().collect();
         assert_eq!(distinct.len(), cases.len(), "{name}");

@@ -44,7 +44,7 @@ impl Scaled {
     fn row(&self, head: u64, row: u64) -> Vec<f64> {
         let (length, depth) = (self.values.shape[2], self.values.shape[3]);
         let scale = self.scales.as_ref().map_or(1.0, |scales| {
-            scales.at(head * scales.shape[2] + row / self.rows)
+            scales.value_at(head * scales.shape[2] + row / self.rows)
         });
         let mut values = self.values.strided((head * length + row) * depth, depth, 1);
         for value in &mut values {

@@ -74,7 +74,7 @@ impl Gemm {
                 return Columns::Fetched;
             }
             let [k, n] = [self.k, self.n].map(|size| usize::try_from(size).unwrap_or(0));
-            let at = |column: usize, place: usize| self.b.at((place * n + column) as u64);
+            let at = |column: usize, place: usize| self.b.value_at((place * n + column) as u64);
             if self.is_single() {
                 Columns::Single(Panels::new(k, n, |column, place| at(column, place) as f32))
             } else {

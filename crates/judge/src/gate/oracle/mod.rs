@@ -8,7 +8,7 @@
 mod attention;
 mod conv2d;
 mod gemm;
-pub(super) mod kept;
+pub(super) mod caching;
 pub(super) mod panels;
 mod row;
 
@@ -40,7 +40,7 @@ impl Tensor {
 
     /// Returns element `index` as float64.
     #[must_use]
-    pub fn at(&self, index: u64) -> f64 {
+    pub fn value_at(&self, index: u64) -> f64 {
         let start = usize::try_from(index)
             .unwrap_or(usize::MAX)
             .saturating_mul(self.element.size());
@@ -52,7 +52,9 @@ impl Tensor {
     /// Returns `count` elements from `start` with stride `step`, as float64.
     #[must_use]
     pub fn strided(&self, start: u64, count: u64, step: u64) -> Vec<f64> {
-        (0..count).map(|i| self.at(start + i * step)).collect()
+        (0..count)
+            .map(|i| self.value_at(start + i * step))
+            .collect()
     }
 }
 

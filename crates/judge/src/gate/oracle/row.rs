@@ -152,8 +152,8 @@ impl Row {
         (0u64..)
             .zip(x)
             .map(|(i, v)| {
-                let gamma = self.gamma.as_ref().map_or(1.0, |t| t.at(i));
-                let beta = self.beta.as_ref().map_or(0.0, |t| t.at(i));
+                let gamma = self.gamma.as_ref().map_or(1.0, |t| t.value_at(i));
+                let beta = self.beta.as_ref().map_or(0.0, |t| t.value_at(i));
                 let normal = (v - mean) * inverse;
                 let slack = (gamma.abs() * (spread + normal.abs()) + beta.abs()) * units;
                 self.bound(normal * gamma + beta, slack)

@@ -7,7 +7,7 @@ fn described(got: impl Fn(u64, f64) -> f64) -> String {
         let want = 1.5 + (index * 7 % 11) as f64;
         let found = got(index, want);
         if found != want {
-            let one = WrongElements::one(index, found, want);
+            let one = WrongElements::new(index, found, want);
             match &mut wrong {
                 Some(all) => all.join(&one),
                 None => wrong = Some(one),

@@ -1,5 +1,9 @@
 use super::*;
 
+fn budget(element: u64, total: u64) -> WorkBudget {
+    WorkBudget { element, total }
+}
+
 #[test]
 fn a_sample_holds_both_ends_of_the_grid_and_as_many_blocks_as_wanted() {
     for seed in 0..20 {
@@ -16,7 +20,7 @@ fn a_sample_holds_both_ends_of_the_grid_and_as_many_blocks_as_wanted() {
 #[test]
 fn a_problem_too_large_to_compare_whole_is_compared_in_affordable_pieces() {
     let all: Vec<Range<u64>> = std::iter::once(0..8192 * 8192).collect();
-    let pieces = affordable(&all, 8192, (8 * 8192, work_max(false)), 1);
+    let pieces = affordable(&all, 8192, budget(8 * 8192, work_max(false)), 1);
     let total: u64 = pieces.iter().map(|range| range.end - range.start).sum();
     assert!((10_000..=1 << 14).contains(&total), "{total}");
     assert_eq!(
@@ -24,10 +28,10 @@ fn a_problem_too_large_to_compare_whole_is_compared_in_affordable_pieces() {
         (0, 8192 * 8192)
     );
     assert!(pieces.windows(2).all(|pair| pair[0].end <= pair[1].start));
-    assert_eq!(affordable(&all, 8192, (1, work_max(true)), 1), all);
+    assert_eq!(affordable(&all, 8192, budget(1, work_max(true)), 1), all);
     assert_eq!(
         pieces,
-        affordable(&all, 8192, (8 * 8192, work_max(false)), 1)
+        affordable(&all, 8192, budget(8 * 8192, work_max(false)), 1)
     );
 }
 

@@ -67,11 +67,11 @@ pub fn describe(plan: &Plan) -> String {
                     let columns = argument.columns();
                     let fields = columns.iter().map(|column| {
                         let name = column.name.rsplit('.').next().unwrap_or_default();
-                        format!("{name} {}", Tolerance::of(plan, column))
+                        format!("{name} {}", Tolerance::for_argument(plan, column))
                     });
                     fields.collect::<Vec<_>>().join(", ")
                 }
-                PlanReference::Kernel { .. } => Tolerance::of(plan, argument).to_string(),
+                PlanReference::Kernel { .. } => Tolerance::for_argument(plan, argument).to_string(),
                 PlanReference::None => "not compared".to_owned(),
             };
             format!("{}: {text}", argument.name)

@@ -6,7 +6,10 @@ fn blocks(expected: Option<f64>, expected_mhz: Option<f64>) -> Blocks {
         subject: Subject(number),
         launches: 10,
     };
-    let expected = (expected, expected_mhz);
+    let expected = ExpectedReference {
+        micros: expected,
+        clock_mhz: expected_mhz,
+    };
     Blocks::new(Settings::default(), runner(2), runner(0), 2, expected)
 }
 
@@ -82,7 +85,7 @@ fn a_clock_that_a_power_limit_holds_down_is_no_fault() {
         });
         assert_eq!(pauses, 0);
     }
-    assert_eq!(blocks.trouble(), Trouble::default());
+    assert_eq!(blocks.trouble(), RetryStats::default());
 }
 
 #[test]

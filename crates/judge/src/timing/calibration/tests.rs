@@ -2,11 +2,11 @@ use super::*;
 
 /// A GPU that runs at half its clock until it is loaded.
 #[derive(Default)]
-struct Sleepy {
+struct IdleClockProber {
     worked: u32,
 }
 
-impl Prober for Sleepy {
+impl Prober for IdleClockProber {
     fn probe(&mut self, probe: Probe) -> Result<Option<(Sample, f64)>, Judgement> {
         let share = if self.worked >= 10 { 1.0 } else { 0.5 };
         self.worked += u32::from(probe != Probe::Null);
@@ -20,7 +20,8 @@ impl Prober for Sleepy {
 
 #[test]
 fn the_empty_kernel_is_measured_at_the_clock_of_a_loaded_gpu() {
-    let found = Calibration::measure(&mut Sleepy::default(), Promise::default()).unwrap();
+    let found =
+        Calibration::measure(&mut IdleClockProber::default(), DatasheetPeaks::default()).unwrap();
     assert_eq!(found.null_us, Some(2.0));
     assert_eq!(found.idle_clock_mhz, Some(990.0));
     assert_eq!(found.loaded_clock_mhz, Some(1980.0));

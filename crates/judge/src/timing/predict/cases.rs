@@ -36,7 +36,7 @@ pub(super) fn keep(
     });
     let text = format!("{case:#}\n");
     let content = [plan.code.ptx.as_bytes(), &plan.code.cubin, text.as_bytes()];
-    let name = ContentHash::of(content);
+    let name = ContentHash::from_parts(content);
     let name = name.as_str().get(..16).unwrap_or_default();
     let folder = private::create_folder(caches, &[FOLDER])?;
     if folder.join(name).join("case.json").exists() {

@@ -4,8 +4,8 @@
     reason = "a part is at most as long as its piece"
 )]
 
+use super::cache::PredictionCache;
 use super::cases::keep;
-use super::kept::Kept;
 use super::{DOUBTFUL, Explanation, interval, resident_blocks};
 use crate::gate::generate;
 use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
@@ -26,7 +26,7 @@ const SEED: u64 = 0x5eed;
 /// and filling them would cost more than the model.
 const FILLED_BYTES: u64 = 1 << 20;
 /// Maximum instructions of the sampled block.
-const INSTRUCTIONS: u64 = 60_000_000;
+const MAX_INSTRUCTIONS: u64 = 60_000_000;
 /// Candidates after which memory is allocated anew: modules leave their variables in it.
 const USES_MAX: u32 = 256;
 
@@ -40,7 +40,7 @@ pub struct Forecast {
 }
 
 /// Memory laid out for one list of arguments.
-struct Prepared {
+struct ArgumentMemory {
     arguments: Vec<PlanArgument>,
     memory: GlobalMemory,
     buffers: Vec<Option<BufferId>>,
@@ -53,13 +53,13 @@ struct Prepared {
 pub struct Forecaster {
     arch: &'static Arch,
     memory_bytes: u64,
-    prepared: Option<Prepared>,
+    prepared: Option<ArgumentMemory>,
     /// The folder of caches, also used for cases.
     caches: Option<PathBuf>,
-    kept: Option<Kept>,
+    kept: Option<PredictionCache>,
 }
 
-impl Prepared {
+impl ArgumentMemory {
     fn address(&self, argument: usize) -> Option<u64> {
         let buffer = self.buffers.get(argument).copied().flatten()?;
         Some(self.memory.address(buffer))
@@ -67,7 +67,7 @@ impl Prepared {
 }
 
 /// One launch, predicted.
-struct Piece {
+struct LaunchForecast {
     /// Blocks of the whole grid.
     blocks: u64,
     /// Counters of the sampled blocks.
@@ -77,7 +77,7 @@ struct Piece {
 
 /// Multiprocessor resources of a block of a launch.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct BlockResources {
     /// Registers per thread.
     registers: u32,
     /// Shared memory, static and dynamic, bytes.
@@ -86,8 +86,8 @@ struct Room {
     resident: u64,
 }
 
-impl Room {
-    fn of(arch: &Arch, plan: &Plan, launch: &PlanLaunch) -> Self {
+impl BlockResources {
+    fn new(arch: &Arch, plan: &Plan, launch: &PlanLaunch) -> Self {
         let needs = plan.code.needs(&launch.entry);
         let shared_bytes = u64::from(launch.shared_bytes) + needs.static_shared_bytes;
         Self {
@@ -126,7 +126,7 @@ impl Forecaster {
     /// folder, which need not exist.
     #[must_use]
     pub fn keeping(mut self, folder: Option<PathBuf>) -> Self {
-        self.kept = folder.clone().and_then(Kept::new);
+        self.kept = folder.clone().and_then(PredictionCache::new);
         self.caches = folder;
         self
     }
@@ -161,7 +161,7 @@ impl Forecaster {
         let prepared = self.prepare(plan)?;
         let mut pieces = Vec::with_capacity(plan.launches.len());
         for launch in &plan.launches {
-            let room = Room::of(arch, plan, launch);
+            let room = BlockResources::new(arch, plan, launch);
             let machine = Machine::load(&plan.code.cubin, &launch.entry);
             let machine = machine.map_err(|error| unavailable(&error))?;
             let sampled = trace(arch, (&module, &machine), prepared, plan, launch, room)?;
@@ -192,8 +192,8 @@ impl Forecaster {
 
     /// Returns memory for the plan's arguments; reuses that of the last plan with the same
     /// arguments.
-    fn prepare(&mut self, plan: &Plan) -> Result<&mut Prepared, Judgement> {
-        let fits = |p: &Prepared| p.arguments == plan.arguments && p.uses < USES_MAX;
+    fn prepare(&mut self, plan: &Plan) -> Result<&mut ArgumentMemory, Judgement> {
+        let fits = |p: &ArgumentMemory| p.arguments == plan.arguments && p.uses < USES_MAX;
         if !self.prepared.as_ref().is_some_and(fits) {
             self.prepared = None;
             self.prepared = Some(fresh(plan, self.memory_bytes, self.arch)?);
@@ -205,7 +205,7 @@ impl Forecaster {
     }
 }
 
-fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<Prepared, Judgement> {
+fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<ArgumentMemory, Judgement> {
     let arguments = &plan.arguments;
     let mut memory = GlobalMemory::new(limit);
     let mut buffers = Vec::with_capacity(arguments.len());
@@ -231,7 +231,7 @@ fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<Prepared, Judgement> {
         }
         buffers.push(Some(buffer));
     }
-    Ok(Prepared {
+    Ok(ArgumentMemory {
         arguments: arguments.to_vec(),
         memory,
         buffers,
@@ -300,7 +300,7 @@ fn generated(
     let mut launch = Launch::new(entry, shape.grid, shape.block, args);
     let blocks = count.div_ceil(u64::from(shape.block[0]));
     launch.blocks = vgpu::BlockSet::List((0..blocks).collect());
-    launch.instruction_budget = INSTRUCTIONS;
+    launch.instruction_budget = MAX_INSTRUCTIONS;
     vgpu::launch(&module, memory, arch, &launch).map_err(|error| told(error.to_string()))?;
     if count < all {
         let mut part = memory.read(buffer);
@@ -314,10 +314,10 @@ fn generated(
 fn trace(
     arch: &Arch,
     (module, machine): (&Module, &Machine),
-    prepared: &mut Prepared,
+    prepared: &mut ArgumentMemory,
     plan: &Plan,
     launch: &PlanLaunch,
-    room: Room,
+    room: BlockResources,
 ) -> Result<Sampled, Judgement> {
     module
         .supported(&launch.entry)
@@ -347,7 +347,7 @@ fn trace(
     let mut template = Launch::new(&launch.entry, launch.grid, launch.block, args);
     template.dynamic_shared_bytes = launch.shared_bytes;
     template.cooperative = launch.cooperative;
-    template.instruction_budget = INSTRUCTIONS;
+    template.instruction_budget = MAX_INSTRUCTIONS;
     let together = room.resident * u64::from(arch.sm_count);
     let memory = &mut prepared.memory;
     gpu_model::trace(machine, module, memory, arch, &template, together).map_err(|error| {
@@ -358,7 +358,7 @@ fn trace(
 }
 
 /// Reports that control flow depends on data other than those of the space.
-fn invented(prepared: &Prepared, traces: &Traces) -> Option<String> {
+fn invented(prepared: &ArgumentMemory, traces: &Traces) -> Option<String> {
     let decides = |(buffer, _): &&(BufferId, String)| traces.decided_by.contains(buffer);
     let names = prepared.made_up.iter().filter(decides);
     let names: Vec<String> = names.map(|(_, name)| format!("`{name}`")).collect();
@@ -376,8 +376,8 @@ fn piece(
     arch: &Arch,
     machine: &Machine,
     launch: &PlanLaunch,
-    (traces, room): (Traces, Room),
-) -> Result<Piece, Judgement> {
+    (traces, room): (Traces, BlockResources),
+) -> Result<LaunchForecast, Judgement> {
     let (blocks, counters) = (launch.blocks(), traces.counters);
     if room.resident == 0 {
         return Err(refused(
@@ -397,7 +397,7 @@ fn piece(
     let estimate = gpu_model::estimate(arch, machine, traces, &shape);
     let mut estimate = estimate.ok_or_else(|| refused("nothing was executed"))?;
     estimate.doubts.extend(together);
-    Ok(Piece {
+    Ok(LaunchForecast {
         blocks,
         counters,
         estimate,
@@ -405,8 +405,8 @@ fn piece(
 }
 
 /// Combines all launches; ratios and shares are those of the longest.
-fn summary(arch: &Arch, pieces: &[Piece]) -> Result<Forecast, Judgement> {
-    let us = |piece: &Piece| piece.estimate.us;
+fn summary(arch: &Arch, pieces: &[LaunchForecast]) -> Result<Forecast, Judgement> {
+    let us = |piece: &LaunchForecast| piece.estimate.us;
     let total: f64 = pieces.iter().map(|piece| us(piece) + arch.launch_us).sum();
     let longest = pieces.iter().max_by(|a, b| us(a).total_cmp(&us(b)));
     let (Some(longest), Some(time)) = (longest, Micros::new(total)) else {

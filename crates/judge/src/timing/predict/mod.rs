@@ -7,7 +7,7 @@
 
 mod cases;
 mod forecast;
-mod kept;
+mod cache;
 
 pub use forecast::{Forecast, Forecaster};
 

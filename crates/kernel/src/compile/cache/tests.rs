@@ -3,7 +3,7 @@ use crate::compile::image::{RawHead, RawStatus};
 use tuner_core::units::ContentHash;
 
 fn key(number: u64) -> ContentHash {
-    ContentHash::of([&number.to_le_bytes()[..]])
+    ContentHash::from_parts([&number.to_le_bytes()[..]])
 }
 
 fn result(ptx: &[u8]) -> RawResult {

@@ -3,7 +3,7 @@ use crate::compile::Template;
 use crate::declarations::source::File;
 
 fn files(text: &str) -> Vec<File> {
-    File::of(&Template::new("t.cu", text, Vec::new(), Vec::new()))
+    File::from_template(&Template::new("t.cu", text, Vec::new(), Vec::new()))
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn directives_go_over_continued_lines_and_are_no_code() {
     assert_eq!(tokens, ["A", "B"]);
     let code: Vec<&str> = file.tokens.iter().map(|at| file.word(at)).collect();
     assert_eq!(code, ["int", "x", ";", "int", "y", ";"]);
-    assert_eq!(file.place(file.tokens[4].start), "t.cu:5:5");
+    assert_eq!(file.format_position(file.tokens[4].start), "t.cu:5:5");
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_file_that_a_line_directive_names_is_read_in_folders_of_headers_only() {
     let link = folder.join("link.h");
     std::os::unix::fs::symlink(&outside, &link).unwrap();
     let read = |path: &std::path::Path| {
-        File::of_disk(path.to_str().unwrap(), std::slice::from_ref(&folder)).is_some()
+        File::from_disk(path.to_str().unwrap(), std::slice::from_ref(&folder)).is_some()
     };
     assert!(read(&inside));
     assert!(!read(&outside) && !read(&link) && !read(&folder.join("../secret.h")));

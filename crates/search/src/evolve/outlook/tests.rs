@@ -34,12 +34,12 @@ fn nothing_is_said_while_nothing_passed_and_a_solved_space_converges() {
     for _ in 0..220 {
         let proposal = failing.ask().unwrap();
         failing.tell(proposal.id, Observation::Failed(Verdict::Crashed));
-        assert_eq!(failing.left(), None);
+        assert_eq!(failing.remaining_gain(), None);
         let proposal = smooth.ask().unwrap();
         let far = proposal.config.choices().iter().map(|at| at.abs_diff(5));
         let time = Micros::new(10.0 + f64::from(far.sum::<u32>())).unwrap();
         smooth.tell(proposal.id, Observation::exactly(time));
-        said.extend(smooth.left());
+        said.extend(smooth.remaining_gain());
     }
     assert_eq!((said.first(), said.last()), (Some(&0.2), Some(&0.01)));
 }

@@ -7,7 +7,7 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::units::ContentHash;
 use tuner_judge::stopwatch::Subject;
-use tuner_judge::timing::executor::{Incumbent, Timed, TimingSession};
+use tuner_judge::timing::executor::{Incumbent, TimingResult, TimingSession};
 use tuner_judge::timing::plan::Runner;
 
 /// Maximum number of timing sessions, one per kernel and problem that a run alternates between, if
@@ -31,7 +31,7 @@ impl OpenGpu {
         task: usize,
         plan: &Plan,
         candidate: Subject,
-        timed: Timed,
+        timed: TimingResult,
     ) -> (Measured, RelativeTime) {
         let task = &mut self.timed[task];
         if timed.replaces_incumbent {

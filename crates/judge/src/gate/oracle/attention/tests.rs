@@ -66,7 +66,7 @@ fn subnormal_weights_may_lose_half_a_step() {
 #[test]
 fn a_norm_needs_more_rows_than_may_round_badly_by_chance() {
     use crate::gate::compare::with_oracle;
-    use crate::gate::wanted::Rule;
+    use crate::gate::expected_output::Rule;
     let oracle = Attention::new(&problem(0.0, 64, 64)).unwrap();
     let u = Element::F16.unit_roundoff();
     let mut bytes = Vec::new();
@@ -92,7 +92,7 @@ fn the_first_causal_row_sees_only_the_first_key() {
     let problem = problem(1.0, 6, 6);
     let oracle = Attention::new(&problem).unwrap();
     for (d, expected) in oracle.span(0, 0, 16).iter().enumerate() {
-        assert_eq!(expected.value, problem.inputs[2].at(d as u64));
+        assert_eq!(expected.value, problem.inputs[2].value_at(d as u64));
     }
 }
 

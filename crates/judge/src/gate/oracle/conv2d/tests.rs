@@ -27,8 +27,8 @@ fn worst(problem: &Problem, drop: u64) -> f64 {
             let mut sum = 0.0f32;
             for tap in 0..f.count() - drop {
                 let (i, j) = (tap / f.shape[1], tap % f.shape[1]);
-                let from = x.at((r + i) * x.shape[1] + c + j) as f32;
-                sum = from.mul_add(f.at(tap) as f32, sum);
+                let from = x.value_at((r + i) * x.shape[1] + c + j) as f32;
+                sum = from.mul_add(f.value_at(tap) as f32, sum);
             }
             let want = expected[(r * width + c) as usize];
             worst = worst.max((f64::from(sum) - want.value).abs() / want.tolerance);

@@ -28,7 +28,7 @@ fn worst(problem: &Problem, drop: u64) -> f64 {
         for j in 0..n {
             let mut sum = 0.0f32;
             for t in 0..k - drop {
-                sum = (a.at(i * k + t) as f32).mul_add(b.at(t * n + j) as f32, sum);
+                sum = (a.value_at(i * k + t) as f32).mul_add(b.value_at(t * n + j) as f32, sum);
             }
             let want = expected[(i * n + j) as usize];
             worst = worst.max((element.round(f64::from(sum)) - want.value).abs() / want.tolerance);

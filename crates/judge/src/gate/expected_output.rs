@@ -2,7 +2,7 @@
 
 use super::oracle::{Expected, Oracle};
 use super::sampling::PIECE_MAX;
-use crate::session::{Unit, Wanted};
+use crate::session::{ExpectedOutput, Unit};
 use std::ops::Range;
 use tuner_core::element::Element;
 
@@ -58,13 +58,13 @@ fn pieces(range: &Range<u64>, length: u64) -> impl Iterator<Item = Range<u64>> {
 
 /// Builds the expected values of output ranges by a rule.
 #[must_use]
-pub fn wanted(
+pub fn expected_output(
     oracle: &dyn Oracle,
     output: usize,
     element: Element,
     ranges: &[Range<u64>],
     rule: Rule,
-) -> Wanted {
+) -> ExpectedOutput {
     let (by_norm, length) = match rule {
         Rule::Tiles => (true, oracle.tile(output).max(1)),
         _ => (false, UNIT_ELEMENTS),
@@ -80,7 +80,7 @@ pub fn wanted(
             _ => [want.value, want.tolerance],
         }
     };
-    let mut wanted = Wanted::default();
+    let mut wanted = ExpectedOutput::default();
     for slab in ranges.iter().flat_map(|range| slabs(oracle, output, range)) {
         let all = oracle.span(output, slab.start, slab.end - slab.start);
         let mut rest = &all[..];
@@ -133,8 +133,11 @@ fn norm_bound(oracle: &dyn Oracle, element: Element, expected: &[Expected]) -> f
 }
 
 /// Splits ranges into short runs with a value and tolerance for each element and no norm.
-pub(super) fn in_runs(ranges: &[Range<u64>], mut value: impl FnMut(u64) -> [f64; 2]) -> Wanted {
-    let mut wanted = Wanted::default();
+pub(super) fn in_runs(
+    ranges: &[Range<u64>],
+    mut value: impl FnMut(u64) -> [f64; 2],
+) -> ExpectedOutput {
+    let mut wanted = ExpectedOutput::default();
     for piece in ranges.iter().flat_map(|range| pieces(range, UNIT_ELEMENTS)) {
         wanted.units.push(Unit {
             start: piece.start,

@@ -9,23 +9,23 @@ use tuner_search::Knowledge;
 use tuner_store::RunStart;
 
 /// Results before the search first learns from concurrent runs.
-const FIRST_LOOK: u64 = 8;
+const FIRST_LEARNING_RESULTS: u64 = 8;
 
 /// Source of results of concurrent runs.
-pub(super) struct Live {
+pub(super) struct ConcurrentRuns {
     start: RunStart,
     files: Vec<PathBuf>,
     /// The number of results at which it reads again.
     next: u64,
 }
 
-impl Live {
+impl ConcurrentRuns {
     /// Creates the source for a run with this start and these files of knowledge.
     pub(super) fn new(start: RunStart, files: Vec<PathBuf>) -> Self {
         Self {
             start,
             files,
-            next: FIRST_LOOK,
+            next: FIRST_LEARNING_RESULTS,
         }
     }
 }
@@ -37,10 +37,9 @@ impl<E: Evaluator> Driver<'_, E> {
         let Some(live) = self.live.as_mut().filter(|live| told >= live.next) else {
             return Ok(());
         };
-        live.next = told + (told / 2).max(FIRST_LOOK);
+        live.next = told + (told / 2).max(FIRST_LEARNING_RESULTS);
         // A file that was changed since the run began must not end it.
-        let Ok((all, _)) = knowledge::gather(&live.start, self.store, &live.files, None).await
-        else {
+        let Ok((all, _)) = knowledge::load(&live.start, self.store, &live.files, None).await else {
             return Ok(());
         };
         for (at, experiences) in all.iter().enumerate() {

@@ -18,8 +18,8 @@ fn forecast(us: f64) -> Forecast {
 #[test]
 fn what_is_kept_comes_back_bit_for_bit() {
     let folder = tempfile::tempdir().unwrap();
-    let kept = Kept::new(folder.path().to_owned()).unwrap();
-    let key = ContentHash::of([b"one".as_slice()]);
+    let kept = PredictionCache::new(folder.path().to_owned()).unwrap();
+    let key = ContentHash::from_parts([b"one".as_slice()]);
     assert_eq!(kept.read(&key), None);
     let first = forecast(0.1 + 0.2);
     kept.write(&key, &first);
@@ -30,8 +30,8 @@ fn what_is_kept_comes_back_bit_for_bit() {
 fn predictions_that_others_may_have_written_or_swapped_are_not_believed() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let kept = Kept::new(folder.path().to_owned()).unwrap();
-    let [one, two] = [b"one", b"two"].map(|name| ContentHash::of([name.as_slice()]));
+    let kept = PredictionCache::new(folder.path().to_owned()).unwrap();
+    let [one, two] = [b"one", b"two"].map(|name| ContentHash::from_parts([name.as_slice()]));
     kept.write(&one, &forecast(1.0));
     kept.write(&two, &forecast(2.0));
     std::fs::copy(kept.folder.path(&two), kept.folder.path(&one)).unwrap();

@@ -9,7 +9,7 @@ use tuner_core::statistics::{interval_of_median, median};
 use tuner_core::units::Micros;
 
 /// A time as ratio to the reference times the reference's time, with the samples.
-pub(super) struct Found {
+pub(super) struct SampleSummary {
     pub(super) p50: Micros,
     pub(super) p90: Micros,
     pub(super) ci95: [Micros; 2],
@@ -18,7 +18,17 @@ pub(super) struct Found {
     unit: f64,
 }
 
-impl Found {
+/// Conditions of the samples.
+pub(super) struct Conditions<'a> {
+    /// Name of the timing protocol.
+    pub(super) protocol: &'a str,
+    pub(super) cache: CacheMode,
+    /// Launch sequences per sample.
+    pub(super) launches: u32,
+    pub(super) reference: &'a Reference,
+}
+
+impl SampleSummary {
     /// Computes from ratios to a reference that takes `unit` microseconds, and the 90th percentile
     /// of the time. `None` without ratios.
     pub(super) fn new(ratios: Vec<f64>, unit: f64, p90: f64, samples: Vec<Sample>) -> Option<Self> {
@@ -40,9 +50,15 @@ impl Found {
     pub(super) fn measured(
         self,
         proof: &dyn Proof,
-        (protocol, cache, launches, reference): (&str, CacheMode, u32, &Reference),
+        conditions: Conditions<'_>,
         flags: &[(bool, &str)],
     ) -> Measured {
+        let Conditions {
+            protocol,
+            cache,
+            launches,
+            reference,
+        } = conditions;
         let all = |field: fn(&Sample) -> Option<f64>| -> Vec<f64> {
             let values: Option<Vec<f64>> = self.samples.iter().map(field).collect();
             values.unwrap_or_default()

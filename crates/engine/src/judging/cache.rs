@@ -9,9 +9,9 @@ use tuner_judge::judgement::TimedJudgement;
 
 /// Judgements by everything that decides them: equal work is judged once.
 #[derive(Default)]
-pub(in super::super) struct Known(Mutex<HashMap<ContentHash, TimedJudgement>>);
+pub(in super::super) struct JudgementCache(Mutex<HashMap<ContentHash, TimedJudgement>>);
 
-impl Known {
+impl JudgementCache {
     /// Returns the cached judgement of the same work, or else that of `judge`, which is cached if
     /// it lasts; and whether it was cached.
     pub(in super::super) fn or_judge(

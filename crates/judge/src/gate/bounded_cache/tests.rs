@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_least_recently_used_value_makes_room() {
-    let mut held = Held::new(100);
+    let mut held = BoundedCache::new(100);
     for key in 0..4 {
         held.insert(key, key, 25);
     }

@@ -15,13 +15,13 @@ const MAX_BYTES: u64 = 80 << 20;
 
 /// A folder of predictions.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct PredictionCache {
     folder: Arc<CacheFolder>,
     /// Identity of this build of the program.
     build: String,
 }
 
-impl Kept {
+impl PredictionCache {
     /// Opens the predictions in the user's folder of caches; `None` if the program cannot identify
     /// its own build.
     pub(super) fn new(folder: PathBuf) -> Option<Self> {
@@ -43,7 +43,7 @@ impl Kept {
         );
         let rest = rmp_serde::to_vec(&rest).ok()?;
         let table = format!("{arch:?}");
-        Some(ContentHash::of([
+        Some(ContentHash::from_parts([
             self.build.as_bytes(),
             table.as_bytes(),
             &rest,

@@ -26,7 +26,7 @@ pub(crate) struct Means {
 /// Tiles by output, first element and number of elements.
 type Tiles = HashMap<(usize, u64, u64), Arc<[Expected]>>;
 
-pub(super) struct Kept {
+pub(super) struct CachingOracle {
     oracle: Arc<dyn Oracle>,
     means: Means,
     /// Everything that the results depend on.
@@ -42,7 +42,7 @@ const ELEMENT_WORK: u64 = 16;
 /// Multiplications from which a result is stored on disk: some tenths of a second of one core.
 const DISK_WORK: u64 = 1 << 28;
 
-impl Kept {
+impl CachingOracle {
     fn tiles(&self) -> std::sync::MutexGuard<'_, Tiles> {
         lock(&self.tiles)
     }
@@ -129,7 +129,7 @@ impl Kept {
     }
 }
 
-impl Oracle for Kept {
+impl Oracle for CachingOracle {
     fn span(&self, output: usize, start: u64, count: u64) -> Vec<Expected> {
         let parts = self.parts(output, start, count);
         if let Some(known) = self.known(output, &parts, count) {
@@ -142,7 +142,7 @@ impl Oracle for Kept {
         let folder = self.means.folder.as_ref().filter(|_| costly);
         let key = || {
             let name = format!("{} {output} {start} {count}", self.identity);
-            ContentHash::of([name.as_bytes()])
+            ContentHash::from_parts([name.as_bytes()])
         };
         let stored = folder.and_then(|folder| decoded(&folder.load(&key())?, count));
         let all = match stored {
@@ -195,7 +195,7 @@ fn decoded(content: &[u8], count: u64) -> Option<Vec<Expected>> {
 
 /// Wraps the oracle with these resources; `identity` covers everything that its results depend on.
 pub(crate) fn keeping(oracle: Arc<dyn Oracle>, identity: String, means: &Means) -> Arc<dyn Oracle> {
-    Arc::new(Kept {
+    Arc::new(CachingOracle {
         oracle,
         means: means.clone(),
         identity,

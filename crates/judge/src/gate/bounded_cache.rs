@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Values with a limit of their total memory.
-pub(super) struct Held<K, V> {
+pub(super) struct BoundedCache<K, V> {
     most: u64,
     tick: u64,
     values: HashMap<K, Entry<V>>,
@@ -16,7 +16,7 @@ struct Entry<V> {
     used: u64,
 }
 
-impl<K: Hash + Eq + Clone, V> Held<K, V> {
+impl<K: Hash + Eq + Clone, V> BoundedCache<K, V> {
     pub(super) fn new(most: u64) -> Self {
         Self {
             most,

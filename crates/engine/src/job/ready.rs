@@ -1,0 +1,196 @@
+//! Last stage of the setup: prior knowledge, references, limits.
+
+use super::{Device, JobError, Prepared, device_error, usage};
+use crate::foresight::ForecastRequest;
+use crate::knowledge::{self, KnowledgeRecord};
+use crate::{Evaluator as _, format_duration};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tuner_core::record::DeviceKind;
+use tuner_search as evolve;
+use tuner_store::Store;
+
+/// Budget without a given budget and number of evaluations.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
+
+/// Share of a budget that predictions before the run may take, as a divisor.
+const PRIOR_BUDGET_DIVISOR: u32 = 10;
+
+impl Prepared {
+    /// Completes the setup before [`Prepared::execute`]: predictions of the prior, prior knowledge, a
+    /// check of the references, and the limits. Call it after [`Prepared::resume`]. Ends early when
+    /// `shutdown` turns true.
+    ///
+    /// # Errors
+    /// An invalid file of knowledge, a wrong reference, a store that cannot be read, or a failure of
+    /// the tuner itself.
+    pub async fn ready(
+        &mut self,
+        store: &Store,
+        shutdown: &watch::Receiver<bool>,
+    ) -> Result<(), JobError> {
+        self.predict_prior(shutdown.clone()).await?;
+        self.load_knowledge(store).await?;
+        self.check_references(shutdown.clone()).await?;
+        // Last, because the stored settings include the knowledge.
+        self.finalize_limits();
+        Ok(())
+    }
+
+    /// Predicts configurations across each space with the prior, if there is one, in addition to
+    /// the knowledge of [`Prepared::load_knowledge`]. Takes at most a tenth of the budget, and ends early
+    /// when `shutdown` turns true.
+    ///
+    /// # Errors
+    /// The compiler does not work.
+    async fn predict_prior(&mut self, shutdown: watch::Receiver<bool>) -> Result<(), JobError> {
+        if self.knowledge.is_none() || self.plan.start.strategy != evolve::STRATEGIES[0] {
+            return Ok(());
+        }
+        let budget = self.plan.limits.budget;
+        let deadline = budget.map(|budget| Instant::now() + budget / PRIOR_BUDGET_DIVISOR);
+        let spaces = self.plan.tasks.iter().map(|task| {
+            let start = task.start.iter().map(|point| point.config.clone());
+            (task.space.clone(), start.collect())
+        });
+        let request = ForecastRequest {
+            spaces: spaces.collect(),
+            seed: self.plan.start.seed.0,
+            threads: self.plan.jobs,
+            stopped: Box::new(move || {
+                *shutdown.borrow() || deadline.is_some_and(|end| Instant::now() >= end)
+            }),
+        };
+        let looking = match &self.device {
+            Device::Virtual(evaluator) => {
+                let evaluator = Arc::clone(evaluator);
+                tokio::task::spawn_blocking(move || evaluator.predict_prior(&request))
+            }
+            Device::Cuda(evaluator) => {
+                let evaluator = Arc::clone(evaluator);
+                tokio::task::spawn_blocking(move || evaluator.predict_prior(&request))
+            }
+            // The workers of a fleet that compile a candidate also run the model.
+            Device::Replay(_) | Device::Fleet(..) => return Ok(()),
+        };
+        let found = looking
+            .await
+            .map_err(|error| JobError::Failed(error.into()))?;
+        self.prior_experiences = found.map_err(device_error)?;
+        Ok(())
+    }
+
+    /// Lets the search learn from concurrent runs in the same store.
+    pub fn learn_from_others(&mut self) {
+        if self.plan.start.strategy == evolve::STRATEGIES[0] {
+            self.plan.live.clone_from(&self.knowledge);
+        }
+    }
+
+    /// Loads prior knowledge of the search: results of other devices, problems and versions of the
+    /// kernels in the store, and the files of the request. A resumed run gets the same knowledge as
+    /// before.
+    ///
+    /// # Errors
+    /// An invalid file of knowledge, one that changed since the interrupted run began, and a store
+    /// that cannot be read.
+    async fn load_knowledge(&mut self, store: &Store) -> Result<(), JobError> {
+        let before = self.plan.resume.as_ref();
+        let before = before.map(|stored| KnowledgeRecord::from_settings(&stored.settings));
+        let Some(files) = &self.knowledge else {
+            return match before {
+                Some(Some(_)) => Err(usage(
+                    "the interrupted run knew results from elsewhere; leave --no-knowledge out, or \
+                     begin a new run without --resume",
+                )),
+                _ => Ok(()),
+            };
+        };
+        if matches!(before, Some(None)) || self.plan.start.strategy != evolve::STRATEGIES[0] {
+            return Ok(());
+        }
+        let before = before.flatten();
+        let start = &self.plan.start;
+        let (gathered, mut noted) = knowledge::load(start, store, files, before.as_ref()).await?;
+        let mut predictions = std::mem::take(&mut self.prior_experiences).into_iter();
+        for (task, gathered) in self.plan.tasks.iter_mut().zip(gathered) {
+            let predicted = predictions.next().flatten();
+            let experiences: Vec<_> = predicted.into_iter().chain(gathered).collect();
+            task.knowledge = evolve::Knowledge::new(&task.space, &experiences);
+            let names: Vec<String> = task.knowledge.names().map(str::to_owned).collect();
+            if !names.is_empty() {
+                self.notes.push(format!(
+                    "{} {}: the search knows {} (--no-knowledge: nothing)",
+                    task.key.kernel,
+                    task.key.problem,
+                    names.join("; ")
+                ));
+            }
+            noted.sources.push(names);
+        }
+        let knows = noted.sources.iter().any(|names| !names.is_empty());
+        self.knowledge_record = knows.then_some(noted);
+        Ok(())
+    }
+
+    /// Adds a default limit to a run without limits, and records the settings for the store.
+    fn finalize_limits(&mut self) {
+        if !self.limited && self.plan.start.strategy != "exhaustive" {
+            let clock = match self.plan.start.device.kind {
+                DeviceKind::Replay => " of recorded time",
+                _ => "",
+            };
+            self.notes.push(format!(
+                "note: neither --budget nor --evals: stops after {}{clock}",
+                format_duration(DEFAULT_BUDGET)
+            ));
+            self.plan.limits.budget = Some(DEFAULT_BUDGET);
+        }
+        self.plan.start.settings = serde_json::json!({
+            "evals": self.plan.limits.evals,
+            "budget_s": self.plan.limits.budget.map(|budget| budget.as_secs_f64()),
+            "jobs": self.jobs,
+            "window": crate::WINDOW,
+        });
+        if let Device::Virtual(evaluator) = &self.device {
+            let limit = evaluator.proof_limit().unwrap_or(0);
+            self.plan.start.settings["prove_budget"] = serde_json::json!(limit);
+        }
+        if let Some(objectives) = self.plan.objectives {
+            self.plan.start.settings["objective"] = serde_json::json!(objectives.to_string());
+        }
+        if let Some(share) = self.plan.limits.converged {
+            self.plan.start.settings["until_converged"] = serde_json::json!(share);
+        }
+        if let Some(noted) = &self.knowledge_record {
+            self.plan.start.settings["knowledge"] = serde_json::json!(noted);
+        }
+    }
+
+    /// Checks before the run begins whether its results can be compared with the references, and
+    /// adds notes on the replacement if they cannot. Ends early when `shutdown` turns true.
+    ///
+    /// # Errors
+    /// A space's reference is wrong, or the tuner itself failed.
+    async fn check_references(
+        &mut self,
+        mut shutdown: watch::Receiver<bool>,
+    ) -> Result<(), JobError> {
+        let Device::Virtual(evaluator) = &self.device else {
+            return Ok(());
+        };
+        let evaluator = Arc::clone(evaluator);
+        let tasks = self.plan.tasks.iter();
+        let starts = tasks.map(|task| task.start.first().map(|point| point.config.clone()));
+        let starts: Vec<_> = starts.collect();
+        let looking = tokio::task::spawn_blocking(move || evaluator.check_references(&starts));
+        let found = tokio::select! {
+            found = looking => found,
+            _ = shutdown.wait_for(|stop| *stop) => return Ok(()),
+        };
+        let found = found.map_err(|error| JobError::Failed(error.into()))?;
+        self.notes.extend(found.map_err(device_error)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! A candidate in flight and its result.
+
+use crate::evaluator::Judged;
+use crate::lanes::{Job, Ticket};
+use tuner_core::evidence::Measured;
+use tuner_core::record::TrialRecord;
+use tuner_core::units::ContentHash;
+use tuner_search::CompileStats;
+use tuner_space::Config;
+
+/// A candidate between proposal and report.
+pub(in super::super) struct Flight<W> {
+    pub(in super::super) ticket: Ticket,
+    pub(in super::super) task: usize,
+    pub(in super::super) proposal: u64,
+    pub(in super::super) config: Config,
+    pub(in super::super) origin: &'static str,
+    pub(in super::super) state: State<W>,
+    /// Facts from the compiler and the prior, once it is prepared.
+    pub(super) facts: Option<CompileStats>,
+    /// The number of results after which its turn may come.
+    pub(super) earliest_turn: u64,
+    /// The search chose it.
+    pub(super) had_turn: bool,
+}
+
+impl<W> Flight<W> {
+    /// Returns the candidate as a lane job.
+    pub(in super::super) fn job(&self) -> Job {
+        Job {
+            ticket: self.ticket,
+            task: self.task,
+            config: self.config.clone(),
+        }
+    }
+}
+
+/// Progress of a candidate.
+pub(in super::super) enum State<W> {
+    Preparing,
+    Prepared(ContentHash, W),
+    OnDevice,
+    /// It may win, and its deferred checks are running.
+    Proving,
+    /// It is about to be the best, and the timed problem is run whole. Holds the earlier judgement.
+    ProvingWhole(Box<Judged>),
+    Judged(Finished),
+}
+
+/// A result that was reported to the search.
+pub(in super::super) enum ReportedResult {
+    /// To be stored.
+    New(Box<TrialRecord<Measured>>),
+    /// Already in the database.
+    Stored(Box<TrialRecord>),
+}
+
+/// A result, and whether it is already in the database.
+pub(in super::super) enum Finished {
+    New(Box<Judged>),
+    Stored(Box<TrialRecord>),
+}
