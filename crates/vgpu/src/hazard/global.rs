@@ -78,7 +78,7 @@ impl GlobalShadow {
                     words: PackedCells::new(words),
                     lists: Lists::default(),
                     watched: Numbers::default(),
-                    saved: Saved::default(),
+                    saved: SavedChunk::default(),
                 }),
             })
         })
