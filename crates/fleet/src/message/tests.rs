@@ -8,12 +8,12 @@ fn nonsense_of_any_kind_is_an_error_with_a_sentence() {
     let list = pack(serde_json::json!([]));
     let cut = &other[..other.len() - 1];
     for (bytes, hint) in [
-        (&b""[..], "no message"),
-        (&b"\xff\xfe\x00"[..], "no message"),
-        (cut, "no message"),
+        (&b""[..], "not a fleet message"),
+        (&b"\xff\xfe\x00"[..], "not a fleet message"),
+        (cut, "not a fleet message"),
         (&other[..], "protocol 7"),
-        (&half[..], "no message"),
-        (&list[..], "no message"),
+        (&half[..], "not a fleet message"),
+        (&list[..], "not a fleet message"),
     ] {
         let error = parse::<AnswerMessage>(bytes).unwrap_err().to_string();
         assert!(error.contains(hint), "{error}");
