@@ -38,6 +38,7 @@ async fn open_tasks(
     run: i64,
     start: &RunStart,
 ) -> Result<OpenTasks, sqlx::Error> {
+    // In the transaction of the run: a run without tasks must never be visible.
     let mut tasks = OpenTasks::new();
     for task in &start.tasks {
         let open = open_task(connection, run, start, task).await?;

@@ -291,6 +291,7 @@ async fn add_rows(
     query: &LeaderboardQuery,
 ) -> Result<(), sqlx::Error> {
     let top = query.top.unwrap_or(usize::MAX);
+    // Narrow rows: a board may have a million candidates.
     let timed: Vec<Timed> = times.iter().map(|time| time.timed(board.timing)).collect();
     let peer = peer(connection, board.problem_id, board.device_id, board.timing).await?;
     // Ranks and ties need all times; full rows are read only for the shown ones.

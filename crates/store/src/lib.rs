@@ -428,6 +428,7 @@ impl Store {
     ) -> Result<T, StoreError> {
         self.request(move |writer| {
             Box::pin(async move {
+                // Checks the file and its log first, like every group of results.
                 writer.ready().await?;
                 work(&mut writer.connection).await.with_path(&writer.path)
             })

@@ -118,7 +118,7 @@ impl Store {
         daemon(reader).await.with_path(&self.path)
     }
 
-    /// Adds a run to the queue durably. WithPath most [`MAX_QUEUED_RUNS`] wait.
+    /// Adds a run to the queue durably. At most [`MAX_QUEUED_RUNS`] wait.
     ///
     /// # Errors
     /// The database cannot be written.

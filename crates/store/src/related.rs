@@ -126,6 +126,7 @@ fn grouped(rows: Vec<Row>) -> RelatedResults {
     for row in rows {
         // Ids grow with time, so the largest one reproduces this set of rows later.
         as_of = as_of.max(row.id);
+        // By ids: two versions of a problem have the same name.
         let place = (row.problem_id, row.device_id);
         let group = groups.entry(place).or_insert_with(|| Related {
             problem: row.problem,
