@@ -57,7 +57,7 @@ pub(super) struct Warp {
     pub(super) meetings: Vec<ReconvergencePoint>,
     /// Those of them that are not in use.
     free_meetings: Vec<u32>,
-    /// What the function that called has, by meeting, where the call may enter it again.
+    /// State of the calling function, by meeting, where the call may enter it again.
     pub(super) saved: Vec<Saved>,
     /// Bytes in use of each lane's stack.
     pub(super) stack: [u64; 32],
