@@ -9,7 +9,7 @@ use super::warp::{Path, ReconvergencePoint, State, Warp};
 use crate::arch::LOCAL_BYTES;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Call, CallPointer, Extents, Function, NONE, Op, STACK};
+use crate::lower::program::{Call, CallPointer, Function, NONE, Op, STACK};
 
 /// Registers and parameters of a function, for all lanes, while a call enters it again.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(super) struct Saved {
     r64: Vec<[u64; 32]>,
     preds: Vec<u32>,
     undefined: Vec<u32>,
+    /// Address of its frame.
+    frame: Option<[u64; 32]>,
     /// Lane after lane.
     params: Vec<u8>,
 }
@@ -28,6 +30,12 @@ fn stack_bytes(f: &Function) -> u64 {
     let registers = 4 * (end.rows32 - start.rows32) + 8 * (end.rows64 - start.rows64);
     let params = end.params - start.params;
     u64::from((f.frame_bytes + registers + params).next_multiple_of(16))
+}
+
+/// Returns the call parameters that are saved, in a lane whose own begin at `first`.
+fn saved_params(f: &Function, first: usize) -> [Range<usize>; 2] {
+    let own = f.own.start.params..f.own.end.params;
+    [own, f.formals.clone()].map(|r| first + r.start as usize..first + r.end as usize)
 }
 
 impl Warp {
@@ -47,21 +55,19 @@ impl Warp {
         (self.local, self.local_written, self.stride) = (local, written, new);
     }
 
-    /// Saves what a function has, for the lanes of the call at this reconvergence point.
-    fn save(&mut self, at: u32, own: &Range<Extents>, params_at: usize) {
-        let Range { start, end } = own;
+    /// Saves the state of a function, for the lanes of the call at this reconvergence point.
+    fn save(&mut self, at: u32, f: &Function, params_at: usize) {
+        let Range { start, end } = &f.own;
         let rows = |from: u32, to: u32| from as usize..to as usize;
-        let params = rows(start.params, end.params);
         let saved = Saved {
             r32: self.regs.r32[rows(start.rows32, end.rows32)].to_vec(),
             r64: self.regs.r64[rows(start.rows64, end.rows64)].to_vec(),
             preds: self.regs.preds[rows(start.preds, end.preds)].to_vec(),
             undefined: self.undefined[rows(start.watched, end.watched)].to_vec(),
+            frame: self.regs.r64.get(f.frame_row as usize).copied(),
             params: (0..32)
-                .flat_map(|lane| {
-                    let first = lane * self.stride + params_at;
-                    self.local[first + params.start..first + params.end].iter()
-                })
+                .flat_map(|lane| saved_params(f, lane * self.stride + params_at))
+                .flat_map(|bytes| &self.local[bytes])
                 .copied()
                 .collect(),
         };
@@ -72,10 +78,10 @@ impl Warp {
         self.saved[at] = saved;
     }
 
-    /// Gives lanes back what was saved at a reconvergence point.
-    fn restore(&mut self, at: u32, own: &Range<Extents>, params_at: usize, mask: u32) {
+    /// Restores the state that was saved at a reconvergence point.
+    fn restore(&mut self, at: u32, f: &Function, params_at: usize, mask: u32) {
         let saved = std::mem::take(&mut self.saved[at as usize]);
-        let Range { start, end } = own;
+        let start = &f.own.start;
         let rows = self.regs.r32[start.rows32 as usize..].iter_mut();
         for (row, old) in rows.zip(&saved.r32) {
             lanes(mask).for_each(|l| row[l] = old[l]);
@@ -91,11 +97,18 @@ impl Warp {
         for (register, old) in (start.watched..).zip(&saved.undefined) {
             self.set_undefined(register, mask, *old);
         }
-        let bytes = (end.params - start.params) as usize;
+        if let Some(frame) = &saved.frame {
+            let row = &mut self.regs.r64[f.frame_row as usize];
+            lanes(mask).for_each(|l| row[l] = frame[l]);
+        }
+        let each = saved.params.len() / 32;
         for lane in lanes(mask) {
-            let to = lane * self.stride + params_at + start.params as usize;
-            let from = &saved.params[lane * bytes..][..bytes];
-            self.local[to..to + bytes].copy_from_slice(from);
+            let mut rest = &saved.params[lane * each..][..each];
+            for to in saved_params(f, lane * self.stride + params_at) {
+                let (bytes, more) = rest.split_at(to.len());
+                self.local[to].copy_from_slice(bytes);
+                rest = more;
+            }
         }
         self.saved[at as usize] = saved;
     }
@@ -226,7 +239,7 @@ impl<'a> Cta<'a> {
             callee: entering.function,
         });
         if let Some(caller) = program.functions.get(entering.caller as usize) {
-            w.save(reconvergence, &caller.own, base);
+            w.save(reconvergence, caller, base);
         }
         w.copy_parameters(base, entering.arguments, mask);
         if f.frame_row != NONE && !self.push_frame(w, f, mask) {
@@ -324,7 +337,7 @@ impl<'a> Cta<'a> {
             Some(caller) => {
                 // The results of a function that called itself are among what is given back.
                 let returned = w.results(base, results, active);
-                w.restore(at, &caller.own, base, active);
+                w.restore(at, caller, base, active);
                 w.put_results(base, results, &returned, active);
             }
             None => w.copy_parameters(base, results, active),

@@ -68,7 +68,7 @@ impl Cta<'_> {
         });
     }
 
-    /// Whether an access to the heap is inside a block; else it is a hazard.
+    /// Reports an access to the heap that is not inside a block; `true` for one that is.
     pub(super) fn in_block(
         &mut self,
         w: &Warp,

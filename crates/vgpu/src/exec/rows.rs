@@ -154,17 +154,14 @@ impl Cta<'_> {
 
     /// Returns the allocation that contains a range.
     fn allocation(&mut self, start: u64, end: u64) -> Option<usize> {
-        let memory = self.context.memory;
+        let (memory, heap) = (self.context.memory, self.context.heap);
         let holds = |index: usize| {
             let a = memory.allocations.get(index);
-            a.is_some_and(|a| start >= a.base && end <= a.base + a.bytes)
+            // Blocks of the heap have separate bounds.
+            index != heap && a.is_some_and(|a| start >= a.base && end <= a.base + a.bytes)
         };
         if !holds(self.last) {
             self.last = memory.find(start).map(|l| l.index).filter(|i| holds(*i))?;
-        }
-        // Blocks of the heap have bounds of their own.
-        if self.last == self.context.heap {
-            return None;
         }
         Some(self.last)
     }

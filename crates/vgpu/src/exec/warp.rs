@@ -57,7 +57,7 @@ pub(super) struct Warp {
     pub(super) reconvergence_points: Vec<ReconvergencePoint>,
     /// Those of them that are not in use.
     free_reconvergence_points: Vec<u32>,
-    /// State of calling functions that the call may enter again, by reconvergence point.
+    /// State of the calling function, by reconvergence point, if the call may enter it again.
     pub(super) saved: Vec<Saved>,
     /// Bytes in use of each lane's stack.
     pub(super) stack: [u64; 32],

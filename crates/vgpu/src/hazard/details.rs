@@ -43,10 +43,10 @@ pub struct HazardConflict {
     pub ptx_line: u32,
 }
 
-/// What makes two hazards the same, whatever launch, block and thread found them.
+/// Identity of a hazard across launches: the same for every block and thread that finds it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HazardKey {
-    /// What went wrong.
+    /// Its kind.
     pub kind: HazardKind,
     /// Memory space of the access.
     pub space: Space,

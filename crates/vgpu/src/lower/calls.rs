@@ -165,7 +165,7 @@ fn parts<'i, 'a>(i: &'i Instruction<'a>) -> Option<Parts<'i, 'a>> {
 }
 
 impl<'a> Lower<'a> {
-    /// Whether a call of one function may lead to the other.
+    /// Reports whether a call of one function may lead to the other.
     fn reaches(&mut self, from: &'a Function<'a>, to: &str) -> bool {
         let functions = self.globals.functions;
         let reached = self.reached.entry(from.name);
@@ -174,7 +174,7 @@ impl<'a> Lower<'a> {
             .contains(to)
     }
 
-    /// Whether a function may be entered again before it returns.
+    /// Reports whether a function may be entered again before it returns.
     pub(super) fn is_recursive(&mut self, f: &'a Function<'a>) -> bool {
         self.reaches(f, f.name)
     }
@@ -248,6 +248,7 @@ impl<'a> Lower<'a> {
         if let Some(frame) = self.frames.get(f.name) {
             return frame.clone();
         }
+        let first = self.program.param_bytes;
         let mut place = |v: &ptx::ast::Variable<'_>| {
             let at = super::control::bump(&mut self.program.param_bytes, v.bytes as u32, v.align);
             (at, v.bytes as u32)
@@ -264,6 +265,7 @@ impl<'a> Lower<'a> {
             params: params.clone(),
             returns: returns.clone(),
             frame_row,
+            formals: first..self.program.param_bytes,
             ..Target::default()
         });
         let frame = Frame {

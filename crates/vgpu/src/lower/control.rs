@@ -119,15 +119,7 @@ impl<'a> Lower<'a> {
                 Some(Step::Touch) => UNUSED,
                 Some(_) => 0,
             };
-            match step.unwrap_or(Step::Keep) {
-                Step::Keep | Step::Touch => self.instruction(i)?,
-                Step::Skip => {}
-                Step::Goto(to) => {
-                    self.now.guard = NONE;
-                    let (target, join) = (to as u32, NONE);
-                    self.push(Op::Branch { target, join }, Class::Control);
-                }
-            }
+            self.lower_step(i, step.unwrap_or(Step::Keep))?;
             if undefined.instructions.contains(&at) {
                 self.watch(i, start, &watching);
             }
@@ -153,6 +145,20 @@ impl<'a> Lower<'a> {
         if let Some(target) = self.program.functions.get_mut(number as usize) {
             target.start = first;
             target.own = before..after;
+        }
+        Ok(())
+    }
+
+    /// Lowers one instruction as its slice says.
+    fn lower_step(&mut self, i: &'a Instruction<'a>, step: Step) -> Result<(), Unsupported> {
+        match step {
+            Step::Keep | Step::Touch => self.instruction(i)?,
+            Step::Skip => {}
+            Step::Goto(to) => {
+                self.now.guard = NONE;
+                let (target, join) = (to as u32, NONE);
+                self.push(Op::Branch { target, join }, Class::Control);
+            }
         }
         Ok(())
     }

@@ -2,17 +2,18 @@
 //! registers, so a register is a fixed row and a call is a jump.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use super::definedness::Watch;
 use crate::counters::Class;
 use crate::hazard::SourceLine;
 
+mod callees;
 mod operation;
 
+pub(crate) use callees::{Call, CallPointer, External, Function, Routine};
 pub(crate) use operation::{
-    Atom, Bar, Bulk, Call, CallPointer, CarryOp, CpAsync, External, MbarOp, Mem, MmaF64, MmaOp, Op,
-    Routine, Shuffle, WarpOp, WmmaMem, WmmaOp, every_byte,
+    Atom, Bar, Bulk, CarryOp, CpAsync, MbarOp, Mem, MmaF64, MmaOp, Op, Shuffle, WarpOp, WmmaMem,
+    WmmaOp, every_byte,
 };
 
 /// No register or no target.
@@ -137,32 +138,6 @@ pub(crate) struct Extent {
     pub(crate) bytes: u32,
 }
 
-/// Counters of what the functions lowered so far have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Extents {
-    pub(crate) rows32: u32,
-    pub(crate) rows64: u32,
-    pub(crate) preds: u32,
-    pub(crate) params: u32,
-    pub(crate) watched: u32,
-}
-
-/// A function that is called.
-#[derive(Debug, Default)]
-pub(crate) struct Function {
-    pub(crate) name: String,
-    pub(crate) start: u32,
-    /// Offset and size of its parameters and results among the call parameters.
-    pub(crate) params: Vec<(u32, u32)>,
-    pub(crate) returns: Vec<(u32, u32)>,
-    /// Row of the address of its frame on the stack; `NONE` where it has none, because it cannot be
-    /// entered again before it returns.
-    pub(crate) frame_row: u32,
-    pub(crate) frame_bytes: u32,
-    /// Its registers, and the parameters of calls in it.
-    pub(crate) own: Range<Extents>,
-}
-
 /// Location of a pointer at launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PointerSource {
@@ -215,17 +190,4 @@ pub(crate) struct Program {
     pub(crate) by_block: bool,
     /// Control flow depends on other blocks.
     pub(crate) by_others: bool,
-}
-
-impl Program {
-    /// The counters of what there is so far.
-    pub(crate) fn extent(&self) -> Extents {
-        Extents {
-            rows32: self.rows32,
-            rows64: self.rows64,
-            preds: self.preds,
-            params: self.param_bytes,
-            watched: self.watched,
-        }
-    }
 }

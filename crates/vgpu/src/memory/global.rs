@@ -1,10 +1,16 @@
 //! Device memory: allocations in a 64-bit address space, separated by unowned gaps, so that an
 //! access beyond a requested size never lands in a neighbour.
 
+mod freed;
+
+pub(crate) use freed::Near;
+
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use freed::Freed;
 
 use super::heap::{Blocks, HEAP_BYTES, Heap};
 use crate::hazard::global::GlobalShadow;
@@ -17,8 +23,6 @@ const GAP_BYTES: u64 = 1 << 20;
 /// Maximum size of one allocation: the address space below the windows of the other spaces holds
 /// many of that size.
 const MAX_ALLOCATION_BYTES: u64 = 1 << 40;
-/// Maximum number of freed buffers that are remembered by name.
-const FREED_MAX: usize = 1024;
 /// Address of the first allocation.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
 
@@ -63,26 +67,7 @@ pub enum MemoryError {
     },
 }
 
-/// The allocation that an address meant.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Near<'a> {
-    pub(crate) buffer: BufferId,
-    pub(crate) name: &'a str,
-    pub(crate) base: u64,
-    /// Size; that before it was freed.
-    pub(crate) bytes: u64,
-    pub(crate) freed: bool,
-}
-
-/// A buffer that was freed.
-#[derive(Debug)]
-struct Freed {
-    index: usize,
-    base: u64,
-    bytes: u64,
-}
-
-/// What an attempt at a launch may change besides words.
+/// State that an attempt at a launch may change besides words.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     /// Of each live allocation, whether it was overwritten.
@@ -224,31 +209,6 @@ impl GlobalMemory {
         self.modules.get(&module).map_or(&[], Vec::as_slice)
     }
 
-    /// Sets the size of the heap of `malloc` in kernels; `false`, and nothing is changed, where a
-    /// launch has used it.
-    pub fn set_heap_bytes(&mut self, bytes: u64) -> bool {
-        let unused = self.heap.is_none();
-        if unused {
-            self.heap_bytes = bytes;
-        }
-        unused
-    }
-
-    /// Size of the heap of `malloc` in kernels.
-    #[must_use]
-    pub fn heap_bytes(&self) -> u64 {
-        self.heap_bytes
-    }
-
-    /// Makes the heap, if there is none.
-    pub(crate) fn place_heap(&mut self) -> Result<(), MemoryError> {
-        if self.heap.is_none() {
-            let buffer = self.alloc(self.heap_bytes, "the heap of malloc")?;
-            self.heap = Some(Heap::new(buffer, self.heap_bytes));
-        }
-        Ok(())
-    }
-
     /// Copies `data` to `offset` and marks it written.
     ///
     /// # Panics
@@ -296,45 +256,12 @@ impl GlobalMemory {
         }
     }
 
-    /// Frees the buffer's storage. Its address is never reused, and every access to it is out of
-    /// bounds.
-    pub fn free(&mut self, buffer: BufferId) {
-        let (base, bytes) = (self.address(buffer), self.len(buffer));
-        let all = &self.allocations;
-        let Ok(at) = self.live.binary_search_by_key(&base, |n| all[*n].base) else {
-            return;
-        };
-        if self.live[at] != buffer.0 {
-            return;
-        }
-        self.live.remove(at);
-        self.used -= bytes;
-        if let Some(module) = self.allocations[buffer.0].module {
-            self.modules
-                .entry(module)
-                .or_default()
-                .retain(|id| *id != buffer);
-        }
-        let name = self.allocations[buffer.0].name.clone();
-        self.allocations[buffer.0] = Arc::new(Allocation::nothing(base, name));
-        self.freed.push_back(Freed {
-            index: buffer.0,
-            base,
-            bytes,
-        });
-        if self.freed.len() > FREED_MAX
-            && let Some(oldest) = self.freed.pop_front()
-        {
-            self.allocations[oldest.index] = self.nothing.clone();
-        }
-    }
-
     /// The allocations that are not freed.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Allocation> {
         self.live.iter().map(|n| &*self.allocations[*n])
     }
 
-    /// What an attempt at a launch may change besides words.
+    /// The state that an attempt at a launch may change besides words.
     pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             overwritten: self.live().map(|a| a.init.is_overwritten()).collect(),
@@ -445,54 +372,6 @@ impl GlobalMemory {
     #[must_use]
     pub fn name(&self, index: usize) -> &str {
         self.allocations.get(index).map_or("", |a| &a.name)
-    }
-
-    /// A buffer that is not freed.
-    fn near(&self, index: usize) -> Option<Near<'_>> {
-        let a = self.allocations.get(index)?;
-        Some(Near {
-            buffer: BufferId(index),
-            name: &a.name,
-            base: a.base,
-            bytes: a.bytes,
-            freed: false,
-        })
-    }
-
-    /// The allocation that holds an address, or one of those freed last that did.
-    pub(crate) fn holder(&self, address: u64) -> Option<Near<'_>> {
-        if let Some(found) = self.find(address) {
-            return self.near(found.index);
-        }
-        let holds = |f: &&Freed| address.wrapping_sub(f.base) < f.bytes;
-        self.freed.iter().find(holds).map(|f| self.gone(f))
-    }
-
-    fn gone(&self, freed: &Freed) -> Near<'_> {
-        Near {
-            buffer: BufferId(freed.index),
-            name: self.name(freed.index),
-            base: freed.base,
-            bytes: freed.bytes,
-            freed: true,
-        }
-    }
-
-    /// Returns the allocation that an invalid `address` most likely refers to: the nearest one at
-    /// or below that is not a module variable, else the nearest variable.
-    pub(crate) fn nearest(&self, address: u64) -> Option<Near<'_>> {
-        let all = &self.allocations;
-        let place = self.live.partition_point(|n| all[*n].base <= address);
-        let below = self.live.get(..place)?;
-        let buffer = below.iter().rev().find(|n| all[**n].module.is_none());
-        let freed = self.freed.iter().filter(|f| f.base <= address);
-        let freed = freed.max_by_key(|f| f.base);
-        match (buffer, freed) {
-            (Some(n), Some(f)) if all[*n].base < f.base => Some(self.gone(f)),
-            (Some(n), _) => self.near(*n),
-            (None, Some(f)) => Some(self.gone(f)),
-            (None, None) => self.near(*below.last()?),
-        }
     }
 }
 

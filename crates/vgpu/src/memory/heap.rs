@@ -108,7 +108,7 @@ impl Blocks {
         (offset < at + bytes).then_some(*bytes)
     }
 
-    /// Whether a range is inside a block in use.
+    /// Reports whether a range is inside a block in use.
     pub(crate) fn holds(&self, offset: u64, bytes: u64) -> bool {
         self.before(offset)
             .is_some_and(|(at, size)| offset + bytes <= at + size)

@@ -69,7 +69,7 @@ impl InitMap {
         (both >> (at % 32)) as u32
     }
 
-    /// Whether every byte of a range is written.
+    /// Reports whether every byte of a range is written.
     pub(crate) fn has(&self, range: Range<u64>) -> bool {
         self.all.load(Relaxed)
             || range.clone().step_by(32).all(|at| {

@@ -124,3 +124,43 @@ fn endless_recursion_overflows_the_stack() {
     let report = program.run("overflow", 1, 32, vec![Arg::Buffer(out)]);
     crash(&report, Stop::StackOverflow, "forever");
 }
+
+#[test]
+fn parameters_and_frames_are_there_after_the_inner_call() {
+    // f(n) = n ? f(n - 1) + n + (n stored in its frame) : 0, which reads both after the inner call.
+    let text = ".version 9.0\n.target sm_80\n.address_size 64\n\
+        .func (.param .b32 r) f(.param .b32 n)\n{\n.local .align 4 .b8 mine[4];\n\
+        .reg .b32 %r<8>;\n.reg .pred %p<2>;\nld.param.b32 %r1, [n];\nst.param.b32 [r], 0;\n\
+        setp.eq.u32 %p1, %r1, 0;\n@%p1 ret;\nst.local.b32 [mine], %r1;\nsub.u32 %r2, %r1, 1;\n\
+        {\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r2;\ncall (b), f, (a);\n\
+        ld.param.b32 %r3, [b];\n}\nld.param.b32 %r4, [n];\nld.local.b32 %r5, [mine];\n\
+        add.u32 %r3, %r3, %r4;\nadd.u32 %r3, %r3, %r5;\nst.param.b32 [r], %r3;\nret;\n}\n\
+        .visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>;\n.reg .b64 %q<4>;\n\
+        ld.param.u64 %q1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %q2, %r1, 4;\nadd.u64 %q1, %q1, %q2;\n\
+        {\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %r1;\ncall (b), f, (a);\n\
+        ld.param.b32 %r2, [b];\n}\nst.global.b32 [%q1], %r2;\nret;\n}\n";
+    let mut program = Program::new(text);
+    let out = program.unwritten(32);
+    let wanted = program.launch_named("k", 1, 32, vec![Arg::Buffer(out)]);
+    let report = program.started(&wanted);
+    assert_eq!(report.hazards, []);
+    assert_eq!(program.read(out), expected(|n| n * (n + 1)));
+}
+
+#[test]
+fn textures_are_unsupported_by_name() {
+    let text = ".version 9.0\n.target sm_80\n.address_size 64\n\
+        .visible .entry k(.param .u64 t)\n{\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %q<4>;\n\
+        ld.param.u64 %q1, [t];\nmov.u32 %r1, 0;\n\
+        tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%q1, {%r1}];\nret;\n}\n";
+    let module = vgpu::Module::load(text).unwrap();
+    let unsupported = module.supported("k").unwrap_err();
+    assert_eq!(unsupported.instruction, "tex.1d.v4.f32.s32");
+    let surface = text.replace(
+        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%q1, {%r1}]",
+        "suld.b.1d.b32.trap {%r2}, [%q1, {%r1}]",
+    );
+    let module = vgpu::Module::load(&surface).unwrap();
+    let unsupported = module.supported("k").unwrap_err();
+    assert_eq!(unsupported.instruction, "suld.b.1d.b32.trap");
+}

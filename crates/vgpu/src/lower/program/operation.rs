@@ -6,7 +6,7 @@ use gpu_arithmetic::wmma::{Fragment, Wmma};
 use ptx::structs::Unwritten;
 use std::sync::Arc;
 
-use super::{Address, Area, Data, Order};
+use super::{Address, Area, Call, CallPointer, Data, External, Order};
 use crate::exec::regs::{AluFn, Slots};
 use crate::exec::stop::Stop;
 
@@ -271,56 +271,6 @@ pub(crate) enum Op {
     },
     Nop,
     Sleep,
-}
-
-/// A call of a function with parameter bytes.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    /// Index in [`super::Program::functions`].
-    pub(crate) function: u32,
-    /// Copies of parameter memory before the call: from, to, bytes.
-    pub(crate) arguments: Vec<(u32, u32, u32)>,
-    /// The same after the return.
-    pub(crate) results: Vec<(u32, u32, u32)>,
-    /// The calling function where its state must be saved because the call may enter it again, or
-    /// `NONE`.
-    pub(crate) caller: u32,
-}
-
-/// A call through a pointer.
-#[derive(Debug, Clone)]
-pub(crate) struct CallPointer {
-    /// Row of the address.
-    pub(crate) address: u32,
-    /// Offset and size of the variables that hold the arguments and get the results.
-    pub(crate) arguments: Vec<(u32, u32)>,
-    pub(crate) results: Vec<(u32, u32)>,
-    /// As in [`Call`].
-    pub(crate) caller: u32,
-}
-
-/// A function that the CUDA runtime provides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Routine {
-    /// `vprintf(format, arguments)`.
-    Print,
-    /// `__assertfail(message, file, line, function, size of a character)`.
-    FailAssertion,
-    /// `malloc(bytes)`.
-    Allocate,
-    /// `__nv_aligned_device_malloc(bytes, alignment)`.
-    AllocateAligned,
-    /// `free(address)`.
-    Free,
-}
-
-/// A call of such a function: each argument and the result as its offset among the call parameters
-/// and its size, bytes.
-#[derive(Debug, Clone)]
-pub(crate) struct External {
-    pub(crate) routine: Routine,
-    pub(crate) arguments: Vec<(u32, u32)>,
-    pub(crate) result: Option<(u32, u32)>,
 }
 
 /// `mma.sync` with its rows.
