@@ -1,5 +1,5 @@
-//! Says to the tests whether a `nats-server` and a browser are here, so that those that need one are
-//! reported as ignored where there is none.
+//! Reports to the tests whether a `nats-server`, a browser and Python's CUDA packages are here, so that
+//! those that need one are reported as ignored where there is none.
 
 use std::path::Path;
 
@@ -13,6 +13,15 @@ fn main() {
     let named = std::env::var_os("TUNER_NATS_SERVER").map(std::path::PathBuf::from);
     if named.is_some_and(|path| path.is_file()) || local.is_file() {
         println!("cargo::rustc-cfg=nats_server");
+    }
+    // Python packages that use the driver interface.
+    println!("cargo::rustc-check-cfg=cfg(cuda_python)");
+    println!("cargo::rerun-if-changed=scripts/get-cuda-python");
+    println!("cargo::rerun-if-env-changed=TUNER_CUDA_PYTHON");
+    let named = std::env::var_os("TUNER_CUDA_PYTHON").map(std::path::PathBuf::from);
+    let fetched = Path::new(".cuda-python/bin/python");
+    if named.is_some_and(|path| path.is_file()) || fetched.is_file() {
+        println!("cargo::rustc-cfg=cuda_python");
     }
     // The browser, with the program that drives it.
     println!("cargo::rustc-check-cfg=cfg(browser)");
