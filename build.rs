@@ -1,5 +1,5 @@
-//! Sets cfgs for the tests that need a `nats-server` or a browser: they are reported as ignored
-//! where the program is missing.
+//! Sets cfgs for the tests that need a `nats-server`, a browser or Python's CUDA packages: they are
+//! reported as ignored where these are missing.
 
 use std::path::Path;
 
@@ -13,6 +13,15 @@ fn main() {
     let named = std::env::var_os("TUNER_NATS_SERVER").map(std::path::PathBuf::from);
     if named.is_some_and(|path| path.is_file()) || local.is_file() {
         println!("cargo::rustc-cfg=nats_server");
+    }
+    // Python packages that use the driver interface.
+    println!("cargo::rustc-check-cfg=cfg(cuda_python)");
+    println!("cargo::rerun-if-changed=scripts/get-cuda-python");
+    println!("cargo::rerun-if-env-changed=TUNER_CUDA_PYTHON");
+    let named = std::env::var_os("TUNER_CUDA_PYTHON").map(std::path::PathBuf::from);
+    let fetched = Path::new(".cuda-python/bin/python");
+    if named.is_some_and(|path| path.is_file()) || fetched.is_file() {
+        println!("cargo::rustc-cfg=cuda_python");
     }
     // Browser and its WebDriver.
     println!("cargo::rustc-check-cfg=cfg(browser)");

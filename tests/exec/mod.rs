@@ -1,7 +1,9 @@
 //! `tuner exec`: programs on the virtual CUDA device.
 
+mod clients;
 mod runtime;
 
+use crate::program::{Ended, ended, tuner};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -49,4 +51,18 @@ fn exec(options: &[&str], scenario: &str) -> Output {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// `tuner exec` of a program in a folder.
+fn exec_in(folder: &Path, options: &[&str], program: &Path) -> Command {
+    let mut command = tuner(folder);
+    command.arg("exec").args(options).arg("--").arg(program);
+    command
+}
+
+/// Runs a command that must succeed.
+fn run_to_success(command: &mut Command) -> Ended {
+    let ended = ended(command);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    ended
 }

@@ -25,16 +25,40 @@ macro_rules! driver {
         #[cfg_attr(shim = "cuda", unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $crate::errors::Code {
             let body = || -> Result<(), $crate::errors::Code> { $body };
-            $crate::abi::finish(body())
+            $crate::abi::finish_driver(body())
         })+
     };
 }
 
-pub(crate) use {driver, runtime};
+/// Exports functions of the driver interface that need a current context.
+macro_rules! in_context {
+    ($($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)+) => {
+        $crate::abi::driver! {
+            $($(#[$meta])*
+            fn $name($($argument: $type),*) {
+                $crate::driver::contexts::current()?;
+                $body
+            })+
+        }
+    };
+}
+
+pub(crate) use {driver, in_context, runtime};
 
 /// The code of a result.
 pub(crate) fn finish(result: Result<(), Code>) -> Code {
     result.err().unwrap_or(errors::SUCCESS)
+}
+
+/// The code of a result in the driver interface, which lacks some codes of the runtime.
+pub(crate) fn finish_driver(result: Result<(), Code>) -> Code {
+    match finish(result) {
+        errors::INVALID_FUNCTION => errors::INVALID_HANDLE,
+        errors::INVALID_CONFIGURATION | errors::INVALID_SYMBOL | errors::INVALID_DIRECTION => {
+            errors::INVALID_VALUE
+        }
+        code => code,
+    }
 }
 
 /// The same, kept as the thread's last error.
@@ -66,6 +90,21 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Code> {
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| errors::INVALID_VALUE)
+}
+
+/// Writes a text with its end into a buffer of the program; a buffer that is too small is an invalid
+/// value.
+///
+/// # Safety
+/// `to` is null, or so many bytes of it are writable.
+pub(crate) unsafe fn store_text(to: *mut c_char, bytes: i32, text: &CStr) -> Result<(), Code> {
+    let text = text.to_bytes_with_nul();
+    if to.is_null() || usize::try_from(bytes).unwrap_or(0) < text.len() {
+        return Err(errors::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast::<u8>(), text.len()) };
+    Ok(())
 }
 
 /// The result of a function that the device does not implement: it reports its name.

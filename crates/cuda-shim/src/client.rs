@@ -1,5 +1,8 @@
 //! Operations that both interfaces share: streams, events, synchronization.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use crate::connection::{call, clear_sticky, flush_printed};
 use crate::errors::{self, Code};
 use crate::memory;
@@ -110,11 +113,6 @@ pub(crate) fn reset() -> Result<(), Code> {
     Ok(())
 }
 
-/// The sticky error, if a kernel faulted.
-pub(crate) fn check_status() -> Result<(), Code> {
-    call(Op::Status, &Message::new()).map(drop)
-}
-
 /// Blocks of a kernel that a multiprocessor holds.
 pub(crate) fn occupancy(function: u64, threads: u32, shared_bytes: u64) -> Result<u32, Code> {
     let mut head = Message::new();
@@ -138,4 +136,28 @@ pub(crate) fn set_function_attribute(
         .put_u32(attribute)
         .put_u32(value as u32);
     call(Op::SetFunctionAttribute, &head).map(drop)
+}
+
+/// Limits that the program set, by their number in `cudaLimit`.
+static LIMITS: Mutex<BTreeMap<u32, u64>> = Mutex::new(BTreeMap::new());
+
+/// Sets a limit, such as the size of the heap of kernels.
+pub(crate) fn set_limit(limit: u32, value: u64) -> Result<(), Code> {
+    let mut head = Message::new();
+    head.put_u32(limit).put_u64(value);
+    call(Op::SetLimit, &head)?;
+    let mut limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    limits.insert(limit, value);
+    Ok(())
+}
+
+/// A limit: what the program set, or the default.
+pub(crate) fn get_limit(limit: u32) -> u64 {
+    let limits = LIMITS.lock().unwrap_or_else(PoisonError::into_inner);
+    limits.get(&limit).copied().unwrap_or(match limit {
+        0 => 1024,
+        1 => 1 << 20,
+        2 => 8 << 20,
+        _ => 0,
+    })
 }

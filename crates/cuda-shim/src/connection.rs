@@ -1,8 +1,9 @@
 //! The connection to the device: one socket a process, one request at a time.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::errors::{self, Code};
@@ -75,6 +76,7 @@ fn connect() -> Result<Connection, String> {
     let mut head = vec![0; header.head_bytes as usize];
     stream.read_exact(&mut head).map_err(lost)?;
     let device = read_device(&head).map_err(lost)?;
+    OPEN.store(true, Ordering::Relaxed);
     Ok(Connection {
         stream,
         process,
@@ -98,6 +100,13 @@ fn read_device(head: &[u8]) -> io::Result<Device> {
     }
     Ok(device)
 }
+
+/// Whether this library has connected to the device.
+pub(crate) fn is_open() -> bool {
+    OPEN.load(Ordering::Relaxed)
+}
+
+static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// The device of this process.
 ///
@@ -177,6 +186,7 @@ fn exchange(op: Op, head: &Message, bulk: &[u8], sink: Option<Sink<'_>>) -> Resu
         errors::SUCCESS => Ok(reply),
         code => {
             note_sticky(code);
+            FAILURE.set(String::from_utf8_lossy(&reply.bulk).into_owned());
             Err(code)
         }
     }
@@ -210,6 +220,15 @@ fn transfer(
     Ok((header, reply))
 }
 
+thread_local! {
+    static FAILURE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// The sentence that came with the last error of this thread; empty for most.
+pub(crate) fn take_failure() -> String {
+    FAILURE.take()
+}
+
 /// Keeps the text of a launch until the program synchronizes.
 pub(crate) fn keep_printed(text: &[u8]) {
     let mut kept = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,17 +244,17 @@ pub(crate) fn flush_printed() {
     }
 }
 
-static STICKY: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+static STICKY: AtomicI32 = AtomicI32::new(0);
 
 fn note_sticky(code: Code) {
     if errors::is_sticky(code) {
-        STICKY.store(code, std::sync::atomic::Ordering::Relaxed);
+        STICKY.store(code, Ordering::Relaxed);
     }
 }
 
 /// Forgets the sticky error: the device was reset.
 pub(crate) fn clear_sticky() {
-    STICKY.store(0, std::sync::atomic::Ordering::Relaxed);
+    STICKY.store(0, Ordering::Relaxed);
 }
 
 thread_local! {
@@ -252,7 +271,7 @@ pub(crate) fn keep_last(code: Code) -> Code {
 
 /// The last error of this thread; `clear` forgets it, but for a sticky one.
 pub(crate) fn last_error(clear: bool) -> Code {
-    let sticky = STICKY.load(std::sync::atomic::Ordering::Relaxed);
+    let sticky = STICKY.load(Ordering::Relaxed);
     if sticky != errors::SUCCESS {
         return sticky;
     }

@@ -60,6 +60,8 @@ codes! {
     ALREADY_REGISTERED = 712,
     /// Host memory that is not registered.
     NOT_REGISTERED = 713,
+    /// A current context that was destroyed.
+    CONTEXT_IS_DESTROYED = 709,
     /// A failed `assert` of device code.
     ASSERT = 710,
     /// An invalid instruction.
@@ -86,7 +88,13 @@ pub fn is_sticky(code: Code) -> bool {
     (ILLEGAL_ADDRESS..=LAUNCH_FAILURE).contains(&code)
         && !matches!(
             code,
-            OUT_OF_RESOURCES | ALREADY_REGISTERED | NOT_REGISTERED | 704 | 705 | 708
+            OUT_OF_RESOURCES
+                | CONTEXT_IS_DESTROYED
+                | ALREADY_REGISTERED
+                | NOT_REGISTERED
+                | 704
+                | 705
+                | 708
         )
 }
 

@@ -8,14 +8,16 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::abi::store;
 use crate::client;
 use crate::errors::{self, Code};
 use crate::kernels::Launch;
-use crate::memory::{Copy, Fill};
+use crate::memory::{Copy, Fill, Place, address_of, pointer_to};
+use crate::protocol::Shape;
 
 /// A function of the program with its argument.
 #[derive(Debug, Clone, Copy)]
-pub struct HostCall {
+pub(crate) struct HostCall {
     /// The function.
     pub function: unsafe extern "C" fn(*mut c_void),
     /// Its argument.
@@ -37,8 +39,60 @@ pub(crate) enum Node {
     Record(u64),
     /// Wait for an event.
     Wait(u64),
+    /// The nodes of another graph.
+    Child(Vec<Node>),
     /// A node that only orders others.
     Empty,
+}
+
+/// `cudaMemsetParams`, the same in the driver interface.
+#[repr(C)]
+#[derive(Debug)]
+pub struct FillNode {
+    destination: *mut c_void,
+    pitch: usize,
+    value: u32,
+    element_bytes: u32,
+    width: usize,
+    height: usize,
+}
+
+impl FillNode {
+    /// The operation.
+    pub(crate) fn fill(&self) -> Fill {
+        let width = self.width as u64 * u64::from(self.element_bytes);
+        let pitch = match self.height {
+            0 | 1 => width,
+            _ => self.pitch as u64,
+        };
+        Fill {
+            place: Place {
+                address: address_of(self.destination),
+                shape: Shape::rows(width, self.height as u64, pitch),
+            },
+            value: self.value,
+            element_bytes: self.element_bytes,
+            stream: 0,
+        }
+    }
+}
+
+/// `cudaHostNodeParams`, the same in the driver interface.
+#[repr(C)]
+#[derive(Debug)]
+pub struct HostNode {
+    function: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+}
+
+impl HostNode {
+    /// The operation.
+    pub(crate) fn call(&self) -> HostCall {
+        HostCall {
+            function: self.function,
+            argument: address_of(self.argument),
+        }
+    }
 }
 
 impl Node {
@@ -55,12 +109,27 @@ impl Node {
             Node::Host(call) => {
                 client::order_host_function(stream)?;
                 // SAFETY: the program gave the function with this argument for this call.
-                unsafe { (call.function)(crate::memory::pointer_to(call.argument)) };
+                unsafe { (call.function)(pointer_to(call.argument)) };
                 Ok(())
             }
             Node::Record(event) => client::record_event(*event, stream),
             Node::Wait(event) => client::wait_event(stream, *event),
+            Node::Child(nodes) => nodes.iter().try_for_each(|node| node.run(stream)),
             Node::Empty => Ok(()),
+        }
+    }
+
+    /// Its number in `CUgraphNodeType`.
+    pub(crate) fn type_number(&self) -> i32 {
+        match self {
+            Node::Launch(_) => 0,
+            Node::Copy(_) => 1,
+            Node::Fill(_) => 2,
+            Node::Host(_) => 3,
+            Node::Child(_) => 4,
+            Node::Empty => 5,
+            Node::Wait(_) => 6,
+            Node::Record(_) => 7,
         }
     }
 }
@@ -212,4 +281,96 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
 pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
     let nodes = with_graph(handle, |graph| graph.nodes.clone())?;
     nodes.into_iter().try_for_each(|node| submit(stream, node))
+}
+
+/// Bits of a node's handle that hold its number in the graph; the graph's handle is above them.
+const NODE_BITS: u32 = 24;
+
+/// Adds a node; returns its handle: the graph's with the node's number.
+pub(crate) fn add_node(graph: u64, node: Node) -> Result<u64, Code> {
+    let number = with_graph(graph, |graph| {
+        graph.nodes.push(node);
+        graph.nodes.len() as u64
+    })?;
+    Ok((graph << NODE_BITS) | number)
+}
+
+/// A node with the operations of another graph.
+pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
+    with_graph(child, |child| Node::Child(child.nodes.clone()))
+}
+
+/// Copies a graph; returns the handle of the copy.
+pub(crate) fn copy(graph: u64) -> Result<u64, Code> {
+    let nodes = with_graph(graph, |graph| graph.nodes.clone())?;
+    Ok(keep(Graph { nodes }))
+}
+
+/// Replaces the nodes of an executable graph by those of a graph.
+pub(crate) fn replace_nodes(executable: u64, graph: u64) -> Result<(), Code> {
+    let nodes = with_graph(graph, |graph| graph.nodes.clone())?;
+    with_graph(executable, |executable| executable.nodes = nodes)
+}
+
+/// Uses a node of the graph that made it.
+pub(crate) fn with_node<T>(node: u64, body: impl FnOnce(&mut Node) -> T) -> Result<T, Code> {
+    with_node_of(node >> NODE_BITS, node, body)
+}
+
+/// Uses a node of a copy of the graph that made it.
+pub(crate) fn with_node_of<T>(
+    graph: u64,
+    node: u64,
+    body: impl FnOnce(&mut Node) -> T,
+) -> Result<T, Code> {
+    let number = usize::try_from(node & ((1 << NODE_BITS) - 1)).unwrap_or(0);
+    with_graph(graph, |graph| {
+        let index = number.checked_sub(1)?;
+        graph.nodes.get_mut(index).map(body)
+    })?
+    .ok_or(errors::INVALID_VALUE)
+}
+
+/// Stores the number of nodes; their handles too, where there is room for them.
+///
+/// # Safety
+/// `nodes` is null, or as many handles as `count` states are writable.
+pub(crate) unsafe fn list_nodes(
+    graph: u64,
+    nodes: *mut *mut c_void,
+    count: *mut usize,
+) -> Result<(), Code> {
+    let present = with_graph(graph, |graph| graph.nodes.len())?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !nodes.is_null() && !count.is_null() {
+            for index in 0..present.min(*count) {
+                let handle = (graph << NODE_BITS) | (index as u64 + 1);
+                store(nodes.add(index), pointer_to(handle))?;
+            }
+        }
+        store(count, present)
+    }
+}
+
+/// Fails for dependencies that the order of creation does not satisfy.
+///
+/// # Safety
+/// As many handles as stated are readable in both lists.
+pub(crate) unsafe fn check_dependencies(
+    from: *const *mut c_void,
+    to: *const *mut c_void,
+    count: usize,
+) -> Result<(), Code> {
+    // SAFETY: the caller's promise.
+    let backwards = unsafe {
+        (0..count).any(|index| address_of(*from.add(index)) > address_of(*to.add(index)))
+    };
+    match backwards {
+        true => {
+            crate::say::report_missing("a dependency of an earlier on a later graph node");
+            Err(errors::NOT_SUPPORTED)
+        }
+        false => Ok(()),
+    }
 }

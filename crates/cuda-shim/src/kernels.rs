@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::connection::{call, keep_printed, send};
+use crate::connection::{call, device, keep_printed, send};
 use crate::errors::{self, Code};
-use crate::protocol::{FunctionInfo, Message, Op};
+use crate::memory::map_shared;
+use crate::protocol::{COOPERATIVE, FunctionInfo, Message, Op, kind};
 
 /// An image of code: loaded into the device at its first use.
 #[derive(Debug)]
@@ -102,6 +103,42 @@ pub(crate) fn get_variable(module: u64, name: &str) -> Result<Span, Code> {
     })
 }
 
+/// Makes a variable memory that host and device share: a managed variable.
+pub(crate) fn share_variable(module: u64, name: &str) -> Result<Span, Code> {
+    let mut head = Message::new();
+    head.put_u64(module).put_str(name);
+    let reply = call(Op::ShareVariable, &head)?;
+    let mut fields = reply.fields();
+    let broken = |_| errors::UNKNOWN;
+    let span = Span {
+        address: fields.u64().map_err(broken)?,
+        bytes: fields.u64().map_err(broken)?,
+    };
+    let path = fields.str().map_err(broken)?;
+    map_shared(span.address, span.bytes, kind::MANAGED, path)?;
+    Ok(span)
+}
+
+/// Names of the kernels of a module.
+pub(crate) fn list_functions(module: u64) -> Result<Vec<String>, Code> {
+    let mut head = Message::new();
+    head.put_u64(module);
+    let reply = call(Op::ListFunctions, &head)?;
+    let mut fields = reply.fields();
+    let broken = |_| errors::UNKNOWN;
+    let count = fields.u32().map_err(broken)?;
+    (0..count)
+        .map(|_| Ok(fields.str().map_err(broken)?.to_owned()))
+        .collect()
+}
+
+/// Unloads a module.
+pub(crate) fn unload_module(module: u64) -> Result<(), Code> {
+    let mut head = Message::new();
+    head.put_u64(module);
+    call(Op::UnloadModule, &head).map(drop)
+}
+
 impl Variable {
     /// Where it is on the device.
     pub(crate) fn span(&self) -> Result<Span, Code> {
@@ -187,6 +224,56 @@ impl Launch {
         }
         Ok(())
     }
+}
+
+/// A launch without a cluster.
+pub(crate) const NO_CLUSTER: Dim3 = Dim3 { x: 1, y: 1, z: 1 };
+
+/// Attributes of a launch (`cudaLaunchAttribute`): 72 bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+const ATTRIBUTE_COOPERATIVE: u32 = 2;
+const ATTRIBUTE_CLUSTER: u32 = 4;
+
+/// Reads the attributes that change what a launch does.
+///
+/// # Safety
+/// As many attributes as stated are readable.
+pub(crate) unsafe fn read_attributes(
+    launch: &mut Launch,
+    attributes: *const LaunchAttribute,
+    count: u32,
+) {
+    if attributes.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let attributes = unsafe { std::slice::from_raw_parts(attributes, count as usize) };
+    for attribute in attributes {
+        let [x, y, z, ..] = attribute.value;
+        match attribute.id {
+            ATTRIBUTE_COOPERATIVE if x != 0 => launch.flags |= COOPERATIVE,
+            ATTRIBUTE_CLUSTER => launch.cluster = Dim3 { x, y, z },
+            _ => {}
+        }
+    }
+}
+
+/// Shared memory of a block without an opt-in, bytes.
+pub(crate) const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
+
+/// Dynamic shared memory left for each of a number of resident blocks, bytes.
+pub(crate) fn available_shared_bytes(info: &FunctionInfo, blocks: i32) -> Result<usize, Code> {
+    let whole = device()?.attribute(81) as usize;
+    let each = whole / usize::try_from(blocks.max(1)).unwrap_or(1);
+    let reserved = device()?.attribute(111) as usize + info.static_shared_bytes as usize;
+    Ok(each.saturating_sub(reserved))
 }
 
 /// Copies the arguments of a launch into a parameter block.

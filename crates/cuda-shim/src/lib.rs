@@ -29,6 +29,7 @@ mod abi;
 mod client;
 mod connection;
 mod graph;
+mod images;
 mod kernels;
 mod memory;
 mod properties;

@@ -30,7 +30,78 @@ pub(crate) struct Mapping {
 static MAPPINGS: Mutex<BTreeMap<u64, Mapping>> = Mutex::new(BTreeMap::new());
 
 /// Host ranges of `cudaHostRegister`, by address.
-pub(crate) static REGISTERED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+static REGISTERED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// Alignment of the rows that `cudaMallocPitch` returns, bytes.
+pub(crate) const PITCH: u64 = 512;
+/// Handle of the memory pool that the device has from the start.
+pub(crate) const DEFAULT_POOL: u64 = 0x2000;
+
+/// Registers host memory for fast copies.
+pub(crate) fn register_host(address: u64, bytes: u64) -> Result<(), Code> {
+    if address == 0 || bytes == 0 {
+        return Err(errors::INVALID_VALUE);
+    }
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    match registered.insert(address, bytes) {
+        None => Ok(()),
+        Some(_) => Err(errors::ALREADY_REGISTERED),
+    }
+}
+
+/// Ends the registration of host memory.
+pub(crate) fn unregister_host(address: u64) -> Result<(), Code> {
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    registered
+        .remove(&address)
+        .map(drop)
+        .ok_or(errors::NOT_REGISTERED)
+}
+
+/// Fails where host memory has no device address; `function` requests it.
+pub(crate) fn check_device_pointer(address: u64, function: &str) -> Result<(), Code> {
+    if find_mapping(address).is_some() || holds_shared(address) {
+        return Ok(());
+    }
+    let registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    if registered.contains_key(&address) {
+        crate::say::report_missing(&format!("{function} of registered memory"));
+        return Err(errors::NOT_SUPPORTED);
+    }
+    Err(errors::INVALID_VALUE)
+}
+
+/// An allocation of the device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allocation {
+    /// Address of the first byte.
+    pub(crate) address: u64,
+    /// Size, bytes.
+    pub(crate) bytes: u64,
+    /// One of [`kind`].
+    pub(crate) kind: u32,
+}
+
+/// The allocation that holds an address.
+pub(crate) fn find_allocation(address: u64) -> Result<Allocation, Code> {
+    let mut head = Message::new();
+    head.put_u64(address);
+    let reply = call(Op::Find, &head)?;
+    let mut fields = reply.fields();
+    let broken = |_| errors::UNKNOWN;
+    Ok(Allocation {
+        address: fields.u64().map_err(broken)?,
+        bytes: fields.u64().map_err(broken)?,
+        kind: fields.u32().map_err(broken)?,
+    })
+}
+
+/// Whether another library of this process mapped shared memory there: a program may use both
+/// interfaces.
+fn holds_shared(address: u64) -> bool {
+    let held = device().is_ok_and(|device| device.holds(address));
+    held && find_allocation(address).is_ok_and(|found| found.kind != kind::DEVICE)
+}
 
 /// The shared mapping that holds an address, with its first address.
 pub(crate) fn find_mapping(address: u64) -> Option<(u64, Mapping)> {
@@ -110,7 +181,7 @@ pub(crate) fn forget_all() {
 
 /// Direction that the program states for a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// `cudaMemcpyHostToHost`.
     HostToHost,
     /// `cudaMemcpyHostToDevice`.
@@ -169,7 +240,7 @@ fn side(address: u64) -> Result<Side, Code> {
 
 /// One end of a copy.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
+pub(crate) struct Place {
     /// First byte.
     pub address: u64,
     /// Its rows.
@@ -188,7 +259,7 @@ impl Place {
 
 /// A copy between two places of the same width, height and depth.
 #[derive(Debug, Clone, Copy)]
-pub struct Copy {
+pub(crate) struct Copy {
     /// Where the bytes go.
     pub destination: Place,
     /// Where they come from.
@@ -200,6 +271,22 @@ pub struct Copy {
 }
 
 impl Copy {
+    /// A contiguous copy.
+    pub(crate) fn linear(
+        destination: u64,
+        source: u64,
+        bytes: u64,
+        direction: Direction,
+        stream: u64,
+    ) -> Copy {
+        Copy {
+            destination: Place::linear(destination, bytes),
+            source: Place::linear(source, bytes),
+            direction,
+            stream,
+        }
+    }
+
     /// Performs the copy.
     pub(crate) fn run(&self) -> Result<(), Code> {
         let bytes = self.source.shape.bytes().ok_or(errors::INVALID_VALUE)?;
@@ -210,7 +297,17 @@ impl Copy {
         if self.destination.address == 0 || self.source.address == 0 {
             return Err(errors::INVALID_VALUE);
         }
-        let sides = (side(self.destination.address)?, side(self.source.address)?);
+        let mut sides = (side(self.destination.address)?, side(self.source.address)?);
+        if !self.direction.admits(sides.0, sides.1) {
+            for (side, place) in [
+                (&mut sides.0, &self.destination),
+                (&mut sides.1, &self.source),
+            ] {
+                if *side == Side::Device && holds_shared(place.address) {
+                    *side = Side::Shared;
+                }
+            }
+        }
         if !self.direction.admits(sides.0, sides.1) {
             // A pageable pointer in the place of a device pointer.
             return Err(errors::INVALID_VALUE);
@@ -325,7 +422,7 @@ fn pointer(address: u64) -> *const u8 {
 
 /// Fills memory with a value of 1, 2 or 4 bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Fill {
+pub(crate) struct Fill {
     /// First byte and rows.
     pub place: Place,
     /// The value, in the low bytes.

@@ -1,6 +1,15 @@
 //! `cudaDeviceProp` in the layouts of CUDA 12 and 13, written from the device's attributes.
 
+use std::ffi::CStr;
+
 use crate::connection::Device;
+
+/// Version of the driver, 1000 × major + 10 × minor.
+pub(crate) const DRIVER_VERSION: i32 = 13_000;
+/// Address on the PCI bus.
+pub(crate) const BUS_ID: &CStr = c"0000:01:00.0";
+/// `cudaUUID_t` of the device.
+pub(crate) const UUID: [u8; 16] = *b"virtual-gpu-0000";
 
 /// One field of the structure.
 #[derive(Debug, Clone, Copy)]
@@ -281,7 +290,7 @@ pub(crate) fn device_properties(device: &Device, version: u32) -> Vec<u8> {
                 let name = device.name.as_bytes();
                 out.extend(name.iter().copied().chain(std::iter::repeat(0)).take(256));
             }
-            Uuid => out.extend_from_slice(b"virtual-gpu-0000"),
+            Uuid => out.extend_from_slice(&UUID),
             Int(number) => out.extend_from_slice(&device.attribute(number).to_le_bytes()),
             Size(number) => put_size(&mut out, device.attribute(number) as u64),
             Memory => put_size(&mut out, device.memory_bytes),

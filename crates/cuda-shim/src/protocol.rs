@@ -34,7 +34,7 @@ macro_rules! operations {
 operations! {
     /// `pid: u32, interface: str` → device description.
     Hello = 1,
-    /// `bulk: image` → `module: u64`.
+    /// `bulk: image` → `module: u64`; a failure has the reason as bulk data.
     LoadModule = 2,
     /// `module: u64`.
     UnloadModule = 3,

@@ -57,6 +57,8 @@ pub struct Device {
     /// A fault of a kernel: every request fails with it until a reset.
     pub(crate) sticky: Code,
     pub(crate) started: Instant,
+    /// A sentence for the program about the request that failed.
+    pub(crate) failure: String,
 }
 
 impl Device {
@@ -72,6 +74,7 @@ impl Device {
             summary: Summary::default(),
             sticky: errors::SUCCESS,
             started: Instant::now(),
+            failure: String::new(),
             options,
         }
     }
@@ -113,7 +116,8 @@ impl Device {
                 Ok(self.modules.len() as u64)
             }
             Err(failure) => {
-                self.summary.add_note(failure.text);
+                self.summary.add_note(failure.text.clone());
+                self.failure = failure.text;
                 Err(failure.code)
             }
         }

@@ -1,5 +1,9 @@
 //! How a program is linked with the CUDA runtime.
 
+use object::Endianness;
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::FileHeader as _;
+
 /// Linkage of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Linkage {
@@ -13,35 +17,52 @@ pub enum Linkage {
     Other,
 }
 
-const SECTION: &[u8] = b".nv_fatbin\0";
-const LIBRARY: &[u8] = b"libcudart.so.";
+/// Section of the images that the compiler embeds.
+const SECTION: &[u8] = b".nv_fatbin";
+/// Begin of the runtime libraries' names.
+const LIBRARY: &str = "libcudart.so.";
 
 /// Reads the linkage from the bytes of a program: a fat binary without a shared runtime library means
 /// that the runtime is in the program.
 #[must_use]
 pub fn read_linkage(bytes: &[u8]) -> Linkage {
-    if !bytes.starts_with(b"\x7fELF") {
-        return Linkage::Other;
+    read(bytes).unwrap_or(Linkage::Other)
+}
+
+/// The same; an error for bytes that are not a program of 64 bits.
+fn read(bytes: &[u8]) -> object::read::Result<Linkage> {
+    let header = FileHeader64::<Endianness>::parse(bytes)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, bytes)?;
+    let table = sections.dynamic_table(endian, bytes)?;
+    let mut runtime = None;
+    for entry in table.iter().filter(|entry| entry.tag == DT_NEEDED) {
+        let name = String::from_utf8_lossy(table.string(entry)?).into_owned();
+        if name.starts_with(LIBRARY) {
+            runtime = Some(name);
+        }
     }
-    let holds = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-    let libraries = bytes.windows(LIBRARY.len()).enumerate();
-    let mut names = libraries
-        .filter(|(_, window)| *window == LIBRARY)
-        .map(|(start, _)| {
-            let rest = bytes.get(start..).unwrap_or_default();
-            let end = rest
-                .iter()
-                .take(64)
-                .position(|byte| *byte == 0)
-                .unwrap_or(0);
-            String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned()
-        });
     let known = ["libcudart.so.12", "libcudart.so.13"];
-    // The static runtime names the file that it would load; only a whole name is an entry of DT_NEEDED.
-    match names.find(|name| name.len() > LIBRARY.len()) {
+    Ok(match runtime {
         Some(name) if known.contains(&name.as_str()) => Linkage::Shared,
         Some(name) => Linkage::OldRuntime(name),
-        None if holds(SECTION) => Linkage::StaticRuntime,
+        None if sections.section_by_name(endian, SECTION).is_some() => Linkage::StaticRuntime,
         None => Linkage::Other,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_the_data_of_a_program_are_not_its_libraries() {
+        let own = std::env::current_exe().and_then(std::fs::read);
+        let own = own.expect("the bytes of this program");
+        let name = b"libcudart.so.11.0\0";
+        assert!(own.windows(name.len()).any(|window| window == name));
+        assert_eq!(read_linkage(&own), Linkage::Other);
+        assert_eq!(read_linkage(b"#!/bin/sh\n"), Linkage::Other);
+        assert_eq!(read_linkage(b"\x7fELF cut short"), Linkage::Other);
     }
 }

@@ -205,6 +205,10 @@ impl Device {
         self.check()?;
         self.check_stream(stream)?;
         let place = self.resolve(address, span(shape)?)?;
+        let shared = self.is_shared(address);
+        if shared {
+            self.take_shared();
+        }
         let mut rest = data;
         for run in shape.runs() {
             let (row, after) = rest
@@ -213,6 +217,9 @@ impl Device {
             self.memory
                 .write(place.buffer, place.offset + run.offset, row);
             rest = after;
+        }
+        if shared {
+            self.give_shared();
         }
         let lasting = host_copy_us(data.len() as u64);
         self.order(
@@ -234,6 +241,9 @@ impl Device {
         self.check()?;
         self.check_stream(stream)?;
         let place = self.resolve(address, span(shape)?)?;
+        if self.is_shared(address) {
+            self.take_shared();
+        }
         let bytes = shape.bytes().ok_or(errors::INVALID_VALUE)?;
         let mut out = vec![0; bytes as usize];
         let mut rest = out.as_mut_slice();
@@ -265,6 +275,10 @@ impl Device {
         self.check_stream(stream)?;
         let to = self.resolve(destination.0, span(destination.1)?)?;
         let from = self.resolve(source.0, span(source.1)?)?;
+        let shared = self.is_shared(destination.0) || self.is_shared(source.0);
+        if shared {
+            self.take_shared();
+        }
         let shape = source.1;
         for z in 0..shape.depth {
             for y in 0..shape.height {
@@ -283,6 +297,9 @@ impl Device {
                     shape.width,
                 );
             }
+        }
+        if shared {
+            self.give_shared();
         }
         let bytes = shape.bytes().unwrap_or(0);
         let lasting = device_copy_us(self.options.arch, bytes, 2.0);
@@ -305,6 +322,10 @@ impl Device {
         self.check()?;
         self.check_stream(stream)?;
         let place = self.resolve(address, span(shape)?)?;
+        let shared = self.is_shared(address);
+        if shared {
+            self.take_shared();
+        }
         for run in shape.runs() {
             let row: Vec<u8> = element
                 .iter()
@@ -314,6 +335,9 @@ impl Device {
                 .collect();
             self.memory
                 .write(place.buffer, place.offset + run.offset, &row);
+        }
+        if shared {
+            self.give_shared();
         }
         let lasting = device_copy_us(self.options.arch, shape.bytes().unwrap_or(0), 1.0);
         self.order(stream, "fill", lasting, vec![access(address, shape, true)]);
@@ -340,6 +364,15 @@ impl Device {
         for conflict in self.streams.check(&operation, accesses) {
             self.report_conflict(&conflict);
         }
+    }
+
+    /// Whether a range begins in memory that the host shares. A program that uses both interfaces copies
+    /// such memory of one through the other.
+    fn is_shared(&self, address: u64) -> bool {
+        let found = self.allocations.by_address.range(..=address).next_back();
+        found.is_some_and(|(base, allocation)| {
+            allocation.shared.is_some() && address - base < allocation.bytes
+        })
     }
 
     /// Takes what the host wrote to shared memory, before a launch.

@@ -152,6 +152,7 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
             Ok(()) => errors::SUCCESS,
             Err(code) => {
                 reply = Reply::default();
+                reply.bulk = std::mem::take(&mut lock(&device).failure).into_bytes();
                 code
             }
         };

@@ -1,1 +1,16 @@
 //! The driver interface: the exported functions of `libcuda`.
+
+pub mod calls;
+pub mod contexts;
+pub mod copies;
+pub mod devices;
+pub mod entry_points;
+pub mod fills;
+pub mod functions;
+pub mod graphs;
+pub mod launches;
+pub mod linker;
+pub mod memory;
+pub mod modules;
+pub mod pools;
+pub mod streams;

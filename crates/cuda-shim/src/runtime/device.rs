@@ -2,12 +2,12 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::abi::{runtime, store, text};
+use crate::abi::{runtime, store, store_text};
 use crate::client;
-use crate::connection::{call, device, last_error};
+use crate::connection::{device, is_open, last_error};
 use crate::errors::{self, Code};
-use crate::properties::device_properties;
-use crate::protocol::{Message, Op};
+use crate::properties::DRIVER_VERSION;
+use crate::properties::{BUS_ID, device_properties};
 use crate::runtime::{FULL_VERSION, VERSION};
 
 fn check_device(number: c_int) -> Result<(), Code> {
@@ -122,32 +122,19 @@ runtime! {
     /// Writes the bus address.
     fn cudaDeviceGetPCIBusId(to: *mut c_char, bytes: c_int, number: c_int) {
         check_device(number)?;
-        let id = b"0000:01:00.0\0";
-        if to.is_null() || usize::try_from(bytes).unwrap_or(0) < id.len() {
-            return Err(errors::INVALID_VALUE);
-        }
         // SAFETY: the program states that so many bytes are writable.
-        unsafe { std::ptr::copy_nonoverlapping(id.as_ptr().cast(), to, id.len()) };
-        Ok(())
+        unsafe { store_text(to, bytes, BUS_ID) }
     }
 
     /// Sets a limit, such as the size of the heap of kernels.
     fn cudaDeviceSetLimit(limit: c_uint, value: usize) {
-        let mut head = Message::new();
-        head.put_u32(limit).put_u64(value as u64);
-        call(Op::SetLimit, &head).map(drop)
+        client::set_limit(limit, value as u64)
     }
 
-    /// Returns a limit's default.
+    /// Returns a limit.
     fn cudaDeviceGetLimit(value: *mut usize, limit: c_uint) {
-        let default = match limit {
-            0 => 1024,
-            1 => 1 << 20,
-            2 => 8 << 20,
-            _ => 0,
-        };
         // SAFETY: the program passes where the result goes.
-        unsafe { store(value, default) }
+        unsafe { store(value, client::get_limit(limit) as usize) }
     }
 
     /// A hint without an effect.
@@ -180,7 +167,7 @@ runtime! {
     /// Returns the version of the driver.
     fn cudaDriverGetVersion(version: *mut c_int) {
         // SAFETY: the program passes where the result goes.
-        unsafe { store(version, 13_000) }
+        unsafe { store(version, DRIVER_VERSION) }
     }
 
     /// Returns the version of the runtime.
@@ -193,47 +180,63 @@ runtime! {
     fn cudaGetDriverEntryPoint(
         symbol: *const c_char,
         function: *mut *mut c_void,
-        _flags: u64,
+        flags: u64,
         status: *mut c_int,
     ) {
         // SAFETY: the program passes a name and where the results go.
-        unsafe { find_driver_function(symbol, function, status) }
+        unsafe { find_driver_function(symbol, function, FULL_VERSION, flags, status) }
     }
 
-    /// Returns a function of the driver interface.
+    /// Returns a function of the driver interface as of a version.
     fn cudaGetDriverEntryPointByVersion(
         symbol: *const c_char,
         function: *mut *mut c_void,
-        _version: c_uint,
-        _flags: u64,
+        version: c_uint,
+        flags: u64,
         status: *mut c_int,
     ) {
         // SAFETY: the program passes a name and where the results go.
-        unsafe { find_driver_function(symbol, function, status) }
+        unsafe { find_driver_function(symbol, function, version as c_int, flags, status) }
     }
 }
 
-/// Finds a function of `libcuda.so.1`.
+type GetProcAddress =
+    unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> Code;
+
+/// Finds a function of `libcuda.so.1` as of a version of CUDA.
 ///
 /// # Safety
 /// `symbol` ends in a zero byte; the others are null or writable.
 unsafe fn find_driver_function(
     symbol: *const c_char,
     function: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
     status: *mut c_int,
 ) -> Result<(), Code> {
-    // SAFETY: the caller's promise.
-    let name = unsafe { text(symbol)? };
-    let newest = ["_v2", ""].iter().find_map(|suffix| {
-        let name = std::ffi::CString::new(format!("{name}{suffix}")).ok()?;
-        let found = crate::system::find_symbol(c"libcuda.so.1", &name);
-        (!found.is_null()).then_some(found)
-    });
-    // SAFETY: the caller's promise.
-    unsafe {
-        let _ = store(status, if newest.is_some() { 0 } else { 1 });
-        store(function, newest.unwrap_or(std::ptr::null_mut()))
+    let found = crate::system::find_symbol(c"libcuda.so.1", c"cuGetProcAddress_v2");
+    if found.is_null() {
+        return Err(errors::NOT_SUPPORTED);
     }
+    // SAFETY: the symbol is the driver library's function of this type; the arguments are the caller's
+    // promise.
+    let code = unsafe {
+        let get = std::mem::transmute::<*mut c_void, GetProcAddress>(found);
+        get(symbol, function, version, flags, status)
+    };
+    match code {
+        errors::SUCCESS => Ok(()),
+        code => Err(code),
+    }
+}
+
+/// Reports to the driver library whether the program uses this one, and thereby the primary context.
+///
+/// # Safety
+/// Safe.
+#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
+pub unsafe extern "C" fn __cudaTunerIsActive() -> c_int {
+    is_open().into()
 }
 
 /// Returns the last error of this thread and forgets it.

@@ -4,10 +4,9 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
-use crate::graph::{self, Graph, HostCall, Node};
+use crate::graph::{self, FillNode, Graph, HostNode, Node};
 use crate::kernels::Dim3;
-use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
-use crate::protocol::Shape;
+use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::runtime::launches::prepare;
 
 /// `cudaKernelNodeParams`.
@@ -22,37 +21,14 @@ pub struct KernelNode {
     extra: *mut *mut c_void,
 }
 
-/// `cudaMemsetParams`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct FillNode {
-    destination: *mut c_void,
-    pitch: usize,
-    value: c_uint,
-    element_bytes: c_uint,
-    width: usize,
-    height: usize,
-}
-
-/// `cudaHostNodeParams`.
-#[repr(C)]
-#[derive(Debug)]
-pub struct HostNode {
-    function: unsafe extern "C" fn(*mut c_void),
-    argument: *mut c_void,
-}
-
-/// Adds a node; its handle is the graph's with its number.
+/// Adds a node and stores its handle.
 ///
 /// # Safety
 /// `handle` is null or writable.
 unsafe fn add(graph: *mut c_void, handle: *mut *mut c_void, node: Node) -> Result<(), Code> {
-    let number = graph::with_graph(address_of(graph), |graph| {
-        graph.nodes.push(node);
-        graph.nodes.len() as u64
-    })?;
+    let number = graph::add_node(address_of(graph), node)?;
     // SAFETY: the caller's promise.
-    unsafe { store(handle, pointer_to((address_of(graph) << 24) | number)) }
+    unsafe { store(handle, pointer_to(number)) }
 }
 
 runtime! {
@@ -67,22 +43,19 @@ runtime! {
 
     /// Makes an executable copy of a graph.
     fn cudaGraphInstantiate(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
-        let nodes = graph::with_graph(address_of(graph), |graph| graph.nodes.clone())?;
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(executable, pointer_to(graph::keep(Graph { nodes }))) }
+        unsafe { store(executable, pointer_to(graph::copy(address_of(graph))?)) }
     }
 
     /// The same.
     fn cudaGraphInstantiateWithFlags(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
-        let nodes = graph::with_graph(address_of(graph), |graph| graph.nodes.clone())?;
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(executable, pointer_to(graph::keep(Graph { nodes }))) }
+        unsafe { store(executable, pointer_to(graph::copy(address_of(graph))?)) }
     }
 
     /// Replaces the nodes of an executable graph.
     fn cudaGraphExecUpdate(executable: *mut c_void, graph: *mut c_void, _result: *mut c_void) {
-        let nodes = graph::with_graph(address_of(graph), |graph| graph.nodes.clone())?;
-        graph::with_graph(address_of(executable), |executable| executable.nodes = nodes)
+        graph::replace_nodes(address_of(executable), address_of(graph))
     }
 
     /// Runs a graph.
@@ -98,18 +71,8 @@ runtime! {
 
     /// Returns the number of nodes; the handles where there is room for them.
     fn cudaGraphGetNodes(graph: *mut c_void, nodes: *mut *mut c_void, count: *mut usize) {
-        let present = graph::with_graph(address_of(graph), |graph| graph.nodes.len())?;
-        if !nodes.is_null() && !count.is_null() {
-            // SAFETY: the program states how many handles fit.
-            unsafe {
-                for index in 0..present.min(*count) {
-                    let handle = (address_of(graph) << 24) | (index as u64 + 1);
-                    store(nodes.add(index), pointer_to(handle))?;
-                }
-            }
-        }
-        // SAFETY: the program passes where the number goes.
-        unsafe { store(count, present) }
+        // SAFETY: the program states how many handles fit.
+        unsafe { graph::list_nodes(address_of(graph), nodes, count) }
     }
 
     /// Adds a kernel.
@@ -168,17 +131,7 @@ runtime! {
         }
         // SAFETY: the program passes the structure and where the handle goes.
         unsafe {
-            let node = &*node;
-            let width = node.width as u64 * u64::from(node.element_bytes);
-            let pitch = if node.height > 1 { node.pitch as u64 } else { width };
-            let shape = Shape::rows(width, node.height as u64, pitch);
-            let fill = Fill {
-                place: Place { address: address_of(node.destination), shape },
-                value: node.value,
-                element_bytes: node.element_bytes,
-                stream: 0,
-            };
-            add(graph, handle, Node::Fill(fill))
+            add(graph, handle, Node::Fill((*node).fill()))
         }
     }
 
@@ -195,11 +148,7 @@ runtime! {
         }
         // SAFETY: the program passes the structure and where the handle goes.
         unsafe {
-            let call = HostCall {
-                function: (*node).function,
-                argument: address_of((*node).argument),
-            };
-            add(graph, handle, Node::Host(call))
+            add(graph, handle, Node::Host((*node).call()))
         }
     }
 
@@ -222,12 +171,8 @@ runtime! {
         _count: usize,
         child: *mut c_void,
     ) {
-        let nodes = graph::with_graph(address_of(child), |child| child.nodes.clone())?;
-        for node in nodes {
-            // SAFETY: the program passes where the handle goes.
-            unsafe { add(graph, handle, node)? };
-        }
-        Ok(())
+        // SAFETY: the program passes where the handle goes.
+        unsafe { add(graph, handle, graph::child_node(address_of(child))?) }
     }
 
     /// Adds dependencies, which the order of creation satisfies already where they go forwards.
@@ -246,15 +191,6 @@ runtime! {
             return Ok(());
         }
         // SAFETY: the program states how many handles both lists hold.
-        let backwards = unsafe {
-            (0..count).any(|index| address_of(*from.add(index)) > address_of(*to.add(index)))
-        };
-        match backwards {
-            true => {
-                crate::say::report_missing("cudaGraphAddDependencies from a later to an earlier node");
-                Err(errors::NOT_SUPPORTED)
-            }
-            false => Ok(()),
-        }
+        unsafe { graph::check_dependencies(from, to, count) }
     }
 }

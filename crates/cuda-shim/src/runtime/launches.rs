@@ -4,24 +4,14 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::client;
-use crate::connection::device;
 use crate::errors::{self, Code};
 use crate::graph::{HostCall, Node, submit};
-use crate::kernels::{Dim3, Kernel, Launch, find_kernel, pack_arguments};
+use crate::kernels::{
+    DEFAULT_SHARED_BYTES, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER,
+    available_shared_bytes, find_kernel, pack_arguments, read_attributes,
+};
 use crate::memory::address_of;
 use crate::protocol::COOPERATIVE;
-
-/// A launch without a cluster.
-pub(crate) const NO_CLUSTER: Dim3 = Dim3 { x: 1, y: 1, z: 1 };
-
-/// Attributes of a launch (`cudaLaunchAttribute`): 72 bytes.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct LaunchAttribute {
-    id: u32,
-    padding: u32,
-    value: [u32; 16],
-}
 
 /// Configuration of `cudaLaunchKernelExC`.
 #[repr(C)]
@@ -33,33 +23,6 @@ pub struct LaunchConfig {
     stream: *mut c_void,
     attributes: *const LaunchAttribute,
     attribute_count: c_uint,
-}
-
-const ATTRIBUTE_COOPERATIVE: u32 = 2;
-const ATTRIBUTE_CLUSTER: u32 = 4;
-
-/// Reads the attributes that change what a launch does.
-///
-/// # Safety
-/// As many attributes as stated are readable.
-pub(crate) unsafe fn read_attributes(
-    launch: &mut Launch,
-    attributes: *const LaunchAttribute,
-    count: u32,
-) {
-    if attributes.is_null() {
-        return;
-    }
-    // SAFETY: the caller's promise.
-    let attributes = unsafe { std::slice::from_raw_parts(attributes, count as usize) };
-    for attribute in attributes {
-        let [x, y, z, ..] = attribute.value;
-        match attribute.id {
-            ATTRIBUTE_COOPERATIVE if x != 0 => launch.flags |= COOPERATIVE,
-            ATTRIBUTE_CLUSTER => launch.cluster = Dim3 { x, y, z },
-            _ => {}
-        }
-    }
 }
 
 /// A launch of a kernel with its arguments.
@@ -204,10 +167,6 @@ pub struct FunctionAttributes {
     reserved: [c_int; 16],
 }
 
-const MAX_DYNAMIC_SHARED: u32 = 8;
-/// Shared memory of a block without an opt-in, bytes.
-pub(crate) const DEFAULT_SHARED_BYTES: u64 = 48 << 10;
-
 runtime! {
     /// Returns what is known of a kernel.
     fn cudaFuncGetAttributes(attributes: *mut FunctionAttributes, function: *const c_void) {
@@ -300,11 +259,8 @@ runtime! {
         _threads: c_int,
     ) {
         let info = find_kernel(function)?.info()?;
-        let whole = device()?.attribute(81) as usize;
-        let each = whole / usize::try_from(blocks.max(1)).unwrap_or(1);
-        let reserved = device()?.attribute(111) as usize + info.static_shared_bytes as usize;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(bytes, each.saturating_sub(reserved)) }
+        unsafe { store(bytes, available_shared_bytes(info, blocks)?) }
     }
 }
 

@@ -9,13 +9,10 @@ use crate::errors::{self, Code};
 use crate::graph::{Node, submit};
 use crate::kernels::{Span, registry};
 use crate::memory::{
-    self, Copy, Direction, Fill, Place, REGISTERED, address_of, find_mapping, pointer_to,
+    self, Copy, DEFAULT_POOL, Direction, Fill, PITCH, Place, address_of, find_allocation,
+    find_mapping, pointer_to,
 };
-use crate::protocol::{Message, Op, Shape, kind};
-use std::sync::PoisonError;
-
-/// Alignment of the rows that `cudaMallocPitch` returns, bytes.
-pub(crate) const PITCH: u64 = 512;
+use crate::protocol::{Shape, kind};
 
 /// Extent of a region: width in bytes.
 #[repr(C)]
@@ -167,32 +164,17 @@ runtime! {
     /// Registers host memory for fast copies. Kernels do not address it: see
     /// `cudaDevAttrCanUseHostPointerForRegisteredMem`, which is 0.
     fn cudaHostRegister(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
-        let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-        if pointer.is_null() || bytes == 0 {
-            return Err(errors::INVALID_VALUE);
-        }
-        match registered.insert(address_of(pointer), bytes as u64) {
-            None => Ok(()),
-            Some(_) => Err(errors::ALREADY_REGISTERED),
-        }
+        memory::register_host(address_of(pointer), bytes as u64)
     }
 
     /// Ends the registration of host memory.
     fn cudaHostUnregister(pointer: *mut c_void) {
-        let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-        registered.remove(&address_of(pointer)).map(drop).ok_or(errors::NOT_REGISTERED)
+        memory::unregister_host(address_of(pointer))
     }
 
     /// Returns the device address of page-locked memory: the same address.
     fn cudaHostGetDevicePointer(to: *mut *mut c_void, pointer: *mut c_void, _flags: c_uint) {
-        if find_mapping(address_of(pointer)).is_none() {
-            let registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-            if registered.contains_key(&address_of(pointer)) {
-                crate::say::report_missing("cudaHostGetDevicePointer of registered memory");
-                return Err(errors::NOT_SUPPORTED);
-            }
-            return Err(errors::INVALID_VALUE);
-        }
+        memory::check_device_pointer(address_of(pointer), "cudaHostGetDevicePointer")?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(to, pointer) }
     }
@@ -256,19 +238,6 @@ runtime! {
     }
 }
 
-/// The allocation that holds an address.
-pub(crate) fn find_allocation(address: u64) -> Result<Span, Code> {
-    let mut head = Message::new();
-    head.put_u64(address);
-    let reply = crate::connection::call(Op::Find, &head)?;
-    let mut fields = reply.fields();
-    let broken = |_| errors::UNKNOWN;
-    Ok(Span {
-        address: fields.u64().map_err(broken)?,
-        bytes: fields.u64().map_err(broken)?,
-    })
-}
-
 /// A contiguous copy in the order of a stream.
 fn copy_linear(
     destination: u64,
@@ -277,12 +246,8 @@ fn copy_linear(
     kind: c_int,
     stream: u64,
 ) -> Result<(), Code> {
-    let copy = Copy {
-        destination: Place::linear(destination, bytes as u64),
-        source: Place::linear(source, bytes as u64),
-        direction: Direction::from_number(kind)?,
-        stream,
-    };
+    let direction = Direction::from_number(kind)?;
+    let copy = Copy::linear(destination, source, bytes as u64, direction, stream);
     submit(stream, Node::Copy(copy))
 }
 
@@ -550,13 +515,13 @@ runtime! {
     /// Returns the default memory pool, which has no state.
     fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, _device: c_int) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(0x2000)) }
+        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
     }
 
     /// Returns the default memory pool.
     fn cudaDeviceGetMemPool(pool: *mut *mut c_void, _device: c_int) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(0x2000)) }
+        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
     }
 
     /// Returns a memory pool, which has no state.

@@ -4,43 +4,11 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::abi::{runtime, store, text};
-use crate::connection::call;
 use crate::errors::{self, Code};
-use crate::kernels::{Dim3, Image, Kernel, Variable, find_kernel, registry};
-use crate::memory::{address_of, map_shared, pointer_to};
-use crate::protocol::{Message, Op, kind};
+use crate::images::wrapped_bytes;
+use crate::kernels::{Dim3, Image, Kernel, Variable, find_kernel, registry, share_variable};
+use crate::memory::{address_of, pointer_to};
 use crate::say::say_once;
-
-/// Head of an embedded fat binary (`fatbinary_section.h`).
-#[repr(C)]
-struct Wrapper {
-    magic: u32,
-    version: u32,
-    data: *const u8,
-    rest: *const c_void,
-}
-
-const WRAPPER_MAGIC: u32 = 0x4662_43b1;
-const IMAGE_MAGIC: u32 = 0xba55_ed50;
-
-/// The bytes of a fat binary: its header holds the size of all entries.
-///
-/// # Safety
-/// `data` points to a fat binary that lives as long as the process.
-unsafe fn image_bytes(data: *const u8) -> Option<&'static [u8]> {
-    // SAFETY: the header of 16 bytes is readable by the caller's promise.
-    let header = unsafe { std::slice::from_raw_parts(data, 16) };
-    let field = |range: std::ops::Range<usize>| header.get(range).unwrap_or_default();
-    let magic = u32::from_le_bytes(field(0..4).try_into().ok()?);
-    let head = u16::from_le_bytes(field(6..8).try_into().ok()?);
-    let size = u64::from_le_bytes(field(8..16).try_into().ok()?);
-    if magic != IMAGE_MAGIC {
-        return None;
-    }
-    let bytes = usize::from(head) + usize::try_from(size).ok()?;
-    // SAFETY: the header states the size of the image.
-    Some(unsafe { std::slice::from_raw_parts(data, bytes) })
-}
 
 /// Registers an image; its code is loaded when the program first uses it.
 ///
@@ -48,14 +16,8 @@ unsafe fn image_bytes(data: *const u8) -> Option<&'static [u8]> {
 /// As of the compiler that generates the call.
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
 pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c_void {
-    let wrapper = wrapper.cast::<Wrapper>();
     // SAFETY: the compiler passes its own wrapper.
-    let bytes = unsafe {
-        match (*wrapper).magic {
-            WRAPPER_MAGIC => image_bytes((*wrapper).data),
-            _ => None,
-        }
-    };
+    let bytes = unsafe { wrapped_bytes(wrapper) };
     if bytes.is_none() {
         say_once(
             "the program registers an image that is not a fat binary; its kernels are missing",
@@ -92,7 +54,7 @@ static PENDING: Mutex<Vec<PendingManaged>> = Mutex::new(Vec::new());
 pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {
     let pending = std::mem::take(&mut *PENDING.lock().unwrap_or_else(PoisonError::into_inner));
     for variable in pending {
-        if share_variable(&variable).is_err() {
+        if set_managed(&variable).is_err() {
             say_once(&format!(
                 "the managed variable `{}` is not available",
                 variable.name
@@ -101,19 +63,11 @@ pub unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {
     }
 }
 
-fn share_variable(variable: &PendingManaged) -> Result<(), Code> {
-    let mut head = Message::new();
-    head.put_u64(variable.image.module()?)
-        .put_str(&variable.name);
-    let reply = call(Op::ShareVariable, &head)?;
-    let mut fields = reply.fields();
-    let broken = |_| errors::UNKNOWN;
-    let address = fields.u64().map_err(broken)?;
-    let bytes = fields.u64().map_err(broken)?;
-    map_shared(address, bytes, kind::MANAGED, fields.str().map_err(broken)?)?;
+fn set_managed(variable: &PendingManaged) -> Result<(), Code> {
+    let span = share_variable(variable.image.module()?, &variable.name)?;
     let pointer = pointer_to(variable.pointer).cast::<*mut c_void>();
     // SAFETY: the compiler registered the address of a pointer variable.
-    unsafe { store(pointer, pointer_to(address)) }
+    unsafe { store(pointer, pointer_to(span.address)) }
 }
 
 /// Ends the life of an image. The device ends with the process.

@@ -6,6 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tuner_core::plan::{Code, CodeFormat};
 
+/// Variable of a program that runs under `tuner exec`: its driver is a virtual GPU, which executes PTX.
+const EXEC_VARIABLE: &str = "TUNER_EXEC_SOCKET";
+/// Factor of the deadlines under `tuner exec`, where the host executes kernels.
+const EXEC_PATIENCE: u32 = 30;
+
 /// Command to start a worker, and the deadlines of its steps.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -61,20 +66,24 @@ impl Settings {
     /// The path of the running program is unknown.
     pub fn for_gpu(ordinal: u32, helpers: Code) -> std::io::Result<Self> {
         let stand_in = stand_in::installed().is_some();
+        let under_exec = std::env::var_os(EXEC_VARIABLE).is_some();
+        let patience = if under_exec { EXEC_PATIENCE } else { 1 };
+        let plain = Self::for_device(&format!("cuda:{ordinal}"))?;
         Ok(Self {
             helpers: Some(helpers),
-            carry: if stand_in {
+            carry: if stand_in || under_exec {
                 CodeFormat::PtxAsCubin
             } else {
                 CodeFormat::Cubin
             },
             // Naive references of large problems are slow; the stand-in hangs only in tests.
-            launch: Duration::from_secs(if stand_in { 2 } else { 10 }),
+            launch: patience * Duration::from_secs(if stand_in { 2 } else { 10 }),
             // Includes pauses for cooling, a warm-up and a paired comparison of a slow kernel.
-            time: Duration::from_secs(120),
+            time: patience * Duration::from_secs(120),
+            gate: patience * plain.gate,
             // Kernels are loaded with their module: never while a graph is being captured.
             environment: vec![("CUDA_MODULE_LOADING".to_owned(), "EAGER".to_owned())],
-            ..Self::for_device(&format!("cuda:{ordinal}"))?
+            ..plain
         })
     }
 

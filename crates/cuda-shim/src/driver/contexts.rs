@@ -1,0 +1,152 @@
+//! State of the contexts. All are handles of the one device; the program selects one a thread.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::client;
+use crate::connection::device;
+use crate::errors::{self, Code};
+use crate::system::find_loaded_symbol;
+
+/// Handle of the primary context.
+pub(crate) const PRIMARY: u64 = 0x2100;
+/// Distance between handles.
+const HANDLE_STEP: u64 = 16;
+
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+
+/// The contexts of the process.
+#[derive(Debug)]
+pub(crate) struct Contexts {
+    /// Times that the primary context is retained.
+    pub(crate) retained: u32,
+    /// Flags of the primary context.
+    pub(crate) primary_flags: u32,
+    /// Flags of the created contexts.
+    pub(crate) created: BTreeMap<u64, u32>,
+    next: u64,
+}
+
+static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts {
+    retained: 0,
+    primary_flags: 0,
+    created: BTreeMap::new(),
+    next: PRIMARY + HANDLE_STEP,
+});
+
+thread_local! {
+    /// Contexts that the thread pushed; the last is current.
+    static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Initializes the driver.
+pub(crate) fn initialize() -> Result<(), Code> {
+    device()?;
+    INITIALIZED.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Fails before `cuInit`.
+pub(crate) fn check_initialized() -> Result<(), Code> {
+    match INITIALIZED.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err(errors::INITIALIZATION),
+    }
+}
+
+/// Locks the contexts.
+pub(crate) fn contexts() -> MutexGuard<'static, Contexts> {
+    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the program uses the runtime library, which makes the primary context current.
+pub(crate) fn runtime_is_active() -> bool {
+    static ACTIVE: AtomicBool = AtomicBool::new(false);
+    if ACTIVE.load(Ordering::Relaxed) {
+        return true;
+    }
+    let libraries: [&CStr; 2] = [c"libcudart.so.13", c"libcudart.so.12"];
+    let active = libraries.into_iter().any(|library| {
+        let found = find_loaded_symbol(library, c"__cudaTunerIsActive");
+        if found.is_null() {
+            return false;
+        }
+        // SAFETY: the symbol is the function of that name in `runtime`, of this type.
+        unsafe {
+            let is_active =
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(found);
+            is_active() != 0
+        }
+    });
+    ACTIVE.store(active, Ordering::Relaxed);
+    active
+}
+
+impl Contexts {
+    /// Whether the handle is a living context's.
+    pub(crate) fn holds(&self, context: u64) -> bool {
+        match context {
+            PRIMARY => self.retained > 0 || runtime_is_active(),
+            created => self.created.contains_key(&created),
+        }
+    }
+
+    /// Adds a context.
+    pub(crate) fn create(&mut self, flags: u32) -> u64 {
+        let handle = self.next;
+        self.next += HANDLE_STEP;
+        self.created.insert(handle, flags);
+        handle
+    }
+
+    /// Frees the memory of the device after the last context ended.
+    pub(crate) fn end_unused(&self) -> Result<(), Code> {
+        match self.retained == 0 && self.created.is_empty() && !runtime_is_active() {
+            true => client::reset(),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The current context of this thread, or none.
+pub(crate) fn selected() -> Option<u64> {
+    let top = STACK.with_borrow(|stack| stack.last().copied());
+    top.or_else(|| runtime_is_active().then_some(PRIMARY))
+}
+
+/// The current context of this thread.
+///
+/// # Errors
+/// Before `cuInit`, without a current context, and after its end.
+pub(crate) fn current() -> Result<u64, Code> {
+    if !INITIALIZED.load(Ordering::Relaxed) && !runtime_is_active() {
+        return Err(errors::INITIALIZATION);
+    }
+    let context = selected().ok_or(errors::INVALID_CONTEXT)?;
+    match contexts().holds(context) {
+        true => Ok(context),
+        false => Err(errors::CONTEXT_IS_DESTROYED),
+    }
+}
+
+/// Makes a context current over the one before.
+pub(crate) fn push(context: u64) {
+    STACK.with_borrow_mut(|stack| stack.push(context));
+}
+
+/// Takes the current context from the thread.
+pub(crate) fn pop() -> Option<u64> {
+    STACK.with_borrow_mut(Vec::pop)
+}
+
+/// Takes a context from the thread where it is current.
+pub(crate) fn pop_if_current(context: u64) {
+    STACK.with_borrow_mut(|stack| {
+        if stack.last() == Some(&context) {
+            stack.pop();
+        }
+    });
+}

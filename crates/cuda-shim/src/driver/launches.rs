@@ -1,0 +1,201 @@
+//! Launches.
+
+use std::ffi::{c_uint, c_void};
+
+use crate::abi::in_context;
+use crate::client;
+use crate::driver::functions::{Function, find_function};
+use crate::errors::{self, Code};
+use crate::graph::{HostCall, Node, submit};
+use crate::kernels::{Dim3, Launch, LaunchAttribute, NO_CLUSTER, pack_arguments, read_attributes};
+use crate::memory::address_of;
+use crate::protocol::{COOPERATIVE, FunctionInfo};
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: c_uint,
+    stream: *mut c_void,
+    attributes: *const LaunchAttribute,
+    attribute_count: c_uint,
+}
+
+/// Both forms in which a program passes arguments.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arguments {
+    /// Pointers to values.
+    pub(crate) values: *mut *mut c_void,
+    /// A list that names a packed buffer.
+    pub(crate) extra: *mut *mut c_void,
+}
+
+/// `CU_LAUNCH_PARAM_END`.
+const EXTRA_END: usize = 0;
+/// `CU_LAUNCH_PARAM_BUFFER_POINTER`.
+const EXTRA_POINTER: usize = 1;
+/// `CU_LAUNCH_PARAM_BUFFER_SIZE`.
+const EXTRA_SIZE: usize = 2;
+
+/// Reads the packed arguments of `extra`.
+///
+/// # Safety
+/// `extra` is a list of the header's form.
+unsafe fn read_extra(info: &FunctionInfo, extra: *mut *mut c_void) -> Result<Vec<u8>, Code> {
+    let (mut buffer, mut size) = (std::ptr::null::<u8>(), std::ptr::null::<usize>());
+    let mut at = extra;
+    // SAFETY: the caller's promise: pairs up to the end.
+    unsafe {
+        loop {
+            match (*at).addr() {
+                EXTRA_END => break,
+                EXTRA_POINTER => buffer = (*at.add(1)).cast::<u8>().cast_const(),
+                EXTRA_SIZE => size = (*at.add(1)).cast::<usize>().cast_const(),
+                _ => return Err(errors::INVALID_VALUE),
+            }
+            at = at.add(2);
+        }
+    }
+    let end = info.parameters.iter().map(|p| p.offset + p.bytes).max();
+    let needed = end.unwrap_or(0) as usize;
+    // SAFETY: the caller's promise: the buffer has the size that is named.
+    unsafe {
+        if buffer.is_null() || size.is_null() || *size < needed {
+            return Err(errors::INVALID_VALUE);
+        }
+        Ok(std::slice::from_raw_parts(buffer, needed).to_vec())
+    }
+}
+
+/// A launch of a kernel with its arguments.
+///
+/// # Safety
+/// As many values as the kernel has parameters, or a list of the header's form.
+pub(crate) unsafe fn prepare(
+    function: &Function,
+    extents: [Dim3; 2],
+    arguments: Arguments,
+    shared_bytes: c_uint,
+    stream: *mut c_void,
+) -> Result<Launch, Code> {
+    let info = &function.info;
+    let [grid, block] = extents;
+    // SAFETY: the caller's promise.
+    let parameters = unsafe {
+        match (arguments.values.is_null(), arguments.extra.is_null()) {
+            (false, false) => return Err(errors::INVALID_VALUE),
+            (true, false) => read_extra(info, arguments.extra)?,
+            _ => pack_arguments(info, arguments.values)?,
+        }
+    };
+    Ok(Launch {
+        function: info.id,
+        grid,
+        block,
+        shared_bytes: shared_bytes.into(),
+        stream: address_of(stream),
+        flags: 0,
+        cluster: NO_CLUSTER,
+        parameters,
+    })
+}
+
+fn submit_launch(launch: Launch) -> Result<(), Code> {
+    submit(launch.stream, Node::Launch(launch))
+}
+
+in_context! {
+    /// Launches a kernel.
+    fn cuLaunchKernel(
+        function: *mut c_void,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared_bytes: c_uint,
+        stream: *mut c_void,
+        values: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) {
+        let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
+        let block = Dim3 { x: block_x, y: block_y, z: block_z };
+        let function = find_function(function)?;
+        let arguments = Arguments { values, extra };
+        // SAFETY: the program passes as many arguments as the kernel has parameters.
+        submit_launch(unsafe { prepare(&function, [grid, block], arguments, shared_bytes, stream)? })
+    }
+
+    /// Launches a kernel whose blocks are all resident.
+    fn cuLaunchCooperativeKernel(
+        function: *mut c_void,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared_bytes: c_uint,
+        stream: *mut c_void,
+        values: *mut *mut c_void,
+    ) {
+        let grid = Dim3 { x: grid_x, y: grid_y, z: grid_z };
+        let block = Dim3 { x: block_x, y: block_y, z: block_z };
+        let function = find_function(function)?;
+        let arguments = Arguments { values, extra: std::ptr::null_mut() };
+        // SAFETY: the program passes as many arguments as the kernel has parameters.
+        let mut launch = unsafe {
+            prepare(&function, [grid, block], arguments, shared_bytes, stream)?
+        };
+        launch.flags |= COOPERATIVE;
+        submit_launch(launch)
+    }
+
+    /// Launches a kernel with attributes.
+    fn cuLaunchKernelEx(
+        config: *const LaunchConfig,
+        function: *mut c_void,
+        values: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) {
+        let function = find_function(function)?;
+        // SAFETY: the program passes a configuration or null, and as many arguments as the kernel has
+        // parameters.
+        let launch = unsafe {
+            let config = config.as_ref().ok_or(errors::INVALID_VALUE)?;
+            let extents = [config.grid, config.block];
+            let arguments = Arguments { values, extra };
+            let mut launch =
+                prepare(&function, extents, arguments, config.shared_bytes, config.stream)?;
+            read_attributes(&mut launch, config.attributes, config.attribute_count);
+            launch
+        };
+        submit_launch(launch)
+    }
+
+    /// Runs a function of the program after the work of a stream.
+    fn cuLaunchHostFunc(
+        stream: *mut c_void,
+        function: unsafe extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    ) {
+        let call = HostCall { function, argument: address_of(argument) };
+        submit(address_of(stream), Node::Host(call))
+    }
+
+    /// Runs a function of the program with the stream and its status.
+    fn cuStreamAddCallback(
+        stream: *mut c_void,
+        function: unsafe extern "C" fn(*mut c_void, Code, *mut c_void),
+        argument: *mut c_void,
+        _flags: c_uint,
+    ) {
+        client::order_host_function(address_of(stream))?;
+        // SAFETY: the program gave the function for this call.
+        unsafe { function(stream, errors::SUCCESS, argument) };
+        Ok(())
+    }
+}

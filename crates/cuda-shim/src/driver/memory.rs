@@ -1,0 +1,300 @@
+//! Allocations and what is known of addresses.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use crate::abi::{driver, in_context, store};
+use crate::client;
+use crate::driver::contexts::{PRIMARY, check_initialized, selected};
+use crate::errors::{self, Code};
+use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, is_device_only};
+use crate::protocol::kind;
+
+/// `CUmemLocation`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Location {
+    kind: c_int,
+    id: c_int,
+}
+
+/// Allocates and stores the address.
+///
+/// # Safety
+/// `to` is null or writable.
+pub(crate) unsafe fn allocate_into(to: *mut u64, bytes: usize, kind: u32) -> Result<(), Code> {
+    if to.is_null() || bytes == 0 {
+        return Err(errors::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { store(to, memory::allocate(bytes as u64, kind)?) }
+}
+
+fn check_host(address: u64) -> Result<(), Code> {
+    find_mapping(address).map(drop).ok_or(errors::INVALID_VALUE)
+}
+
+in_context! {
+    /// Allocates device memory.
+    fn cuMemAlloc_v2(address: *mut u64, bytes: usize) {
+        // SAFETY: the program passes where the address goes.
+        unsafe { allocate_into(address, bytes, kind::DEVICE) }
+    }
+
+    /// Allocates rows at a pitch.
+    fn cuMemAllocPitch_v2(
+        address: *mut u64,
+        pitch: *mut usize,
+        width: usize,
+        height: usize,
+        element_bytes: c_uint,
+    ) {
+        if !matches!(element_bytes, 4 | 8 | 16) {
+            return Err(errors::INVALID_VALUE);
+        }
+        let row = (width as u64).next_multiple_of(PITCH);
+        let bytes = row.checked_mul(height as u64).ok_or(errors::OUT_OF_MEMORY)?;
+        // SAFETY: the program passes where the results go.
+        unsafe {
+            store(pitch, row as usize)?;
+            allocate_into(address, bytes as usize, kind::DEVICE)
+        }
+    }
+
+    /// Allocates page-locked host memory, which the device addresses.
+    fn cuMemAllocHost_v2(pointer: *mut *mut c_void, bytes: usize) {
+        // SAFETY: the program passes where the address goes: a pointer of 64 bits.
+        unsafe { allocate_into(pointer.cast::<u64>(), bytes, kind::PINNED) }
+    }
+
+    /// Allocates page-locked host memory, which the device addresses.
+    fn cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, _flags: c_uint) {
+        // SAFETY: the program passes where the address goes: a pointer of 64 bits.
+        unsafe { allocate_into(pointer.cast::<u64>(), bytes, kind::PINNED) }
+    }
+
+    /// Allocates managed memory.
+    fn cuMemAllocManaged(address: *mut u64, bytes: usize, flags: c_uint) {
+        if !matches!(flags, 1 | 2) {
+            return Err(errors::INVALID_VALUE);
+        }
+        // SAFETY: the program passes where the address goes.
+        unsafe { allocate_into(address, bytes, kind::MANAGED) }
+    }
+
+    /// Allocates device memory in the order of a stream.
+    fn cuMemAllocAsync(address: *mut u64, bytes: usize, _stream: *mut c_void) {
+        // SAFETY: the program passes where the address goes.
+        unsafe { allocate_into(address, bytes, kind::DEVICE) }
+    }
+
+    /// Allocates device memory of a pool.
+    fn cuMemAllocFromPoolAsync(
+        address: *mut u64,
+        bytes: usize,
+        _pool: *mut c_void,
+        _stream: *mut c_void,
+    ) {
+        // SAFETY: the program passes where the address goes.
+        unsafe { allocate_into(address, bytes, kind::DEVICE) }
+    }
+
+    /// Frees device or managed memory.
+    fn cuMemFree_v2(address: u64) { memory::release(address) }
+
+    /// Frees device memory in the order of a stream.
+    fn cuMemFreeAsync(address: u64, _stream: *mut c_void) { memory::release(address) }
+
+    /// Frees page-locked host memory.
+    fn cuMemFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }
+
+    /// Registers host memory for fast copies. Kernels do not address it.
+    fn cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
+        memory::register_host(address_of(pointer), bytes as u64)
+    }
+
+    /// Ends the registration of host memory.
+    fn cuMemHostUnregister(pointer: *mut c_void) { memory::unregister_host(address_of(pointer)) }
+
+    /// Returns the device address of page-locked memory: the same address.
+    fn cuMemHostGetDevicePointer_v2(address: *mut u64, pointer: *mut c_void, _flags: c_uint) {
+        memory::check_device_pointer(address_of(pointer), "cuMemHostGetDevicePointer")?;
+        // SAFETY: the program passes where the address goes.
+        unsafe { store(address, address_of(pointer)) }
+    }
+
+    /// Returns the flags of page-locked memory.
+    fn cuMemHostGetFlags(flags: *mut c_uint, pointer: *mut c_void) {
+        check_host(address_of(pointer))?;
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(flags, 2) }
+    }
+
+    /// Returns free and total memory.
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
+        let info = client::memory_info()?;
+        // SAFETY: the program passes where the results go.
+        unsafe {
+            store(free, info.free as usize)?;
+            store(total, info.total as usize)
+        }
+    }
+
+    /// Returns the allocation of an address; both results are optional.
+    fn cuMemGetAddressRange_v2(base: *mut u64, bytes: *mut usize, address: u64) {
+        let found = find_allocation(address).map_err(|_| errors::NOT_FOUND)?;
+        // SAFETY: the program passes where the results go, or null.
+        unsafe {
+            let _ = store(base, found.address);
+            let _ = store(bytes, found.bytes as usize);
+        }
+        Ok(())
+    }
+
+    /// Advice without an effect.
+    fn cuMemAdvise(_address: u64, _bytes: usize, _advice: c_uint, _device: c_int) { Ok(()) }
+
+    /// Advice without an effect.
+    fn cuMemAdvise_v2(_address: u64, _bytes: usize, _advice: c_uint, _location: Location) { Ok(()) }
+
+    /// Moves managed memory: no effect.
+    fn cuMemPrefetchAsync(_address: u64, _bytes: usize, _device: c_int, _stream: *mut c_void) { Ok(()) }
+
+    /// Moves managed memory: no effect.
+    fn cuMemPrefetchAsync_v2(
+        _address: u64,
+        _bytes: usize,
+        _location: Location,
+        _flags: c_uint,
+        _stream: *mut c_void,
+    ) {
+        Ok(())
+    }
+}
+
+/// What is known of an address.
+#[derive(Debug, Clone, Copy)]
+struct Pointer {
+    address: u64,
+    base: u64,
+    bytes: u64,
+    kind: u32,
+}
+
+fn describe(address: u64) -> Result<Pointer, Code> {
+    if let Some((base, mapping)) = find_mapping(address) {
+        let (bytes, kind) = (mapping.bytes, mapping.kind);
+        return Ok(Pointer {
+            address,
+            base,
+            bytes,
+            kind,
+        });
+    }
+    if !is_device_only(address)? {
+        return Err(errors::INVALID_VALUE);
+    }
+    let found = find_allocation(address)?;
+    Ok(Pointer {
+        address,
+        base: found.address,
+        bytes: found.bytes,
+        kind: found.kind,
+    })
+}
+
+/// Value of an attribute with its type.
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    Byte(bool),
+    Int(c_int),
+    Long(u64),
+}
+
+impl Value {
+    /// Stores the value.
+    ///
+    /// # Safety
+    /// `to` is null or writable for the type.
+    unsafe fn store(self, to: *mut c_void) -> Result<(), Code> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Value::Byte(value) => store(to.cast::<u8>(), value.into()),
+                Value::Int(value) => store(to.cast::<c_int>(), value),
+                Value::Long(value) => store(to.cast::<u64>(), value),
+            }
+        }
+    }
+}
+
+/// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
+const HOST: c_int = 1;
+const DEVICE: c_int = 2;
+
+/// An attribute by its number in `CUpointer_attribute`; unknown addresses have zeros.
+fn attribute(pointer: Option<Pointer>, number: c_uint) -> Result<Value, Code> {
+    const RDWR: c_int = 3;
+    let known = pointer.is_some();
+    let (address, base, bytes) = pointer.map_or((0, 0, 0), |p| (p.address, p.base, p.bytes));
+    let kind = pointer.map_or(kind::DEVICE, |pointer| pointer.kind);
+    Ok(match number {
+        1 => Value::Long(if known {
+            selected().unwrap_or(PRIMARY)
+        } else {
+            0
+        }),
+        2 if !known => Value::Int(0),
+        2 => Value::Int(if kind == kind::PINNED { HOST } else { DEVICE }),
+        3 => Value::Long(address),
+        4 => Value::Long(if kind == kind::DEVICE { 0 } else { address }),
+        6 | 10 | 15 => Value::Byte(false),
+        7 | 20 => Value::Long(base),
+        8 => Value::Byte(kind == kind::MANAGED),
+        9 => Value::Int(if known { 0 } else { -2 }),
+        11 | 19 => Value::Long(base),
+        12 | 18 => Value::Long(bytes),
+        13 => Value::Byte(known),
+        14 | 17 => Value::Long(0),
+        16 => Value::Int(if known { RDWR } else { 0 }),
+        21 => Value::Byte(false),
+        _ => return Err(errors::INVALID_VALUE),
+    })
+}
+
+driver! {
+    /// Returns what is known of an address.
+    fn cuPointerGetAttribute(value: *mut c_void, number: c_uint, address: u64) {
+        check_initialized()?;
+        let pointer = describe(address)?;
+        if number == 4 && pointer.kind == kind::DEVICE {
+            return Err(errors::INVALID_VALUE);
+        }
+        // SAFETY: the program passes where the result goes.
+        unsafe { attribute(Some(pointer), number)?.store(value) }
+    }
+
+    /// Returns what is known of an address; an unknown one is not an error.
+    fn cuPointerGetAttributes(
+        count: c_uint,
+        numbers: *const c_uint,
+        values: *mut *mut c_void,
+        address: u64,
+    ) {
+        check_initialized()?;
+        if numbers.is_null() || values.is_null() {
+            return Err(errors::INVALID_VALUE);
+        }
+        let pointer = describe(address).ok();
+        for index in 0..count as usize {
+            // SAFETY: the program passes as many numbers and places as it states.
+            unsafe { attribute(pointer, *numbers.add(index))?.store(*values.add(index))? };
+        }
+        Ok(())
+    }
+
+    /// Sets an attribute: no effect, since copies are synchronous.
+    fn cuPointerSetAttribute(_value: *const c_void, _number: c_uint, address: u64) {
+        check_initialized()?;
+        describe(address).map(drop)
+    }
+}

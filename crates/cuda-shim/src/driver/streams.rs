@@ -1,0 +1,220 @@
+//! Streams and events.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use crate::abi::{in_context, store};
+use crate::client;
+use crate::driver::contexts::current;
+use crate::errors::{self, Code};
+use crate::graph::{self, Node, submit};
+use crate::memory::{address_of, pointer_to};
+
+/// Where the state of a capture goes.
+#[derive(Debug, Clone, Copy)]
+struct CaptureInfo {
+    status: *mut c_int,
+    id: *mut u64,
+    graph: *mut *mut c_void,
+    dependencies: *mut *const *mut c_void,
+    edges: *mut *const c_void,
+    count: *mut usize,
+}
+
+impl CaptureInfo {
+    /// Stores the state of a stream's capture; all but the status are optional.
+    ///
+    /// # Safety
+    /// The pointers are null or writable.
+    unsafe fn fill(&self, stream: *mut c_void) -> Result<(), Code> {
+        let capturing = graph::is_capturing(address_of(stream));
+        // SAFETY: the caller's promise.
+        unsafe {
+            store(self.status, capturing.into())?;
+            let _ = store(self.id, if capturing { address_of(stream) } else { 0 });
+            let _ = store(self.graph, std::ptr::null_mut());
+            let _ = store(self.dependencies, std::ptr::null());
+            let _ = store(self.edges, std::ptr::null());
+            let _ = store(self.count, 0);
+        }
+        Ok(())
+    }
+}
+
+in_context! {
+    /// Creates a stream.
+    fn cuStreamCreate(stream: *mut *mut c_void, flags: c_uint) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(stream, pointer_to(client::create_stream(flags, 0)?)) }
+    }
+
+    /// Creates a stream with a priority, which changes no order.
+    fn cuStreamCreateWithPriority(stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(stream, pointer_to(client::create_stream(flags, priority)?)) }
+    }
+
+    /// Destroys a stream.
+    fn cuStreamDestroy_v2(stream: *mut c_void) { client::destroy_stream(address_of(stream)) }
+
+    /// Waits for a stream.
+    fn cuStreamSynchronize(stream: *mut c_void) { client::synchronize(address_of(stream)) }
+
+    /// Reports whether a stream is idle: operations complete when they are submitted.
+    fn cuStreamQuery(stream: *mut c_void) { client::synchronize(address_of(stream)) }
+
+    /// Lets a stream wait for an event.
+    fn cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _flags: c_uint) {
+        submit(address_of(stream), Node::Wait(address_of(event)))
+    }
+
+    /// Returns the priority of a stream.
+    fn cuStreamGetPriority(_stream: *mut c_void, priority: *mut c_int) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(priority, 0) }
+    }
+
+    /// Returns the flags of a stream.
+    fn cuStreamGetFlags(_stream: *mut c_void, flags: *mut c_uint) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(flags, 0) }
+    }
+
+    /// Returns the number of a stream.
+    fn cuStreamGetId(stream: *mut c_void, id: *mut u64) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(id, address_of(stream)) }
+    }
+
+    /// Returns the context of a stream.
+    fn cuStreamGetCtx(_stream: *mut c_void, context: *mut *mut c_void) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(context, pointer_to(current()?)) }
+    }
+
+    /// Returns the context of a stream, which is not a green one.
+    fn cuStreamGetCtx_v2(
+        _stream: *mut c_void,
+        context: *mut *mut c_void,
+        green: *mut *mut c_void,
+    ) {
+        // SAFETY: the program passes where the handles go; each is optional.
+        unsafe {
+            let _ = store(green, std::ptr::null_mut());
+            store(context, pointer_to(current()?))
+        }
+    }
+
+    /// Returns the device of a stream.
+    fn cuStreamGetDevice(_stream: *mut c_void, number: *mut c_int) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(number, 0) }
+    }
+
+    /// Associates managed memory with a stream: no effect.
+    fn cuStreamAttachMemAsync(
+        _stream: *mut c_void,
+        _address: u64,
+        _bytes: usize,
+        _flags: c_uint,
+    ) {
+        Ok(())
+    }
+
+    /// Sets an attribute without an effect on results.
+    fn cuStreamSetAttribute(_stream: *mut c_void, _attribute: c_uint, _value: *const c_void) { Ok(()) }
+
+    /// Copies attributes: no effect.
+    fn cuStreamCopyAttributes(_to: *mut c_void, _from: *mut c_void) { Ok(()) }
+
+    /// Creates an event.
+    fn cuEventCreate(event: *mut *mut c_void, flags: c_uint) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(event, pointer_to(client::create_event(flags)?)) }
+    }
+
+    /// Destroys an event.
+    fn cuEventDestroy_v2(event: *mut c_void) { client::destroy_event(address_of(event)) }
+
+    /// Records an event.
+    fn cuEventRecord(event: *mut c_void, stream: *mut c_void) {
+        submit(address_of(stream), Node::Record(address_of(event)))
+    }
+
+    /// Records an event with flags.
+    fn cuEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, _flags: c_uint) {
+        submit(address_of(stream), Node::Record(address_of(event)))
+    }
+
+    /// Waits for an event.
+    fn cuEventSynchronize(event: *mut c_void) { client::synchronize_event(address_of(event)) }
+
+    /// Reports whether an event has completed.
+    fn cuEventQuery(event: *mut c_void) { client::synchronize_event(address_of(event)) }
+
+    /// Returns the time between two events on the virtual clock, ms.
+    fn cuEventElapsedTime(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
+    }
+
+    /// The same.
+    fn cuEventElapsedTime_v2(ms: *mut f32, start: *mut c_void, end: *mut c_void) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(ms, client::elapsed_ms(address_of(start), address_of(end))?) }
+    }
+
+    /// Begins the capture of a stream into a graph.
+    fn cuStreamBeginCapture_v2(stream: *mut c_void, _mode: c_uint) {
+        match address_of(stream) {
+            // The legacy default stream cannot be captured.
+            0 | 1 => Err(errors::CAPTURE_UNSUPPORTED),
+            stream => graph::begin_capture(stream),
+        }
+    }
+
+    /// Ends the capture of a stream.
+    fn cuStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) {
+        let handle = graph::end_capture(address_of(stream))?;
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(graph, pointer_to(handle)) }
+    }
+
+    /// Reports whether a stream is captured: 0 or 1.
+    fn cuStreamIsCapturing(stream: *mut c_void, status: *mut c_int) {
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(status, graph::is_capturing(address_of(stream)).into()) }
+    }
+
+    /// Returns the state of a capture.
+    fn cuStreamGetCaptureInfo_v2(
+        stream: *mut c_void,
+        status: *mut c_int,
+        id: *mut u64,
+        graph: *mut *mut c_void,
+        dependencies: *mut *const *mut c_void,
+        count: *mut usize,
+    ) {
+        let edges = std::ptr::null_mut();
+        let info = CaptureInfo { status, id, graph, dependencies, edges, count };
+        // SAFETY: the program passes where the results go.
+        unsafe { info.fill(stream) }
+    }
+
+    /// Returns the state of a capture.
+    fn cuStreamGetCaptureInfo_v3(
+        stream: *mut c_void,
+        status: *mut c_int,
+        id: *mut u64,
+        graph: *mut *mut c_void,
+        dependencies: *mut *const *mut c_void,
+        edges: *mut *const c_void,
+        count: *mut usize,
+    ) {
+        let info = CaptureInfo { status, id, graph, dependencies, edges, count };
+        // SAFETY: the program passes where the results go.
+        unsafe { info.fill(stream) }
+    }
+
+    /// Exchanges the mode of captures: each mode permits the same.
+    fn cuThreadExchangeStreamCaptureMode(_mode: *mut c_uint) { Ok(()) }
+}

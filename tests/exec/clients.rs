@@ -1,0 +1,79 @@
+//! Programs of the driver interface: one in C of ours, Python packages of others, and the tuner.
+
+use super::{exec_in, run_to_success};
+use crate::program::{ended, folder, root, words};
+use std::path::PathBuf;
+use std::process::Command;
+
+fn client(name: &str) -> PathBuf {
+    root().join("tests/exec/clients").join(name)
+}
+
+#[test]
+fn a_c_program_finds_the_functions_and_errors_of_the_driver() {
+    let folder = folder(&[]);
+    let program = folder.path().join("driver");
+    let mut compiler = Command::new("cc");
+    compiler.arg(client("driver.c")).arg("-o").arg(&program);
+    let compiled = ended(compiler.arg("-ldl"));
+    assert_eq!(compiled.code, 0, "{}", compiled.stderr);
+    let options = ["--error-exitcode", "0"];
+    let ended = run_to_success(&mut exec_in(folder.path(), &options, &program));
+    assert!(ended.stdout.contains("0 failures"), "{}", ended.stdout);
+    for part in ["twice", "out_of_bounds", "cuGetExportTable"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+}
+
+/// Runs a script with the packages of `scripts/get-cuda-python`.
+fn run_script(name: &str) {
+    let folder = folder(&[]);
+    let named = std::env::var_os("TUNER_CUDA_PYTHON").map(PathBuf::from);
+    let python = named.unwrap_or_else(|| root().join(".cuda-python/bin/python"));
+    let mut command = exec_in(folder.path(), &[], &python);
+    let ended = run_to_success(command.arg(client(name)));
+    assert!(ended.stdout.contains("right"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("no hazards"), "{}", ended.stderr);
+}
+
+#[test]
+#[cfg_attr(
+    not(cuda_python),
+    ignore = "no CUDA for Python is here: scripts/get-cuda-python"
+)]
+fn the_bindings_of_the_driver_add_vectors() {
+    run_script("bindings.py");
+}
+
+#[test]
+#[cfg_attr(
+    not(cuda_python),
+    ignore = "no CUDA for Python is here: scripts/get-cuda-python"
+)]
+fn cuda_core_launches_a_kernel_template() {
+    run_script("core.py");
+}
+
+#[test]
+#[cfg_attr(
+    not(cuda_python),
+    ignore = "no CUDA for Python is here: scripts/get-cuda-python"
+)]
+fn numba_compiles_and_launches_kernels() {
+    run_script("jit.py");
+}
+
+#[test]
+fn the_tuner_examines_the_virtual_gpu_as_a_real_one() {
+    let folder = folder(&[]);
+    let tuner = PathBuf::from(env!("CARGO_BIN_EXE_tuner"));
+    let mut command = exec_in(folder.path(), &[], &tuner);
+    let ended = ended(command.args(words("doctor --format json")));
+    let checks: Vec<serde_json::Value> = ended.rows();
+    let status = |name: &str| {
+        let found = checks.iter().find(|row| row["check"] == name);
+        found.unwrap_or_else(|| panic!("no {name}: {}", ended.stdout))["status"].clone()
+    };
+    assert_eq!(status("cuda driver"), "ok", "{}", ended.stdout);
+    assert_eq!(status("gpu"), "ok", "{}", ended.stdout);
+}
