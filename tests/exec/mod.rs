@@ -16,7 +16,8 @@ fn kernels() -> PathBuf {
 /// A C program of this folder, compiled once in the life of the test process.
 fn program(source: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("exec-{}", std::process::id()));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("exec-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for programs");
     let binary = folder.join(Path::new(source).file_stem().expect("a name"));
     let compiled = Command::new("cc")

@@ -17,7 +17,12 @@ fn hazards(scenario: &str) -> Vec<String> {
     let document: serde_json::Value = serde_json::from_slice(&document).expect("JSON");
     let hazards = document["hazards"].as_array().expect("hazards");
     let found = !hazards.is_empty();
-    assert_eq!(output.status.code() == Some(4), found, "{}", text(&output.stderr));
+    assert_eq!(
+        output.status.code() == Some(4),
+        found,
+        "{}",
+        text(&output.stderr)
+    );
     hazards
         .iter()
         .map(|hazard| hazard["kind"].as_str().expect("a kind").to_owned())
@@ -58,7 +63,10 @@ fn refused_calls_return_what_the_driver_returns() {
                     texture 801\nunspecified launch failure\n";
     check(&output, 0, expected);
     let summary = text(&output.stderr);
-    assert!(summary.contains("not supported: cudaCreateTextureObject"), "{summary}");
+    assert!(
+        summary.contains("not supported: cudaCreateTextureObject"),
+        "{summary}"
+    );
     assert!(summary.contains("2048×1×1 threads"), "{summary}");
 }
 
@@ -77,8 +85,14 @@ fn streams_need_an_order() {
 
 #[test]
 fn hazards_can_be_left_to_the_program() {
-    assert_eq!(exec(&["--error-exitcode", "0"], "race").status.code(), Some(0));
-    assert_eq!(exec(&["--error-exitcode", "9"], "race").status.code(), Some(9));
+    assert_eq!(
+        exec(&["--error-exitcode", "0"], "race").status.code(),
+        Some(0)
+    );
+    assert_eq!(
+        exec(&["--error-exitcode", "9"], "race").status.code(),
+        Some(9)
+    );
     assert_eq!(exec(&["--no-hazards"], "race").status.code(), Some(0));
     assert_eq!(exec(&["--kernel", "add"], "race").status.code(), Some(0));
 }
@@ -107,14 +121,21 @@ fn an_assertion_ends_the_kernel() {
     let output = exec(&[], "assert");
     check(&output, 4, "launch 0\nsynchronize 710\n");
     let summary = text(&output.stderr);
-    assert!(summary.contains("Assertion `threadIdx.x < n` failed"), "{summary}");
+    assert!(
+        summary.contains("Assertion `threadIdx.x < n` failed"),
+        "{summary}"
+    );
 }
 
 #[test]
 fn a_child_process_cannot_use_its_parents_context() {
     let output = exec(&[], "fork");
     check(&output, 0, "child 3\nparent 0\n");
-    assert!(text(&output.stderr).contains("fork"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("fork"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -124,7 +145,11 @@ fn events_measure_virtual_time() {
 
 #[test]
 fn the_named_gpu_is_described() {
-    check(&exec(&["--device", "vgpu:h100"], "properties"), 0, "1 NVIDIA H100 SXM5 80GB 132\n");
+    check(
+        &exec(&["--device", "vgpu:h100"], "properties"),
+        0,
+        "1 NVIDIA H100 SXM5 80GB 132\n",
+    );
 }
 
 #[test]
@@ -136,9 +161,18 @@ fn a_signal_becomes_an_exit_code() {
 fn the_format_of_compute_sanitizer() {
     let output = exec(&["--format", "sanitizer"], "faults");
     let summary = text(&output.stderr);
-    assert!(summary.contains("========= Invalid __global__ write"), "{summary}");
-    assert!(summary.contains("by thread (0,0,0) in block (0,0,0)"), "{summary}");
-    assert!(summary.contains("========= ERROR SUMMARY: 1 error"), "{summary}");
+    assert!(
+        summary.contains("========= Invalid __global__ write"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("by thread (0,0,0) in block (0,0,0)"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("========= ERROR SUMMARY: 1 error"),
+        "{summary}"
+    );
 }
 
 #[test]
@@ -167,7 +201,10 @@ fn programs_that_cannot_run_are_refused_with_a_reason() {
     let mut bytes = b"\x7fELF".to_vec();
     bytes.extend(b"\0.nv_fatbin\0");
     std::fs::write(&program, bytes).expect("a file");
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .expect("permissions");
+    std::fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .expect("permissions");
     assert!(refused(&["--", program.to_str().expect("a path")]).contains("-cudart shared"));
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::COOPERATIVE;
-use vgpu::{Arg, Checks, Hazard, HazardKind, Launch, LaunchReport, Watch};
+use vgpu::{Arg, Checks, Hazard, HazardKind, Launch, LaunchReport, Stop, Watch};
 
 use crate::device::{Device, Function};
 use crate::sass_only::{self, Outcome};
@@ -69,7 +69,7 @@ impl Device {
         self.report_progress(&function, began);
         self.give_shared();
         self.finish(request, &function, &report);
-        Ok(Vec::new())
+        Ok(report.output)
     }
 
     /// Runs a kernel without PTX.
@@ -82,10 +82,12 @@ impl Device {
     ) -> Result<(), Code> {
         let code = Arc::clone(&self.module(function.module)?.code);
         let name = plain_name(&function.name);
-        self.summary
-            .add_note(format!("hazards of {name}: not checked (no PTX); faults are reported"));
+        self.summary.add_note(format!(
+            "hazards of {name}: not checked (no PTX); faults are reported"
+        ));
         let outcome = sass_only::run(cubin, &code, &mut self.memory, launch).map_err(|error| {
-            self.summary.add_note(format!("launch of {name} refused: {error}"));
+            self.summary
+                .add_note(format!("launch of {name} refused: {error}"));
             errors::NOT_SUPPORTED
         })?;
         self.give_shared();
@@ -94,10 +96,15 @@ impl Device {
                 self.mark_written();
                 let time_us = launch_us(self.options.arch, &counters);
                 self.summary.add_launch(&function.name, &counters, time_us);
-                self.order(request.stream, &format!("kernel {name}"), time_us, Vec::new());
+                self.order(
+                    request.stream,
+                    &format!("kernel {name}"),
+                    time_us,
+                    Vec::new(),
+                );
             }
             Outcome::Faulted(detail) => {
-                report(&format!("fault in {name}: {detail}"));
+                report_line(&format!("fault in {name}: {detail}"));
                 self.summary.add_fault(&function.name, detail);
                 self.sticky = errors::ILLEGAL_ADDRESS;
             }
@@ -111,7 +118,7 @@ impl Device {
         {
             let seconds = began.elapsed().as_secs_f64();
             let at = self.started.elapsed().as_secs_f64();
-            report(&format!(
+            report_line(&format!(
                 "{at:.0} s: {} took {seconds:.1} s on the host",
                 function.name
             ));
@@ -146,6 +153,7 @@ impl Device {
                 ..Checks::default()
             },
             cooperative: request.flags & COOPERATIVE != 0,
+            lane_budget: self.remaining_work(),
             watch,
             ..Launch::new(&function.name, request.grid, request.block, args.collect())
         }
@@ -156,14 +164,23 @@ impl Device {
         let time_us = launch_us(self.options.arch, &report.counters);
         self.summary
             .add_launch(&function.name, &report.counters, time_us);
+        // A launch that the user's own limit ends has no hazard for that reason.
+        let limited = report.stop == Some(Stop::LaneBudget);
         for hazard in &report.hazards {
-            self.report_hazard(function, hazard);
+            if !(limited && hazard.kind == HazardKind::Timeout) {
+                self.report_hazard(function, hazard);
+            }
         }
-        let fault = report
-            .hazards
-            .iter()
-            .find_map(|hazard| fault_code(hazard.kind));
-        if let Some(code) = fault {
+        for assertion in &report.assertions {
+            report_line(&assertion.to_string());
+        }
+        if report.output_dropped > 0 {
+            let bytes = report.output_dropped;
+            self.summary.add_note(format!(
+                "{bytes} bytes of device printf are lost: its buffer holds 1 MiB"
+            ));
+        }
+        if let Some(code) = self.fault(function, report) {
             self.sticky = code;
         }
         let accesses = self.accesses(report);
@@ -175,10 +192,45 @@ impl Device {
         );
     }
 
+    /// The error that the program sees after a launch; `None` where a GPU continues.
+    fn fault(&mut self, function: &Function, report: &LaunchReport) -> Option<Code> {
+        match report.stop {
+            Some(Stop::LaneBudget) => {
+                let limit = self.options.lane_budget.unwrap_or(0);
+                self.summary.add_note(format!(
+                    "stopped in {}: more than {limit} lane instructions; see --max-work",
+                    plain_name(&function.name)
+                ));
+                return Some(errors::LAUNCH_TIMEOUT);
+            }
+            Some(Stop::Assertion) => return Some(errors::ASSERT),
+            Some(Stop::IllegalBarrier | Stop::Breakpoint) => {
+                return Some(errors::ILLEGAL_INSTRUCTION);
+            }
+            _ => {}
+        }
+        report
+            .hazards
+            .iter()
+            .find_map(|hazard| fault_code(hazard.kind))
+    }
+
+    /// Lane instructions that the program may still execute.
+    fn remaining_work(&self) -> Option<u64> {
+        let done = self
+            .summary
+            .kernels
+            .iter()
+            .map(|kernel| kernel.lane_instructions)
+            .sum();
+        let limit = self.options.lane_budget?;
+        Some(limit.saturating_sub(done))
+    }
+
     fn report_hazard(&mut self, function: &Function, hazard: &Hazard) {
         if self.summary.add_hazard(&function.name, hazard) {
             let place = coordinates(hazard.block, hazard.thread);
-            report(&format!(
+            report_line(&format!(
                 "{} in {} at {place}: {}",
                 hazard.kind.name(),
                 function.name,
@@ -208,7 +260,7 @@ impl Device {
         );
         let names = [&*conflict.earlier.name, &*conflict.later.name];
         if self.summary.add_unordered(names, detail.clone()) {
-            report(&format!("unordered: {detail}"));
+            report_line(&format!("unordered: {detail}"));
         }
     }
 
@@ -320,7 +372,7 @@ fn fault_code(kind: HazardKind) -> Option<Code> {
 }
 
 /// Prints a line on standard error, next to the program's own.
-fn report(text: &str) {
+fn report_line(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "tuner exec: {text}");
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::{Shape, kind};
-use vgpu::{BufferId, GlobalMemory};
+use vgpu::BufferId;
 
 use crate::device::Device;
 use crate::streams::Access;
@@ -284,18 +284,10 @@ impl Device {
             for y in 0..shape.height {
                 let to_offset = to.offset + z * destination.1.slice + y * destination.1.pitch;
                 let from_offset = from.offset + z * shape.slice + y * shape.pitch;
-                copy_range(
-                    &mut self.memory,
-                    BufferOffset {
-                        offset: to_offset,
-                        ..to
-                    },
-                    BufferOffset {
-                        offset: from_offset,
-                        ..from
-                    },
-                    shape.width,
-                );
+                // A copy of bytes that were never written leaves such bytes.
+                self.memory
+                    .copy_range(from.buffer, from_offset, to.buffer, to_offset, shape.width)
+                    .map_err(|_| errors::INVALID_VALUE)?;
             }
         }
         if shared {
@@ -327,17 +319,11 @@ impl Device {
             self.take_shared();
         }
         for run in shape.runs() {
-            let row: Vec<u8> = element
-                .iter()
-                .copied()
-                .cycle()
-                .take(run.bytes as usize)
-                .collect();
-            self.memory
-                .write(place.buffer, place.offset + run.offset, &row);
-        }
-        if shared {
-            self.give_shared();
+            let offset = place.offset + run.offset;
+            let filled = self
+                .memory
+                .fill_range(place.buffer, offset, run.bytes, element);
+            filled.map_err(|_| errors::INVALID_VALUE)?;
         }
         let lasting = device_copy_us(self.options.arch, shape.bytes().unwrap_or(0), 1.0);
         self.order(stream, "fill", lasting, vec![access(address, shape, true)]);
@@ -396,7 +382,13 @@ impl Device {
 
     /// Marks all memory as written: machine code does not tell what it wrote.
     pub(crate) fn mark_written(&mut self) {
-        if !self.options.hazards || self.modules.iter().flatten().all(|module| module.sass.is_some()) {
+        if !self.options.hazards
+            || self
+                .modules
+                .iter()
+                .flatten()
+                .all(|module| module.sass.is_some())
+        {
             return;
         }
         for allocation in self.allocations.by_address.values() {
@@ -462,13 +454,6 @@ fn access(address: u64, shape: Shape, write: bool) -> Access {
         bytes: address..end,
         write,
     }
-}
-
-/// Copies bytes and whether they were ever written.
-fn copy_range(memory: &mut GlobalMemory, to: BufferOffset, from: BufferOffset, bytes: u64) {
-    let mut data = vec![0; bytes as usize];
-    memory.read_at(from.buffer, from.offset, &mut data);
-    memory.write(to.buffer, to.offset, &data);
 }
 
 #[cfg(test)]

@@ -57,7 +57,10 @@ impl LoadedModule {
             };
             failed(code, error.to_string())
         })?;
-        let cubin = image.cubin.as_deref().and_then(|bytes| Cubin::read(bytes).ok());
+        let cubin = image
+            .cubin
+            .as_deref()
+            .and_then(|bytes| Cubin::read(bytes).ok());
         let (ptx, sass) = match (image.ptx, &cubin) {
             (Some(ptx), _) => (ptx, None),
             (None, Some(cubin)) => (outline(cubin), image.cubin.clone()),

@@ -16,7 +16,10 @@ pub(crate) fn outline(cubin: &Cubin) -> String {
             ".nv.global" => ("global", None),
             ".nv.global.init" => ("global", initial_bytes(&cubin.initial, global)),
             ".nv.constant3" => {
-                let mut banks = cubin.kernels.values().filter_map(|kernel| kernel.constants.get(&3));
+                let mut banks = cubin
+                    .kernels
+                    .values()
+                    .filter_map(|kernel| kernel.constants.get(&3));
                 ("const", banks.find_map(|bank| initial_bytes(bank, global)))
             }
             _ => continue,
@@ -24,7 +27,11 @@ pub(crate) fn outline(cubin: &Cubin) -> String {
         if global.size == 0 {
             continue;
         }
-        let _ = write!(text, ".visible .{space} .align 16 .b8 {}[{}]", global.name, global.size);
+        let _ = write!(
+            text,
+            ".visible .{space} .align 16 .b8 {}[{}]",
+            global.name, global.size
+        );
         if let Some(bytes) = initial.filter(|bytes| bytes.iter().any(|byte| *byte != 0)) {
             let values: Vec<String> = bytes.iter().map(u8::to_string).collect();
             let _ = write!(text, " = {{{}}}", values.join(","));
@@ -39,7 +46,10 @@ pub(crate) fn outline(cubin: &Cubin) -> String {
                 size @ (1 | 2 | 4 | 8 | 16) => size.min(lowest_bit(parameter.offset)),
                 _ => lowest_bit(parameter.offset).min(8),
             };
-            format!(".param .align {align} .b8 {name}_param_{index}[{}]", parameter.size)
+            format!(
+                ".param .align {align} .b8 {name}_param_{index}[{}]",
+                parameter.size
+            )
         });
         let list = parameters.collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, ".visible .entry {name}({list})\n{{\n ret;\n}}");
@@ -89,7 +99,11 @@ pub(crate) fn run(
 
 fn counters(execution: &Execution, launch: &Launch) -> Counters {
     Counters {
-        blocks: launch.grid.iter().map(|extent| u64::from(*extent)).product(),
+        blocks: launch
+            .grid
+            .iter()
+            .map(|extent| u64::from(*extent))
+            .product(),
         warp_instructions: execution.warp_instructions,
         lane_instructions: execution.thread_instructions,
         ..Counters::default()
