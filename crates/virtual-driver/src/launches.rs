@@ -40,10 +40,7 @@ impl Device {
         self.check_stream(request.stream)?;
         let function = self.function(request.function)?.clone();
         if let Err(refusal) = self.refuse(request, &function) {
-            self.summary.add_note(format!(
-                "launch of {} refused: {}",
-                function.name, refusal.text
-            ));
+            self.report_refusal(&function, &refusal.text);
             return Err(refusal.code);
         }
         self.take_shared();
@@ -58,8 +55,7 @@ impl Device {
         }
         let run = vgpu::launch(&code, &mut self.memory, self.options.arch, &launch);
         let report = run.map_err(|error| {
-            self.summary
-                .add_note(format!("launch of {} refused: {error}", function.name));
+            self.report_refusal(&function, &error.to_string());
             match error {
                 vgpu::LaunchError::Unsupported(_) => errors::NOT_SUPPORTED,
                 vgpu::LaunchError::Memory(_) => errors::OUT_OF_MEMORY,
@@ -86,8 +82,7 @@ impl Device {
             "hazards of {name}: not checked (no PTX); faults are reported"
         ));
         let outcome = sass_only::run(cubin, &code, &mut self.memory, launch).map_err(|error| {
-            self.summary
-                .add_note(format!("launch of {name} refused: {error}"));
+            self.report_refusal(function, &error.to_string());
             errors::NOT_SUPPORTED
         })?;
         self.give_shared();
@@ -120,7 +115,7 @@ impl Device {
             let at = self.started.elapsed().as_secs_f64();
             report_line(&format!(
                 "{at:.0} s: {} took {seconds:.1} s on the host",
-                function.name
+                plain_name(&function.name)
             ));
         }
     }
@@ -186,10 +181,18 @@ impl Device {
         let accesses = self.accesses(report);
         self.order(
             request.stream,
-            &format!("kernel {}", function.name),
+            &format!("kernel {}", plain_name(&function.name)),
             time_us,
             accesses,
         );
+    }
+
+    /// Reports a launch that did not run, on standard error and in the summary.
+    fn report_refusal(&mut self, function: &Function, why: &str) {
+        let note = format!("launch of {} refused: {why}", plain_name(&function.name));
+        if self.summary.add_note(note.clone()) {
+            report_line(&note);
+        }
     }
 
     /// The error that the program sees after a launch; `None` where a GPU continues.
@@ -233,7 +236,7 @@ impl Device {
             report_line(&format!(
                 "{} in {} at {place}: {}",
                 hazard.kind.name(),
-                function.name,
+                plain_name(&function.name),
                 hazard.detail
             ));
         }

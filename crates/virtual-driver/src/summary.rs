@@ -180,11 +180,13 @@ impl Summary {
         true
     }
 
-    /// Adds a message once.
-    pub(crate) fn add_note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
+    /// Adds a message once; returns whether it is new.
+    pub(crate) fn add_note(&mut self, note: String) -> bool {
+        let new = !self.notes.contains(&note);
+        if new {
             self.notes.push(note);
         }
+        new
     }
 
     /// Adds the name of an unsupported function once.
@@ -223,7 +225,12 @@ impl Summary {
             .unsupported
             .iter()
             .for_each(|function| self.add_unsupported(function));
-        other.notes.into_iter().for_each(|note| self.add_note(note));
+        other
+            .notes
+            .into_iter()
+            .for_each(|note| {
+                self.add_note(note);
+            });
         self.time_us += other.time_us;
     }
 }
