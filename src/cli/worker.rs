@@ -8,6 +8,7 @@ use tuner_core::private;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
 use tuner_engine::job::Lent;
+use tuner_engine::threads::start_runtime;
 use tuner_fleet::{WorkerSettings, work};
 use tuner_kernel::compile::DiskCache;
 
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         lent,
         say: Arc::new(|text| say!("{text}")),
     };
-    let runtime = tokio::runtime::Runtime::new()?;
+    let runtime = start_runtime("worker", cores)?;
     let ended = runtime.block_on(async {
         let tell = || say!("leaving; what is in hand goes back (once more: at once)");
         let stop = super::events::watch_signals(tell)?;

@@ -132,6 +132,25 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
     head.map(|_| message).map_err(nonsense)
 }
 
+/// Reads bytes as orders and as answers, and checks the answers, as the fuzz tests call it.
+///
+/// # Errors
+/// The message for the log, where they are neither.
+pub fn check_message(bytes: &[u8]) -> Result<(), String> {
+    if let Ok(message) = parse::<AnswerMessage>(bytes) {
+        for one in message.answers {
+            match one.outcome {
+                Outcome::Answer(answer) => drop((answer.is_consistent(), answer.candidate())),
+                Outcome::Compared(times) => drop(times.is_consistent()),
+                Outcome::Leaving | Outcome::Unable(_) | Outcome::Lost(_) => {}
+            }
+        }
+        return Ok(());
+    }
+    let orders = parse::<OrderMessage>(bytes);
+    orders.map(drop).map_err(|error| error.to_string())
+}
+
 /// A message as it is sent: one that the server would not take becomes an object.
 async fn write<T: Serialize>(link: &Link, message: &T) -> Result<Bytes, FleetError> {
     let bytes = encode(message)?;

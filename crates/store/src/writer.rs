@@ -17,11 +17,15 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::MissedTickBehavior;
 use tuner_core::record::{TaskKey, TrialRecord};
 
 /// Commands that may wait; beyond it, submitting waits (memory stays bounded).
 pub(super) const QUEUE: usize = 4096;
+
+/// Interval between two checks of the database's files while runs are open.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Trials a transaction takes at most, so that other processes get their turn.
 const GROUP: usize = 1024;
@@ -54,6 +58,8 @@ pub(super) struct Writer {
     /// Device and inode of the open file.
     file: Option<(u64, u64)>,
     log: LogWatch,
+    /// Receives the loss of the database's files.
+    loss: watch::Sender<Option<StoreError>>,
     /// The last write failed, so the connection is opened again before the next.
     suspect: bool,
     open: BTreeMap<RunId, BTreeMap<TaskKey, OpenTask>>,
@@ -69,7 +75,8 @@ impl Writer {
     pub(super) fn new(path: PathBuf, connection: SqliteConnection, busy_timeout: Duration) -> Self {
         Self {
             file: open::file_identity(&path).ok(),
-            log: LogWatch::new(open::log_of(&path)),
+            log: LogWatch::new(open::log_of(&path), open::index_of(&path)),
+            loss: watch::channel(None).0,
             path,
             connection,
             busy_timeout,
@@ -81,11 +88,25 @@ impl Writer {
         }
     }
 
+    /// Returns the receiver of the loss of the database's files.
+    pub(super) fn loss(&self) -> watch::Receiver<Option<StoreError>> {
+        self.loss.subscribe()
+    }
+
     /// Runs until every handle is gone or one says close.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut waiting = Vec::with_capacity(GROUP);
         let mut closing = None;
-        while closing.is_none() && commands.recv_many(&mut waiting, GROUP).await > 0 {
+        let mut ticks = tokio::time::interval(WATCH_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while closing.is_none() {
+            tokio::select! {
+                count = commands.recv_many(&mut waiting, GROUP) => if count == 0 { break },
+                _ = ticks.tick() => {
+                    self.watch_files().await;
+                    continue;
+                }
+            }
             let mut group = Vec::new();
             for command in waiting.drain(..) {
                 match command {
@@ -147,12 +168,41 @@ impl Writer {
         })
     }
 
+    /// Checks the database's files while runs are open, and ends these runs where a file is lost:
+    /// what they announced may be gone with this process, and a device may be busy for minutes before
+    /// the next write.
+    async fn watch_files(&mut self) {
+        if self.open.is_empty() || self.loss.borrow().is_some() {
+            return;
+        }
+        let Err(error) = self.check_files().await else {
+            return;
+        };
+        let tasks = self.open.values().flat_map(BTreeMap::values);
+        let failed = tasks.map(|open| (open.task, error.clone()));
+        self.failed.extend(failed);
+        self.suspect = true;
+        tracing::error!(%error, "nothing more is announced");
+        self.loss.send_replace(Some(error));
+    }
+
+    /// Checks that the database and its log are the files that this process opened.
+    async fn check_files(&mut self) -> Result<(), StoreError> {
+        match open::file_identity(&self.path) {
+            Ok(file) if Some(file) != self.file => return Err(Failure::Replaced.at(&self.path)),
+            Err(_) if self.file.is_some() => return Err(Failure::Replaced.at(&self.path)),
+            _ => {}
+        }
+        self.check_log().await
+    }
+
     /// The connection is fit for a write, on the file that has the database's name.
     pub(super) async fn ready(&mut self) -> Result<(), StoreError> {
-        if open::file_identity(&self.path).ok() != self.file {
-            return Err(Failure::Replaced.at(&self.path));
+        self.check_files().await?;
+        if self.loss.borrow().is_some() {
+            // The file was put back.
+            self.loss.send_replace(None);
         }
-        self.check_log().await?;
         if self.suspect || self.connection.is_in_transaction() {
             let fresh = open::again(&self.path, self.busy_timeout).await?;
             let old = std::mem::replace(&mut self.connection, fresh);

@@ -1,6 +1,6 @@
 //! `tuner import`: what other tools wrote.
 
-mod cutlass;
+pub(super) mod cutlass;
 mod recorded;
 mod space;
 mod t1;

@@ -247,6 +247,12 @@ fn read_csv(text: &str, space: &Space, strict: bool) -> Result<Found, Wrong> {
     Ok(found)
 }
 
+/// Counts the configurations of a table.
+pub(in crate::cli) fn count_rows(text: &str, space: &Space, strict: bool) -> Result<usize, String> {
+    let found = read_csv(text, space, strict).map_err(|wrong| wrong.shown("fuzz.csv"))?;
+    Ok(found.configs.len())
+}
+
 /// Columns that are no parameters. One that looks like a parameter without a column is a mistake.
 fn further_columns(
     names: &[String],

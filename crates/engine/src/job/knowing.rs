@@ -3,6 +3,7 @@
 use super::{Device, JobError, Prepared, device_error, usage};
 use crate::foresight::Look;
 use crate::knowledge::{self, Noted};
+use crate::threads::run_blocking;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::watch;
@@ -37,21 +38,19 @@ impl Prepared {
                 *shutdown.borrow() || deadline.is_some_and(|end| Instant::now() >= end)
             }),
         };
-        let looking = match &self.device {
+        let found = match &self.device {
             Device::Virtual(evaluator) => {
                 let evaluator = Arc::clone(evaluator);
-                tokio::task::spawn_blocking(move || evaluator.foresee(&look))
+                run_blocking("foresight", move || evaluator.foresee(&look)).await
             }
             Device::Cuda(evaluator) => {
                 let evaluator = Arc::clone(evaluator);
-                tokio::task::spawn_blocking(move || evaluator.foresee(&look))
+                run_blocking("foresight", move || evaluator.foresee(&look)).await
             }
             // Who compiles a candidate of a fleet asks the model then.
             Device::Replay(_) | Device::Fleet(..) => return Ok(()),
         };
-        let found = looking
-            .await
-            .map_err(|error| JobError::Failed(error.into()))?;
+        let found = found.map_err(|error| JobError::Failed(error.into()))?;
         self.foreseen = found.map_err(device_error)?;
         Ok(())
     }

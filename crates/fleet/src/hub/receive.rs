@@ -1,7 +1,8 @@
 //! Answers as they come in.
 
 use super::count;
-use super::run::{Held, Receipt, Run, UNABLE_MAX, fits, is_held};
+use super::run::{Held, Receipt, Run, is_held};
+use super::trust::{Examined, Inability, REPEATED_PAUSE, SET_ASIDE_PAUSE, examine, unable_verdict};
 use crate::link::{AGAIN, results_consumer, turned};
 use crate::message::{AnswerMessage, Malformed, Outcome, read};
 use async_nats::jetstream::consumer::{Consumer, pull};
@@ -122,23 +123,35 @@ struct From<'a> {
 
 /// Takes in what became of one order.
 fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) {
+    if run.state().set_aside.contains(from.worker) {
+        if matches!(outcome, Outcome::Answer(_)) {
+            count(&run.counters.refused);
+        }
+        run.send_again_later(id, SET_ASIDE_PAUSE);
+        run.settle(from.receipt);
+        return;
+    }
     match outcome {
         Outcome::Leaving => {
             run.send_again(id);
             run.settle(from.receipt);
         }
         Outcome::Unable(why) => {
-            let why = format!("{}: {why}", from.worker);
-            tracing::warn!("a worker gives an order back: {why}");
-            unable(run, id, why, from);
+            tracing::warn!("a worker gives an order back: {}: {why}", from.worker);
+            unable(run, id, (why, false), from);
         }
         // Which of several took their workers down is found out by sending each alone.
         Outcome::Lost(_) if !from.alone => {
             run.send_again(id);
             run.settle(from.receipt);
         }
-        Outcome::Compared(times) => {
+        Outcome::Compared(times) if times.is_consistent() => {
             run.place(from.worker, times);
+            run.settle(from.receipt);
+        }
+        Outcome::Compared(_) => {
+            count(&run.counters.refused);
+            run.set_aside(from.worker, "it sent an impossible time of the reference");
             run.settle(from.receipt);
         }
         Outcome::Lost(_) if !is_certain(run, id, from.attempt) => run.settle(from.receipt),
@@ -150,7 +163,31 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
             run.link.tell("not_judged", &why);
             deliver(run, id, Answer::NotJudged(why), from);
         }
-        Outcome::Answer(answered) => deliver(run, id, answered, from),
+        Outcome::Answer(answer) => examine_one(run, id, answer, from),
+    }
+}
+
+/// Takes in an answer, where it is one to its order.
+fn examine_one(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
+    let examined = run
+        .state()
+        .waiting
+        .get(id)
+        .map(|waiting| examine(&waiting.order, &answer));
+    match examined {
+        Some(Examined::BlamesFiles(why)) => {
+            tracing::warn!(
+                "a worker cannot use the run's files: {}: {why}",
+                from.worker
+            );
+            unable(run, id, (why, true), from);
+        }
+        Some(Examined::False(why)) => refuse(run, id, &why, from),
+        // Nobody needs to hear that something cannot be done.
+        None if matches!(answer, Answer::Unusable(_) | Answer::NotJudged(_)) => {
+            run.settle(from.receipt);
+        }
+        Some(Examined::Believed) | None => deliver(run, id, answer, from),
     }
 }
 
@@ -173,53 +210,51 @@ fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
     !uncertain
 }
 
-/// A worker could not carry an order out; after some, that is the verdict.
-fn unable(run: &Arc<Run>, id: &ContentHash, why: String, from: From<'_>) {
-    let reasons = {
+/// Notes that a worker could not carry an order out, for a reason that may blame the run's files. The
+/// order goes to another worker; after some, that is its verdict.
+fn unable(run: &Arc<Run>, id: &ContentHash, (why, blames_files): (String, bool), from: From<'_>) {
+    let tries = {
         let mut state = run.state();
         let Some(waiting) = state.waiting.get_mut(id) else {
             drop(state);
             run.settle(from.receipt);
             return;
         };
-        waiting.unable.push(why);
-        (waiting.unable.len() >= UNABLE_MAX).then(|| waiting.unable.join("; "))
+        waiting.unable.push(Inability {
+            worker: from.worker.to_owned(),
+            why,
+            blames_files,
+        });
+        waiting.unable.clone()
     };
-    match reasons {
-        None => {
-            run.send_again(id);
-            run.settle(from.receipt);
-        }
-        Some(reasons) => {
-            let why = format!("{UNABLE_MAX} workers could not judge it: {reasons}");
-            deliver(run, id, Answer::NotJudged(why), from);
-        }
+    if let Some(why) = unable_verdict(&tries, run.count_others(&tries)) {
+        deliver(run, id, Answer::NotJudged(why), from);
+        return;
     }
+    let repeated = tries.iter().filter(|one| one.worker == from.worker).count() > 1;
+    if repeated {
+        run.send_again_later(id, REPEATED_PAUSE);
+    } else {
+        run.send_again(id);
+    }
+    run.settle(from.receipt);
+}
+
+/// Drops a false answer, sets its worker aside and has another one do the work.
+fn refuse(run: &Arc<Run>, id: &ContentHash, why: &str, from: From<'_>) {
+    count(&run.counters.refused);
+    tracing::warn!("an answer of {} is dropped: {why}", from.worker);
+    run.set_aside(from.worker, why);
+    run.send_again(id);
+    run.settle(from.receipt);
 }
 
 /// Hands an answer to who waits for it. The message is acknowledged once the result is committed.
 fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
     let mut state = run.state();
-    if let Some(waiting) = state.waiting.get(id) {
-        if !fits(&waiting.order, &answer) {
-            drop(state);
-            count(&run.counters.refused);
-            let said = answer.candidate().map_or("nothing", ContentHash::short);
-            let why = if answer.is_consistent() {
-                format!("{} answered for another candidate ({said})", from.worker)
-            } else {
-                format!(
-                    "{} contradicts itself: a wrong result with a time, or an impossible one",
-                    from.worker
-                )
-            };
-            tracing::warn!("an answer is dropped: {why}");
-            unable(run, id, why, from);
-            return;
-        }
-        let Some(waiting) = state.waiting.remove(id) else {
-            return;
-        };
+    if let Some(waiting) = state.waiting.remove(id) {
+        let is_judged = matches!(answer, Answer::Judged(_) | Answer::Compiled(_));
+        let refuted = (is_judged && !waiting.unable.is_empty()).then(|| waiting.unable.clone());
         let held = is_held(&waiting.order.step) && !matches!(answer, Answer::FalseObject(_));
         if held {
             let held = Held {
@@ -233,6 +268,10 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         }
         // Who asked may have gone: then the answer is for the next one.
         let _ = waiting.reply.send(answer);
+        drop(state);
+        if let Some(tries) = refuted {
+            run.refute(&tries, from.worker);
+        }
         return;
     }
     if state.done.contains(id) {

@@ -194,7 +194,7 @@ pub fn shown(path: &Path) -> String {
 }
 
 /// The path from the root, without `.` and `..`; links are left as they are.
-fn absolute(path: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path) -> PathBuf {
     normal(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
