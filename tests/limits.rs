@@ -2,9 +2,8 @@
 //! no panic, and a run in the queue that waits.
 
 use crate::program::{json, root};
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs::Permissions;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -32,16 +31,15 @@ impl Place {
         Self { dir, program }
     }
 
-    /// The program as a user for whom limits hold; it begins with an empty line on its input.
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("sh");
+    /// `prlimit`, as a user for whom limits hold. It sets the limit that holds, not the most that it may
+    /// be raised to.
+    fn prlimit(&self, limit: &str) -> Command {
+        let mut command = Command::new("prlimit");
         command
-            .args(["-c", "read line; exec \"$0\" \"$@\""])
-            .arg(&self.program)
-            .args(arguments)
+            .arg(format!("--{limit}:"))
             .current_dir(self.dir.path())
             .env("HOME", self.dir.path())
-            .stdin(Stdio::piped())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if rustix::process::getuid().is_root() {
@@ -49,34 +47,23 @@ impl Place {
         }
         command
     }
-}
 
-/// Sets the limit of a child that waits for its line, and sends the line.
-fn begin(mut child: Child, resource: Resource, limit: u64) -> Child {
-    set_limit(&child, resource, Some(limit));
-    let mut input = child.stdin.take().unwrap();
-    input.write_all(b"\n").unwrap();
-    child
-}
+    /// The program with a limit, such as `nproc=5`.
+    fn command(&self, limit: &str, arguments: &[&str]) -> Command {
+        let mut command = self.prlimit(limit);
+        command.arg("--").arg(&self.program).args(arguments);
+        command
+    }
 
-/// Sets the limit that holds, not the most that it may be raised to.
-fn set_limit(child: &Child, resource: Resource, limit: Option<u64>) {
-    let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    let limits = Rlimit {
-        current: limit,
-        maximum: None,
-    };
-    let set = prlimit(Some(id), resource, limits);
-    if set.is_err() {
-        // An ordinary user cannot have more than there is.
-        let maximum = rustix::process::getrlimit(resource).maximum;
-        let current = limit.or(maximum);
-        prlimit(Some(id), resource, Rlimit { current, maximum }).unwrap();
+    fn change(&self, child: &Child, limit: &str) {
+        let id = child.id().to_string();
+        let status = self.prlimit(limit).args(["--pid", &id]).status().unwrap();
+        assert!(status.success(), "{limit}");
     }
 }
 
-fn outcome(mut command: Command, resource: Resource, limit: u64) -> Output {
-    let child = begin(command.spawn().unwrap(), resource, limit);
+fn outcome(command: &mut Command) -> Output {
+    let child = command.spawn().unwrap();
     let id = child.id().to_string();
     let (sender, over) = std::sync::mpsc::channel::<()>();
     // A thread that never comes is a command that never ends.
@@ -94,17 +81,13 @@ fn outcome(mut command: Command, resource: Resource, limit: u64) -> Output {
 }
 
 /// Runs a command under falling limits. Each time it does its work, or says which limit to raise.
-fn sweep(resource: Resource, limits: &[u64], arguments: &[&str]) -> (usize, usize) {
-    let place = Place::new();
+fn sweep(place: &Place, name: &str, limits: &[u64], arguments: &[&str]) -> (usize, usize) {
     let (mut done, mut refused) = (0, 0);
     for limit in limits {
-        let output = outcome(place.command(arguments), resource, *limit);
+        let output = outcome(&mut place.command(&format!("{name}={limit}"), arguments));
         let said = String::from_utf8_lossy(&output.stderr).into_owned()
             + &String::from_utf8_lossy(&output.stdout);
-        let case = format!(
-            "{resource:?} {limit} {arguments:?}: {:?} {said}",
-            output.status
-        );
+        let case = format!("{name} {limit} {arguments:?}: {:?} {said}", output.status);
         assert!(!said.contains("panicked"), "{case}");
         let code = output.status.code().unwrap_or_else(|| panic!("{case}"));
         if code == 0 {
@@ -130,17 +113,20 @@ const RUN: [&str; 7] = [
 
 #[test]
 fn few_processes_are_an_error_and_no_panic() {
+    let place = Place::new();
     // Another user than root may have any number of them already.
-    let limits: Vec<u64> = (0..12).chain([64, 100_000]).collect();
-    let (done, refused) = sweep(Resource::Nproc, &limits, &RUN);
+    let limits: Vec<u64> = (0..12).chain([64, 10_000]).collect();
+    let (done, refused) = sweep(&place, "nproc", &limits, &RUN);
     assert!(done >= 1 && refused >= 3, "{done} {refused}");
     sweep(
-        Resource::Nproc,
+        &place,
+        "nproc",
         &[0, 1, 2],
         &["leaderboard", "--db", "t.db"],
     );
     sweep(
-        Resource::Nproc,
+        &place,
+        "nproc",
         &[0, 1, 2, 3, 4, 6],
         &["serve", "--listen", "127.0.0.1:0", "--db", "/none/t.db"],
     );
@@ -148,21 +134,23 @@ fn few_processes_are_an_error_and_no_panic() {
 
 #[test]
 fn few_files_are_an_error_and_no_panic() {
+    let place = Place::new();
     let limits: Vec<u64> = (3..24).chain([64]).collect();
-    let (done, refused) = sweep(Resource::Nofile, &limits, &RUN);
+    let (done, refused) = sweep(&place, "nofile", &limits, &RUN);
     assert!(done >= 1 && refused >= 5, "{done} {refused}");
     let serve = ["serve", "--listen", "127.0.0.1:0", "--db", "/none/t.db"];
-    sweep(Resource::Nofile, &[6, 8, 10, 12, 14, 16], &serve);
+    sweep(&place, "nofile", &[6, 8, 10, 12, 14, 16], &serve);
 }
 
 #[test]
 fn little_memory_is_an_error_and_no_panic() {
+    let place = Place::new();
     // Below the first, the dynamic linker and the allocator end the program before it can speak.
     let size = std::fs::metadata(env!("CARGO_BIN_EXE_tuner"))
         .unwrap()
         .len();
     let limits: Vec<u64> = [140, 200, 300, 500].map(|mib| size + (mib << 20)).to_vec();
-    let (done, _) = sweep(Resource::As, &limits, &RUN);
+    let (done, _) = sweep(&place, "as", &limits, &RUN);
     assert!(done >= 1, "{done}");
 }
 
@@ -188,19 +176,18 @@ fn a_queued_run_waits_for_threads_and_is_carried_out_when_there_are_some() {
         "--kernels",
         ".",
     ];
-    let mut command = place.command(&serve);
     let log = std::fs::File::create(place.dir.path().join("log")).unwrap();
-    let child = command.stderr(log).spawn().unwrap();
-    let mut daemon = Serving(begin(child, Resource::Nproc, 100_000));
+    let mut command = place.command("nproc=10000", &serve);
+    let mut daemon = Serving(command.stderr(log).spawn().unwrap());
     let mut line = String::new();
     let output = daemon.0.stdout.take().unwrap();
     BufReader::new(output).read_line(&mut line).unwrap();
     assert!(line.contains("dashboard"), "{line}");
     // From now on no thread is given.
-    set_limit(&daemon.0, Resource::Nproc, Some(0));
+    place.change(&daemon.0, "nproc=0");
     let mut submit = vec!["submit"];
     submit.extend(&RUN[1..]);
-    let output = outcome(place.command(&submit), Resource::Nproc, 100_000);
+    let output = outcome(&mut place.command("nproc=10000", &submit));
     assert!(output.status.success(), "{output:?}");
     let said = || std::fs::read_to_string(place.dir.path().join("log")).unwrap();
     let until = |words: &str| {
@@ -215,7 +202,7 @@ fn a_queued_run_waits_for_threads_and_is_carried_out_when_there_are_some() {
         }
     };
     until("ulimit -u");
-    set_limit(&daemon.0, Resource::Nproc, Some(100_000));
+    place.change(&daemon.0, "nproc=10000");
     until("evals=5");
     assert!(
         !said().contains("panicked") && !said().contains("failed"),

@@ -23,7 +23,7 @@ static HTTP_REQUEST: Target = Target {
         "expect: 100-continue\r\n",
         "\"knowledge\": [\"/etc/passwd\"]",
     ],
-    inputs: 400,
+    inputs: 2000,
     read: |_| {},
 };
 

@@ -73,7 +73,7 @@ pub(super) static search_space: Target = Target {
     name: "search_space",
     corpus: || files("search_spaces", ".yaml"),
     words: YAML_WORDS,
-    inputs: 400,
+    inputs: 1200,
     read: |bytes| {
         text(bytes, |text| {
             said(tuner_space::KernelSpec::parse(text, Path::new("fuzz.yaml")));
@@ -92,7 +92,7 @@ pub(super) static bare_space: Target = Target {
         ])
     },
     words: YAML_WORDS,
-    inputs: 2000,
+    inputs: 8000,
     read: |bytes| {
         text(bytes, |text| {
             // Building takes memory and time by what the file asks for; the limits must hold.
@@ -131,7 +131,7 @@ pub(super) static expression: Target = Target {
         "<=",
         "!=",
     ],
-    inputs: 20000,
+    inputs: 15000,
     read: |bytes| {
         text(bytes, |text| {
             let names: Vec<(String, Value)> = ["BM", "BN", "D", "S", "PAD", "STAGES"]
@@ -163,7 +163,7 @@ pub(super) static recording: Target = Target {
         "\"times\": [], ",
         "\"results\": [",
     ],
-    inputs: 300,
+    inputs: 3000,
     read: |bytes| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("fuzz.json");
@@ -190,7 +190,7 @@ pub(super) static kernel_tuner_problem: Target = Target {
         "\"Conditions\": [",
         "\"Type\": \"float\"",
     ],
-    inputs: 3000,
+    inputs: 10000,
     read: |bytes| {
         text(bytes, |text| {
             if let Some(bare) = said(tuner_space::BareSpace::parse(text, Path::new("fuzz.json"))) {
@@ -221,7 +221,7 @@ pub(super) static ptx: Target = Target {
         "wgmma.",
         "mma.sync.",
     ],
-    inputs: 300,
+    inputs: 5000,
     read: |bytes| {
         text(bytes, |text| {
             said(vgpu::Module::load(text));
@@ -233,7 +233,7 @@ pub(super) static cubin: Target = Target {
     name: "cubin",
     corpus: || files("crates/model/tests/model", ".cubin"),
     words: &["\x7fELF", ".text.", ".debug_line", "\u{1}\u{0}\u{0}\u{0}"],
-    inputs: 300,
+    inputs: 10000,
     read: |bytes| {
         said(sass_machine::Machine::load(bytes, "unrolled").map_err(|error| format!("{error:?}")));
     },
@@ -251,7 +251,7 @@ pub(super) static shipped_header: Target = Target {
         "\\\n",
         "{ ",
     ],
-    inputs: 500,
+    inputs: 15000,
     read: |bytes| {
         text(bytes, |text| {
             said(tuner_report::export::read_shipped(text, "fuzz.h"));
@@ -279,7 +279,7 @@ pub(super) static acceptance_rules: Target = Target {
         "\n",
         "#",
     ],
-    inputs: 20000,
+    inputs: 15000,
     read: |bytes| {
         text(bytes, |text| {
             said(tuner_report::accept::Rules::parse(text, "fuzz"));
@@ -303,7 +303,7 @@ pub(super) static run_request: Target = Target {
         "99999999999d",
         "1e400s",
     ],
-    inputs: 10000,
+    inputs: 15000,
     read: |bytes| {
         let request = serde_json::from_slice::<tuner_engine::job::Request>(bytes);
         if let Some(request) = said(request) {
@@ -331,7 +331,7 @@ pub(super) static compiler_log: Target = Target {
         "bytes smem",
         "Function properties for ",
     ],
-    inputs: 5000,
+    inputs: 12000,
     read: |bytes| {
         text(bytes, |text| {
             let _ = tuner_kernel::compile::parse_log(text);
@@ -358,7 +358,9 @@ macro_rules! tables {
             corpus: || stored("corpus", stringify!($name)),
             words: $words,
             inputs: 3000,
-            read: |bytes| text(bytes, |text| drop(said($read(text)))),
+            read: |bytes| text(bytes, |text| {
+                said($read(text));
+            }),
         };
     )+};
 }
@@ -394,7 +396,7 @@ pub(super) static fleet_message: Target = Target {
         "null",
         "1e-300",
     ],
-    inputs: 10000,
+    inputs: 20000,
     read: messages::read_fleet,
 };
 
@@ -408,6 +410,6 @@ pub(super) static process_message: Target = Target {
         "\u{0}\u{0}\u{0}\u{0}",
         "{\"open\": {}}",
     ],
-    inputs: 10000,
+    inputs: 20000,
     read: messages::read_process,
 };

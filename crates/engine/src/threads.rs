@@ -165,7 +165,7 @@ fn check_threads(count: usize) -> io::Result<()> {
     for _ in 0..count {
         let (release, released) = mpsc::channel::<()>();
         let thread = std::thread::Builder::new();
-        match thread.spawn(move || drop(released.recv())) {
+        match thread.spawn(move || released.recv().is_ok()) {
             Ok(thread) => threads.push((thread, release)),
             Err(error) => {
                 result = Err(thread_error(&error));
