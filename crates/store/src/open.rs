@@ -1,17 +1,31 @@
 //! Connections, and a schema that is up to date or a clear error.
 
 use super::error::{At as _, Failure, StoreError, primary_code};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnection};
+use std::borrow::Cow;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// How long a statement waits for another process's transaction. Ours last milliseconds; a minute
 /// bridges a laptop's sleeping disk, and then a message is worth more than a longer wait.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
+/// Versions, descriptions and texts of the migrations.
+const MIGRATION_TEXTS: &[(i64, &str, &str)] =
+    &include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let migrations = MIGRATION_TEXTS.iter().map(|(version, description, text)| {
+        let description = Cow::Borrowed(*description);
+        let text = text.into_sql_str();
+        Migration::new(*version, description, MigrationType::Simple, text, false)
+    });
+    Migrator::with_migrations(migrations.collect())
+});
 
 /// The newest schema version this program knows.
 pub(super) fn known_version() -> i64 {
