@@ -104,8 +104,16 @@ pub(crate) enum Malformed {
 
 /// Reads a message; one that stands for a larger one is followed.
 pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
+    read_sized(link, bytes).await.map(|(message, _)| message)
+}
+
+/// The same with the number of bytes that it was read from.
+pub(crate) async fn read_sized<T: DeserializeOwned>(
+    link: &Link,
+    bytes: &[u8],
+) -> Result<(T, usize), Malformed> {
     let error = match parse(bytes) {
-        Ok(message) => return Ok(message),
+        Ok(message) => return Ok((message, bytes.len())),
         Err(error) => error,
     };
     let spilled = match (&error, rmp_serde::from_slice::<Spilled>(bytes)) {
@@ -113,7 +121,7 @@ pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Resu
         _ => return Err(error),
     };
     let content = link.files.get(&spilled.object, MESSAGE_BYTES_MAX).await?;
-    parse(&content)
+    Ok((parse(&content)?, content.len()))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {

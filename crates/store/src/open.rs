@@ -15,8 +15,7 @@ use std::time::{Duration, Instant};
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Versions, descriptions and texts of the migrations.
-const MIGRATION_TEXTS: &[(i64, &str, &str)] =
-    &include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+const MIGRATION_TEXTS: &[(i64, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 
 static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let migrations = MIGRATION_TEXTS.iter().map(|(version, description, text)| {

@@ -4,7 +4,7 @@ use super::count;
 use super::run::{Held, Receipt, Run, is_held};
 use super::trust::{Examined, Inability, REPEATED_PAUSE, SET_ASIDE_PAUSE, examine, unable_verdict};
 use crate::link::{AGAIN, results_consumer, turned};
-use crate::message::{AnswerMessage, Malformed, Outcome, read};
+use crate::message::{AnswerMessage, Malformed, Outcome, read_sized};
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt as _;
@@ -78,7 +78,8 @@ pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>)
 
 /// Takes in one answer.
 async fn take(run: &Arc<Run>, message: Message) {
-    let answer: AnswerMessage = match read(&run.link, &message.payload).await {
+    let read = read_sized::<AnswerMessage>(&run.link, &message.payload).await;
+    let (answer, read_bytes) = match read {
         Ok(answer) => answer,
         Err(Malformed::Object(error)) if error.passes() => {
             let _ = message.ack_with(AckKind::Nak(Some(AGAIN))).await;
@@ -96,7 +97,9 @@ async fn take(run: &Arc<Run>, message: Message) {
         return;
     }
     let alone = answer.answers.len() == 1;
-    let bytes = message.payload.len() / answer.answers.len() + ANSWER_BYTES;
+    // The message is held with its answers, and an answer may have come as an object.
+    let held_bytes = message.payload.len() + read_bytes;
+    let bytes = held_bytes / answer.answers.len() + ANSWER_BYTES;
     let receipt = Receipt::new(message, answer.answers.len());
     for one in answer.answers {
         let from = From {
