@@ -3,6 +3,7 @@
 use super::fleet::FleetOptions;
 use super::{CliError, CommandResult, usage};
 use crate::exit;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use tuner_core::private;
 use tuner_device::replay::Recording;
@@ -62,7 +63,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let cache = match DiskCache::default_folder() {
         Some(folder) => folder,
         None => {
-            temporary = tempfile::tempdir()?;
+            let private = std::fs::Permissions::from_mode(0o700);
+            temporary = tempfile::Builder::new().permissions(private).tempdir()?;
             temporary.path().to_owned()
         }
     };

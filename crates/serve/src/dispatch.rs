@@ -261,11 +261,12 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
 /// back. The reasons of the system come from `dlopen`, threads and processes as texts.
 fn is_shortage(reason: &str) -> bool {
     let codes = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
-    codes.iter().any(|code| {
-        let text = std::io::Error::from(*code).to_string();
-        let words = text.split(" (os error").next().unwrap_or_default();
-        reason.contains(words)
-    })
+    reason.contains("SQLite gets no memory")
+        || codes.iter().any(|code| {
+            let text = std::io::Error::from(*code).to_string();
+            let words = text.split(" (os error").next().unwrap_or_default();
+            reason.contains(words)
+        })
 }
 
 /// Why the device or its driver ended a run, where they did.
