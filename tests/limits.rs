@@ -209,11 +209,16 @@ fn a_queued_run_waits_for_threads_and_is_carried_out_when_there_are_some() {
         "{}",
         said()
     );
-    let (code, runs) = json(place.dir.path(), "status --db t.db");
-    assert!(
-        code == 0 && format!("{runs:?}").contains("finished"),
-        "{runs:?}"
-    );
+    // It is said a moment before it is stored.
+    let began = Instant::now();
+    loop {
+        let (code, runs) = json(place.dir.path(), "status --db t.db");
+        if code == 0 && format!("{runs:?}").contains("finished") {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{runs:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 #[test]
