@@ -212,13 +212,6 @@ pub(super) fn log_of(path: &Path) -> PathBuf {
     log.into()
 }
 
-/// The file with which processes share the index of the log.
-pub(super) fn index_of(path: &Path) -> PathBuf {
-    let mut index = path.as_os_str().to_owned();
-    index.push("-shm");
-    index.into()
-}
-
 fn has_pending_log(path: &Path) -> bool {
     std::fs::metadata(log_of(path)).is_ok_and(|facts| facts.len() > 0)
 }

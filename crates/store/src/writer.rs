@@ -75,7 +75,7 @@ impl Writer {
     pub(super) fn new(path: PathBuf, connection: SqliteConnection, busy_timeout: Duration) -> Self {
         Self {
             file: open::file_identity(&path).ok(),
-            log: LogWatch::new(open::log_of(&path), open::index_of(&path)),
+            log: LogWatch::new(open::log_of(&path)),
             loss: watch::channel(None).0,
             path,
             connection,
@@ -216,8 +216,12 @@ impl Writer {
     /// Checks that the log is the file that this process writes. What one that was deleted holds is
     /// brought into the database first: it is there as long as it is open.
     async fn check_log(&mut self) -> Result<(), StoreError> {
-        let Err(lost) = self.log.check() else {
-            return Ok(());
+        let lost = match self.log.check() {
+            Err(lost) => lost,
+            Ok(()) if self.log.is_emptied() && self.has_frames().await => {
+                Failure::LogLost(log_watch::CUT)
+            }
+            Ok(()) => return Ok(()),
         };
         if !matches!(lost, Failure::LogLost(log_watch::DELETED)) {
             // Pages of a log that was cut would damage the database.
@@ -228,6 +232,13 @@ impl Writer {
             tracing::warn!(%error, "the rest of the log cannot be brought into the database");
         }
         Err(lost.at(&self.path))
+    }
+
+    /// Reports whether SQLite has frames in the log that are not in the database yet.
+    async fn has_frames(&mut self) -> bool {
+        let counts = sqlx::query_as("PRAGMA wal_checkpoint(NOOP)");
+        let counts = counts.fetch_one(&mut self.connection).await;
+        counts.is_ok_and(|(_, frames, copied): (i64, i64, i64)| frames > copied)
     }
 
     /// One transaction for the whole group, then the answers.
