@@ -30,7 +30,6 @@ use crate::baseline::Baseline;
 use crate::cuda::CudaEvaluator;
 use crate::fleet::{Fleet, FleetEvaluator, PackedFiles};
 use crate::knowledge::{KnowledgeError, Noted};
-use crate::threads::run_blocking;
 use crate::virtual_gpu::VirtualEvaluator;
 use crate::{
     BoxError, Clock, EngineError, Evaluator, Event, Judged, Limits, Plan, Preparation, Proof,
@@ -377,7 +376,7 @@ impl Prepared {
         let tasks = self.plan.tasks.iter();
         let starts = tasks.map(|task| task.start.first().map(|point| point.config.clone()));
         let starts: Vec<_> = starts.collect();
-        let looking = run_blocking("look-ahead", move || evaluator.look_ahead(&starts));
+        let looking = crate::threads::run_blocking("ahead", move || evaluator.look_ahead(&starts));
         let found = tokio::select! {
             found = looking => found,
             _ = shutdown.wait_for(|stop| *stop) => return Ok(()),
