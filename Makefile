@@ -7,6 +7,8 @@
 # bench  the figures of docs/evidence/measurements.md
 # lint   formatting, clippy, rustdoc, licences, all with warnings denied
 # style  the same without the licences, which are one of the tests
+# release  the program with its bill of materials and their hashes, in target/release
+# sbom   the bill of materials alone (CycloneDX 1.6, JSON): target/tuner.cdx.json
 # nvrtc  get NVIDIA's run-time compiler into the user's data folder where the machine has none
 # nats   get a nats-server into .nats, for the tests of fleets
 
@@ -14,7 +16,7 @@ CARGO ?= cargo
 # Many tests wait for a clock or another process: two more than there are cores keep the cores busy.
 TEST_THREADS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
-.PHONY: run install test nightly bench lint style nvrtc nats
+.PHONY: run install test nightly bench lint style release sbom nvrtc nats
 
 run: nvrtc
 	$(CARGO) build --release --locked
@@ -57,6 +59,16 @@ style:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
+
+sbom:
+	@mkdir -p target
+	scripts/supply-chain sbom >target/tuner.cdx.json
+
+release: sbom
+	scripts/supply-chain check
+	$(CARGO) build --release --locked --bin tuner
+	cp target/tuner.cdx.json target/release/tuner.cdx.json
+	cd target/release && sha256sum tuner tuner.cdx.json >tuner.sha256
 
 nvrtc:
 	@scripts/get-nvrtc

@@ -36,3 +36,5 @@ mod cli;
 mod exit;
 
 pub use cli::main;
+#[doc(hidden)]
+pub use cli::readers;

@@ -1,6 +1,6 @@
 //! Every crate that is built into the program has a licence that `deny.toml` allows.
 
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Whether an SPDX expression can be satisfied with allowed licences. `/` is the old way to write
 /// `OR`; `AND` binds tighter.
@@ -99,6 +99,129 @@ fn every_dependency_has_an_allowed_licence() {
         "licences that deny.toml does not allow:\n{}",
         refused.join("\n")
     );
+}
+
+/// Runs `scripts/supply-chain`; `None` where Python is missing or too old for it.
+fn supply_chain(arguments: &[&str]) -> Option<Output> {
+    let mut command = Command::new("python3");
+    command.arg("scripts/supply-chain").args(arguments);
+    let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let output = output.ok()?;
+    if output.status.code() == Some(77) {
+        println!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn the_locked_crates_keep_the_rules() {
+    let Some(output) = supply_chain(&["check"]) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn a_crate_that_breaks_a_rule_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let metadata = dir.path().join("metadata.json");
+    let lock = dir.path().join("Cargo.lock");
+    let package = |name: &str, licence: &str| serde_json::json!({ "name": name, "version": "1.0.0", "license": licence, "id": name });
+    let packages = [
+        package("fine", "MIT OR GPL-3.0"),
+        package("copyleft", "AGPL-3.0-only"),
+        package("both", "MIT AND GPL-2.0"),
+        package("silent", ""),
+    ];
+    let text = serde_json::json!({ "packages": packages }).to_string();
+    std::fs::write(&metadata, text).unwrap();
+    let crates_io = "registry+https://github.com/rust-lang/crates.io-index";
+    let locked = |name: &str, source: &str, checksum: &str| {
+        format!(
+            "[[package]]\nname = \"{name}\"\nversion = \"1.0.0\"\nsource = \"{source}\"\n{checksum}\n"
+        )
+    };
+    let sum = "checksum = \"00\"";
+    let text = [
+        locked("fine", crates_io, sum),
+        locked("sqlx-mysql", crates_io, sum),
+        locked("forked", "git+https://example.org/forked#0123", sum),
+        locked("unsummed", crates_io, ""),
+    ];
+    std::fs::write(&lock, text.concat()).unwrap();
+    let files = [&metadata, &lock].map(|path| path.to_str().unwrap());
+    let arguments = ["check", "--metadata", files[0], "--lock", files[1]];
+    let Some(output) = supply_chain(&arguments) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let named: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("error: ")?.split(' ').next())
+        .collect();
+    let expected = [
+        "copyleft",
+        "both",
+        "silent",
+        "sqlx-mysql",
+        "forked",
+        "unsummed",
+    ];
+    assert_eq!(named, expected, "{said}");
+}
+
+#[test]
+fn the_bill_of_materials_names_what_the_program_contains() {
+    let Some(output) = supply_chain(&["sbom"]) else {
+        return;
+    };
+    let bill: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+    assert_eq!(bill["specVersion"], "1.6");
+    let program = &bill["metadata"]["component"];
+    assert_eq!(
+        (&program["name"], &program["type"]),
+        (&"tuner".into(), &"application".into())
+    );
+    let mut refs: Vec<&str> = vec![program["bom-ref"].as_str().unwrap()];
+    for component in bill["components"].as_array().unwrap() {
+        refs.push(component["bom-ref"].as_str().unwrap());
+        let name = component["name"].as_str().unwrap();
+        let is_stated = component["licenses"][0]["expression"].is_string();
+        assert!(is_stated, "{name} has no licence");
+        let is_ours = component["hashes"].is_null();
+        assert!(!is_ours || root_has_crate(name), "{name} has no checksum");
+    }
+    let count = refs.len();
+    refs.sort_unstable();
+    refs.dedup();
+    assert_eq!(refs.len(), count);
+    assert!(count > 200, "{count}");
+    for node in bill["dependencies"].as_array().unwrap() {
+        for used in node["dependsOn"].as_array().unwrap() {
+            let used = used.as_str().unwrap();
+            assert!(refs.binary_search(&used).is_ok(), "{used}");
+        }
+    }
+    // What tests need alone is not in the program.
+    assert!(
+        refs.iter()
+            .any(|one| one.starts_with("pkg:cargo/sqlx-core@"))
+    );
+    assert!(!refs.iter().any(|one| one.starts_with("pkg:cargo/insta@")));
+}
+
+/// Reports whether a crate is of this workspace.
+fn root_has_crate(name: &str) -> bool {
+    let members = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/crates")).unwrap();
+    let line = format!("name = \"{name}\"");
+    members.into_iter().any(|member| {
+        let manifest = member.unwrap().path().join("Cargo.toml");
+        std::fs::read_to_string(manifest).is_ok_and(|text| text.contains(&line))
+    })
 }
 
 #[test]

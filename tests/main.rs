@@ -40,6 +40,7 @@ mod interface;
 mod kernel_tuner;
 mod kernels;
 mod licences;
+mod limits;
 mod mistakes;
 mod planted;
 mod predicted;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tuner_engine::fleet::{Fleet, describe};
 use tuner_engine::job::{JobError, Prepared, Request};
+use tuner_engine::threads::start_runtime;
 use tuner_engine::{Event, Report, StopReason};
 use tuner_store::Store;
 
@@ -39,7 +40,7 @@ pub(super) fn run(
         let prepared = Prepared::on_fleet(&request, folder, Arc::clone(fleet))?;
         all.push((device, prepared));
     }
-    let runtime = tokio::runtime::Runtime::new()?;
+    let runtime = start_runtime("tuner", 2)?;
     let reports = runtime.block_on(async {
         let shutdown = watch_signals(stopping)?;
         let store = Store::open(db).await?;

@@ -29,6 +29,7 @@ pub(crate) mod profile;
 mod progress;
 mod proof;
 pub(crate) mod space;
+pub mod readers;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod report;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tuner_core::escape;
 use tuner_core::record::{DeviceKind, LeaderboardRow, TaskKey};
 use tuner_core::units::{ContentHash, counted};
+use tuner_engine::threads::start_local_runtime;
 use tuner_kernel::catalog::{self, Catalog};
 use tuner_store as store;
 use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RecordingSource, Store};
@@ -244,8 +245,5 @@ pub(super) fn write_file(path: &Path, content: impl AsRef<[u8]>) -> Result<(), C
 
 /// Runs an asynchronous function of the store.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(work)
+    start_local_runtime()?.block_on(work)
 }

@@ -19,6 +19,7 @@ use tuner_core::record::{DeviceKind, TimingKind, assignments};
 use tuner_core::units::counted;
 use tuner_engine::job;
 use tuner_engine::job::{Prepared, Request};
+use tuner_engine::threads::start_runtime;
 use tuner_engine::{Event, Report, StopReason, TaskReport, format_duration};
 use tuner_serve::view::RunList;
 use tuner_store as store;
@@ -90,10 +91,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     };
     let kind = prepared.facts().kind;
     let mut events = EventLog::open(args.events.as_deref())?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime = start_runtime("tuner", 2)?;
     let (report, failures) = runtime.block_on(async {
         let shutdown = watch_signals(stopping)?;
         let store = Store::open(&args.db).await?;

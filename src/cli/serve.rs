@@ -7,6 +7,7 @@ use super::{CliError, CommandResult, output};
 use crate::exit;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use tuner_engine::threads::start_runtime;
 use tuner_kernel::catalog::Catalog;
 use tuner_serve as serve;
 use tuner_serve::Settings;
@@ -81,10 +82,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     } else {
         args.kernels.clone()
     };
-    let engines = args.engines.map_or_else(
-        || std::thread::available_parallelism().map_or(1, usize::from),
-        usize::from,
-    );
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let engines = args.engines.map_or(cores, usize::from);
     let settings = Settings {
         listen: args.listen,
         db: args.db.clone(),
@@ -93,7 +92,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         engines,
         fleet: args.fleet.connect()?,
     };
-    let runtime = tokio::runtime::Runtime::new()?;
+    let runtime = start_runtime("serve", cores)?;
     let guarded = settings.token.is_some();
     runtime.block_on(async {
         let tell = || {

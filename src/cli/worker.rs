@@ -3,11 +3,13 @@
 use super::fleet::FleetOptions;
 use super::{CliError, CommandResult, usage};
 use crate::exit;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use tuner_core::private;
 use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
 use tuner_engine::job::WorkerResource;
+use tuner_engine::threads::start_runtime;
 use tuner_fleet::{WorkerSettings, work};
 use tuner_kernel::compile::DiskCache;
 
@@ -61,7 +63,8 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let cache = match DiskCache::default_folder() {
         Some(folder) => folder,
         None => {
-            temporary = tempfile::tempdir()?;
+            let private = std::fs::Permissions::from_mode(0o700);
+            temporary = tempfile::Builder::new().permissions(private).tempdir()?;
             temporary.path().to_owned()
         }
     };
@@ -78,7 +81,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         lent,
         say: Arc::new(|text| say!("{text}")),
     };
-    let runtime = tokio::runtime::Runtime::new()?;
+    let runtime = start_runtime("worker", cores)?;
     let ended = runtime.block_on(async {
         let tell = || say!("shutting down: returning in-flight work (Ctrl-C again to force)");
         let stop = super::events::watch_signals(tell)?;

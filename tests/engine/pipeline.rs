@@ -1,7 +1,7 @@
 //! The pipeline with a toy device: order, limits, faults, resuming.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tuner_core::record::Verdict;
 use tuner_core::value::Value;
@@ -156,6 +156,31 @@ fn a_lost_device_ends_the_run_with_an_error_and_keeps_what_was_finished() {
         let resumed = drive(&db, healthy, plan(&["k"], evals(40), 2), true, None);
         assert_eq!(resumed.result.unwrap().evals(), 40);
     }
+}
+
+#[test]
+fn a_log_that_is_lost_ends_a_run_whose_candidates_take_long() {
+    let dir = TempDir::new().unwrap();
+    let db = dir.path().join("t.db");
+    let log = dir.path().join("t.db-wal");
+    let toy = Toy {
+        delay: Duration::from_secs(60),
+        ..Toy::new(Order::Fixed, false)
+    };
+    let lost = std::thread::spawn(move || {
+        while !log.exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        std::fs::remove_file(log).unwrap();
+        Instant::now()
+    });
+    let failed = drive(&db, toy, plan(&["k"], evals(40), 2), false, None);
+    let took = lost.join().unwrap().elapsed();
+    let error = failed.result.unwrap_err().to_string();
+    assert!(error.contains("was deleted or replaced"), "{error}");
+    assert!(error.contains("integrity_check"), "{error}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 #[test]

@@ -234,10 +234,86 @@ fn an_answer_that_contradicts_itself_or_the_recording_is_not_believed() {
     let _worker = site.worker();
     assert_same(&site, "t.db", &alone, &mut run);
     assert!(
-        run.log().contains("4 false answers dropped"),
+        run.log().contains("5 false answers dropped"),
         "{}",
         run.log()
     );
+    assert!(
+        run.log().contains("worker liar is set aside"),
+        "{}",
+        run.log()
+    );
+}
+
+#[test]
+#[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+fn a_worker_that_cannot_use_the_files_ends_no_run_and_is_set_aside() {
+    let mut site = Site::new();
+    let wanted = ["--evals", "60", "--seed", "3"];
+    let alone = site.alone(&wanted);
+    let mut run = site.run("t.db", &wanted);
+    site.server.with_client(async |context| {
+        let consumer = work_queue(&context).await;
+        let message = next_order(&consumer).await;
+        answer(&context, &message, |_| {
+            let lie = Answer::Unusable("there is no oracle".to_owned());
+            json!({ "answer": serde_json::to_value(&lie).unwrap() })
+        })
+        .await;
+    });
+    let _worker = site.worker();
+    assert_same(&site, "t.db", &alone, &mut run);
+    let said = run.log();
+    assert!(
+        said.contains("a worker cannot use the run's files: liar"),
+        "{said}"
+    );
+    assert!(said.contains("worker liar is set aside"), "{said}");
+}
+
+#[test]
+#[cfg_attr(not(nats_server), ignore = "no nats-server is here: scripts/get-nats")]
+fn answers_that_nobody_ordered_take_bounded_memory() {
+    let mut site = Site::new();
+    let wanted = ["--evals", "1500", "--strategy", "random", "--seed", "5"];
+    let alone = site.alone(&wanted);
+    let mut run = site.run("t.db", &wanted);
+    site.server.with_client(async |context| {
+        let consumer = work_queue(&context).await;
+        let message = next_order(&consumer).await;
+        let sent: serde_json::Value = rmp_serde::from_slice(&message.payload).unwrap();
+        let id = sent["run"].as_str().unwrap().to_owned();
+        // Some 90 MB.
+        for number in 0..100_u32 {
+            let name = ContentHash::of([&number.to_le_bytes()[..]]);
+            let verdict = Judgement::new(Verdict::Incorrect, "x".repeat(900_000));
+            let judged = Answer::Judged(Box::new(Judged::without_device(name.clone(), verdict)));
+            let outcome = json!({ "answer": serde_json::to_value(&judged).unwrap() });
+            let answer = json!({
+                "protocol": 2, "worker": "liar", "attempt": 0,
+                "answers": [{ "id": name, "outcome": outcome }],
+            });
+            let subject = format!("tuner.tuner.v2.result.{id}.{name}");
+            let stored = context.publish(subject, packed(&answer)).await.unwrap();
+            stored.await.unwrap();
+        }
+        message
+            .ack_with(async_nats::jetstream::AckKind::Nak(None))
+            .await
+            .unwrap();
+    });
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", run.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kib.unwrap() >> 10
+    };
+    std::thread::sleep(Duration::from_secs(3));
+    // 64 MiB of answers, what reads them, and the program itself.
+    assert!(resident() < 400, "{} MiB", resident());
+    let _worker = site.worker();
+    assert_same(&site, "t.db", &alone, &mut run);
+    assert!(run.log().contains("false answers dropped"), "{}", run.log());
 }
 
 #[test]

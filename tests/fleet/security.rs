@@ -216,3 +216,77 @@ fn the_rights_of_the_documented_configuration_suffice() {
     let mut status = tuner();
     finish(status.args(["status", "--fleet", &url]).args(own));
 }
+
+/// A worker of a fleet whose server is not there, without the user's folders.
+fn homeless_worker(temporary: &std::path::Path) -> std::process::Command {
+    let mut command = super::tuner();
+    command
+        .args([
+            "worker",
+            "--fleet",
+            "nats://127.0.0.1:1",
+            "--device",
+            &super::device(),
+        ])
+        .env_remove("HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("TUNER_CACHE")
+        .env("TMPDIR", temporary);
+    command
+}
+
+#[test]
+fn a_worker_without_a_home_lays_files_out_in_a_folder_that_nobody_can_foresee() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let temporary = dir.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    // What others may have put into the folder of everybody.
+    let victim = dir.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    for name in ["tuner", "tuner-fleet", "fleet", "tuner-cache"] {
+        std::os::unix::fs::symlink(&victim, temporary.join(name)).unwrap();
+    }
+    let log = dir.path().join("log");
+    let mut worker = super::Process::start(&mut homeless_worker(&temporary), log);
+    let made = || {
+        let entries = std::fs::read_dir(&temporary).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path().join("fleet"));
+        paths.find(|path| !path.starts_with(&victim) && path.is_dir())
+    };
+    let began = std::time::Instant::now();
+    while made().is_none() {
+        assert!(began.elapsed().as_secs() < 60, "{}", worker.log());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let folder = made().unwrap();
+    for path in [folder.as_path(), folder.parent().unwrap()] {
+        let mode = path.symlink_metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700, "{}", path.display());
+    }
+    worker.kill();
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 0);
+}
+
+#[test]
+fn a_worker_refuses_a_folder_that_others_control() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("cache");
+    std::fs::create_dir(&cache).unwrap();
+    let victim = dir.path().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    let refused = || {
+        let log = dir.path().join("log");
+        let mut command = homeless_worker(dir.path());
+        let mut worker = super::Process::start(command.env("TUNER_CACHE", &cache), log);
+        assert_eq!(worker.code(), 2, "{}", worker.log());
+        assert!(worker.log().contains("set TUNER_CACHE"), "{}", worker.log());
+    };
+    std::os::unix::fs::symlink(&victim, cache.join("fleet")).unwrap();
+    refused();
+    std::fs::remove_file(cache.join("fleet")).unwrap();
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
+    refused();
+    assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 0);
+}

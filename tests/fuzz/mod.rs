@@ -1,12 +1,15 @@
 //! Random damage to everything that is read from outside: no panic, no hang, and every text that is
 //! refused is refused with a message.
 //!
-//! Inputs are real files of the project, mutated. `cargo test --test program fuzz::` gives each
-//! target half a second; `TUNER_FUZZ_SECONDS=600 cargo test --release --test program fuzz:: --
-//! --nocapture` gives it ten minutes and prints how many inputs it had. An input that fails is kept
-//! in the target folder (one that ends the process, with `TUNER_FUZZ_KEEP=1`) and named; put it into `tests/fuzz/crashes/TARGET/`, where it is tried first
-//! from then on.
+//! Inputs are real files of the project and those of `tests/fuzz/corpus`, mutated from a fixed seed.
+//! `cargo test --test program fuzz::` tries a fixed number for each target, some 20 s in all;
+//! `TUNER_FUZZ_SECONDS=600 cargo test --release --test program fuzz:: -- --nocapture` gives each ten
+//! minutes and prints how many inputs it had. An input that fails is kept in the target folder (one that
+//! ends the process, with `TUNER_FUZZ_KEEP=1`) and named; put it into `tests/fuzz/crashes/TARGET/`,
+//! where it is tried first from then on.
 
+mod http;
+mod messages;
 mod mutate;
 mod targets;
 
@@ -22,22 +25,43 @@ struct Target {
     corpus: fn() -> Vec<Vec<u8>>,
     /// Words that this reader knows.
     words: &'static [&'static str],
+    /// Mutated inputs without `TUNER_FUZZ_SECONDS`: about a second in a debug build.
+    inputs: u64,
     read: fn(&[u8]),
 }
 
 /// Nothing that is read takes this long, on whatever machine.
 const HANG: Duration = Duration::from_secs(120);
 
-fn duration() -> Duration {
-    let seconds = std::env::var("TUNER_FUZZ_SECONDS").ok();
-    let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
-    seconds.map_or(Duration::from_millis(500), Duration::from_secs)
+/// Inputs of a target: a number, or as many as a time allows.
+enum Budget {
+    Inputs(u64),
+    Until(Instant),
 }
 
-/// Inputs that failed once.
-fn crashes(name: &str) -> Vec<Vec<u8>> {
+impl Budget {
+    fn of(target: &Target) -> Self {
+        let seconds = std::env::var("TUNER_FUZZ_SECONDS").ok();
+        let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
+        match seconds {
+            Some(seconds) => Self::Until(Instant::now() + Duration::from_secs(seconds)),
+            None => Self::Inputs(target.inputs),
+        }
+    }
+
+    fn is_left(&self, mutated: u64) -> bool {
+        match self {
+            Self::Inputs(most) => mutated < *most,
+            Self::Until(end) => Instant::now() < *end,
+        }
+    }
+}
+
+/// The files of a folder of this module.
+fn stored(folder: &str, name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fuzz/crashes")
+        .join("tests/fuzz")
+        .join(folder)
         .join(name);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .into_iter()
@@ -45,10 +69,8 @@ fn crashes(name: &str) -> Vec<Vec<u8>> {
         .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();
-    files
-        .iter()
-        .map(|file| std::fs::read(file).unwrap())
-        .collect()
+    let read = files.iter().map(|file| std::fs::read(file).unwrap());
+    read.collect()
 }
 
 fn keep(name: &str, input: &[u8]) -> PathBuf {
@@ -58,35 +80,39 @@ fn keep(name: &str, input: &[u8]) -> PathBuf {
     path
 }
 
-/// Reads inputs until the time is over, on a thread that is watched. Says how many there were.
-fn fuzz(target: &'static Target) -> String {
+/// Reads inputs until the budget is used up, on a thread that is watched. Returns a line with their
+/// number.
+fn fuzz(target: &'static Target, read: impl Fn(&[u8]) + Send + 'static) -> String {
     let corpus = (target.corpus)();
     assert!(
         !corpus.is_empty(),
         "{} has nothing to start from",
         target.name
     );
-    let mut inputs = crashes(target.name);
+    let mut inputs = stored("crashes", target.name);
     inputs.extend(corpus.iter().cloned());
     let mut mutator = Mutator::new(corpus, target.words);
     let (sender, jobs) = mpsc::channel::<Vec<u8>>();
     let (done, results) = mpsc::channel::<bool>();
     std::thread::spawn(move || {
         for input in jobs {
-            let read = catch_unwind(AssertUnwindSafe(|| (target.read)(&input)));
+            let read = catch_unwind(AssertUnwindSafe(|| read(&input)));
             if done.send(read.is_ok()).is_err() {
                 return;
             }
         }
     });
     let every = std::env::var_os("TUNER_FUZZ_KEEP").is_some();
-    let end = Instant::now() + duration();
-    let (mut count, mut longest) = (0_u64, Duration::ZERO);
+    let budget = Budget::of(target);
+    let (mut count, mut mutated, mut longest) = (0_u64, 0_u64, Duration::ZERO);
     let mut given = inputs.into_iter();
     loop {
         let input = match given.next() {
             Some(input) => input,
-            None if Instant::now() < end => mutator.next(),
+            None if budget.is_left(mutated) => {
+                mutated += 1;
+                mutator.next()
+            }
             None => break,
         };
         // An overflow of the stack ends the process: then this is the input.
@@ -115,7 +141,7 @@ macro_rules! fuzz_tests {
     ($($name:ident),* $(,)?) => {$(
         #[test]
         fn $name() {
-            println!("{}", fuzz(&targets::$name));
+            println!("{}", fuzz(&targets::$name, targets::$name.read));
         }
     )*};
 }
@@ -133,4 +159,9 @@ fuzz_tests!(
     run_request,
     compiler_log,
     packed_file,
+    profiler_table,
+    profile,
+    configuration_table,
+    fleet_message,
+    process_message,
 );

@@ -1,7 +1,7 @@
 //! The readers, each with files to start from.
 #![allow(non_upper_case_globals, reason = "a target has the name of its test")]
 
-use super::Target;
+use super::{Target, messages, stored};
 use std::path::{Path, PathBuf};
 use tuner_core::value::Value;
 
@@ -73,6 +73,7 @@ pub(super) static search_space: Target = Target {
     name: "search_space",
     corpus: || files("search_spaces", ".yaml"),
     words: YAML_WORDS,
+    inputs: 1200,
     read: |bytes| {
         text(bytes, |text| {
             said(tuner_space::KernelSpec::parse(text, Path::new("fuzz.yaml")));
@@ -91,6 +92,7 @@ pub(super) static bare_space: Target = Target {
         ])
     },
     words: YAML_WORDS,
+    inputs: 8000,
     read: |bytes| {
         text(bytes, |text| {
             // Building takes memory and time by what the file asks for; the limits must hold.
@@ -129,6 +131,7 @@ pub(super) static expression: Target = Target {
         "<=",
         "!=",
     ],
+    inputs: 15000,
     read: |bytes| {
         text(bytes, |text| {
             let names: Vec<(String, Value)> = ["BM", "BN", "D", "S", "PAD", "STAGES"]
@@ -160,6 +163,7 @@ pub(super) static recording: Target = Target {
         "\"times\": [], ",
         "\"results\": [",
     ],
+    inputs: 3000,
     read: |bytes| {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("fuzz.json");
@@ -186,6 +190,7 @@ pub(super) static kernel_tuner_problem: Target = Target {
         "\"Conditions\": [",
         "\"Type\": \"float\"",
     ],
+    inputs: 10000,
     read: |bytes| {
         text(bytes, |text| {
             if let Some(bare) = said(tuner_space::BareSpace::parse(text, Path::new("fuzz.json"))) {
@@ -216,6 +221,7 @@ pub(super) static ptx: Target = Target {
         "wgmma.",
         "mma.sync.",
     ],
+    inputs: 5000,
     read: |bytes| {
         text(bytes, |text| {
             said(vgpu::Module::load(text));
@@ -227,6 +233,7 @@ pub(super) static cubin: Target = Target {
     name: "cubin",
     corpus: || files("crates/model/tests/model", ".cubin"),
     words: &["\x7fELF", ".text.", ".debug_line", "\u{1}\u{0}\u{0}\u{0}"],
+    inputs: 10000,
     read: |bytes| {
         said(sass_machine::Machine::load(bytes, "unrolled").map_err(|error| format!("{error:?}")));
     },
@@ -244,6 +251,7 @@ pub(super) static shipped_header: Target = Target {
         "\\\n",
         "{ ",
     ],
+    inputs: 15000,
     read: |bytes| {
         text(bytes, |text| {
             said(tuner_report::export::read_shipped(text, "fuzz.h"));
@@ -271,6 +279,7 @@ pub(super) static acceptance_rules: Target = Target {
         "\n",
         "#",
     ],
+    inputs: 15000,
     read: |bytes| {
         text(bytes, |text| {
             said(tuner_report::accept::Rules::parse(text, "fuzz"));
@@ -294,6 +303,7 @@ pub(super) static run_request: Target = Target {
         "99999999999d",
         "1e400s",
     ],
+    inputs: 15000,
     read: |bytes| {
         let request = serde_json::from_slice::<tuner_engine::job::Request>(bytes);
         if let Some(request) = said(request) {
@@ -321,6 +331,7 @@ pub(super) static compiler_log: Target = Target {
         "bytes smem",
         "Function properties for ",
     ],
+    inputs: 12000,
     read: |bytes| {
         text(bytes, |text| {
             let _ = tuner_kernel::compile::parse_log(text);
@@ -333,7 +344,72 @@ pub(super) static packed_file: Target = Target {
     name: "packed_file",
     corpus: || files("tests/data/recorded", ".gz"),
     words: &["\u{1f}", "\u{8b}"],
+    inputs: 500,
     read: |bytes| {
         said(tuner_core::files::unpack(bytes.to_vec(), 64 << 20));
     },
+};
+
+/// A reader of a table of text.
+macro_rules! tables {
+    ($($name:ident: $words:expr => $read:expr,)+) => {$(
+        pub(super) static $name: Target = Target {
+            name: stringify!($name),
+            corpus: || stored("corpus", stringify!($name)),
+            words: $words,
+            inputs: 3000,
+            read: |bytes| text(bytes, |text| {
+                said($read(text));
+            }),
+        };
+    )+};
+}
+
+tables! {
+    profiler_table: &[",", "\"", "\"\"", "\n", "Runtime", "success", "passed", "1e308", "-0"]
+        => tuner_cli::readers::profiler_table,
+    profile: &[",", "\"", "==", "\"ID\"", "gpu__time_duration.sum", "nan", "1e308", "\n"]
+        => tuner_cli::readers::profile_table,
+    configuration_table: &[",", "\"", "A", "B", "\n", "\u{feff}", "1.5", "true", " "]
+        => read_configurations,
+}
+
+/// Reads configurations of a small space, strictly and not.
+fn read_configurations(text: &str) -> Result<usize, String> {
+    let space = "parameters:\n  A: { values: [1, 2, 4] }\n  B: { values: [8, 16] }\n";
+    let space = tuner_space::BareSpace::parse(space, Path::new("fuzz.yaml")).unwrap();
+    let space = space.space().unwrap();
+    let strict = tuner_cli::readers::configuration_table(text, &space, true);
+    tuner_cli::readers::configuration_table(text, &space, false).and(strict)
+}
+
+pub(super) static fleet_message: Target = Target {
+    name: "fleet_message",
+    corpus: messages::fleet,
+    words: &[
+        "\"protocol\": 2",
+        "\"answer\": ",
+        "\"judged\": {}",
+        "\"leaving\"",
+        "\u{81}",
+        "\u{dd}",
+        "null",
+        "1e-300",
+    ],
+    inputs: 20000,
+    read: messages::read_fleet,
+};
+
+pub(super) static process_message: Target = Target {
+    name: "process_message",
+    corpus: messages::process,
+    words: &[
+        "TNF1",
+        "\"judge\"",
+        "{\"examine\": ",
+        "\u{0}\u{0}\u{0}\u{0}",
+        "{\"open\": {}}",
+    ],
+    inputs: 20000,
+    read: messages::read_process,
 };

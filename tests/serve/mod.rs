@@ -43,7 +43,7 @@ fn serve(db: &Path) -> Command {
 }
 
 impl Daemon {
-    fn start(db: &Path) -> Self {
+    pub(crate) fn start(db: &Path) -> Self {
         Self::from(&mut serve(db), db)
     }
 
@@ -76,6 +76,15 @@ impl Daemon {
             address,
             log,
         }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The file of what it says.
+    pub(crate) fn log_file(&self) -> &Path {
+        &self.log
     }
 
     pub(crate) fn get(&self, path: &str) -> (u16, Value) {

@@ -27,13 +27,13 @@ async fn open_and_filled(path: &Path, rows: u64) -> Store {
     store
 }
 
-async fn rows(path: &Path) -> Result<usize, StoreError> {
+pub(super) async fn rows(path: &Path) -> Result<usize, StoreError> {
     let store = Store::open_read(path).await?;
     let rows = store.leaderboard(&LeaderboardQuery::default()).await?;
     Ok(rows.len())
 }
 
-async fn sql(path: &Path, text: &'static str) {
+pub(super) async fn sql(path: &Path, text: &'static str) {
     use sqlx::Connection as _;
     let options = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(path)

@@ -7,6 +7,7 @@ mod compared;
 mod faults;
 pub(crate) mod headers;
 mod lookups;
+mod lost_files;
 mod measured;
 mod origins;
 mod random_lookups;

@@ -2,13 +2,30 @@
 
 use crate::private;
 use std::backtrace::Backtrace;
-use std::panic::PanicHookInfo;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// Path of reports; `None` before the hook is set.
 static PLACE: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+thread_local! {
+    /// Panics of this thread are expected, and not reported.
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Catches a panic of a library for which the caller has an error; it leaves no report.
+///
+/// # Errors
+/// The payload of the panic.
+pub fn catch_quietly<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
+    QUIET.set(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    result
+}
 
 /// Installs a hook that writes each panic's report to this file in addition to the usual output.
 pub fn report_to(path: PathBuf) {
@@ -18,6 +35,9 @@ pub fn report_to(path: PathBuf) {
     }
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        if QUIET.get() {
+            return;
+        }
         let path = lock(&PLACE).clone();
         if let Some(path) = path {
             // A report that cannot be written must not hide the panic.

@@ -3,7 +3,7 @@
 
 use super::error::EngineError;
 use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
-use std::any::Any;
+use super::threads::panic_text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -120,16 +120,23 @@ impl<E: Evaluator> Lanes<E> {
         if self.evaluator.instant() {
             return Ok(());
         }
-        while self.threads.0 < jobs.max(1) {
-            self.start_preparing(self.threads.0)?;
-            self.threads.0 += 1;
-        }
         if self.threads.1 == 0 {
             self.start_proving()?;
         }
+        // The first of each kind must start. Without the others it does their work.
         while self.threads.1 < devices {
-            self.start_device(self.threads.1)?;
-            self.threads.1 += 1;
+            match self.start_device(self.threads.1) {
+                Err(error) if self.threads.1 == 0 => return Err(error),
+                Err(_) => break,
+                Ok(()) => self.threads.1 += 1,
+            }
+        }
+        while self.threads.0 < jobs.max(1) {
+            match self.start_preparing(self.threads.0) {
+                Err(error) if self.threads.0 == 0 => return Err(error),
+                Err(_) => break,
+                Ok(()) => self.threads.0 += 1,
+            }
         }
         Ok(())
     }
@@ -205,12 +212,4 @@ fn guard<T>(step: impl FnOnce() -> Result<T, BoxError>) -> Result<T, EngineError
         Ok(result) => result.map_err(EngineError::Device),
         Err(panic) => Err(EngineError::Panicked(panic_text(&*panic))),
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned())
 }

@@ -41,6 +41,7 @@ mod record;
 mod regression;
 mod replay;
 mod schedule;
+pub mod threads;
 mod virtual_gpu;
 mod other_problems;
 mod window;

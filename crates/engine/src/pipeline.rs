@@ -29,7 +29,7 @@ use tuner_core::objective::Objectives;
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
 use tuner_space::Config;
-use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoredRun};
+use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
 
 /// Plan of a run.
 #[derive(Debug, Clone)]
@@ -97,6 +97,7 @@ pub async fn run<E: Evaluator>(
         sink,
         live: None,
         converged: false,
+        loss: store.loss(),
     };
     driver.begin(&plan.start, plan.resume);
     driver.live = plan
@@ -179,6 +180,8 @@ struct Driver<'a, E: Evaluator> {
     live: Option<ConcurrentRuns>,
     /// Further trials gain less than the threshold.
     converged: bool,
+    /// Loss of the database's files.
+    loss: watch::Receiver<Option<StoreError>>,
 }
 
 impl<E: Evaluator> Driver<'_, E> {
@@ -359,6 +362,8 @@ impl<E: Evaluator> Driver<'_, E> {
             }
             () = tokio::time::sleep_until(deadline.unwrap_or(far)) => Ok(()),
             () = turned(&mut self.shutdown), if !stopping => Ok(()),
+            // A candidate may be on its device for minutes before the next write.
+            error = lost(&mut self.loss) => Err(error.into()),
         }
     }
 
@@ -418,6 +423,19 @@ impl<E: Evaluator> Driver<'_, E> {
             verdicts: report.verdicts(),
         });
         report
+    }
+}
+
+/// Waits for the loss of the database's files.
+async fn lost(loss: &mut watch::Receiver<Option<StoreError>>) -> StoreError {
+    let found = match loss.wait_for(Option::is_some).await {
+        Ok(error) => error.clone(),
+        // The store is closed, or only read.
+        Err(_) => None,
+    };
+    match found {
+        Some(error) => error,
+        None => std::future::pending().await,
     }
 }
 

@@ -29,6 +29,8 @@ mod worker;
 pub use access::{Access, AccessError};
 pub use hub::{Hub, HubSettings};
 pub use link::FleetError;
+#[doc(hidden)]
+pub use message::check_message;
 pub use names::{DEFAULT_NAME, NameError, Names};
 pub use view::look;
 pub use worker::{Say, WorkerSettings, work};

@@ -104,8 +104,16 @@ pub(crate) enum Malformed {
 
 /// Decodes a message; a reference to a larger one is followed.
 pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Result<T, Malformed> {
+    read_sized(link, bytes).await.map(|(message, _)| message)
+}
+
+/// The same with the number of bytes that it was read from.
+pub(crate) async fn read_sized<T: DeserializeOwned>(
+    link: &Link,
+    bytes: &[u8],
+) -> Result<(T, usize), Malformed> {
     let error = match parse(bytes) {
-        Ok(message) => return Ok(message),
+        Ok(message) => return Ok((message, bytes.len())),
         Err(error) => error,
     };
     let spilled = match (&error, rmp_serde::from_slice::<ObjectReference>(bytes)) {
@@ -113,7 +121,7 @@ pub(crate) async fn read<T: DeserializeOwned>(link: &Link, bytes: &[u8]) -> Resu
         _ => return Err(error),
     };
     let content = link.files.get(&spilled.object, MESSAGE_BYTES_MAX).await?;
-    parse(&content)
+    Ok((parse(&content)?, content.len()))
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
@@ -130,6 +138,25 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
     }
     let message = rmp_serde::from_slice(bytes).map_err(nonsense)?;
     head.map(|_| message).map_err(nonsense)
+}
+
+/// Reads bytes as orders and as answers, and checks the answers, as the fuzz tests call it.
+///
+/// # Errors
+/// The message for the log, where they are neither.
+pub fn check_message(bytes: &[u8]) -> Result<(), String> {
+    if let Ok(message) = parse::<AnswerMessage>(bytes) {
+        for one in message.answers {
+            match one.outcome {
+                Outcome::Answer(answer) => drop((answer.is_consistent(), answer.candidate())),
+                Outcome::Compared(times) => drop(times.is_consistent()),
+                Outcome::Leaving | Outcome::Unable(_) | Outcome::Lost(_) => {}
+            }
+        }
+        return Ok(());
+    }
+    let orders = parse::<OrderMessage>(bytes);
+    orders.map(drop).map_err(|error| error.to_string())
 }
 
 /// Encodes a message; one above the server's limit becomes an object.

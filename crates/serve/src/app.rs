@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 use tuner_core::panics::lock;
 use tuner_core::record::DeviceKind;
+use tuner_engine::threads::run_blocking;
 use tuner_store::{RunFilter, RunId, RunRow, Store, StoreError};
 
 /// Connections for concurrent reads.
@@ -111,7 +112,7 @@ impl App {
         let store = store.clone();
         // A query may decode a megabyte of JSON, which must not delay the event streams.
         let handle = tokio::runtime::Handle::current();
-        let answer = tokio::task::spawn_blocking(move || handle.block_on(ask(store))).await;
+        let answer = run_blocking("question", move || handle.block_on(ask(store))).await;
         answer.unwrap_or_else(|error| {
             Err(StoreError::broken(
                 self.store.path(),

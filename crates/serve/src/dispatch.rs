@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tuner_device::DeviceSelector;
 use tuner_device::worker::host::WorkerError;
 use tuner_engine::job::{JobError, Prepared, Request};
+use tuner_engine::threads::{run_blocking, start_blocking};
 use tuner_engine::{EngineError, Event, Report, StopReason};
 use tuner_store::{Failure, JobState, QueuedJob, RunId, RunRow, StoreError};
 
@@ -140,32 +141,52 @@ async fn begin(
     busy.insert(device.clone(), Arc::clone(&run));
     app.live.add(&run);
     tracing::info!(run = %queued.id, device, "begins");
-    let app = Arc::clone(app);
-    let handle = tokio::runtime::Handle::current();
-    working.spawn_blocking(move || {
-        // The search computes for milliseconds between awaits and needs a separate thread.
-        let conduct = || handle.block_on(conduct(&app, &queued, &run));
-        if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
-            // Candidates and lanes cannot cause this: it is an internal error and costs one run.
-            let report = super::crash::keep(app.store.path(), &queued.id);
-            let message = match report {
-                Some(path) => format!(
-                    "the tuner panicked while it set the run up; please report this with {}",
-                    path.display()
-                ),
-                None => "the tuner panicked while it set the run up; please report this".into(),
-            };
-            let spent = run.spent_s();
-            let left = app
-                .store
-                .leave_job(&queued.id, JobState::Failed, &message, spent);
-            if let Err(error) = handle.block_on(left) {
-                tracing::error!(run = %queued.id, %error, "its end cannot be stored");
+    let (id, spent) = (queued.id.clone(), queued.spent_s);
+    let (ours, handle) = (Arc::clone(app), tokio::runtime::Handle::current());
+    // The search computes for milliseconds between awaits: it has a thread of its own.
+    let engine = start_blocking("engine", move || engine(&ours, &queued, &run, &handle));
+    match engine {
+        Ok(reply) => drop(working.spawn(async move {
+            let _ = reply.await;
+            device
+        })),
+        Err((error, _)) => {
+            tracing::error!(run = %id, %error, "it cannot begin now; trying again");
+            app.live.remove(id.as_str());
+            if let Err(error) = app.store.leave_job(&id, JobState::Queued, "", spent).await {
+                tracing::error!(run = %id, %error, "that it waits cannot be stored");
             }
+            // The device is free for the next try after a pause.
+            working.spawn(async move {
+                tokio::time::sleep(RETRY).await;
+                device
+            });
         }
-        app.live.remove(queued.id.as_str());
-        device
-    });
+    }
+}
+
+/// Carries out one run on this thread, and stores its end also where the run panics.
+fn engine(app: &App, queued: &QueuedJob, run: &LiveRun, handle: &tokio::runtime::Handle) {
+    let conduct = || handle.block_on(conduct(app, queued, run));
+    if catch_unwind(AssertUnwindSafe(conduct)).is_err() {
+        // Candidates and lanes cannot do this: it is a defect of ours, and costs one run.
+        let report = super::crash::keep(app.store.path(), &queued.id);
+        let message = match report {
+            Some(path) => format!(
+                "the tuner panicked while it set the run up; please report this with {}",
+                path.display()
+            ),
+            None => "the tuner panicked while it set the run up; please report this".into(),
+        };
+        let spent = run.spent_s();
+        let left = app
+            .store
+            .leave_job(&queued.id, JobState::Failed, &message, spent);
+        if let Err(error) = handle.block_on(left) {
+            tracing::error!(run = %queued.id, %error, "its end cannot be stored");
+        }
+    }
+    app.live.remove(queued.id.as_str());
 }
 
 /// Carries out one run and stores its end; retries until the database can be written or the daemon
@@ -225,26 +246,28 @@ fn verdict(result: &Result<Report, JobError>, run: &LiveRun) -> (JobState, Strin
             }
         }
         Ok(report) => (JobState::Finished, summary::describe(report)),
+        // First: a connection to the database needs a thread, too.
+        Err(error) if is_shortage(&format!("{error:#}")) => (JobState::Queued, String::new()),
         Err(JobError::Store(StoreError {
             failure: Failure::Broken(detail),
             ..
         })) => (JobState::Failed, detail.clone()),
         // A full disk or a lock is temporary; announced results are stored, and the run continues.
         Err(JobError::Store(_)) => (JobState::Queued, String::new()),
-        Err(error) if is_shortage(&format!("{error:#}")) => (JobState::Queued, String::new()),
         Err(error) => (JobState::Failed, error.without_excerpts()),
     }
 }
 
-/// Reports whether a failure is due to a lack of descriptors or processes, which may be freed.
+/// Reports whether a failure is due to a lack of descriptors, processes or memory, which may be freed.
 /// System errors of `dlopen`, threads and processes arrive as text.
 fn is_shortage(reason: &str) -> bool {
-    let codes = [Errno::MFILE, Errno::NFILE, Errno::AGAIN];
-    codes.iter().any(|code| {
-        let text = std::io::Error::from(*code).to_string();
-        let words = text.split(" (os error").next().unwrap_or_default();
-        reason.contains(words)
-    })
+    let codes = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
+    reason.contains("SQLite gets no memory")
+        || codes.iter().any(|code| {
+            let text = std::io::Error::from(*code).to_string();
+            let words = text.split(" (os error").next().unwrap_or_default();
+            reason.contains(words)
+        })
 }
 
 /// Returns the reason where the device or its driver ended a run.
@@ -274,8 +297,8 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
             // Requests to the server block and must not run on an async thread.
             let (request, folder, fleet) = (request, folder.to_owned(), Arc::clone(fleet));
             let setting_up = move || Prepared::on_fleet(&request, &folder, fleet);
-            let set_up = tokio::task::spawn_blocking(setting_up).await;
-            set_up.map_err(|panic| JobError::Failed(panic.into()))??
+            let set_up = run_blocking("set-up", setting_up).await;
+            set_up.map_err(|error| JobError::Failed(error.into()))??
         }
     };
     let (id, start) = (queued.id.clone(), prepared.plan().start.clone());

@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tuner_engine::threads::BlockingError;
 
 /// A response with the error and its fix (`application/problem+json`).
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -69,9 +70,13 @@ impl From<tuner_store::StoreError> for Problem {
     }
 }
 
-impl From<tokio::task::JoinError> for Problem {
-    fn from(error: tokio::task::JoinError) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+impl From<BlockingError> for Problem {
+    fn from(error: BlockingError) -> Self {
+        let status = match error {
+            BlockingError::NoThread(_) => StatusCode::SERVICE_UNAVAILABLE,
+            BlockingError::Panicked(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, error.to_string())
     }
 }
 

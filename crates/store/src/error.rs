@@ -209,7 +209,14 @@ impl StoreError {
                  was announced is stored"
             )),
             Some(26) => Failure::NotADatabase,
-            _ => Failure::Broken(detail),
+            _ => Failure::Broken(match error {
+                // A connection is a thread.
+                sqlx::Error::Io(io) if io.raw_os_error() == Some(libc::EAGAIN) => format!(
+                    "the database gets no thread ({io}): raise `ulimit -u` or `ulimit -v`; what was \
+                     announced is stored"
+                ),
+                _ => detail,
+            }),
         };
         failure.with_path(path)
     }

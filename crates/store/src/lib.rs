@@ -53,7 +53,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, mpsc, oneshot, watch};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::evidence::Measured;
 use tuner_core::record::{LeaderboardRow, TaskKey, TrialRecord, Verdict};
@@ -72,6 +72,7 @@ pub struct Store {
     /// `None` for a store opened for reading.
     commands: Option<mpsc::Sender<Command>>,
     reader: Arc<Mutex<Option<SqliteConnection>>>,
+    loss: watch::Receiver<Option<StoreError>>,
 }
 
 impl std::fmt::Debug for Store {
@@ -94,11 +95,13 @@ impl Store {
     fn writing(path: &Path, connection: SqliteConnection, busy_timeout: Duration) -> Self {
         let (sender, receiver) = mpsc::channel(writer::MAX_QUEUED_COMMANDS);
         let writer = Writer::new(path.to_owned(), connection, busy_timeout);
+        let loss = writer.loss();
         tokio::spawn(writer.run(receiver));
         Self {
             path: path.into(),
             commands: Some(sender),
             reader: Arc::default(),
+            loss,
         }
     }
 
@@ -144,6 +147,7 @@ impl Store {
             path: path.into(),
             commands: None,
             reader: Arc::new(Mutex::new(Some(connection))),
+            loss: watch::channel(None).1,
         }
     }
 
@@ -158,6 +162,13 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns a receiver of the loss of the database's files (moved, deleted, replaced or cut), which
+    /// is noticed within a second while a run is open. What is submitted after it is refused.
+    #[must_use]
+    pub fn loss(&self) -> watch::Receiver<Option<StoreError>> {
+        self.loss.clone()
     }
 
     /// Stores a new run and its tasks.

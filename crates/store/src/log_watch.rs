@@ -1,10 +1,12 @@
 //! Watches the write-ahead log of an open database. SQLite keeps the log open and does not notice
-//! that its file is deleted, replaced or cut: transactions then succeed, and are lost with the
-//! process.
+//! that its file is deleted, replaced or cut: transactions then succeed, and are gone with the process.
+//!
+//! The database and the index of its log (`-shm`) are never opened here. Closing them would give up
+//! every lock that this process has on them (fcntl(2)).
 
 use super::error::Failure;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,49 +19,74 @@ const MAGIC: u32 = 0x377f_0682;
 
 /// Event of a log whose file is missing or replaced.
 pub(super) const DELETED: &str = "deleted or replaced";
+/// Event that shortened a log's file.
+pub(super) const CUT: &str = "cut";
 
 /// State of a log's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LogState {
     identity: (u64, u64),
     bytes: u64,
-    /// The salts; `None` if the file has no header.
-    salts: Option<Vec<u8>>,
+    /// `None` where the file cannot be opened, for want of descriptors.
+    header: Option<Header>,
+}
+
+/// Start of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Header {
+    /// Without a header the log is empty.
+    Empty,
+    /// The salts.
+    Salts(Vec<u8>),
 }
 
 /// The log of one database, as of its last transaction.
 #[derive(Debug)]
 pub(super) struct LogWatch {
     path: PathBuf,
-    /// `None`: no log exists.
+    /// `None`: no log exists, or the file system keeps none.
     last: Option<LogState>,
 }
 
 impl LogWatch {
     /// Starts watching a log.
     pub(super) fn new(path: PathBuf) -> Self {
-        let last = read_state(&path);
+        let last = read_state(&path).ok();
         Self { path, last }
     }
 
-    /// Checks the log before a transaction.
+    /// Checks the log, which may be done at any time.
     ///
     /// # Errors
-    /// [`Failure::LogLost`]: its file is another one, missing, or shorter than it was.
+    /// [`Failure::LogLost`]: its file is another one, missing, or shorter than what it holds.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let Some(last) = &self.last else {
             return Ok(());
         };
-        let state = read_state(&self.path).filter(|state| state.identity == last.identity);
-        let Some(state) = state else {
-            return Err(Failure::LogLost(DELETED));
+        let state = match read_state(&self.path) {
+            Ok(state) => state,
+            Err(ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(Failure::LogLost(DELETED));
+            }
+            // A shortage of the system says nothing of the file.
+            Err(_) => return Ok(()),
         };
-        // A checkpoint of another process may empty the log, and restart it with other salts.
-        let cut = state.bytes > 0 && state.bytes < last.bytes && state.salts == last.salts;
-        if cut {
-            return Err(Failure::LogLost("cut"));
+        if state.identity != last.identity {
+            return Err(Failure::LogLost(DELETED));
+        }
+        // A checkpoint of another process may empty the log, and begin it anew with other salts.
+        let same_log = state.header.is_some() && state.header == last.header;
+        if state.bytes > 0 && state.bytes < last.bytes && same_log {
+            return Err(Failure::LogLost(CUT));
         }
         Ok(())
+    }
+
+    /// Reports whether the log had a content and is empty. A checkpoint of another process does that,
+    /// too; then SQLite knows of no frames in it.
+    pub(super) fn is_emptied(&self) -> bool {
+        let had_content = self.last.as_ref().is_some_and(|last| last.bytes > 0);
+        had_content && std::fs::metadata(&self.path).is_ok_and(|facts| facts.len() == 0)
     }
 
     /// Checks the log after a transaction, which it then contains, and records its state.
@@ -68,28 +95,34 @@ impl LogWatch {
     /// As [`LogWatch::check`], and if the log has no header: it was emptied during the transaction.
     pub(super) fn check_written(&mut self) -> Result<(), Failure> {
         self.check()?;
-        if self.last.is_none() {
+        let Ok(state) = read_state(&self.path) else {
             return Ok(());
+        };
+        if self.last.is_some() && state.header == Some(Header::Empty) {
+            return Err(Failure::LogLost(CUT));
         }
-        let state = read_state(&self.path);
-        if state.as_ref().is_none_or(|state| state.salts.is_none()) {
-            return Err(Failure::LogLost("cut"));
-        }
-        self.last = state;
+        self.last = Some(state);
         Ok(())
     }
 }
 
-fn read_state(path: &Path) -> Option<LogState> {
+fn read_state(path: &Path) -> Result<LogState, ErrorKind> {
+    let facts = std::fs::metadata(path).map_err(|error| error.kind())?;
+    Ok(LogState {
+        identity: (facts.dev(), facts.ino()),
+        bytes: facts.len(),
+        header: read_header(path),
+    })
+}
+
+fn read_header(path: &Path) -> Option<Header> {
     let mut file = File::open(path).ok()?;
-    let facts = file.metadata().ok()?;
     let mut header = [0; HEADER_BYTES];
     let read = file.read_exact(&mut header);
     let (magic, _) = header.split_first_chunk()?;
-    let whole = read.is_ok() && u32::from_be_bytes(*magic) & !1 == MAGIC;
-    Some(LogState {
-        identity: (facts.dev(), facts.ino()),
-        bytes: facts.len(),
-        salts: whole.then(|| header.get(SALTS).unwrap_or_default().to_vec()),
+    let is_whole = read.is_ok() && u32::from_be_bytes(*magic) & !1 == MAGIC;
+    Some(match header.get(SALTS) {
+        Some(salts) if is_whole => Header::Salts(salts.to_vec()),
+        _ => Header::Empty,
     })
 }

@@ -1,10 +1,13 @@
 //! Connections and schema migration.
 
 use super::error::{Failure, StoreError, WithPath as _, primary_code};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnection};
+use std::borrow::Cow;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// Maximum wait of a statement for another process's transaction. Transactions of this program last
@@ -12,7 +15,17 @@ use std::time::{Duration, Instant};
 /// than a longer wait.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
-static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
+/// Versions, descriptions and texts of the migrations.
+const MIGRATION_TEXTS: &[(i64, &str, &str)] = &include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let migrations = MIGRATION_TEXTS.iter().map(|(version, description, text)| {
+        let description = Cow::Borrowed(*description);
+        let text = text.into_sql_str();
+        Migration::new(*version, description, MigrationType::Simple, text, false)
+    });
+    Migrator::with_migrations(migrations.collect())
+});
 
 /// Returns the newest schema version of this program.
 pub(super) fn known_version() -> i64 {

@@ -18,11 +18,15 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::MissedTickBehavior;
 use tuner_core::record::{TaskKey, TrialRecord};
 
 /// Maximum waiting commands; beyond it, submitting waits (memory stays bounded).
 pub(super) const MAX_QUEUED_COMMANDS: usize = 4096;
+
+/// Interval between two checks of the database's files while runs are open.
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum trials of a transaction, so that other processes get their turn.
 const MAX_GROUP_TRIALS: usize = 1024;
@@ -55,6 +59,8 @@ pub(super) struct Writer {
     /// Device and inode of the open file.
     file: Option<(u64, u64)>,
     log: LogWatch,
+    /// Receives the loss of the database's files.
+    loss: watch::Sender<Option<StoreError>>,
     /// The last write failed, so the connection is reopened before the next.
     suspect: bool,
     open: BTreeMap<RunId, BTreeMap<TaskKey, OpenTask>>,
@@ -71,6 +77,7 @@ impl Writer {
         Self {
             file: open::file_identity(&path).ok(),
             log: LogWatch::new(open::log_of(&path)),
+            loss: watch::channel(None).0,
             path,
             connection,
             busy_timeout,
@@ -82,11 +89,25 @@ impl Writer {
         }
     }
 
+    /// Returns the receiver of the loss of the database's files.
+    pub(super) fn loss(&self) -> watch::Receiver<Option<StoreError>> {
+        self.loss.subscribe()
+    }
+
     /// Runs until every handle is dropped or one requests the close.
     pub(super) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
         let mut waiting = Vec::with_capacity(MAX_GROUP_TRIALS);
         let mut closing = None;
-        while closing.is_none() && commands.recv_many(&mut waiting, MAX_GROUP_TRIALS).await > 0 {
+        let mut ticks = tokio::time::interval(WATCH_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while closing.is_none() {
+            tokio::select! {
+                count = commands.recv_many(&mut waiting, MAX_GROUP_TRIALS) => if count == 0 { break },
+                _ = ticks.tick() => {
+                    self.watch_files().await;
+                    continue;
+                }
+            }
             let mut group = Vec::new();
             for command in waiting.drain(..) {
                 match command {
@@ -148,13 +169,41 @@ impl Writer {
         })
     }
 
+    /// Checks the database's files while runs are open, and ends these runs where a file is lost:
+    /// what they announced may be gone with this process, and a device may be busy for minutes before
+    /// the next write.
+    async fn watch_files(&mut self) {
+        if self.open.is_empty() || self.loss.borrow().is_some() {
+            return;
+        }
+        let Err(error) = self.check_files().await else {
+            return;
+        };
+        let tasks = self.open.values().flat_map(BTreeMap::values);
+        let failed = tasks.map(|open| (open.task, error.clone()));
+        self.failed.extend(failed);
+        self.suspect = true;
+        tracing::error!(%error, "nothing more is announced");
+        self.loss.send_replace(Some(error));
+    }
+
+    /// Checks that the database and its log are the files that this process opened.
+    async fn check_files(&mut self) -> Result<(), StoreError> {
+        match open::file_identity(&self.path) {
+            Ok(file) if Some(file) != self.file => return Err(Failure::Replaced.with_path(&self.path)),
+            Err(_) if self.file.is_some() => return Err(Failure::Replaced.with_path(&self.path)),
+            _ => {}
+        }
+        self.check_log().await
+    }
+
     /// Ensures that the connection is fit for a write, on the file that has the database's name.
     pub(super) async fn ready(&mut self) -> Result<(), StoreError> {
-        // Writes to a deleted or renamed file would succeed and be lost.
-        if open::file_identity(&self.path).ok() != self.file {
-            return Err(Failure::Replaced.with_path(&self.path));
+        self.check_files().await?;
+        if self.loss.borrow().is_some() {
+            // The file was put back.
+            self.loss.send_replace(None);
         }
-        self.check_log().await?;
         if self.suspect || self.connection.is_in_transaction() {
             let fresh = open::again(&self.path, self.busy_timeout).await?;
             let old = std::mem::replace(&mut self.connection, fresh);
@@ -168,8 +217,12 @@ impl Writer {
     /// Checks that the log is the file that this process writes. The content of a deleted one is
     /// first checkpointed into the database: it exists as long as it is open.
     async fn check_log(&mut self) -> Result<(), StoreError> {
-        let Err(lost) = self.log.check() else {
-            return Ok(());
+        let lost = match self.log.check() {
+            Err(lost) => lost,
+            Ok(()) if self.log.is_emptied() && self.has_frames().await => {
+                Failure::LogLost(log_watch::CUT)
+            }
+            Ok(()) => return Ok(()),
         };
         if !matches!(lost, Failure::LogLost(log_watch::DELETED)) {
             // Pages of a truncated log would damage the database.
@@ -182,6 +235,13 @@ impl Writer {
             tracing::warn!(%error, "the rest of the log cannot be brought into the database");
         }
         Err(lost.with_path(&self.path))
+    }
+
+    /// Reports whether SQLite has frames in the log that are not in the database yet.
+    async fn has_frames(&mut self) -> bool {
+        let counts = sqlx::query_as("PRAGMA wal_checkpoint(NOOP)");
+        let counts = counts.fetch_one(&mut self.connection).await;
+        counts.is_ok_and(|(_, frames, copied): (i64, i64, i64)| frames > copied)
     }
 
     /// Writes the whole group in one transaction, then answers.

@@ -3,6 +3,7 @@
 use super::Args;
 use crate::cli::{CliError, CommandResult, usage};
 use crate::exit;
+use std::path::Path;
 use tuner_core::baseline_record::{BaselineRecord, Moment, Visit};
 use tuner_core::record::TimingKind;
 use tuner_store::{Board, DeviceFilter, LeaderboardQuery, RunId, Store};
@@ -19,7 +20,7 @@ struct Row {
 
 /// Stores, for every measured problem of the kernel, the fastest operation of its sizes.
 pub(super) async fn import(args: &Args, text: &str) -> CommandResult {
-    let rows = rows(args, text)?;
+    let rows = rows(&args.file, text)?;
     let Some(kernel) = &args.kernel else {
         refuse!(
             "{}: say which kernel this is the baseline of: --kernel NAME",
@@ -117,12 +118,17 @@ async fn keep(store: &Store, args: &Args, board: &Board, row: &Row) -> Result<()
     Ok(())
 }
 
+/// Counts the rows that passed.
+pub(in crate::cli) fn count_rows(file: &Path, text: &str) -> Result<usize, CliError> {
+    rows(file, text).map(|rows| rows.len())
+}
+
 /// Parses the rows that passed. Blank lines and prose between tables are skipped.
-fn rows(args: &Args, text: &str) -> Result<Vec<Row>, CliError> {
+fn rows(file: &Path, text: &str) -> Result<Vec<Row>, CliError> {
     let wrong = |line: usize, column: usize, what: String| {
         usage(format!(
             "{}:{line}:{column}: error: {what}\nhelp: give the file that `cutlass_profiler --output` wrote",
-            args.file.display()
+            file.display()
         ))
     };
     let mut reader = csv::ReaderBuilder::new()

@@ -1,6 +1,6 @@
 //! `tuner import`: import of other tools' files.
 
-mod cutlass;
+pub(super) mod cutlass;
 mod recorded;
 mod space;
 mod t1;

@@ -247,6 +247,12 @@ fn read_csv(text: &str, space: &Space, strict: bool) -> Result<ParsedConfigs, Wr
     Ok(found)
 }
 
+/// Counts the configurations of a table.
+pub(in crate::cli) fn count_rows(text: &str, space: &Space, strict: bool) -> Result<usize, String> {
+    let found = read_csv(text, space, strict).map_err(|wrong| wrong.shown("fuzz.csv"))?;
+    Ok(found.configs.len())
+}
+
 /// Returns columns that are not parameters. A column with a name similar to a missing parameter is
 /// an error.
 fn further_columns(

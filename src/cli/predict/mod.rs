@@ -4,7 +4,7 @@
     reason = "configurations are numbered by their own list"
 )]
 
-mod configs;
+pub(super) mod configs;
 mod print;
 
 use super::CommandResult;

@@ -195,7 +195,7 @@ pub(crate) fn version(program: &Path) -> String {
 
 /// Reads the raw page: a row of names, a row of units, a row for each launch. Other output of ncu
 /// begins with `==`.
-pub(super) fn read(text: &str) -> Result<Map<String, Json>, String> {
+pub(in crate::cli) fn read(text: &str) -> Result<Map<String, Json>, String> {
     let start = text
         .lines()
         .position(|line| line.starts_with("\"ID\"") || line.starts_with("ID,"))

@@ -1,5 +1,6 @@
 //! Network messages: an assignment for each run, orders and answers for each candidate.
 
+use super::siblings::SiblingTimes;
 use crate::Judged;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -156,7 +157,9 @@ impl Answer {
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         match self {
-            Self::Judged(judged) => is_consistent(&judged.found),
+            Self::Judged(judged) => {
+                judged.charged_us <= CHARGED_MAX_US && is_consistent(&judged.found)
+            }
             Self::Final { times, .. } => times.iter().all(is_consistent),
             Self::Compiled(_) | Self::FalseObject(_) | Self::NotJudged(_) | Self::Unusable(_) => {
                 true
@@ -177,9 +180,25 @@ impl Answer {
     }
 }
 
+/// Longest time that a candidate may be charged with, microseconds: some 11 days.
+const CHARGED_MAX_US: u64 = 1_000_000_000_000;
+
 /// Plausible kernel times, microseconds: one cycle of a fast clock takes 0.3 ns, and runs have
 /// deadlines far below the three hours of the upper end.
 const TIMES_US: RangeInclusive<f64> = 1e-4..=1e10;
+
+impl SiblingTimes {
+    /// Reports whether all times are possible.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        let incumbent = self.incumbent.iter().flat_map(|(_, range)| {
+            let [low, high] = range.ci95;
+            [range.us, low, high]
+        });
+        let mut times = incumbent.chain([self.reference_us]);
+        times.all(|time| TIMES_US.contains(&time))
+    }
+}
 
 fn is_consistent(found: &TimedJudgement) -> bool {
     let Some(measured) = &found.measured else {

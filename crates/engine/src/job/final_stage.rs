@@ -3,6 +3,7 @@
 
 use crate::baseline::{Baseline, DEADLINE};
 use crate::cuda::CudaEvaluator;
+use crate::threads::run_blocking;
 use crate::{Event, Report, StopReason, Task};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -59,7 +60,7 @@ impl FinalStage {
     ) -> Vec<String> {
         let mut baselines = std::mem::take(&mut self.baselines);
         let (evaluator, stop) = (Arc::clone(evaluator), stop.clone());
-        let visited = tokio::task::spawn_blocking(move || {
+        let visited = run_blocking("baselines", move || {
             let mut hopeless: Vec<(Vec<String>, String)> = Vec::new();
             let mut notes = Vec::new();
             for (task, baseline) in baselines.iter_mut().enumerate() {
@@ -149,8 +150,9 @@ impl FinalStage {
         }
         let device = Arc::clone(evaluator);
         // New data: not the seed that the search's times were taken on.
-        let again =
-            tokio::task::spawn_blocking(move || device.finale(task, &configs, seed ^ OTHER_DATA));
+        let again = run_blocking("finale", move || {
+            device.finale(task, &configs, seed ^ OTHER_DATA)
+        });
         let times = again.await.map_err(|error| error.to_string())?;
         let times = times.map_err(|error| error.to_string())?;
         self.conclude(task, times, Some((store, run)), "").await

@@ -10,6 +10,7 @@ use crate::fleet::{
     OFFER_PATIENCE, PackedFiles, describe, kind_of, pack,
 };
 use crate::pipeline::{Plan, run};
+use crate::threads::run_blocking;
 use crate::{Event, ReplayEvaluator, Report, StopReason, Task};
 use std::path::Path;
 use std::sync::Arc;
@@ -195,7 +196,7 @@ pub(super) async fn execute(
     };
     plan.id = Some(id.clone());
     let opening = Arc::clone(&evaluator);
-    let opened = tokio::task::spawn_blocking(move || opening.open(&id, files)).await;
+    let opened = run_blocking("open", move || opening.open(&id, files)).await;
     opened
         .unwrap_or_else(|panic| Err(panic.into()))
         .map_err(EngineError::Fleet)?;
@@ -223,7 +224,7 @@ pub(super) async fn execute(
     let finished = report
         .as_ref()
         .is_ok_and(|report| report.reason != StopReason::Interrupted);
-    let closed = tokio::task::spawn_blocking(move || evaluator.close(finished)).await;
+    let closed = run_blocking("close", move || evaluator.close(finished)).await;
     for text in closed.unwrap_or_default() {
         sink(&Event::Note { text });
     }
@@ -313,8 +314,8 @@ impl Finals {
         }
         let needed = excluded.len() + 1;
         let (asked, configs, seed) = (Arc::clone(evaluator), configs.to_vec(), self.seed);
-        let timing =
-            tokio::task::spawn_blocking(move || asked.finale(task, &configs, seed, excluded));
+        let work = move || asked.finale(task, &configs, seed, excluded);
+        let timing = run_blocking("finale", work);
         tokio::select! {
             times = timing => {
                 let times = times.map_err(|error| error.to_string())?;

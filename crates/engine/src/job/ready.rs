@@ -1,6 +1,7 @@
 //! Last stage of the setup: prior knowledge, references, limits.
 
 use super::{Device, JobError, Prepared, device_error, usage};
+use crate::threads::run_blocking;
 use crate::foresight::ForecastRequest;
 use crate::knowledge::{self, KnowledgeRecord};
 use crate::{Evaluator as _, format_duration};
@@ -62,21 +63,19 @@ impl Prepared {
                 *shutdown.borrow() || deadline.is_some_and(|end| Instant::now() >= end)
             }),
         };
-        let looking = match &self.device {
+        let found = match &self.device {
             Device::Virtual(evaluator) => {
                 let evaluator = Arc::clone(evaluator);
-                tokio::task::spawn_blocking(move || evaluator.predict_prior(&request))
+                run_blocking("prior", move || evaluator.predict_prior(&request)).await
             }
             Device::Cuda(evaluator) => {
                 let evaluator = Arc::clone(evaluator);
-                tokio::task::spawn_blocking(move || evaluator.predict_prior(&request))
+                run_blocking("prior", move || evaluator.predict_prior(&request)).await
             }
             // The workers of a fleet that compile a candidate also run the model.
             Device::Replay(_) | Device::Fleet(..) => return Ok(()),
         };
-        let found = looking
-            .await
-            .map_err(|error| JobError::Failed(error.into()))?;
+        let found = found.map_err(|error| JobError::Failed(error.into()))?;
         self.prior_experiences = found.map_err(device_error)?;
         Ok(())
     }
@@ -184,7 +183,7 @@ impl Prepared {
         let tasks = self.plan.tasks.iter();
         let starts = tasks.map(|task| task.start.first().map(|point| point.config.clone()));
         let starts: Vec<_> = starts.collect();
-        let looking = tokio::task::spawn_blocking(move || evaluator.check_references(&starts));
+        let looking = run_blocking("references", move || evaluator.check_references(&starts));
         let found = tokio::select! {
             found = looking => found,
             _ = shutdown.wait_for(|stop| *stop) => return Ok(()),

@@ -3,6 +3,7 @@
 mod post;
 mod receive;
 mod run;
+mod trust;
 mod watch;
 
 use super::access::Access;
@@ -21,6 +22,7 @@ use tuner_engine::BoxError;
 use tuner_engine::fleet::{
     Assignment, Fleet, FleetView, Offer, PROTOCOL, PackedFiles, Session, WorkerView,
 };
+use tuner_engine::threads::start_runtime;
 use tuner_store::RunId;
 
 /// Interval between checks of the workers present.
@@ -74,12 +76,8 @@ impl Hub {
         settings: HubSettings,
         say: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Arc<Self>, FleetError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("fleet")
-            .enable_all()
-            .build()
-            .map_err(|error| FleetError::Machine(error.to_string()))?;
+        let runtime =
+            start_runtime("fleet", 2).map_err(|error| FleetError::Machine(error.to_string()))?;
         let limits = Limits {
             presence: settings.presence,
             cubin_bytes: settings.cubin_bytes,

@@ -1,9 +1,10 @@
 //! Incoming answers.
 
 use super::count;
-use super::run::{Receipt, Run, UNABLE_MAX, UncommittedAnswer, fits, is_held};
+use super::run::{Receipt, Run, UncommittedAnswer, is_held};
+use super::trust::{Examined, Inability, REPEATED_PAUSE, SET_ASIDE_PAUSE, examine, unable_verdict};
 use crate::link::{AGAIN, results_consumer, turned};
-use crate::message::{AnswerMessage, Malformed, Outcome, read};
+use crate::message::{AnswerMessage, Malformed, Outcome, read_sized};
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt as _;
@@ -77,7 +78,8 @@ pub(super) async fn receive(run: Arc<Run>, mut consumer: Consumer<pull::Config>)
 
 /// Handles a message.
 async fn take(run: &Arc<Run>, message: Message) {
-    let answer: AnswerMessage = match read(&run.link, &message.payload).await {
+    let read = read_sized::<AnswerMessage>(&run.link, &message.payload).await;
+    let (answer, read_bytes) = match read {
         Ok(answer) => answer,
         Err(Malformed::Object(error)) if error.passes() => {
             let _ = message.ack_with(AckKind::Nak(Some(AGAIN))).await;
@@ -95,7 +97,9 @@ async fn take(run: &Arc<Run>, message: Message) {
         return;
     }
     let alone = answer.answers.len() == 1;
-    let bytes = message.payload.len() / answer.answers.len() + ANSWER_BYTES;
+    // The message is held with its answers, and an answer may have come as an object.
+    let held_bytes = message.payload.len() + read_bytes;
+    let bytes = held_bytes / answer.answers.len() + ANSWER_BYTES;
     let receipt = Receipt::new(message, answer.answers.len());
     for one in answer.answers {
         let from = From {
@@ -122,23 +126,35 @@ struct From<'a> {
 
 /// Handles the outcome of an order.
 fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) {
+    if run.state().set_aside.contains(from.worker) {
+        if matches!(outcome, Outcome::Answer(_)) {
+            count(&run.counters.refused);
+        }
+        run.send_again_later(id, SET_ASIDE_PAUSE);
+        run.settle(from.receipt);
+        return;
+    }
     match outcome {
         Outcome::Leaving => {
             run.send_again(id);
             run.settle(from.receipt);
         }
         Outcome::Unable(why) => {
-            let why = format!("{}: {why}", from.worker);
-            tracing::warn!("a worker returned an order: {why}");
-            unable(run, id, why, from);
+            tracing::warn!("a worker returned an order: {}: {why}", from.worker);
+            unable(run, id, (why, false), from);
         }
         // Retries each order alone to find the one that crashes workers.
         Outcome::Lost(_) if !from.alone => {
             run.send_again(id);
             run.settle(from.receipt);
         }
-        Outcome::Compared(times) => {
+        Outcome::Compared(times) if times.is_consistent() => {
             run.assign_group(from.worker, times);
+            run.settle(from.receipt);
+        }
+        Outcome::Compared(_) => {
+            count(&run.counters.refused);
+            run.set_aside(from.worker, "it sent an impossible time of the reference");
             run.settle(from.receipt);
         }
         Outcome::Lost(_) if !is_certain(run, id, from.attempt) => run.settle(from.receipt),
@@ -150,7 +166,31 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
             run.link.tell("not_judged", &why);
             deliver(run, id, Answer::NotJudged(why), from);
         }
-        Outcome::Answer(answered) => deliver(run, id, answered, from),
+        Outcome::Answer(answer) => examine_one(run, id, answer, from),
+    }
+}
+
+/// Takes in an answer, where it is one to its order.
+fn examine_one(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
+    let examined = run
+        .state()
+        .waiting
+        .get(id)
+        .map(|waiting| examine(&waiting.order, &answer));
+    match examined {
+        Some(Examined::BlamesFiles(why)) => {
+            tracing::warn!(
+                "a worker cannot use the run's files: {}: {why}",
+                from.worker
+            );
+            unable(run, id, (why, true), from);
+        }
+        Some(Examined::False(why)) => refuse(run, id, &why, from),
+        // Nobody needs to hear that something cannot be done.
+        None if matches!(answer, Answer::Unusable(_) | Answer::NotJudged(_)) => {
+            run.settle(from.receipt);
+        }
+        Some(Examined::Believed) | None => deliver(run, id, answer, from),
     }
 }
 
@@ -173,54 +213,52 @@ fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
     !uncertain
 }
 
-/// Handles a worker's failure to carry out an order; several failures become the verdict.
-fn unable(run: &Arc<Run>, id: &ContentHash, why: String, from: From<'_>) {
-    let reasons = {
+/// Notes that a worker could not carry an order out, for a reason that may blame the run's files. The
+/// order goes to another worker; after some, that is its verdict.
+fn unable(run: &Arc<Run>, id: &ContentHash, (why, blames_files): (String, bool), from: From<'_>) {
+    let tries = {
         let mut state = run.state();
         let Some(waiting) = state.waiting.get_mut(id) else {
             drop(state);
             run.settle(from.receipt);
             return;
         };
-        waiting.unable.push(why);
-        (waiting.unable.len() >= UNABLE_MAX).then(|| waiting.unable.join("; "))
+        waiting.unable.push(Inability {
+            worker: from.worker.to_owned(),
+            why,
+            blames_files,
+        });
+        waiting.unable.clone()
     };
-    match reasons {
-        None => {
-            run.send_again(id);
-            run.settle(from.receipt);
-        }
-        Some(reasons) => {
-            let why = format!("{UNABLE_MAX} workers could not judge it: {reasons}");
-            deliver(run, id, Answer::NotJudged(why), from);
-        }
+    if let Some(why) = unable_verdict(&tries, run.count_others(&tries)) {
+        deliver(run, id, Answer::NotJudged(why), from);
+        return;
     }
+    let repeated = tries.iter().filter(|one| one.worker == from.worker).count() > 1;
+    if repeated {
+        run.send_again_later(id, REPEATED_PAUSE);
+    } else {
+        run.send_again(id);
+    }
+    run.settle(from.receipt);
+}
+
+/// Drops a false answer, sets its worker aside and has another one do the work.
+fn refuse(run: &Arc<Run>, id: &ContentHash, why: &str, from: From<'_>) {
+    count(&run.counters.refused);
+    tracing::warn!("an answer of {} is dropped: {why}", from.worker);
+    run.set_aside(from.worker, why);
+    run.send_again(id);
+    run.settle(from.receipt);
 }
 
 /// Passes an answer to the waiting caller. The message is acknowledged after the result is
 /// committed.
 fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
     let mut state = run.state();
-    if let Some(waiting) = state.waiting.get(id) {
-        if !fits(&waiting.order, &answer) {
-            drop(state);
-            count(&run.counters.refused);
-            let said = answer.candidate().map_or("nothing", ContentHash::short);
-            let why = if answer.is_consistent() {
-                format!("{} answered for another candidate ({said})", from.worker)
-            } else {
-                format!(
-                    "{} contradicts itself: a wrong result with a time, or an impossible one",
-                    from.worker
-                )
-            };
-            tracing::warn!("an answer is dropped: {why}");
-            unable(run, id, why, from);
-            return;
-        }
-        let Some(waiting) = state.waiting.remove(id) else {
-            return;
-        };
+    if let Some(waiting) = state.waiting.remove(id) {
+        let is_judged = matches!(answer, Answer::Judged(_) | Answer::Compiled(_));
+        let refuted = (is_judged && !waiting.unable.is_empty()).then(|| waiting.unable.clone());
         let held = is_held(&waiting.order.step) && !matches!(answer, Answer::FalseObject(_));
         if held {
             let held = UncommittedAnswer {
@@ -234,6 +272,10 @@ fn deliver(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>) {
         }
         // The caller may be gone; the answer is then kept for the next one.
         let _ = waiting.reply.send(answer);
+        drop(state);
+        if let Some(tries) = refuted {
+            run.refute(&tries, from.worker);
+        }
         return;
     }
     if state.done.contains(id) {

@@ -1,6 +1,7 @@
 //! A run on a fleet: orders without an answer, and answers without a commit.
 
 use super::post::{Outgoing, post};
+use super::trust::{Examined, Inability, SetAside, examine};
 use super::{Counters, Hub, HubSettings, count, receive, watch};
 use crate::link::{FleetError, Link, results_consumer};
 use crate::names::{Queue, class_of};
@@ -21,8 +22,11 @@ use tuner_engine::fleet::{
     Siblings, Step, TimeRange, WorkOrder,
 };
 
-/// Most workers that may fail to carry out an order before that becomes its verdict.
-pub(super) const UNABLE_MAX: usize = 3;
+/// Compilers that one worker may have: what it says of itself starts threads here.
+const COMPILERS_MAX: usize = 1024;
+
+/// Devices and compilers of a fleet that a run uses at once.
+const CAPACITY_MAX: usize = 4096;
 
 /// A run on a fleet.
 pub(super) struct Run {
@@ -30,10 +34,10 @@ pub(super) struct Run {
     pub(super) handle: Handle,
     pub(super) settings: HubSettings,
     pub(super) counters: Arc<Counters>,
-    view: Arc<Mutex<FleetView>>,
+    pub(super) view: Arc<Mutex<FleetView>>,
     pub(super) name: String,
     pub(super) class: String,
-    nvrtc: Option<String>,
+    pub(super) nvrtc: Option<String>,
     device: Queue,
     pub(super) compile: Option<Queue>,
     /// Hash of the assignment.
@@ -74,6 +78,8 @@ pub(super) struct State {
     pub(super) compilers_waited: f64,
     /// Reported GPUs in separate groups.
     apart: Vec<String>,
+    /// Workers that are not believed.
+    pub(super) set_aside: SetAside,
 }
 
 /// An order without an answer.
@@ -85,8 +91,8 @@ pub(super) struct Waiting {
     pub(super) sent_in: ContentHash,
     /// Number of lost connections at the time of sending.
     pub(super) losses: u64,
-    /// Workers' reasons for a failure.
-    pub(super) unable: Vec<String>,
+    /// Why workers could not.
+    pub(super) unable: Vec<Inability>,
     pub(super) sent: Instant,
 }
 
@@ -293,7 +299,8 @@ impl Run {
     fn story(&self) -> Vec<String> {
         let state = self.state();
         let mut lines: Vec<String> = Vec::new();
-        lines.extend(state.apart.iter().map(|text| format!("fleet: {text}")));
+        let messages = state.apart.iter().chain(state.set_aside.messages());
+        lines.extend(messages.map(|text| format!("fleet: {text}")));
         let seconds = |s: f64| format!("{s:.1} s");
         if self.compile.is_some() {
             lines.push(format!(
@@ -363,20 +370,6 @@ pub(super) fn is_held(step: &Step) -> bool {
     }
 }
 
-/// Reports whether an answer matches the order and is consistent.
-pub(super) fn fits(order: &WorkOrder, answer: &Answer) -> bool {
-    let kind = match answer {
-        Answer::Compiled(_) => matches!(order.step, Step::Compile { .. }),
-        Answer::FalseObject(_) => matches!(order.step, Step::Device(_) | Step::Prove { .. }),
-        Answer::Final { .. } => matches!(order.step, Step::Final(_)),
-        Answer::Judged(_) | Answer::NotJudged(_) | Answer::Unusable(_) => true,
-    };
-    kind && answer.is_consistent()
-        && answer
-            .candidate()
-            .is_none_or(|candidate| *candidate == order.candidate)
-}
-
 /// The run ended before an order was answered.
 #[derive(Debug, thiserror::Error)]
 #[error("the run has ended")]
@@ -390,8 +383,10 @@ impl Session for Run {
             let mut state = self.state();
             if let Some(mut held) = state.held.remove(&order.id) {
                 state.unasked_bytes -= std::mem::take(&mut held.unasked_bytes);
-                // An answer of an earlier process.
-                if fits(&order, &held.answer) {
+                // An answer from before this process began.
+                // One of a hub is a verdict.
+                let is_verdict = matches!(held.answer, Answer::NotJudged(_));
+                if is_verdict || examine(&order, &held.answer) == Examined::Believed {
                     let answer = held.answer.clone();
                     state.held.insert(order.id, held);
                     return Ok(answer);
@@ -435,17 +430,21 @@ impl Session for Run {
 
     fn capacity(&self) -> Capacity {
         let view = lock(&self.view);
-        let ours = view
-            .workers
-            .iter()
-            .filter(|worker| worker.protocol == PROTOCOL && worker.state != "leaving");
+        let state = self.state();
+        let ours = view.workers.iter().filter(|worker| {
+            worker.protocol == PROTOCOL
+                && worker.state != "leaving"
+                && !state.set_aside.contains(&worker.name)
+        });
         let mut capacity = Capacity::default();
         for worker in ours {
             capacity.devices += usize::from(worker.class == self.class);
             if self.nvrtc.is_some() && worker.nvrtc == self.nvrtc {
-                capacity.compilers += worker.compilers;
+                capacity.compilers += worker.compilers.min(COMPILERS_MAX);
             }
         }
+        capacity.devices = capacity.devices.min(CAPACITY_MAX);
+        capacity.compilers = capacity.compilers.min(CAPACITY_MAX);
         capacity
     }
 

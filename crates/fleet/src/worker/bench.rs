@@ -10,6 +10,8 @@ use tokio::sync::Mutex;
 use tuner_core::units::ContentHash;
 use tuner_engine::fleet::{Assignment, Bundle, PackedFiles, unpack};
 use tuner_engine::job::{Bench, LendError, LocalPaths, WorkerResource};
+use tuner_engine::threads::run_blocking;
+use tuner_kernel::catalog::check_laid_out;
 
 /// Largest kernel file fetched, bytes: argument data.
 const FILE_BYTES_MAX: usize = 1 << 30;
@@ -52,8 +54,10 @@ impl Benches {
             && let Some(oldest) = known.iter().position(|(_, other, _)| *other == used)
         {
             let oldest = known.remove(oldest);
-            // Dropping it may wait for a process to end.
-            tokio::task::spawn_blocking(move || drop(oldest));
+            // It may wait for a process to end.
+            let thread = std::thread::Builder::new().name("drop".to_owned());
+            // Without a thread it is dropped here.
+            let _ = thread.spawn(move || drop(oldest));
         }
         Ok(bench)
     }
@@ -83,7 +87,11 @@ async fn make(
     let making = move || {
         let lay = |(place, bundle)| {
             let below = folder.join(format!("{place}"));
-            unpack(bundle, &files, &below).map_err(|error| LendError::Here(error.to_string()))
+            let space = unpack(bundle, &files, &below);
+            let space = space.map_err(|error| LendError::Here(error.to_string()))?;
+            // The hub may belong to a stranger: nothing of this machine enters its kernels.
+            check_laid_out(&space, &below).map_err(|error| LendError::Here(error.to_string()))?;
+            Ok::<PathBuf, LendError>(space)
         };
         let spaces: Result<Vec<PathBuf>, _> =
             assignment.kernels.iter().enumerate().map(lay).collect();
@@ -110,7 +118,7 @@ async fn make(
             )),
         }
     };
-    let made = tokio::task::spawn_blocking(making).await;
+    let made = run_blocking("bench", making).await;
     made.unwrap_or_else(|panic| Err(LendError::Here(panic.to_string())))
 }
 

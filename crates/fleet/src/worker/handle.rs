@@ -20,6 +20,7 @@ use tuner_core::units::ContentHash;
 use tuner_engine::Work;
 use tuner_engine::fleet::{Answer, Compiled, Finalists, PROTOCOL, Step, WorkOrder};
 use tuner_engine::job::{Bench, LendError};
+use tuner_engine::threads::run_blocking;
 use tuner_space::Config;
 
 /// Largest compiled code, bytes, packed and unpacked.
@@ -287,8 +288,8 @@ fn compiled_key(assignment: &ContentHash, order: &WorkOrder) -> String {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LendError> + Send + 'static,
 ) -> Result<T, LendError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|panic| Err(LendError::Here(format!("the worker panicked: {panic}"))))
+    let done = run_blocking("candidate", work).await;
+    done.unwrap_or_else(|error| Err(LendError::Here(format!("the worker: {error}"))))
 }
 
 fn pack(work: &Work) -> Result<Vec<u8>, LendError> {

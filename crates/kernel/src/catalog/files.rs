@@ -193,7 +193,7 @@ pub fn shown(path: &Path) -> String {
 }
 
 /// Returns the path from the root, without `.` and `..`; links are not resolved.
-fn absolute(path: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path) -> PathBuf {
     normal(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 

@@ -1,7 +1,9 @@
 //! Catalog of `search_spaces/` and `templates/`: finds, reads and parses them.
 
+mod confine;
 mod files;
 
+pub use confine::check_laid_out;
 use files::{Macros, load_template};
 pub use files::{included, shown};
 
@@ -148,6 +150,7 @@ impl Kernel {
     /// A missing, unreadable or wrong file.
     pub fn load(path: &Path) -> Result<Self, CatalogError> {
         let mut spec = parsed(path)?;
+        confine::check_files(&spec)?;
         for argument in spec.arguments.iter_mut().chain(&mut spec.variables) {
             if let Some(Fill::File(file)) = &argument.fill {
                 // From here on it is identified by its content.

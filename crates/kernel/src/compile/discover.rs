@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// A `libnvrtc` file, with the rule that found it.
@@ -29,8 +30,8 @@ pub struct Surroundings {
     pub local: PathBuf,
     /// `site-packages` folders: the active virtual environment, then the user's.
     pub site_packages: Vec<PathBuf>,
-    /// `.cuda` folders of the project.
-    pub project: Vec<PathBuf>,
+    /// `.cuda` folder of the project that the executable was built in.
+    pub project: Option<PathBuf>,
     /// The user's folder, which `make nvrtc` fills: see `user_folder`.
     pub user: Option<PathBuf>,
 }
@@ -79,14 +80,16 @@ impl Surroundings {
             linker_path: linker_path(std::env::var_os("LD_LIBRARY_PATH")),
             local: PathBuf::from("/usr/local"),
             site_packages: site_packages(["VIRTUAL_ENV", "CONDA_PREFIX", "HOME"].map(variable)),
-            project: project_folders(),
+            project: std::env::current_exe()
+                .ok()
+                .and_then(|it| project_folder(&it)),
             user: user_folder(),
         }
     }
 
     /// Returns every NVRTC found, in order of preference: only `TUNER_NVRTC` if it is set, else
     /// `CUDA_PATH`/`CUDA_HOME`, the linker's path, `/usr/local/cuda*`, a Python environment, the
-    /// project's `.cuda`, and the user's folder.
+    /// `.cuda` of the executable's project, and the user's folder.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
@@ -109,7 +112,12 @@ impl Surroundings {
             &numbered_toolkits(&self.local),
         );
         self.add_roots(&mut found, "Python environment", &self.site_packages);
-        self.add_roots(&mut found, "project folder .cuda", &self.project);
+        let project = self.project.as_slice();
+        self.add_roots(&mut found, "project folder .cuda", project);
+        let trusted = |one: &Candidate| {
+            !project.iter().any(|it| one.library.starts_with(it)) || is_trusted(&one.library)
+        };
+        found.retain(trusted);
         self.add_roots(&mut found, "the user's folder", self.user.as_slice());
         found
     }
@@ -137,7 +145,7 @@ impl Surroundings {
             format!("system library path: {}", list(&self.linker_path)),
             format!("{}/cuda*/lib64", self.local.display()),
             format!("Python environments: {}", list(&self.site_packages)),
-            format!("project folders .cuda: {}", list(&self.project)),
+            format!("project folder .cuda: {}", list(self.project.as_slice())),
             format!("the user's folder: {}", list(self.user.as_slice())),
         ]
     }
@@ -274,7 +282,9 @@ fn numbered_toolkits(local: &Path) -> Vec<PathBuf> {
 
 /// Returns `LD_LIBRARY_PATH`, the folders of `/etc/ld.so.conf`, and the linker's defaults.
 fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
+    // An empty or relative entry would be a folder of whatever project the user is in.
     let mut folders: Vec<PathBuf> = variable.iter().flat_map(std::env::split_paths).collect();
+    folders.retain(|folder| folder.is_absolute());
     let fragments = sorted_children(Path::new("/etc/ld.so.conf.d"));
     for file in std::iter::once(PathBuf::from("/etc/ld.so.conf")).chain(fragments) {
         let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -323,18 +333,32 @@ fn site_packages([venv, conda, home]: [Option<PathBuf>; 3]) -> Vec<PathBuf> {
     found
 }
 
-/// Returns `.cuda` in the working directory or above it, and above the executable.
-fn project_folders() -> Vec<PathBuf> {
-    let starts = [std::env::current_dir(), std::env::current_exe()];
-    let mut found = Vec::new();
-    for start in starts.into_iter().flatten() {
-        let folder = start
-            .ancestors()
-            .map(|folder| folder.join(".cuda"))
-            .find(|f| f.is_dir());
-        found.extend(folder.filter(|folder| !found.contains(folder)));
-    }
-    found
+/// `.cuda` above the executable. That of the working directory is not looked at: code of a foreign
+/// project must not run because the user went there.
+fn project_folder(executable: &Path) -> Option<PathBuf> {
+    let mut folders = executable.ancestors().skip(1);
+    folders.find_map(|folder| {
+        let cuda = folder.join(".cuda");
+        cuda.is_dir().then_some(cuda)
+    })
+}
+
+/// Reports whether a library and the folders that lead to it belong to this user or to root, and no
+/// other user can write them: an executable may lie below a folder of everybody, such as `/tmp`.
+fn is_trusted(library: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    let trusts = |path: &Path| {
+        let Ok(facts) = std::fs::metadata(path) else {
+            return false;
+        };
+        // A group of the same number is the user's own, as most systems make it.
+        let group = facts.mode() & 0o020 == 0 || facts.gid() == facts.uid();
+        // Of a sticky folder users can replace their own entries alone.
+        let everybody = facts.mode() & 0o002 == 0 || (facts.is_dir() && facts.mode() & 0o1000 != 0);
+        (facts.uid() == user || facts.uid() == 0) && group && everybody
+    };
+    let real = library.canonicalize();
+    real.is_ok_and(|real| real.ancestors().all(trusts))
 }
 
 #[cfg(test)]

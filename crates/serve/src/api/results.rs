@@ -17,6 +17,7 @@ use tuner_core::files;
 use tuner_core::record::{Hazard, LeaderboardRow, TimingKind};
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
+use tuner_engine::threads::run_blocking;
 use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, LeaderboardQuery};
 
 /// Most rows of a group.
@@ -108,7 +109,7 @@ pub(super) async fn candidate(
         }
         page
     };
-    Ok(Json(tokio::task::spawn_blocking(with_sources).await?))
+    Ok(Json(run_blocking("sources", with_sources).await?))
 }
 
 /// Reads the source line of a hazard, if its file is in or next to a kernel folder (`templates` is
@@ -150,7 +151,7 @@ pub(super) async fn effects(
                 "no results match; /api/v1/leaderboard names kernels, problems and devices",
             ));
         };
-        let weighed = tokio::task::spawn_blocking(move || {
+        let weighed = run_blocking("effects", move || {
             weigh(&mut found);
             found
         });

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use std::sync::Arc;
 use tuner_engine::job::Request;
+use tuner_engine::threads::run_blocking;
 use tuner_store::{NewJob, RunFilter, RunId, RunTrial};
 
 /// Default and largest number of runs of a page.
@@ -111,8 +112,7 @@ pub(super) async fn submit(
     Body(request): Body<Request<ClientText>>,
 ) -> Result<Response, Problem> {
     let folders = app.settings.folders.clone();
-    let confined =
-        tokio::task::spawn_blocking(move || confine::confine(request, &folders)).await??;
+    let confined = run_blocking("confine", move || confine::confine(request, &folders)).await??;
     let job = NewJob {
         device: tuner_engine::job::device_key(&confined).map_err(|error| {
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.without_excerpts())

@@ -10,6 +10,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use tuner_engine::fleet::FleetView;
+use tuner_engine::threads::run_blocking;
 
 /// Devices with results, and their clocks.
 #[utoipa::path(get, path = "/api/v1/devices", tag = "results",
@@ -32,7 +33,7 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<Response, Pro
                 })
                 .collect()
         };
-        Ok(tokio::task::spawn_blocking(describe).await?)
+        Ok(run_blocking("devices", describe).await?)
     })
     .await
 }

@@ -168,7 +168,12 @@ impl Checker<'_> {
                 };
                 plain(Fill::Sorted { min, max })
             }
-            FillText::File(path) => plain(Fill::File(DataFile::new(&self.folder.join(path)))),
+            FillText::File(path) => {
+                let path = self.folder.join(path);
+                let file = DataFile::new(&path);
+                self.places.data.push((path, at.clone()));
+                plain(Fill::File(file))
+            }
             FillText::Csr(csr) => self.csr(name, csr, fill),
         };
         let (message, help) = match found.as_ref().map(|(fill, _)| fill) {

@@ -6,7 +6,7 @@ use crate::{
     BareSpace, BindError, Constraint, Diagnostic, Diagnostics, KernelSpec, Space, SpaceError,
 };
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The source text of a space.
@@ -34,6 +34,8 @@ pub struct Places {
     pub source: Option<Range<usize>>,
     /// File name of the reference kernel.
     pub reference_source: Option<Range<usize>>,
+    /// Files of data that arguments and variables are filled with.
+    pub data: Vec<(PathBuf, Range<usize>)>,
     /// Expressions of derived values, arguments, launches and so on, in the order of the file's
     /// sections.
     pub expressions: Vec<Range<usize>>,

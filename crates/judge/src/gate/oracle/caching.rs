@@ -120,7 +120,11 @@ impl CachingOracle {
         };
         std::thread::scope(|scope| {
             for _ in 1..cores.min(pieces) {
-                scope.spawn(work);
+                // Where the system gives no more threads, those that are there do all the work.
+                let started = std::thread::Builder::new().spawn_scoped(scope, work);
+                if started.is_err() {
+                    break;
+                }
             }
             work();
         });

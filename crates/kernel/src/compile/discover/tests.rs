@@ -1,4 +1,5 @@
-use super::{Surroundings, builtins_of};
+use super::{Surroundings, builtins_of, linker_path, project_folder};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 fn touch(path: &Path) {
@@ -28,7 +29,7 @@ fn places_are_searched_in_the_documented_order() {
         linker_path: vec![at("linker")],
         local: at("local"),
         site_packages: vec![at("site")],
-        project: vec![at("project/.cuda")],
+        project: Some(at("project/.cuda")),
         user: Some(at("home/.local/share/tuner/cuda")),
         ..Surroundings::default()
     };
@@ -117,4 +118,46 @@ fn headers_are_found_beside_both_generations_of_wheels() {
         Some(at("old/nvidia/cuda_runtime/include"))
     );
     assert_eq!(headers("none/lib/libnvrtc.so.12"), None);
+}
+
+#[test]
+fn a_project_lends_its_library_to_executables_below_it_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join(".cuda/nvidia/cu13/lib/libnvrtc.so.13");
+    touch(&library);
+    let executable = dir.path().join("target/debug/tuner");
+    let found = project_folder(&executable).unwrap();
+    assert_eq!(found, dir.path().join(".cuda"));
+    let elsewhere = tempfile::tempdir().unwrap();
+    assert_eq!(project_folder(&elsewhere.path().join("bin/tuner")), None);
+    let surroundings = Surroundings {
+        project: Some(found),
+        ..Surroundings::default()
+    };
+    assert_eq!(surroundings.candidates()[0].library, library);
+    // Whoever may write the library or a folder above it decides what code runs.
+    for path in [
+        &library,
+        library.parent().unwrap(),
+        &dir.path().join(".cuda"),
+    ] {
+        let mode = path.metadata().unwrap().permissions();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(surroundings.candidates().is_empty(), "{}", path.display());
+        std::fs::set_permissions(path, mode).unwrap();
+    }
+    assert_eq!(surroundings.candidates().len(), 1);
+}
+
+#[test]
+fn relative_folders_of_the_linker_are_not_searched() {
+    let here = std::env::current_dir().unwrap();
+    let path = linker_path(Some(":.:src:/usr/lib".into()));
+    let real = |folder: &std::path::PathBuf| folder.canonicalize().unwrap();
+    assert!(
+        !path
+            .iter()
+            .map(real)
+            .any(|folder| folder.starts_with(&here))
+    );
 }

@@ -1,0 +1,125 @@
+//! Folders whose files a search space may name. A project may come from a stranger, and what is read as
+//! a template or as data is quoted in messages, compiled, and sent to workers.
+
+use super::files::{absolute, shown};
+use super::{CatalogError, SPACES, parsed};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use tuner_space::{Diagnostic, KernelSpec, Reference};
+
+/// Checks that the template, the reference and the data of a search space lie in its own folder, in its
+/// project, or in a folder that `compile: { include: […] }` names.
+///
+/// # Errors
+/// The first file that does not, at its line and column.
+pub(super) fn check_files(spec: &KernelSpec) -> Result<(), CatalogError> {
+    let include = spec.include.iter().map(PathBuf::as_path);
+    let roots: Vec<PathBuf> = own_folders(&spec.path)
+        .iter()
+        .map(PathBuf::as_path)
+        .chain(include)
+        .map(real)
+        .collect();
+    let help =
+        "copy the file into the project, or name its folder: `compile: { include: [FOLDER] }`";
+    check_named(spec, &roots, help)
+}
+
+/// Checks that everything that a search space from another machine names lies in the folder that it was
+/// laid out in, the folders of headers included.
+///
+/// # Errors
+/// The search space is wrong, or names another place.
+pub fn check_laid_out(space: &Path, folder: &Path) -> Result<(), CatalogError> {
+    let spec = parsed(space)?;
+    let roots = [real(folder)];
+    let help = "name files relative to the search space";
+    check_named(&spec, &roots, help)?;
+    match spec.include.iter().find(|it| !is_inside(it, &roots)) {
+        Some(include) => Err(outside(&spec, "folder of headers", include, None, help)),
+        None => Ok(()),
+    }
+}
+
+fn check_named(spec: &KernelSpec, roots: &[PathBuf], help: &str) -> Result<(), CatalogError> {
+    let places = spec.places();
+    let template = ("template", spec.source.as_path(), places.source.as_ref());
+    let reference = match &spec.reference {
+        Reference::Kernel { source, .. } => {
+            let at = places.reference_source.as_ref();
+            Some(("reference", source.as_path(), at))
+        }
+        Reference::Oracle(_) | Reference::None => None,
+    };
+    let data = places.data.iter();
+    let data = data.map(|(path, at)| ("data", path.as_path(), Some(at)));
+    let mut named = [template].into_iter().chain(reference).chain(data);
+    match named.find(|(_, path, _)| !is_inside(path, roots)) {
+        Some((what, path, at)) => Err(outside(spec, what, path, at, help)),
+        None => Ok(()),
+    }
+}
+
+fn outside(
+    spec: &KernelSpec,
+    what: &str,
+    path: &Path,
+    at: Option<&Range<usize>>,
+    help: &str,
+) -> CatalogError {
+    let item = Diagnostic {
+        message: format!("the {what} {} is outside the project", shown(path)),
+        help: Some(help.to_owned()),
+        at: at.cloned(),
+    };
+    spec.faults(vec![item]).into()
+}
+
+/// The folder of a search space, and that of its project: the nearest that holds a folder
+/// `search_spaces` around the space, or a repository.
+fn own_folders(space: &Path) -> Vec<PathBuf> {
+    let space = absolute(space);
+    let folder = space.parent().unwrap_or(Path::new("/"));
+    let mut folders = folder.ancestors();
+    let project = folders.find_map(|folder| {
+        if folder.ends_with(SPACES) {
+            return folder.parent();
+        }
+        folder.join(".git").exists().then_some(folder)
+    });
+    let folders = [Some(folder), project].into_iter().flatten();
+    folders.map(Path::to_owned).collect()
+}
+
+fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {
+    let path = real(path);
+    roots.iter().any(|root| path.starts_with(root))
+}
+
+/// The path with links followed; of a file that does not exist, that of its nearest folder that does.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let full = absolute(path);
+    let mut missing = PathBuf::new();
+    for folder in full.ancestors() {
+        if let Ok(real) = folder.canonicalize() {
+            return if missing.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(missing)
+            };
+        }
+        let name = folder.file_name().unwrap_or_default();
+        missing = if missing.as_os_str().is_empty() {
+            PathBuf::from(name)
+        } else {
+            Path::new(name).join(missing)
+        };
+    }
+    full
+}
+
+#[cfg(test)]
+mod tests;
