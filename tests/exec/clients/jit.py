@@ -1,16 +1,16 @@
 """Kernels of numba, linked by the driver: nvJitLink would make machine code, which is not executed."""
-import cuda.pathfinder
+from cuda import pathfinder
 
-found = cuda.pathfinder.load_nvidia_dynamic_lib
+found = pathfinder.load_nvidia_dynamic_lib
 
 
 def load(name):
     if name == "nvJitLink":
-        raise cuda.pathfinder.DynamicLibNotFoundError(name)
+        raise pathfinder.DynamicLibNotFoundError(name)
     return found(name)
 
 
-cuda.pathfinder.load_nvidia_dynamic_lib = load
+pathfinder.load_nvidia_dynamic_lib = load
 
 import numpy as np
 from numba import cuda
