@@ -285,7 +285,7 @@ fn answers_that_nobody_ordered_take_bounded_memory() {
         let id = sent["run"].as_str().unwrap().to_owned();
         // Some 90 MB.
         for number in 0..100_u32 {
-            let name = ContentHash::of([&number.to_le_bytes()[..]]);
+            let name = ContentHash::from_parts([&number.to_le_bytes()[..]]);
             let verdict = Judgement::new(Verdict::Incorrect, "x".repeat(900_000));
             let judged = Answer::Judged(Box::new(Judged::without_device(name.clone(), verdict)));
             let outcome = json!({ "answer": serde_json::to_value(&judged).unwrap() });

@@ -314,8 +314,8 @@ impl Copy {
         }
         match sides {
             (Side::Device, Side::Device) => self.on_device(),
-            (Side::Device, _) => self.to_device(bytes),
-            (_, Side::Device) => self.from_device(),
+            (Side::Device, _) => self.upload(bytes),
+            (_, Side::Device) => self.download(),
             (Side::Shared, _) | (_, Side::Shared) => self.on_host(true),
             _ => self.on_host(false),
         }
@@ -331,7 +331,7 @@ impl Copy {
         call(Op::CopyMemory, &head).map(drop)
     }
 
-    fn to_device(&self, bytes: u64) -> Result<(), Code> {
+    fn upload(&self, bytes: u64) -> Result<(), Code> {
         let mut head = Message::new();
         head.put_u64(self.stream).put_u64(self.destination.address);
         self.destination.shape.put(&mut head);
@@ -355,7 +355,7 @@ impl Copy {
         send(Op::WriteMemory, &head, &packed).map(drop)
     }
 
-    fn from_device(&self) -> Result<(), Code> {
+    fn download(&self) -> Result<(), Code> {
         let mut head = Message::new();
         head.put_u64(self.stream).put_u64(self.source.address);
         self.source.shape.put(&mut head);

@@ -322,27 +322,46 @@ mod tests {
         }
     }
 
-    /// Offsets of `offsetof` of the headers of 12.9 and 13.0, on x86-64.
+    /// Positions of fields by `offsetof` of the headers of a version, on x86-64.
+    struct Layout {
+        version: u32,
+        bytes: usize,
+        sm_count: usize,
+        major: usize,
+        shared_optin: usize,
+    }
+
+    const LAYOUTS: [Layout; 2] = [
+        Layout {
+            version: 12,
+            bytes: 1032,
+            sm_count: 388,
+            major: 360,
+            shared_optin: 696,
+        },
+        Layout {
+            version: 13,
+            bytes: 1008,
+            sm_count: 384,
+            major: 360,
+            shared_optin: 672,
+        },
+    ];
+
     #[test]
     fn fields_are_where_the_headers_have_them() {
-        for (version, size, expected) in EXPECTED {
-            let bytes = device_properties(&device(), version);
-            assert_eq!(bytes.len(), size, "size in version {version}");
-            for (offset, value) in expected {
-                let word = bytes.get(offset..offset + 4).map(<[u8]>::to_vec);
-                assert_eq!(
-                    word,
-                    Some(i32::to_le_bytes(value).to_vec()),
-                    "offset {offset}"
-                );
+        for layout in LAYOUTS {
+            let bytes = device_properties(&device(), layout.version);
+            assert_eq!(bytes.len(), layout.bytes, "version {}", layout.version);
+            for (offset, value) in [
+                (layout.sm_count, 108_i32),
+                (layout.major, 8),
+                (layout.shared_optin, 166_912),
+            ] {
+                let word = bytes.get(offset..offset + 4);
+                let wanted = value.to_le_bytes();
+                assert_eq!(word, Some(wanted.as_slice()), "offset {offset}");
             }
         }
     }
-
-    /// Version, size of the structure, offset and value of `multiProcessorCount`, `major` and
-    /// `sharedMemPerBlockOptin`.
-    const EXPECTED: [(u32, usize, [(usize, i32); 3]); 2] = [
-        (12, 1032, [(388, 108), (360, 8), (696, 166_912)]),
-        (13, 1008, [(384, 108), (360, 8), (672, 166_912)]),
-    ];
 }

@@ -190,7 +190,9 @@ impl Writer {
     /// Checks that the database and its log are the files that this process opened.
     async fn check_files(&mut self) -> Result<(), StoreError> {
         match open::file_identity(&self.path) {
-            Ok(file) if Some(file) != self.file => return Err(Failure::Replaced.with_path(&self.path)),
+            Ok(file) if Some(file) != self.file => {
+                return Err(Failure::Replaced.with_path(&self.path));
+            }
             Err(_) if self.file.is_some() => return Err(Failure::Replaced.with_path(&self.path)),
             _ => {}
         }

@@ -1,4 +1,5 @@
 //! Memory of a device: tracking of written bytes.
+#![expect(clippy::expect_used, reason = "a test that cannot go on should fail")]
 
 use vgpu::{BufferId, GlobalMemory, MemoryError};
 
@@ -20,8 +21,8 @@ fn exactly_the_bytes_that_were_written_are_known_as_written() {
 /// A memory with two buffers of 100 bytes: `a` with the bytes 10..60 written, `b` written whole.
 fn two() -> (GlobalMemory, BufferId, BufferId) {
     let mut memory = GlobalMemory::new(1 << 20);
-    let a = memory.alloc(100, "a").unwrap();
-    let b = memory.alloc(100, "b").unwrap();
+    let a = memory.alloc(100, "a").expect("memory");
+    let b = memory.alloc(100, "b").expect("memory");
     let bytes: Vec<u8> = (10..60).collect();
     memory.write(a, 10, &bytes);
     memory.write(b, 0, &[200; 100]);

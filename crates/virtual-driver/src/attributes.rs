@@ -64,8 +64,7 @@ pub(crate) fn device_attributes(arch: &Arch) -> Vec<(u32, i32)> {
     let int = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     let memory_khz = 1_215_000;
     // Two transfers a clock: bytes a second = 2 · clock · width / 8.
-    let bus_bits =
-        (f64::from(arch.dram_gb_s) * 1e9 * 8.0 / (2.0 * f64::from(memory_khz) * 1e3)).round();
+    let bus_bits = (arch.dram_gb_s * 1e9 * 8.0 / (2.0 * f64::from(memory_khz) * 1e3)).round();
     let mut all = COMMON.to_vec();
     all.extend([
         (13, int(arch.boost_mhz * 1000)),

@@ -74,7 +74,7 @@ fn initial_bytes<'a>(section: &'a [u8], global: &Global) -> Option<&'a [u8]> {
 /// What a launch of machine code did.
 pub(crate) enum Outcome {
     /// It ran to its end, or to the limit of the launch.
-    Ran(Counters),
+    Ran(Box<Counters>),
     /// It faulted; memory is as before the launch.
     Faulted(String),
 }
@@ -91,7 +91,7 @@ pub(crate) fn run(
 ) -> Result<Outcome, MachineError> {
     let machine = Machine::load(cubin, &launch.entry)?;
     match machine.run(module, memory, launch) {
-        Ok(execution) => Ok(Outcome::Ran(counters(&execution, launch))),
+        Ok(execution) => Ok(Outcome::Ran(Box::new(counters(&execution, launch)))),
         Err(MachineError::Fault(fault)) => Ok(Outcome::Faulted(fault.to_string())),
         Err(error) => Err(error),
     }

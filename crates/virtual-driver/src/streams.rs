@@ -257,7 +257,7 @@ impl Streams {
                     && access.bytes.start <= past.access.bytes.start
                     && past.access.bytes.end <= access.bytes.end
             });
-            !(covered && precedes(past)) && !host_precedes(past)
+            !(host_precedes(past) || covered && precedes(past))
         });
         let excess = (self.past.len() + accesses.len()).saturating_sub(MAX_ACCESSES);
         self.past.drain(..excess.min(self.past.len()));

@@ -225,12 +225,9 @@ impl Summary {
             .unsupported
             .iter()
             .for_each(|function| self.add_unsupported(function));
-        other
-            .notes
-            .into_iter()
-            .for_each(|note| {
-                self.add_note(note);
-            });
+        other.notes.into_iter().for_each(|note| {
+            self.add_note(note);
+        });
         self.time_us += other.time_us;
     }
 }

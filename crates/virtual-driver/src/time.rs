@@ -14,7 +14,7 @@ pub(crate) fn host_copy_us(bytes: u64) -> f64 {
 
 /// Time of a copy or fill in device memory, µs; each byte is read or written `passes` times.
 pub(crate) fn device_copy_us(arch: &Arch, bytes: u64, passes: f64) -> f64 {
-    COPY_US + passes * bytes as f64 / (f64::from(arch.dram_gb_s) * 1e3)
+    COPY_US + passes * bytes as f64 / (arch.dram_gb_s * 1e3)
 }
 
 /// Lower bound of a launch's time from what it executed, µs: the busiest of the instruction issue, the

@@ -91,7 +91,6 @@ pub unsafe extern "C" fn __cudaInitModule(_handle: *mut *mut c_void) -> c_char {
 /// # Safety
 /// As of the compiler that generates the call.
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
-#[expect(clippy::too_many_arguments, reason = "the compiler's signature")]
 pub unsafe extern "C" fn __cudaRegisterFunction(
     handle: *mut *mut c_void,
     host_function: *const c_void,
@@ -118,7 +117,6 @@ pub unsafe extern "C" fn __cudaRegisterFunction(
 /// # Safety
 /// As of the compiler that generates the call.
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
-#[expect(clippy::too_many_arguments, reason = "the compiler's signature")]
 pub unsafe extern "C" fn __cudaRegisterVar(
     handle: *mut *mut c_void,
     host_variable: *mut c_char,
@@ -145,7 +143,6 @@ pub unsafe extern "C" fn __cudaRegisterVar(
 /// # Safety
 /// As of the compiler that generates the call.
 #[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
-#[expect(clippy::too_many_arguments, reason = "the compiler's signature")]
 pub unsafe extern "C" fn __cudaRegisterManagedVar(
     handle: *mut *mut c_void,
     host_pointer: *mut *mut c_void,

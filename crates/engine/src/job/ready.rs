@@ -1,9 +1,9 @@
 //! Last stage of the setup: prior knowledge, references, limits.
 
 use super::{Device, JobError, Prepared, device_error, usage};
-use crate::threads::run_blocking;
 use crate::foresight::ForecastRequest;
 use crate::knowledge::{self, KnowledgeRecord};
+use crate::threads::run_blocking;
 use crate::{Evaluator as _, format_duration};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -14,7 +14,7 @@ fn sample(text: u64) -> Vec<u8> {
     bytes.extend(u64::MAX.to_le_bytes());
     bytes.extend(0.1f32.to_le_bytes());
     bytes.extend([0; 4]);
-    for number in [3.141_592_653_589_79, f64::MAX, 5e-324, f64::NAN] {
+    for number in [12.345_678_9, f64::MAX, 5e-324, f64::NAN] {
         bytes.extend(f64::to_le_bytes(number));
     }
     for pointer in [0x7100_dead_beef, 0, text] {

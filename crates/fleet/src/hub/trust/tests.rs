@@ -9,8 +9,8 @@ use tuner_judge::judgement::TimedJudgement;
 
 fn order(step: Step) -> WorkOrder {
     WorkOrder {
-        id: ContentHash::of([b"order".as_slice()]),
-        candidate: ContentHash::of([b"candidate".as_slice()]),
+        id: ContentHash::from_parts([b"order".as_slice()]),
+        candidate: ContentHash::from_parts([b"candidate".as_slice()]),
         task: 0,
         choices: vec![1],
         step,
@@ -26,7 +26,7 @@ fn found(judgement: Judgement, time_us: Option<f64>) -> TimedJudgement {
 
 fn judged(candidate: &str, found: TimedJudgement) -> Answer {
     Answer::Judged(Box::new(Judged {
-        candidate: ContentHash::of([candidate.as_bytes()]),
+        candidate: ContentHash::from_parts([candidate.as_bytes()]),
         found,
         compilation: None,
         charged_us: 0,
