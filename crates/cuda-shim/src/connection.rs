@@ -101,7 +101,7 @@ fn read_device(head: &[u8]) -> io::Result<Device> {
     Ok(device)
 }
 
-/// Whether this library has connected to the device.
+/// Checks whether this library has connected to the device.
 pub(crate) fn is_open() -> bool {
     OPEN.load(Ordering::Relaxed)
 }

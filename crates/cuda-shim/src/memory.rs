@@ -96,7 +96,7 @@ pub(crate) fn find_allocation(address: u64) -> Result<Allocation, Code> {
     })
 }
 
-/// Whether another library of this process mapped shared memory there: a program may use both
+/// Checks whether another library of this process mapped shared memory there: a program may use both
 /// interfaces.
 fn holds_shared(address: u64) -> bool {
     let held = device().is_ok_and(|device| device.holds(address));

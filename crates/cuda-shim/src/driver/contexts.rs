@@ -62,7 +62,7 @@ pub(crate) fn contexts() -> MutexGuard<'static, Contexts> {
     CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the program uses the runtime library, which makes the primary context current.
+/// Checks whether the program uses the runtime library, which makes the primary context current.
 pub(crate) fn runtime_is_active() -> bool {
     static ACTIVE: AtomicBool = AtomicBool::new(false);
     if ACTIVE.load(Ordering::Relaxed) {
@@ -86,7 +86,7 @@ pub(crate) fn runtime_is_active() -> bool {
 }
 
 impl Contexts {
-    /// Whether the handle is a living context's.
+    /// Checks whether the handle is a living context's.
     pub(crate) fn holds(&self, context: u64) -> bool {
         match context {
             PRIMARY => self.retained > 0 || runtime_is_active(),

@@ -171,7 +171,7 @@ in_context! {
     }
 }
 
-/// What is known of an address.
+/// Description of an address.
 #[derive(Debug, Clone, Copy)]
 struct Pointer {
     address: u64,

@@ -9,7 +9,7 @@ use crate::errors::{self, Code};
 use crate::graph::{self, Node, submit};
 use crate::memory::{address_of, pointer_to};
 
-/// Where the state of a capture goes.
+/// Destinations of the state of a capture.
 #[derive(Debug, Clone, Copy)]
 struct CaptureInfo {
     status: *mut c_int,
