@@ -1,4 +1,4 @@
-//! Sets cfgs for the tests that need a `nats-server`, a browser or Python's CUDA packages: they are
+//! Sets cfgs for the tests that need a `nats-server`, a browser, nvcc or Python's CUDA packages: they are
 //! reported as ignored where these are missing.
 
 use std::path::Path;
@@ -22,6 +22,19 @@ fn main() {
     let fetched = Path::new(".cuda-python/bin/python");
     if named.is_some_and(|path| path.is_file()) || fetched.is_file() {
         println!("cargo::rustc-cfg=cuda_python");
+    }
+    // NVIDIA's compiler, for tests of `tuner exec`.
+    println!("cargo::rustc-check-cfg=cfg(nvcc)");
+    println!("cargo::rerun-if-changed=scripts/get-nvcc");
+    println!("cargo::rerun-if-env-changed=TUNER_NVCC");
+    let data = std::env::var_os("XDG_DATA_HOME").map(std::path::PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share"));
+    let fetched = data
+        .or(home)
+        .map(|data| data.join("tuner/nvcc/nvidia/cu13/bin/nvcc"));
+    let named = std::env::var_os("TUNER_NVCC").map(std::path::PathBuf::from);
+    if named.or(fetched).is_some_and(|path| path.is_file()) {
+        println!("cargo::rustc-cfg=nvcc");
     }
     // Browser and its WebDriver.
     println!("cargo::rustc-check-cfg=cfg(browser)");

@@ -108,7 +108,7 @@ fn supply_chain(arguments: &[&str]) -> Option<Output> {
     let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).output();
     let output = output.ok()?;
     if output.status.code() == Some(77) {
-        println!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
         return None;
     }
     Some(output)

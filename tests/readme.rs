@@ -17,7 +17,7 @@ use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// The pages in the order of the session.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "docs/how-to/read-a-verdict.md",
     "docs/how-to/bring-a-kernel.md",
@@ -27,15 +27,21 @@ const PAGES: [&str; 9] = [
     "docs/write-a-kernel.md",
     "docs/daemon.md",
     "docs/results.md",
+    "docs/how-to/run-a-program.md",
 ];
 
 /// Commands that are not run here, and why.
-const LEFT_OUT: [(&str, &str); 2] = [
+const LEFT_OUT: [(&str, &str); 4] = [
     (
         "make install",
         "it builds a release; tests/installed.rs runs a program away from the project",
     ),
     ("make test", "it runs this"),
+    ("scripts/get-nvcc", "it fetches 270 MB"),
+    (
+        "tuner exec --build",
+        "it needs nvcc; exec::nvcc runs it where that is installed",
+    ),
 ];
 
 /// What makes commands short: a text in a command, and what stands there instead.

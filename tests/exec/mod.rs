@@ -1,6 +1,7 @@
 //! `tuner exec`: programs on the virtual CUDA device.
 
 mod clients;
+mod nvcc;
 mod runtime;
 
 use crate::program::{Ended, ended, tuner};

@@ -148,7 +148,7 @@ fn the_named_gpu_is_described() {
     check(
         &exec(&["--device", "vgpu:h100"], "properties"),
         0,
-        "1 NVIDIA H100 SXM5 80GB 132\n",
+        "1 NVIDIA H100 SXM5 80GB (virtual) 132\n",
     );
 }
 

@@ -1,6 +1,7 @@
 //! The device of one process: its memory, modules, streams and errors.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuda_shim::errors::{self, Code};
@@ -54,6 +55,9 @@ pub struct Device {
     pub(crate) functions: Vec<Function>,
     pub(crate) streams: Streams,
     pub(crate) summary: Summary,
+    /// Copy of the summary for the end of the process during a launch.
+    pub(crate) published: Arc<Mutex<Summary>>,
+    pub(crate) published_at: Option<Instant>,
     /// A fault of a kernel: every request fails with it until a reset.
     pub(crate) sticky: Code,
     pub(crate) started: Instant,
@@ -72,6 +76,8 @@ impl Device {
             functions: Vec::new(),
             streams: Streams::default(),
             summary: Summary::default(),
+            published: Arc::default(),
+            published_at: None,
             sticky: errors::SUCCESS,
             started: Instant::now(),
             failure: String::new(),
@@ -84,6 +90,21 @@ impl Device {
     pub fn into_summary(mut self) -> Summary {
         self.summary.time_us = self.streams.now_us();
         self.summary
+    }
+
+    /// Publishes the summary before a launch, at most once a second.
+    pub(crate) fn publish(&mut self) {
+        let recent = |at: Instant| at.elapsed() < Duration::from_secs(1);
+        if self.published_at.is_some_and(recent) {
+            return;
+        }
+        self.published_at = Some(Instant::now());
+        let mut summary = self.summary.clone();
+        summary.time_us = self.streams.now_us();
+        *self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = summary;
     }
 
     /// Fails with the sticky error.

@@ -43,6 +43,7 @@ impl Device {
             self.report_refusal(&function, &refusal.text);
             return Err(refusal.code);
         }
+        self.publish();
         self.take_shared();
         let watch = self.streams.can_conflict().then(|| self.watch());
         let launch = self.prepare(request, &function, watch.clone());
@@ -162,7 +163,8 @@ impl Device {
         // A launch that the user's own limit ends has no hazard for that reason.
         let limited = report.stop == Some(Stop::LaneBudget);
         for hazard in &report.hazards {
-            if !(limited && hazard.kind == HazardKind::Timeout) {
+            let by_limit = limited && hazard.kind == HazardKind::Timeout;
+            if !by_limit && !follows_race(hazard, &report.hazards) {
                 self.report_hazard(function, hazard);
             }
         }
@@ -352,6 +354,19 @@ impl Device {
         }
         Ok(())
     }
+}
+
+/// Reports whether a read of unwritten memory is at a place that races with the write: the value is
+/// missing because the order is.
+fn follows_race(hazard: &Hazard, all: &[Hazard]) -> bool {
+    let races = |other: &&Hazard| {
+        other.kind == HazardKind::Race
+            && other.space == hazard.space
+            && [&other.source, &other.other].contains(&&hazard.source)
+    };
+    hazard.kind == HazardKind::Uninitialized
+        && hazard.source.is_some()
+        && all.iter().any(|other| races(&other))
 }
 
 /// Why a driver refuses a launch.

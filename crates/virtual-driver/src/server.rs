@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::{Fields, FrameHeader, Message, Op, Shape, write_frame};
@@ -17,7 +18,8 @@ use crate::summary::Summary;
 /// Largest bulk data of one request, bytes.
 const MAX_BULK_BYTES: u64 = 1 << 40;
 
-type Devices = BTreeMap<u32, Arc<Mutex<Device>>>;
+/// Time that a launch of a process that has ended may still take before it is given up.
+const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers the processes of one program.
 #[derive(Debug)]
@@ -29,8 +31,8 @@ pub struct Server {
 #[derive(Debug)]
 struct Shared {
     options: Options,
-    /// Devices by process.
-    devices: Mutex<Devices>,
+    /// Processes by their number.
+    processes: Mutex<BTreeMap<u32, Process>>,
 }
 
 impl Server {
@@ -43,7 +45,7 @@ impl Server {
         let listener = UnixListener::bind(&path)?;
         let shared = Arc::new(Shared {
             options,
-            devices: Mutex::default(),
+            processes: Mutex::default(),
         });
         let accepting = Arc::clone(&shared);
         std::thread::Builder::new()
@@ -58,16 +60,52 @@ impl Server {
         &self.path
     }
 
-    /// What all processes did until now. Their devices end.
+    /// Returns the work of all processes and ends their devices. A launch that still runs for a process
+    /// that has ended is left to the end of this process.
     #[must_use]
     pub fn finish(&self) -> Summary {
-        let devices = std::mem::take(&mut *lock(&self.shared.devices));
+        let processes = std::mem::take(&mut *lock(&self.shared.processes));
         let mut summary = Summary::default();
-        for device in devices.into_values() {
-            let options = self.shared.options.clone();
-            let ended = std::mem::replace(&mut *lock(&device), Device::new(options));
-            summary.merge(ended.into_summary());
+        for process in processes.into_values() {
+            summary.merge(process.finish(&self.shared.options));
         }
+        summary
+    }
+}
+
+/// A process with its device.
+#[derive(Debug, Clone)]
+struct Process {
+    device: Arc<Mutex<Device>>,
+    /// Copy of the device's summary from before a long launch.
+    published: Arc<Mutex<Summary>>,
+}
+
+impl Process {
+    fn new(options: &Options) -> Process {
+        let device = Device::new(options.clone());
+        Process {
+            published: Arc::clone(&device.published),
+            device: Arc::new(Mutex::new(device)),
+        }
+    }
+
+    fn finish(&self, options: &Options) -> Summary {
+        let patience = Instant::now() + FINISH_PATIENCE;
+        loop {
+            if let Ok(mut device) = self.device.try_lock() {
+                return std::mem::replace(&mut *device, Device::new(options.clone()))
+                    .into_summary();
+            }
+            if Instant::now() >= patience {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut summary = std::mem::take(&mut *lock(&self.published));
+        summary.add_note(
+            "the program ended while a launch ran; the summary leaves that launch out".to_owned(),
+        );
         summary
     }
 }
@@ -137,9 +175,13 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
     }
     let process = Fields::new(&hello.head).u32()?;
     let device = {
-        let mut devices = lock(&shared.devices);
-        let new = || Arc::new(Mutex::new(Device::new(shared.options.clone())));
-        Arc::clone(devices.entry(process).or_insert_with(new))
+        let mut processes = lock(&shared.processes);
+        let known = processes.entry(process);
+        Arc::clone(
+            &known
+                .or_insert_with(|| Process::new(&shared.options))
+                .device,
+        )
     };
     write_frame(&mut stream, 0, describe(&shared.options).bytes(), &[])?;
     while let Some(frame) = read_frame(&mut reader)? {
@@ -164,7 +206,8 @@ fn serve(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
 fn describe(options: &Options) -> Message {
     let mut head = Message::new();
     let attributes = device_attributes(options.arch);
-    head.put_str(options.arch.full_name)
+    // Results under this name are never those of a GPU.
+    head.put_str(&format!("{} (virtual)", options.arch.full_name))
         .put_u64(options.arch.memory_bytes)
         .put_u64(ADDRESSES.start)
         .put_u64(ADDRESSES.end)

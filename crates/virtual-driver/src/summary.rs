@@ -70,8 +70,8 @@ pub struct Summary {
 struct Place {
     kind: String,
     kernel: String,
-    source: Option<String>,
-    other: Option<String>,
+    /// Source lines of both accesses, in order.
+    lines: [Option<String>; 2],
     /// Line of the PTX, where there is no source line.
     ptx_line: u32,
 }
@@ -159,11 +159,13 @@ impl Summary {
     }
 
     fn fold(&mut self, hazard: FoldedHazard, ptx_line: u32) -> bool {
+        // Either access of a race may be the later one.
+        let mut lines = [hazard.source.clone(), hazard.other.clone()];
+        lines.sort_unstable();
         let place = Place {
             kind: hazard.kind.clone(),
             kernel: hazard.kernel.clone(),
-            source: hazard.source.clone(),
-            other: hazard.other.clone(),
+            lines,
             ptx_line,
         };
         if let Some(known) = self

@@ -88,11 +88,21 @@ fn print_hazards(summary: &Summary, checked: bool) {
         );
         return;
     }
-    say!("{} hazards:", summary.hazards.len());
+    say!("{}:", counted(summary.hazards.len() as u64, "hazard"));
     for hazard in &summary.hazards {
         say!("  {}", headline(hazard));
         say!("      {}", hazard.detail);
     }
+}
+
+/// A number with its noun.
+fn counted(number: u64, noun: &str) -> String {
+    let ending = match (number, noun.ends_with("ch")) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{number} {noun}{ending}")
 }
 
 /// Kind, places and count of a hazard.
@@ -118,8 +128,9 @@ fn headline(hazard: &FoldedHazard) -> String {
     }
     if hazard.count > 1 {
         text.push_str(&format!(
-            ", {} times in {} launches",
-            hazard.count, hazard.launches
+            ", {} in {}",
+            counted(hazard.count, "time"),
+            counted(hazard.launches, "launch")
         ));
     }
     text
