@@ -245,8 +245,14 @@ fn unknown(line: &str, definitions: &BTreeMap<String, BTreeSet<String>>) -> Opti
     let end = line
         .find(['|', ';', '&', '>', '<', '…', '\\'])
         .unwrap_or(line.len());
-    let words: Vec<&str> = line[..end].split_whitespace().skip(1).collect();
+    let words = line[..end].split_whitespace().skip(1);
+    // What follows belongs to another program.
+    let words: Vec<&str> = words.take_while(|word| *word != "--").collect();
     let command = *words.first()?;
+    // A message of the program begins with its name.
+    if command.ends_with(':') {
+        return None;
+    }
     if command.starts_with("--") || !command.starts_with(|c: char| c.is_ascii_lowercase()) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! The runtime interface: results, errors, hazards, exit codes.
 
-use super::{exec, kernels, runtime_program, text};
+use super::{exec, kernels, program, runtime_program, text};
 use std::process::{Command, Output};
 
 fn check(output: &Output, code: i32, stdout: &str) {
@@ -196,15 +196,7 @@ fn programs_that_cannot_run_are_refused_with_a_reason() {
     assert!(refused(&[]).contains("tuner exec -- ./app"));
     assert!(refused(&["--", "./no-such-program"]).contains("not a program"));
     assert!(refused(&["--device", "cuda:0", "--", "true"]).contains("vgpu:a100"));
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("static");
-    let mut bytes = b"\x7fELF".to_vec();
-    bytes.extend(b"\0.nv_fatbin\0");
-    std::fs::write(&program, bytes).expect("a file");
-    std::fs::set_permissions(
-        &program,
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .expect("permissions");
-    assert!(refused(&["--", program.to_str().expect("a path")]).contains("-cudart shared"));
+    let holding = program("static.c");
+    let holding = holding.to_str().expect("a path");
+    assert!(refused(&["--", holding]).contains("-cudart shared"));
 }

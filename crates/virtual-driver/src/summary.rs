@@ -46,6 +46,9 @@ pub struct FoldedHazard {
     pub count: u64,
     /// Launches in which it occurred.
     pub launches: u64,
+    /// Number of the last launch in which it occurred.
+    #[serde(skip)]
+    last_launch: u64,
 }
 
 /// Everything that one program did.
@@ -61,6 +64,9 @@ pub struct Summary {
     pub notes: Vec<String>,
     /// Virtual time of the whole program, µs: an estimate.
     pub time_us: f64,
+    /// Launches of all kernels.
+    #[serde(skip)]
+    launches: u64,
     #[serde(skip)]
     places: BTreeMap<Place, usize>,
 }
@@ -91,6 +97,7 @@ impl Summary {
             });
             self.kernels.len() - 1
         });
+        self.launches += 1;
         if let Some(kernel) = self.kernels.get_mut(index) {
             kernel.launches += 1;
             kernel.blocks += counters.blocks;
@@ -114,6 +121,7 @@ impl Summary {
             thread: hazard.thread,
             count: hazard.repeated,
             launches: 1,
+            last_launch: self.launches,
         };
         let line = if folded.source.is_some() {
             0
@@ -136,6 +144,7 @@ impl Summary {
             thread: [0; 3],
             count: 1,
             launches: 1,
+            last_launch: self.launches,
         };
         self.fold(folded, 0);
     }
@@ -154,6 +163,7 @@ impl Summary {
             thread: [0; 3],
             count: 1,
             launches: 1,
+            last_launch: self.launches,
         };
         self.fold(folded, 0)
     }
@@ -174,7 +184,9 @@ impl Summary {
             .and_then(|index| self.hazards.get_mut(*index))
         {
             known.count += hazard.count;
-            known.launches += 1;
+            // Two pairs of accesses at the same lines are one place.
+            known.launches += u64::from(known.last_launch != hazard.last_launch);
+            known.last_launch = hazard.last_launch;
             return false;
         }
         self.places.insert(place, self.hazards.len());
