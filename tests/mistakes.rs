@@ -121,7 +121,7 @@ const COMMANDS: [Mistake; 25] = [
     (NONE, "check scale.yaml --samples 3", 2, "--samples", "'--sample'"),
     (NONE, "run scale.yaml --device replay:scale.yaml", 2, "scale.yaml", "type `tuner run scale.yaml`"),
     (NONE, "run --device replay:missing.json", 2, "missing.json", "name an existing Kernel Tuner cache file"),
-    (NONE, "run scale.yaml --device gpu", 2, "`gpu`", "type auto, cuda"),
+    (NONE, "run scale.yaml --device gpu", 2, "`gpu`", "use auto, cuda"),
     (NONE, "run scale.yaml --budget 5", 2, "`5`", "such as 90s"),
     (NONE, "run scale.yaml --problem ragged", 2, "`ragged`", "choose from: large"),
     (NONE, "run scale.yaml --strategy bayes", 2, "`bayes`", "choose one of: evolve"),

@@ -108,7 +108,7 @@ fn a_worker_lost_from_outside_is_no_verdict_and_the_next_one_is_asked() {
     }
     assert_eq!(worker.restarts(), 21);
     let error = worker.judge(job).unwrap_err().to_string();
-    assert!(error.contains("find what ends them"), "{error}");
+    assert!(error.contains("find what kills them"), "{error}");
 }
 
 #[test]

@@ -32,6 +32,10 @@ pub struct FoldedHazard {
     pub kernel: String,
     /// Memory of the access, such as `global` or `shared`.
     pub space: String,
+    /// Bytes of the access of one thread; null where there is none.
+    pub bytes: Option<u32>,
+    /// The access is a store.
+    pub write: bool,
     /// One sentence about the first occurrence.
     pub detail: String,
     /// File and line of the access.
@@ -114,6 +118,8 @@ impl Summary {
             kind: hazard.kind.name().to_owned(),
             kernel: plain_name(kernel),
             space: hazard.space.to_string(),
+            bytes: hazard.access.map(|access| access.bytes),
+            write: hazard.access.is_some_and(|access| access.write),
             detail: hazard.detail.clone(),
             source,
             other,
@@ -137,6 +143,8 @@ impl Summary {
             kind: "crashed".to_owned(),
             kernel: plain_name(kernel),
             space: "global".to_owned(),
+            bytes: None,
+            write: false,
             detail,
             source: None,
             other: None,
@@ -156,6 +164,8 @@ impl Summary {
             kind: "unordered".to_owned(),
             kernel: String::new(),
             space: "global".to_owned(),
+            bytes: None,
+            write: false,
             detail,
             source: Some(earlier),
             other: Some(later),

@@ -181,9 +181,7 @@ pub(super) fn spawn(
         .args(&program.arguments)
         .env("LD_LIBRARY_PATH", path)
         .env(virtual_driver::SOCKET_VARIABLE, socket);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tuner_engine::threads::start_local_runtime()?;
     runtime.block_on(wait(command, &program.path))
 }
 

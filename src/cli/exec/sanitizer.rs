@@ -34,7 +34,11 @@ fn lines(hazard: &FoldedHazard) -> Vec<String> {
     match hazard.kind.as_str() {
         "out_of_bounds" => located(format!("Invalid {} {}", space(hazard), access(hazard))),
         "misaligned" => located(format!("Misaligned {} {}", space(hazard), access(hazard))),
-        "uninitialized" => located(format!("Uninitialized {} memory read", space(hazard))),
+        "uninitialized" => {
+            let size = hazard.bytes.map(|bytes| format!(" of size {bytes} bytes"));
+            let size = size.unwrap_or_default();
+            located(format!("Uninitialized {} memory read{size}", space(hazard)))
+        }
         "barrier_divergence" => {
             located("Barrier error detected. Divergent thread(s) in block.".to_owned())
         }
@@ -60,14 +64,11 @@ fn space(hazard: &FoldedHazard) -> String {
     format!("__{}__", hazard.space)
 }
 
+/// Direction and size of an access, such as `write of size 4 bytes`.
 fn access(hazard: &FoldedHazard) -> String {
-    let verb = ["write", "atomic", "read"]
-        .into_iter()
-        .find(|verb| hazard.detail.contains(verb));
-    let stored = hazard.detail.contains("store");
-    match verb {
-        _ if stored => "write".to_owned(),
-        Some(verb) => verb.to_owned(),
-        None => "read".to_owned(),
+    let verb = if hazard.write { "write" } else { "read" };
+    match hazard.bytes {
+        Some(bytes) => format!("{verb} of size {bytes} bytes"),
+        None => verb.to_owned(),
     }
 }
