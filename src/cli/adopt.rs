@@ -1,9 +1,12 @@
 //! `tuner adopt`: somebody's CUDA file as a template and a search space.
 
+mod programs;
+
 use super::terminal::Ticker;
 use super::{CliError, CommandResult, check, usage};
 use crate::{atomic, exit};
 use anyhow::Context as _;
+use capture::Capture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tuner_adopt::{AdoptError, Adopted, Settings};
@@ -26,6 +29,8 @@ Examples:
   tuner adopt src/gemm.cu --kernel gemm_tiled -o tuning -I third_party/include
   tuner adopt src/gemm.cu --entry 'ns::gemm<float, 128, 8>'
   tuner adopt src/stencil.cu --define TILE=16,32 --define RADIUS=3
+  tuner adopt app.cu --captured captured
+  tuner adopt app.cu --run 'nvcc -cudart shared -lineinfo app.cu -o app && ./app {N}' --vary N=1024,4096
 
 Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
 you can know, and what to type.")]
@@ -49,6 +54,18 @@ pub(crate) struct Args {
     /// given several times
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition)]
     define: Vec<(String, Vec<i64>)>,
+    /// Take arguments, roles, sizes, launch, data and expected results from the launches that
+    /// tuner exec --capture DIR kept. May be given several times, for runs of other sizes or builds
+    #[arg(long, value_name = "DIR")]
+    captured: Vec<PathBuf>,
+    /// Build and run the program with this command of sh, capture its launches and adopt its kernels.
+    /// {NAME} stands for a value of --vary. The command runs in a new folder that holds what the
+    /// file's folder holds, and all of it runs on the virtual GPU
+    #[arg(long, value_name = "COMMAND", conflicts_with = "captured")]
+    run: Option<String>,
+    /// Run the command of --run with each of these values: all combinations where several are given
+    #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition, requires = "run")]
+    vary: Vec<(String, Vec<i64>)>,
     /// Replace files that are there
     #[arg(long)]
     force: bool,
@@ -59,6 +76,8 @@ pub(crate) struct Args {
 /// # Errors
 /// A file without such a kernel, kernels none of which can be adopted, files that are there.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let captured = captures(args)?;
+    let captures = &captured.all;
     let settings = Settings {
         file: &args.file,
         include: &args.include,
@@ -66,12 +85,21 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         arch: ARCH,
         entry: args.entry.as_deref(),
         define: &args.define,
+        captured: captures,
     };
-    let names = match (&args.entry, args.kernel.as_slice()) {
+    let mut names = match (&args.entry, args.kernel.as_slice()) {
         (Some(entry), given) => vec![named(entry, given)?],
         (None, []) => tuner_adopt::kernels(&settings)?,
         (None, given) => given.to_vec(),
     };
+    let was_captured = |name: &String| {
+        let mut all = captures.iter();
+        all.any(|capture| capture.launches(name).next().is_some())
+    };
+    // Of all kernels of a file those that ran; one that is named must have run.
+    if args.kernel.is_empty() && names.iter().any(was_captured) {
+        names.retain(was_captured);
+    }
     let compiler = Compiler::new(CompilerSettings::default())?;
     let mut written = Vec::new();
     let mut last = None;
@@ -79,7 +107,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         match tuner_adopt::adopt(&settings, name, &compiler) {
             Ok(adopted) => {
                 let path = write(args, &adopted)?;
-                fit(&adopted, Path::new(&path), &compiler)?;
+                if captures.is_empty() {
+                    fit(&adopted, Path::new(&path), &compiler)?;
+                }
                 written.push(path);
             }
             Err(failed @ AdoptError::Compile(_)) => Err(failed)?,
@@ -97,6 +127,19 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     say!("next: tuner check {} --config default", written.join(" "));
     Ok(exit::DONE)
+}
+
+/// Reads the captures that were named, or makes those that `--run` asks for.
+fn captures(args: &Args) -> Result<programs::Captures, CliError> {
+    if let Some(command) = &args.run {
+        return programs::capture(&args.file, command, &args.vary);
+    }
+    let all = args.captured.iter().map(|folder| Capture::open(folder));
+    let all: Result<Vec<Capture>, _> = all.collect();
+    match all {
+        Ok(all) => Ok(programs::Captures { all, work: None }),
+        Err(error) => Err(usage(format!("--captured: {error}"))),
+    }
 }
 
 /// Reads `NAME=V1,V2`.
@@ -147,6 +190,14 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
                 catalog::shown(path)
             )));
         }
+    }
+    for file in &adopted.files {
+        let path = folder.join(&file.path);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent)
+            .with_context(|| format!("cannot make the folder {}", parent.display()))?;
+        atomic::write(&path, &file.bytes)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     put(&template, &adopted.template)?;
     put(&space, &adopted.space)?;

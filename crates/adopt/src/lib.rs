@@ -9,6 +9,7 @@
 //! in the search space and told.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod captured;
 mod cut;
 mod expr;
 mod host;
@@ -22,6 +23,7 @@ mod types;
 mod unit;
 mod yaml;
 
+pub use captured::DataFile;
 pub use template::relative;
 
 use std::collections::BTreeMap;
@@ -85,6 +87,12 @@ pub enum AdoptError {
         /// What to do.
         help: String,
     },
+    /// A capture cannot be used.
+    #[error("error: {text}")]
+    Captured {
+        /// What is wrong with it, and what to do.
+        text: String,
+    },
     /// The compiler cannot work.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -110,6 +118,8 @@ pub struct Settings<'s> {
     pub entry: Option<&'s str>,
     /// Macros that the project's build gives, with the values that are proposed, the default first.
     pub define: &'s [(String, Vec<i64>)],
+    /// Captured launches of the program; where there are none, the source says everything.
+    pub captured: &'s [capture::Capture],
 }
 
 /// A kernel that was adopted.
@@ -123,6 +133,8 @@ pub struct Adopted {
     pub space: String,
     /// What was guessed, and what to write where it is wrong.
     pub notes: Vec<String>,
+    /// Captured data that the search space names.
+    pub files: Vec<DataFile>,
 }
 
 impl Adopted {
@@ -247,6 +259,9 @@ fn adopt_one(
             known: format!("it has {}: --kernel NAME", known.join(", ")),
         });
     };
+    if let Some(observed) = captured::select(settings, &unit, item, name)? {
+        return adopt_captured(settings, (unit, item), &observed, compiler);
+    }
     let (unit, item) = launching(settings, unit, item, (name, number));
     let Some(mut plan) = plan::Plan::of(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
@@ -269,6 +284,81 @@ fn adopt_one(
         template: made.text,
         space,
         notes,
+        files: Vec::new(),
+    })
+}
+
+/// Adopts a kernel by its captured launches.
+fn adopt_captured(
+    settings: &Settings<'_>,
+    (unit, item): (Unit, usize),
+    observed: &captured::Observed<'_>,
+    compiler: &Compiler,
+) -> Result<Adopted, AdoptError> {
+    let name = observed.kernel.as_str();
+    let (unit, item) = launching(settings, unit, item, (name, 0));
+    let unreadable = || AdoptError::NoKernel {
+        path: settings.file.display().to_string(),
+        wanted: format!("`{name}`"),
+        known: "its declaration cannot be read as a function".to_owned(),
+    };
+    let mut best: Option<(plan::Plan, captured::Facts<'_>)> = None;
+    let mut failed = None;
+    let used = observed.variables();
+    for number in 0..host::Host::new(&unit).launches(name).len().max(1) {
+        for by_instance in [false, true] {
+            let settings = &Settings {
+                entry: match by_instance {
+                    true => Some(observed.instance.as_str()),
+                    false => settings.entry,
+                },
+                ..*settings
+            };
+            let at = (Some(number), &used);
+            let mut plan =
+                plan::Plan::of_launch(&unit, item, settings, at).ok_or_else(unreadable)?;
+            if !by_instance && !captured::is_instance(&plan, &observed.instance) {
+                continue;
+            }
+            let mut facts = captured::Facts::of(&mut plan, observed);
+            if let Err(error) = facts.decide(&mut plan, &unit) {
+                failed.get_or_insert(error);
+                break;
+            }
+            let better = |(_, known): &(_, captured::Facts<'_>)| facts.explained > known.explained;
+            if best.as_ref().is_none_or(better) {
+                best = Some((plan, facts));
+            }
+            break;
+        }
+    }
+    let Some((mut plan, facts)) = best else {
+        return Err(failed.unwrap_or_else(unreadable));
+    };
+    let made = template::make(settings, &unit, item, &plan, compiler)?;
+    let launch = (plan.grid.clone(), plan.block.clone(), plan.shared.clone());
+    plan.finish(&unit, item, &made)?;
+    (plan.grid, plan.block, plan.shared) = launch;
+    plan.guessed_launch.clear();
+    let parameters = made.parameters.iter().flatten();
+    let sizes: Vec<Option<u64>> = parameters
+        .map(|it| Some(it.bytes).filter(|bytes| *bytes > 0))
+        .collect();
+    let data = captured::describe(&mut plan, &facts, observed, &sizes)?;
+    let settings = &Settings {
+        include: &made.include,
+        ..*settings
+    };
+    let space = captured::write(settings, (&unit, item), &plan, (&data, observed));
+    let mut notes = observed.notes.clone();
+    notes.extend(plan.notes);
+    notes.extend(made.notes);
+    Ok(Adopted {
+        kernel: name.to_owned(),
+        template: made.text,
+        space,
+        notes,
+        files: data.files,
     })
 }
 

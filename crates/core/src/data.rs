@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// A file of data larger than this is not read.
 const MAX_DATA_BYTES: u64 = 4 << 30;
 
+/// Stands for the problem's name in a path.
+const PROBLEM: &str = "{problem}";
+
 /// A file whose content fills a buffer. Two files of one content are the same, wherever they lie.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct DataFile {
@@ -58,6 +61,24 @@ impl DataFile {
             path: Arc::clone(&self.path),
             hash: Some(ContentHash::of([content.as_slice()])),
         })
+    }
+
+    /// The file of one problem: `{problem}` in the path stands for the problem's name.
+    #[must_use]
+    pub fn of_problem(&self, problem: &str) -> Self {
+        match self.is_of_problem() {
+            true => Self {
+                path: self.path.replace(PROBLEM, problem).into(),
+                hash: None,
+            },
+            false => self.clone(),
+        }
+    }
+
+    /// Whether each problem has a file of its own.
+    #[must_use]
+    pub fn is_of_problem(&self) -> bool {
+        self.path.contains(PROBLEM)
     }
 
     fn content(&self) -> Result<Vec<u8>, String> {

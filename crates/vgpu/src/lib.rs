@@ -27,5 +27,5 @@ pub use exec::rounding::Rounding;
 pub use exec::watch::{BlockAccesses, BufferRange, Watch};
 pub use hazard::{Hazard, HazardKind, SourceLine, Space};
 pub use memory::{BufferId, GlobalMemory, MemoryError};
-pub use module::{Entry, LoadError, Module, Parameter, Unsupported, Way};
+pub use module::{Entry, LoadError, Module, Parameter, Unsupported, Way, plain_name};
 pub use ptx::stores::Roots;

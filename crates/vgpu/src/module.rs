@@ -406,7 +406,8 @@ impl Module {
 }
 
 /// The C++ name of a variable of PTX (`ns::name` in a namespace), or the symbol where it is not mangled.
-pub(crate) fn plain_name(symbol: &str) -> String {
+#[must_use]
+pub fn plain_name(symbol: &str) -> String {
     let parts = || {
         let mut rest = symbol.strip_prefix("_Z")?;
         rest = rest.strip_prefix('N').unwrap_or(rest);

@@ -1,6 +1,7 @@
 //! The device of one process: its memory, modules, streams and errors.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cuda_shim::errors::{self, Code};
@@ -32,6 +33,8 @@ pub struct Options {
     pub folder: PathBuf,
     /// Time after which a running launch is reported on standard error.
     pub progress: Option<Duration>,
+    /// Where launches are kept.
+    pub capture: Option<Arc<capture::Writer>>,
 }
 
 /// A kernel that the process uses.
@@ -57,6 +60,8 @@ pub struct Device {
     /// A fault of a kernel: every request fails with it until a reset.
     pub(crate) sticky: Code,
     pub(crate) started: Instant,
+    /// Launches until now.
+    pub(crate) launches: u64,
 }
 
 impl Device {
@@ -72,6 +77,7 @@ impl Device {
             summary: Summary::default(),
             sticky: errors::SUCCESS,
             started: Instant::now(),
+            launches: 0,
             options,
         }
     }

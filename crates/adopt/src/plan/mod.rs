@@ -15,9 +15,10 @@ use super::tree::{Node, Source};
 use super::types::{self, Described};
 use super::unit::{Item, Kind, Unit};
 use super::{AdoptError, Settings};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
+pub(crate) use arguments::is_whole;
 pub(crate) use variables::{Held, Variable};
 
 /// Parameters that are proposed at most.
@@ -141,19 +142,33 @@ pub(crate) struct Plan {
 impl Plan {
     /// Reads everything that does not need the compiler; `None` where the item is no function.
     pub(crate) fn of(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
+        Self::of_launch(unit, item, settings, (None, &BTreeSet::new()))
+    }
+
+    /// The same by the launch of that number in the unit, with variables that the kernel is known to use.
+    pub(crate) fn of_launch(
+        unit: &Unit,
+        item: usize,
+        settings: &Settings<'_>,
+        (number, used): (Option<usize>, &BTreeSet<String>),
+    ) -> Option<Self> {
         let own = unit.items.get(item)?;
         let name = own.names.last().cloned().unwrap_or_default();
         let (source, node) = node_of(unit, own)?;
         let mut host = Host::new(unit);
-        // The one whose function says most of its extents.
-        let launch = host.launches(&name).into_iter().max_by_key(|each| {
-            (
-                launch::usable(&host, each),
-                std::cmp::Reverse(each.config.len()),
-                // Of a switch over sizes one that is neither tiny nor the largest.
-                each.branch().map_or(0, |it| -(it.value - 256).abs()),
-            )
-        });
+        let mut launches = host.launches(&name).into_iter();
+        let launch = match number {
+            Some(number) => launches.nth(number),
+            // The one whose function says most of its extents.
+            None => launches.max_by_key(|each| {
+                (
+                    launch::usable(&host, each),
+                    std::cmp::Reverse(each.config.len()),
+                    // Of a switch over sizes one that is neither tiny nor the largest.
+                    each.branch().map_or(0, |it| -(it.value - 256).abs()),
+                )
+            }),
+        };
         let known = Known {
             unit,
             own,
@@ -188,7 +203,7 @@ impl Plan {
         plan.scalars(&known, &mut host);
         plan.extents(&known, item, &mut host);
         plan.take(&known, &mut host);
-        plan.hold(&known, item, &mut host);
+        plan.hold(&known, (item, used), &mut host);
         let invented = host.invented.iter();
         let new = invented.filter(|(name, _)| !plan.sizes.iter().any(|(known, _)| known == name));
         let new: Vec<_> = new.cloned().collect();

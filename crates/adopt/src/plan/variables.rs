@@ -34,7 +34,12 @@ pub(crate) enum Held {
 
 impl Plan {
     /// Variables that the kernel reaches and the host fills.
-    pub(super) fn hold<'u>(&mut self, known: &Known<'u>, kernel: usize, host: &mut Host<'u>) {
+    pub(super) fn hold<'u>(
+        &mut self,
+        known: &Known<'u>,
+        (kernel, used): (usize, &BTreeSet<String>),
+        host: &mut Host<'u>,
+    ) {
         let unit = known.unit;
         for at in cut::reach(unit, kernel, &BTreeSet::new()) {
             let item = unit.item(at);
@@ -55,7 +60,8 @@ impl Plan {
                 let names = tree::declared_name(source, declarator);
                 // One with a value of its own has it here too, and others begin as zeros.
                 let Some(name) = names.last().filter(|name| {
-                    declarator.kind() != "init_declarator" && (constant || filled(unit, name))
+                    let fresh = declarator.kind() != "init_declarator";
+                    fresh && (constant || filled(unit, name) || used.contains(**name))
                 }) else {
                     continue;
                 };

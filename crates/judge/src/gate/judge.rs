@@ -2,7 +2,7 @@
 
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
-use super::naive::{POISON_RUN, first_poisoned, without_padding};
+use super::naive::{Kernel, POISON_RUN, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::proof;
 use super::ranges::{changed, outside};
@@ -184,7 +184,9 @@ impl Gate<'_> {
         let plan = self.plan;
         let index = pass.outputs[number].0;
         let argument = &plan.arguments[index];
-        if let (Some(layout), PlanReference::Kernel { .. }) = (&argument.layout, &plan.reference) {
+        if let (Some(layout), PlanReference::Kernel { .. } | PlanReference::Values(_)) =
+            (&argument.layout, &plan.reference)
+        {
             return self.compare_fields(data, number, pass, written, layout);
         }
         self.compare_elements(data, number, pass, written)
@@ -250,7 +252,7 @@ impl Gate<'_> {
             (Some(name), _) => name,
             (None, PlanReference::None) => return Ok(Comparison::default()),
             (None, PlanReference::Oracle(name)) => name,
-            (None, PlanReference::Kernel { oracle, .. }) => {
+            (None, PlanReference::Kernel { .. } | PlanReference::Values(_)) => {
                 if let Some((outputs, known)) = self.naive(data, number, written, pass)? {
                     let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
                     let tolerance = Tolerance::of(plan, &plan.arguments[index]);
@@ -262,7 +264,7 @@ impl Gate<'_> {
                     };
                     return Ok(self.under_spread(data, &precisions, compare)?.0);
                 }
-                let Some(name) = oracle else {
+                let Some(name) = Kernel::of(plan).and_then(|kernel| kernel.oracle) else {
                     self.note = Some(UNCOMPARED.to_owned());
                     return Ok(Comparison::default());
                 };

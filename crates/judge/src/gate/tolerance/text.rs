@@ -63,7 +63,9 @@ pub fn describe(plan: &Plan) -> String {
         .map(|argument| {
             let text = match &plan.reference {
                 PlanReference::Oracle(name) => against_oracle(plan, argument, name),
-                PlanReference::Kernel { .. } if argument.layout.is_some() => {
+                PlanReference::Kernel { .. } | PlanReference::Values(_)
+                    if argument.layout.is_some() =>
+                {
                     let columns = argument.columns();
                     let fields = columns.iter().map(|column| {
                         let name = column.name.rsplit('.').next().unwrap_or_default();
@@ -71,7 +73,7 @@ pub fn describe(plan: &Plan) -> String {
                     });
                     fields.collect::<Vec<_>>().join(", ")
                 }
-                PlanReference::Kernel { .. } => Tolerance::of(plan, argument).to_string(),
+                PlanReference::Kernel { .. } | PlanReference::Values(_) => Tolerance::of(plan, argument).to_string(),
                 PlanReference::None => "not compared".to_owned(),
             };
             format!("{}: {text}", argument.name)

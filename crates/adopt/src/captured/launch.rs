@@ -1,0 +1,260 @@
+//! Grid, block and shared memory as the captured launches have them.
+
+use super::infer::{Names, holds, infer};
+use super::{Observed, refuse};
+use crate::AdoptError;
+use crate::expr::Expr;
+use crate::plan::{Plan, Proposed};
+use crate::unit::Unit;
+use capture::Launch;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names of each captured launch, and what is known of its extents.
+#[derive(Debug, Default)]
+pub(crate) struct Facts<'c> {
+    /// Values of scalars, parameters and named values, in the order of the launches.
+    pub(crate) names: Vec<Names>,
+    /// Names of scalars that are sizes, by the parameter's place.
+    pub(crate) scalars: BTreeMap<usize, String>,
+    /// Launches with the default values of all parameters: those that become problems.
+    pub(crate) with_defaults: Vec<usize>,
+    /// Extents that the source explains.
+    pub(crate) explained: usize,
+    launches: Vec<&'c Launch>,
+}
+
+/// One number of a launch.
+struct Extent {
+    name: &'static str,
+    of: fn(&Launch) -> i64,
+}
+
+const EXTENTS: [Extent; 7] = [
+    extent("grid x", |launch| i64::from(launch.grid[0])),
+    extent("grid y", |launch| i64::from(launch.grid[1])),
+    extent("grid z", |launch| i64::from(launch.grid[2])),
+    extent("block x", |launch| i64::from(launch.block[0])),
+    extent("block y", |launch| i64::from(launch.block[1])),
+    extent("block z", |launch| i64::from(launch.block[2])),
+    extent("shared memory", |launch| i64::from(launch.shared_bytes)),
+];
+
+const fn extent(name: &'static str, of: fn(&Launch) -> i64) -> Extent {
+    Extent { name, of }
+}
+
+/// How an extent is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// By the source's expression, which all launches agree with.
+    Text,
+    /// By an expression that all launches agree with.
+    Launches,
+}
+
+impl<'c> Facts<'c> {
+    /// Collects names and values of the launches, as the plan names its sizes.
+    pub(crate) fn of(plan: &mut Plan, observed: &Observed<'c>) -> Facts<'c> {
+        let launches: Vec<&Launch> = observed.launches.iter().map(|(_, launch)| *launch).collect();
+        let mut facts = Facts {
+            launches,
+            ..Facts::default()
+        };
+        let mut scalars: Vec<(usize, String)> = Vec::new();
+        for argument in &plan.arguments {
+            if let Some(at) = argument.parameter
+                && crate::plan::is_whole(&argument.spelled)
+                && !argument.spelled.contains('*')
+            {
+                scalars.push((at, plan.size_name(&argument.name)));
+            }
+        }
+        facts.scalars = scalars.into_iter().collect();
+        for (capture, launch) in &observed.launches {
+            let values = &capture.document.values;
+            // What the source gives to names that the kernel is not passed.
+            let known = plan.sizes.iter();
+            let known = known.filter_map(|(name, value)| Some((name.clone(), (*value)?)));
+            let mut names: Names = known.collect();
+            for each in &plan.parameters {
+                names.insert(each.name.clone(), each.default);
+            }
+            names.extend(values.iter().map(|(name, value)| (name.clone(), *value)));
+            for (at, name) in &facts.scalars {
+                names.remove(name);
+                let value = launch.parameters.get(*at).and_then(|it| whole(&it.bytes()));
+                names.extend(value.map(|value| (name.clone(), value)));
+            }
+            facts.names.push(names);
+        }
+        if let Some(first) = facts.names.first() {
+            for each in &mut plan.parameters {
+                if let Some(value) = first.get(&each.name) {
+                    each.default = *value;
+                    if !each.values.contains(value) {
+                        each.values.push(*value);
+                        each.values.sort_unstable();
+                    }
+                }
+            }
+        }
+        let defaults = |names: &Names| {
+            let mut all = plan.parameters.iter();
+            all.all(|each| names.get(&each.name) == Some(&each.default))
+        };
+        let all = facts.names.iter().enumerate();
+        facts.with_defaults = all
+            .filter(|(_, names)| defaults(names))
+            .map(|(index, _)| index)
+            .collect();
+        facts
+    }
+
+    fn numbers(&self, extent: &Extent) -> Vec<i64> {
+        self.launches.iter().map(|launch| (extent.of)(launch)).collect()
+    }
+
+    /// Decides grid, block and shared memory.
+    ///
+    /// # Errors
+    /// An extent that differs between launches and that no expression gives.
+    pub(crate) fn decide(&mut self, plan: &mut Plan, unit: &Unit) -> Result<(), AdoptError> {
+        let text = |list: &[Expr], at: usize| list.get(at).cloned().unwrap_or(Expr::Number(1));
+        let mut proposed: Vec<Expr> = (0..3).map(|at| text(&plan.grid, at)).collect();
+        proposed.extend((0..3).map(|at| text(&plan.block, at)));
+        proposed.push(plan.shared.clone().unwrap_or(Expr::Number(0)));
+        let mut divisors: BTreeSet<i64> = BTreeSet::new();
+        for launch in &self.launches {
+            let block = launch.block.map(i64::from);
+            divisors.extend(block);
+            divisors.insert(block.iter().product());
+        }
+        let divisors: Vec<i64> = divisors.into_iter().rev().collect();
+        let mut decided = Vec::new();
+        let mut sources = Vec::new();
+        for (extent, proposed) in EXTENTS.iter().zip(proposed) {
+            let numbers = self.numbers(extent);
+            let proposed = crate::sizes::without_sizeof(unit, proposed);
+            if holds(&proposed, &self.names, &numbers) {
+                decided.push(proposed);
+                sources.push(Source::Text);
+                continue;
+            }
+            let Some(expr) = infer(&self.names, &numbers, &divisors) else {
+                return Err(self.unexplained(plan, extent, &numbers));
+            };
+            decided.push(expr);
+            sources.push(Source::Launches);
+        }
+        self.explained = sources.iter().filter(|it| **it == Source::Text).count();
+        self.freeze(plan, sources.contains(&Source::Launches));
+        let mut decided = decided.into_iter();
+        plan.grid = decided.by_ref().take(3).collect();
+        plan.block = decided.by_ref().take(3).collect();
+        plan.shared = decided.next().filter(|it| it.number() != Some(0));
+        plan.guessed_launch.clear();
+        plan.cooperative = self.launches.iter().any(|launch| launch.cooperative);
+        propose_block(plan, unit);
+        Ok(())
+    }
+
+    /// Keeps parameters at their default where the launch may depend on them in a way that neither the
+    /// source nor the captures show.
+    fn freeze(&self, plan: &mut Plan, unexplained: bool) {
+        if !unexplained {
+            return;
+        }
+        let mut frozen = Vec::new();
+        for each in &mut plan.parameters {
+            let values: BTreeSet<Option<i64>> = self
+                .names
+                .iter()
+                .map(|names| names.get(&each.name).copied())
+                .collect();
+            if values.len() < 2 && each.values.len() > 1 {
+                each.values = vec![each.default];
+                frozen.push(each.name.clone());
+            }
+        }
+        for name in frozen {
+            plan.notes.push(format!(
+                "{name} is not varied, as the launch for other values is not known: capture the program \
+                 built with another {name}, with tuner exec --capture DIR2 --capture-value {name}=VALUE, \
+                 and give both folders with --captured"
+            ));
+        }
+    }
+
+    fn unexplained(&self, plan: &Plan, extent: &Extent, numbers: &[i64]) -> AdoptError {
+        let rows = self.names.iter().zip(numbers).map(|(names, number)| {
+            let names: Vec<String> = names
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            format!("{number} with {}", names.join(" "))
+        });
+        let rows: Vec<String> = rows.collect();
+        refuse(
+            &plan.kernel,
+            format!("its {} is {}", extent.name, rows.join(", ")),
+            "no product or quotient of these gives that; if it depends on another number of the \
+             program, capture each run with --capture-value NAME=VALUE, or give one capture alone"
+                .to_owned(),
+        )
+    }
+}
+
+/// Proposes the block's size as a parameter where the grid is a division by it: the gate tells which sizes
+/// the kernel works with.
+fn propose_block(plan: &mut Plan, unit: &Unit) {
+    let [Expr::Number(x), Expr::Number(1), Expr::Number(1)] = plan.block.as_slice() else {
+        return;
+    };
+    let x = *x;
+    let name = "BLOCK_SIZE";
+    let taken = unit.items.iter().any(|item| item.words.contains(name))
+        || plan.parameters.iter().any(|each| each.name == name)
+        || plan.sizes.iter().any(|(known, _)| known == name);
+    let by_block = |expr: &Expr| match expr {
+        Expr::Call("ceil_div", both) => both.get(1) == Some(&Expr::Number(x)),
+        Expr::Binary("//", _, by) => **by == Expr::Number(x),
+        _ => false,
+    };
+    let Some(grid) = plan.grid.first_mut().filter(|grid| by_block(grid)) else {
+        return;
+    };
+    if taken || plan.shared.is_some() || x < 32 || x & (x - 1) != 0 {
+        return;
+    }
+    let size = Expr::Name(name.to_owned());
+    *grid = match grid.clone() {
+        Expr::Call(function, mut both) => {
+            both.truncate(1);
+            both.push(size.clone());
+            Expr::Call(function, both)
+        }
+        Expr::Binary(operator, whole, _) => {
+            Expr::Binary(operator, whole, Box::new(size.clone()))
+        }
+        other => other,
+    };
+    plan.block = vec![size, Expr::Number(1), Expr::Number(1)];
+    plan.parameters.push(Proposed {
+        name: name.to_owned(),
+        default: x,
+        values: [32, 64, 128, 256, 512, 1024].to_vec(),
+        doc: "threads of a block".to_owned(),
+        of_data: false,
+    });
+}
+
+/// The whole number of 1, 2, 4 or 8 bytes, with its sign.
+pub(crate) fn whole(bytes: &[u8]) -> Option<i64> {
+    Some(match bytes.len() {
+        1 => i64::from(i8::from_le_bytes(bytes.try_into().ok()?)),
+        2 => i64::from(i16::from_le_bytes(bytes.try_into().ok()?)),
+        4 => i64::from(i32::from_le_bytes(bytes.try_into().ok()?)),
+        8 => i64::from_le_bytes(bytes.try_into().ok()?),
+        _ => return None,
+    })
+}
