@@ -23,6 +23,7 @@ mod doc_examples;
 mod doctor;
 mod engine;
 mod errors;
+mod exec;
 mod expectations;
 mod failing;
 mod faults;

@@ -259,8 +259,18 @@ fn adopt_one(
             known: format!("it has {}: --kernel NAME", known.join(", ")),
         });
     };
-    if let Some(observed) = captured::select(settings, &unit, item, name)? {
-        return adopt_captured(settings, (unit, item), &observed, compiler);
+    if let Some(mut observed) = captured::select(settings, &unit, item, name)? {
+        let (unit, item) = launching(settings, unit, item, (name, 0));
+        return match adopt_captured(settings, (&unit, item), &observed, compiler) {
+            // Launches of one run: the largest alone says what it was.
+            Err(error @ AdoptError::Unsupported { .. })
+                if settings.captured.len() == 1 && observed.launches.len() > 1 =>
+            {
+                observed.keep_largest(&error);
+                adopt_captured(settings, (&unit, item), &observed, compiler)
+            }
+            other => other,
+        };
     }
     let (unit, item) = launching(settings, unit, item, (name, number));
     let Some(mut plan) = plan::Plan::of(&unit, item, settings) else {
@@ -288,15 +298,14 @@ fn adopt_one(
     })
 }
 
-/// Adopts a kernel by its captured launches.
-fn adopt_captured(
+/// Decides the launch of a kernel by its captured launches, and by that launch of the source which they
+/// agree with best.
+fn decide<'c>(
     settings: &Settings<'_>,
-    (unit, item): (Unit, usize),
-    observed: &captured::Observed<'_>,
-    compiler: &Compiler,
-) -> Result<Adopted, AdoptError> {
+    (unit, item): (&Unit, usize),
+    observed: &captured::Observed<'c>,
+) -> Result<(plan::Plan, captured::Facts<'c>), AdoptError> {
     let name = observed.kernel.as_str();
-    let (unit, item) = launching(settings, unit, item, (name, 0));
     let unreadable = || AdoptError::NoKernel {
         path: settings.file.display().to_string(),
         wanted: format!("`{name}`"),
@@ -305,7 +314,7 @@ fn adopt_captured(
     let mut best: Option<(plan::Plan, captured::Facts<'_>)> = None;
     let mut failed = None;
     let used = observed.variables();
-    for number in 0..host::Host::new(&unit).launches(name).len().max(1) {
+    for number in 0..host::Host::new(unit).launches(name).len().max(1) {
         for by_instance in [false, true] {
             let settings = &Settings {
                 entry: match by_instance {
@@ -316,12 +325,12 @@ fn adopt_captured(
             };
             let at = (Some(number), &used);
             let mut plan =
-                plan::Plan::of_launch(&unit, item, settings, at).ok_or_else(unreadable)?;
+                plan::Plan::of_launch(unit, item, settings, at).ok_or_else(unreadable)?;
             if !by_instance && !captured::is_instance(&plan, &observed.instance) {
                 continue;
             }
             let mut facts = captured::Facts::of(&mut plan, observed);
-            if let Err(error) = facts.decide(&mut plan, &unit) {
+            if let Err(error) = facts.decide(&mut plan, (unit, item)) {
                 failed.get_or_insert(error);
                 break;
             }
@@ -332,12 +341,20 @@ fn adopt_captured(
             break;
         }
     }
-    let Some((mut plan, facts)) = best else {
-        return Err(failed.unwrap_or_else(unreadable));
-    };
-    let made = template::make(settings, &unit, item, &plan, compiler)?;
+    best.ok_or_else(|| failed.unwrap_or_else(unreadable))
+}
+
+/// Adopts a kernel by its captured launches.
+fn adopt_captured(
+    settings: &Settings<'_>,
+    (unit, item): (&Unit, usize),
+    observed: &captured::Observed<'_>,
+    compiler: &Compiler,
+) -> Result<Adopted, AdoptError> {
+    let (mut plan, facts) = decide(settings, (unit, item), observed)?;
+    let made = template::make(settings, unit, item, &plan, compiler)?;
     let launch = (plan.grid.clone(), plan.block.clone(), plan.shared.clone());
-    plan.finish(&unit, item, &made)?;
+    plan.finish(unit, item, &made)?;
     (plan.grid, plan.block, plan.shared) = launch;
     plan.guessed_launch.clear();
     let parameters = made.parameters.iter().flatten();
@@ -349,12 +366,12 @@ fn adopt_captured(
         include: &made.include,
         ..*settings
     };
-    let space = captured::write(settings, (&unit, item), &plan, (&data, observed));
+    let space = captured::write(settings, (unit, item), &plan, (&data, observed));
     let mut notes = observed.notes.clone();
     notes.extend(plan.notes);
     notes.extend(made.notes);
     Ok(Adopted {
-        kernel: name.to_owned(),
+        kernel: observed.kernel.clone(),
         template: made.text,
         space,
         notes,

@@ -118,7 +118,10 @@ impl Capture {
 /// Returns the last part of a kernel's name, without template arguments.
 #[must_use]
 pub fn base_name(name: &str) -> &str {
-    let name = name.rsplit("(anonymous namespace)::").next().unwrap_or(name);
+    let name = name
+        .rsplit("(anonymous namespace)::")
+        .next()
+        .unwrap_or(name);
     let plain = name.split(['<', '(']).next().unwrap_or(name).trim();
     plain.rsplit("::").next().unwrap_or(plain)
 }

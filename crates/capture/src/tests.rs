@@ -91,6 +91,37 @@ fn limits_are_told_and_lose_nothing() {
 }
 
 #[test]
+fn a_full_disk_ends_the_capture_and_loses_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let writer = writer(folder.path(), limits(4, 99));
+    writer.add(launch("k"), vec![buffer(b"first")]);
+    // The next contents are written to a device that is always full.
+    let hash = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(b"second"));
+    let temporary = format!(".{hash}.gz.{}.tmp", std::process::id());
+    let temporary = folder.path().join(DATA).join(temporary);
+    std::os::unix::fs::symlink("/dev/full", temporary).expect("a link");
+    writer.add(launch("l"), vec![buffer(b"second")]);
+    writer.add(launch("m"), vec![buffer(b"first")]);
+    let ended = Ended {
+        exit_code: Some(0),
+        signal: None,
+    };
+    let document = writer.finish(ended).expect("the document");
+    let [why] = document.skipped.as_slice() else {
+        panic!("{:?}", document.skipped);
+    };
+    assert!(why.contains("l: the capture ended here"), "{why}");
+    assert!(why.contains("No space left"), "{why}");
+    let capture = Capture::open(folder.path()).expect("a capture");
+    assert_eq!(capture.document.launches.len(), 1);
+    let hash = capture.document.launches[0].buffers[0].before.clone();
+    assert_eq!(
+        capture.contents(&hash.expect("contents")).expect("kept"),
+        b"first"
+    );
+}
+
+#[test]
 fn damaged_contents_and_documents_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let none = Capture::open(folder.path()).expect_err("no capture");

@@ -130,7 +130,12 @@ impl Writer {
         let mut state = self.lock();
         let fits = bytes <= self.limits.bytes;
         if !fits {
-            state.skip(too_large(kernel, bytes, self.limits.bytes, self.limits.bytes));
+            state.skip(too_large(
+                kernel,
+                bytes,
+                self.limits.bytes,
+                self.limits.bytes,
+            ));
         }
         fits
     }

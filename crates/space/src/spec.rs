@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use tuner_core::element::Element;
 use tuner_core::data::DataFile;
+use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 use tuner_core::record::ConfigValues;
@@ -304,7 +304,10 @@ impl KernelSpec {
     #[must_use]
     pub fn data_paths(&self) -> Vec<PathBuf> {
         let mut spec = self.clone();
-        let files: Vec<DataFile> = spec.data_files_mut().map(|(_, file)| file.clone()).collect();
+        let files: Vec<DataFile> = spec
+            .data_files_mut()
+            .map(|(_, file)| file.clone())
+            .collect();
         let problems = self.problems.iter().chain(&self.check_problems);
         let names: Vec<&str> = problems.map(|problem| problem.name.as_str()).collect();
         let each = files.iter().flat_map(|file| match file.is_of_problem() {

@@ -160,7 +160,9 @@ fn read_sources(ptx: &str) -> BTreeMap<String, (String, u32)> {
             && let Some(name) = entry
         {
             let mut words = rest.split_whitespace();
-            let line = words.next().zip(words.next().and_then(|it| it.parse().ok()));
+            let line = words
+                .next()
+                .zip(words.next().and_then(|it| it.parse().ok()));
             if let Some((file, line)) = line {
                 found.push((name, file, line));
                 entry = None;

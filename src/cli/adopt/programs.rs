@@ -49,9 +49,11 @@ pub(super) fn capture(
     for (number, values) in runs.iter().enumerate() {
         let build = work.path().join(format!("run-{number}"));
         copy(file, &build)?;
-        let text = values.iter().fold(command.to_owned(), |text, (name, value)| {
-            text.replace(&format!("{{{name}}}"), &value.to_string())
-        });
+        let text = values
+            .iter()
+            .fold(command.to_owned(), |text, (name, value)| {
+                text.replace(&format!("{{{name}}}"), &value.to_string())
+            });
         say!("running: {text}");
         let folder = work.path().join(format!("captured-{number}"));
         exec::capture_command(&text, &build, &folder, values)?;

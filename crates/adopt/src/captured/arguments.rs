@@ -18,7 +18,11 @@ pub(super) fn check_parameters(
     observed: &Observed<'_>,
     sizes: &[Option<u64>],
 ) -> Result<(), AdoptError> {
-    let own: Vec<&Argument> = plan.arguments.iter().filter(|it| it.parameter.is_some()).collect();
+    let own: Vec<&Argument> = plan
+        .arguments
+        .iter()
+        .filter(|it| it.parameter.is_some())
+        .collect();
     let help = || {
         "the program was built from another version of the file: build it again, and capture it into a \
          new folder"
@@ -40,7 +44,10 @@ pub(super) fn check_parameters(
                 Role::Scalar => sizes.get(at).copied().flatten(),
                 _ => Some(8),
             };
-            let given = launch.parameters.get(at).map_or(0, |it| u64::from(it.bytes));
+            let given = launch
+                .parameters
+                .get(at)
+                .map_or(0, |it| u64::from(it.bytes));
             if wanted.is_some_and(|wanted| wanted != given) {
                 let why = format!(
                     "`{}` has {} bytes in the source, and {given} in the captured launch {}",
@@ -205,7 +212,10 @@ impl<'c> Work<'_, 'c> {
         };
         argument.guessed = None;
         argument.zeroed = false;
-        let counts: Vec<i64> = windows.iter().map(|it| count(it).try_into().unwrap_or(0)).collect();
+        let counts: Vec<i64> = windows
+            .iter()
+            .map(|it| count(it).try_into().unwrap_or(0))
+            .collect();
         if counts.contains(&0) {
             let why = format!("`{}` points to less than one element", argument.name);
             let help = "a search space cannot pass that; adopt a function without this parameter";
@@ -327,7 +337,10 @@ impl<'c> Work<'_, 'c> {
         for problem in &problems.all {
             texts.push(self.value(problem.launch, (argument, at), &layout)?);
         }
-        let Some(first) = texts.first().filter(|it| texts.iter().all(|text| text == *it)) else {
+        let Some(first) = texts
+            .first()
+            .filter(|it| texts.iter().all(|text| text == *it))
+        else {
             let why = format!(
                 "`{}` differs between the captured launches: {}",
                 argument.name,
@@ -434,9 +447,12 @@ impl<'c> Work<'_, 'c> {
 
     fn contents(&self, problem: &Problem<'_>, hash: Option<&str>) -> Result<Vec<u8>, AdoptError> {
         let hash = hash.unwrap_or_default();
-        problem.capture.contents(hash).map_err(|error| AdoptError::Captured {
-            text: error.to_string(),
-        })
+        problem
+            .capture
+            .contents(hash)
+            .map_err(|error| AdoptError::Captured {
+                text: error.to_string(),
+            })
     }
 
     /// Adds a part of some contents as a file.

@@ -116,7 +116,9 @@ mod tests {
 
     fn names(all: &[&[(&str, i64)]]) -> Vec<Names> {
         let one = |pairs: &&[(&str, i64)]| {
-            let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), *value));
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), *value));
             pairs.collect()
         };
         all.iter().map(one).collect()

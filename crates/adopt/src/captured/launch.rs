@@ -3,6 +3,7 @@
 use super::infer::{Names, holds, infer};
 use super::{Observed, refuse};
 use crate::AdoptError;
+use crate::cut;
 use crate::expr::Expr;
 use crate::plan::{Plan, Proposed};
 use crate::unit::Unit;
@@ -21,6 +22,8 @@ pub(crate) struct Facts<'c> {
     /// Extents that the source explains.
     pub(crate) explained: usize,
     launches: Vec<&'c Launch>,
+    /// What the host passes as each scalar, where that is no plain size of the same name.
+    passed: Vec<(Expr, String)>,
 }
 
 /// One number of a launch.
@@ -55,7 +58,11 @@ enum Source {
 impl<'c> Facts<'c> {
     /// Collects names and values of the launches, as the plan names its sizes.
     pub(crate) fn of(plan: &mut Plan, observed: &Observed<'c>) -> Facts<'c> {
-        let launches: Vec<&Launch> = observed.launches.iter().map(|(_, launch)| *launch).collect();
+        let launches: Vec<&Launch> = observed
+            .launches
+            .iter()
+            .map(|(_, launch)| *launch)
+            .collect();
         let mut facts = Facts {
             launches,
             ..Facts::default()
@@ -68,6 +75,14 @@ impl<'c> Facts<'c> {
             {
                 scalars.push((at, plan.size_name(&argument.name)));
             }
+        }
+        for (at, name) in &scalars {
+            let argument = plan.arguments.iter().find(|it| it.parameter == Some(*at));
+            let value = argument.and_then(|it| it.value.clone());
+            let value = value.filter(|it| it.number().is_none() && *it != Expr::Name(name.clone()));
+            facts
+                .passed
+                .extend(value.map(|value| (value, name.clone())));
         }
         facts.scalars = scalars.into_iter().collect();
         for (capture, launch) in &observed.launches {
@@ -111,14 +126,21 @@ impl<'c> Facts<'c> {
     }
 
     fn numbers(&self, extent: &Extent) -> Vec<i64> {
-        self.launches.iter().map(|launch| (extent.of)(launch)).collect()
+        self.launches
+            .iter()
+            .map(|launch| (extent.of)(launch))
+            .collect()
     }
 
     /// Decides grid, block and shared memory.
     ///
     /// # Errors
     /// An extent that differs between launches and that no expression gives.
-    pub(crate) fn decide(&mut self, plan: &mut Plan, unit: &Unit) -> Result<(), AdoptError> {
+    pub(crate) fn decide(
+        &mut self,
+        plan: &mut Plan,
+        (unit, item): (&Unit, usize),
+    ) -> Result<(), AdoptError> {
         let text = |list: &[Expr], at: usize| list.get(at).cloned().unwrap_or(Expr::Number(1));
         let mut proposed: Vec<Expr> = (0..3).map(|at| text(&plan.grid, at)).collect();
         proposed.extend((0..3).map(|at| text(&plan.block, at)));
@@ -135,6 +157,7 @@ impl<'c> Facts<'c> {
         for (extent, proposed) in EXTENTS.iter().zip(proposed) {
             let numbers = self.numbers(extent);
             let proposed = crate::sizes::without_sizeof(unit, proposed);
+            let proposed = with_passed(&proposed, &self.passed);
             if holds(&proposed, &self.names, &numbers) {
                 decided.push(proposed);
                 sources.push(Source::Text);
@@ -154,7 +177,7 @@ impl<'c> Facts<'c> {
         plan.shared = decided.next().filter(|it| it.number() != Some(0));
         plan.guessed_launch.clear();
         plan.cooperative = self.launches.iter().any(|launch| launch.cooperative);
-        propose_block(plan, unit);
+        propose_block(plan, unit, item);
         Ok(())
     }
 
@@ -204,48 +227,89 @@ impl<'c> Facts<'c> {
     }
 }
 
-/// Proposes the block's size as a parameter where the grid is a division by it: the gate tells which sizes
-/// the kernel works with.
-fn propose_block(plan: &mut Plan, unit: &Unit) {
-    let [Expr::Number(x), Expr::Number(1), Expr::Number(1)] = plan.block.as_slice() else {
-        return;
-    };
-    let x = *x;
-    let name = "BLOCK_SIZE";
-    let taken = unit.items.iter().any(|item| item.words.contains(name))
-        || plan.parameters.iter().any(|each| each.name == name)
-        || plan.sizes.iter().any(|(known, _)| known == name);
-    let by_block = |expr: &Expr| match expr {
-        Expr::Call("ceil_div", both) => both.get(1) == Some(&Expr::Number(x)),
-        Expr::Binary("//", _, by) => **by == Expr::Number(x),
-        _ => false,
-    };
-    let Some(grid) = plan.grid.first_mut().filter(|grid| by_block(grid)) else {
-        return;
-    };
-    if taken || plan.shared.is_some() || x < 32 || x & (x - 1) != 0 {
+/// Proposes extents of the block as parameters where nothing in the kernel fixes them and the grid is a
+/// division by them, or the kernel strides over the grid: the gate tells which sizes it works with.
+fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
+    let reached = cut::reach(unit, item, &BTreeSet::new());
+    let has = |word: &str| reached.iter().any(|at| unit.item(*at).words.contains(word));
+    if !has("blockDim") || has("__shared__") || has("__launch_bounds__") || plan.shared.is_some() {
         return;
     }
-    let size = Expr::Name(name.to_owned());
-    *grid = match grid.clone() {
-        Expr::Call(function, mut both) => {
-            both.truncate(1);
-            both.push(size.clone());
-            Expr::Call(function, both)
+    let strides = has("gridDim");
+    let flat = plan.block.iter().skip(1).all(|it| *it == Expr::Number(1));
+    for (axis, letter) in ["X", "Y", "Z"].iter().enumerate() {
+        let name = match flat {
+            true => "BLOCK_SIZE".to_owned(),
+            false => format!("BLOCK_{letter}"),
+        };
+        let extents = plan.block.get(axis).zip(plan.grid.get(axis));
+        let Some((Expr::Number(extent), grid)) = extents else {
+            continue;
+        };
+        let extent = *extent;
+        let size = Expr::Name(name.clone());
+        let grid = match divided_by(grid, extent, &size) {
+            Some(divided) => divided,
+            None if strides && flat => grid.clone(),
+            None => continue,
+        };
+        let taken = unit.items.iter().any(|item| item.words.contains(&name))
+            || plan.parameters.iter().any(|each| each.name == name);
+        if taken || extent < 2 {
+            continue;
         }
-        Expr::Binary(operator, whole, _) => {
-            Expr::Binary(operator, whole, Box::new(size.clone()))
+        let least = if flat { 32 } else { 4 };
+        let powers = (0..=10).map(|power| 1_i64 << power);
+        let mut values: Vec<i64> = powers.filter(|value| *value >= least).collect();
+        values.push(extent);
+        values.sort_unstable();
+        values.dedup();
+        if let (Some(block), Some(known)) = (plan.block.get_mut(axis), plan.grid.get_mut(axis)) {
+            (*block, *known) = (size, grid);
         }
-        other => other,
-    };
-    plan.block = vec![size, Expr::Number(1), Expr::Number(1)];
-    plan.parameters.push(Proposed {
-        name: name.to_owned(),
-        default: x,
-        values: [32, 64, 128, 256, 512, 1024].to_vec(),
-        doc: "threads of a block".to_owned(),
-        of_data: false,
-    });
+        plan.parameters.push(Proposed {
+            name,
+            default: extent,
+            values,
+            doc: format!("threads of a block in {}", letter.to_lowercase()),
+            of_data: false,
+        });
+    }
+}
+
+/// A division by an extent of the block, with `size` in its place; `None` where it is none.
+fn divided_by(grid: &Expr, extent: i64, size: &Expr) -> Option<Expr> {
+    let by = Expr::Number(extent);
+    match grid {
+        Expr::Call("ceil_div", both) if both.get(1) == Some(&by) => Some(Expr::Call(
+            "ceil_div",
+            vec![both.first()?.clone(), size.clone()],
+        )),
+        Expr::Binary("//", whole, divisor) if **divisor == by => Some(Expr::Call(
+            "ceil_div",
+            vec![(**whole).clone(), size.clone()],
+        )),
+        _ => None,
+    }
+}
+
+/// The same expression with names in place of what the host passes under these names.
+fn with_passed(expr: &Expr, passed: &[(Expr, String)]) -> Expr {
+    if let Some((_, name)) = passed.iter().find(|(value, _)| value == expr) {
+        return Expr::Name(name.clone());
+    }
+    match expr {
+        Expr::Binary(operator, left, right) => Expr::binary(
+            operator,
+            with_passed(left, passed),
+            with_passed(right, passed),
+        ),
+        Expr::Call(name, arguments) => {
+            let arguments = arguments.iter().map(|each| with_passed(each, passed));
+            Expr::call(name, arguments.collect())
+        }
+        Expr::Number(_) | Expr::Real(_) | Expr::Name(_) => expr.clone(),
+    }
 }
 
 /// The whole number of 1, 2, 4 or 8 bytes, with its sign.

@@ -68,7 +68,13 @@ pub(crate) fn describe(
 /// Whether a plan, with the defaults of its parameters, is of an instance as captures name it.
 pub(crate) fn is_instance(plan: &Plan, instance: &str) -> bool {
     let own = plan.filled_entry();
-    let plain = |name: &str| select::plain(name.rsplit("(anonymous namespace)::").next().unwrap_or(name));
+    let plain = |name: &str| {
+        select::plain(
+            name.rsplit("(anonymous namespace)::")
+                .next()
+                .unwrap_or(name),
+        )
+    };
     !own.contains('<') && !instance.contains('<') || plain(&own) == plain(instance)
 }
 

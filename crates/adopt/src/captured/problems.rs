@@ -31,11 +31,7 @@ pub(super) struct Problems<'c> {
 }
 
 /// Chooses the launches that become problems: those with the default values of all parameters.
-pub(super) fn choose<'c>(
-    plan: &Plan,
-    facts: &Facts<'c>,
-    observed: &Observed<'c>,
-) -> Problems<'c> {
+pub(super) fn choose<'c>(plan: &Plan, facts: &Facts<'c>, observed: &Observed<'c>) -> Problems<'c> {
     let mut all: Vec<Problem<'_>> = Vec::new();
     for index in &facts.with_defaults {
         let known = observed.launches.get(*index).zip(facts.names.get(*index));
@@ -83,7 +79,11 @@ pub(super) fn choose<'c>(
     Problems {
         all,
         scalars: facts.scalars.clone(),
-        parameters: plan.parameters.iter().map(|each| each.name.clone()).collect(),
+        parameters: plan
+            .parameters
+            .iter()
+            .map(|each| each.name.clone())
+            .collect(),
     }
 }
 

@@ -18,6 +18,28 @@ pub(crate) struct Observed<'c> {
 }
 
 impl Observed<'_> {
+    /// Keeps the largest launch alone, as all together cannot be described for this reason.
+    pub(crate) fn keep_largest(&mut self, why: &AdoptError) {
+        let threads = |launch: &Launch| {
+            let extents = launch.grid.iter().chain(&launch.block);
+            extents.fold(1_u64, |all, extent| all.saturating_mul((*extent).into()))
+        };
+        let count = self.launches.len();
+        let largest = self
+            .launches
+            .iter()
+            .max_by_key(|(_, launch)| threads(launch));
+        let largest = largest.copied();
+        self.launches
+            .retain(|it| largest.is_some_and(|largest| std::ptr::eq(it.1, largest.1)));
+        let text = why.to_string();
+        let why = text.lines().next().unwrap_or_default();
+        self.notes.push(format!(
+            "{count} launches were captured, and the largest alone is described: {}",
+            why.trim_start_matches("error: ")
+        ));
+    }
+
     /// Names of module variables that the launches used.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
         let buffers = self.launches.iter().flat_map(|(_, launch)| &launch.buffers);
@@ -61,7 +83,10 @@ pub(crate) fn select<'c>(
         return Err(refuse(
             kernel,
             format!("no launch of the instance `{wanted}` was captured"),
-            format!("the captures have {}: --entry 'NAME<…>'", instances.join(", ")),
+            format!(
+                "the captures have {}: --entry 'NAME<…>'",
+                instances.join(", ")
+            ),
         ));
     };
     let mut notes = Vec::new();
@@ -132,7 +157,9 @@ fn missing(settings: &Settings<'_>, kernel: &str) -> AdoptError {
         .collect();
     let help = match (known.as_slice(), about.first()) {
         (_, Some(why)) => format!("the capture says: {why}"),
-        ([], None) => "capture the program again: tuner exec --capture DIR -- PROGRAM ARGS".to_owned(),
+        ([], None) => {
+            "capture the program again: tuner exec --capture DIR -- PROGRAM ARGS".to_owned()
+        }
         (known, None) => format!(
             "the captures have {}: --kernel NAME; or run the program so that it launches `{kernel}`",
             known.join(", ")

@@ -28,7 +28,10 @@ pub(super) struct Layout {
 
 /// Reads a type: a number, a vector, or `{ x: f32, y: "i32[4]", z: pointer }`.
 pub(super) fn layout(ty: &str) -> Option<Layout> {
-    let inner = ty.trim().strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+    let inner = ty
+        .trim()
+        .strip_prefix('{')
+        .and_then(|it| it.strip_suffix('}'));
     let Some(inner) = inner else {
         let part = field("", ty)?;
         let bytes = size(&part);
@@ -112,8 +115,10 @@ impl Layout {
             let start = usize::try_from(part.offset).ok()?;
             let size = element.size();
             let all = bytes.get(start..start + size * usize::try_from(part.count).ok()?)?;
-            let numbers: Option<Vec<String>> =
-                all.chunks_exact(size).map(|it| number(element, it)).collect();
+            let numbers: Option<Vec<String>> = all
+                .chunks_exact(size)
+                .map(|it| number(element, it))
+                .collect();
             let numbers = numbers?;
             let text = match part.listed {
                 true => format!("[{}]", numbers.join(", ")),
@@ -164,8 +169,14 @@ mod tests {
     #[test]
     fn numbers_have_no_exponent() {
         let text = |ty: &str, bytes: &[u8]| layout(ty)?.text(bytes, |_| None);
-        assert_eq!(text("f32", &1e-7_f32.to_le_bytes()).as_deref(), Some("0.0000001"));
-        assert_eq!(text("u64", &[255; 8]).as_deref(), Some("18446744073709551615"));
+        assert_eq!(
+            text("f32", &1e-7_f32.to_le_bytes()).as_deref(),
+            Some("0.0000001")
+        );
+        assert_eq!(
+            text("u64", &[255; 8]).as_deref(),
+            Some("18446744073709551615")
+        );
         assert_eq!(text("f64", &f64::NAN.to_le_bytes()), None);
     }
 }

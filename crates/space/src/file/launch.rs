@@ -4,9 +4,7 @@ use super::check::Checker;
 use super::de::Spanned;
 use super::fills::FillText;
 use super::origin::ArgumentPlace;
-use super::schema::{
-    ArgumentText, Formula, FormulaText, LaunchText, Ordered, ReferenceText,
-};
+use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, Ordered, ReferenceText};
 use super::texts::ValueText;
 use super::types::Resolved;
 use super::variables::passed;
@@ -408,7 +406,10 @@ impl Checker<'_> {
         }
         let mut found = Vec::new();
         for argument in compared() {
-            let file = values.0.iter().find(|(name, _)| name.value == argument.name);
+            let file = values
+                .0
+                .iter()
+                .find(|(name, _)| name.value == argument.name);
             match file {
                 Some((_, path)) => {
                     found.push(Fill::File(DataFile::new(&self.folder.join(path))));

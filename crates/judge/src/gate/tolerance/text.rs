@@ -34,10 +34,15 @@ impl fmt::Display for Tolerance {
         let sums = self.element.accumulator().name();
         write!(
             f,
-            "{name} against a kernel, sums of {:.0} terms ({from}) in {sums}: ",
+            "{name} against {}, sums of {:.0} terms ({from}) in {sums}: ",
+            if self.by_values {
+                "values of a file"
+            } else {
+                "a kernel"
+            },
             self.terms.0
         )?;
-        if precision(self.element).is_none() {
+        if self.by_values || precision(self.element).is_none() {
             let (relative, spread) = (self.relative, self.spread);
             return write!(
                 f,
@@ -73,7 +78,9 @@ pub fn describe(plan: &Plan) -> String {
                     });
                     fields.collect::<Vec<_>>().join(", ")
                 }
-                PlanReference::Kernel { .. } | PlanReference::Values(_) => Tolerance::of(plan, argument).to_string(),
+                PlanReference::Kernel { .. } | PlanReference::Values(_) => {
+                    Tolerance::of(plan, argument).to_string()
+                }
                 PlanReference::None => "not compared".to_owned(),
             };
             format!("{}: {text}", argument.name)

@@ -1,0 +1,3 @@
+//! `tuner exec`: CUDA programs on the virtual GPU.
+
+mod capture;
