@@ -323,6 +323,46 @@ fn captures_of_another_kernel_or_source_are_refused() {
     );
 }
 
+#[test]
+fn a_reference_by_values_needs_data_of_one_run() {
+    let dir = folder();
+    capture(
+        dir.path(),
+        "one",
+        &["scale_128.ptx", "1000", "128", "scale"],
+    )
+    .says(0, &[]);
+    adopt(dir.path(), &["--captured", "one"]).says(0, &[]);
+    let path = dir.path().join("adopted/scale.yaml");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let file = "fill: { file: \"scale.data/{problem}/x.bin\" }";
+    let cases = [
+        (
+            file,
+            "fill: { uniform: { min: 0, max: 1 } }",
+            "`x` differs from seed to seed",
+        ),
+        ("values: { y:", "values: { x:", "`x` is not an output"),
+        (
+            "y.expected.bin",
+            "z.bin",
+            "adopted/scale.data/program/z.bin",
+        ),
+        (
+            "shape: [\"1000\"] }",
+            "shape: [\"999\"] }",
+            "999 elements of f32 take 3996",
+        ),
+    ];
+    for (from, to, said) in cases {
+        assert!(whole.contains(from), "{from}");
+        std::fs::write(&path, whole.replace(from, to)).unwrap();
+        let checked = crate::program::run(dir.path(), "check adopted/scale.yaml");
+        let text = checked.stdout.clone() + &checked.stderr;
+        assert!(checked.code != 0 && text.contains(said), "{to}: {text}");
+    }
+}
+
 /// A program of nvcc, built and run by `--run` with several sizes.
 #[test]
 #[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]

@@ -2,7 +2,7 @@
 
 use super::problems::{Problem, Problems};
 use super::values::{Layout, layout};
-use super::{CapturedData, DataFile, Observed, refuse};
+use super::{CapturedData, DataFile, refuse};
 use crate::AdoptError;
 use crate::expr::Expr;
 use crate::plan::{Argument, Held, Plan};
@@ -10,68 +10,6 @@ use capture::{Buffer, Launch, Pointer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use tuner_core::plan::Role;
-
-/// Refuses launches whose parameters are not those of the source. `sizes` are those that the compiler
-/// knows, of values.
-pub(super) fn check_parameters(
-    plan: &Plan,
-    observed: &Observed<'_>,
-    sizes: &[Option<u64>],
-) -> Result<(), AdoptError> {
-    let own: Vec<&Argument> = plan
-        .arguments
-        .iter()
-        .filter(|it| it.parameter.is_some())
-        .collect();
-    let help = || {
-        "the program was built from another version of the file: build it again, and capture it into a \
-         new folder"
-            .to_owned()
-    };
-    for (_, launch) in &observed.launches {
-        let given = launch.parameters.len();
-        if given != own.len() {
-            let why = format!(
-                "the source has {} parameters, and the captured launch {} was given {given}",
-                own.len(),
-                launch.number
-            );
-            return Err(refuse(&plan.kernel, why, help()));
-        }
-        for argument in &own {
-            let at = argument.parameter.unwrap_or(0);
-            let wanted = match argument.role {
-                Role::Scalar => sizes.get(at).copied().flatten(),
-                _ => Some(8),
-            };
-            let given = launch
-                .parameters
-                .get(at)
-                .map_or(0, |it| u64::from(it.bytes));
-            if wanted.is_some_and(|wanted| wanted != given) {
-                let why = format!(
-                    "`{}` has {} bytes in the source, and {given} in the captured launch {}",
-                    argument.name,
-                    wanted.unwrap_or(0),
-                    launch.number
-                );
-                return Err(refuse(&plan.kernel, why, help()));
-            }
-        }
-        // Memory that no parameter and no variable leads to directly.
-        let hidden = launch.buffers.iter().find(|it| it.before.is_none());
-        if let Some(buffer) = hidden {
-            let why = format!(
-                "it reaches {} through an address in memory (a pointer to pointers)",
-                buffer.name
-            );
-            let help = "a search space describes pointers in parameters, structs and variables: write a \
-                        `__global__` function that takes the buffers as parameters, and adopt that";
-            return Err(refuse(&plan.kernel, why, help.to_owned()));
-        }
-    }
-    Ok(())
-}
 
 /// The place of an address in a launch.
 #[derive(Debug, Clone)]

@@ -91,10 +91,12 @@ impl<'c> Facts<'c> {
             let known = plan.sizes.iter();
             let known = known.filter_map(|(name, value)| Some((name.clone(), (*value)?)));
             let mut names: Names = known.collect();
-            for each in &plan.parameters {
-                names.insert(each.name.clone(), each.default);
-            }
             names.extend(values.iter().map(|(name, value)| (name.clone(), *value)));
+            for each in &plan.parameters {
+                let mut given = values.iter().filter(|(name, _)| is_called(each, name));
+                let value = given.next().map_or(each.default, |(_, value)| *value);
+                names.insert(each.name.clone(), value);
+            }
             for (at, name) in &facts.scalars {
                 names.remove(name);
                 let value = launch.parameters.get(*at).and_then(|it| whole(&it.bytes()));
@@ -225,6 +227,13 @@ impl<'c> Facts<'c> {
                 .to_owned(),
         )
     }
+}
+
+/// Whether a value that a user named is that of a parameter: parameters made of host variables and template
+/// arguments have other names than these.
+fn is_called(parameter: &Proposed, name: &str) -> bool {
+    let upper = name.to_uppercase();
+    parameter.name == name || parameter.name == upper || parameter.name == format!("TUNE_{upper}")
 }
 
 /// Proposes extents of the block as parameters where nothing in the kernel fixes them and the grid is a

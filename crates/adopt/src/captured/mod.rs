@@ -57,7 +57,7 @@ pub(crate) fn describe(
     observed: &Observed<'_>,
     sizes: &[Option<u64>],
 ) -> Result<CapturedData, AdoptError> {
-    arguments::check_parameters(plan, observed, sizes)?;
+    select::check_parameters(plan, observed, sizes)?;
     let mut data = CapturedData::default();
     let problems = problems::choose(plan, facts, observed);
     arguments::describe(plan, &problems, &mut data)?;
