@@ -349,8 +349,8 @@ fn a_reference_by_values_needs_data_of_one_run() {
             "adopted/scale.data/program/z.bin",
         ),
         (
-            "shape: [\"1000\"] }",
-            "shape: [\"999\"] }",
+            "shape: [\"1000\"], fill",
+            "shape: [\"999\"], fill",
             "999 elements of f32 take 3996",
         ),
     ];

@@ -84,12 +84,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 
-    #[command(flatten)]
-    capture: capture::CaptureArgs,
-
     /// Program and its arguments, after --
     #[arg(last = true, value_name = "PROGRAM ARGS")]
     command: Vec<std::ffi::OsString>,
+
+    #[command(flatten)]
+    capture: capture::CaptureArgs,
 }
 
 /// Format of the summary on standard error.
