@@ -363,6 +363,40 @@ fn a_reference_by_values_needs_data_of_one_run() {
     }
 }
 
+/// Structs with pointers, buffers passed twice, templates; and what a search space cannot describe.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn all_forms_of_parameters_are_described_or_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(data("forms.cu"), dir.path().join("forms.cu")).unwrap();
+    let build = "nvcc -std=c++17 -arch=sm_80 -cudart shared -lineinfo forms.cu -o app && ./app";
+    let mut command = tuner(dir.path());
+    let adopted = ended(command.args(["adopt", "forms.cu", "--run", build]));
+    adopted.says(
+        0,
+        &[
+            "maybe: `bias` is a null pointer",
+            "pp: its argument `rows` is a pointer to pointers",
+            "TUNE_TILE is not varied",
+            "each is described as far as the next one",
+        ],
+    );
+    has(
+        &space(dir.path(), "by_struct"),
+        &[
+            "value: { data: v_data, rows: 5, scale: [1.5, -2], index: v_index, flags: [1, 2, 3] }",
+            "grid: [\"ceil_div(n, BLOCK_SIZE)\", 1, 1]",
+        ],
+    );
+    has(&space(dir.path(), "alias"), &["args: [a, a, n]"]);
+    has(&space(dir.path(), "rsum"), &["shared: \"1024\""]);
+    for kernel in ["by_struct", "alias", "parts", "transpose", "rsum"] {
+        let line = format!("check adopted/{kernel}.yaml --config default");
+        let (_, rows) = json(dir.path(), &line);
+        assert_eq!(rows[0]["verdict"], "ok", "{rows:?}");
+    }
+}
+
 /// A program of nvcc, built and run by `--run` with several sizes.
 #[test]
 #[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]

@@ -172,7 +172,7 @@ impl<'c> Facts<'c> {
             sources.push(Source::Launches);
         }
         self.explained = sources.iter().filter(|it| **it == Source::Text).count();
-        self.freeze(plan, sources.contains(&Source::Launches));
+        self.freeze(plan, &decided, sources.contains(&Source::Launches));
         let mut decided = decided.into_iter();
         plan.grid = decided.by_ref().take(3).collect();
         plan.block = decided.by_ref().take(3).collect();
@@ -184,19 +184,23 @@ impl<'c> Facts<'c> {
     }
 
     /// Keeps parameters at their default where the launch may depend on them in a way that neither the
-    /// source nor the captures show.
-    fn freeze(&self, plan: &mut Plan, unexplained: bool) {
-        if !unexplained {
-            return;
-        }
+    /// source nor the captures show: extents have no expression of the source, or the host writes the
+    /// parameter's number and not its name.
+    fn freeze(&self, plan: &mut Plan, decided: &[Expr], unexplained: bool) {
         let mut frozen = Vec::new();
+        let (mut names, mut numbers) = (Vec::new(), BTreeSet::new());
+        for extent in decided {
+            extent.names(&mut names);
+            collect_numbers(extent, &mut numbers);
+        }
         for each in &mut plan.parameters {
             let values: BTreeSet<Option<i64>> = self
                 .names
                 .iter()
                 .map(|names| names.get(&each.name).copied())
                 .collect();
-            if values.len() < 2 && each.values.len() > 1 {
+            let hidden = !names.contains(&each.name) && numbers.contains(&each.default);
+            if (unexplained || hidden) && values.len() < 2 && each.values.len() > 1 {
                 each.values = vec![each.default];
                 frozen.push(each.name.clone());
             }
@@ -226,6 +230,23 @@ impl<'c> Facts<'c> {
              program, capture each run with --capture-value NAME=VALUE, or give one capture alone"
                 .to_owned(),
         )
+    }
+}
+
+/// Numbers of an expression.
+fn collect_numbers(expr: &Expr, found: &mut BTreeSet<i64>) {
+    match expr {
+        Expr::Number(number) => {
+            found.insert(*number);
+        }
+        Expr::Binary(_, left, right) => {
+            collect_numbers(left, found);
+            collect_numbers(right, found);
+        }
+        Expr::Call(_, arguments) => arguments
+            .iter()
+            .for_each(|each| collect_numbers(each, found)),
+        Expr::Real(_) | Expr::Name(_) => {}
     }
 }
 
