@@ -90,7 +90,7 @@ pub enum AdoptError {
     /// A capture cannot be used.
     #[error("error: {text}")]
     Captured {
-        /// What is wrong with it, and what to do.
+        /// The fault, and what to do.
         text: String,
     },
     /// The compiler cannot work.

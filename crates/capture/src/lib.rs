@@ -206,7 +206,7 @@ impl Ranges {
         }
     }
 
-    /// Whether there is none.
+    /// Reports whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0 && !self.cut
@@ -227,7 +227,7 @@ impl Ranges {
         part
     }
 
-    /// Whether every byte below `length` is in the ranges.
+    /// Reports whether every byte below `length` is in the ranges.
     #[must_use]
     pub fn covers(&self, length: u64) -> bool {
         matches!(self.list.as_slice(), [[0, end], ..] if *end >= length)

@@ -13,7 +13,7 @@ const MAX_DOCUMENT_BYTES: u64 = 1 << 30;
 pub struct Capture {
     /// Its folder.
     pub folder: PathBuf,
-    /// What it says.
+    /// Its document.
     pub document: Document,
 }
 

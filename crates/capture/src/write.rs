@@ -17,7 +17,7 @@ pub struct Limits {
     pub bytes: u64,
 }
 
-/// What makes two launches of a kernel the same to a capture.
+/// Extents of a launch: one launch of each is captured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     /// Blocks in x, y, z.
@@ -103,7 +103,7 @@ impl Writer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a launch of this shape is to be captured; a limit that is reached is noted.
+    /// Reports whether a launch of this shape is to be captured; notes a limit that is reached.
     pub fn wants(&self, symbol: &str, kernel: &str, shape: &Shape) -> bool {
         let mut state = self.lock();
         if state.failed {
@@ -125,7 +125,7 @@ impl Writer {
         false
     }
 
-    /// Whether contents of so many bytes may be kept; otherwise this is noted.
+    /// Reports whether contents of `bytes` may be kept; notes it where they may not.
     pub fn has_room(&self, kernel: &str, bytes: u64) -> bool {
         let mut state = self.lock();
         let fits = bytes <= self.limits.bytes;

@@ -75,7 +75,7 @@ impl DataFile {
         }
     }
 
-    /// Whether each problem has a file of its own.
+    /// Reports whether each problem has a separate file.
     #[must_use]
     pub fn is_of_problem(&self) -> bool {
         self.path.contains(PROBLEM)

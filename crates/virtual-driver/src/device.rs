@@ -33,7 +33,7 @@ pub struct Options {
     pub folder: PathBuf,
     /// Time after which a running launch is reported on standard error.
     pub progress: Option<Duration>,
-    /// Where launches are kept.
+    /// Writer of captured launches.
     pub capture: Option<Arc<capture::Writer>>,
 }
 

@@ -94,7 +94,7 @@ impl Device {
         Arc::new(watch)
     }
 
-    /// Whether the user selected a kernel by its name.
+    /// Reports whether the user selected a kernel by its name.
     pub(crate) fn is_selected(&self, symbol: &str) -> bool {
         let named = |part: &String| symbol.contains(part.as_str());
         self.options.kernels.is_empty() || self.options.kernels.iter().any(named)

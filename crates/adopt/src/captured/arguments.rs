@@ -135,19 +135,7 @@ impl<'c> Work<'_, 'c> {
         self.names.insert(key, argument.name.clone());
         let element = u64::try_from(argument.bytes).unwrap_or(1).max(1);
         let count = |window: &Window<'_>| (window.bytes.end - window.bytes.start) / element;
-        let (mut written, mut covered, mut read) = (false, true, false);
-        for window in &windows {
-            let reads = window.buffer.read.within(&window.bytes);
-            let writes = window.buffer.written.within(&window.bytes);
-            read |= !reads.is_empty();
-            written |= !writes.is_empty();
-            covered &= writes.covers(count(window) * element) && !writes.cut;
-        }
-        argument.role = match (written, covered && !read) {
-            (true, true) => Role::Output,
-            (true, false) => Role::Inout,
-            (false, _) => Role::Input,
-        };
+        let used = decide_role(argument, &windows, element);
         argument.guessed = None;
         argument.zeroed = false;
         let counts: Vec<i64> = windows
@@ -164,7 +152,6 @@ impl<'c> Work<'_, 'c> {
             self.extents.insert(name.clone(), counts.clone());
             Expr::Name(name)
         }));
-        let used = read || written;
         if argument.role.is_filled() {
             let fill = match used {
                 true => format!("{{ file: {} }}", self.quoted(&argument.name, "bin")),
@@ -176,9 +163,8 @@ impl<'c> Work<'_, 'c> {
             let path = self.path(&argument.name, "expected.bin");
             self.data.values.push((argument.name.clone(), path));
         }
-        for ((problem, window), count) in problems.all.iter().zip(&windows).zip(&counts) {
-            let bytes = element * u64::try_from(*count).unwrap_or(0);
-            let part = window.bytes.start..window.bytes.start + bytes;
+        for (problem, window) in problems.all.iter().zip(&windows) {
+            let part = window.bytes.start..window.bytes.start + count(window) * element;
             if used && argument.role.is_filled() {
                 let hash = window.buffer.before.as_deref();
                 self.store(problem, (&argument.name, "bin"), hash, &part)?;
@@ -425,7 +411,26 @@ impl<'c> Work<'_, 'c> {
     }
 }
 
-/// Whether a variable's name in the source is that of the module: namespaces may be missing on a side.
+/// Decides the role of a buffer by what the launches read and wrote; returns whether they used it.
+fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) -> bool {
+    let (mut written, mut covered, mut read) = (false, true, false);
+    for window in windows {
+        let reads = window.buffer.read.within(&window.bytes);
+        let writes = window.buffer.written.within(&window.bytes);
+        let whole = (window.bytes.end - window.bytes.start) / element * element;
+        read |= !reads.is_empty();
+        written |= !writes.is_empty();
+        covered &= writes.covers(whole) && !writes.cut;
+    }
+    argument.role = match (written, covered && !read) {
+        (true, true) => Role::Output,
+        (true, false) => Role::Inout,
+        (false, _) => Role::Input,
+    };
+    read || written
+}
+
+/// Compares a variable's name in the source with that of the module: namespaces may be missing on a side.
 fn same_variable(one: &str, other: &str) -> bool {
     let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
     one == other || last(one) == last(other)

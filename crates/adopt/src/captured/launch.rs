@@ -22,7 +22,7 @@ pub(crate) struct Facts<'c> {
     /// Extents that the source explains.
     pub(crate) explained: usize,
     launches: Vec<&'c Launch>,
-    /// What the host passes as each scalar, where that is no plain size of the same name.
+    /// Expressions that the host passes as each scalar, where these are not plain sizes of the same name.
     passed: Vec<(Expr, String)>,
 }
 
@@ -46,7 +46,7 @@ const fn extent(name: &'static str, of: fn(&Launch) -> i64) -> Extent {
     Extent { name, of }
 }
 
-/// How an extent is known.
+/// Origin of an extent's expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// By the source's expression, which all launches agree with.
@@ -250,7 +250,7 @@ fn collect_numbers(expr: &Expr, found: &mut BTreeSet<i64>) {
     }
 }
 
-/// Whether a value that a user named is that of a parameter: parameters made of host variables and template
+/// Compares a user's name of a value with a parameter's: parameters made of host variables and template
 /// arguments have other names than these.
 fn is_called(parameter: &Proposed, name: &str) -> bool {
     let upper = name.to_uppercase();

@@ -28,7 +28,7 @@ pub struct DataFile {
     pub bytes: Vec<u8>,
 }
 
-/// What a search space says of the captured data.
+/// Captured data as a search space names it.
 #[derive(Debug, Default)]
 pub(crate) struct CapturedData {
     /// Problems with their sizes, the largest first.
@@ -65,7 +65,7 @@ pub(crate) fn describe(
     Ok(data)
 }
 
-/// Whether a plan, with the defaults of its parameters, is of an instance as captures name it.
+/// Reports whether a plan, with the defaults of its parameters, is of an instance as captures name it.
 pub(crate) fn is_instance(plan: &Plan, instance: &str) -> bool {
     let own = plan.filled_entry();
     let plain = |name: &str| {

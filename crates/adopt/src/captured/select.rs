@@ -109,18 +109,7 @@ pub(crate) fn select<'c>(
             ));
         }
     }
-    for capture in settings.captured {
-        let folder = capture.folder.display();
-        match &capture.document.ended {
-            None => notes.push(format!(
-                "the capture {folder} was interrupted; what it has is complete"
-            )),
-            Some(ended) if ended.exit_code != Some(0) => notes.push(format!(
-                "the program captured in {folder} did not end with 0, so its results may be wrong"
-            )),
-            Some(_) => {}
-        }
-    }
+    notes.extend(settings.captured.iter().filter_map(describe_end));
     notes.dedup();
     Ok(Some(Observed {
         kernel: kernel.to_owned(),
@@ -128,6 +117,20 @@ pub(crate) fn select<'c>(
         launches,
         notes,
     }))
+}
+
+/// Describes the end of a captured program, where that is not an ordinary one.
+fn describe_end(capture: &Capture) -> Option<String> {
+    let folder = capture.folder.display();
+    match &capture.document.ended {
+        None => Some(format!(
+            "the capture {folder} was interrupted; what it has is complete"
+        )),
+        Some(ended) if ended.exit_code != Some(0) => Some(format!(
+            "the program captured in {folder} did not end with 0, so its results may be wrong"
+        )),
+        Some(_) => None,
+    }
 }
 
 /// A name without spaces and suffixes of literals.

@@ -92,7 +92,7 @@ fn size((part, _): &(Part, u64)) -> u64 {
 }
 
 impl Part {
-    /// Whether it is an address.
+    /// Reports whether it is an address.
     pub(super) fn is_pointer(&self) -> bool {
         self.element.is_none()
     }

@@ -2,7 +2,7 @@
 
 use super::{CapturedData, Observed};
 use crate::Settings;
-use crate::plan::{Held, Plan, place};
+use crate::plan::{Held, Plan, Variable, place};
 use crate::template::DEVICE_DEFAULT;
 use crate::unit::Unit;
 use crate::yaml;
@@ -61,19 +61,7 @@ pub(crate) fn write(
         line("variables:                      # as the program set them");
     }
     for variable in &plan.variables {
-        let (name, ty) = (&variable.name, &variable.ty);
-        line(&match &variable.held {
-            Held::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
-            Held::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
-            Held::Array(extents) => {
-                let extents: Vec<String> =
-                    extents.iter().map(|it| quoted(&it.to_string())).collect();
-                let shape = extents.join(", ");
-                let fill = data.variable_fills.get(name);
-                let fill = fill.map_or_else(String::new, |fill| format!(", fill: {fill}"));
-                format!("  {name}: {{ type: {ty}, shape: [{shape}]{fill} }}")
-            }
-        });
+        line(&variable_line(variable, data));
     }
     yaml::launch(&mut line, plan, data.passed.as_deref());
     let values = data.values.iter();
@@ -90,6 +78,21 @@ pub(crate) fn write(
         "compile: {{ options: [\"{DEVICE_DEFAULT}\"]{include} }}"
     ));
     text
+}
+
+fn variable_line(variable: &Variable, data: &CapturedData) -> String {
+    let (name, ty) = (&variable.name, &variable.ty);
+    match &variable.held {
+        Held::Pointer(to) => format!("  {name}: {{ pointer: {to} }}"),
+        Held::Value(value) => format!("  {name}: {{ type: {ty}, value: {value} }}"),
+        Held::Array(extents) => {
+            let extents = extents.iter().map(|it| quoted(&it.to_string()));
+            let shape = extents.collect::<Vec<_>>().join(", ");
+            let fill = data.variable_fills.get(name);
+            let fill = fill.map_or_else(String::new, |fill| format!(", fill: {fill}"));
+            format!("  {name}: {{ type: {ty}, shape: [{shape}]{fill} }}")
+        }
+    }
 }
 
 fn problem(name: &str, sizes: &BTreeMap<String, i64>) -> String {

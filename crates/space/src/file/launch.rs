@@ -322,11 +322,7 @@ impl Checker<'_> {
         let first = places.into_iter().flatten().next();
         let place = first.map_or(0..1, |value| value.at.clone());
         if let Some(values) = text.values {
-            if first.is_some() {
-                let message = "a reference is values, an oracle or a source, one of the three";
-                self.error(message, place, "keep one of them");
-            }
-            return self.value_files(values, arguments, variables);
+            return self.value_files(values, first, (arguments, variables));
         }
         match (text.oracle, text.source) {
             (Some(oracle), None) => {
@@ -390,9 +386,13 @@ impl Checker<'_> {
     fn value_files(
         &mut self,
         values: Ordered<String>,
-        arguments: &[Argument],
-        variables: &[Argument],
+        other: Option<&Spanned<String>>,
+        (arguments, variables): (&[Argument], &[Argument]),
     ) -> Option<Reference> {
+        if let Some(other) = other {
+            let message = "a reference is values, an oracle or a source, one of the three";
+            self.error(message, other.at.clone(), "keep one of them");
+        }
         let place = values.0.first().map_or(0..1, |(name, _)| name.at.clone());
         let compared = || arguments.iter().filter(|it| it.role.is_compared());
         for (name, _) in &values.0 {

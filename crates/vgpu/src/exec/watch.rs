@@ -59,7 +59,7 @@ impl Watch {
         self.touched[buffer.0].load(Relaxed) & WRITTEN != 0
     }
 
-    /// Whether the launch loaded from a buffer.
+    /// Reports whether the launch loaded from a buffer.
     #[must_use]
     pub fn was_read(&self, buffer: BufferId) -> bool {
         self.touched[buffer.0].load(Relaxed) & READ != 0
