@@ -411,7 +411,8 @@ impl<'c> Work<'_, 'c> {
     }
 }
 
-/// Decides the role of a buffer by what the launches read and wrote; returns whether they used it.
+/// Decides the role of a buffer by what the launches read and wrote; returns whether its contents count. One
+/// that they did not access, and may write, is to stay as it was.
 fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) -> bool {
     let (mut written, mut covered, mut read) = (false, true, false);
     for window in windows {
@@ -422,12 +423,14 @@ fn decide_role(argument: &mut Argument, windows: &[Window<'_>], element: u64) ->
         written |= !writes.is_empty();
         covered &= writes.covers(whole) && !writes.cut;
     }
+    let spared = !written && !read && !crate::kernel::pointer(&argument.spelled).1;
     argument.role = match (written, covered && !read) {
         (true, true) => Role::Output,
         (true, false) => Role::Inout,
+        (false, _) if spared => Role::Inout,
         (false, _) => Role::Input,
     };
-    read || written
+    read || written || spared
 }
 
 /// Compares a variable's name in the source with that of the module: namespaces may be missing on a side.
