@@ -134,23 +134,35 @@ pub(super) fn begin(
 
 /// Ends a capture, and says what it has and what it lacks.
 pub(super) fn finish(writer: &Writer, folder: &Path, status: ExitStatus) {
+    if let Some(document) = end(writer, folder, status) {
+        report(folder, &document);
+    }
+}
+
+/// Ends a capture, and says what it lacks.
+pub(super) fn end(writer: &Writer, folder: &Path, status: ExitStatus) -> Option<Document> {
     let ended = Ended {
         exit_code: status.code(),
         signal: super::program::signal(status),
     };
     match writer.finish(ended) {
-        Ok(document) => report(folder, &document),
-        Err(error) => say!(
-            "capture: {} cannot be written: {error}; the launches that it has are complete",
-            shown(&folder.join(DOCUMENT))
-        ),
+        Ok(document) => {
+            for text in &document.skipped {
+                say!("capture: {text}");
+            }
+            Some(document)
+        }
+        Err(error) => {
+            say!(
+                "capture: {} cannot be written: {error}; the launches that it has are complete",
+                shown(&folder.join(DOCUMENT))
+            );
+            None
+        }
     }
 }
 
 fn report(folder: &Path, document: &Document) {
-    for text in &document.skipped {
-        say!("capture: {text}");
-    }
     let mut kernels: Vec<&str> = document
         .launches
         .iter()

@@ -196,7 +196,7 @@ pub(super) fn capture_command(
         say!("note: {note}");
     }
     if let Some(writer) = writer.as_deref() {
-        capture::finish(writer, folder, status);
+        capture::end(writer, folder, status);
     }
     if !status.success() {
         refuse!(
