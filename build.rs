@@ -46,4 +46,16 @@ fn main() {
     if on_path(&["chromium", "chromium-browser", "google-chrome"]) && on_path(&["chromedriver"]) {
         println!("cargo::rustc-cfg=browser");
     }
+    println!("cargo::rustc-check-cfg=cfg(nvcc)");
+    println!("cargo::rerun-if-env-changed=TUNER_NVCC");
+    let data = std::env::var_os("XDG_DATA_HOME").map(std::path::PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share"));
+    let fetched = data
+        .or_else(home)
+        .map(|data| data.join("tuner/nvcc/nvidia/cu13/bin/nvcc"));
+    let named = std::env::var_os("TUNER_NVCC").map(std::path::PathBuf::from);
+    let found = named.or(fetched).is_some_and(|path| path.is_file());
+    if found || on_path(&["nvcc"]) {
+        println!("cargo::rustc-cfg=nvcc");
+    }
 }

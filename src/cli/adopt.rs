@@ -1,9 +1,12 @@
 //! `tuner adopt`: creates a template and a search space from a CUDA file.
 
+mod programs;
+
 use super::terminal::Ticker;
 use super::{CliError, CommandResult, check, usage};
 use crate::{atomic, exit};
 use anyhow::Context as _;
+use capture::Capture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tuner_adopt::{AdoptError, Adopted, Settings};
@@ -26,6 +29,8 @@ Examples:
   tuner adopt src/gemm.cu --kernel gemm_tiled -o tuning -I third_party/include
   tuner adopt src/gemm.cu --entry 'ns::gemm<float, 128, 8>'
   tuner adopt src/stencil.cu --define TILE=16,32 --define RADIUS=3
+  tuner adopt app.cu --captured captured
+  tuner adopt app.cu --run 'nvcc -cudart shared -lineinfo app.cu -o app && ./app {N}' --vary N=1024,4096
 
 Exit codes: 0 done; 2 bad usage or input, or no kernel could be adopted: the message says what only
 you can know, and what to type.")]
@@ -49,6 +54,19 @@ pub(crate) struct Args {
     /// repeated
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition)]
     define: Vec<(String, Vec<i64>)>,
+    /// Use arguments, roles, sizes, launch, data and expected results of the launches in this
+    /// capture of tuner exec --capture DIR; may be repeated for runs of other sizes
+    /// or builds
+    #[arg(long, value_name = "DIR")]
+    captured: Vec<PathBuf>,
+    /// Build and run the program with this command of sh on the virtual GPU, capture its launches
+    /// and adopt its kernels. The command runs in a copy of the file's folder; {NAME} is replaced by
+    /// a value of --vary
+    #[arg(long, value_name = "COMMAND", conflicts_with = "captured")]
+    run: Option<String>,
+    /// Run the command of --run once for each of these values; if repeated, for all combinations
+    #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition, requires = "run")]
+    vary: Vec<(String, Vec<i64>)>,
     /// Overwrite existing files
     #[arg(long)]
     force: bool,
@@ -59,6 +77,8 @@ pub(crate) struct Args {
 /// # Errors
 /// A file without such a kernel, no adoptable kernel, or existing files.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    let captured = captures(args)?;
+    let captures = &captured.all;
     let settings = Settings {
         file: &args.file,
         include: &args.include,
@@ -66,12 +86,21 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         arch: ARCH,
         entry: args.entry.as_deref(),
         define: &args.define,
+        captured: captures,
     };
-    let names = match (&args.entry, args.kernel.as_slice()) {
+    let mut names = match (&args.entry, args.kernel.as_slice()) {
         (Some(entry), given) => vec![named(entry, given)?],
         (None, []) => tuner_adopt::kernels(&settings)?,
         (None, given) => given.to_vec(),
     };
+    let was_captured = |name: &String| {
+        let mut all = captures.iter();
+        all.any(|capture| capture.launches(name).next().is_some())
+    };
+    // Of all kernels of a file those that ran; one that is named must have run.
+    if args.kernel.is_empty() && names.iter().any(was_captured) {
+        names.retain(was_captured);
+    }
     let compiler = Compiler::new(CompilerSettings::default())?;
     let mut written = Vec::new();
     let mut last = None;
@@ -79,7 +108,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         match tuner_adopt::adopt(&settings, name, &compiler) {
             Ok(adopted) => {
                 let path = write(args, &adopted)?;
-                fit(&adopted, Path::new(&path), &compiler)?;
+                if captures.is_empty() {
+                    fit(&adopted, Path::new(&path), &compiler)?;
+                }
                 written.push(path);
             }
             Err(failed @ AdoptError::Compile(_)) => Err(failed)?,
@@ -97,6 +128,19 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     say!("next: tuner check {} --config default", written.join(" "));
     Ok(exit::DONE)
+}
+
+/// Opens the named captures, or makes those of `--run`.
+fn captures(args: &Args) -> Result<programs::Captures, CliError> {
+    if let Some(command) = &args.run {
+        return programs::capture(&args.file, command, &args.vary);
+    }
+    let all = args.captured.iter().map(|folder| Capture::open(folder));
+    let all: Result<Vec<Capture>, _> = all.collect();
+    match all {
+        Ok(all) => Ok(programs::Captures { all, work: None }),
+        Err(error) => Err(usage(format!("--captured: {error}"))),
+    }
 }
 
 /// Parses `NAME=V1,V2`.
@@ -147,6 +191,14 @@ fn write(args: &Args, adopted: &Adopted) -> Result<String, CliError> {
                 catalog::shown(path)
             )));
         }
+    }
+    for file in &adopted.files {
+        let path = folder.join(&file.path);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent)
+            .with_context(|| format!("cannot make the folder {}", parent.display()))?;
+        atomic::write(&path, &file.bytes)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     put(&template, &adopted.template)?;
     put(&space, &adopted.space)?;

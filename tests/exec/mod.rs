@@ -1,5 +1,6 @@
 //! `tuner exec`: programs on the virtual CUDA device.
 
+mod capture;
 mod clients;
 mod nvcc;
 mod runtime;

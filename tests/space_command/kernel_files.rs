@@ -141,7 +141,7 @@ fn mistakes_in_sections_are_shown_where_they_stand() {
 #[test]
 fn sections_are_mappings_with_named_keys() {
     assert_snapshot!(kernel_refused("{ oracle: gemm }", "gemm"), @r#"
-    k.yaml:20:12: error: expected a mapping with `oracle` or `source`, or the word none, found the text "gemm"
+    k.yaml:20:12: error: expected a mapping with `oracle`, `source` or `values`, or the word none, found the text "gemm"
      20 | reference: gemm
         |            ^^^^
     "#);

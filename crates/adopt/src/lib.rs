@@ -9,6 +9,7 @@
 //! the search space and reported.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod captured;
 mod cut;
 mod expr;
 mod host;
@@ -22,6 +23,7 @@ mod types;
 mod unit;
 mod yaml;
 
+pub use captured::DataFile;
 pub use template::relative;
 
 use std::collections::BTreeMap;
@@ -85,6 +87,12 @@ pub enum AdoptError {
         /// Fix.
         help: String,
     },
+    /// A capture cannot be used.
+    #[error("error: {text}")]
+    Captured {
+        /// The fault and its fix.
+        text: String,
+    },
     /// The compiler does not work.
     #[error(transparent)]
     Compile(#[from] CompileError),
@@ -110,6 +118,8 @@ pub struct Settings<'s> {
     pub entry: Option<&'s str>,
     /// Macros of the project's build with their candidate values, the default first.
     pub define: &'s [(String, Vec<i64>)],
+    /// Captured launches of the program; without any, the source alone is read.
+    pub captured: &'s [capture::Capture],
 }
 
 /// An adopted kernel.
@@ -123,6 +133,8 @@ pub struct Adopted {
     pub space: String,
     /// Guesses, each with the line to write if it is wrong.
     pub notes: Vec<String>,
+    /// Captured data that the search space names.
+    pub files: Vec<DataFile>,
 }
 
 impl Adopted {
@@ -247,6 +259,19 @@ fn adopt_one(
             known: format!("it has {}: --kernel NAME", known.join(", ")),
         });
     };
+    if let Some(mut observed) = captured::select(settings, &unit, item, name)? {
+        let (unit, item) = launching(settings, unit, item, (name, 0));
+        return match adopt_captured(settings, (&unit, item), &observed, compiler) {
+            // Launches of one run: the largest alone describes it.
+            Err(error @ AdoptError::Unsupported { .. })
+                if settings.captured.len() == 1 && observed.launches.len() > 1 =>
+            {
+                observed.keep_largest(&error);
+                adopt_captured(settings, (&unit, item), &observed, compiler)
+            }
+            other => other,
+        };
+    }
     let (unit, item) = launching(settings, unit, item, (name, number));
     let Some(mut plan) = plan::Plan::read(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
@@ -269,6 +294,90 @@ fn adopt_one(
         template: made.text,
         space,
         notes,
+        files: Vec::new(),
+    })
+}
+
+/// Decides the launch of a kernel by its captured launches and by the launch of the source that agrees
+/// best with them.
+fn decide<'c>(
+    settings: &Settings<'_>,
+    (unit, item): (&Unit, usize),
+    observed: &captured::Observed<'c>,
+) -> Result<(plan::Plan, captured::Facts<'c>), AdoptError> {
+    let name = observed.kernel.as_str();
+    let unreadable = || AdoptError::NoKernel {
+        path: settings.file.display().to_string(),
+        wanted: format!("`{name}`"),
+        known: "its declaration cannot be read as a function".to_owned(),
+    };
+    let mut best: Option<(plan::Plan, captured::Facts<'_>)> = None;
+    let mut failed = None;
+    for number in 0..host::Host::new(unit).launches(name).len().max(1) {
+        let selection = plan::LaunchSelection {
+            number: Some(number),
+            used: observed.variables(),
+        };
+        for by_instance in [false, true] {
+            let settings = &Settings {
+                entry: match by_instance {
+                    true => Some(observed.instance.as_str()),
+                    false => settings.entry,
+                },
+                ..*settings
+            };
+            let mut plan =
+                plan::Plan::read_launch(unit, item, settings, &selection).ok_or_else(unreadable)?;
+            if !by_instance && !captured::is_instance(&plan, &observed.instance) {
+                continue;
+            }
+            let mut facts = captured::Facts::collect(&mut plan, observed);
+            if let Err(error) = facts.decide(&mut plan, (unit, item)) {
+                failed.get_or_insert(error);
+                break;
+            }
+            let better = |(_, known): &(_, captured::Facts<'_>)| facts.explained > known.explained;
+            if best.as_ref().is_none_or(better) {
+                best = Some((plan, facts));
+            }
+            break;
+        }
+    }
+    best.ok_or_else(|| failed.unwrap_or_else(unreadable))
+}
+
+/// Adopts a kernel by its captured launches.
+fn adopt_captured(
+    settings: &Settings<'_>,
+    (unit, item): (&Unit, usize),
+    observed: &captured::Observed<'_>,
+    compiler: &Compiler,
+) -> Result<Adopted, AdoptError> {
+    let (mut plan, facts) = decide(settings, (unit, item), observed)?;
+    let made = template::make(settings, unit, item, &plan, compiler)?;
+    let launch = (plan.grid.clone(), plan.block.clone(), plan.shared.clone());
+    plan.finish(unit, item, &made)?;
+    (plan.grid, plan.block, plan.shared) = launch;
+    plan.guessed_launch.clear();
+    let parameters = made.parameters.iter().flatten();
+    let sizes: Vec<Option<u64>> = parameters
+        .map(|it| Some(it.bytes).filter(|bytes| *bytes > 0))
+        .collect();
+    let data = captured::describe(&mut plan, &facts, observed, &sizes)?;
+    let settings = &Settings {
+        include: &made.include,
+        ..*settings
+    };
+    let space = captured::write(settings, (unit, item), &plan, (&data, observed));
+    let mut notes = observed.notes.clone();
+    notes.extend(plan.notes);
+    notes.extend(made.notes);
+    Ok(Adopted {
+        kernel: observed.kernel.clone(),
+        template: made.text,
+        space,
+        notes,
+        files: data.files,
     })
 }
 

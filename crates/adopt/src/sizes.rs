@@ -49,16 +49,7 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
     if plan.grid.is_empty() {
         plan.grid = guessed_grid(plan, all.as_ref());
     }
-    // A remaining `sizeof` has another type than the buffer's.
-    let plain = |expr: Expr| {
-        expr.with(&|name| {
-            let ty = sizeof(name)?;
-            let bytes = local_alias(unit, ty).and_then(|ty| types::bytes_of(&ty));
-            Some(Expr::Number(
-                bytes.or_else(|| types::bytes(unit, ty)).unwrap_or(4),
-            ))
-        })
-    };
+    let plain = |expr: Expr| without_sizeof(unit, expr);
     plan.grid = std::mem::take(&mut plan.grid)
         .into_iter()
         .map(plain)
@@ -115,6 +106,17 @@ pub(crate) fn shapes(plan: &mut Plan, unit: &Unit) {
             argument.role = Role::Inout;
         }
     }
+}
+
+/// Replaces a remaining `sizeof`, which has another type than the buffer's, by its number.
+pub(crate) fn without_sizeof(unit: &Unit, expr: Expr) -> Expr {
+    expr.with(&|name| {
+        let ty = sizeof(name)?;
+        let bytes = local_alias(unit, ty).and_then(|ty| types::bytes_of(&ty));
+        Some(Expr::Number(
+            bytes.or_else(|| types::bytes(unit, ty)).unwrap_or(4),
+        ))
+    })
 }
 
 /// Guesses a grid: one block for a fixed number of elements, with the block's dimensions.

@@ -86,7 +86,8 @@ pub(crate) fn number(ty: &str) -> Option<Number> {
     if ty.matches('*').count() > 1 || ty.contains('&') {
         return None;
     }
-    let element = match plain(ty).as_str() {
+    let plain = plain(ty);
+    let element = match plain.strip_prefix("std::").unwrap_or(&plain) {
         "float" => Element::F32,
         "double" => Element::F64,
         "half" | "__half" => Element::F16,

@@ -42,24 +42,28 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
         line(&argument_line(argument, plan, least));
     }
     variables(&mut line, plan, least);
-    launch(&mut line, plan);
+    launch(&mut line, plan, None);
     line("reference: none                 # hazards only; to compare results and to tune, write");
     line("# reference: { source: reference.cu, entry: plain, grid: [1, 1, 1], block: [32, 1, 1] }");
+    let include = include(settings);
+    line(&format!(
+        "compile: {{ options: [\"{DEVICE_DEFAULT}\"]{include} }}"
+    ));
+    text
+}
+
+/// The folders of headers, as `compile` names them.
+pub(crate) fn include(settings: &Settings<'_>) -> String {
     let folders: Vec<String> = settings
         .include
         .iter()
         .filter_map(|folder| relative(settings.folder, folder))
         .map(|folder| quoted(&folder))
         .collect();
-    let include = if folders.is_empty() {
-        String::new()
-    } else {
-        format!(", include: [{}]", folders.join(", "))
-    };
-    line(&format!(
-        "compile: {{ options: [\"{DEVICE_DEFAULT}\"]{include} }}"
-    ));
-    text
+    match folders.is_empty() {
+        true => String::new(),
+        false => format!(", include: [{}]", folders.join(", ")),
+    }
 }
 
 /// Scales guessed extents in a search space; `None` where one of these arguments' extents is not a
@@ -126,7 +130,7 @@ fn problems(line: &mut dyn FnMut(&str), plan: &Plan) {
     }
 }
 
-fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
+pub(crate) fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
     if plan.parameters.is_empty() {
         line("parameters: {}");
         return;
@@ -174,7 +178,8 @@ fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
     }
 }
 
-fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
+/// Begin of an argument's line: name, type, role and shape.
+fn argument_head(argument: &Argument) -> String {
     let mut text = format!("  - {{ name: {}, type: {}", argument.name, argument.ty);
     let role = match argument.role {
         Role::Input => "input",
@@ -187,14 +192,22 @@ fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
     if let Some(shape) = &argument.shape {
         let _ = write!(text, ", shape: [{}]", quoted(&shape.to_string()));
     }
-    let mut note = argument.guessed.map(str::to_owned);
-    if argument.role.is_filled() && argument.zeroed {
-        text.push_str(", fill: zeros");
-    } else if argument.role.is_filled() && is_whole(&argument.ty) {
-        let _ = write!(text, ", {}", indices(least));
-        let values = "the values: indices of the smallest size";
-        note = Some(note.map_or(values.to_owned(), |note| format!("{note}, and {values}")));
+    text
+}
+
+/// The line of an argument whose data are captured.
+pub(crate) fn captured_line(argument: &Argument, plan: &Plan, fill: Option<&str>) -> String {
+    let mut text = argument_head(argument);
+    if let Some(fill) = fill {
+        let _ = write!(text, ", fill: {fill}");
     }
+    value(argument, plan, &mut text);
+    text.push_str(" }");
+    text
+}
+
+/// Adds a scalar's value, where its name does not say it.
+fn value(argument: &Argument, plan: &Plan, text: &mut String) {
     if let Some(value) = &argument.composed {
         let _ = write!(text, ", value: {value}");
     }
@@ -206,6 +219,19 @@ fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
     {
         let _ = write!(text, ", value: {}", quoted(&value.to_string()));
     }
+}
+
+fn argument_line(argument: &Argument, plan: &Plan, least: i64) -> String {
+    let mut text = argument_head(argument);
+    let mut note = argument.guessed.map(str::to_owned);
+    if argument.role.is_filled() && argument.zeroed {
+        text.push_str(", fill: zeros");
+    } else if argument.role.is_filled() && is_whole(&argument.ty) {
+        let _ = write!(text, ", {}", indices(least));
+        let values = "the values: indices of the smallest size";
+        note = Some(note.map_or(values.to_owned(), |note| format!("{note}, and {values}")));
+    }
+    value(argument, plan, &mut text);
     text.push_str(" }");
     if let Some(note) = note {
         let _ = write!(text, "    # guessed: {note}");
@@ -249,7 +275,8 @@ fn variables(line: &mut dyn FnMut(&str), plan: &Plan, least: i64) {
     }
 }
 
-fn launch(line: &mut dyn FnMut(&str), plan: &Plan) {
+/// Writes the launch; `passed` names its arguments where they are not all in order.
+pub(crate) fn launch(line: &mut dyn FnMut(&str), plan: &Plan, passed: Option<&[String]>) {
     let extents = |all: &[Expr]| {
         let each = all.iter().map(|each| match each.number() {
             Some(number) => number.to_string(),
@@ -266,6 +293,9 @@ fn launch(line: &mut dyn FnMut(&str), plan: &Plan) {
         extents(&plan.grid),
         extents(&plan.block)
     );
+    if let Some(passed) = passed {
+        let _ = write!(text, ", args: [{}]", passed.join(", "));
+    }
     if let Some(shared) = &plan.shared {
         let _ = write!(text, ", shared: {}", quoted(&shared.to_string()));
     }

@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Largest data file that is read.
 const MAX_DATA_BYTES: u64 = 4 << 30;
 
+/// Placeholder of the problem's name in a path.
+const PROBLEM: &str = "{problem}";
+
 /// A file whose content fills a buffer. Two files with equal content are the same, wherever they
 /// are stored.
 #[derive(Clone, Serialize, Deserialize)]
@@ -59,6 +62,24 @@ impl DataFile {
             path: Arc::clone(&self.path),
             hash: Some(ContentHash::from_parts([content.as_slice()])),
         })
+    }
+
+    /// Returns the file of one problem: `{problem}` in the path is replaced by the problem's name.
+    #[must_use]
+    pub fn of_problem(&self, problem: &str) -> Self {
+        match self.is_of_problem() {
+            true => Self {
+                path: self.path.replace(PROBLEM, problem).into(),
+                hash: None,
+            },
+            false => self.clone(),
+        }
+    }
+
+    /// Reports whether each problem has a separate file.
+    #[must_use]
+    pub fn is_of_problem(&self) -> bool {
+        self.path.contains(PROBLEM)
     }
 
     fn content(&self) -> Result<Vec<u8>, String> {

@@ -139,6 +139,8 @@ pub enum PlanReference {
     },
     /// None: results are not compared.
     None,
+    /// Values in files, one for each compared argument, in order.
+    Values(Vec<Fill>),
 }
 
 /// Rules for judging results.
@@ -254,7 +256,11 @@ impl Plan {
             .iter_mut()
             .map(|variable| &mut variable.holds);
         let all = self.arguments.iter_mut().chain(variables);
-        all.flat_map(PlanArgument::fills_mut)
+        let values = match &mut self.reference {
+            PlanReference::Values(values) => values.as_mut_slice(),
+            _ => &mut [],
+        };
+        all.flat_map(PlanArgument::fills_mut).chain(values)
     }
 
     /// Returns the identity of the work: `code`, which names the machine code (the bytes, or their

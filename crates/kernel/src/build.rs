@@ -257,7 +257,8 @@ impl PlanBuilder {
         compiler: &Compiler,
     ) -> Result<Result<PlanReference, Judgement>, CompileError> {
         let wrong = |why: String| Ok(Err(Judgement::new(Verdict::CompileFailed, why)));
-        match &self.kernel.spec.reference {
+        match &self.binder.spec().reference {
+            Reference::Values(values) => return Ok(Ok(PlanReference::Values(values.clone()))),
             Reference::Oracle(name) => return Ok(Ok(PlanReference::Oracle(name.clone()))),
             Reference::None => return Ok(Ok(PlanReference::None)),
             Reference::Kernel { .. } => {}
@@ -287,7 +288,7 @@ impl PlanBuilder {
                 },
                 oracle: match &self.kernel.spec.reference {
                     Reference::Kernel { proven_by, .. } => proven_by.clone(),
-                    Reference::Oracle(_) | Reference::None => None,
+                    Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
                 },
             }),
             Err(mut failed) => {

@@ -142,7 +142,7 @@ impl KernelSpec {
             })?);
         }
         Ok(Binder {
-            spec: Arc::new(self.clone()),
+            spec: Arc::new(self.of_problem(&problem.name)),
             sizes: problem.sizes.clone(),
             program: Program::over_config(&mut resolved.terms, &roots),
             parts,
@@ -187,7 +187,7 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch, .. } => Some(&**launch),
-        Reference::Oracle(_) | Reference::None => None,
+        Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
     };
     for launch in spec.launches.iter().chain(reference) {
         let entry = &launch.entry;
@@ -293,7 +293,7 @@ fn assemble(
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch: each, .. } => launch(each, &macros, rest)?,
-        Reference::Oracle(_) | Reference::None => None,
+        Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
     };
     let mut amount = |given: &Option<Expr>| match given {
         Some(_) => number(rest).map(|value| Some(value.as_f64())),

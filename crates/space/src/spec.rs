@@ -4,12 +4,14 @@ use super::file::Origin;
 use super::{Config, Constraint, Environment, Expr, Parameter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use tuner_core::data::DataFile;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 use tuner_core::record::ConfigValues;
+use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 
 /// A tunable kernel: the checked contents of its YAML file.
@@ -60,6 +62,8 @@ pub struct KernelSpec {
     pub include: Vec<PathBuf>,
     /// Program and arguments of a peer to compare with; may be empty.
     pub baseline: Vec<String>,
+    /// Hashes of the files of which each problem has its own, by path; filled in once they were read.
+    pub data_hashes: BTreeMap<String, ContentHash>,
     /// The source text.
     pub(crate) origin: Origin,
 }
@@ -204,6 +208,8 @@ pub enum Reference {
     },
     /// No reference: the kernel is checked for hazards only.
     None,
+    /// Values in files, one for each compared argument, in order.
+    Values(Vec<Fill>),
 }
 
 /// Comparison of results.
@@ -277,6 +283,52 @@ impl KernelSpec {
                 self.path.display()
             )
         })
+    }
+
+    /// Iterates over the files that buffers are filled with or compared with.
+    pub fn data_files_mut(&mut self) -> impl Iterator<Item = (&str, &mut DataFile)> {
+        let values = match &mut self.reference {
+            Reference::Values(values) => values.as_mut_slice(),
+            _ => &mut [],
+        };
+        let all = self.arguments.iter_mut().chain(&mut self.variables);
+        let fills = all.filter_map(|argument| Some((&*argument.name, argument.fill.as_mut()?)));
+        let fills = fills.chain(values.iter_mut().map(|fill| ("reference", fill)));
+        fills.filter_map(|(name, fill)| match fill {
+            Fill::File(file) => Some((name, file)),
+            _ => None,
+        })
+    }
+
+    /// Returns every file of data, those of all problems included.
+    #[must_use]
+    pub fn data_paths(&self) -> Vec<PathBuf> {
+        let mut spec = self.clone();
+        let files: Vec<DataFile> = spec
+            .data_files_mut()
+            .map(|(_, file)| file.clone())
+            .collect();
+        let problems = self.problems.iter().chain(&self.check_problems);
+        let names: Vec<&str> = problems.map(|problem| problem.name.as_str()).collect();
+        let each = files.iter().flat_map(|file| match file.is_of_problem() {
+            true => names.iter().map(|name| file.of_problem(name)).collect(),
+            false => vec![file.clone()],
+        });
+        each.map(|file| PathBuf::from(&*file.path)).collect()
+    }
+
+    /// Returns the specification with the files of one problem.
+    #[must_use]
+    pub(crate) fn of_problem(&self, problem: &str) -> Self {
+        let mut spec = self.clone();
+        let hashes = std::mem::take(&mut spec.data_hashes);
+        for (_, file) in spec.data_files_mut() {
+            if file.is_of_problem() {
+                *file = file.of_problem(problem);
+                file.hash = hashes.get(&*file.path).cloned();
+            }
+        }
+        spec
     }
 
     /// Returns the configuration of all defaults, valid or not.

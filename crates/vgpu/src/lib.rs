@@ -33,5 +33,5 @@ pub use hazard::{
     SourceLine, Space,
 };
 pub use memory::{BufferId, GlobalMemory, MemoryError};
-pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported};
+pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported, plain_name};
 pub use ptx::stores::Roots;

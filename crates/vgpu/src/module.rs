@@ -418,7 +418,8 @@ impl Module {
 
 /// Returns the C++ name of a PTX variable (`ns::name` in a namespace), or the symbol if it is not
 /// mangled.
-pub(crate) fn plain_name(symbol: &str) -> String {
+#[must_use]
+pub fn plain_name(symbol: &str) -> String {
     let parts = || {
         let mut rest = symbol.strip_prefix("_Z")?;
         rest = rest.strip_prefix('N').unwrap_or(rest);

@@ -33,6 +33,8 @@ pub struct Options {
     pub folder: PathBuf,
     /// Time after which a running launch is reported on standard error.
     pub progress: Option<Duration>,
+    /// Writer of captured launches.
+    pub capture: Option<Arc<capture::Writer>>,
 }
 
 /// A kernel that the process uses.
@@ -63,6 +65,8 @@ pub struct Device {
     pub(crate) started: Instant,
     /// A sentence for the program about the request that failed.
     pub(crate) failure: String,
+    /// Number of launches so far.
+    pub(crate) launches: u64,
 }
 
 impl Device {
@@ -81,6 +85,7 @@ impl Device {
             sticky: errors::SUCCESS,
             started: Instant::now(),
             failure: String::new(),
+            launches: 0,
             options,
         }
     }

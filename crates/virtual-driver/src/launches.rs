@@ -45,8 +45,11 @@ impl Device {
         }
         self.publish();
         self.take_shared();
-        let watch = self.streams.can_conflict().then(|| self.watch());
-        let launch = self.prepare(request, &function, watch.clone());
+        self.launches += 1;
+        let pending = self.begin_capture(request, &function);
+        let watched = pending.is_some() || self.streams.can_conflict();
+        let watch = watched.then(|| self.watch());
+        let launch = self.prepare(request, &function, watch);
         let code = Arc::clone(&self.module(function.module)?.code);
         let began = Instant::now();
         if let Some(cubin) = self.module(function.module)?.sass.clone() {
@@ -65,6 +68,9 @@ impl Device {
         })?;
         self.report_progress(&function, began);
         self.give_shared();
+        if let Some((pending, watch)) = pending.zip(launch.watch.as_deref()) {
+            self.finish_capture(pending, (request, &function), (&report, watch));
+        }
         self.finish(request, &function, &report);
         Ok(report.output)
     }
@@ -130,14 +136,18 @@ impl Device {
         Arc::new(watch)
     }
 
+    /// Reports whether the user selected a kernel by its name.
+    pub(crate) fn is_selected(&self, symbol: &str) -> bool {
+        let named = |part: &String| symbol.contains(part.as_str());
+        self.options.kernels.is_empty() || self.options.kernels.iter().any(named)
+    }
+
     fn prepare(&self, request: &Request, function: &Function, watch: Option<Arc<Watch>>) -> Launch {
         let args = function.info.parameters.iter().map(|parameter| {
             let range = parameter.offset as usize..(parameter.offset + parameter.bytes) as usize;
             Arg::Bytes(request.parameters.get(range).unwrap_or_default().to_vec())
         });
-        let named = |part: &String| function.name.contains(part.as_str());
-        let checked = self.options.kernels.is_empty() || self.options.kernels.iter().any(named);
-        let hazards = self.options.hazards && checked;
+        let hazards = self.options.hazards && self.is_selected(&function.name);
         Launch {
             dynamic_shared_bytes: request.shared_bytes,
             instruction_budget: BLOCK_BUDGET,
@@ -376,7 +386,7 @@ struct Refusal {
 }
 
 /// The error that a program sees after a hazard; `None` where a GPU goes on.
-fn fault_code(kind: HazardKind) -> Option<Code> {
+pub(crate) fn fault_code(kind: HazardKind) -> Option<Code> {
     match kind {
         HazardKind::OutOfBounds => Some(errors::ILLEGAL_ADDRESS),
         HazardKind::Misaligned => Some(errors::MISALIGNED_ADDRESS),

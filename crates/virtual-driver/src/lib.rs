@@ -8,6 +8,7 @@
 //! with a [`Device`] a process, on a virtual GPU; [`Summary`] is what the program's kernels did.
 
 mod attributes;
+mod capture;
 mod device;
 mod fatbin;
 mod launches;

@@ -33,6 +33,8 @@ pub(crate) struct LoadedModule {
     variables: BTreeMap<String, BufferId>,
     /// Machine code, where there is no PTX.
     pub(crate) sass: Option<Vec<u8>>,
+    /// File and line of each kernel in the source, where the PTX has line information.
+    sources: BTreeMap<String, (String, u32)>,
 }
 
 /// Why a module was not loaded: the code for the program and a sentence for the user.
@@ -76,6 +78,7 @@ impl LoadedModule {
             resources: cubin.map(read_resources).unwrap_or_default(),
             variables: BTreeMap::new(),
             sass,
+            sources: read_sources(&ptx),
         };
         module.place_again(memory)?;
         Ok(module)
@@ -98,6 +101,12 @@ impl LoadedModule {
             memory.write(*id, 0, &bytes);
         }
         Ok(())
+    }
+
+    /// File and line of a kernel in the source.
+    pub(crate) fn source(&self, entry: &str) -> Option<(&str, u32)> {
+        let (file, line) = self.sources.get(entry)?;
+        Some((file, *line))
     }
 
     /// The variable of that name.
@@ -140,6 +149,40 @@ impl LoadedModule {
 fn threads_by_registers(arch: &Arch, registers: u32) -> u32 {
     let each_warp = (registers.max(1) * 32).next_multiple_of(256);
     (arch.registers_per_sm / each_warp * 32).min(MAX_THREADS)
+}
+
+/// Places of kernels in the source: the first `.loc` of each entry that is not of inlined code.
+fn read_sources(ptx: &str) -> BTreeMap<String, (String, u32)> {
+    let mut files: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut found: Vec<(&str, &str, u32)> = Vec::new();
+    let mut entry = None;
+    for line in ptx.lines().map(str::trim_start) {
+        if let Some((_, name)) = line.split_once(".entry ") {
+            entry = name.split(['(', ' ']).next();
+        } else if line.contains(".func ") {
+            entry = None;
+        } else if let Some(rest) = line.strip_prefix(".file") {
+            let number = rest.split_whitespace().next();
+            files.extend(number.zip(rest.split('"').nth(1)));
+        } else if let Some(rest) = line.strip_prefix(".loc")
+            && !rest.contains("inlined_at")
+            && let Some(name) = entry
+        {
+            let mut words = rest.split_whitespace();
+            let line = words
+                .next()
+                .zip(words.next().and_then(|it| it.parse().ok()));
+            if let Some((file, line)) = line {
+                found.push((name, file, line));
+                entry = None;
+            }
+        }
+    }
+    let places = found.into_iter().filter_map(|(name, file, line)| {
+        let file = (*files.get(file)?).to_owned();
+        Some((name.to_owned(), (file, line)))
+    });
+    places.collect()
 }
 
 fn read_resources(cubin: Cubin) -> BTreeMap<String, Resources> {

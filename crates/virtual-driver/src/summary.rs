@@ -266,6 +266,13 @@ pub(crate) fn plain_name(symbol: &str) -> String {
     name.unwrap_or_else(|| symbol.to_owned())
 }
 
+/// The name of a kernel with its template arguments and parameters.
+pub(crate) fn full_name(symbol: &str) -> String {
+    let parsed = cpp_demangle::Symbol::new(symbol).ok();
+    let name = parsed.and_then(|parsed| parsed.demangle().ok());
+    name.unwrap_or_else(|| symbol.to_owned())
+}
+
 /// One line for a launch's coordinates, such as `block (1,0,0), thread (31,0,0)`.
 #[must_use]
 pub(crate) fn coordinates(block: [u32; 3], thread: [u32; 3]) -> String {

@@ -1,5 +1,6 @@
 //! `tuner exec`: runs a CUDA program on the virtual GPU.
 
+pub(super) mod capture;
 mod program;
 mod sanitizer;
 mod show;
@@ -29,6 +30,7 @@ Examples:
   tuner exec -- ./app --size 1024
   tuner exec --device vgpu:h100 --json hazards.json -- ./app
   tuner exec --build vector_add.cu -- 1024
+  tuner exec --capture captured -- ./app 1024 && tuner adopt app.cu --captured captured
   tuner exec --format sanitizer --error-exitcode 1 -- ./app
 
 With --build, the arguments after -- are those of the program that was built.
@@ -85,6 +87,9 @@ pub(crate) struct Args {
     /// Program and its arguments, after --
     #[arg(last = true, value_name = "PROGRAM ARGS")]
     command: Vec<std::ffi::OsString>,
+
+    #[command(flatten)]
+    capture: capture::CaptureArgs,
 }
 
 /// Format of the summary on standard error.
@@ -130,6 +135,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     if let Some(path) = &args.json {
         program::check_output(path)?;
     }
+    let writer = capture::begin(&args.capture, command.words(), args.device.to_string())?;
     let server = Server::start(Options {
         arch,
         hazards: !args.no_hazards,
@@ -138,6 +144,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         threads: args.threads.map_or(0, usize::from),
         folder: folder.path().to_owned(),
         progress: Some(PROGRESS),
+        capture: writer.clone(),
     })?;
     let status = program::spawn(&command, folder.path(), server.path())?;
     let summary = server.finish();
@@ -145,10 +152,59 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         SummaryFormat::Text => show::print(&summary, arch.full_name, !args.no_hazards),
         SummaryFormat::Sanitizer => sanitizer::print(&summary),
     }
+    if let Some((writer, folder)) = writer.as_deref().zip(args.capture.folder.as_deref()) {
+        capture::finish(writer, folder, status);
+    }
     if let Some(path) = &args.json {
         write_json(path, args, &command, status, &summary)?;
     }
     Ok(exit_code(status, &summary, args.error_exitcode))
+}
+
+/// Runs a command of `sh` in a folder on the virtual GPU, and captures its launches.
+///
+/// # Errors
+/// A command that cannot be run, or that does not end with 0.
+pub(super) fn capture_command(
+    command: &str,
+    work: &Path,
+    folder: &Path,
+    values: &[(String, i64)],
+) -> Result<(), super::CliError> {
+    let name = "a100";
+    let Some(arch) = vgpu::Arch::by_name(name) else {
+        refuse!("no virtual GPU is called `{name}`");
+    };
+    let args = capture::CaptureArgs::with_defaults(folder, values);
+    let temporary = tempfile::Builder::new().prefix("tuner-exec-").tempdir()?;
+    let program = program::shell(command, work);
+    let device = format!("vgpu:{name}");
+    let writer = capture::begin(&args, vec![command.to_owned()], device)?;
+    let server = Server::start(Options {
+        arch,
+        hazards: true,
+        kernels: Vec::new(),
+        lane_budget: None,
+        threads: 0,
+        folder: temporary.path().to_owned(),
+        progress: Some(PROGRESS),
+        capture: writer.clone(),
+    })?;
+    let status = program::spawn(&program, temporary.path(), server.path())?;
+    let summary = server.finish();
+    for note in &summary.notes {
+        say!("note: {note}");
+    }
+    if let Some(writer) = writer.as_deref() {
+        capture::end(writer, folder, status);
+    }
+    if !status.success() {
+        refuse!(
+            "`{command}` ended with {status}; where its build fails, correct the command, and where the \
+             program itself does not end with 0 its results are not taken as right"
+        );
+    }
+    Ok(())
 }
 
 fn write_json(

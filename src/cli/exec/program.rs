@@ -17,6 +17,8 @@ use virtual_driver::libraries::LIBRARIES;
 pub(super) struct Program {
     path: PathBuf,
     arguments: Vec<OsString>,
+    /// Its working directory, where that is not this one.
+    folder: Option<PathBuf>,
 }
 
 impl Program {
@@ -39,7 +41,11 @@ pub(super) fn prepare(args: &Args, folder: &Path, arch: &Arch) -> Result<Program
     if !args.build.is_empty() {
         let path = compile(args, folder, arch)?;
         let arguments = args.command.clone();
-        return Ok(Program { path, arguments });
+        return Ok(Program {
+            path,
+            arguments,
+            folder: None,
+        });
     }
     let Some((name, arguments)) = args.command.split_first() else {
         refuse!("no program is given; type tuner exec -- ./app, or --build FILE.cu");
@@ -54,7 +60,17 @@ pub(super) fn prepare(args: &Args, folder: &Path, arch: &Arch) -> Result<Program
     Ok(Program {
         path,
         arguments: arguments.to_vec(),
+        folder: None,
     })
+}
+
+/// A command of `sh` in a folder.
+pub(super) fn shell(command: &str, folder: &Path) -> Program {
+    Program {
+        path: PathBuf::from("/bin/sh"),
+        arguments: vec!["-c".into(), command.into()],
+        folder: Some(folder.to_owned()),
+    }
 }
 
 /// The file of a program, in the search path where its name has no slash.
@@ -181,8 +197,35 @@ pub(super) fn spawn(
         .args(&program.arguments)
         .env("LD_LIBRARY_PATH", path)
         .env(virtual_driver::SOCKET_VARIABLE, socket);
+    if let Some(folder) = &program.folder {
+        command.current_dir(folder);
+        add_compiler(&mut command);
+    }
     let runtime = tuner_engine::threads::start_local_runtime()?;
     runtime.block_on(wait(command, &program.path))
+}
+
+/// Makes the installed nvcc and the library that it links known to a command that builds.
+fn add_compiler(command: &mut tokio::process::Command) {
+    let Some(nvcc) = find_nvcc() else {
+        return;
+    };
+    let Some(folder) = nvcc.parent() else {
+        return;
+    };
+    let add = |variable: &str, folder: &Path| {
+        let before = std::env::var_os(variable).unwrap_or_default();
+        let before = std::env::split_paths(&before).filter(|path| !path.as_os_str().is_empty());
+        let all: Vec<PathBuf> = before.chain([folder.to_owned()]).collect();
+        std::env::join_paths(all).ok()
+    };
+    if let Some(path) = add("PATH", folder) {
+        command.env("PATH", path);
+    }
+    let library = folder.parent().map(|root| root.join("lib"));
+    if let Some(path) = library.and_then(|library| add("LIBRARY_PATH", &library)) {
+        command.env("LIBRARY_PATH", path);
+    }
 }
 
 /// Waits for the program. Ctrl-C reaches it through the terminal; a request to end is passed on.

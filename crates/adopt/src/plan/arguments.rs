@@ -48,7 +48,7 @@ impl Plan {
     }
 
     /// Returns a name that no parameter has and that an expression can use.
-    fn size_name(&self, name: &str) -> String {
+    pub(crate) fn size_name(&self, name: &str) -> String {
         if self.parameters.iter().any(|each| each.name == name) {
             format!("{name}_size")
         } else {
@@ -102,7 +102,7 @@ impl Plan {
 }
 
 /// Reports whether a type is an integer type.
-pub(super) fn is_whole(ty: &str) -> bool {
+pub(crate) fn is_whole(ty: &str) -> bool {
     let words = tree::words(ty);
     !words.iter().any(|word| {
         matches!(

@@ -15,9 +15,10 @@ use super::tree::{Node, Source};
 use super::types::{self, TypeDescription};
 use super::unit::{Item, Kind, Unit};
 use super::{AdoptError, Settings};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
+pub(crate) use arguments::is_whole;
 pub(crate) use variables::{Variable, VariableContent};
 
 /// Most proposed parameters.
@@ -138,22 +139,45 @@ pub(crate) struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
+/// A launch of the file, with facts of captured launches.
+#[derive(Debug, Default)]
+pub(crate) struct LaunchSelection {
+    /// Index of the launch in the unit; `None` selects by the known extents.
+    pub(crate) number: Option<usize>,
+    /// Variables that the kernel is known to use.
+    pub(crate) used: BTreeSet<String>,
+}
+
 impl Plan {
     /// Builds the parts that need no compiler; `None` where the item is not a function.
     pub(crate) fn read(unit: &Unit, item: usize, settings: &Settings<'_>) -> Option<Self> {
+        Self::read_launch(unit, item, settings, &LaunchSelection::default())
+    }
+
+    /// Builds the same parts by a selected launch.
+    pub(crate) fn read_launch(
+        unit: &Unit,
+        item: usize,
+        settings: &Settings<'_>,
+        selection: &LaunchSelection,
+    ) -> Option<Self> {
         let own = unit.items.get(item)?;
         let name = own.names.last().cloned().unwrap_or_default();
         let (source, node) = node_of(unit, own)?;
         let mut host = Host::new(unit);
-        // The launch whose function determines most extents.
-        let launch = host.launches(&name).into_iter().max_by_key(|each| {
-            (
-                launch::usable(&host, each),
-                std::cmp::Reverse(each.config.len()),
-                // Of a switch over sizes, a medium one.
-                each.branch().map_or(0, |it| -(it.value - 256).abs()),
-            )
-        });
+        let mut launches = host.launches(&name).into_iter();
+        let launch = match selection.number {
+            Some(number) => launches.nth(number),
+            // The launch whose function determines most extents.
+            None => launches.max_by_key(|each| {
+                (
+                    launch::usable(&host, each),
+                    std::cmp::Reverse(each.config.len()),
+                    // Of a switch over sizes, a medium one.
+                    each.branch().map_or(0, |it| -(it.value - 256).abs()),
+                )
+            }),
+        };
         let known = KernelContext {
             unit,
             own,
@@ -188,7 +212,7 @@ impl Plan {
         plan.scalars(&known, &mut host);
         plan.extents(&known, item, &mut host);
         plan.take(&known, &mut host);
-        plan.hold(&known, item, &mut host);
+        plan.hold(&known, item, &selection.used, &mut host);
         let invented = host.invented.iter();
         let new = invented.filter(|(name, _)| !plan.sizes.iter().any(|(known, _)| known == name));
         let new: Vec<_> = new.cloned().collect();

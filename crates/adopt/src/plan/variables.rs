@@ -33,11 +33,12 @@ pub(crate) enum VariableContent {
 }
 
 impl Plan {
-    /// Adds the variables that the kernel reaches and the host writes.
+    /// Adds the variables that the kernel reaches and the host writes, or that launches are known to use.
     pub(super) fn hold<'u>(
         &mut self,
         known: &KernelContext<'u>,
         kernel: usize,
+        used: &BTreeSet<String>,
         host: &mut Host<'u>,
     ) {
         let unit = known.unit;
@@ -62,7 +63,8 @@ impl Plan {
                 let names = tree::declared_name(source, declarator);
                 // A variable with an initializer keeps it; others start as zeros.
                 let Some(name) = names.last().filter(|name| {
-                    declarator.kind() != "init_declarator" && (constant || filled(unit, name))
+                    let fresh = declarator.kind() != "init_declarator";
+                    fresh && (constant || filled(unit, name) || used.contains(**name))
                 }) else {
                     continue;
                 };

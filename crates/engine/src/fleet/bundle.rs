@@ -4,7 +4,6 @@ use super::wire::{Bundle, BundleFile};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use tuner_core::files;
-use tuner_core::fill::Fill;
 use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::Kernel;
 
@@ -63,11 +62,8 @@ pub fn pack(kernel: &Kernel, files: &mut PackedFiles) -> Result<Bundle, BundleEr
         let headers = template.headers.iter();
         paths.extend(headers.map(|header| absolute(Path::new(&header.path))));
     }
-    for argument in kernel.spec.arguments.iter().chain(&kernel.spec.variables) {
-        if let Some(Fill::File(file)) = &argument.fill {
-            paths.push(absolute(Path::new(&*file.path)));
-        }
-    }
+    let data = kernel.spec.data_paths();
+    paths.extend(data.iter().map(|path| absolute(path)));
     relative(kernel, &paths)?;
     paths.sort();
     paths.dedup();

@@ -300,6 +300,7 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     texts.push(match &spec.reference {
         Reference::Oracle(name) => format!("{name} {}", oracle::version(name)),
         Reference::None => "none".to_owned(),
+        Reference::Values(values) => format!("{values:?}"),
         Reference::Kernel {
             launch, proven_by, ..
         } => format!("{} {proven_by:?}", launched(launch)),

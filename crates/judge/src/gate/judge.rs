@@ -3,7 +3,7 @@
 use super::adversarial::{Data, oracle_of};
 use super::compare::{self, Comparison};
 use super::expected_output::Rule;
-use super::naive::{POISON_RUN, first_poisoned, without_padding};
+use super::naive::{Kernel, POISON_RUN, first_poisoned, without_padding};
 use super::oracle::Oracle;
 use super::proof;
 use super::ranges::{changed, outside};
@@ -189,7 +189,9 @@ impl Gate<'_> {
         let plan = self.plan;
         let index = pass.outputs[number].0;
         let argument = &plan.arguments[index];
-        if let (Some(layout), PlanReference::Kernel { .. }) = (&argument.layout, &plan.reference) {
+        if let (Some(layout), PlanReference::Kernel { .. } | PlanReference::Values(_)) =
+            (&argument.layout, &plan.reference)
+        {
             return self.compare_fields(data, number, pass, written, layout);
         }
         self.compare_elements(data, number, pass, written)
@@ -259,7 +261,7 @@ impl Gate<'_> {
             (Some(name), _) => name,
             (None, PlanReference::None) => return Ok(Comparison::default()),
             (None, PlanReference::Oracle(name)) => name,
-            (None, PlanReference::Kernel { oracle, .. }) => {
+            (None, PlanReference::Kernel { .. } | PlanReference::Values(_)) => {
                 if let Some((outputs, known)) = self.naive(data, number, written, pass)? {
                     let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
                     let tolerance = Tolerance::for_argument(plan, &plan.arguments[index]);
@@ -271,7 +273,7 @@ impl Gate<'_> {
                     };
                     return Ok(self.under_spread(data, &precisions, compare)?.0);
                 }
-                let Some(name) = oracle else {
+                let Some(name) = Kernel::from_plan(plan).and_then(|kernel| kernel.oracle) else {
                     self.note = Some(UNCOMPARED.to_owned());
                     return Ok(Comparison::default());
                 };

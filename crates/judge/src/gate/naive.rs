@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
+use tuner_core::fill::Fill;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, PlanReference, Role};
 
 /// Elements of a reference kernel's output that are compared with float64 at each of three places.
@@ -104,6 +105,11 @@ impl Gate<'_> {
             return Ok(all(outputs));
         }
         let plan = self.plan;
+        if let PlanReference::Values(values) = &plan.reference {
+            let outputs = Arc::new(self.read_values(values)?);
+            self.references.keep_outputs(&self.keyed, data, &outputs);
+            return Ok(all(outputs));
+        }
         let Some(kernel) = Kernel::from_plan(plan) else {
             return Ok(None);
         };
@@ -153,6 +159,24 @@ impl Gate<'_> {
         let outputs = Arc::clone(&naive.outputs);
         self.references.keep_part(&self.keyed, data, naive);
         Ok((!known.is_empty()).then_some((outputs, known)))
+    }
+
+    /// Reads the expected contents of all outputs from their files.
+    fn read_values(&self, values: &[Fill]) -> Result<Vec<Vec<u8>>, Stop> {
+        let outputs = self.plan.compared().zip(values).map(|(argument, fill)| {
+            let values = PlanArgument {
+                fill: fill.clone(),
+                ..argument.clone()
+            };
+            values.content(0, 0).map_err(|why| {
+                Stop::Oracle(OracleError::Data {
+                    argument: argument.name.clone(),
+                    problem: self.plan.problem.clone(),
+                    why,
+                })
+            })
+        });
+        outputs.collect()
     }
 
     pub(super) fn run_naive(

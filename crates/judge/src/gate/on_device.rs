@@ -38,7 +38,7 @@ impl Gate<'_> {
             (Some(name), _) => name,
             (None, PlanReference::None) => return Ok(Some(Comparison::default())),
             (None, PlanReference::Oracle(name)) => name,
-            (None, PlanReference::Kernel { .. }) => {
+            (None, PlanReference::Kernel { .. } | PlanReference::Values(_)) => {
                 return self.by_reference(data, number, kept, written, pass);
             }
         };

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use tuner_core::element::Element;
 use tuner_core::fill::Fill;
-use tuner_core::plan::{Plan, PlanArgument};
+use tuner_core::plan::{Plan, PlanArgument, PlanReference};
 
 /// Tolerance of an output of a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +48,8 @@ pub struct Tolerance {
     sizes: Vec<f64>,
     /// Elements of a row of the output.
     columns: u64,
+    /// The reference is values, which show no spread.
+    by_values: bool,
 }
 
 /// Source of the number of terms.
@@ -124,6 +126,7 @@ impl Tolerance {
             inputs: input_size(plan),
             sizes: sizes(plan),
             columns: argument.shape.last().copied().unwrap_or(1).max(1),
+            by_values: matches!(plan.reference, PlanReference::Values(_)),
         }
     }
 

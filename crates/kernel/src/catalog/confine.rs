@@ -5,6 +5,7 @@ use super::files::{absolute, shown};
 use super::{CatalogError, SPACES, parsed};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use tuner_core::data::DataFile;
 use tuner_space::{Diagnostic, KernelSpec, Reference};
 
 /// Checks that the template, the reference and the data of a search space lie in its own folder, in its
@@ -49,15 +50,35 @@ fn check_named(spec: &KernelSpec, roots: &[PathBuf], help: &str) -> Result<(), C
             let at = places.reference_source.as_ref();
             Some(("reference", source.as_path(), at))
         }
-        Reference::Oracle(_) | Reference::None => None,
+        Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
     };
-    let data = places.data.iter();
-    let data = data.map(|(path, at)| ("data", path.as_path(), Some(at)));
+    let data: Vec<(PathBuf, &Range<usize>)> = places
+        .data
+        .iter()
+        .flat_map(|(path, at)| each_problem(spec, path).map(move |path| (path, at)))
+        .collect();
+    let data = data
+        .iter()
+        .map(|(path, at)| ("data", path.as_path(), Some(*at)));
     let mut named = [template].into_iter().chain(reference).chain(data);
     match named.find(|(_, path, _)| !is_inside(path, roots)) {
         Some((what, path, at)) => Err(outside(spec, what, path, at, help)),
         None => Ok(()),
     }
+}
+
+/// Lists the files of a path: one for each problem where the path has `{problem}`.
+fn each_problem<'s>(spec: &'s KernelSpec, path: &Path) -> impl Iterator<Item = PathBuf> + use<'s> {
+    let file = DataFile::new(path);
+    let problems = spec.problems.iter().chain(&spec.check_problems);
+    let names = problems.map(|problem| problem.name.as_str());
+    // A path without `{problem}` is the same for every name.
+    let names = if file.is_of_problem() {
+        names.take(usize::MAX)
+    } else {
+        names.take(1)
+    };
+    names.map(move |name| PathBuf::from(&*file.of_problem(name).path))
 }
 
 fn outside(

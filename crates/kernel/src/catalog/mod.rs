@@ -12,7 +12,8 @@ use crate::declarations;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use tuner_core::fill::Fill;
+use tuner_core::data::DataFile;
+use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_space::{Diagnostic, Diagnostics, KernelSpec, Reference, suggest};
 
@@ -143,6 +144,35 @@ pub struct Kernel {
     pub reference: Option<Template>,
 }
 
+/// Sets the hash of every data file's content, which identifies the file from here on.
+fn hash_data(spec: &mut KernelSpec) -> Result<(), CatalogError> {
+    let problems = spec.problems.iter().chain(&spec.check_problems);
+    let problems: Vec<String> = problems.map(|problem| problem.name.clone()).collect();
+    let mut hashes = BTreeMap::new();
+    for (name, file) in spec.data_files_mut() {
+        let hashed = |file: &DataFile| {
+            file.hashed().map_err(|why| CatalogError::Data {
+                argument: name.to_owned(),
+                why,
+            })
+        };
+        if !file.is_of_problem() {
+            *file = hashed(file)?;
+            continue;
+        }
+        let mut all = Vec::new();
+        for problem in &problems {
+            let own = hashed(&file.of_problem(problem))?;
+            all.extend(own.hash.clone());
+            hashes.extend(own.hash.map(|hash| (own.path.to_string(), hash)));
+        }
+        let all = all.iter().map(|hash| hash.as_str().as_bytes());
+        file.hash = Some(ContentHash::from_parts(all));
+    }
+    spec.data_hashes = hashes;
+    Ok(())
+}
+
 impl Kernel {
     /// Reads a search space and its template.
     ///
@@ -151,22 +181,13 @@ impl Kernel {
     pub fn load(path: &Path) -> Result<Self, CatalogError> {
         let mut spec = parsed(path)?;
         confine::check_files(&spec)?;
-        for argument in spec.arguments.iter_mut().chain(&mut spec.variables) {
-            if let Some(Fill::File(file)) = &argument.fill {
-                // From here on it is identified by its content.
-                let hashed = file.hashed().map_err(|why| CatalogError::Data {
-                    argument: argument.name.clone(),
-                    why,
-                })?;
-                argument.fill = Some(Fill::File(hashed));
-            }
-        }
+        hash_data(&mut spec)?;
         let places = spec.places();
         let macros = text_values(&spec);
         let template = load_template(&spec.source, &spec.include, &macros)
             .map_err(|error| at_name(error, &spec, &spec.source, places.source.clone()))?;
         let reference = match &spec.reference {
-            Reference::Oracle(_) | Reference::None => None,
+            Reference::Oracle(_) | Reference::None | Reference::Values(_) => None,
             Reference::Kernel { source, .. } => {
                 let read = load_template(source, &spec.include, &macros);
                 let at = places.reference_source.clone();

@@ -104,6 +104,7 @@ pub(super) fn spec(
         options,
         include: include.iter().map(|include| folder.join(include)).collect(),
         baseline,
+        data_hashes: std::collections::BTreeMap::new(),
         origin: Origin::new(path, &checker),
     };
     checker.resolve_all(&spec);

@@ -4,13 +4,14 @@ use super::check::Checker;
 use super::de::Spanned;
 use super::fills::FillText;
 use super::origin::ArgumentPlace;
-use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, ReferenceText};
+use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, Ordered, ReferenceText};
 use super::texts::ValueText;
 use super::types::Resolved;
 use super::variables::passed;
 use crate::expr::nearest_or_all;
 use crate::{Argument, Expr, Launch, Record, Reference};
 use std::collections::HashSet;
+use tuner_core::data::DataFile;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
@@ -320,6 +321,9 @@ impl Checker<'_> {
         let places = [&text.oracle, &text.source, &text.entry];
         let first = places.into_iter().flatten().next();
         let place = first.map_or(0..1, |value| value.at.clone());
+        if let Some(values) = text.values {
+            return self.value_files(values, first, (arguments, variables));
+        }
         match (text.oracle, text.source) {
             (Some(oracle), None) => {
                 if text.entry.is_some()
@@ -370,10 +374,72 @@ impl Checker<'_> {
                 None
             }
             (None, None) => {
-                let message = "the reference names neither `oracle` nor `source`";
+                let message = "the reference names neither `oracle` nor `source` nor `values`";
                 self.error(message, place, "write `reference: { oracle: gemm }`");
                 None
             }
         }
+    }
+
+    /// Checks a reference by values: a file for each compared argument, and data that are the same for
+    /// every seed.
+    fn value_files(
+        &mut self,
+        values: Ordered<String>,
+        other: Option<&Spanned<String>>,
+        (arguments, variables): (&[Argument], &[Argument]),
+    ) -> Option<Reference> {
+        if let Some(other) = other {
+            let message = "a reference is values, an oracle or a source, one of the three";
+            self.error(message, other.at.clone(), "keep one of them");
+        }
+        let place = values.0.first().map_or(0..1, |(name, _)| name.at.clone());
+        let compared = || arguments.iter().filter(|it| it.role.is_compared());
+        for (name, _) in &values.0 {
+            if !compared().any(|argument| argument.name == name.value) {
+                self.error(
+                    format!("`{}` is not an output, so it has no values", name.value),
+                    name.at.clone(),
+                    "remove it, or give the argument `role: output` or `inout`",
+                );
+            }
+        }
+        let mut found = Vec::new();
+        for argument in compared() {
+            let file = values
+                .0
+                .iter()
+                .find(|(name, _)| name.value == argument.name);
+            match file {
+                Some((name, path)) => {
+                    let path = self.folder.join(path);
+                    found.push(Fill::File(DataFile::new(&path)));
+                    self.places.data.push((path, name.at.clone()));
+                }
+                None => self.error(
+                    format!("the output `{}` has no values", argument.name),
+                    place.clone(),
+                    "name the file of its right contents: `values: { NAME: FILE }`",
+                ),
+            }
+        }
+        let varies = |argument: &&Argument| {
+            let fixed = matches!(
+                argument.fill,
+                Some(Fill::File(_) | Fill::Zeros | Fill::Constant(_) | Fill::Arange) | None
+            );
+            !fixed && argument.role.is_filled()
+        };
+        if let Some(argument) = arguments.iter().chain(variables).find(varies) {
+            self.error(
+                format!(
+                    "`{}` differs from seed to seed, and the reference is values of one run",
+                    argument.name
+                ),
+                place,
+                "fill it with the data of that run: `fill: { file: PATH }`, or zeros, constant or arange",
+            );
+        }
+        Some(Reference::Values(found))
     }
 }

@@ -183,12 +183,15 @@ pub(super) struct LaunchText {
     pub(super) cooperative: Option<bool>,
 }
 
-/// `oracle`, or `source`, `entry`, `grid` and `block` of a reference kernel.
+/// `oracle`, `values`, or `source`, `entry`, `grid` and `block` of a reference kernel.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReferenceText {
     /// A built-in reference, computed in float64 on the CPU.
     pub(super) oracle: Option<Spanned<String>>,
+    /// Files with the right contents of each output, by argument, relative to this file; `{problem}` in
+    /// a path stands for the problem's name.
+    pub(super) values: Option<Ordered<String>>,
     /// A CUDA file, relative to this file.
     pub(super) source: Option<Spanned<String>>,
     /// Its kernel function, which takes the kernel's arguments in order.

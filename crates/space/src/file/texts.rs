@@ -192,7 +192,8 @@ pub(super) enum ReferenceWord {
 }
 
 impl Forms for ReferenceWord {
-    const EXPECTED: &'static str = "a mapping with `oracle` or `source`, or the word none";
+    const EXPECTED: &'static str =
+        "a mapping with `oracle`, `source` or `values`, or the word none";
 
     fn word<E: de::Error>(word: &str) -> Result<Self, E> {
         match word {

@@ -7,6 +7,7 @@ use crate::memory::{BufferId, GlobalMemory};
 
 const DECIDED: u8 = 1;
 const WRITTEN: u8 = 2;
+const READ: u8 = 4;
 
 /// Ranges that one block reports at most; a block with more is marked as cut.
 const RANGES_MAX: usize = 1 << 16;
@@ -57,6 +58,12 @@ impl Watch {
     #[must_use]
     pub fn was_written(&self, buffer: BufferId) -> bool {
         self.touched[buffer.0].load(Relaxed) & WRITTEN != 0
+    }
+
+    /// Reports whether the launch loaded from a buffer.
+    #[must_use]
+    pub fn was_read(&self, buffer: BufferId) -> bool {
+        self.touched[buffer.0].load(Relaxed) & READ != 0
     }
 
     fn holds(&self, allocation: usize, bytes: &Range<u64>) -> bool {
@@ -121,8 +128,8 @@ impl BlockAccesses {
         };
         let bit = match (write, decides) {
             (true, _) => WRITTEN,
-            (false, true) => DECIDED,
-            (false, false) => 0,
+            (false, true) => DECIDED | READ,
+            (false, false) => READ,
         };
         // A load first: an unconditional atomic update would move the cache line between cores.
         if touched.load(Relaxed) & bit != bit {

@@ -161,7 +161,7 @@ pub(crate) fn oracle_of(plan: &Plan) -> Option<&str> {
     match &plan.reference {
         PlanReference::Oracle(name) => Some(name),
         PlanReference::Kernel { oracle, .. } => oracle.as_deref(),
-        PlanReference::None => None,
+        PlanReference::None | PlanReference::Values(_) => None,
     }
 }
 

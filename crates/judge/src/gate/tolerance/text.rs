@@ -34,10 +34,15 @@ impl fmt::Display for Tolerance {
         let sums = self.element.accumulator().name();
         write!(
             f,
-            "{name} against a kernel, sums of {:.0} terms ({from}) in {sums}: ",
+            "{name} against {}, sums of {:.0} terms ({from}) in {sums}: ",
+            if self.by_values {
+                "values of a file"
+            } else {
+                "a kernel"
+            },
             self.terms.0
         )?;
-        if precision(self.element).is_none() {
+        if self.by_values || precision(self.element).is_none() {
             let (relative, spread) = (self.relative, self.spread);
             return write!(
                 f,
@@ -63,7 +68,9 @@ pub fn describe(plan: &Plan) -> String {
         .map(|argument| {
             let text = match &plan.reference {
                 PlanReference::Oracle(name) => against_oracle(plan, argument, name),
-                PlanReference::Kernel { .. } if argument.layout.is_some() => {
+                PlanReference::Kernel { .. } | PlanReference::Values(_)
+                    if argument.layout.is_some() =>
+                {
                     let columns = argument.columns();
                     let fields = columns.iter().map(|column| {
                         let name = column.name.rsplit('.').next().unwrap_or_default();
@@ -71,7 +78,9 @@ pub fn describe(plan: &Plan) -> String {
                     });
                     fields.collect::<Vec<_>>().join(", ")
                 }
-                PlanReference::Kernel { .. } => Tolerance::for_argument(plan, argument).to_string(),
+                PlanReference::Kernel { .. } | PlanReference::Values(_) => {
+                    Tolerance::for_argument(plan, argument).to_string()
+                }
                 PlanReference::None => "not compared".to_owned(),
             };
             format!("{}: {text}", argument.name)

@@ -73,6 +73,30 @@ fn files_of_other_places_are_refused_where_they_are_named() {
 }
 
 #[test]
+fn values_of_other_places_are_refused_for_each_problem() {
+    let spaced = |values: &str| {
+        let text = space(SOURCE, SOURCE, DATA, "");
+        let reference = text.find("reference:").unwrap();
+        format!(
+            "{}reference: {{ values: {{ y: \"{values}\" }} }}\n",
+            &text[..reference]
+        )
+    };
+    let (_dir, file) = project(&spaced(DATA));
+    Kernel::load(&file).unwrap();
+    let (dir, file) = project(&spaced("../data/{problem}/x.bin"));
+    write(&dir.path().join("own/data/small/x.bin"), "0123456789abcdef");
+    Kernel::load(&file).unwrap();
+    for values in ["/etc/hostname", "../link/x.bin", "../data/{problem}/x.bin"] {
+        let (dir, file) = project(&spaced(values));
+        let link = dir.path().join("own/data/small");
+        std::os::unix::fs::symlink(dir.path().join("other"), link).unwrap();
+        let said = Kernel::load(&file).unwrap_err().to_string();
+        assert!(said.contains("outside the project"), "{values}: {said}");
+    }
+}
+
+#[test]
 fn a_space_without_a_project_has_its_folder() {
     let dir = tempfile::tempdir().unwrap();
     let inner = dir.path().join("inner");

@@ -1,0 +1,354 @@
+//! Grid, block and shared memory as the captured launches have them.
+
+use super::infer::{Names, holds, infer};
+use super::{Observed, refuse};
+use crate::AdoptError;
+use crate::cut;
+use crate::expr::Expr;
+use crate::plan::{Plan, ProposedParameter};
+use crate::unit::Unit;
+use capture::Launch;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names of each captured launch, and what is known of its extents.
+#[derive(Debug, Default)]
+pub(crate) struct Facts<'c> {
+    /// Values of scalars, parameters and named values, in the order of the launches.
+    pub(crate) names: Vec<Names>,
+    /// Names of scalars that are sizes, by the parameter's place.
+    pub(crate) scalars: BTreeMap<usize, String>,
+    /// Launches with the default values of all parameters: those that become problems.
+    pub(crate) with_defaults: Vec<usize>,
+    /// Extents that the source explains.
+    pub(crate) explained: usize,
+    launches: Vec<&'c Launch>,
+    /// Expressions that the host passes as each scalar, where these are not plain sizes of the same name.
+    passed: Vec<(Expr, String)>,
+}
+
+/// One number of a launch.
+struct Extent {
+    name: &'static str,
+    of: fn(&Launch) -> i64,
+}
+
+const EXTENTS: [Extent; 7] = [
+    extent("grid x", |launch| i64::from(launch.grid[0])),
+    extent("grid y", |launch| i64::from(launch.grid[1])),
+    extent("grid z", |launch| i64::from(launch.grid[2])),
+    extent("block x", |launch| i64::from(launch.block[0])),
+    extent("block y", |launch| i64::from(launch.block[1])),
+    extent("block z", |launch| i64::from(launch.block[2])),
+    extent("shared memory", |launch| i64::from(launch.shared_bytes)),
+];
+
+const fn extent(name: &'static str, of: fn(&Launch) -> i64) -> Extent {
+    Extent { name, of }
+}
+
+/// Origin of an extent's expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// By the source's expression, which all launches agree with.
+    Text,
+    /// By an expression that all launches agree with.
+    Launches,
+}
+
+impl<'c> Facts<'c> {
+    /// Collects names and values of the launches, as the plan names its sizes.
+    pub(crate) fn collect(plan: &mut Plan, observed: &Observed<'c>) -> Facts<'c> {
+        let launches: Vec<&Launch> = observed
+            .launches
+            .iter()
+            .map(|(_, launch)| *launch)
+            .collect();
+        let mut facts = Facts {
+            launches,
+            ..Facts::default()
+        };
+        let mut scalars: Vec<(usize, String)> = Vec::new();
+        for argument in &plan.arguments {
+            if let Some(at) = argument.parameter
+                && crate::plan::is_whole(&argument.spelled)
+                && !argument.spelled.contains('*')
+            {
+                scalars.push((at, plan.size_name(&argument.name)));
+            }
+        }
+        for (at, name) in &scalars {
+            let argument = plan.arguments.iter().find(|it| it.parameter == Some(*at));
+            let value = argument.and_then(|it| it.value.clone());
+            let value = value.filter(|it| it.number().is_none() && *it != Expr::Name(name.clone()));
+            facts
+                .passed
+                .extend(value.map(|value| (value, name.clone())));
+        }
+        facts.scalars = scalars.into_iter().collect();
+        for (capture, launch) in &observed.launches {
+            let values = &capture.document.values;
+            // Values in the source of names that the kernel does not take.
+            let known = plan.sizes.iter();
+            let known = known.filter_map(|(name, value)| Some((name.clone(), (*value)?)));
+            let mut names: Names = known.collect();
+            names.extend(values.iter().map(|(name, value)| (name.clone(), *value)));
+            for each in &plan.parameters {
+                let mut given = values.iter().filter(|(name, _)| is_called(each, name));
+                let value = given.next().map_or(each.default, |(_, value)| *value);
+                names.insert(each.name.clone(), value);
+            }
+            for (at, name) in &facts.scalars {
+                names.remove(name);
+                let value = launch.parameters.get(*at).and_then(|it| whole(&it.bytes()));
+                names.extend(value.map(|value| (name.clone(), value)));
+            }
+            facts.names.push(names);
+        }
+        if let Some(first) = facts.names.first() {
+            for each in &mut plan.parameters {
+                if let Some(value) = first.get(&each.name) {
+                    each.default = *value;
+                    if !each.values.contains(value) {
+                        each.values.push(*value);
+                        each.values.sort_unstable();
+                    }
+                }
+            }
+        }
+        let defaults = |names: &Names| {
+            let mut all = plan.parameters.iter();
+            all.all(|each| names.get(&each.name) == Some(&each.default))
+        };
+        let all = facts.names.iter().enumerate();
+        facts.with_defaults = all
+            .filter(|(_, names)| defaults(names))
+            .map(|(index, _)| index)
+            .collect();
+        facts
+    }
+
+    fn numbers(&self, extent: &Extent) -> Vec<i64> {
+        self.launches
+            .iter()
+            .map(|launch| (extent.of)(launch))
+            .collect()
+    }
+
+    /// Decides grid, block and shared memory.
+    ///
+    /// # Errors
+    /// An extent that differs between launches and that no expression gives.
+    pub(crate) fn decide(
+        &mut self,
+        plan: &mut Plan,
+        (unit, item): (&Unit, usize),
+    ) -> Result<(), AdoptError> {
+        let text = |list: &[Expr], at: usize| list.get(at).cloned().unwrap_or(Expr::Number(1));
+        let mut proposed: Vec<Expr> = (0..3).map(|at| text(&plan.grid, at)).collect();
+        proposed.extend((0..3).map(|at| text(&plan.block, at)));
+        proposed.push(plan.shared.clone().unwrap_or(Expr::Number(0)));
+        let mut divisors: BTreeSet<i64> = BTreeSet::new();
+        for launch in &self.launches {
+            let block = launch.block.map(i64::from);
+            divisors.extend(block);
+            divisors.insert(block.iter().product());
+        }
+        let divisors: Vec<i64> = divisors.into_iter().rev().collect();
+        let mut decided = Vec::new();
+        let mut sources = Vec::new();
+        for (extent, proposed) in EXTENTS.iter().zip(proposed) {
+            let numbers = self.numbers(extent);
+            let proposed = crate::sizes::without_sizeof(unit, proposed);
+            let proposed = with_passed(&proposed, &self.passed);
+            if holds(&proposed, &self.names, &numbers) {
+                decided.push(proposed);
+                sources.push(Source::Text);
+                continue;
+            }
+            let Some(expr) = infer(&self.names, &numbers, &divisors) else {
+                return Err(self.unexplained(plan, extent, &numbers));
+            };
+            decided.push(expr);
+            sources.push(Source::Launches);
+        }
+        self.explained = sources.iter().filter(|it| **it == Source::Text).count();
+        self.freeze(plan, &decided, sources.contains(&Source::Launches));
+        let mut decided = decided.into_iter();
+        plan.grid = decided.by_ref().take(3).collect();
+        plan.block = decided.by_ref().take(3).collect();
+        plan.shared = decided.next().filter(|it| it.number() != Some(0));
+        plan.guessed_launch.clear();
+        plan.cooperative = self.launches.iter().any(|launch| launch.cooperative);
+        propose_block(plan, unit, item);
+        Ok(())
+    }
+
+    /// Keeps parameters at their default where the launch may depend on them in a way that neither the
+    /// source nor the captures show: extents have no expression of the source, or the host writes the
+    /// parameter's number and not its name.
+    fn freeze(&self, plan: &mut Plan, decided: &[Expr], unexplained: bool) {
+        let mut frozen = Vec::new();
+        let (mut names, mut numbers) = (Vec::new(), BTreeSet::new());
+        for extent in decided {
+            extent.names(&mut names);
+            collect_numbers(extent, &mut numbers);
+        }
+        for each in &mut plan.parameters {
+            let values: BTreeSet<Option<i64>> = self
+                .names
+                .iter()
+                .map(|names| names.get(&each.name).copied())
+                .collect();
+            let hidden = !names.contains(&each.name) && numbers.contains(&each.default);
+            if (unexplained || hidden) && values.len() < 2 && each.values.len() > 1 {
+                each.values = vec![each.default];
+                frozen.push(each.name.clone());
+            }
+        }
+        for name in frozen {
+            plan.notes.push(format!(
+                "{name} is not varied, as the launch for other values is not known: capture the program \
+                 built with another {name}, with tuner exec --capture DIR2 --capture-value {name}=VALUE, \
+                 and give both folders with --captured"
+            ));
+        }
+    }
+
+    fn unexplained(&self, plan: &Plan, extent: &Extent, numbers: &[i64]) -> AdoptError {
+        let rows = self.names.iter().zip(numbers).map(|(names, number)| {
+            let names: Vec<String> = names
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            format!("{number} with {}", names.join(" "))
+        });
+        let rows: Vec<String> = rows.collect();
+        refuse(
+            &plan.kernel,
+            format!("its {} is {}", extent.name, rows.join(", ")),
+            "no product or quotient of these gives that; if it depends on another number of the \
+             program, capture each run with --capture-value NAME=VALUE, or give one capture alone"
+                .to_owned(),
+        )
+    }
+}
+
+/// Numbers of an expression.
+fn collect_numbers(expr: &Expr, found: &mut BTreeSet<i64>) {
+    match expr {
+        Expr::Number(number) => {
+            found.insert(*number);
+        }
+        Expr::Binary(_, left, right) => {
+            collect_numbers(left, found);
+            collect_numbers(right, found);
+        }
+        Expr::Call(_, arguments) => arguments
+            .iter()
+            .for_each(|each| collect_numbers(each, found)),
+        Expr::Real(_) | Expr::Name(_) => {}
+    }
+}
+
+/// Compares a user's name of a value with a parameter's: parameters made of host variables and template
+/// arguments have other names than these.
+fn is_called(parameter: &ProposedParameter, name: &str) -> bool {
+    let upper = name.to_uppercase();
+    parameter.name == name || parameter.name == upper || parameter.name == format!("TUNE_{upper}")
+}
+
+/// Proposes extents of the block as parameters where nothing in the kernel fixes them and the grid is a
+/// division by them, or the kernel strides over the grid: the gate tells which sizes it works with.
+fn propose_block(plan: &mut Plan, unit: &Unit, item: usize) {
+    let reached = cut::reach(unit, item, &BTreeSet::new());
+    let has = |word: &str| reached.iter().any(|at| unit.item(*at).words.contains(word));
+    if !has("blockDim") || has("__shared__") || has("__launch_bounds__") || plan.shared.is_some() {
+        return;
+    }
+    let strides = has("gridDim");
+    let flat = plan.block.iter().skip(1).all(|it| *it == Expr::Number(1));
+    for (axis, letter) in ["X", "Y", "Z"].iter().enumerate() {
+        let name = match flat {
+            true => "BLOCK_SIZE".to_owned(),
+            false => format!("BLOCK_{letter}"),
+        };
+        let extents = plan.block.get(axis).zip(plan.grid.get(axis));
+        let Some((Expr::Number(extent), grid)) = extents else {
+            continue;
+        };
+        let extent = *extent;
+        let size = Expr::Name(name.clone());
+        let grid = match divided_by(grid, extent, &size) {
+            Some(divided) => divided,
+            None if strides && flat => grid.clone(),
+            None => continue,
+        };
+        let taken = unit.items.iter().any(|item| item.words.contains(&name))
+            || plan.parameters.iter().any(|each| each.name == name);
+        if taken || extent < 2 {
+            continue;
+        }
+        let least = if flat { 32 } else { 4 };
+        let powers = (0..=10).map(|power| 1_i64 << power);
+        let mut values: Vec<i64> = powers.filter(|value| *value >= least).collect();
+        values.push(extent);
+        values.sort_unstable();
+        values.dedup();
+        if let (Some(block), Some(known)) = (plan.block.get_mut(axis), plan.grid.get_mut(axis)) {
+            (*block, *known) = (size, grid);
+        }
+        plan.parameters.push(ProposedParameter {
+            name,
+            default: extent,
+            values,
+            doc: format!("threads of a block in {}", letter.to_lowercase()),
+            of_data: false,
+        });
+    }
+}
+
+/// A division by an extent of the block, with `size` in its place; `None` where it is none.
+fn divided_by(grid: &Expr, extent: i64, size: &Expr) -> Option<Expr> {
+    let by = Expr::Number(extent);
+    match grid {
+        Expr::Call("ceil_div", both) if both.get(1) == Some(&by) => Some(Expr::Call(
+            "ceil_div",
+            vec![both.first()?.clone(), size.clone()],
+        )),
+        Expr::Binary("//", whole, divisor) if **divisor == by => Some(Expr::Call(
+            "ceil_div",
+            vec![(**whole).clone(), size.clone()],
+        )),
+        _ => None,
+    }
+}
+
+/// The same expression with names in place of what the host passes under these names.
+fn with_passed(expr: &Expr, passed: &[(Expr, String)]) -> Expr {
+    if let Some((_, name)) = passed.iter().find(|(value, _)| value == expr) {
+        return Expr::Name(name.clone());
+    }
+    match expr {
+        Expr::Binary(operator, left, right) => Expr::binary(
+            operator,
+            with_passed(left, passed),
+            with_passed(right, passed),
+        ),
+        Expr::Call(name, arguments) => {
+            let arguments = arguments.iter().map(|each| with_passed(each, passed));
+            Expr::call(name, arguments.collect())
+        }
+        Expr::Number(_) | Expr::Real(_) | Expr::Name(_) => expr.clone(),
+    }
+}
+
+/// The whole number of 1, 2, 4 or 8 bytes, with its sign.
+pub(crate) fn whole(bytes: &[u8]) -> Option<i64> {
+    Some(match bytes.len() {
+        1 => i64::from(i8::from_le_bytes(bytes.try_into().ok()?)),
+        2 => i64::from(i16::from_le_bytes(bytes.try_into().ok()?)),
+        4 => i64::from(i32::from_le_bytes(bytes.try_into().ok()?)),
+        8 => i64::from_le_bytes(bytes.try_into().ok()?),
+        _ => return None,
+    })
+}

@@ -1,0 +1,274 @@
+//! Capture of launches: parameters, accesses, and buffers before and after.
+
+use std::ops::Range;
+
+use capture::{Buffer, BufferContents, Parameter, Pointer, Ranges, Shape, SourcePlace, Writer};
+use sha2::Digest as _;
+use vgpu::{BufferId, LaunchReport, Watch};
+
+use crate::device::{Device, Function};
+use crate::launches::Request;
+use crate::summary::{full_name, plain_name};
+
+/// Bytes of an address.
+const ADDRESS_BYTES: usize = 8;
+
+/// A launch that is being captured: its state before execution.
+pub(crate) struct Pending {
+    parameters: Vec<Parameter>,
+    buffers: Vec<Reached>,
+}
+
+/// Memory that the launch reaches by a pointer, or a variable of its module.
+struct Reached {
+    id: BufferId,
+    variable: Option<String>,
+    before: Vec<u8>,
+    undefined: Vec<Range<u64>>,
+    pointers: Vec<Pointer>,
+}
+
+impl Device {
+    /// Records the state before a launch, if it is to be captured.
+    pub(crate) fn begin_capture(&self, request: &Request, function: &Function) -> Option<Pending> {
+        let writer = self.options.capture.as_deref()?;
+        let kernel = plain_name(&function.name);
+        if !self.is_selected(&function.name) {
+            return None;
+        }
+        let shape = Shape {
+            grid: request.grid,
+            block: request.block,
+            shared_bytes: request.shared_bytes,
+        };
+        if !writer.wants(&function.name, &kernel, &shape) {
+            return None;
+        }
+        let module = self.module(function.module).ok()?;
+        if module.sass.is_some() {
+            // Accesses are recorded by the execution of PTX alone.
+            writer.skip(format!(
+                "{kernel}: a launch was not captured, its module has no PTX; build with -arch=sm_80 or \
+                 another option that keeps PTX"
+            ));
+            return None;
+        }
+        let mut ids: Vec<(BufferId, Option<String>)> = Vec::new();
+        let parameters = function.info.parameters.iter().map(|span| {
+            let range = span.offset as usize..(span.offset + span.bytes) as usize;
+            let bytes = request.parameters.get(range).unwrap_or_default();
+            Parameter {
+                offset: span.offset,
+                bytes: span.bytes,
+                value: hex::encode(bytes),
+                pointers: self.pointers(bytes, &mut ids),
+            }
+        });
+        let parameters: Vec<Parameter> = parameters.collect();
+        for (name, id) in module.variables() {
+            match ids.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, variable)) => *variable = Some(name.to_owned()),
+                None => ids.push((id, Some(name.to_owned()))),
+            }
+        }
+        let mut buffers: Vec<Reached> = Vec::new();
+        // Variables may hold addresses of further buffers, which are added to the end.
+        while let Some((id, variable)) = ids.get(buffers.len()).cloned() {
+            let all: u64 = ids.iter().map(|(id, _)| self.memory.len(*id)).sum();
+            if !writer.has_room(&kernel, all) {
+                return None;
+            }
+            let before = self.memory.read(id);
+            let pointers = match variable {
+                Some(_) => self.pointers(&before, &mut ids),
+                None => Vec::new(),
+            };
+            buffers.push(Reached {
+                id,
+                variable,
+                undefined: self.memory.unwritten(id).collect(),
+                before,
+                pointers,
+            });
+        }
+        Some(Pending {
+            parameters,
+            buffers,
+        })
+    }
+
+    /// The words of some bytes that are addresses; their buffers are added to `ids`.
+    fn pointers(&self, bytes: &[u8], ids: &mut Vec<(BufferId, Option<String>)>) -> Vec<Pointer> {
+        let words = bytes.chunks_exact(ADDRESS_BYTES).enumerate();
+        let found = words.filter_map(|(index, word)| {
+            let address = u64::from_le_bytes(word.try_into().ok()?);
+            let lookup = self.memory.find(address)?;
+            let id = lookup.buffer();
+            let buffer = ids.iter().position(|(known, _)| *known == id);
+            let buffer = buffer.unwrap_or_else(|| {
+                ids.push((id, None));
+                ids.len() - 1
+            });
+            Some(Pointer {
+                at: (index * ADDRESS_BYTES) as u32,
+                buffer,
+                offset: lookup.offset,
+            })
+        });
+        found.collect()
+    }
+
+    /// Adds the accesses and results of a launch, and stores it.
+    pub(crate) fn finish_capture(
+        &self,
+        pending: Pending,
+        (request, function): (&Request, &Function),
+        (report, watch): (&LaunchReport, &Watch),
+    ) {
+        let Some(writer) = self.options.capture.as_deref() else {
+            return;
+        };
+        let kernel = plain_name(&function.name);
+        if report
+            .hazards
+            .iter()
+            .any(|hazard| crate::launches::fault_code(hazard.kind).is_some())
+        {
+            writer.skip(format!(
+                "{kernel}: a launch was not captured, it ended with a fault; correct what the summary says \
+                 first"
+            ));
+            return;
+        }
+        let cut = report.accesses.iter().any(|block| block.cut);
+        let known: Vec<BufferId> = pending.buffers.iter().map(|buffer| buffer.id).collect();
+        let mut contents = Vec::new();
+        for reached in pending.buffers {
+            contents.push(self.captured(reached, report, (watch, cut)));
+        }
+        // Memory that no pointer here leads to: its existence is told, not its contents.
+        for id in self.memory.buffers().filter(|id| !known.contains(id)) {
+            let [read, written] = ranges(report, id);
+            if !read.is_empty() || !written.is_empty() {
+                let buffer = Buffer {
+                    name: self.memory.name(id.index()).to_owned(),
+                    bytes: self.memory.len(id),
+                    read,
+                    written,
+                    ..Buffer::default()
+                };
+                contents.push(BufferContents {
+                    buffer,
+                    ..BufferContents::default()
+                });
+            }
+        }
+        let source = self.module(function.module).ok();
+        let source = source.and_then(|module| module.source(&function.name));
+        let launch = capture::Launch {
+            signature: full_name(&function.name),
+            kernel,
+            symbol: function.name.clone(),
+            number: self.launches,
+            grid: request.grid,
+            block: request.block,
+            shared_bytes: request.shared_bytes,
+            cooperative: request.flags & cuda_shim::protocol::COOPERATIVE != 0,
+            source: source.map(|(file, line)| SourcePlace {
+                sha256: hash_file(file),
+                file: file.to_owned(),
+                line,
+            }),
+            parameters: pending.parameters,
+            buffers: Vec::new(),
+            hazards: report.hazards.len() as u64,
+        };
+        add(writer, launch, contents);
+    }
+
+    fn captured(
+        &self,
+        reached: Reached,
+        report: &LaunchReport,
+        (watch, cut): (&Watch, bool),
+    ) -> BufferContents {
+        let [mut read, mut written] = ranges(report, reached.id);
+        // The device keeps a bounded number of ranges of each block, and always whether there were any.
+        if cut {
+            let whole = [0, reached.before.len() as u64];
+            for (ranges, touched) in [
+                (&mut read, watch.was_read(reached.id)),
+                (&mut written, watch.was_written(reached.id)),
+            ] {
+                if touched {
+                    (ranges.cut, ranges.bounds) = (true, whole);
+                }
+            }
+        }
+        let after = (!written.is_empty()).then(|| self.memory.read(reached.id));
+        BufferContents {
+            buffer: Buffer {
+                name: self.memory.name(reached.id.index()).to_owned(),
+                variable: reached.variable.as_deref().map(vgpu::plain_name),
+                bytes: reached.before.len() as u64,
+                before: None,
+                after: None,
+                read,
+                written,
+                undefined: Ranges::merge(reached.undefined),
+                pointers: reached.pointers,
+            },
+            before: Some(reached.before),
+            after,
+        }
+    }
+}
+
+/// Keeps a launch, without the variables that it did not use.
+fn add(writer: &Writer, mut launch: capture::Launch, contents: Vec<BufferContents>) {
+    let used = |index: usize, item: &BufferContents| {
+        let touched = !item.buffer.read.is_empty() || !item.buffer.written.is_empty();
+        let named = launch
+            .parameters
+            .iter()
+            .flat_map(|parameter| &parameter.pointers)
+            .any(|pointer| pointer.buffer == index);
+        item.buffer.variable.is_none() || touched || named
+    };
+    let keep: Vec<bool> = contents
+        .iter()
+        .enumerate()
+        .map(|(index, item)| used(index, item))
+        .collect();
+    let moved = |index: usize| keep.iter().take(index).filter(|kept| **kept).count();
+    let mut kept: Vec<BufferContents> = Vec::new();
+    for (item, _) in contents.into_iter().zip(&keep).filter(|(_, kept)| **kept) {
+        kept.push(item);
+    }
+    let of_variables = kept.iter_mut().flat_map(|item| &mut item.buffer.pointers);
+    let of_parameters = launch.parameters.iter_mut();
+    let of_parameters = of_parameters.flat_map(|parameter| &mut parameter.pointers);
+    for pointer in of_parameters.chain(of_variables) {
+        pointer.buffer = moved(pointer.buffer);
+    }
+    writer.add(launch, kept);
+}
+
+/// Bytes of a buffer that a launch read and wrote.
+fn ranges(report: &LaunchReport, id: BufferId) -> [Ranges; 2] {
+    let of = |write: bool| {
+        let lists = report.accesses.iter().flat_map(|block| match write {
+            true => &block.writes,
+            false => &block.reads,
+        });
+        let own = lists.filter(|range| range.buffer == id);
+        Ranges::merge(own.map(|range| range.bytes.clone()).collect())
+    };
+    [of(false), of(true)]
+}
+
+/// SHA-256 of a file, where it can be read.
+fn hash_file(path: &str) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    Some(hex::encode(sha2::Sha256::digest(bytes)))
+}
