@@ -243,7 +243,7 @@ fn definitions() -> BTreeMap<String, BTreeSet<String>> {
 /// The first word of a command line that no definition has.
 fn unknown(line: &str, definitions: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     let end = line
-        .find(['|', ';', '&', '>', '<', '…', '\\'])
+        .find(['|', ';', '&', '>', '<', '…', '\\', '\''])
         .unwrap_or(line.len());
     let words = line[..end].split_whitespace().skip(1);
     // What follows belongs to another program.

@@ -169,7 +169,8 @@ impl Device {
             signature: full_name(&function.name),
             kernel,
             symbol: function.name.clone(),
-            number: self.launches,
+            // The summary counts this launch afterwards.
+            number: self.summary.launches + 1,
             grid: request.grid,
             block: request.block,
             shared_bytes: request.shared_bytes,

@@ -65,8 +65,6 @@ pub struct Device {
     pub(crate) started: Instant,
     /// A sentence for the program about the request that failed.
     pub(crate) failure: String,
-    /// Number of launches so far.
-    pub(crate) launches: u64,
 }
 
 impl Device {
@@ -85,7 +83,6 @@ impl Device {
             sticky: errors::SUCCESS,
             started: Instant::now(),
             failure: String::new(),
-            launches: 0,
             options,
         }
     }

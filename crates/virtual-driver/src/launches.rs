@@ -45,7 +45,6 @@ impl Device {
         }
         self.publish();
         self.take_shared();
-        self.launches += 1;
         let pending = self.begin_capture(request, &function);
         let watched = pending.is_some() || self.streams.can_conflict();
         let watch = watched.then(|| self.watch());

@@ -70,7 +70,7 @@ pub struct Summary {
     pub time_us: f64,
     /// Launches of all kernels.
     #[serde(skip)]
-    launches: u64,
+    pub(crate) launches: u64,
     #[serde(skip)]
     places: BTreeMap<Place, usize>,
 }
