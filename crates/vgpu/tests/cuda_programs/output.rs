@@ -6,6 +6,7 @@ use vgpu::{Arg, End, HazardKind, Stop, launch};
 const PTX: &str = include_str!("ptx/printf.ptx");
 
 /// The struct `Sample` of `printf.cu`.
+#[expect(clippy::approx_constant, reason = "the digits of printf.txt")]
 fn sample(text: u64) -> Vec<u8> {
     let mut bytes = vec![b'c', -3i8 as u8];
     bytes.extend((-300i16).to_le_bytes());
@@ -14,7 +15,7 @@ fn sample(text: u64) -> Vec<u8> {
     bytes.extend(u64::MAX.to_le_bytes());
     bytes.extend(0.1f32.to_le_bytes());
     bytes.extend([0; 4]);
-    for number in [12.345_678_9, f64::MAX, 5e-324, f64::NAN] {
+    for number in [3.141_592_653_589_79, f64::MAX, 5e-324, f64::NAN] {
         bytes.extend(f64::to_le_bytes(number));
     }
     for pointer in [0x7100_dead_beef, 0, text] {
