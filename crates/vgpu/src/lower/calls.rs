@@ -1,7 +1,7 @@
 //! Calls: by name, through pointers, and of functions that call themselves.
 //!
 //! A register is a fixed row and a variable a fixed byte of local memory, so a function that may be
-//! entered again before it returns needs more: its caller saves what it has (see [`Saved`]), and its
+//! entered again before it returns needs more: its caller saves what it has (see `exec::calls`), and its
 //! variables are in a frame on a stack.
 
 use std::collections::{HashMap, HashSet};
