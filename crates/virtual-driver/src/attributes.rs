@@ -7,6 +7,9 @@ pub(crate) const DEFAULT_SHARED_BYTES: u32 = 48 << 10;
 /// Shared memory that the system keeps of each block, bytes.
 pub(crate) const RESERVED_SHARED_BYTES: i32 = 1024;
 
+/// Largest window of an access policy, bytes, as of an A100.
+const MAX_WINDOW_BYTES: i32 = 134_213_632;
+
 /// Attributes that are the same for every GPU here: CUDA C++ Programming Guide 13.0, "Compute
 /// Capabilities", and the driver of an A100 for those that describe the system.
 const COMMON: [(u32, i32); 46] = [
@@ -65,6 +68,8 @@ pub(crate) fn device_attributes(arch: &Arch) -> Vec<(u32, i32)> {
     let memory_khz = 1_215_000;
     // Two transfers a clock: bytes a second = 2 · clock · width / 8.
     let bus_bits = (arch.dram_gb_s * 1e9 * 8.0 / (2.0 * f64::from(memory_khz) * 1e3)).round();
+    // Three quarters of the L2 cache, as of an A100.
+    let persisting = i32::try_from(arch.l2_bytes / 4 * 3).unwrap_or(i32::MAX);
     let mut all = COMMON.to_vec();
     all.extend([
         (13, int(arch.boost_mhz * 1000)),
@@ -79,6 +84,8 @@ pub(crate) fn device_attributes(arch: &Arch) -> Vec<(u32, i32)> {
         (82, int(arch.registers_per_sm)),
         (97, int(arch.shared_bytes_optin)),
         (106, int(arch.max_blocks_per_sm)),
+        (108, if arch.cc >= 80 { persisting } else { 0 }),
+        (109, if arch.cc >= 80 { MAX_WINDOW_BYTES } else { 0 }),
         (120, i32::from(arch.cc >= 90)),
     ]);
     all
