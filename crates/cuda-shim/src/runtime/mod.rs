@@ -1,5 +1,6 @@
 //! The runtime interface: the exported functions of `libcudart`.
 
+pub mod copies;
 pub mod device;
 pub mod graphs;
 pub mod launches;

@@ -1,0 +1,350 @@
+//! Copies, fills and variables.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use super::memory::{Extent, PitchedPointer};
+use crate::abi::{runtime, store};
+use crate::errors::{self, Code};
+use crate::graph::{Node, submit};
+use crate::kernels::{Span, registry};
+use crate::memory::{Copy, DEFAULT_POOL, Direction, Fill, Place, address_of, pointer_to};
+use crate::protocol::Shape;
+
+/// `cudaMemcpy3DParms`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Copy3d {
+    source_array: *mut c_void,
+    source_offset: [usize; 3],
+    source: PitchedPointer,
+    destination_array: *mut c_void,
+    destination_offset: [usize; 3],
+    destination: PitchedPointer,
+    extent: Extent,
+    kind: c_int,
+}
+
+/// A contiguous copy in the order of a stream.
+fn copy_linear(
+    destination: u64,
+    source: u64,
+    bytes: usize,
+    kind: c_int,
+    stream: u64,
+) -> Result<(), Code> {
+    let direction = Direction::from_number(kind)?;
+    let copy = Copy::linear(destination, source, bytes as u64, direction, stream);
+    submit(stream, Node::Copy(copy))
+}
+
+/// Rows of both ends of a copy.
+#[derive(Debug, Clone, Copy)]
+struct Rows {
+    width: usize,
+    height: usize,
+    destination_pitch: usize,
+    source_pitch: usize,
+}
+
+fn copy_rows(
+    destination: u64,
+    source: u64,
+    rows: Rows,
+    kind: c_int,
+    stream: u64,
+) -> Result<(), Code> {
+    if rows.destination_pitch < rows.width || rows.source_pitch < rows.width {
+        return Err(12);
+    }
+    let place = |address, pitch: usize| Place {
+        address,
+        shape: Shape::rows(rows.width as u64, rows.height as u64, pitch as u64),
+    };
+    let copy = Copy {
+        destination: place(destination, rows.destination_pitch),
+        source: place(source, rows.source_pitch),
+        direction: Direction::from_number(kind)?,
+        stream,
+    };
+    submit(stream, Node::Copy(copy))
+}
+
+fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
+    if !parameters.source_array.is_null() || !parameters.destination_array.is_null() {
+        crate::say::report_missing("cudaMemcpy3D with arrays");
+        return Err(errors::NOT_SUPPORTED);
+    }
+    let extent = parameters.extent;
+    let place = |pitched: PitchedPointer, [x, y, z]: [usize; 3]| {
+        let slice = pitched.pitch as u64 * pitched.height as u64;
+        let offset = x as u64 + y as u64 * pitched.pitch as u64 + z as u64 * slice;
+        Place {
+            address: address_of(pitched.pointer) + offset,
+            shape: Shape {
+                width: extent.width as u64,
+                height: extent.height as u64,
+                depth: extent.depth as u64,
+                pitch: pitched.pitch as u64,
+                slice,
+            },
+        }
+    };
+    let copy = Copy {
+        destination: place(parameters.destination, parameters.destination_offset),
+        source: place(parameters.source, parameters.source_offset),
+        direction: Direction::from_number(parameters.kind)?,
+        stream,
+    };
+    submit(stream, Node::Copy(copy))
+}
+
+/// Where a variable of the program is on the device.
+fn variable(symbol: *const c_void) -> Result<Span, Code> {
+    let registry = registry();
+    let found = registry.variables.get(&address_of(symbol));
+    found.ok_or(errors::INVALID_SYMBOL)?.span()
+}
+
+/// Address of a range of a variable.
+fn variable_range(symbol: *const c_void, offset: usize, bytes: usize) -> Result<u64, Code> {
+    let span = variable(symbol)?;
+    let end = (offset as u64).checked_add(bytes as u64);
+    match end.is_some_and(|end| end <= span.bytes) {
+        true => Ok(span.address + offset as u64),
+        false => Err(errors::INVALID_VALUE),
+    }
+}
+
+runtime! {
+    /// Copies memory.
+    fn cudaMemcpy(destination: *mut c_void, source: *const c_void, bytes: usize, kind: c_int) {
+        copy_linear(address_of(destination), address_of(source), bytes, kind, 0)
+    }
+
+    /// Copies memory in the order of a stream.
+    fn cudaMemcpyAsync(
+        destination: *mut c_void,
+        source: *const c_void,
+        bytes: usize,
+        kind: c_int,
+        stream: *mut c_void,
+    ) {
+        copy_linear(address_of(destination), address_of(source), bytes, kind, address_of(stream))
+    }
+
+    /// Copies memory between devices: there is one.
+    fn cudaMemcpyPeer(
+        destination: *mut c_void,
+        _destination_device: c_int,
+        source: *const c_void,
+        _source_device: c_int,
+        bytes: usize,
+    ) {
+        copy_linear(address_of(destination), address_of(source), bytes, 3, 0)
+    }
+
+    /// Copies memory between devices in the order of a stream: there is one.
+    fn cudaMemcpyPeerAsync(
+        destination: *mut c_void,
+        _destination_device: c_int,
+        source: *const c_void,
+        _source_device: c_int,
+        bytes: usize,
+        stream: *mut c_void,
+    ) {
+        copy_linear(address_of(destination), address_of(source), bytes, 3, address_of(stream))
+    }
+
+    /// Copies rows.
+    fn cudaMemcpy2D(
+        destination: *mut c_void,
+        destination_pitch: usize,
+        source: *const c_void,
+        source_pitch: usize,
+        width: usize,
+        height: usize,
+        kind: c_int,
+    ) {
+        let rows = Rows { width, height, destination_pitch, source_pitch };
+        copy_rows(address_of(destination), address_of(source), rows, kind, 0)
+    }
+
+    /// Copies rows in the order of a stream.
+    fn cudaMemcpy2DAsync(
+        destination: *mut c_void,
+        destination_pitch: usize,
+        source: *const c_void,
+        source_pitch: usize,
+        width: usize,
+        height: usize,
+        kind: c_int,
+        stream: *mut c_void,
+    ) {
+        let rows = Rows { width, height, destination_pitch, source_pitch };
+        copy_rows(address_of(destination), address_of(source), rows, kind, address_of(stream))
+    }
+
+    /// Copies slices of rows.
+    fn cudaMemcpy3D(parameters: *const Copy3d) {
+        // SAFETY: the program passes the structure or null.
+        let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
+        copy_volume(parameters, 0)
+    }
+
+    /// Copies slices of rows in the order of a stream.
+    fn cudaMemcpy3DAsync(parameters: *const Copy3d, stream: *mut c_void) {
+        // SAFETY: the program passes the structure or null.
+        let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
+        copy_volume(parameters, address_of(stream))
+    }
+
+    /// Fills memory with a byte.
+    fn cudaMemset(pointer: *mut c_void, value: c_int, bytes: usize) {
+        fill(pointer, Shape::linear(bytes as u64), value, 0)
+    }
+
+    /// Fills memory with a byte in the order of a stream.
+    fn cudaMemsetAsync(pointer: *mut c_void, value: c_int, bytes: usize, stream: *mut c_void) {
+        fill(pointer, Shape::linear(bytes as u64), value, address_of(stream))
+    }
+
+    /// Fills rows with a byte.
+    fn cudaMemset2D(pointer: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
+        fill(pointer, Shape::rows(width as u64, height as u64, pitch as u64), value, 0)
+    }
+
+    /// Fills rows with a byte in the order of a stream.
+    fn cudaMemset2DAsync(
+        pointer: *mut c_void,
+        pitch: usize,
+        value: c_int,
+        width: usize,
+        height: usize,
+        stream: *mut c_void,
+    ) {
+        let shape = Shape::rows(width as u64, height as u64, pitch as u64);
+        fill(pointer, shape, value, address_of(stream))
+    }
+
+    /// Fills slices of rows with a byte.
+    fn cudaMemset3D(pitched: PitchedPointer, value: c_int, extent: Extent) {
+        fill(pitched.pointer, volume(pitched, extent), value, 0)
+    }
+
+    /// Fills slices of rows with a byte in the order of a stream.
+    fn cudaMemset3DAsync(pitched: PitchedPointer, value: c_int, extent: Extent, stream: *mut c_void) {
+        fill(pitched.pointer, volume(pitched, extent), value, address_of(stream))
+    }
+
+    /// Copies into a variable.
+    fn cudaMemcpyToSymbol(
+        symbol: *const c_void,
+        source: *const c_void,
+        bytes: usize,
+        offset: usize,
+        kind: c_int,
+    ) {
+        let destination = variable_range(symbol, offset, bytes)?;
+        copy_linear(destination, address_of(source), bytes, kind, 0)
+    }
+
+    /// Copies into a variable in the order of a stream.
+    fn cudaMemcpyToSymbolAsync(
+        symbol: *const c_void,
+        source: *const c_void,
+        bytes: usize,
+        offset: usize,
+        kind: c_int,
+        stream: *mut c_void,
+    ) {
+        let destination = variable_range(symbol, offset, bytes)?;
+        copy_linear(destination, address_of(source), bytes, kind, address_of(stream))
+    }
+
+    /// Copies from a variable.
+    fn cudaMemcpyFromSymbol(
+        destination: *mut c_void,
+        symbol: *const c_void,
+        bytes: usize,
+        offset: usize,
+        kind: c_int,
+    ) {
+        let source = variable_range(symbol, offset, bytes)?;
+        copy_linear(address_of(destination), source, bytes, kind, 0)
+    }
+
+    /// Copies from a variable in the order of a stream.
+    fn cudaMemcpyFromSymbolAsync(
+        destination: *mut c_void,
+        symbol: *const c_void,
+        bytes: usize,
+        offset: usize,
+        kind: c_int,
+        stream: *mut c_void,
+    ) {
+        let source = variable_range(symbol, offset, bytes)?;
+        copy_linear(address_of(destination), source, bytes, kind, address_of(stream))
+    }
+
+    /// Returns the device address of a variable.
+    fn cudaGetSymbolAddress(to: *mut *mut c_void, symbol: *const c_void) {
+        // SAFETY: the program passes where the address goes.
+        unsafe { store(to, pointer_to(variable(symbol)?.address)) }
+    }
+
+    /// Returns the size of a variable.
+    fn cudaGetSymbolSize(to: *mut usize, symbol: *const c_void) {
+        // SAFETY: the program passes where the size goes.
+        unsafe { store(to, variable(symbol)?.bytes as usize) }
+    }
+
+    /// Returns the default memory pool, which has no state.
+    fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, _device: c_int) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+    }
+
+    /// Returns the default memory pool.
+    fn cudaDeviceGetMemPool(pool: *mut *mut c_void, _device: c_int) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+    }
+
+    /// Returns a memory pool, which has no state.
+    fn cudaMemPoolCreate(pool: *mut *mut c_void, _properties: *const c_char) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(pool, pointer_to(0x2010)) }
+    }
+
+    /// Destroys a pool: no effect.
+    fn cudaMemPoolDestroy(_pool: *mut c_void) { Ok(()) }
+
+    /// Sets an attribute of a pool: no effect.
+    fn cudaMemPoolSetAttribute(_pool: *mut c_void, _attribute: c_uint, _value: *mut c_void) { Ok(()) }
+
+    /// Releases unused memory of a pool: no effect.
+    fn cudaMemPoolTrimTo(_pool: *mut c_void, _bytes: usize) { Ok(()) }
+}
+
+fn volume(pitched: PitchedPointer, extent: Extent) -> Shape {
+    Shape {
+        width: extent.width as u64,
+        height: extent.height as u64,
+        depth: extent.depth as u64,
+        pitch: pitched.pitch as u64,
+        slice: pitched.pitch as u64 * pitched.height as u64,
+    }
+}
+
+fn fill(pointer: *mut c_void, shape: Shape, value: c_int, stream: u64) -> Result<(), Code> {
+    let fill = Fill {
+        place: Place {
+            address: address_of(pointer),
+            shape,
+        },
+        value: value as u32 & 0xff,
+        element_bytes: 1,
+        stream,
+    };
+    submit(stream, Node::Fill(fill))
+}
