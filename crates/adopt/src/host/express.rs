@@ -8,8 +8,7 @@ use crate::kernel;
 use crate::tree::{self, Node, Source, named};
 use crate::unit::Kind;
 
-/// Position of an expression: its file, the function whose names it uses, and values of names local
-/// to the expression.
+/// Position of an expression: its file, the function whose names it uses, values of local names.
 #[derive(Debug, Clone, Copy)]
 struct Place<'u, 't> {
     scope: Option<Scope<'u>>,
@@ -472,10 +471,8 @@ impl<'u> Host<'u> {
             }
             _ => return None,
         };
-        if let Some(bytes) = scope
-            .function
-            .and_then(|function| allocated(scope.source, function, name))
-        {
+        let local = |function| allocated(scope.source, function, name);
+        if let Some(bytes) = scope.function.and_then(local) {
             return self.express(scope, bytes, depth + 1);
         }
         if let Some(bytes) = self.vector(scope, name, depth) {
@@ -485,9 +482,8 @@ impl<'u> Host<'u> {
             return self.allocation(caller, argument, depth + 1);
         }
         // Another function allocates it: a file-scope variable or a member.
-        let (source, bytes) = self.unit.files.iter().find_map(|source| {
-            Some((source, allocated(source, source.tree().root_node(), name)?))
-        })?;
+        let found = |source| Some((source, allocated(source, source.tree().root_node(), name)?));
+        let (source, bytes) = self.unit.files.iter().find_map(found)?;
         let function = enclosing(bytes);
         self.express(Scope { source, function }, bytes, depth + 1)
     }
@@ -497,9 +493,8 @@ impl<'u> Host<'u> {
         let (inner, value) = self.initialiser(scope, name)?;
         let declaration = scope.source.node_text(value.parent()?.parent()?);
         let (_, rest) = declaration.split_once("vector<")?;
-        let element = rest.split('>').next()?;
-        let count = tree::first(value)?;
-        let count = self.express(inner, count, depth + 1)?;
-        Some(Expr::binary("*", count, size_of(element)))
+        let size = size_of(rest.split('>').next()?);
+        let count = self.express(inner, tree::first(value)?, depth + 1)?;
+        Some(Expr::binary("*", count, size))
     }
 }
