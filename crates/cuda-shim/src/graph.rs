@@ -186,6 +186,11 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     Ok(())
 }
 
+/// Runs a kernel in its stream, or adds it to the graph that the stream captures.
+pub(crate) fn submit_launch(launch: Launch) -> Result<(), Code> {
+    submit(launch.stream, Node::Launch(launch))
+}
+
 /// A stream that waits for an event of a capture takes part in it.
 fn join_capture(stream: u64, event: u64) {
     if CAPTURING.load(Ordering::Acquire) == 0 {

@@ -284,8 +284,7 @@ pub(crate) unsafe fn pack_arguments(
     info: &FunctionInfo,
     arguments: *mut *mut c_void,
 ) -> Result<Vec<u8>, Code> {
-    let end = info.parameters.iter().map(|p| p.offset + p.bytes).max();
-    let mut packed = vec![0; end.unwrap_or(0) as usize];
+    let mut packed = vec![0; info.parameter_bytes()];
     if info.parameters.is_empty() {
         return Ok(packed);
     }

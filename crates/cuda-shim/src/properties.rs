@@ -52,54 +52,14 @@ const BEGINNING: &[Field] = &[
     Int(7),
 ];
 
-/// Limits of textures and surfaces in the order of the structure: `maxTexture1D` to
-/// `maxSurfaceCubemapLayered`, by attribute. Version 12 has the linear limits in between.
-const TEXTURES_13: &[Field] = &[
-    Int(21),
-    Int(77),
-    Int(22),
-    Int(23),
-    Int(73),
-    Int(74),
-    Int(70),
-    Int(71),
-    Int(72),
-    Int(45),
-    Int(46),
-    Int(24),
-    Int(25),
-    Int(26),
-    Int(47),
-    Int(48),
-    Int(49),
-    Int(52),
-    Int(42),
-    Int(43),
-    Int(27),
-    Int(28),
-    Int(29),
-    Int(53),
-    Int(54),
-    Int(55),
-    Int(56),
-    Int(57),
-    Int(58),
-    Int(59),
-    Int(60),
-    Int(61),
-    Int(62),
-    Int(63),
-    Int(64),
-    Int(65),
-    Int(66),
-    Int(67),
-    Int(68),
-];
+/// Limits of one-dimensional textures, by attribute: `maxTexture1D`, `maxTexture1DMipmap`.
+const TEXTURES_1D: &[Field] = &[Int(21), Int(77)];
 
-const TEXTURES_12: &[Field] = &[
-    Int(21),
-    Int(77),
-    Int(69),
+/// `maxTexture1DLinear`, which version 12 has after them.
+const LINEAR_1D: &[Field] = &[Int(69)];
+
+/// Limits of the other textures and of surfaces: `maxTexture2D` to `maxSurfaceCubemapLayered`.
+const TEXTURES: &[Field] = &[
     Int(22),
     Int(23),
     Int(73),
@@ -151,7 +111,8 @@ const FIELDS_13: &[&[Field]] = &[
         Int(18),
         Int(19),
     ],
-    TEXTURES_13,
+    TEXTURES_1D,
+    TEXTURES,
     &[
         Size(30),
         Int(31),
@@ -224,7 +185,9 @@ const FIELDS_12: &[&[Field]] = &[
         Int(19),
         Int(20),
     ],
-    TEXTURES_12,
+    TEXTURES_1D,
+    LINEAR_1D,
+    TEXTURES,
     &[
         Size(30),
         Int(31),

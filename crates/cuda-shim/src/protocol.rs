@@ -391,6 +391,13 @@ pub struct ParameterSpan {
 }
 
 impl FunctionInfo {
+    /// Size of the parameter block.
+    #[must_use]
+    pub fn parameter_bytes(&self) -> usize {
+        let ends = self.parameters.iter().map(|p| p.offset + p.bytes);
+        ends.max().unwrap_or(0) as usize
+    }
+
     /// Appends the fields.
     pub fn put(&self, message: &mut Message) {
         message

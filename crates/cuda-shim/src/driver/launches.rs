@@ -6,7 +6,7 @@ use crate::abi::in_context;
 use crate::client;
 use crate::driver::functions::{Function, find_function};
 use crate::errors::{self, Code};
-use crate::graph::{HostCall, Node, submit};
+use crate::graph::{HostCall, Node, submit, submit_launch};
 use crate::kernels::{Dim3, Launch, LaunchAttribute, NO_CLUSTER, pack_arguments, read_attributes};
 use crate::memory::address_of;
 use crate::protocol::{COOPERATIVE, FunctionInfo};
@@ -58,8 +58,7 @@ unsafe fn read_extra(info: &FunctionInfo, extra: *mut *mut c_void) -> Result<Vec
             at = at.add(2);
         }
     }
-    let end = info.parameters.iter().map(|p| p.offset + p.bytes).max();
-    let needed = end.unwrap_or(0) as usize;
+    let needed = info.parameter_bytes();
     // SAFETY: the caller's promise: the buffer has the size that is named.
     unsafe {
         if buffer.is_null() || size.is_null() || *size < needed {
@@ -100,10 +99,6 @@ pub(crate) unsafe fn prepare(
         cluster: NO_CLUSTER,
         parameters,
     })
-}
-
-fn submit_launch(launch: Launch) -> Result<(), Code> {
-    submit(launch.stream, Node::Launch(launch))
 }
 
 in_context! {

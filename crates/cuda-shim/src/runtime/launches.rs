@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use crate::abi::{runtime, store};
 use crate::client;
 use crate::errors::{self, Code};
-use crate::graph::{HostCall, Node, submit};
+use crate::graph::{HostCall, Node, submit, submit_launch};
 use crate::kernels::{
     DEFAULT_SHARED_BYTES, Dim3, Kernel, Launch, LaunchAttribute, NO_CLUSTER,
     available_shared_bytes, find_kernel, pack_arguments, read_attributes,
@@ -49,10 +49,6 @@ pub(crate) unsafe fn prepare(
         // SAFETY: the caller's promise.
         parameters: unsafe { pack_arguments(info, arguments)? },
     })
-}
-
-fn submit_launch(launch: Launch) -> Result<(), Code> {
-    submit(launch.stream, Node::Launch(launch))
 }
 
 runtime! {
