@@ -11,7 +11,7 @@ use vgpu::{Arch, GlobalMemory};
 use crate::memory::Allocations;
 use crate::modules::LoadedModule;
 use crate::streams::Streams;
-use crate::summary::Summary;
+use crate::summary::{Summary, plain_name};
 
 /// First address and end of device memory: what [`GlobalMemory`] hands out.
 pub(crate) const ADDRESSES: std::ops::Range<u64> = 0x10_0000_0000..1 << 46;
@@ -42,6 +42,8 @@ pub struct Options {
 pub(crate) struct Function {
     pub(crate) module: u64,
     pub(crate) name: String,
+    /// Name as in the source.
+    pub(crate) plain_name: String,
     pub(crate) info: FunctionInfo,
     /// Most dynamic shared memory, bytes.
     pub(crate) dynamic_limit: u64,
@@ -172,6 +174,7 @@ impl Device {
         self.functions.push(Function {
             module: number,
             name: name.to_owned(),
+            plain_name: plain_name(name),
             dynamic_limit: default.saturating_sub(info.static_shared_bytes),
             info: info.clone(),
         });

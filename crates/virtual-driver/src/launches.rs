@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::COOPERATIVE;
-use vgpu::{Arg, Checks, Hazard, HazardKind, Launch, LaunchReport, Stop, Watch};
+use vgpu::{Arg, Checks, Hazard, HazardKind, Launch, LaunchReport, Module, Stop, Watch};
 
 use crate::device::{Device, Function};
 use crate::sass_only::{self, Outcome};
 use crate::streams::{Access, Conflict};
-use crate::summary::{coordinates, plain_name};
+use crate::summary::coordinates;
 use crate::time::launch_us;
 
 /// Warp instructions after which a block is taken for endless.
@@ -52,7 +52,7 @@ impl Device {
         let code = Arc::clone(&self.module(function.module)?.code);
         let began = Instant::now();
         if let Some(cubin) = self.module(function.module)?.sass.clone() {
-            self.run_sass(request, &function, &cubin, &launch)?;
+            self.run_sass(request, &function, &code, &cubin, &launch)?;
             self.report_progress(&function, began);
             return Ok(Vec::new());
         }
@@ -79,15 +79,15 @@ impl Device {
         &mut self,
         request: &Request,
         function: &Function,
+        code: &Module,
         cubin: &[u8],
         launch: &Launch,
     ) -> Result<(), Code> {
-        let code = Arc::clone(&self.module(function.module)?.code);
-        let name = plain_name(&function.name);
+        let name = &function.plain_name;
         self.summary.add_note(format!(
             "hazards of {name}: not checked (no PTX); faults are reported"
         ));
-        let outcome = sass_only::run(cubin, &code, &mut self.memory, launch).map_err(|error| {
+        let outcome = sass_only::run(cubin, code, &mut self.memory, launch).map_err(|error| {
             self.report_refusal(function, &error.to_string());
             errors::NOT_SUPPORTED
         })?;
@@ -121,7 +121,7 @@ impl Device {
             let at = self.started.elapsed().as_secs_f64();
             report_line(&format!(
                 "{at:.0} s: {} took {seconds:.1} s on the host",
-                plain_name(&function.name)
+                function.plain_name
             ));
         }
     }
@@ -192,7 +192,7 @@ impl Device {
         let accesses = self.accesses(report);
         self.order(
             request.stream,
-            &format!("kernel {}", plain_name(&function.name)),
+            &format!("kernel {}", function.plain_name),
             time_us,
             accesses,
         );
@@ -200,7 +200,7 @@ impl Device {
 
     /// Reports a launch that did not run, on standard error and in the summary.
     fn report_refusal(&mut self, function: &Function, why: &str) {
-        let note = format!("launch of {} refused: {why}", plain_name(&function.name));
+        let note = format!("launch of {} refused: {why}", function.plain_name);
         if self.summary.add_note(note.clone()) {
             report_line(&note);
         }
@@ -213,7 +213,7 @@ impl Device {
                 let limit = self.options.lane_budget.unwrap_or(0);
                 self.summary.add_note(format!(
                     "stopped in {}: more than {limit} lane instructions; see --max-work",
-                    plain_name(&function.name)
+                    function.plain_name
                 ));
                 return Some(errors::LAUNCH_TIMEOUT);
             }
@@ -231,13 +231,9 @@ impl Device {
 
     /// Lane instructions that the program may still execute.
     fn remaining_work(&self) -> Option<u64> {
-        let done = self
-            .summary
-            .kernels
-            .iter()
-            .map(|kernel| kernel.lane_instructions)
-            .sum();
         let limit = self.options.lane_budget?;
+        let kernels = self.summary.kernels.iter();
+        let done = kernels.map(|kernel| kernel.lane_instructions).sum();
         Some(limit.saturating_sub(done))
     }
 
@@ -247,7 +243,7 @@ impl Device {
             report_line(&format!(
                 "{} in {} at {place}: {}",
                 hazard.kind.name(),
-                plain_name(&function.name),
+                function.plain_name,
                 hazard.detail
             ));
         }
@@ -399,7 +395,7 @@ pub(crate) fn fault_code(kind: HazardKind) -> Option<Code> {
 }
 
 /// Prints a line on standard error, next to the program's own.
-fn report_line(text: &str) {
+pub(crate) fn report_line(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "tuner exec: {text}");
 }

@@ -12,7 +12,7 @@ use cuda_shim::protocol::{Fields, FrameHeader, Message, Op, Shape, write_frame};
 
 use crate::attributes::device_attributes;
 use crate::device::{ADDRESSES, Device, Options};
-use crate::launches::Request;
+use crate::launches::{Request, report_line};
 use crate::summary::Summary;
 
 /// Largest bulk data of one request, bytes.
@@ -127,14 +127,9 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
                 let _ = serve(stream, &shared);
             });
         if let Err(error) = started {
-            eprint(&format!("a process cannot be served: {error}"));
+            report_line(&format!("a process cannot be served: {error}"));
         }
     }
-}
-
-fn eprint(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "tuner exec: {text}");
 }
 
 /// One request.
