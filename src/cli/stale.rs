@@ -1,7 +1,7 @@
 //! Results whose template or reference was edited since the measurement.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tuner_core::record::DeviceKind;
 use tuner_engine::job::reference_hash;
 use tuner_kernel::catalog::{Catalog, Kernel};
@@ -26,7 +26,7 @@ impl Present {
             None => self.in_catalog(&board.key.kernel)?,
         };
         let entry = self.read.entry(path);
-        let kernel = entry.or_insert_with_key(|path| Kernel::load(path).ok());
+        let kernel = entry.or_insert_with_key(|path| Kernel::load_in(path, Path::new(".")).ok());
         // The file may contain another kernel by now.
         kernel
             .as_ref()

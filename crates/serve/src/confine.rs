@@ -75,7 +75,9 @@ pub(super) fn confine(
         request.kernels.iter().map(find).collect::<Result<_, _>>()?
     };
     for file in &files {
-        let kernel = Kernel::load(file).map_err(|error| refused(error.into()))?;
+        // Requests are resolved in the daemon's own folder, as their runs are.
+        let kernel =
+            Kernel::load_in(file, Path::new(".")).map_err(|error| refused(error.into()))?;
         if let Some(why) = kernel.spec.unranked() {
             return Err(refuse(why));
         }

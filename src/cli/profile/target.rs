@@ -4,7 +4,7 @@ use crate::cli::check::select::parse_config;
 use crate::cli::device_test::bench::worker;
 use crate::cli::{CommandResult, usage};
 use crate::exit;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tuner_device::gpu;
 use tuner_device::worker::protocol::Job;
@@ -51,7 +51,7 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
             args.name
         );
     };
-    let kernel = Kernel::load(&args.file)?;
+    let kernel = Kernel::load_in(&args.file, Path::new("."))?;
     let limits = facts.limits();
     let space = kernel.spec.space(&args.problem, &limits).map_err(usage)?;
     let config = parse_config(&space, &args.config)?;

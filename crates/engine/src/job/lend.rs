@@ -107,20 +107,21 @@ impl Bench {
     }
 
     /// Creates a bench that compiles the assignment's kernels, whose search spaces are at these
-    /// paths.
+    /// paths, with all files below `folder`.
     ///
     /// # Errors
     /// The files are wrong.
     pub fn compiling(
         assignment: &Assignment,
         spaces: &[PathBuf],
+        folder: &Path,
         compiler: &Arc<Compiler>,
     ) -> Result<Self, LendError> {
         let request = Request {
             prior: assignment.prior.clone(),
             ..request_for(assignment, spaces, "auto")
         };
-        let planned = GpuTasks::new(&request, Path::new("/"), &assignment.device, compiler)?;
+        let planned = GpuTasks::new(&request, folder, &assignment.device, compiler)?;
         let places = places(assignment, &planned.tasks)?;
         Ok(Self {
             device: None,
@@ -139,11 +140,12 @@ impl Bench {
     pub fn on_device(
         assignment: &Assignment,
         spaces: &[PathBuf],
+        folder: &Path,
         device: &str,
         files: LocalPaths,
     ) -> Result<Self, LendError> {
         let request = request_for(assignment, spaces, device);
-        let prepared = Prepared::new(&request, Path::new("/"))?;
+        let prepared = Prepared::new(&request, folder)?;
         if prepared.facts().name != kind_of(&assignment.device.name) {
             return Err(LendError::Here(format!(
                 "this worker lends {}, and candidates for {} were sent to it",

@@ -110,9 +110,11 @@ async fn make(
         let files: LocalPaths = files.collect();
         match (used, lent, compiler) {
             (Use::Device, WorkerResource::Device(device), _) => {
-                Bench::on_device(&assignment, &spaces, &device, files)
+                Bench::on_device(&assignment, &spaces, &folder, &device, files)
             }
-            (Use::Compile, _, Some(compiler)) => Bench::compiling(&assignment, &spaces, &compiler),
+            (Use::Compile, _, Some(compiler)) => {
+                Bench::compiling(&assignment, &spaces, &folder, &compiler)
+            }
             _ => Err(LendError::Here(
                 "this worker lends nothing of the kind".to_owned(),
             )),

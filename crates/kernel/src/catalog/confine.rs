@@ -3,20 +3,24 @@
 
 use super::files::{absolute, shown};
 use super::{CatalogError, SPACES, parsed};
+use crate::compile::absolute_variable;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tuner_core::data::DataFile;
 use tuner_space::{Diagnostic, KernelSpec, Reference};
 
 /// Checks that the template, the reference and the data of a search space lie in its own folder, in its
-/// project, or in a folder that `compile: { include: […] }` names.
+/// project, or in a folder that `compile: { include: […] }` names. `work` is the user's working folder:
+/// it is the project of the search spaces in it, unless it is a home or the root.
 ///
 /// # Errors
 /// The first file that does not, at its line and column.
-pub(super) fn check_files(spec: &KernelSpec) -> Result<(), CatalogError> {
+pub(super) fn check_files(spec: &KernelSpec, work: Option<&Path>) -> Result<(), CatalogError> {
     let include = spec.include.iter().map(PathBuf::as_path);
+    let work = work.and_then(|folder| project_of(folder, &spec.path));
     let roots: Vec<PathBuf> = own_folders(&spec.path)
         .iter()
+        .chain(&work)
         .map(PathBuf::as_path)
         .chain(include)
         .map(real)
@@ -110,6 +114,14 @@ fn own_folders(space: &Path) -> Vec<PathBuf> {
     });
     let folders = [Some(folder), project].into_iter().flatten();
     folders.map(Path::to_owned).collect()
+}
+
+/// Returns the working folder if it is a project that holds the search space. A home holds everything
+/// that its user has, keys included.
+fn project_of(work: &Path, space: &Path) -> Option<PathBuf> {
+    let folder = real(work);
+    let is_home = absolute_variable("HOME").is_some_and(|home| real(&home).starts_with(&folder));
+    (!is_home && folder.parent().is_some() && real(space).starts_with(&folder)).then_some(folder)
 }
 
 fn is_inside(path: &Path, roots: &[PathBuf]) -> bool {

@@ -179,8 +179,21 @@ impl Kernel {
     /// # Errors
     /// A missing, unreadable or wrong file.
     pub fn load(path: &Path) -> Result<Self, CatalogError> {
+        Self::load_from(path, None)
+    }
+
+    /// Reads a search space as [`load`](Self::load) does. Its files may lie anywhere in `work`, the
+    /// user's working folder, if the space does; a home or the root adds nothing.
+    ///
+    /// # Errors
+    /// A missing, unreadable or wrong file.
+    pub fn load_in(path: &Path, work: &Path) -> Result<Self, CatalogError> {
+        Self::load_from(path, Some(work))
+    }
+
+    fn load_from(path: &Path, work: Option<&Path>) -> Result<Self, CatalogError> {
         let mut spec = parsed(path)?;
-        confine::check_files(&spec)?;
+        confine::check_files(&spec, work)?;
         hash_data(&mut spec)?;
         let places = spec.places();
         let macros = text_values(&spec);
@@ -350,7 +363,8 @@ impl Catalog {
 pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, CatalogError> {
     if arguments.is_empty() {
         let catalog = Catalog::find(start)?;
-        return catalog.main_files().map(Kernel::load).collect();
+        let files = catalog.main_files();
+        return files.map(|file| Kernel::load_in(file, start)).collect();
     }
     arguments
         .iter()
@@ -359,12 +373,12 @@ pub fn resolve(arguments: &[String], start: &Path) -> Result<Vec<Kernel>, Catalo
                 return Err(CatalogError::Cuda(argument.clone()));
             }
             if is_file_name(argument) {
-                return Kernel::load(Path::new(argument));
+                return Kernel::load_in(Path::new(argument), start);
             }
             let beside = start.join(format!("{argument}.yaml"));
             let catalog = Catalog::find(start);
             match catalog.and_then(|all| all.file_of(argument).map(Path::to_owned)) {
-                Ok(file) => Kernel::load(&file),
+                Ok(file) => Kernel::load_in(&file, start),
                 Err(_) if beside.is_file() => Err(CatalogError::Beside(argument.clone())),
                 Err(error) => Err(error),
             }

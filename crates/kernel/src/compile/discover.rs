@@ -43,7 +43,7 @@ pub(super) fn variable(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns it only if the path is absolute: the XDG Base Directory Specification ignores others.
-pub(super) fn absolute_variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn absolute_variable(name: &str) -> Option<PathBuf> {
     variable(name).filter(|path| path.is_absolute())
 }
 

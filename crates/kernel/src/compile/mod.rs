@@ -28,6 +28,7 @@ mod worker;
 
 pub use cache::DiskCache;
 pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
+pub(crate) use discover::absolute_variable;
 pub use discover::{Candidate, Surroundings, install_command};
 pub use host_headers::is_host_header;
 pub use image::{CompileOutcome, Image};

@@ -114,6 +114,33 @@ fn a_space_without_a_project_has_its_folder() {
 }
 
 #[test]
+fn the_working_folder_is_the_project_of_spaces_in_it() {
+    let layout = |space_folder: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("templates/k.cu"), KERNEL);
+        write(&dir.path().join("data/x.bin"), "0123456789abcdef");
+        let file = dir.path().join(space_folder).join("k.yaml");
+        write(&file, &space(SOURCE, SOURCE, DATA, ""));
+        (dir, file)
+    };
+    let (dir, file) = layout("spaces");
+    Kernel::load_in(&file, dir.path()).unwrap();
+    Kernel::load(&file).unwrap_err();
+    // A folder beside the space, the root and what holds a home add nothing.
+    let home = std::path::PathBuf::from(std::env::var_os("HOME").unwrap());
+    for folder in [
+        &dir.path().join("templates"),
+        Path::new("/"),
+        &home,
+        home.parent().unwrap(),
+    ] {
+        Kernel::load_in(&file, folder).unwrap_err();
+    }
+    let links = super::project_of(&home, &home.join("spaces/k.yaml"));
+    assert_eq!(links, None);
+}
+
+#[test]
 fn what_another_machine_sent_names_nothing_of_this_one() {
     let good = space(SOURCE, SOURCE, DATA, "");
     let (dir, file) = project(&good);
