@@ -51,6 +51,8 @@ fn main() -> io::Result<()> {
     let shim = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../cuda-shim");
     println!("cargo::rerun-if-changed={}", shim.join("src").display());
     println!("cargo::rerun-if-changed={}", shim.join("symbols").display());
+    let map = shim.join("../vgpu/src/tensor_map.rs");
+    println!("cargo::rerun-if-changed={}", map.display());
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(variable("OUT_DIR")?);
     let linux = variable("CARGO_CFG_TARGET_OS")? == "linux";

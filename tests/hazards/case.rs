@@ -12,6 +12,7 @@
 //! //@ launch NAME grid 2,1,1 block 64 shared 256
 //! //@ arg x f32[256] input arange      inputs and `inout` have a fill; `output` and `scratch` none
 //! //@ arg n i32 256                    a scalar
+//! //@ map m x 64,32 box 64,8 swizzle 128   a tensor map of a buffer before it, innermost first
 //! //@ expect y = gemm(a, b, 16, 16, 16)
 //! ```
 //! `#include "…"` names a file from the kernel's folder on. `// HAZARD` ends the line a hazard must name, `// CONFLICT` the line it may conflict with, and
@@ -41,6 +42,17 @@ pub(crate) enum ArgKind {
         role: Role,
         fill: Option<Fill>,
     },
+    Map(MapSpec),
+}
+
+/// A tensor map of a buffer.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MapSpec {
+    pub(crate) of: String,
+    pub(crate) sizes: Vec<u64>,
+    pub(crate) boxes: Vec<u32>,
+    /// 0, 32, 64 or 128.
+    pub(crate) swizzle: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -158,6 +170,7 @@ impl Case {
             "tolerance" => self.tolerance = number(rest)?,
             "launch" => self.launches.push(launch(&words)?),
             "arg" => self.args.push(argument(&words)?),
+            "map" => self.args.push(map(&words)?),
             "expect" => self.expect = Some(expectation(rest)?),
             _ => return Err(format!("unknown directive `{directive}`")),
         }
@@ -260,6 +273,35 @@ fn argument(words: &[&str]) -> Result<ArgSpec, String> {
         element,
         kind,
     })
+}
+
+fn map(words: &[&str]) -> Result<ArgSpec, String> {
+    let [name, of, sizes, pairs @ ..] = words else {
+        return Err("`map` needs a name, a buffer and sizes".to_owned());
+    };
+    let mut spec = MapSpec {
+        of: (*of).to_owned(),
+        sizes: list(sizes)?,
+        ..MapSpec::default()
+    };
+    for pair in pairs.chunks(2) {
+        match pair {
+            ["box", value] => spec.boxes = list(value)?,
+            ["swizzle", value] => spec.swizzle = number(value)? as u32,
+            _ => return Err(format!("`map` does not know {pair:?}")),
+        }
+    }
+    Ok(ArgSpec {
+        name: (*name).to_owned(),
+        element: Type::U8,
+        kind: ArgKind::Map(spec),
+    })
+}
+
+fn list<T: std::str::FromStr>(word: &str) -> Result<Vec<T>, String> {
+    let parts = word.split(',').map(str::parse);
+    let numbers: Result<Vec<T>, _> = parts.collect();
+    numbers.map_err(|_| format!("`{word}` is no list of numbers"))
 }
 
 fn expectation(text: &str) -> Result<Expect, String> {

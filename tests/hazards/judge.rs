@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use sass_machine::{Machine, Proof};
 use vgpu::{
     Arch, Arg, BlockOrder, BufferId, Counters, End, GlobalMemory, Hazard, Launch, LaunchError,
-    LoadError, Module, Schedule, launch,
+    LoadError, Module, Schedule, TensorElement, TensorMap, launch,
 };
 
-use super::case::{ArgKind, Case, LaunchSpec, Role};
+use super::case::{ArgKind, Case, LaunchSpec, MapSpec, Role};
+use super::data::Type;
 use super::reference::{Inputs, evaluate};
 
 /// Far above what any kernel of the suite executes, far below a test's patience.
@@ -72,6 +73,12 @@ impl Stage {
                     stage.args.push(Arg::Bytes(arg.element.encode(*value)));
                     stage.buffers.push(None);
                 }
+                ArgKind::Map(map) => {
+                    stage
+                        .args
+                        .push(Arg::Bytes(stage.map(case, map).encode().to_vec()));
+                    stage.buffers.push(None);
+                }
                 ArgKind::Buffer { length, fill, .. } => {
                     let bytes = (length * arg.element.bytes()) as u64;
                     let id = stage
@@ -94,6 +101,45 @@ impl Stage {
             }
         }
         stage
+    }
+
+    /// The tensor map of a buffer that is set already.
+    fn map(&self, case: &Case, spec: &MapSpec) -> TensorMap {
+        let of = case.args.iter().position(|arg| arg.name == spec.of);
+        let of = of.expect("a buffer before its map");
+        let buffer = self.buffers[of].expect("a buffer of a map");
+        let element = case.args[of].element;
+        let mut stride = element.bytes() as u64;
+        let strides = spec.sizes.iter().map(|size| {
+            stride *= size;
+            stride
+        });
+        let map = TensorMap {
+            element: match element {
+                Type::F16 => TensorElement::F16,
+                Type::Bf16 => TensorElement::Bf16,
+                Type::F32 => TensorElement::F32,
+                Type::F64 => TensorElement::F64,
+                Type::U8 => TensorElement::U8,
+                Type::U16 => TensorElement::U16,
+                Type::I32 => TensorElement::S32,
+                Type::U32 => TensorElement::U32,
+                Type::I64 => TensorElement::S64,
+                Type::U64 => TensorElement::U64,
+            },
+            address: self.memory.address(buffer),
+            strides: strides.take(spec.sizes.len() - 1).collect(),
+            sizes: spec.sizes.clone(),
+            boxes: spec.boxes.clone(),
+            steps: vec![1; spec.boxes.len()],
+            interleave: 0,
+            swizzle: (spec.swizzle / 32).next_power_of_two().trailing_zeros()
+                + u32::from(spec.swizzle > 0),
+            promotion: 0,
+            fills_nan: false,
+        };
+        map.check().expect("a map within the driver's limits");
+        map
     }
 
     /// What is wrong with the buffers after a clean run, if anything.

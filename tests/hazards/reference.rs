@@ -54,6 +54,29 @@ pub(crate) fn evaluate(
         "rotate" => rotate(array(0)?, whole(1)?),
         "transpose" => transpose(array(0)?, whole(1)?, whole(2)?),
         "gemm" => gemm(array(0)?, array(1)?, [whole(2)?, whole(3)?, whole(4)?]),
+        "padded_rows" => array(0)?
+            .chunks(whole(1)?)
+            .flat_map(|row| padded(row, whole(2).unwrap_or_default()))
+            .collect(),
+        "corner_padded" => {
+            let (side, by) = (whole(1)?, whole(2)?);
+            let x = array(0)?;
+            let at = |i: usize| {
+                Some(x[(i / side).checked_sub(by)? * side + (i % side).checked_sub(by)?])
+            };
+            (0..side * side).map(|i| at(i).unwrap_or(0.0)).collect()
+        }
+        "plus_one" => array(0)?.iter().map(|v| v + 1.0).collect(),
+        // Both operands are stored along K.
+        "gemm_nt" => {
+            let [m, n, k] = [whole(2)?, whole(3)?, whole(4)?];
+            gemm(array(0)?, &transpose(array(1)?, n, k), [m, n, k])
+        }
+        "gemm_nt_scaled" => {
+            let [m, n, k] = [whole(2)?, whole(3)?, whole(4)?];
+            let product = gemm(array(0)?, &transpose(array(1)?, n, k), [m, n, k]);
+            product.iter().map(|v| 3.0 * v).collect()
+        }
         "softmax" => array(0)?.chunks(whole(1)?).flat_map(softmax).collect(),
         "attention" => attention([array(0)?, array(1)?, array(2)?], whole(3)?),
         "attention_batched" => {

@@ -35,6 +35,8 @@ mod memory;
 mod properties;
 mod say;
 mod system;
+#[path = "../../vgpu/src/tensor_map.rs"]
+pub mod tensor_map;
 
 pub mod driver;
 pub mod runtime;

@@ -186,7 +186,7 @@ pub enum Operand<'a> {
     Vector(Vec<Operand<'a>>),
     /// `a|b`.
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
-    /// `(a, b)` of a call.
+    /// `(a, b)` of a call, or `[a, {x, y}]`: an address in a tensor or texture.
     List(Vec<Operand<'a>>),
     /// `_`.
     Sink,

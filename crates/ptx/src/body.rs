@@ -385,12 +385,13 @@ impl<'a> BodyParser<'_, 'a> {
         };
         offset += self.p.plus_offset()?;
         if self.p.accept(',') {
-            // Tensor coordinates or a texture: parsed here, rejected by name when lowered.
+            // A tensor map with coordinates, or a texture.
+            let mut parts = vec![Operand::Address(Box::new(base), offset)];
             while !self.p.accept(']') {
-                self.operand()?;
+                parts.push(self.operand()?);
                 self.p.accept(',');
             }
-            return Ok(Operand::List(Vec::new()));
+            return Ok(Operand::List(parts));
         }
         self.p.expect(']')?;
         Ok(Operand::Address(Box::new(base), offset))

@@ -18,6 +18,7 @@ pub mod counters;
 pub mod exec;
 mod module;
 pub mod table;
+mod tensor_map;
 
 pub use arch::Arch;
 pub use counters::Counters;
@@ -35,3 +36,4 @@ pub use hazard::{
 pub use memory::{BufferId, GlobalMemory, MemoryError};
 pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported, plain_name};
 pub use ptx::stores::Roots;
+pub use tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorMapError};

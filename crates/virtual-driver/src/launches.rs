@@ -218,7 +218,7 @@ impl Device {
                 return Some(errors::LAUNCH_TIMEOUT);
             }
             Some(Stop::Assertion) => return Some(errors::ASSERT),
-            Some(Stop::IllegalBarrier | Stop::Breakpoint) => {
+            Some(Stop::IllegalOperand | Stop::Breakpoint) => {
                 return Some(errors::ILLEGAL_INSTRUCTION);
             }
             _ => {}

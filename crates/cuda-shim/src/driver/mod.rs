@@ -14,3 +14,4 @@ pub mod memory;
 pub mod modules;
 pub mod pools;
 pub mod streams;
+pub mod tensor_maps;

@@ -44,11 +44,11 @@ impl Gate<'_> {
 
     /// Repeats the run on the same data: bitwise equal, and clean in any order of warps and blocks.
     pub(super) fn repeat(&mut self, data: Data, first: &Pass) -> Result<(), Stop> {
+        let repeated = self.demands.runs > 1;
         let mut count = self.demands.schedules;
-        // A sample stays cheap: it is repeated only if schedules are requested.
-        let repeated = self.demands.runs > 1 && !first.sampled;
-        if count == 0 && repeated && !self.plan.gate.deterministic {
-            // Choices that the ISA leaves open are drawn again: the result must still be right.
+        if count == 0 && repeated && (first.sampled || !self.plan.gate.deterministic) {
+            // Choices that the ISA leaves open are drawn again: the result must still be right. A sample
+            // stays cheap.
             count = 1;
         } else if count == 0 && repeated {
             // The second run is always made; the others as far as the limit allows.

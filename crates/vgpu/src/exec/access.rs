@@ -275,6 +275,9 @@ impl Cta<'_> {
             let written = u32::from(*state) & mask == mask;
             if t.write {
                 *state |= mask as u8;
+                if !self.flights.is_empty() && self.context.checks.races {
+                    self.check_product_reads(thread, word);
+                }
             }
             if t.needs_written && !written && self.context.checks.uninitialized {
                 self.unwritten(thread, Space::Shared, word as u64 * 4);

@@ -71,7 +71,7 @@ impl Cta<'_> {
                     "barrier {id} with {wanted:?} threads: ids are 0 to 15, counts multiples of 32"
                 )
             });
-            self.halted = Some(Halt(Stop::IllegalBarrier, "an illegal barrier operand"));
+            self.halted = Some(Halt(Stop::IllegalOperand, "an illegal barrier operand"));
             return true;
         }
         let full_warp = mask == w.alive && bar.aligned;

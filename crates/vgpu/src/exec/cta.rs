@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::barrier::{Barrier, ReductionResult};
+use super::flights::Flights;
 use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
 use super::order::Thread;
@@ -26,7 +27,7 @@ use crate::hazard::history::Lists;
 use crate::hazard::report::{Collector, InstructionPair, Location, Occurrence};
 use crate::hazard::shadow::{BlockShadow, Conflict};
 use crate::hazard::sync::Variable;
-use crate::lower::program::{NONE, Program};
+use crate::lower::program::{NONE, Op, Program};
 use crate::memory::{Allocation, GlobalMemory};
 
 /// State shared by all blocks of a launch.
@@ -244,6 +245,8 @@ pub(super) struct Cta<'a> {
     pub(super) threads: Vec<Thread>,
     pub(super) barriers: Vec<Barrier>,
     pub(super) mbarriers: Mbarriers,
+    /// Products of warp-groups.
+    pub(super) flights: Flights,
     /// Synchronisation variables in shared memory.
     pub(super) variables: Table<u64, Arc<Variable>>,
     pub(super) counters: Counters,
@@ -301,6 +304,7 @@ impl<'a> Cta<'a> {
             threads: vec![Thread::default(); context.threads],
             barriers: vec![Barrier::default(); 16],
             mbarriers: Mbarriers::default(),
+            flights: Flights::default(),
             variables: Table::default(),
             counters: Counters {
                 blocks: 1,
@@ -375,6 +379,12 @@ impl<'a> Cta<'a> {
         self.warned.add(key, found, detail);
     }
 
+    /// Reports whether an instruction is a `wgmma`.
+    pub(super) fn is_product(&self, pc: u32) -> bool {
+        let inst = self.context.program.code.get(pc as usize);
+        inst.is_some_and(|inst| matches!(inst.op, Op::Wgmma(_)))
+    }
+
     /// Records a race.
     #[cold]
     pub(super) fn race(
@@ -387,7 +397,9 @@ impl<'a> Cta<'a> {
         let context = self.context;
         let act = if writes { "a write" } else { "a read" };
         let was = match (conflict.was_write, conflict.in_flight) {
-            (_, true) => "an asynchronous copy that was not waited for",
+            (true, true) => "an asynchronous copy that was not waited for",
+            (false, true) if self.is_product(conflict.pc) => "a wgmma that was not waited for",
+            (false, true) => "an asynchronous copy that was not waited for",
             (true, false) => "a write",
             (false, false) => "a read",
         };

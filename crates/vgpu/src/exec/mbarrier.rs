@@ -150,7 +150,7 @@ impl Cta<'_> {
                 || "an mbarrier that was not initialised".to_owned(),
             );
             self.halted = Some(Halt(
-                Stop::IllegalBarrier,
+                Stop::IllegalOperand,
                 "an mbarrier that was not initialised",
             ));
             return;

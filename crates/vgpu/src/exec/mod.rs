@@ -47,4 +47,8 @@ mod collective;
 mod barrier;
 mod calls;
 mod mbarrier;
+mod wgmma;
+mod descriptor;
+mod flights;
+mod tensor;
 mod misc;

@@ -39,26 +39,32 @@ impl Cta<'_> {
         }
     }
 
-    /// Reports words that a bulk copy of `thread` reads and that a generic store wrote without a
+    /// Reports words that a bulk copy or product of `thread` reads and that a generic store wrote without a
     /// proxy fence in between.
     pub(super) fn check_proxy(&mut self, thread: usize, words: &[u32]) {
         if !self.context.checks.races {
             return;
         }
+        let reader = if self.is_product(self.pc) {
+            "a wgmma"
+        } else {
+            "a bulk copy"
+        };
         for word in words {
             let Some((segment, pc, writer)) = self.shadow.last_write(*word as usize) else {
                 continue;
             };
             let writing = self.context.program.code.get(pc as usize);
-            if writing.is_some_and(|inst| matches!(inst.op, Op::Bulk(_))) {
+            if writing.is_some_and(|inst| matches!(inst.op, Op::Bulk(_) | Op::Tensor(_))) {
                 continue;
             }
             if !self.is_fenced(thread, writer, segment) {
                 let place = Location::new(Space::Shared, u64::from(*word) * 4);
                 self.hazard(HazardKind::Race, thread, place, pc, || {
-                    "a bulk copy reads shared memory that ordinary stores wrote, without \
-                     `fence.proxy.async` between them"
-                        .to_owned()
+                    format!(
+                        "{reader} reads shared memory that ordinary stores wrote, without \
+                         `fence.proxy.async` between them"
+                    )
                 });
             }
         }

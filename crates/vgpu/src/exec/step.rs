@@ -9,7 +9,7 @@ use super::{matrices, transfer::lanes};
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
 use crate::lower::program::{Inst, NONE, Op, WarpOp};
-use crate::lower::{JOIN, WATCHED};
+use crate::lower::{FRAGMENT, JOIN, WATCHED};
 use gpu_arithmetic::single;
 use ptx::skeleton::{ADDRESSES, UNUSED};
 
@@ -47,6 +47,13 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
             }
             if inst.marks & WATCHED != 0 && w.is_watching(inst) {
                 cta.watch(w, inst, pc, mask);
+            }
+            if inst.marks & FRAGMENT != 0
+                && w.products.is_some()
+                && mask & enabled_lanes(w, inst) != 0
+                && let Some(uses) = cta.context.program.fragment_uses.get(&pc)
+            {
+                cta.use_fragments(w, pc, uses);
             }
         }
         let active = mask & enabled_lanes(w, inst);
@@ -182,6 +189,14 @@ fn execute(
             cta.stmatrix(w, at, *trans, &data[..usize::from(*count)]);
         }
         Op::Mma(m) => matrices::mma(w, m),
+        Op::Wgmma(m) => cta.wgmma(w, m, active),
+        Op::WgmmaFence => cta.wgmma_fence(w),
+        Op::WgmmaCommit => cta.wgmma_commit(w),
+        Op::WgmmaWait(left) => {
+            if !cta.wgmma_wait(w, *left) {
+                return Next::Jump(w.paths[path].pc);
+            }
+        }
         Op::CpAsync(c) => cta.copy_async(w, c, active),
         Op::CommitGroup => cta.commit_group(w, active),
         Op::WaitGroup(n) => cta.wait_group(w, *n, active),
@@ -207,6 +222,7 @@ fn execute(
         }
         Op::Mbar(at, op) => cta.mbarrier(w, at, op, active),
         Op::Bulk(b) => cta.bulk(w, b, active),
+        Op::Tensor(c) => cta.tensor_copy(w, c, active),
         Op::CommitBulk => cta.commit_bulk(w, active),
         Op::WaitBulk(left) => cta.wait_bulk(w, *left, active),
         Op::ProxyFence => cta.proxy_fence(w, active),

@@ -13,8 +13,8 @@ pub enum Stop {
     Breakpoint,
     /// A branch or a call to an address that is not code of the kernel.
     IllegalTarget,
-    /// A barrier or an mbarrier with operands that the hardware refuses.
-    IllegalBarrier,
+    /// A barrier, an mbarrier or a tensor map that the hardware refuses.
+    IllegalOperand,
     /// The stack of a thread is used up.
     StackOverflow,
     /// No thread can make progress, or a barrier is never complete.

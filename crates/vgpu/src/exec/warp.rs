@@ -71,6 +71,8 @@ pub(super) struct Warp {
     pub(super) undefined_registers: u32,
     /// Instruction that first read each watched register undefined, or `NONE`.
     pub(super) origins: Vec<u32>,
+    /// Its products of `wgmma`, once there are any.
+    pub(super) products: Option<Box<super::wgmma::Products>>,
     /// Turns in a row that ran out.
     pub(super) long_turns: u32,
     /// Instructions since then, in turns that ended at a poll.

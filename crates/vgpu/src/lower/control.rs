@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::operand::{in_device_memory, kind_of};
 use super::program::{Data, NONE, Op, PointerSource};
+use super::wgmma::Fragments;
 use super::{Fail, Form, Lower, Lowered};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -53,6 +54,8 @@ pub(super) struct Scope<'a> {
     pub(super) unwritten: HashMap<usize, ptx::structs::Unwritten>,
     /// Registers that occur in one operand only: as a load's destination, they are never read.
     pub(super) named_once: HashSet<Reg>,
+    /// Registers of `wgmma`.
+    pub(super) fragments: Fragments,
 }
 
 impl Scope<'_> {
@@ -108,6 +111,8 @@ impl<'a> Lower<'a> {
             _ => ptx::definedness::find_undefined(body),
         };
         let watching = self.watch_registers(&undefined, f.entry);
+        self.function.fragments = Fragments::find(body, self.program.fragments);
+        self.program.fragments += self.function.fragments.len();
         for (at, (i, keep)) in body.instructions.iter().zip(&slices.keep).enumerate() {
             // Instructions of the tree and of the code are numbered differently: an operand may
             // need a conversion before the operation.
@@ -123,6 +128,7 @@ impl<'a> Lower<'a> {
             if undefined.instructions.contains(&at) {
                 self.watch(i, start, &watching);
             }
+            self.mark_fragments(i, start);
         }
         starts.push(self.program.code.len() as u32);
         self.now.guard = NONE;

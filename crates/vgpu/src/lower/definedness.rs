@@ -196,7 +196,7 @@ impl<'a> Lower<'a> {
         match i.opcode {
             "st" if !has("param") => Rule::Stored(watching.elements(i.operands.get(1))),
             "ld" | "ldu" | "atom" | "ldmatrix" | "activemask" | "elect" | "mbarrier" | "st"
-            | "bar" | "barrier" => Rule::Defined,
+            | "bar" | "barrier" | "wgmma" => Rule::Defined,
             "wmma" if !has("mma") => Rule::Defined,
             "shfl" => match read.first().and_then(|a| watching.operand(a)) {
                 Some(source) => Rule::Shuffle(source),

@@ -13,7 +13,12 @@ impl<'a> Lower<'a> {
     pub(super) fn dispatch(&mut self, i: &'a Instruction<'a>) -> Lowered<()> {
         let m = Mods(&i.modifiers);
         // Families with side effects come first; all other opcodes only compute.
-        if self.control(i)? || self.memory(i, &m)? || self.sync(i, &m)? || self.matrix(i, &m)? {
+        if self.control(i)?
+            || self.memory(i, &m)?
+            || self.sync(i, &m)?
+            || self.matrix(i, &m)?
+            || self.warpgroup(i, &m)?
+        {
             return Ok(());
         }
         match i.opcode {

@@ -9,7 +9,7 @@ use gpu_arithmetic::mma::{Accumulator, Element, Mma};
 use gpu_arithmetic::wmma::{Fragment, Operand as WmmaOperand, Wmma};
 use ptx::ast::{Instruction, Operand};
 
-fn element(word: &str) -> Option<Element> {
+pub(super) fn element(word: &str) -> Option<Element> {
     Some(match word {
         "f16" => Element::F16,
         "bf16" => Element::Bf16,
@@ -24,7 +24,7 @@ fn element(word: &str) -> Option<Element> {
     })
 }
 
-fn accumulator(word: &str) -> Option<Accumulator> {
+pub(super) fn accumulator(word: &str) -> Option<Accumulator> {
     Some(match word {
         "f16" => Accumulator::F16,
         "f32" => Accumulator::F32,

@@ -248,6 +248,9 @@ impl<'a> Lower<'a> {
     fn copy(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         if let ["reduce", "async", words @ ..] = m.0 {
             let op = atomic_operation(m)?;
+            if words.contains(&"tensor") {
+                return self.tensor_copy(i, m, Some(op)).map(|()| true);
+            }
             let ty = m.types().last().ok_or(Fail::Unsupported(""))?;
             let reduce = Some((op, atomic_type(ty, op)?));
             return self.bulk(i, words, reduce).map(|()| true);
@@ -329,7 +332,10 @@ impl<'a> Lower<'a> {
                 self.push(Op::Nop, Class::Global);
                 return Ok(());
             }
-            "tensor" => return Err(Fail::Unsupported("tensor maps")),
+            "tensor" => {
+                let reduce = reduce.map(|(op, _)| op);
+                return self.tensor_copy(i, &Mods(words), reduce);
+            }
             _ => {}
         }
         let to_area = |w: &str| match w {

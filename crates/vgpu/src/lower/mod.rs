@@ -18,6 +18,8 @@ mod convert;
 mod memory;
 mod sync;
 mod matrix;
+mod wgmma;
+mod tensor;
 mod control;
 mod calls;
 mod external;
@@ -127,6 +129,9 @@ struct Now {
 pub(crate) const JOIN: u8 = 1;
 /// Mark of an instruction: it is in [`Program::watches`].
 pub(crate) const WATCHED: u8 = 2;
+
+/// Mark of an instruction: it is in [`Program::fragment_uses`].
+pub(crate) const FRAGMENT: u8 = 4;
 
 /// Row of the carry flag among the predicates; the constants true and false, and scratch rows
 /// follow.

@@ -12,8 +12,8 @@ mod operation;
 
 pub(crate) use callees::{Call, CallPointer, External, Function, Routine};
 pub(crate) use operation::{
-    Atom, Bar, Bulk, CarryOp, CpAsync, MbarOp, Mem, MmaF64, MmaOp, Op, Shuffle, WarpOp, WmmaMem,
-    WmmaOp, every_byte,
+    Atom, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64, MmaOp, Op, Shuffle,
+    TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp, every_byte,
 };
 
 /// No register or no target.
@@ -84,7 +84,7 @@ pub(crate) struct Inst {
     pub(crate) class: Class,
     /// Operations per lane, for the FLOP counters.
     pub(crate) flops: u8,
-    /// [`super::JOIN`], [`super::WATCHED`].
+    /// [`super::JOIN`], [`super::WATCHED`], [`super::FRAGMENT`].
     pub(crate) marks: u8,
     /// Slices that include it: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
     pub(crate) keep: u8,
@@ -186,6 +186,9 @@ pub(crate) struct Program {
     /// The first of them are undefined when a thread begins.
     pub(crate) undefined_at_entry: u32,
     pub(crate) watches: HashMap<u32, Watch>,
+    /// Number of registers that hold fragments of `wgmma`, and the other instructions that use them.
+    pub(crate) fragments: u32,
+    pub(crate) fragment_uses: HashMap<u32, FragmentUse>,
     /// Some branch depends on the block's index.
     pub(crate) by_block: bool,
     /// Control flow depends on other blocks.

@@ -87,6 +87,13 @@ impl Cta<'_> {
         }
         if self.context.checks.races {
             self.shared_order::<N>(w, row, mask, kind);
+            if kind.write && !self.flights.is_empty() {
+                for lane in lanes(mask) {
+                    let first = row.at[lane] as usize / 4;
+                    let thread = w.index * 32 + lane;
+                    (first..first + N).for_each(|word| self.check_product_reads(thread, word));
+                }
+            }
         }
         let shared = self.shared.as_chunks_mut::<N>().0;
         if kind.write {

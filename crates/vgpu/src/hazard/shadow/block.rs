@@ -144,6 +144,33 @@ impl BlockShadow {
         access_split(bytes, word, mask, a, clocks, &mut self.lists)
     }
 
+    /// Checks a read of a word whose end is recorded elsewhere.
+    pub(crate) fn check_read(
+        &mut self,
+        word: usize,
+        a: &Access,
+        clocks: &Clocks,
+    ) -> Option<Conflict> {
+        let cell = &mut self.cells[word];
+        if cell.write.is(SPLIT) {
+            let bytes = self.split.get_mut(&(word as u32))?;
+            return bytes
+                .iter_mut()
+                .find_map(|cell| cell.after_write(a, clocks));
+        }
+        if !cell.write.is(LISTED) {
+            return cell.after_write(a, clocks);
+        }
+        let (segment, pc, thread) = self.last_write(word)?;
+        (!clocks.ordered(a.thread, thread, segment)).then_some(Conflict {
+            pc,
+            thread,
+            block: None,
+            was_write: true,
+            in_flight: false,
+        })
+    }
+
     /// Returns segment, instruction and thread of the last write to a word, if known.
     pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
         let mut w = self.cells.get(word)?.write;

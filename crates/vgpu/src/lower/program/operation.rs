@@ -168,6 +168,21 @@ pub(crate) struct Bulk {
     pub(crate) reduce: Option<(AtomOp, AtomType)>,
 }
 
+/// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TensorCopy {
+    /// Address of the tensor map.
+    pub(crate) map: Address,
+    /// Rows of the coordinates, innermost dimension first.
+    pub(crate) coordinates: Vec<u32>,
+    pub(crate) shared: Address,
+    /// The `mbarrier` that counts the bytes; `None` for stores, which use bulk groups.
+    pub(crate) mbarrier: Option<Address>,
+    /// Row of the mask of blocks that receive the box, or `NONE`.
+    pub(crate) multicast: u32,
+    pub(crate) reduce: Option<AtomOp>,
+}
+
 /// Operation of an instruction.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
@@ -217,6 +232,7 @@ pub(crate) enum Op {
     CommitBulk,
     WaitBulk(u32),
     Bulk(Box<Bulk>),
+    Tensor(Box<TensorCopy>),
     Mbar(Address, Box<MbarOp>),
     LdMatrix {
         at: Address,
@@ -238,6 +254,11 @@ pub(crate) enum Op {
     MmaF64(Box<MmaF64>),
     WmmaMma(Box<WmmaOp>),
     WmmaMem(Box<WmmaMem>),
+    Wgmma(Box<Wgmma>),
+    WgmmaFence,
+    WgmmaCommit,
+    /// `wgmma.wait_group`: the groups that may stay in flight.
+    WgmmaWait(u32),
     Clock {
         dest: Data,
     },
@@ -329,4 +350,46 @@ pub(crate) struct CarryOp {
     pub(crate) carry_out: bool,
     pub(crate) dest: Data,
     pub(crate) sources: [Data; 3],
+}
+
+/// Operand A of a `wgmma`.
+#[derive(Debug, Clone)]
+pub(crate) enum WgmmaSource {
+    /// Rows of the warp's part.
+    Registers(Vec<u32>),
+    /// Row of a descriptor of shared memory.
+    Descriptor(u32),
+}
+
+/// `wgmma.mma_async`: 64 rows, a quarter in each warp.
+#[derive(Debug, Clone)]
+pub(crate) struct Wgmma {
+    /// Form of 16 rows and 8 columns.
+    pub(crate) form: Mma,
+    pub(crate) columns: u32,
+    pub(crate) d: Vec<u32>,
+    pub(crate) a: WgmmaSource,
+    /// Row of the descriptor of B.
+    pub(crate) b: u32,
+    /// Predicate row of `scale-d`; `NONE` for a constant, which is false where `adds_negated` is set.
+    pub(crate) adds: u32,
+    pub(crate) adds_negated: bool,
+    /// Signs of A and B are inverted.
+    pub(crate) negate: [bool; 2],
+    /// A and B are stored along M and N instead of along K.
+    pub(crate) transposed: [bool; 2],
+    /// Numbers of the registers of D and A among the fragments.
+    pub(crate) fragments_d: Vec<u32>,
+    pub(crate) fragments_a: Vec<u32>,
+}
+
+/// Use of fragments of `wgmma` by another instruction, by their numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FragmentUse {
+    pub(crate) reads: Vec<u32>,
+    pub(crate) writes: Vec<u32>,
+    /// A plain copy of one register to another.
+    pub(crate) copies: bool,
+    /// It sets a constant.
+    pub(crate) constant: bool,
 }

@@ -1,0 +1,98 @@
+//! Tensor maps. The encoding is the virtual GPU's.
+
+use std::ffi::{c_uint, c_void};
+
+use crate::abi::driver;
+use crate::errors::{self, Code};
+use crate::memory::address_of;
+use crate::say::say_once;
+use crate::tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap};
+
+/// Alignment of a `CUtensorMap`, bytes.
+const MAP_ALIGNMENT: u64 = 64;
+
+/// Returns the first `length` values behind a pointer of the program.
+///
+/// # Safety
+/// `from` is null or holds so many values.
+unsafe fn list<T: Copy>(from: *const T, length: usize) -> Result<Vec<T>, Code> {
+    if from.is_null() && length > 0 {
+        return Err(errors::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    Ok((0..length)
+        .map(|index| unsafe { from.add(index).read_unaligned() })
+        .collect())
+}
+
+/// Writes a map that keeps the driver's limits.
+///
+/// # Safety
+/// `to` is null or has room for a map.
+unsafe fn write(to: *mut c_void, map: &TensorMap) -> Result<(), Code> {
+    if to.is_null() || !address_of(to).is_multiple_of(MAP_ALIGNMENT) {
+        return Err(errors::INVALID_VALUE);
+    }
+    if let Err(error) = map.check() {
+        say_once(&format!("cuTensorMapEncodeTiled: {error}"));
+        return Err(errors::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.cast::<[u8; TENSOR_MAP_BYTES]>()
+            .write_unaligned(map.encode())
+    };
+    Ok(())
+}
+
+driver! {
+    fn cuTensorMapEncodeTiled(
+        map: *mut c_void,
+        element: c_uint,
+        rank: c_uint,
+        address: *mut c_void,
+        sizes: *const u64,
+        strides: *const u64,
+        boxes: *const c_uint,
+        steps: *const c_uint,
+        interleave: c_uint,
+        swizzle: c_uint,
+        promotion: c_uint,
+        fill: c_uint,
+    ) {
+        let rank = rank as usize;
+        if rank == 0 || rank > MAX_RANK || fill > 1 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let Some(element) = TensorElement::from_number(element) else {
+            say_once("cuTensorMapEncodeTiled: packed types of 4 and 6 bits are not supported");
+            return Err(errors::NOT_SUPPORTED);
+        };
+        // SAFETY: the lists have one entry for each dimension, as the program promises.
+        let encoded = unsafe {
+            TensorMap {
+                element,
+                address: address_of(address),
+                sizes: list(sizes, rank)?,
+                strides: list(strides, rank - 1)?,
+                boxes: list(boxes, rank)?,
+                steps: list(steps, rank)?,
+                interleave,
+                swizzle,
+                promotion,
+                fills_nan: fill == 1,
+            }
+        };
+        // SAFETY: the map is the program's.
+        unsafe { write(map, &encoded) }
+    }
+
+    fn cuTensorMapReplaceAddress(map: *mut c_void, address: *mut c_void) {
+        // SAFETY: the map is the program's.
+        let bytes = unsafe { list(map.cast::<u8>().cast_const(), TENSOR_MAP_BYTES)? };
+        let mut old = TensorMap::decode(&bytes).ok_or(errors::INVALID_VALUE)?;
+        old.address = address_of(address);
+        // SAFETY: the map is the program's.
+        unsafe { write(map, &old) }
+    }
+}

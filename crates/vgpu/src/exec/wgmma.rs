@@ -1,0 +1,424 @@
+//! Products of a warp-group, which run asynchronously.
+//!
+//! Each warp computes its quarter at once. In flight are the registers, until the warp waits for the
+//! group, and the shared memory that was read, until some warp of the warp-group has waited: the product
+//! is one operation of all four. A wait returns only when all four have issued what it waits for.
+
+use super::access::Touch;
+use super::cta::{Cta, EXISTS_SHIFT};
+use super::descriptor::{CHUNK_BYTES, Descriptor, STEP_BYTES};
+use super::regs::{FULL, Row};
+use super::warp::Warp;
+use crate::hazard::report::Location;
+use crate::hazard::shadow::Conflict;
+use crate::hazard::{HazardKind, Space};
+use crate::lower::program::{FragmentUse, NONE, Wgmma, WgmmaSource};
+use gpu_arithmetic::mma::{Element, Mma};
+
+/// Warps of a warp-group.
+pub(super) const WARPS: usize = 4;
+
+/// Words of a step along K.
+const STEP_WORDS: usize = STEP_BYTES as usize / 4;
+
+/// Row of A, or column of B: one step along K.
+type Step = [u32; STEP_WORDS];
+
+/// State of the products of one warp.
+#[derive(Debug, Default)]
+pub(super) struct Products {
+    /// Groups that were committed, and those of them that are complete.
+    committed: u32,
+    completed: u32,
+    /// A `wgmma.fence` was executed.
+    fenced: bool,
+    /// By fragment: the last group that accumulates in it, and the last that reads it as A.
+    accumulates: Vec<u32>,
+    reads: Vec<u32>,
+    /// By fragment: the product that used it last.
+    products: Vec<u32>,
+    /// By fragment: instruction plus 1 that changed it after the last fence.
+    changed: Vec<u32>,
+}
+
+impl Products {
+    fn in_flight(&self, group: u32) -> bool {
+        group > self.completed
+    }
+}
+
+/// Returns the entry of a fragment.
+fn value_of(list: &[u32], number: u32) -> u32 {
+    list.get(number as usize).copied().unwrap_or_default()
+}
+
+fn set(list: &mut [u32], number: u32, value: u32) {
+    if let Some(place) = list.get_mut(number as usize) {
+        *place = value;
+    }
+}
+
+impl Cta<'_> {
+    fn products<'w>(&self, w: &'w mut Warp) -> &'w mut Products {
+        let count = self.context.program.fragments as usize;
+        w.products.get_or_insert_with(|| {
+            Box::new(Products {
+                accumulates: vec![0; count],
+                reads: vec![0; count],
+                products: vec![0; count],
+                changed: vec![0; count],
+                ..Products::default()
+            })
+        })
+    }
+
+    /// Executes `wgmma.fence`: changes of registers before it are visible to products after it.
+    pub(super) fn wgmma_fence(&mut self, w: &mut Warp) {
+        let products = self.products(w);
+        products.fenced = true;
+        products.changed.fill(0);
+    }
+
+    /// Executes `wgmma.commit_group`.
+    pub(super) fn wgmma_commit(&mut self, w: &mut Warp) {
+        let products = self.products(w);
+        products.committed += 1;
+        let committed = products.committed;
+        self.flights.commit(w.index, committed);
+        self.version += 1;
+    }
+
+    /// Executes `wgmma.wait_group`; returns `false` where another warp of the warp-group has not issued
+    /// the products yet.
+    pub(super) fn wgmma_wait(&mut self, w: &mut Warp, left: u32) -> bool {
+        let warps = self.context.threads / 32;
+        let products = self.products(w);
+        let (until, completed) = (products.committed.saturating_sub(left), products.completed);
+        let first = w.index / WARPS * WARPS;
+        let peers = first..(first + WARPS).min(warps);
+        if until > completed && !self.flights.have_committed(peers, until) {
+            // In a random schedule the drawn turn lengths are kept.
+            self.polled = self.context.seed.is_none();
+            return false;
+        }
+        if until > completed {
+            self.products(w).completed = until;
+            let threads = w.index * 32..(w.index * 32 + 32).min(self.context.threads);
+            let segments = self.clocks.segment.get(threads).unwrap_or_default();
+            self.flights.wait(w.index, until, segments);
+        }
+        true
+    }
+
+    /// Executes the warp's part of `wgmma.mma_async`.
+    pub(super) fn wgmma(&mut self, w: &mut Warp, m: &Wgmma, active: u32) {
+        let thread = w.index * 32;
+        let groups = self.context.threads % (WARPS * 32) == 0;
+        if active != FULL || !groups {
+            self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
+                "a wgmma needs all threads of four aligned warps".to_owned()
+            });
+            return;
+        }
+        self.check_fragments(w, m);
+        let group = self.products(w).committed + 1;
+        let number = self.flights.begin(w.index, group, self.pc);
+        let part = (w.index % WARPS) as u32 * 16;
+        let a: Vec<Row> = match &m.a {
+            WgmmaSource::Registers(rows) => {
+                rows.iter().map(|row| w.regs.r32[*row as usize]).collect()
+            }
+            WgmmaSource::Descriptor(row) => {
+                let Some(from) = self.descriptor(w, *row) else {
+                    return;
+                };
+                let steps = self.steps(w, from, part..part + 16, m.transposed[0], number);
+                fragment_a(&steps).to_vec()
+            }
+        };
+        let a = with_sign(a, m.form.a, m.negate[0]);
+        let Some(from) = self.descriptor(w, m.b) else {
+            return;
+        };
+        let columns = self.steps(w, from, 0..m.columns, m.transposed[1], number);
+        let adds = match m.adds {
+            NONE => !m.adds_negated,
+            row => {
+                let p = w.regs.preds[row as usize] & 1 == 1;
+                p != m.adds_negated
+            }
+        };
+        self.multiply(w, m, &a, &columns, adds);
+        let pc = self.pc;
+        let products = self.products(w);
+        for number in &m.fragments_d {
+            set(&mut products.accumulates, *number, group);
+            set(&mut products.products, *number, pc);
+        }
+        for number in &m.fragments_a {
+            set(&mut products.reads, *number, group);
+            set(&mut products.products, *number, pc);
+        }
+    }
+
+    fn multiply(&mut self, w: &mut Warp, m: &Wgmma, a: &[Row], columns: &[Step], adds: bool) {
+        let Mma { k, b, d, .. } = m.form;
+        let each = 4 / d.per_register();
+        let left: Vec<&Row> = a.iter().collect();
+        for (eight, registers) in columns.chunks_exact(8).zip(m.d.chunks_exact(each)) {
+            let right = with_sign(fragment_b(eight).to_vec(), b, m.negate[1]);
+            let right: Vec<&Row> = right.iter().collect();
+            let before: Vec<Row> = registers
+                .iter()
+                .map(|row| {
+                    if adds {
+                        w.regs.r32[*row as usize]
+                    } else {
+                        [0; 32]
+                    }
+                })
+                .collect();
+            let before: Vec<&Row> = before.iter().collect();
+            let mut after = [[0; 32]; 4];
+            m.form.run(&left, &right, &before, &mut after[..each]);
+            for (row, value) in registers.iter().zip(after) {
+                w.regs.r32[*row as usize] = value;
+            }
+        }
+        // The warp has 16 of the 64 rows.
+        self.counters.tensor_flops += 2 * 16 * u64::from(m.columns) * k as u64;
+    }
+
+    /// Returns the descriptor of the warp, which all its threads must have in common.
+    fn descriptor(&mut self, w: &Warp, row: u32) -> Option<Descriptor> {
+        let values = &w.regs.r64[row as usize];
+        if values.iter().any(|value| *value != values[0]) {
+            self.hazard(
+                HazardKind::Crashed,
+                w.index * 32,
+                Location::NONE,
+                NONE,
+                || "the threads of a warp have different matrix descriptors".to_owned(),
+            );
+            return None;
+        }
+        Some(Descriptor::decode(values[0]))
+    }
+
+    /// Reads one step along K of some rows of A, or columns of B.
+    fn steps(
+        &mut self,
+        w: &Warp,
+        from: Descriptor,
+        rows: std::ops::Range<u32>,
+        transposed: bool,
+        number: u32,
+    ) -> Vec<Step> {
+        let first = rows.start;
+        let mut steps = vec![[0; STEP_WORDS]; rows.len()];
+        if !transposed {
+            for (row, step) in rows.zip(&mut steps) {
+                for (chunk, words) in (0..).zip(step.chunks_exact_mut(4)) {
+                    let at = from.along_k(row, chunk);
+                    words.copy_from_slice(&self.read_chunk(w, at, number));
+                }
+            }
+            return steps;
+        }
+        for eight in rows.step_by(8) {
+            for k in 0..2 * STEP_WORDS as u32 {
+                let words = self.read_chunk(w, from.along_rows(eight / 8, k), number);
+                let eight = &mut steps[(eight - first) as usize..][..8];
+                for (row, step) in eight.iter_mut().enumerate() {
+                    let half = words[row / 2] >> (row % 2 * 16) & 0xffff;
+                    step[k as usize / 2] |= half << (k % 2 * 16);
+                }
+            }
+        }
+        steps
+    }
+
+    /// Reads 16 bytes of shared memory for the product with a number.
+    fn read_chunk(&mut self, w: &Warp, at: u32, number: u32) -> [u32; 4] {
+        let thread = w.index * 32;
+        let first = at as usize / 4;
+        let place = Location::new(Space::Shared, at.into());
+        let Some(words) = self.shared.get(first..first + 4) else {
+            self.leaves_shared(thread, place);
+            return [0; 4];
+        };
+        let words = [words[0], words[1], words[2], words[3]];
+        let states: [u8; 4] = std::array::from_fn(|n| self.shared_state[first + n]);
+        if states.iter().any(|state| state >> EXISTS_SHIFT != 15) {
+            self.leaves_shared(thread, place);
+            return words;
+        }
+        if self.context.checks.uninitialized && states.iter().any(|state| state & 15 != 15) {
+            self.unwritten(thread, Space::Shared, at.into());
+        }
+        self.flights.mark(w.index, first, number, self.shared.len());
+        self.check_product_source(w, first);
+        words
+    }
+
+    /// Checks that four words were written before the product, and for its proxy.
+    fn check_product_source(&mut self, w: &Warp, first: usize) {
+        if !self.context.checks.races {
+            return;
+        }
+        let thread = w.index * 32;
+        let read = Touch::read(0, 4);
+        let access = self.access_of(thread, &read);
+        for word in first..first + 4 {
+            if let Some(conflict) = self.shadow.check_read(word, &access, &self.clocks) {
+                let place = Location::new(Space::Shared, word as u64 * 4);
+                self.race(thread, place, false, conflict);
+                return;
+            }
+        }
+        let words: [u32; 4] = std::array::from_fn(|n| (first + n) as u32);
+        self.check_proxy(thread, &words);
+    }
+
+    fn leaves_shared(&mut self, thread: usize, place: Location) {
+        self.hazard(HazardKind::OutOfBounds, thread, place, NONE, || {
+            format!(
+                "a matrix descriptor leaves the shared memory of the block: a read of {CHUNK_BYTES} bytes \
+                 outside all arrays"
+            )
+        });
+    }
+
+    /// Reports registers of a product that changed without a fence, or that others still use.
+    fn check_fragments(&mut self, w: &mut Warp, m: &Wgmma) {
+        let thread = w.index * 32;
+        if !self.context.checks.races {
+            return;
+        }
+        let products = self.products(w);
+        let changed = |number: &u32| {
+            let by = value_of(&products.changed, *number);
+            (by != 0).then(|| by - 1)
+        };
+        let all = m.fragments_d.iter().chain(&m.fragments_a);
+        let unfenced = match products.fenced {
+            false => Some(self.pc),
+            true => all.clone().find_map(changed),
+        };
+        let result = m
+            .fragments_a
+            .iter()
+            .find(|number| products.in_flight(value_of(&products.accumulates, **number)));
+        let result = result.map(|number| value_of(&products.products, *number));
+        if let Some(by) = unfenced {
+            self.hazard(HazardKind::Race, thread, Location::NONE, by, || {
+                "a wgmma uses registers that changed after the last `wgmma.fence`, or without one"
+                    .to_owned()
+            });
+            // Reported once.
+            self.wgmma_fence(w);
+        }
+        if let Some(by) = result {
+            self.hazard(HazardKind::Race, thread, Location::NONE, by, || {
+                "a wgmma reads rows of A from accumulators of another that was not waited for"
+                    .to_owned()
+            });
+        }
+    }
+
+    /// Checks an instruction that uses registers of products.
+    pub(super) fn use_fragments(&mut self, w: &mut Warp, pc: u32, uses: &FragmentUse) {
+        let Some(products) = w.products.as_deref_mut() else {
+            return;
+        };
+        let accumulates =
+            |number: &u32| products.in_flight(value_of(&products.accumulates, *number));
+        let reads = |number: &u32| products.in_flight(value_of(&products.reads, *number));
+        if uses.copies {
+            // The registers of a copy become one in the machine code.
+            if let ([from], [to]) = (uses.reads.as_slice(), uses.writes.as_slice()) {
+                for list in [
+                    &mut products.accumulates,
+                    &mut products.reads,
+                    &mut products.products,
+                    &mut products.changed,
+                ] {
+                    let value = value_of(list, *from);
+                    set(list, *to, value);
+                }
+            }
+            return;
+        }
+        let early = [
+            (&uses.reads, true, "reads the accumulators of"),
+            (&uses.writes, true, "overwrites the accumulators of"),
+            (&uses.writes, false, "overwrites the rows of A of"),
+        ];
+        let early = early.iter().find_map(|(used, result, what)| {
+            let mut used = used.iter();
+            let number = used.find(|n| if *result { accumulates(n) } else { reads(n) })?;
+            Some((*what, value_of(&products.products, *number)))
+        });
+        if !uses.constant {
+            for number in &uses.writes {
+                set(&mut products.changed, *number, pc + 1);
+            }
+        }
+        let Some((what, by)) = early else { return };
+        // Reported once: the products count as waited for.
+        products.completed = products.committed + 1;
+        let thread = w.index * 32;
+        if self.context.checks.races {
+            self.pc = pc;
+            self.hazard(HazardKind::Race, thread, Location::NONE, by, || {
+                format!("{what} a wgmma that was not waited for with `wgmma.wait_group`")
+            });
+        }
+    }
+
+    /// Reports a store to shared memory that a product still reads.
+    pub(super) fn check_product_reads(&mut self, thread: usize, word: usize) {
+        let Some((pc, reader)) = self.flights.unfinished(word, thread, &self.clocks) else {
+            return;
+        };
+        let conflict = Conflict {
+            pc,
+            thread: reader,
+            block: None,
+            was_write: false,
+            in_flight: true,
+        };
+        let place = Location::new(Space::Shared, word as u64 * 4);
+        self.race(thread, place, true, conflict);
+    }
+}
+
+/// Arranges 16 rows as the registers of A.
+fn fragment_a(rows: &[Step]) -> [Row; 4] {
+    // Registers 0 and 2 hold rows 0 to 7, registers 2 and 3 the second half of a step.
+    std::array::from_fn(|register| {
+        std::array::from_fn(|lane| {
+            let row = lane / 4 + register % 2 * 8;
+            rows[row][register / 2 * 4 + lane % 4]
+        })
+    })
+}
+
+/// Arranges 8 columns as the registers of B.
+fn fragment_b(columns: &[Step]) -> [Row; 2] {
+    std::array::from_fn(|register| {
+        std::array::from_fn(|lane| columns[lane / 4][register * 4 + lane % 4])
+    })
+}
+
+/// Inverts the signs of all elements of some registers.
+fn with_sign(rows: Vec<Row>, element: Element, negated: bool) -> Vec<Row> {
+    let signs = match element {
+        _ if !negated => return rows,
+        Element::F16 | Element::Bf16 => 0x8000_8000,
+        Element::E4m3 | Element::E5m2 => 0x8080_8080,
+        _ => 0x8000_0000,
+    };
+    let inverted = |row: Row| row.map(|word| word ^ signs);
+    rows.into_iter().map(inverted).collect()
+}

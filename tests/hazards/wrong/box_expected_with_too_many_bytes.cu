@@ -1,0 +1,28 @@
+// More bytes are expected than arrive.
+//@ verdict deadlock
+//@ arch sm_90a
+//@ launch kernel grid 1 block 128
+//@ arg a f16[4096] input mod 7
+//@ arg b f16[512] input mod 5
+//@ arg c f32[512] output
+//@ map ma a 64,64 box 64,64 swizzle 128
+//@ map mb b 64,8 box 64,8 swizzle 128
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+extern "C" __global__ void kernel(const u16* a, const u16* b, float* c, MAP ma, MAP mb) {
+    TILE(sa, 4096);
+    TILE(sb, 512);
+    BARRIER(bar);
+    if (threadIdx.x == 0) {
+        EXPECT(bar, 9232);
+        LOAD_BOX(sa, ma, 0, 0, bar);
+        LOAD_BOX(sb, mb, 0, 0, bar);
+    }
+    WAIT(bar, 0); // HAZARD
+    float d[4] = {0, 0, 0, 0};
+    WG_FENCE();
+    MMA_64(d, sa, sb);
+    WG_COMMIT();
+    WG_WAIT(0);
+    store8(c, d, 8);
+}

@@ -1,0 +1,29 @@
+// Accumulators are scaled between two products, without a fence in between.
+//@ verdict race|uninitialized
+//@ arch sm_90a
+//@ launch kernel grid 1 block 128
+//@ arg a f16[4096] input mod 7
+//@ arg b f16[512] input mod 5
+//@ arg c f32[512] output
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+extern "C" __global__ void kernel(const u16* a, const u16* b, float* c) {
+    TILE(sa, 4096);
+    TILE(sb, 512);
+    for (int i = threadIdx.x; i < 512; i += 128) {
+        ((uint4*)sa)[i ^ (i / 8 % 8)] = ((const uint4*)a)[i];
+        if (i < 64) ((uint4*)sb)[i ^ (i / 8 % 8)] = ((const uint4*)b)[i];
+    }
+    FENCE_ASYNC();
+    __syncthreads();
+    float d[4] = {0, 0, 0, 0};
+    WG_FENCE();
+    MMA_64(d, sa, sb);
+    WG_COMMIT();
+    WG_WAIT(0);
+    for (int i = 0; i < 4; ++i) d[i] *= threadIdx.x + 2.0f; // CONFLICT
+    MMA(d, descriptor(sa, 16, 1024, 1), descriptor(sb, 16, 1024, 1), 1); // HAZARD
+    WG_COMMIT();
+    WG_WAIT(0);
+    store8(c, d, 8);
+}

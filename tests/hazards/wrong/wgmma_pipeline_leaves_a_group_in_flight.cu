@@ -1,0 +1,46 @@
+// A wait leaves the last product in flight, and its stage is freed.
+//@ verdict race
+//@ arch sm_90a
+//@ launch kernel grid 1 block 256
+//@ arg a f16[16384] input mod 7
+//@ arg b f16[2048] input mod 5
+//@ arg c f32[512] output
+//@ map ma a 256,64 box 64,64 swizzle 128
+//@ map mb b 256,8 box 64,8 swizzle 128
+#include "../bulk.cuh"
+#include "../warpgroup.cuh"
+extern "C" __global__ void kernel(const u16* a, const u16* b, float* c, MAP ma, MAP mb) {
+    __shared__ __align__(1024) u16 sa[2][4096];
+    __shared__ __align__(1024) u16 sb[2][512];
+    __shared__ __align__(8) u64 full[2], empty[2];
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 2; ++i) {
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ADDRESS(&full[i])) : "memory");
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ADDRESS(&empty[i])) : "memory");
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int step = 0; step < 4; ++step) {
+            int s = step % 2;
+            if (step >= 2) WAIT_FOR(empty[s], (step / 2 - 1) % 2);
+            EXPECT(full[s], 9216);
+            LOAD_BOX(sa[s], ma, step * 64, 0, full[s]); // HAZARD
+            LOAD_BOX(sb[s], mb, step * 64, 0, full[s]); // HAZARD
+        }
+    } else if (threadIdx.x >= 128) {
+        float d[4] = {0, 0, 0, 0};
+        for (int step = 0; step < 4; ++step) {
+            int s = step % 2;
+            WAIT_FOR(full[s], step / 2 % 2);
+            WG_FENCE();
+            MMA_64(d, sa[s], sb[s]); // CONFLICT
+            WG_COMMIT();
+            WG_WAIT(1);
+            if (threadIdx.x == 128) ARRIVE(empty[s]);
+        }
+        WG_WAIT(0);
+        store8(c, d, 8);
+    }
+}
