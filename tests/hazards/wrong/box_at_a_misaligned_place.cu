@@ -1,5 +1,6 @@
 // A tile begins at 64 bytes.
 //@ verdict misaligned
+//@ also uninitialized
 //@ arch sm_90a
 //@ launch kernel grid 1 block 128
 //@ arg a f16[4096] input mod 7

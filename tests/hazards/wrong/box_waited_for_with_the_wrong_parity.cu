@@ -23,7 +23,6 @@ extern "C" __global__ void kernel(const u16* a, const u16* b, float* c, MAP ma, 
     WG_FENCE();
     MMA_64(d, sa, sb); // HAZARD
     WG_COMMIT();
-    WAIT(bar, 0);
     WG_WAIT(0);
     store8(c, d, 8);
 }
