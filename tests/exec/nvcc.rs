@@ -38,3 +38,78 @@ int main(int, char **arguments) {
     assert_eq!((code, stdout.as_str()), (Some(4), "700\n"), "{stderr}");
     assert!(stderr.contains("app.cu:4"), "{stderr}");
 }
+
+/// Copies a matrix box by box; its argument is the stride of a first map, in bytes.
+const BOXES: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+#include <cuda.h>
+#include <cudaTypedefs.h>
+__global__ void copy(const __grid_constant__ CUtensorMap from, float *to) {
+  __shared__ alignas(128) float box[32 * 32];
+  __shared__ alignas(8) unsigned long long bar;
+  unsigned b = (unsigned)__cvta_generic_to_shared(&bar), s = (unsigned)__cvta_generic_to_shared(box);
+  int x = blockIdx.x * 32, y = blockIdx.y * 32;
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 4096;" ::"r"(b) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 ::"r"(s), "l"(&from), "r"(x), "r"(y), "r"(b) : "memory");
+  }
+  asm volatile("{\n .reg .pred p;\nL: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;\n @!p bra L;\n}" ::"r"(b) : "memory");
+  for (int i = threadIdx.x; i < 1024; i += 128) to[(y + i / 32) * 64 + x + i % 32] = box[i];
+}
+int main(int, char **arguments) {
+  void *found; cudaDriverEntryPointQueryResult result;
+  cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+  auto encode = (PFN_cuTensorMapEncodeTiled_v12000)found;
+  float *x, *y, h[4096];
+  for (int i = 0; i < 4096; i++) h[i] = i;
+  cudaMalloc(&x, sizeof h);
+  cudaMalloc(&y, sizeof h);
+  cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+  CUtensorMap map;
+  cuuint64_t sizes[2] = {64, 64}, stride = atoi(arguments[1]);
+  cuuint32_t box[2] = {32, 32}, steps[2] = {1, 1};
+  CUresult encoded = encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, x, sizes, &stride, box, steps,
+                            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (encoded) return printf("error %d\n", encoded), 1;
+  copy<<<dim3(2, 2), 128>>>(map, y);
+  cudaMemset(h, 0, 0);
+  cudaMemcpy(h, y, sizeof h, cudaMemcpyDeviceToHost);
+  int wrong = 0;
+  for (int i = 0; i < 4096; i++) wrong += h[i] != i;
+  printf("%d wrong\n", wrong);
+}
+"#;
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn boxes_of_a_tensor_are_copied_by_the_programs_map() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("boxes.cu");
+    std::fs::write(&source, BOXES).expect("a file");
+    let run = |stride: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
+            .args(["exec", "--device", "vgpu:h100", "--build"])
+            .arg(&source)
+            .args(["--", stride])
+            .output()
+            .expect("tuner");
+        let code = output.status.code();
+        (code, text(&output.stdout), text(&output.stderr))
+    };
+    let (code, stdout, stderr) = run("256");
+    assert_eq!((code, stdout.as_str()), (Some(0), "0 wrong\n"), "{stderr}");
+    let (code, stdout, stderr) = run("200");
+    assert_eq!((code, stdout.as_str()), (Some(1), "error 1\n"), "{stderr}");
+    assert!(
+        stderr.contains("the stride of dimension 1 is 200 bytes"),
+        "{stderr}"
+    );
+}

@@ -239,9 +239,10 @@ impl TensorMap {
             bytes.extend((*size as u16).to_le_bytes());
             bytes.push(*step as u8);
         }
-        bytes.resize(TENSOR_MAP_BYTES, 0);
         let mut out = [0; TENSOR_MAP_BYTES];
-        out.copy_from_slice(&bytes[..TENSOR_MAP_BYTES]);
+        for (to, from) in out.iter_mut().zip(bytes) {
+            *to = from;
+        }
         out
     }
 
@@ -252,9 +253,8 @@ impl TensorMap {
         let mut take = |count: usize| {
             let (taken, after) = rest.split_at_checked(count)?;
             rest = after;
-            let mut value = [0; 8];
-            value[..count].copy_from_slice(taken);
-            Some(u64::from_le_bytes(value))
+            let bytes = taken.iter().rev();
+            Some(bytes.fold(0, |value: u64, byte| value << 8 | u64::from(*byte)))
         };
         let rank = take(1)? as usize;
         if rank == 0 || rank > MAX_RANK {

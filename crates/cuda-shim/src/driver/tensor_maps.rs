@@ -46,6 +46,7 @@ unsafe fn write(to: *mut c_void, map: &TensorMap) -> Result<(), Code> {
 }
 
 driver! {
+    /// Encodes a map of a tensor, or prints the limit that it breaks.
     fn cuTensorMapEncodeTiled(
         map: *mut c_void,
         element: c_uint,
@@ -87,6 +88,7 @@ driver! {
         unsafe { write(map, &encoded) }
     }
 
+    /// Replaces the address in a map.
     fn cuTensorMapReplaceAddress(map: *mut c_void, address: *mut c_void) {
         // SAFETY: the map is the program's.
         let bytes = unsafe { list(map.cast::<u8>().cast_const(), TENSOR_MAP_BYTES)? };

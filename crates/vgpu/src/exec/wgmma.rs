@@ -113,7 +113,7 @@ impl Cta<'_> {
     /// Executes the warp's part of `wgmma.mma_async`.
     pub(super) fn wgmma(&mut self, w: &mut Warp, m: &Wgmma, active: u32) {
         let thread = w.index * 32;
-        let groups = self.context.threads % (WARPS * 32) == 0;
+        let groups = self.context.threads.is_multiple_of(WARPS * 32);
         if active != FULL || !groups {
             self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
                 "a wgmma needs all threads of four aligned warps".to_owned()

@@ -210,7 +210,7 @@ fn form(m: &Mods<'_>) -> Lowered<(Mma, u32)> {
         .ok_or_else(unsupported)?;
     let columns: u32 = columns.parse().map_err(|_| unsupported())?;
     let depth: usize = depth.parse().map_err(|_| unsupported())?;
-    if columns == 0 || columns % 8 != 0 || columns > 256 {
+    if columns == 0 || !columns.is_multiple_of(8) || columns > 256 {
         return Err(unsupported());
     }
     let at = m.0.iter().position(|word| word.starts_with("m64n"));
