@@ -170,6 +170,7 @@ impl VirtualGpu {
         let own = run.budget.filter(|budget| *budget < most);
         let launch = Launch {
             dynamic_shared_bytes: run.launch.shared_bytes,
+            registers: run.code.needs(&run.launch.entry).registers,
             blocks: match &run.blocks {
                 Blocks::All => BlockSet::All,
                 Blocks::Some(list) => BlockSet::List(list.clone()),

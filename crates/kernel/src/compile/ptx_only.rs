@@ -92,17 +92,15 @@ impl Image {
 
 /// Instructions and qualifiers that no portable target has. The front end does not know the
 /// instructions of inline assembly: only the assembler refuses them.
-const ARCHITECTURE_SPECIFIC: [&str; 5] = [
-    "wgmma.",
-    "tcgen05.",
-    "setmaxnreg.",
-    ".kind::",
-    ".block_scale",
-];
+const ARCHITECTURE_SPECIFIC: [&str; 4] = ["wgmma.", "tcgen05.", ".kind::", ".block_scale"];
 
 /// Reports whether PTX for a portable target may be refused by the assembler, or compiled for an
-/// architecture-specific one.
+/// architecture-specific one; and whether the number of registers, which only the assembler knows,
+/// decides what the kernel does.
 fn needs_assembler(ptx: &str, target: &str) -> bool {
+    if ptx.contains("setmaxnreg.") {
+        return true;
+    }
     let target = target.parse::<ComputeTarget>();
     let portable = target.is_ok_and(|target| target.features.is_none());
     portable && ARCHITECTURE_SPECIFIC.iter().any(|word| ptx.contains(word))

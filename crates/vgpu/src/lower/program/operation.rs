@@ -226,6 +226,8 @@ pub(crate) enum Op {
     },
     /// `fence.proxy.async` that covers shared memory.
     ProxyFence,
+    /// `setmaxnreg` to this number of registers of a thread.
+    SetRegisters(u32),
     CpAsync(Box<CpAsync>),
     CommitGroup,
     WaitGroup(u32),
