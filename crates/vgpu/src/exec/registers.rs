@@ -24,7 +24,7 @@ pub(super) struct WarpRegisters {
 impl Cta<'_> {
     /// Executes `setmaxnreg`. An increase waits on a GPU until others have released enough; here
     /// the sum is checked at the end of the block, which is independent of the order of warps.
-    pub(super) fn set_registers(&mut self, w: &Warp, count: u32, mask: u32) {
+    pub(super) fn set_registers(&mut self, w: &Warp, count: u32, increase: bool, mask: u32) {
         if mask != w.alive {
             let thread = w.index * 32 + mask.trailing_zeros() as usize;
             let (here, all) = (mask.count_ones(), w.alive.count_ones());
@@ -37,13 +37,25 @@ impl Cta<'_> {
             );
         }
         let pc = self.pc;
+        let allocated = self.context.registers.next_multiple_of(REGISTER_STEP);
         if self.registers.is_empty() {
             let warps = self.context.threads.div_ceil(32);
             self.registers = vec![WarpRegisters::default(); warps];
         }
         if let Some(own) = self.registers.get_mut(w.index) {
+            let before = match (own.changes, allocated) {
+                (0, 0) => count,
+                (0, _) => allocated,
+                _ => own.last,
+            };
+            // A decrease to more than a thread has releases nothing.
+            own.last = if increase {
+                before.max(count)
+            } else {
+                before.min(count)
+            };
             own.changes += 1;
-            (own.last, own.pc) = (count, pc);
+            own.pc = pc;
         }
     }
 

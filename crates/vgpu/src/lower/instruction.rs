@@ -32,7 +32,7 @@ impl<'a> Lower<'a> {
             "addc" | "subc" | "madc" => self.carry(i, &m),
             "add" | "sub" | "mad" if m.has("cc") => self.carry(i, &m),
             "nanosleep" => self.single(Op::Sleep),
-            "setmaxnreg" => self.set_registers(i),
+            "setmaxnreg" => self.set_registers(i, m.has("inc")),
             // Exact for a launch that does not depend on another one: `wait` returns at once, and
             // `launch_dependents` has no dependents to launch.
             "griddepcontrol" if m.has("wait") || m.has("launch_dependents") => self.single(Op::Nop),
@@ -69,7 +69,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Lowers `setmaxnreg`, whose number is a multiple of 8 from 24 to 256.
-    fn set_registers(&mut self, i: &Instruction<'a>) -> Lowered<()> {
+    fn set_registers(&mut self, i: &Instruction<'a>, increase: bool) -> Lowered<()> {
         let count = match i.operands.first() {
             Some(Operand::Int(count)) => u32::try_from(*count).unwrap_or(0),
             _ => 0,
@@ -78,7 +78,7 @@ impl<'a> Lower<'a> {
             let why = "the number of registers is a multiple of 8 from 24 to 256";
             return Err(Fail::Operand(why.to_owned()));
         }
-        self.push(Op::SetRegisters(count), Class::Sync);
+        self.push(Op::SetRegisters { count, increase }, Class::Sync);
         Ok(())
     }
 

@@ -227,7 +227,10 @@ pub(crate) enum Op {
     /// `fence.proxy.async` that covers shared memory.
     ProxyFence,
     /// `setmaxnreg` to this number of registers of a thread.
-    SetRegisters(u32),
+    SetRegisters {
+        count: u32,
+        increase: bool,
+    },
     CpAsync(Box<CpAsync>),
     CommitGroup,
     WaitGroup(u32),
