@@ -62,16 +62,19 @@ extern \"C\" __global__ void k(const float* x, float* y) {
     replace(
         &dir.path().join("k.cu"),
         "addd.f32 %0, %1, %1;",
-        "setmaxnreg.inc.sync.aligned.u32 128;",
+        "tcgen05.fence::before_thread_sync;",
     );
     replace(&dir.path().join("k.cu"), " : \"=f\"(r) : \"f\"(x[i])", "");
     let told = row(dir.path());
     let detail = told["detail"].as_str().unwrap_or("");
     assert!(
-        detail.starts_with("k.cu:4: error: Instruction 'setmaxnreg"),
+        detail.starts_with("k.cu:4: error: Instruction 'tcgen05.fence"),
         "{detail}"
     );
-    has(detail, &["arch_features: a", "variable \"spare\""]);
+    has(
+        detail,
+        &["`tcgen05` exists on sm_100a", "variable \"spare\""],
+    );
 }
 
 #[test]

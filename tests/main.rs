@@ -14,6 +14,7 @@ mod adopt;
 mod baseline;
 mod check;
 mod compile;
+mod compile_targets;
 mod contrib;
 mod cuda;
 mod declarations;

@@ -11,11 +11,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tuner_adopt::{AdoptError, Adopted, Settings};
 use tuner_core::record::Verdict;
+use tuner_core::target::ComputeTarget;
+use tuner_device::limits;
 use tuner_kernel::catalog;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
-
-/// Target architecture of trial compiles: that of `check`'s virtual GPU.
-const ARCH: &str = "sm_90";
 
 /// Create a template and a search space from an existing CUDA file
 ///
@@ -79,11 +78,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     let captured = captures(args)?;
     let captures = &captured.all;
+    // That of `check`, which judges the adopted kernel.
+    let gpu = limits::by_name(limits::DEFAULT).context("no such virtual GPU")?;
+    let target = ComputeTarget::of_device(gpu.cc).to_string();
     let settings = Settings {
         file: &args.file,
         include: &args.include,
         folder: &args.output,
-        arch: ARCH,
+        arch: &target,
         entry: args.entry.as_deref(),
         define: &args.define,
         captured: captures,

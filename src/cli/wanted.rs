@@ -28,9 +28,13 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "TIME,OTHER")]
     pub(super) objective: Option<String>,
 
-    /// Device: auto, cuda, cuda:N, vgpu:NAME or replay:FILE
+    /// Device: auto, cuda, cuda:N, vgpu:NAME, vgpu:NAME@CLOCK or replay:FILE
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(super) device: String,
+
+    /// Compile for this target [default: the GPU's, with the features that the search space asks for]
+    #[arg(long, value_name = "sm_XX")]
+    arch: Option<String>,
 
     /// Use only this problem; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -93,6 +97,7 @@ impl RunArgs {
         Request {
             kernels: self.kernels.clone(),
             device: self.device.clone(),
+            arch: self.arch.clone(),
             problems: self.problem.clone(),
             budget: self.budget.clone(),
             evals: self.evals,

@@ -395,6 +395,7 @@ fn a_run_has_one_hub() {
         )),
         kernels: Vec::new(),
         tasks: Vec::new(),
+        arch: None,
         prior: None,
     };
     let run = tuner_store::RunId::from_text("20260301T120000000-1a2b3c");

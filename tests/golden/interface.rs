@@ -24,7 +24,7 @@ const EXIT_CODES: &str = "
 2 run --budgets 1h
 2 run sum.yaml --budget soon
 2 run sum.yaml --device gpu
-2 run sum.yaml --device vgpu:b200
+2 run sum.yaml --device vgpu:b300
 2 run sum.yaml --device vgpu:a100 --problem none
 2 run --device replay:missing.json.gz
 2 run missing.yaml --evals 1

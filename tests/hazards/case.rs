@@ -68,6 +68,8 @@ pub(crate) struct LaunchSpec {
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) shared: u32,
+    /// Registers that the launch allocates for a thread; 0: not known.
+    pub(crate) registers: u32,
 }
 
 /// `output = function(parameters)`.
@@ -226,12 +228,14 @@ fn launch(words: &[&str]) -> Result<LaunchSpec, String> {
         grid: [1; 3],
         block: [1; 3],
         shared: 0,
+        registers: 0,
     };
     for pair in pairs.chunks(2) {
         match pair {
             ["grid", value] => spec.grid = dimensions(value)?,
             ["block", value] => spec.block = dimensions(value)?,
             ["shared", value] => spec.shared = dimensions(value)?[0],
+            ["registers", value] => spec.registers = dimensions(value)?[0],
             _ => return Err(format!("`launch` does not know {pair:?}")),
         }
     }

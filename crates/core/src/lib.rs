@@ -27,5 +27,6 @@ pub mod record;
 pub mod recorded;
 mod repository;
 pub mod statistics;
+pub mod target;
 pub mod units;
 pub mod value;

@@ -14,6 +14,8 @@ pub mod gpu;
 pub mod vgpu;
 pub mod worker;
 
+use ::vgpu::Arch;
+use ::vgpu::arch::ClockError;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -45,7 +47,7 @@ pub enum DeviceSelector {
     Cuda(u32),
     /// Several CUDA GPUs of one model that share the work.
     CudaSeveral(Vec<u32>),
-    /// A virtual GPU, by its name in [`limits`].
+    /// A virtual GPU, by its name in [`limits`], with its clock where one is given.
     Vgpu(String),
     /// A file of recorded measurements.
     Replay(PathBuf),
@@ -63,6 +65,9 @@ pub enum SelectorError {
     /// `vgpu:` with a name that is not in the table.
     #[error("unknown virtual GPU `{0}`; choose one of: {names}", names = limits::names())]
     UnknownVgpu(String),
+    /// `vgpu:NAME@` with an invalid clock.
+    #[error(transparent)]
+    BadClock(ClockError),
     /// `cuda:` without a number.
     #[error("invalid GPU number `{0}`; use cuda:0 for the first GPU, cuda:0,1 for two")]
     BadOrdinal(String),
@@ -110,10 +115,10 @@ impl FromStr for DeviceSelector {
             }
             Some(("vgpu", name)) => {
                 let name = name.to_ascii_lowercase();
-                if limits::by_name(&name).is_some() {
-                    Ok(Self::Vgpu(name))
-                } else {
-                    Err(SelectorError::UnknownVgpu(name))
+                match Arch::find(&name) {
+                    Ok(arch) => Ok(Self::Vgpu(arch.name.to_owned())),
+                    Err(ClockError::UnknownGpu(name)) => Err(SelectorError::UnknownVgpu(name)),
+                    Err(why) => Err(SelectorError::BadClock(why)),
                 }
             }
             Some(("replay", "")) => Err(SelectorError::NoFile),

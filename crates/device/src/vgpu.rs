@@ -16,6 +16,7 @@ use std::sync::Arc;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
+use tuner_core::target::ComputeTarget;
 use tuner_core::units::ContentHash;
 use tuner_judge::session::{
     Blocks, Order, Run, RunReport, Session, Slot, TraceRequest, TraceResult, Work,
@@ -169,6 +170,7 @@ impl VirtualGpu {
         let own = run.budget.filter(|budget| *budget < most);
         let launch = Launch {
             dynamic_shared_bytes: run.launch.shared_bytes,
+            registers: run.code.needs(&run.launch.entry).registers,
             blocks: match &run.blocks {
                 Blocks::All => BlockSet::All,
                 Blocks::Some(list) => BlockSet::List(list.clone()),
@@ -412,12 +414,9 @@ pub(crate) fn too_large_together(blocks: u64, together: u64) -> String {
 /// Returns why a driver would refuse PTX of this target on a GPU of that compute capability: an
 /// older GPU lacks features of a newer target, and a target such as `sm_90a` is for one GPU only.
 fn wrong_target(target: &str, cc: u32) -> Option<String> {
-    let digits = target.strip_prefix("sm_")?;
-    let number: u32 = digits.trim_end_matches(['a', 'f']).parse().ok()?;
-    let own = digits.ends_with('a') && number != cc;
-    (number > cc || own).then(|| {
-        format!("no kernel image for this device: the code is for {target}, the GPU is sm_{cc}")
-    })
+    let target: ComputeTarget = target.parse().ok()?;
+    let why = target.refusal(cc)?;
+    Some(format!("no kernel image for this device: {why}"))
 }
 
 fn verdict(kind: HazardKind) -> Verdict {

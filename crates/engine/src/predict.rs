@@ -1,7 +1,7 @@
 //! Predicted times of configurations on a virtual GPU, for `predict` and `ablate`.
 
 use super::evaluator::{BoxError, Judged, Preparation};
-use super::job::{JobError, compiler_with, device_error, usage};
+use super::job::{JobError, compiler_with, device_error, requested_target, usage};
 use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
 use super::parallel::in_order_each;
 use anyhow::Context as _;
@@ -74,15 +74,17 @@ impl CallCost {
 }
 
 impl Predictor {
-    /// Opens a kernel by name or file, searched for from `folder`; the first problem by default.
+    /// Opens a kernel by name or file, searched for from `folder`; the first problem by default, and
+    /// the device's compile target.
     ///
     /// # Errors
-    /// An unknown kernel, problem or device, and a missing compiler.
+    /// An unknown kernel, problem, device or target, and a missing compiler.
     pub fn open(
         kernel: &str,
         folder: &Path,
         asked: Option<&str>,
         device: &DeviceSelector,
+        requested: Option<&str>,
         jobs: Option<u16>,
     ) -> Result<Self, JobError> {
         let name = match device {
@@ -103,13 +105,13 @@ impl Predictor {
             usage(format!("{}: {error}", catalog::shown(&kernel.path)))
         };
         let space = kernel.spec.space(&problem, &device).map_err(wrong)?;
-        let arch = format!("sm_{}", device.cc);
-        let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch);
-        let task = KernelTask::alone(builder.map_err(wrong)?);
         // Nothing is timed here, so every core may work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
         let compiler = compiler_with(threads)?;
+        let arch = requested_target(requested, &device, &compiler)?;
+        let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch);
+        let task = KernelTask::alone(builder.map_err(wrong)?);
         let problems = [(&*problem, &space)];
         declarations::check(&kernel, &problems, &device, &arch, &compiler)?;
         Ok(Self {

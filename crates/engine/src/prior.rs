@@ -65,13 +65,10 @@ pub fn like(name: &str, limits: &DeviceLimits) -> Option<&'static Arch> {
         letters.map(|c| c.to_ascii_lowercase()).collect()
     };
     let wanted = plain(name);
-    let all = vgpu::arch::list_gpus();
-    if let Some(arch) = all
-        .iter()
-        .find(|arch| format!("vgpu{}", arch.name) == wanted)
-    {
+    if let Some(arch) = name.strip_prefix("vgpu:").and_then(Arch::by_name) {
         return Some(arch);
     }
+    let all = vgpu::arch::list_gpus();
     let same = all.iter().filter(|arch| arch.cc == limits.cc);
     same.min_by_key(|arch| {
         let named = wanted.ends_with(arch.name) || wanted.contains(&format!("{}sxm", arch.name));

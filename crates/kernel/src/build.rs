@@ -50,7 +50,8 @@ pub struct FailedBuild {
 }
 
 impl PlanBuilder {
-    /// Creates a builder for a problem of a kernel on a device.
+    /// Creates a builder for a problem of a kernel on a device whose portable target is `arch`, or
+    /// for the target of `--arch`.
     ///
     /// # Errors
     /// An unknown problem, or expressions that are wrong for it.
@@ -68,7 +69,7 @@ impl PlanBuilder {
             default_bound,
             problem: problem.to_owned(),
             binder,
-            arch: arch.to_owned(),
+            arch: kernel.spec.target(arch),
             limits: *limits,
             kernel,
             scaled: ScaledCheck::default(),
@@ -160,6 +161,12 @@ impl PlanBuilder {
         self.binder.holds(config)
     }
 
+    /// Returns the compile target, unless an option of the space names another.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.arch
+    }
+
     /// Returns the search space and everything read for it.
     #[must_use]
     pub fn source(&self) -> &Kernel {
@@ -227,6 +234,11 @@ impl PlanBuilder {
         };
         let source = render_bound(&self.kernel.template, &bound, &self.arch);
         let candidate = source.identity(&compiler.nvrtc().version());
+        let spec = &self.kernel.spec;
+        if let Some(why) = spec.explain_target(&source.arch, self.limits.cc) {
+            let judgement = Judgement::new(Verdict::LaunchFailed, why.to_string());
+            return unbuilt(Some(candidate), judgement);
+        }
         let image = match compile(&source, &bound)? {
             Ok(image) => image,
             Err(failed) => return unbuilt(Some(candidate), failed),

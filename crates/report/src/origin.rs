@@ -131,6 +131,9 @@ fn limits(settings: &serde_json::Value) -> String {
     if let Some(share) = settings["until_converged"].as_f64() {
         let _ = write!(text, " --until-converged={share}");
     }
+    if let Some(arch) = settings["arch"].as_str() {
+        let _ = write!(text, " --arch {}", quoted(arch));
+    }
     if let Some(objectives) = settings["objective"].as_str() {
         let _ = write!(text, " --objective {}", quoted(objectives));
     }

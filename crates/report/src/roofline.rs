@@ -5,6 +5,7 @@ use super::document::Block;
 use super::model::Subject;
 use super::svg::{Canvas, Drawing, Scale, short};
 use vgpu::Arch;
+use vgpu::arch::list_gpus;
 
 /// Maximum drawn candidates; more are thinned out evenly, the best are always drawn.
 const MAX_DRAWN_CANDIDATES: usize = 600;
@@ -21,28 +22,18 @@ pub fn arch_of(device: &str) -> Option<&'static Arch> {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    let known = [
-        "rtx2080ti",
-        "rtx3090",
-        "rtx4090",
-        "a4000",
-        "a6000",
-        "a100",
-        "h100",
-        "h200",
-        "l4",
-    ];
-    known
-        .into_iter()
-        .find(|name| {
-            // `l4` must not match `l40`, nor `3090` `3090ti`.
-            plain.match_indices(name).any(|(at, found)| {
-                let rest = &plain[at + found.len()..];
-                !rest.starts_with("ti")
-                    && !rest.starts_with(|c: char| c.is_ascii_digit() && name.len() == 2)
-            })
+    // The longest first: `gh200` before `h200`.
+    let mut known: Vec<&Arch> = list_gpus().iter().collect();
+    known.sort_by_key(|arch| std::cmp::Reverse(arch.name.len()));
+    known.into_iter().find(|arch| {
+        let name = arch.name;
+        // `l4` must not match `l40`, nor `3090` `3090ti`.
+        plain.match_indices(name).any(|(at, found)| {
+            let rest = &plain[at + found.len()..];
+            !rest.starts_with("ti")
+                && !rest.starts_with(|c: char| c.is_ascii_digit() && name.len() == 2)
         })
-        .and_then(Arch::by_name)
+    })
 }
 
 /// Returns the minimum time of these operations and bytes, µs, and its limit; `None` if neither is

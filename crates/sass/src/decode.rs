@@ -197,12 +197,14 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
         Field::Predicate {
             at,
             uniform,
+            reversed,
             invert,
             optional,
         } => {
             let invert = invert.is_some_and(|bit| reader.bit(bit));
+            let index = reader.get(*at, 3) as u8;
             let predicate = Predicate {
-                index: reader.get(*at, 3) as u8,
+                index: if *reversed { 7 - index } else { index },
                 uniform: *uniform,
                 invert,
             };
@@ -250,7 +252,7 @@ fn operand(reader: &mut Reader, field: &Field, address: u32, out: &mut Vec<Opera
         }
         Field::Fixed(text) => out.push(Operand::Text(text)),
         Field::Base(at) => out.push(place::base(reader, *at)),
-        Field::Uniform(at) => out.push(place::uniform(reader, *at)),
+        Field::Uniform(layout) => out.push(place::uniform(reader, layout)?),
         Field::FarTarget => {
             let target = next.wrapping_add(reader.signed(24, 58));
             out.push(Operand::Target(target as u64));

@@ -195,8 +195,10 @@ pub struct Address {
     pub base: Option<Register>,
     /// Uniform register added to the base.
     pub uniform: Option<Register>,
-    /// Offset in bytes.
+    /// Offset in bytes; in tensor memory of the lane (upper half) and the column.
     pub offset: i64,
+    /// Marks behind the bracket, such as `.tnspB`; empty without any.
+    pub suffix: &'static str,
 }
 
 impl Control {

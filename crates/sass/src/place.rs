@@ -1,8 +1,9 @@
 //! Address and constant operands with special layouts.
 #![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
-use crate::decode::Reader;
+use crate::decode::{Reader, choose_text};
 use crate::instruction::{Address, Bank, Constant, Operand, Register, ZERO};
+use crate::table::UniformAddress;
 
 /// Width of an address register.
 #[derive(Clone, Copy)]
@@ -48,6 +49,10 @@ pub(crate) fn read(reader: &mut Reader, name: &str) -> Option<Operand> {
         "const" => constant(reader, false, 38),
         "uconst" => constant(reader, true, 38),
         "uconst24" => constant(reader, true, 38),
+        "scale" => {
+            let index = reader.get(60, 3) | reader.get(73, 5) << 3;
+            Operand::Register(Register::new(index as u8, true))
+        }
         "ldcu" => constant(reader, true, 37),
         _ => return None,
     })
@@ -70,6 +75,7 @@ fn bracket(base: Register, uniform: Option<Register>, offset: i64) -> Operand {
         base: written.then_some(base),
         uniform,
         offset,
+        suffix: "",
     })
 }
 
@@ -93,10 +99,27 @@ fn plain(reader: &mut Reader, at: u8) -> Operand {
     bracket(base, uniform, offset)
 }
 
-/// Reads `[UR]`.
-pub(crate) fn uniform(reader: &mut Reader, at: u8) -> Operand {
-    let uniform = reader.register(at, true);
-    bracket(Register::new(ZERO, false), Some(uniform), 0)
+/// Reads `[UR]`, `gdesc[UR].tnspB`, `tmem[UR+offset]`.
+pub(crate) fn uniform(reader: &mut Reader, layout: &UniformAddress) -> Option<Operand> {
+    let mut uniform = reader.register(layout.at, true);
+    uniform.index = uniform.index.wrapping_add(u8::from(layout.next));
+    let offset = match layout.offset {
+        // 32 bits around the third source.
+        true => i64::from((reader.get(72, 8) << 24 | reader.get(40, 24)) as u32 as i32),
+        false => 0,
+    };
+    let suffix = match &layout.suffix {
+        Some(choice) => choose_text(reader, choice)?,
+        None => "",
+    };
+    Some(Operand::Address(Address {
+        kind: layout.kind,
+        descriptor: None,
+        base: None,
+        uniform: Some(uniform),
+        offset,
+        suffix,
+    }))
 }
 
 /// Reads `[UR+offset]`.
@@ -208,6 +231,7 @@ fn described(
         base: Some(base),
         uniform: None,
         offset,
+        suffix: "",
     }))
 }
 

@@ -84,6 +84,18 @@ pub(crate) enum Sign {
     Bit(u8),
 }
 
+/// An address or a descriptor in a uniform register: `[UR4]`, `gdesc[UR4].tnspB`, `tmem[UR4+0x8]`.
+#[derive(Debug)]
+pub(crate) struct UniformAddress {
+    pub(crate) at: u8,
+    /// The register after the one of the field.
+    pub(crate) next: bool,
+    /// With an offset of 32 bits.
+    pub(crate) offset: bool,
+    pub(crate) kind: &'static str,
+    pub(crate) suffix: Option<Choice>,
+}
+
 /// An operand field.
 #[derive(Debug)]
 pub(crate) enum Field {
@@ -91,6 +103,8 @@ pub(crate) enum Field {
     Predicate {
         at: u8,
         uniform: bool,
+        /// The field holds seven minus the index.
+        reversed: bool,
         invert: Option<u8>,
         optional: bool,
     },
@@ -115,8 +129,8 @@ pub(crate) enum Field {
     Fixed(&'static str),
     /// An address in a register, with an offset at bit 40.
     Base(u8),
-    /// An address in a uniform register.
-    Uniform(u8),
+    /// An address or a descriptor in a uniform register.
+    Uniform(UniformAddress),
     /// An address relative to the next instruction, in bytes, of 58 bits.
     FarTarget,
     /// A 64-bit number.
@@ -312,18 +326,19 @@ fn field(token: &'static str) -> Option<Field> {
         '@' => Field::Place(rest),
         '=' => Field::Fixed(rest),
         '[' => Field::Base(rest.parse().ok()?),
-        '<' => Field::Uniform(rest.parse().ok()?),
+        '<' => Field::Uniform(uniform_address(rest)?),
         'L' => Field::FarTarget,
         'I' => Field::Wide(bits(rest)?),
         '0'..='9' => Field::Text(choice(token)?),
-        'P' | 'Q' => {
+        'P' | 'Q' | 'V' => {
             let (at, invert) = match plain.split_once('!') {
                 Some((at, bit)) => (at, Some(bit.parse().ok()?)),
                 None => (plain, None),
             };
             Field::Predicate {
                 at: at.parse().ok()?,
-                uniform: first == 'Q',
+                uniform: first != 'P',
+                reversed: first == 'V',
                 invert,
                 optional,
             }
@@ -351,6 +366,30 @@ fn field(token: &'static str) -> Option<Field> {
         'B' => Field::Barrier(plain.parse().ok()?),
         'K' => Field::Scoreboard(plain.parse().ok()?),
         _ => Field::Source(source(token)?),
+    })
+}
+
+/// Parses `24`, `40/1:idesc`, `32+:tmem`, `24:gdesc:61=|.tnspA`.
+fn uniform_address(text: &'static str) -> Option<UniformAddress> {
+    let (place, marks) = text.split_once(':').unwrap_or((text, ""));
+    let (kind, suffix) = match marks.split_once(':') {
+        Some((kind, suffix)) => (kind, Some(choice(suffix)?)),
+        None => (marks, None),
+    };
+    let (place, offset) = match place.strip_suffix('+') {
+        Some(place) => (place, true),
+        None => (place, false),
+    };
+    let (place, next) = match place.strip_suffix("/1") {
+        Some(place) => (place, true),
+        None => (place, false),
+    };
+    Some(UniformAddress {
+        at: place.parse().ok()?,
+        next,
+        offset,
+        kind,
+        suffix,
     })
 }
 

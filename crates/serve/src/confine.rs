@@ -44,6 +44,7 @@ pub(super) fn confine(
             _ => device,
         },
         kernels: Vec::new(),
+        arch: request.arch,
         problems: request.problems,
         budget: request.budget,
         evals: request.evals,

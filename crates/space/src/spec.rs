@@ -11,6 +11,7 @@ use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 use tuner_core::record::ConfigValues;
+use tuner_core::target::ArchFeatures;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 
@@ -58,6 +59,8 @@ pub struct KernelSpec {
     pub seeds: Vec<ConfigValues>,
     /// Compiler options, with `{NAME}` for macros.
     pub options: Vec<String>,
+    /// Features of the device's architecture that its portable target lacks.
+    pub arch_features: Option<ArchFeatures>,
     /// Folders for included files, relative paths resolved from the file's folder.
     pub include: Vec<PathBuf>,
     /// Program and arguments of a peer to compare with; may be empty.

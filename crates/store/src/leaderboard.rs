@@ -21,6 +21,7 @@ use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::record::{
     ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, Verdict,
 };
+use tuner_core::target::ComputeTarget;
 use tuner_core::units::{ContentHash, Seed};
 
 /// Device selection of a query.
@@ -99,8 +100,7 @@ pub struct Board {
 
 /// Returns the number of a target such as `sm_90a`.
 fn capability(arch: &str) -> Option<u32> {
-    let digits = arch.strip_prefix("sm_")?;
-    digits.trim_end_matches(['a', 'f']).parse().ok()
+    arch.parse().ok().map(|target: ComputeTarget| target.cc)
 }
 
 /// Number of candidates of a kernel, problem and device with a verdict.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should fail")]
 
 use std::path::Path;
+use vgpu::Arch;
 use vgpu::arch::{list_gpus, read};
 
 fn tables() -> Vec<(String, String)> {
@@ -43,4 +44,30 @@ fn a_figure_that_no_gpu_can_have_is_named_with_its_line() {
     assert!(error.contains("`dram_gb_s` is missing"), "{error}");
     let bare = text.replace("cc = 89 #", "cc = 89 ");
     assert!(read("x.toml", &bare).is_err());
+}
+
+#[test]
+fn a_name_with_a_clock_is_the_gpu_at_that_clock() {
+    let table = Arch::by_name("h100").unwrap();
+    let slow = Arch::by_name("h100@1500MHz").unwrap();
+    assert_eq!((slow.name, slow.boost_mhz), ("h100@1500MHz", 1500));
+    assert_eq!(slow.dram_gb_s, table.dram_gb_s);
+    // 216 cycles beyond the L2 cache at 1830 MHz are 177 at 1500 MHz.
+    assert_eq!(slow.dram_cycles, slow.l2_cycles + 177);
+    let again = Arch::by_name("h100@1500mhz").unwrap();
+    assert!(std::ptr::eq(slow, again), "one table for each clock");
+}
+
+#[test]
+fn an_invalid_clock_is_refused_with_what_to_write() {
+    for clock in [
+        "", "1500", "99MHz", "5001MHz", "1.5GHz", "-500MHz", "+500MHz", "fast",
+    ] {
+        let error = Arch::find(&format!("h100@{clock}")).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(&format!("invalid clock `{clock}`")), "{text}");
+        assert!(text.contains("such as vgpu:h100@1500MHz"), "{text}");
+    }
+    let error = Arch::find("h300@1500MHz").unwrap_err().to_string();
+    assert_eq!(error, "no GPU is called `h300`");
 }

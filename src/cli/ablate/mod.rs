@@ -136,7 +136,7 @@ fn device(asked: &DeviceSelector) -> Result<DeviceSelector, CliError> {
 fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliError> {
     let folder = std::env::current_dir().context("no working directory")?;
     let problem = args.problem.as_deref();
-    let predictor = Predictor::open(&args.kernel, &folder, problem, device, args.jobs)?;
+    let predictor = Predictor::open(&args.kernel, &folder, problem, device, None, args.jobs)?;
     let Predictor { kernel, space, .. } = &predictor;
     let selector = predictor.selector.to_string();
     let subject = Subject {

@@ -59,13 +59,10 @@ impl Judge<'_> {
         pairs: &[Pair],
         threads: usize,
     ) -> Result<Vec<CheckRow>, JobError> {
+        let arch = self.target.arch.to_string();
         let pool = JudgePool {
             compiler: self.compiler,
-            device: self
-                .target
-                .runner
-                .clone()
-                .map(|runner| (runner, &*self.target.arch)),
+            device: self.target.runner.clone().map(|runner| (runner, &*arch)),
             threads,
             demand: Demand {
                 seeds: SEEDS.to_vec(),
@@ -112,6 +109,7 @@ impl Judge<'_> {
         let time = found.measured.map(|measured| measured.p50().get());
         let time_us = time.unwrap_or(0.0);
         CheckRow {
+            arch: facts.map(|facts| facts.arch.clone()),
             registers: facts.map(|facts| facts.registers),
             spill_bytes: facts.map(|facts| facts.spill_bytes),
             shared_bytes: facts.map(|facts| facts.shared_bytes),
@@ -146,6 +144,7 @@ impl Judge<'_> {
             problem: task.problem.clone(),
             config: task.space.values(&pair.config),
             judgement: Judgement::ok(None),
+            arch: None,
             registers: None,
             spill_bytes: None,
             shared_bytes: None,

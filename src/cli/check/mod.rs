@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use judge::Judge;
 use row::CheckRow;
 use select::{Pair, SAMPLE_DEFAULT, Task};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use target::Target;
@@ -68,7 +69,7 @@ pub(crate) struct Args {
     /// that are small enough]
     #[arg(long, value_name = "NAME")]
     problem: Vec<String>,
-    /// GPU to check for: vgpu:NAME or cuda:N [default: vgpu:h100]
+    /// GPU to check for: vgpu:NAME, vgpu:NAME@CLOCK or cuda:N [default: vgpu:h100]
     #[arg(long, value_name = "D")]
     device: Option<DeviceSelector>,
     /// Compile for this target; without --device, stop after the compilation
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     settings.jobs = args.jobs.map_or(settings.jobs, usize::from);
     let threads = settings.jobs;
     let compiler = Compiler::new(settings)?;
-    target.require(&compiler.nvrtc().architectures())?;
+    compiler.nvrtc().require(target.arch).map_err(usage)?;
     let mut rows = Vec::new();
     for kernel in kernels.into_iter().map(Arc::new) {
         let kernel = &kernel;
@@ -152,7 +153,8 @@ pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgeme
     let problem = &problems.next().context("no problem")?.name;
     let limits = &target.limits;
     let space = spec.space(problem, limits).map_err(complete)?;
-    let builder = PlanBuilder::new(Arc::clone(&kernel), problem, limits, &target.arch);
+    let arch = target.arch.to_string();
+    let builder = PlanBuilder::new(Arc::clone(&kernel), problem, limits, &arch);
     let pair = Pair {
         task: 0,
         config: space.default_config(),
@@ -231,7 +233,7 @@ fn report_declarations(
 ) -> Result<(), CliError> {
     let each = tasks.iter().map(|task| (&*task.problem, &task.space));
     let problems: Vec<_> = each.collect();
-    let (limits, arch) = (&target.limits, &target.arch);
+    let (limits, arch) = (&target.limits, &target.arch.to_string());
     for warning in declarations::check(kernel, &problems, limits, arch, compiler)? {
         say!("{warning}");
     }
@@ -275,8 +277,9 @@ fn tasks(kernel: &Arc<Kernel>, args: &Args, target: &Target) -> Result<Vec<Task>
         if let Some(empty) = spec.explain_empty(&space, problem, &target.device) {
             return Err(empty.into());
         }
-        let builder = PlanBuilder::new(Arc::clone(kernel), problem, &target.limits, &target.arch)
-            .map_err(bad)?;
+        let arch = target.arch.to_string();
+        let builder = PlanBuilder::new(Arc::clone(kernel), problem, &target.limits, &arch);
+        let builder = builder.map_err(bad)?;
         tasks.push(Task {
             problem: problem.to_owned(),
             space,
@@ -364,10 +367,20 @@ fn summarize(kernel: &Kernel, rows: &[CheckRow], target: &Target) {
     say!(
         "{} for {}: {}: {}{range}; {spilling} spill",
         kernel.spec.kernel,
-        target.arch,
+        compiled_targets(kernel, rows, target),
         counted(rows.len(), "pair"),
         counts.join(", "),
     );
+}
+
+/// Returns the targets of the compiled code; without any, the one that was asked for.
+fn compiled_targets(kernel: &Kernel, rows: &[CheckRow], target: &Target) -> String {
+    let compiled = rows.iter().filter_map(|row| row.arch.as_deref());
+    let compiled: BTreeSet<&str> = compiled.collect();
+    if compiled.is_empty() {
+        return kernel.spec.target(&target.arch.to_string());
+    }
+    compiled.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
 /// Prints the tolerances, once for all rows that share one.

@@ -16,6 +16,9 @@ pub(super) struct CheckRow {
     pub(super) config: ConfigValues,
     #[serde(flatten, serialize_with = "what_was_found")]
     pub(super) judgement: Judgement,
+    /// Target of the compiled code; none where it was not compiled.
+    #[serde(skip)]
+    pub(super) arch: Option<String>,
     pub(super) registers: Option<u32>,
     pub(super) spill_bytes: Option<u64>,
     pub(super) shared_bytes: Option<u64>,

@@ -1,6 +1,7 @@
 //! Check target: a virtual or real GPU, or a compile target alone.
 
 use crate::cli::{CliError, space, usage};
+use tuner_core::target::ComputeTarget;
 use tuner_device::{DeviceSelector, limits};
 use tuner_space::DeviceLimits;
 
@@ -9,8 +10,8 @@ use tuner_space::DeviceLimits;
 pub(super) struct Target {
     /// Name in the output: `vgpu:h100`, or `sm_90` without runs.
     pub(super) device: String,
-    /// `sm_90`, `sm_90a`.
-    pub(super) arch: String,
+    /// `sm_90`, `sm_90a`; a search space may add features.
+    pub(super) arch: ComputeTarget,
     /// Limits of the device, or of a GPU of this architecture.
     pub(super) limits: DeviceLimits,
     /// Device that runs the kernels, a virtual GPU or a real one; `None` stops after the compile.
@@ -25,10 +26,11 @@ impl Target {
     ) -> Result<Self, CliError> {
         let runner = match (device, arch) {
             (None, Some(arch)) => {
+                let target: ComputeTarget = arch.parse().map_err(usage)?;
                 return Ok(Self {
                     device: arch.to_owned(),
-                    arch: arch.to_owned(),
-                    limits: limits_of(arch)?,
+                    arch: target,
+                    limits: limits_of(target.cc),
                     runner: None,
                 });
             }
@@ -44,12 +46,9 @@ impl Target {
                 limits::names()
             );
         };
-        if let Some(arch) = arch {
-            limits_of(arch)?;
-        }
         Ok(Self {
             device,
-            arch: arch.map_or_else(|| format!("sm_{}", limits.cc), str::to_owned),
+            arch: ComputeTarget::choose(limits.cc, arch).map_err(usage)?,
             limits,
             runner: Some(runner),
         })
@@ -62,41 +61,21 @@ impl Target {
             _ => None,
         }
     }
-
-    /// Refuses a target that this NVRTC does not support, before every candidate fails.
-    pub(super) fn require(&self, architectures: &[String]) -> Result<(), CliError> {
-        let known = |arch: &str| architectures.iter().any(|known| known == arch);
-        let base = self.arch.trim_end_matches(['a', 'f']);
-        if architectures.is_empty() || known(&self.arch) || known(base) {
-            return Ok(());
-        }
-        Err(usage(format!(
-            "this NVRTC does not compile for {}; it knows {}",
-            self.arch,
-            architectures.join(", ")
-        )))
-    }
 }
 
 /// Returns the limits of a GPU of this target, preferably one known by name.
-fn limits_of(arch: &str) -> Result<DeviceLimits, CliError> {
-    let digits = arch
-        .strip_prefix("sm_")
-        .map(|rest| rest.trim_end_matches(['a', 'f']));
-    let Some(cc) = digits.and_then(|digits| digits.parse::<u32>().ok()) else {
-        refuse!("`{arch}` is not a compile target; type --arch sm_90 (or sm_80, sm_89, …)");
-    };
+fn limits_of(cc: u32) -> DeviceLimits {
     let names = limits::names();
     let named = names
         .split(", ")
         .filter_map(limits::by_name)
         .find(|limits| limits.cc == cc);
-    Ok(named.unwrap_or(DeviceLimits {
+    named.unwrap_or(DeviceLimits {
         sm_count: 1,
         shared_bytes: limits::shared_bytes(cc),
         cc,
         max_threads: 1024,
-    }))
+    })
 }
 
 #[cfg(test)]

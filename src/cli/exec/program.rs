@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use tuner_core::target::ComputeTarget;
 use tuner_kernel::catalog::shown;
 use vgpu::Arch;
 use virtual_driver::libraries::LIBRARIES;
@@ -118,7 +119,7 @@ fn compile(args: &Args, folder: &Path, arch: &Arch) -> Result<PathBuf, CliError>
     let mut command = std::process::Command::new(&nvcc);
     command
         .args(["-cudart", "shared", "-lineinfo", "-std=c++17"])
-        .arg(format!("-arch=sm_{}", arch.cc))
+        .arg(format!("-arch={}", ComputeTarget::of_device(arch.cc)))
         .args(&args.nvcc_option)
         .args(&args.build)
         .arg("-o")

@@ -51,9 +51,13 @@ pub(crate) struct Args {
     #[arg(value_name = "KERNEL|FILE.yaml")]
     kernel: String,
 
-    /// Virtual GPU, vgpu:NAME
+    /// Virtual GPU, vgpu:NAME or vgpu:NAME@CLOCK
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:h100")]
     device: DeviceSelector,
+
+    /// Compile for this target [default: the GPU's, with the features that the search space asks for]
+    #[arg(long, value_name = "sm_XX")]
+    arch: Option<String>,
 
     /// Also run and check every configuration, as `tuner run` does
     #[arg(long)]
@@ -87,7 +91,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     let problem = args.problem.as_deref();
     let folder = std::env::current_dir().context("no working directory")?;
-    let predictor = Predictor::open(&args.kernel, &folder, problem, &args.device, args.jobs)?;
+    let (device, arch) = (&args.device, args.arch.as_deref());
+    let predictor = Predictor::open(&args.kernel, &folder, problem, device, arch, args.jobs)?;
     note_other_problems(args, &predictor);
     let configs = configs::read(args, &predictor.kernel, &predictor.space)?;
     if matches!(predictor.kernel.spec.reference, Reference::None) {

@@ -25,7 +25,7 @@ pub(in crate::cli) fn predictor(
     let device = DeviceSelector::Vgpu(arch.name.to_owned());
     let path = kernel.path.to_string_lossy();
     let folder = Path::new(".");
-    let predictor = Predictor::open(&path, folder, Some(&board.key.problem), &device, None)?;
+    let predictor = Predictor::open(&path, folder, Some(&board.key.problem), &device, None, None)?;
     Ok(Some((arch, predictor)))
 }
 

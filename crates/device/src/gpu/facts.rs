@@ -3,6 +3,7 @@
 use super::driver::{CudaError, Device, DeviceAttribute as A, Driver, code};
 use crate::cuda::DriverAbsent;
 use serde::{Deserialize, Serialize};
+use tuner_core::target::ComputeTarget;
 use tuner_judge::timing::calibration::DatasheetPeaks;
 use tuner_space::DeviceLimits;
 
@@ -161,7 +162,7 @@ impl GpuFacts {
     /// Returns the compile target, such as `sm_90`.
     #[must_use]
     pub fn arch(&self) -> String {
-        format!("sm_{}{}", self.capability.0, self.capability.1)
+        ComputeTarget::of_device(self.limits().cc).to_string()
     }
 
     /// Returns the peaks that the attributes imply.

@@ -27,6 +27,9 @@ pub struct Assignment {
     pub kernels: Vec<Bundle>,
     /// The run's tasks, in order.
     pub tasks: Vec<AssignedTask>,
+    /// The requested compile target, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arch: Option<String>,
     /// The model that predicts times at compile time, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior: Option<String>,

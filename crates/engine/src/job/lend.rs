@@ -337,6 +337,7 @@ fn request_for(assignment: &Assignment, spaces: &[PathBuf], device: &str) -> Req
     Request {
         kernels: kernels.collect(),
         device: device.to_owned(),
+        arch: assignment.arch.clone(),
         problems,
         no_baseline: true,
         knowledge: Vec::new(),

@@ -20,8 +20,8 @@ mod tasks;
 
 pub(crate) use cuda::closed;
 pub use cuda::{absent, automatic, facts as facts_of, helpers};
-pub(crate) use setup::compiler_with;
 pub use setup::{absolute, virtual_facts};
+pub(crate) use setup::{compiler_with, requested_target};
 pub use tasks::reference_hash;
 
 use crate as engine;
@@ -193,6 +193,8 @@ pub struct Prepared {
     strategy_given: bool,
     prove_budget_given: bool,
     jobs: Option<Jobs>,
+    /// The requested compile target.
+    arch: Option<String>,
     /// Baselines to compare with, by task.
     baselines: Vec<Option<Baseline>>,
     /// Files of knowledge; `None`: the search starts without knowledge.
@@ -283,6 +285,14 @@ impl Prepared {
             return Err(usage(format!(
                 "run {} used --strategy {}; resume with that, or start a new run without --resume",
                 stored.id, stored.strategy
+            )));
+        }
+        let stored_arch = stored.settings["arch"].as_str();
+        if self.arch.as_deref() != stored_arch {
+            return Err(usage(format!(
+                "run {} had {}; resume with that, or start a new run without --resume",
+                stored.id,
+                stored_arch.map_or("no --arch".to_owned(), |arch| format!("--arch {arch}"))
             )));
         }
         self.plan.start.strategy.clone_from(&stored.strategy);

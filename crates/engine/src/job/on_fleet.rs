@@ -128,6 +128,7 @@ fn kernels(
         recording: None,
         kernels: bundles,
         tasks: planned.tasks.iter().map(assigned).collect(),
+        arch: request.arch.clone(),
         prior: request.prior.clone(),
     };
     let tasks = planned.tasks.iter().zip(planned.builders);
@@ -161,6 +162,7 @@ pub(super) fn recorded(
         recording: Some(recording.content.clone()),
         kernels: Vec::new(),
         tasks: vec![assigned(task)],
+        arch: None,
         prior: None,
     };
     let task = FleetTask {

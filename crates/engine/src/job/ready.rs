@@ -156,6 +156,9 @@ impl Prepared {
             let limit = evaluator.proof_limit().unwrap_or(0);
             self.plan.start.settings["prove_budget"] = serde_json::json!(limit);
         }
+        if let Some(arch) = &self.arch {
+            self.plan.start.settings["arch"] = serde_json::json!(arch);
+        }
         if let Some(objectives) = self.plan.objectives {
             self.plan.start.settings["objective"] = serde_json::json!(objectives.to_string());
         }

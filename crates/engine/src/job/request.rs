@@ -4,6 +4,7 @@ use super::{JobError, Jobs, ProveBudget, usage};
 use crate::{Limits, parse_budget, parse_share};
 use serde::{Deserialize, Serialize};
 use tuner_core::objective::Objectives;
+use tuner_core::target::ComputeTarget;
 use tuner_device::DeviceSelector;
 use tuner_search as evolve;
 
@@ -29,6 +30,10 @@ pub struct Request<P = String> {
     #[serde(default = "auto")]
     #[schema(value_type = String)]
     pub device: P,
+    /// Compile target, such as `sm_90a`; default: the device's, with the features that the search
+    /// space asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arch: Option<String>,
     /// Only these problems; empty: all.
     #[serde(default)]
     pub problems: Vec<String>,
@@ -89,6 +94,7 @@ impl Default for Request {
         Self {
             kernels: Vec::new(),
             device: auto(),
+            arch: None,
             problems: Vec::new(),
             budget: None,
             evals: None,
@@ -116,6 +122,14 @@ impl Request {
         self.limits()?;
         self.strategy()?;
         self.objectives()?;
+        if let Some(arch) = &self.arch {
+            arch.parse::<ComputeTarget>().map_err(usage)?;
+            if matches!(selector, DeviceSelector::Replay(_)) {
+                return Err(usage(
+                    "--arch needs a kernel to compile, and a recorded file has none; leave it out",
+                ));
+            }
+        }
         match self.prior.as_deref() {
             None => {}
             Some("vgpu") if matches!(selector, DeviceSelector::Replay(_)) => {

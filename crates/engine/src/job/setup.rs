@@ -11,6 +11,7 @@ use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tuner_core::record::DeviceKind;
+use tuner_core::target::ComputeTarget;
 use tuner_core::units::Seed;
 use tuner_core::units::counted;
 use tuner_device::replay::Recording;
@@ -119,7 +120,7 @@ pub fn virtual_facts(name: &str) -> Result<DeviceFacts, SelectorError> {
         name: DeviceSelector::Vgpu(name.to_owned()).to_string(),
         kind: DeviceKind::Vgpu,
         limits: Some(limits),
-        arch: format!("sm_{}", limits.cc),
+        arch: ComputeTarget::of_device(limits.cc).to_string(),
         driver: None,
     })
 }
@@ -152,6 +153,7 @@ impl GpuTasks {
             driver: facts.driver.clone(),
             nvrtc: Some(compiler.nvrtc().version()),
         };
+        let arch = requested_target(request.arch.as_deref(), &limits, compiler)?;
         let (planned, mut notes) = tasks::plan(&kernels, &request.problems, &target)?;
         for kernel in &kernels {
             let told = defaults::words_in_conditions(&kernel.template, &kernel.spec.parameters);
@@ -161,8 +163,7 @@ impl GpuTasks {
             let tasks = planned.iter().filter(|one| one.kernel == index);
             let tasks = tasks.map(|one| (&*one.task.key.problem, &one.task.space));
             let problems: Vec<_> = tasks.collect();
-            let arch = &facts.arch;
-            declarations::check(kernel, &problems, &limits, arch, compiler)?;
+            declarations::check(kernel, &problems, &limits, &arch, compiler)?;
         }
         let kernels: Vec<_> = kernels.into_iter().map(Arc::new).collect();
         let prior = prior(request, facts, &limits)?;
@@ -175,7 +176,7 @@ impl GpuTasks {
         };
         for one in planned {
             let kernel = &kernels[one.kernel];
-            let builder = KernelTask::new(kernel, &one.task.key.problem, &limits, &facts.arch);
+            let builder = KernelTask::new(kernel, &one.task.key.problem, &limits, &arch);
             let mut builder = builder.map_err(usage)?;
             builder.prior.clone_from(&prior);
             all.builders.push(builder);
@@ -187,6 +188,22 @@ impl GpuTasks {
         }
         Ok(all)
     }
+}
+
+/// Returns the target for a GPU: that of `--arch`, else the portable one of the GPU.
+///
+/// # Errors
+/// A target that is invalid, or that the GPU or this NVRTC does not know.
+pub(crate) fn requested_target(
+    requested: Option<&str>,
+    limits: &DeviceLimits,
+    compiler: &Compiler,
+) -> Result<String, JobError> {
+    let target = ComputeTarget::choose(limits.cc, requested).map_err(usage)?;
+    if requested.is_some() {
+        compiler.nvrtc().require(target).map_err(usage)?;
+    }
+    Ok(target.to_string())
 }
 
 /// Returns the requested prior model.
@@ -329,6 +346,7 @@ pub(super) fn assemble(
         strategy_given: request.strategy.is_some(),
         prove_budget_given: request.prove_budget.is_some(),
         jobs: request.jobs,
+        arch: request.arch.clone(),
         baselines: Vec::new(),
         knowledge: (!request.no_knowledge)
             .then(|| request.knowledge.iter().map(PathBuf::from).collect()),

@@ -7,12 +7,17 @@ use super::image::{CompileOutcome, RawResult, RawStatus};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
 use super::pool::{Pool, PoolReply, PoolSettings};
 use super::render::{Source, quoted};
+use super::resources::unsupported;
 use super::sandbox::linked_folders;
 use super::template::Header;
 use super::worker::{self, Request};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
+use tuner_core::escape::line;
+use tuner_core::panics::lock;
+use tuner_core::target::ComputeTarget;
 use tuner_core::units::ContentHash;
 
 /// Process in which NVRTC runs.
@@ -95,6 +100,8 @@ pub struct Compiler {
     memory_bytes: u64,
     /// Targets of links among CUDA's own headers.
     linked_folders: Vec<PathBuf>,
+    /// Templates whose architecture-specific target was reported.
+    retargeted: Mutex<BTreeSet<String>>,
 }
 
 impl Compiler {
@@ -125,6 +132,7 @@ impl Compiler {
                 .map(|folder| DiskCache::new(folder, settings.cache_bytes_max)),
             pool,
             memory_bytes: settings.memory_bytes,
+            retargeted: Mutex::default(),
         })
     }
 
@@ -145,9 +153,38 @@ impl Compiler {
     /// # Errors
     /// Only failures of the tuner's tools; those of the source are in the outcome.
     pub fn compile(&self, source: &Source) -> Result<CompileOutcome, CompileError> {
-        match self.raw(source, |ptx| ptx)? {
-            Ok(result) => self.interpreted(result, source),
-            Err(failed) => Ok(Err(failed)),
+        let result = match self.raw(source, |ptx| ptx)? {
+            Ok(result) => result,
+            Err(failed) => return Ok(Err(failed)),
+        };
+        if result.head.status == RawStatus::Refused
+            && let Some(specific) = source.architecture_specific(&result.head.log)
+            && let Ok(compiled) = self.raw(&specific, |ptx| ptx)?
+            && compiled.head.status == RawStatus::Compiled
+        {
+            self.report_target(source, &specific.arch, &result.head.log);
+            return self.interpreted(compiled, &specific);
+        }
+        self.interpreted(result, source)
+    }
+
+    /// Reports once for each template that it was compiled for an architecture-specific target.
+    fn report_target(&self, source: &Source, specific: &str, log: &str) {
+        let (Some(found), Ok(target)) = (unsupported(log), specific.parse::<ComputeTarget>())
+        else {
+            return;
+        };
+        if lock(&self.retargeted).insert(source.name.clone()) {
+            let place = found.place.unwrap_or(&source.name);
+            tracing::warn!(
+                "{}: `{}` is not in {}, so the code is for {target}: it runs on {}; write \
+                 `compile: {{ arch_features: a }}` in the search space to ask for that, which saves \
+                 one compile of each candidate",
+                line(place),
+                line(found.instruction),
+                source.arch,
+                target.reach()
+            );
         }
     }
 

@@ -186,7 +186,11 @@ impl RawResult {
             RawStatus::OutOfMemory => return Ok(Err(over_memory(memory_limit))),
             RawStatus::Refused => {
                 let log = errors_first(&messages_of(&self.head.log));
-                let advice = [host_headers::advice(&log), target_advice(&log)].concat();
+                let advice = [
+                    host_headers::advice(&log),
+                    target_advice(&log, source.names_target()),
+                ]
+                .concat();
                 return Ok(Err(refused(&format!("{log}{advice}"))));
             }
             RawStatus::Compiled => {}

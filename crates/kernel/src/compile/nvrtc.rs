@@ -13,6 +13,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_NOW};
 use std::ffi::{CStr, CString, NulError, c_char, c_int};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
+use tuner_core::target::ComputeTarget;
 
 /// A result code. A number, since a newer NVRTC may return codes that are not in an enum.
 type Code = u32;
@@ -209,6 +210,22 @@ impl Nvrtc {
             .into_iter()
             .map(|number| format!("sm_{number}"))
             .collect()
+    }
+
+    /// Refuses a target that this NVRTC does not know, before every candidate fails.
+    ///
+    /// # Errors
+    /// The message names the known ones.
+    pub fn require(&self, target: ComputeTarget) -> Result<(), String> {
+        let known = self.architectures();
+        let portable = ComputeTarget::of_device(target.cc).to_string();
+        if known.is_empty() || known.contains(&portable) {
+            return Ok(());
+        }
+        Err(format!(
+            "this NVRTC does not compile for {target}; it knows {}",
+            known.join(", ")
+        ))
     }
 
     /// Compiles one source. `name` is the name of text outside `#line` in diagnostics;

@@ -13,7 +13,7 @@ const TARGET: [&str; 2] = ["--gpu-architecture", "-arch"];
 pub(super) fn compose(arch: &str, own: &[String]) -> Vec<String> {
     let mut options = Vec::new();
     if value_of(own, TARGET).is_none() {
-        options.push(format!("--gpu-architecture={arch}"));
+        options.push(target_option(arch));
     }
     if value_of(own, STANDARD).is_none() {
         options.push("--std=c++17".to_owned());
@@ -22,6 +22,11 @@ pub(super) fn compose(arch: &str, own: &[String]) -> Vec<String> {
     options.push("--ptxas-options=-v".to_owned());
     options.extend_from_slice(own);
     options
+}
+
+/// Formats the option of a target, the first of the composed ones.
+pub(super) fn target_option(arch: &str) -> String {
+    format!("--gpu-architecture={arch}")
 }
 
 /// Returns the target that the options compile for.
@@ -41,10 +46,7 @@ pub(super) fn front_end(options: &[String], target: &str) -> Vec<String> {
             kept.push(option.clone());
         }
     }
-    kept.push(format!(
-        "--gpu-architecture={}",
-        target.replacen("sm_", "compute_", 1)
-    ));
+    kept.push(target_option(&target.replacen("sm_", "compute_", 1)));
     kept
 }
 

@@ -15,6 +15,7 @@ use super::resources::KernelResources;
 use ptx::ast::{Ast, Function, StateSpace};
 use std::collections::BTreeMap;
 use tuner_core::plan::PlanLaunch;
+use tuner_core::target::ComputeTarget;
 use tuner_core::units::ContentHash;
 
 /// Static shared memory available to every kernel, bytes (CUDA C++ Programming Guide, "Technical
@@ -37,9 +38,11 @@ impl Compiler {
         if launches.iter().any(|launch| launch.cooperative) {
             return Ok(None);
         }
-        let remembered = self.remembered(source);
-        if let Some(remembered) = remembered.filter(|it| it.head.status == RawStatus::Compiled) {
-            return self.interpreted(remembered, source).map(Some);
+        if let Some(remembered) = self.remembered(source) {
+            // After a refusal only the full compile knows whether another target helps.
+            let compiled = remembered.head.status == RawStatus::Compiled;
+            let known = compiled.then(|| self.interpreted(remembered, source));
+            return known.transpose();
         }
         let mut asked = source.clone();
         asked.options = options::front_end(&source.options, &source.arch);
@@ -50,6 +53,9 @@ impl Compiler {
             return Ok(None);
         }
         let text = String::from_utf8_lossy(&result.ptx);
+        if needs_assembler(&text, &source.arch) {
+            return Ok(None);
+        }
         let Some(bounds) = ptx::parse(&text).ok().as_ref().and_then(bounds) else {
             return Ok(None);
         };
@@ -82,6 +88,22 @@ impl Image {
     pub fn bounds_threads(&self) -> bool {
         self.ptx.contains(".maxntid") || self.ptx.contains(".reqntid")
     }
+}
+
+/// Instructions and qualifiers that no portable target has. The front end does not know the
+/// instructions of inline assembly: only the assembler refuses them.
+const ARCHITECTURE_SPECIFIC: [&str; 4] = ["wgmma.", "tcgen05.", ".kind::", ".block_scale"];
+
+/// Reports whether PTX for a portable target may be refused by the assembler, or compiled for an
+/// architecture-specific one; and whether the number of registers, which only the assembler knows,
+/// decides what the kernel does.
+fn needs_assembler(ptx: &str, target: &str) -> bool {
+    if ptx.contains("setmaxnreg.") {
+        return true;
+    }
+    let target = target.parse::<ComputeTarget>();
+    let portable = target.is_ok_and(|target| target.features.is_none());
+    portable && ARCHITECTURE_SPECIFIC.iter().any(|word| ptx.contains(word))
 }
 
 /// Resource bounds of a module's kernels, from PTX.

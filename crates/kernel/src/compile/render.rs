@@ -2,11 +2,13 @@
 //! template.
 
 use super::options;
+use super::resources::unsupported;
 use super::template::{Header, Template, included_names};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use tuner_core::plan::PlanLaunch;
+use tuner_core::target::ComputeTarget;
 use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_space::Bound;
@@ -76,6 +78,27 @@ impl Source {
             text: format!("{includes}{}", self.text),
             ..self.clone()
         })
+    }
+
+    /// Returns the same source for the target with all features of the architecture, if the
+    /// assembler refused an instruction for a portable target that the options do not name.
+    pub(super) fn architecture_specific(&self, log: &str) -> Option<Self> {
+        let target: ComputeTarget = self.arch.parse().ok()?;
+        let specific = target.architecture_specific()?.to_string();
+        let others = self.options.get(1..)?;
+        (!self.names_target() && unsupported(log).is_some()).then(|| Self {
+            options: std::iter::once(options::target_option(&specific))
+                .chain(others.iter().cloned())
+                .collect(),
+            arch: specific,
+            ..self.clone()
+        })
+    }
+
+    /// Reports whether an option of the search space names the target: the tuner's own option would
+    /// be the first.
+    pub(super) fn names_target(&self) -> bool {
+        self.options.first() != Some(&options::target_option(&self.arch))
     }
 
     /// Returns the launched kernels that are not plain identifiers, each once.

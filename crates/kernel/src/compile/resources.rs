@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tuner_core::target::ComputeTarget;
 
 /// Resources of one kernel, per thread except for shared memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,27 +151,73 @@ fn source_line(ptx: &str, number: usize) -> Option<(&str, u32)> {
     Some((path, line))
 }
 
-/// Returns advice on an instruction that requires an architecture-specific target; empty otherwise.
+/// An instruction that the assembler refused for its target.
+pub(super) struct Unsupported<'l> {
+    /// `file:line`, if the message has it.
+    pub(super) place: Option<&'l str>,
+    /// The instruction or qualifier.
+    pub(super) instruction: &'l str,
+    /// The target, such as `sm_90`.
+    pub(super) target: &'l str,
+}
+
+/// Returns the first instruction of a log that its target lacks.
 #[must_use]
-pub(super) fn target_advice(log: &str) -> String {
-    let needed = log.lines().find_map(|line| {
-        let (_, rest) = line.split_once("Instruction '")?;
-        let (instruction, rest) = rest.split_once('\'')?;
-        let (_, target) = rest.split_once("not supported on .target 'sm_")?;
-        let number: u32 = target.split('\'').next()?.parse().ok()?;
-        let exists = match instruction.split('.').next()? {
-            "wgmma" => number == 90,
-            "tcgen05" => (100..120).contains(&number),
-            _ => number >= 90,
-        };
-        exists.then_some(number)
-    });
-    needed.map_or_else(String::new, |number| {
-        format!(
-            "\nhelp: where the instruction belongs to this architecture alone, write `compile: {{ \
-             arch_features: a }}` in the search space: the target is sm_{number}a then\n"
-        )
+pub(super) fn unsupported(log: &str) -> Option<Unsupported<'_>> {
+    log.lines().find_map(|line| {
+        let (before, target) = line.split_once("not supported on .target '")?;
+        let (message, instruction) = before.split_once('\'')?;
+        let place = message.split_once(": error").map(|(place, _)| place);
+        Some(Unsupported {
+            place,
+            instruction: instruction.split('\'').next()?,
+            target: target.split('\'').next()?,
+        })
     })
+}
+
+/// Targets of instructions that only some architectures have (PTX ISA 9.0, "Target ISA Notes").
+const HOMES: [(&str, &str); 4] = [
+    (
+        "wgmma",
+        "sm_90a (compute capability 9.0, such as vgpu:h100)",
+    ),
+    (
+        "tcgen05",
+        "sm_100a, sm_103a and sm_110a (compute capability 10.x and 11.0, such as vgpu:b200)",
+    ),
+    (
+        "setmaxnreg",
+        "sm_90a and, with the suffix `a` or `f`, from compute capability 10.0 on",
+    ),
+    (
+        "mma",
+        "sm_120a and sm_121a in this form (compute capability 12.x, such as vgpu:rtx5090)",
+    ),
+];
+
+/// Returns advice on an instruction that requires an architecture-specific target; empty otherwise.
+/// `named`: an option of the search space names the target, so no other was tried.
+#[must_use]
+pub(super) fn target_advice(log: &str, named: bool) -> String {
+    let Some(found) = unsupported(log) else {
+        return String::new();
+    };
+    let family = found.instruction.split('.').next().unwrap_or_default();
+    let home = HOMES.iter().find(|(name, _)| *name == family);
+    let home = home.map_or_else(String::new, |(name, targets)| {
+        format!("\nhelp: `{name}` exists on {targets}\n")
+    });
+    let target = found.target.parse::<ComputeTarget>().ok().filter(|_| named);
+    let specific = target.and_then(ComputeTarget::architecture_specific);
+    let option = specific.map_or_else(String::new, |specific| {
+        format!(
+            "\nhelp: where the instruction belongs to {specific}, write `compile: {{ arch_features: a \
+             }}` in the search space in place of an option that names {}\n",
+            found.target
+        )
+    });
+    format!("{home}{option}")
 }
 
 fn between_quotes(line: &str) -> Option<String> {

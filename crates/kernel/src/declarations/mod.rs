@@ -76,6 +76,7 @@ pub fn check(
     let _doing = activity::begin("reading", format!("the types of {}", subject.spec.kernel));
     let mut warnings = Vec::new();
     let spec = &subject.spec;
+    let arch = &spec.target(arch);
     let mut kernel = Side::new(spec, &subject.template, "kernel");
     let reference = subject.reference.as_ref();
     let mut reference = reference.map(|it| Side::new(spec, it, "reference kernel"));

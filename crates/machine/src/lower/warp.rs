@@ -14,6 +14,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Run> {
         "MATCH" => matching(i),
         "REDUX" | "CREDUX" => reduce(i),
         "ELECT" => elect(i),
+        "USETMAXREG" => set_registers(i),
         _ => None,
     }
 }
@@ -174,6 +175,18 @@ fn elect(i: &Instruction) -> Option<Run> {
     }))
 }
 
+/// Lowers a change of a warp's number of registers. Each has all of them here, so a request
+/// succeeds at once; whether those of the block suffice is a matter of the PTX.
+fn set_registers(i: &Instruction) -> Option<Run> {
+    if i.has("DEALLOC") {
+        return Some(Box::new(|_, _| {}));
+    }
+    let granted = Pred::from_operand(i.operands.first()?)?;
+    Some(Box::new(move |r: &mut Registers, mask| {
+        r.set_truth(granted, mask, u32::MAX);
+    }))
+}
+
 /// Returns the instruction index of an address; instructions have 16 bytes.
 fn target(i: &Instruction) -> Option<u32> {
     i.operands.iter().find_map(|operand| match operand {
@@ -229,7 +242,17 @@ pub(super) fn control(i: &Instruction) -> Option<Op> {
 }
 
 /// Lowers instructions without effect here: memory is in order, and copies complete at once.
+///
+/// `WARPGROUP` orders matrix instructions of warp groups, and `UCGABAR` the blocks of a cluster: of
+/// neither is anything executed, so that a kernel with them is refused.
 fn nothing(i: &Instruction) -> Option<Op> {
+    match i.opcode {
+        // The proxies see one memory, which is in order.
+        "FENCE" => return i.has("ASYNC").then_some(Op::Nothing),
+        // A prefetch changes no memory; an invalidation means that a tensor map was changed.
+        "UTMACCTL" => return i.has("PF").then_some(Op::Nothing),
+        _ => {}
+    }
     let idle = matches!(
         i.opcode,
         "NOP"
@@ -240,19 +263,13 @@ fn nothing(i: &Instruction) -> Option<Op> {
             | "CCTL"
             | "CCTLL"
             | "LDGDEPBAR"
-            | "FENCE"
             | "UTMACMDFLUSH"
             | "ENDCOLLECTIVE"
             | "PMTRIG"
-            | "WARPGROUP"
             | "CCTLT"
             | "UBLKPF"
-            | "UCGABAR_ARV"
-            | "UCGABAR_WAIT"
             | "ACQBULK"
             | "PREEXIT"
-            | "USETMAXREG"
-            | "UTMACCTL"
             | "DEPBAR.LE"
     );
     idle.then_some(Op::Nothing)

@@ -10,7 +10,15 @@ fn devices_are_known_by_the_names_they_give_themselves() {
         ("NVIDIA GeForce RTX 3090", Some("rtx3090")),
         ("NVIDIA GeForce RTX 3090 Ti", None),
         ("NVIDIA L4", Some("l4")),
-        ("NVIDIA L40S", None),
+        ("NVIDIA L40S", Some("l40s")),
+        ("NVIDIA L40", None),
+        ("NVIDIA GH200 480GB", Some("gh200")),
+        ("NVIDIA B200", Some("b200")),
+        ("Tesla T4", Some("t4")),
+        ("NVIDIA T400", None),
+        ("NVIDIA A10G", Some("a10g")),
+        ("NVIDIA GeForce RTX 5090", Some("rtx5090")),
+        ("vgpu:h100@1500MHz", Some("h100@1500MHz")),
         ("AMD Instinct MI250X", None),
     ] {
         assert_eq!(arch_of(device).map(|arch| arch.name), name, "{device}");

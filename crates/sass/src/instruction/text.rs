@@ -165,7 +165,7 @@ impl Display for Address {
         if self.offset != 0 || parts.is_empty() {
             parts.push(signed(self.offset));
         }
-        write!(f, "[{}]", parts.join("+"))
+        write!(f, "[{}]{}", parts.join("+"), self.suffix)
     }
 }
 

@@ -73,6 +73,7 @@ pub(super) fn spec(
     let seeds = checker.seeds(document.seeds.unwrap_or_default(), &parameters);
     let compile = document.compile.unwrap_or_default();
     let options = checker.options(compile.options.unwrap_or_default());
+    let arch_features = compile.arch_features;
     let include = compile.include.unwrap_or_default();
     if problems.is_empty() {
         checker.error("`problems` is empty", 0..1, "name at least one problem");
@@ -102,6 +103,7 @@ pub(super) fn spec(
         terms,
         seeds,
         options,
+        arch_features,
         include: include.iter().map(|include| folder.join(include)).collect(),
         baseline,
         data_hashes: std::collections::BTreeMap::new(),
@@ -372,6 +374,7 @@ impl<'s> Checker<'s> {
     fn options(&mut self, options: Vec<Spanned<String>>) -> Vec<String> {
         for option in &options {
             self.braced(option);
+            self.places.options.push(option.at.clone());
         }
         options.into_iter().map(|option| option.value).collect()
     }

@@ -8,6 +8,7 @@ use crate::{
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tuner_core::target::ComputeTarget;
 
 /// The source text of a space.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ pub struct Places {
     pub source: Option<Range<usize>>,
     /// File name of the reference kernel.
     pub reference_source: Option<Range<usize>>,
+    /// Positions of the compiler options, in order.
+    pub options: Vec<Range<usize>>,
     /// Files of data that arguments and variables are filled with.
     pub data: Vec<(PathBuf, Range<usize>)>,
     /// Expressions of derived values, arguments, launches and so on, in the order of the file's
@@ -130,6 +133,36 @@ impl KernelSpec {
             other => (other.to_string(), None, None),
         };
         self.faults(vec![Diagnostic { message, help, at }])
+    }
+
+    /// Returns the compile target on a device, where `arch` is the device's portable target or that
+    /// of `--arch`. Only a target among the space's own options takes precedence over it.
+    #[must_use]
+    pub fn target(&self, arch: &str) -> String {
+        match arch.parse::<ComputeTarget>() {
+            Ok(target) => target.with_features(self.arch_features).to_string(),
+            Err(_) => arch.to_owned(),
+        }
+    }
+
+    /// Explains why code of this target does not run on a GPU of that compute capability, at the
+    /// option that names the target; `None` if it does.
+    #[must_use]
+    pub fn explain_target(&self, target: &str, cc: u32) -> Option<Diagnostics> {
+        let why = target.parse::<ComputeTarget>().ok()?.refusal(cc)?;
+        let mut named = self.options.iter().zip(&self.origin.places.options);
+        let is_target =
+            |option: &str| option.starts_with("-arch") || option.starts_with("--gpu-arch");
+        let at = named.find(|(option, _)| is_target(option));
+        Some(self.faults(vec![Diagnostic {
+            message: format!("no kernel image for this device: {why}"),
+            help: Some(
+                "choose a GPU of that compute capability with --device, or leave the option out: \
+                 `arch_features` then follows the device"
+                    .to_owned(),
+            ),
+            at: at.map(|(_, at)| at.clone()),
+        }]))
     }
 
     /// Returns the bytes of an expression: the first with this text after the name in backticks of

@@ -13,6 +13,7 @@ use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, Unexpected};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use tuner_core::plan::Role;
+use tuner_core::target::ArchFeatures;
 use tuner_core::value::Value;
 
 sections! {
@@ -241,6 +242,9 @@ pub(super) struct MetricText {
 pub(super) struct CompileText {
     /// Added to the command line; `{NAME}` becomes the value of that macro.
     pub(super) options: Option<Vec<Spanned<String>>>,
+    /// Features of the device's architecture that its portable target lacks.
+    #[schemars(with = "Option<super::vocabulary::ArchFeatures>")]
+    pub(super) arch_features: Option<ArchFeatures>,
     /// Folders searched for included files, relative to this file.
     pub(super) include: Option<Vec<String>>,
 }

@@ -83,6 +83,25 @@ schema!(Role, "Role", _generator => {
     json_schema!({ "oneOf": roles, "description": "Use of an argument by the kernel." })
 });
 
+/// The schema of [`tuner_core::target::ArchFeatures`].
+pub(super) struct ArchFeatures;
+
+schema!(ArchFeatures, "ArchFeatures", _generator => {
+    let features = words(&[
+        (
+            "a",
+            "Target sm_90a on a GPU of compute capability 9.0, sm_100a on one of 10.0, and so on: all \
+             features, on that compute capability alone. A GPU before 9.0 keeps its portable target.",
+        ),
+        (
+            "f",
+            "Target sm_100f on a GPU of compute capability 10.0, and so on: the features that later \
+             minor revisions share. A GPU before 10.0 keeps its portable target.",
+        ),
+    ]);
+    json_schema!({ "oneOf": features, "description": "Suffix of the compile target." })
+});
+
 schema!(FillText, "Fill", _generator => {
     let normal = pair([
         ("mean", "Mean."),

@@ -3,8 +3,10 @@
 //! The figures are data, one file per GPU in `arch/`, each with its source. A folder of such files
 //! can replace or extend the built-in ones: see [`use_folder`].
 
+mod clock;
 mod table;
 
+pub use clock::{ClockError, MAX_CLOCK_MHZ, MIN_CLOCK_MHZ};
 pub use table::{TableError, read};
 
 use std::path::Path;
@@ -13,7 +15,7 @@ use std::sync::OnceLock;
 /// One GPU model. Rates are those of one multiprocessor per clock unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arch {
-    /// Name as in `--device vgpu:NAME`.
+    /// Name as in `--device vgpu:NAME`, with the clock where one is given: `h100@1500MHz`.
     pub name: &'static str,
     /// Marketing name.
     pub full_name: &'static str,
@@ -21,7 +23,7 @@ pub struct Arch {
     pub cc: u32,
     /// Streaming multiprocessors.
     pub sm_count: u32,
-    /// Boost clock, MHz.
+    /// Boost clock, or the clock of the device's name, MHz.
     pub boost_mhz: u32,
     /// Warp schedulers, each issuing one instruction per clock.
     pub schedulers: u32,
@@ -99,7 +101,7 @@ pub const LOCAL_BYTES: u32 = 512 * 1024;
 pub const SHARED_BYTES_DEFAULT: u32 = 48 * 1024;
 
 /// The built-in tables, by file name.
-const BUILT_IN: [(&str, &str); 9] = [
+const BUILT_IN: [(&str, &str); 15] = [
     ("l4.toml", include_str!("../../arch/l4.toml")),
     ("a100.toml", include_str!("../../arch/a100.toml")),
     ("a4000.toml", include_str!("../../arch/a4000.toml")),
@@ -109,6 +111,12 @@ const BUILT_IN: [(&str, &str); 9] = [
     ("rtx4090.toml", include_str!("../../arch/rtx4090.toml")),
     ("h100.toml", include_str!("../../arch/h100.toml")),
     ("h200.toml", include_str!("../../arch/h200.toml")),
+    ("b200.toml", include_str!("../../arch/b200.toml")),
+    ("rtx5090.toml", include_str!("../../arch/rtx5090.toml")),
+    ("gh200.toml", include_str!("../../arch/gh200.toml")),
+    ("l40s.toml", include_str!("../../arch/l40s.toml")),
+    ("t4.toml", include_str!("../../arch/t4.toml")),
+    ("a10g.toml", include_str!("../../arch/a10g.toml")),
 ];
 
 static ALL: OnceLock<Vec<Arch>> = OnceLock::new();
@@ -174,9 +182,18 @@ fn read_table(path: &Path) -> std::io::Result<String> {
 }
 
 impl Arch {
-    /// Returns the GPU called `name` (`l4 a100 a4000 a6000 rtx2080ti rtx3090 rtx4090 h100 h200`).
+    /// Returns the GPU called `NAME` or `NAME@CLOCK` (`l4 a100 a4000 a6000 rtx2080ti rtx3090
+    /// rtx4090 h100 h200 b200 rtx5090 gh200 l40s t4 a10g`).
     pub fn by_name(name: &str) -> Option<&'static Arch> {
-        list_gpus().iter().find(|a| a.name == name)
+        clock::find(name).ok()
+    }
+
+    /// Returns the GPU called `NAME` or `NAME@CLOCK`, such as `h100@1500MHz`.
+    ///
+    /// # Errors
+    /// An unknown name or an invalid clock.
+    pub fn find(name: &str) -> Result<&'static Arch, ClockError> {
+        clock::find(name)
     }
 
     /// Returns the peak of single-precision arithmetic, operations per second.

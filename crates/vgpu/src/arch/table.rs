@@ -47,9 +47,13 @@ struct Table<'t> {
 
 /// Names in a table, with the physical minimum and maximum.
 const FIGURES: [(&str, f64, f64); 35] = [
-    ("cc", 70.0, 99.0),
+    ("cc", 70.0, 129.0),
     ("sm_count", 1.0, 1024.0),
-    ("boost_mhz", 100.0, 5000.0),
+    (
+        "boost_mhz",
+        super::MIN_CLOCK_MHZ as f64,
+        super::MAX_CLOCK_MHZ as f64,
+    ),
     ("schedulers", 1.0, 8.0),
     ("max_threads_per_sm", 512.0, 4096.0),
     ("max_blocks_per_sm", 1.0, 64.0),
@@ -197,6 +201,17 @@ impl<'t> Table<'t> {
         Ok(Box::leak(inner.to_owned().into_boxed_str()))
     }
 
+    /// Returns the GPU's name, in which `@` would begin a clock.
+    fn gpu_name(&self) -> Result<&'static str, TableError> {
+        let name = self.text("name")?;
+        if name.contains('@') {
+            let entry = self.entry("name")?;
+            let why = format!("`{name}`: a name has no `@`, which begins a clock");
+            return Err(self.error(entry.line, entry.column, why));
+        }
+        Ok(name)
+    }
+
     fn list(&self, name: &str) -> Result<[u32; 10], TableError> {
         let entry = self.entry(name)?;
         let bad = || {
@@ -234,7 +249,7 @@ pub fn read(file: &str, text: &str) -> Result<Arch, TableError> {
     }
     let n = |name: &str| table.whole(name);
     let arch = Arch {
-        name: table.text("name")?,
+        name: table.gpu_name()?,
         full_name: table.text("full_name")?,
         cc: n("cc")?,
         sm_count: n("sm_count")?,

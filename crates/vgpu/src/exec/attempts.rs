@@ -114,6 +114,7 @@ impl Work<'_> {
             threads: launch.block.iter().product::<u32>() as usize,
             dynamic_shared,
             fresh_state: fresh_state(self.program, dynamic_shared),
+            registers: launch.registers,
             shared_fill: launch.shared_fill,
             clock: launch.clock,
             blocks_each: each,

@@ -89,6 +89,7 @@ impl<'a> Block<'a> {
                 }
             }
             if self.warps.iter().all(Warp::finished) {
+                self.cta.check_registers();
                 return Progress::Done;
             }
             if !any_ready {

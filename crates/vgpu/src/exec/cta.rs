@@ -13,6 +13,7 @@ use super::mbarrier::Mbarriers;
 use super::order::Thread;
 use super::placement::Placement;
 use super::printed::Printed;
+use super::registers::WarpRegisters;
 use super::rounding::Rounding;
 use super::stop::{Assertion, Halt, Stop};
 use super::trace::{self, BlockTrace};
@@ -49,6 +50,8 @@ pub(super) struct Context<'a> {
     pub(super) solo_grid_barrier: Option<u64>,
     pub(super) threads: usize,
     pub(super) dynamic_shared: u32,
+    /// Registers of a thread; 0 if unknown.
+    pub(super) registers: u32,
     /// Initial state of a block's shared memory.
     pub(super) fresh_state: Vec<u8>,
     pub(super) shared_fill: u32,
@@ -247,6 +250,8 @@ pub(super) struct Cta<'a> {
     pub(super) mbarriers: Mbarriers,
     /// Products of warp-groups.
     pub(super) flights: Flights,
+    /// Changes of the warps' registers; empty before the first.
+    pub(super) registers: Vec<WarpRegisters>,
     /// Synchronisation variables in shared memory.
     pub(super) variables: Table<u64, Arc<Variable>>,
     pub(super) counters: Counters,
@@ -305,6 +310,7 @@ impl<'a> Cta<'a> {
             barriers: vec![Barrier::default(); 16],
             mbarriers: Mbarriers::default(),
             flights: Flights::default(),
+            registers: Vec::new(),
             variables: Table::default(),
             counters: Counters {
                 blocks: 1,

@@ -120,6 +120,9 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Dynamic shared memory, bytes.
     pub dynamic_shared_bytes: u32,
+    /// Registers that the launch allocates for a thread, which `setmaxnreg` redistributes; 0 if
+    /// unknown.
+    pub registers: u32,
     /// Arguments.
     pub args: Vec<Arg>,
     /// Blocks to run.
@@ -175,6 +178,7 @@ impl Launch {
             grid,
             block,
             dynamic_shared_bytes: 0,
+            registers: 0,
             args,
             blocks: BlockSet::All,
             schedule: Schedule::RoundRobin,

@@ -51,4 +51,5 @@ mod wgmma;
 mod descriptor;
 mod flights;
 mod tensor;
+mod registers;
 mod misc;

@@ -226,6 +226,7 @@ fn execute(
         Op::CommitBulk => cta.commit_bulk(w, active),
         Op::WaitBulk(left) => cta.wait_bulk(w, *left, active),
         Op::ProxyFence => cta.proxy_fence(w, active),
+        Op::SetRegisters { count, increase } => cta.set_registers(w, *count, *increase, active),
         Op::Nop | Op::Sleep => {}
         _ => return execute_control(cta, w, path, inst, active, mask),
     }

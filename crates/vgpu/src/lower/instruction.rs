@@ -32,7 +32,11 @@ impl<'a> Lower<'a> {
             "addc" | "subc" | "madc" => self.carry(i, &m),
             "add" | "sub" | "mad" if m.has("cc") => self.carry(i, &m),
             "nanosleep" => self.single(Op::Sleep),
-            "pragma" | "setmaxnreg" | "griddepcontrol" | "pmevent" => self.single(Op::Nop),
+            "setmaxnreg" => self.set_registers(i, m.has("inc")),
+            // Exact for a launch that does not depend on another one: `wait` returns at once, and
+            // `launch_dependents` has no dependents to launch.
+            "griddepcontrol" if m.has("wait") || m.has("launch_dependents") => self.single(Op::Nop),
+            "pragma" | "pmevent" => self.single(Op::Nop),
             opcode => {
                 let ty = m.ty().ok_or(Fail::Unsupported(""))?;
                 let floating = ty.float() || matches!(ty, Type::F16x2 | Type::Bf16x2);
@@ -61,6 +65,20 @@ impl<'a> Lower<'a> {
 
     fn single(&mut self, op: Op) -> Lowered<()> {
         self.push(op, Class::Control);
+        Ok(())
+    }
+
+    /// Lowers `setmaxnreg`, whose number is a multiple of 8 from 24 to 256.
+    fn set_registers(&mut self, i: &Instruction<'a>, increase: bool) -> Lowered<()> {
+        let count = match i.operands.first() {
+            Some(Operand::Int(count)) => u32::try_from(*count).unwrap_or(0),
+            _ => 0,
+        };
+        if !(24..=256).contains(&count) || !count.is_multiple_of(8) {
+            let why = "the number of registers is a multiple of 8 from 24 to 256";
+            return Err(Fail::Operand(why.to_owned()));
+        }
+        self.push(Op::SetRegisters { count, increase }, Class::Sync);
         Ok(())
     }
 

@@ -1,4 +1,7 @@
-use super::{HEAD_BYTES, KernelResources, TAIL_BYTES, messages_of, parse_log, shortened};
+use super::{
+    HEAD_BYTES, KernelResources, TAIL_BYTES, messages_of, parse_log, shortened, target_advice,
+    unsupported,
+};
 
 const LOG: &str = "\
 templates/t/kernel.cu(3): warning #177-D: variable \"x\" was declared but never referenced
@@ -73,4 +76,22 @@ fn a_long_log_keeps_its_beginning_its_end_and_all_figures_and_says_what_is_cut()
 #[test]
 fn messages_keep_warnings_and_drop_the_report() {
     assert_eq!(messages_of(LOG).trim().lines().count(), 1);
+}
+
+#[test]
+fn a_refused_instruction_is_read_with_its_place_and_target() {
+    let log =
+        "a warning\nk.cu:15: error: Instruction 'wgmma.fence' not supported on .target 'sm_100'\n";
+    let found = unsupported(log).unwrap();
+    assert_eq!(
+        (found.place, found.instruction, found.target),
+        (Some("k.cu:15"), "wgmma.fence", "sm_100")
+    );
+    let advice = target_advice(log, false);
+    assert_eq!(
+        advice,
+        "\nhelp: `wgmma` exists on sm_90a (compute capability 9.0, such as vgpu:h100)\n"
+    );
+    assert!(target_advice(log, true).contains("belongs to sm_100a"));
+    assert_eq!(target_advice("k.cu:1: error: no", true), "");
 }

@@ -12,6 +12,13 @@ fn the_tables_and_cuda_name_the_same_gpus() {
         ("vgpu:rtx4090", "NVIDIA GeForce RTX 4090"),
         ("vgpu:h100", "NVIDIA H100 80GB HBM3"),
         ("vgpu:h200", "NVIDIA H200"),
+        ("vgpu:b200", "NVIDIA B200"),
+        ("vgpu:rtx5090", "NVIDIA GeForce RTX 5090"),
+        ("vgpu:gh200", "NVIDIA GH200 480GB"),
+        ("vgpu:l40s", "NVIDIA L40S"),
+        ("vgpu:t4", "Tesla T4"),
+        ("vgpu:a10g", "NVIDIA A10G"),
+        ("vgpu:h100@1500MHz", "NVIDIA H100 80GB HBM3"),
     ] {
         assert_eq!(model(table), model(cuda), "{cuda}");
         assert!(!model(cuda).is_empty());

@@ -226,6 +226,11 @@ pub(crate) enum Op {
     },
     /// `fence.proxy.async` that covers shared memory.
     ProxyFence,
+    /// `setmaxnreg` to this number of registers of a thread.
+    SetRegisters {
+        count: u32,
+        increase: bool,
+    },
     CpAsync(Box<CpAsync>),
     CommitGroup,
     WaitGroup(u32),
