@@ -299,7 +299,7 @@ fn a_folder_of_search_spaces_that_cannot_be_read_is_not_called_missing() {
 fn the_outputs_of_one_configuration_are_written_as_they_are_after_the_run() {
     let folder = scaled(KERNEL, SPACE);
     let at = folder.path();
-    let line = "check scale --config BLOCK=64 --problem small --outputs out --format json";
+    let line = "check scale --config BLOCK=64 --problem small --outputs out";
     let (code, rows) = json(at, line);
     assert_eq!((code, &rows[0]["verdict"]), (0, &"ok".into()), "{rows:#?}");
     let outputs = std::fs::read(at.join("out/1.bin")).unwrap();

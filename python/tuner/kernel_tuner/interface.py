@@ -157,7 +157,7 @@ def tune_kernel(
             metrics, registers, quiet, verbose, _database(db), search,
         )  # fmt: skip
         if export_space is not None:
-            _write_reference(session)
+            _write_reference(session, checked=True)
             return [], {"export_space": str(export_space)}
         if cache is not None:
             header = cache_files.header(kernel_name, problem_size, values, aims)
@@ -334,8 +334,9 @@ def _script_level() -> int:
 # Reference
 
 
-def _write_reference(session: _Session) -> Path:
-    """Writes the search space with its expected values and returns its path."""
+def _write_reference(session: _Session, checked: bool) -> Path:
+    """Writes the search space with its expected values and returns its path. With `checked` the first
+    configuration is known to have no hazard where its outputs are the expected values."""
     problem, export = session.problem, session.export
     outputs = problem.outputs()
     given = {place: value for place, value in enumerate(session.answer) if value is not None}
@@ -350,7 +351,7 @@ def _write_reference(session: _Session) -> Path:
         return export.write(Reference(values=given, atol=session.atol))
     if not outputs:
         return export.write()
-    first, _, _ = _first(session, needs_outputs=False)
+    first = _first(session, needs_outputs=False)[0] if checked else problem.first
     session.reference = _FIRST_REFERENCE
     _tell(
         FirstConfigurationWarning,
@@ -377,6 +378,7 @@ def _first(session: _Session, needs_outputs: bool) -> Tuple[Params, Row, Dict[in
         last = check(path, problem=PROBLEM, device=session.device, configs=[{}], cwd=str(export.folder))[0]
         path.unlink()
         if last["verdict"] in ("ok", "unchecked"):
+            problem.first = params
             return params, last, {}
     raise TunerError(
         f"none of the first configurations of {problem.kernel_name} runs without a hazard: {last.get('verdict')}: "
@@ -419,36 +421,34 @@ def _run(session: _Session) -> None:
     if session.verify is not None:
         _run_verified(session, known)
         return
-    path = _write_reference(session)
-    excluded = None
-    if known:
-        excluded = cache_files.exclusion(known.values(), session.problem.tune_params, session.problem.names)
-        left = _count_left(session, known)
-        if left == 0:
-            session.device_name = session.cache.device_name if session.cache else ""
-            return
-        path = _rewrite(session, excluded)
-    _tune(session, path, session.search, session.search.evals)
+    if known and not _leave_out(session, known):
+        session.device_name = session.cache.device_name if session.cache else ""
+        return
+    evals = session.search.evals
+    path = _write_reference(session, checked=False)
+    try:
+        _tune(session, path, session.search, evals)
+    except TunerError:
+        if session.reference != _FIRST_REFERENCE or any("time" in row for row in session.results[len(known) :]):
+            raise
+        # The first configuration has a hazard and is no reference; another one may be.
+        before = session.problem.first
+        del session.results[len(known) :]
+        path = _write_reference(session, checked=True)
+        if session.problem.first == before:
+            raise
+        _tune(session, path, session.search, evals)
 
 
-def _count_left(session: _Session, known: Mapping[str, Row]) -> int:
-    """Returns 1 if a valid configuration is not in the cache, else 0."""
+def _leave_out(session: _Session, known: Mapping[str, Row]) -> bool:
+    """Leaves the configurations of the cache out of the space; returns False if none is left."""
     problem = session.problem
     for params in restrictions.valid_configurations(problem.tune_params, problem.rules, problem.block_size_names):
         if cache_files.key(params) not in known:
             problem.first = params
-            return 1
-    return 0
-
-
-def _rewrite(session: _Session, excluded: Optional[str]) -> Path:
-    """Writes the search space again, without the configurations of the cache."""
-    path = session.export.folder / "space.yaml"
-    text = path.read_text(encoding="utf-8")
-    shorter = session.export.write(name="rest.yaml", excluded=excluded).read_text(encoding="utf-8")
-    reference = text[text.index("\nreference:") :]
-    path.write_text(shorter[: shorter.index("\nreference:")] + reference, encoding="utf-8")
-    return path
+            session.export.excluded = cache_files.exclusion(known.values(), problem.tune_params, problem.names)
+            return True
+    return False
 
 
 def _tune(session: _Session, path: Path, search: searches.Search, evals: Optional[int]) -> None:

@@ -9,6 +9,8 @@ from typing import List, Optional, Sequence
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 # What follows an element that is written, or may be: a second subscript is not followed.
 _ASSIGNMENT = re.compile(r"=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--|->|\[")
+# Functions that read through a pointer.
+_LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -37,7 +39,7 @@ def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
     """Returns the parameters of a kernel; raises ValueError if the source does not define it."""
     text = _COMMENT.sub(" ", source)
     base = base_name(kernel_name)
-    lists = [found for found in (_parameter_list(text, at.end(), base) for at in re.finditer("__global__", text)) if found]
+    lists = [found for found in (_parameter_list(text, at.end(), base) for at in re.finditer("__global__", text)) if found is not None]
     if not lists:
         raise ValueError(_not_found(text, kernel_name))
     # A definition follows its declarations.
@@ -98,12 +100,27 @@ def _is_written(name: str, source: str) -> bool:
         after = source[found.end() :].lstrip()
         if re.search(r"[*&]$|__restrict__$|\brestrict$", before) and re.match(r"[,)]", after) and _declares(before):
             continue
+        if _is_read_by_call(before, source):
+            continue
         if before.endswith("&") and not before.endswith("&&") or not after.startswith("["):
             return True
         rest = re.sub(r"^\s*(\.\w+\s*)+", "", after[_bracket_end(after) :]).lstrip()
         if _ASSIGNMENT.match(rest) or re.search(r"(\+\+|--)$", before):
             return True
     return False
+
+
+def _is_read_by_call(before: str, source: str) -> bool:
+    """Reports whether the text before a name opens a call that only reads: a load, or a macro of loads."""
+    call = re.search(r"(\w+)\s*\([^(){};=]*$", before)
+    if call is None:
+        return False
+    if call[1] in _LOADS:
+        return True
+    bodies = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(call[1])}\([^)]*\)(.*)$", source)
+    calls = [name for body in bodies for name in re.findall(r"(\w+)\s*\(", body)]
+    plain = not any(re.search(r"=|\+\+|--|&", body) for body in bodies)
+    return bool(bodies) and plain and all(name in _LOADS for name in calls)
 
 
 def _declares(before: str) -> bool:

@@ -140,6 +140,8 @@ class Export:
         self.problem = problem
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        #: A further constraint, for configurations whose results are known.
+        self.excluded: Optional[str] = None
         self._derived: Dict[str, str] = {}
         self._constraints: List[Tuple[str, str]] = []
         self._write_sources()
@@ -154,13 +156,11 @@ class Export:
         name: str = "space.yaml",
         configuration: Optional[Params] = None,
         problem_name: str = PROBLEM,
-        excluded: Optional[str] = None,
     ) -> Path:
         """Writes the search space and returns its path.
 
         :param configuration: the only configuration of the space
         :param problem_name: name of the problem: spaces with other expected values have other names
-        :param excluded: a further constraint, for configurations that are known
         """
         problem = self.problem
         lines = [
@@ -180,8 +180,8 @@ class Export:
             lines.append("derived:")
             lines += [f"  {key}: {quoted(text)}" for key, text in self._derived.items()]
         constraints = [] if configuration else list(self._constraints)
-        if excluded and not configuration:
-            constraints.append((excluded, "its result is in the cache file"))
+        if self.excluded and not configuration:
+            constraints.append((self.excluded, "its result is in the cache file"))
         if constraints:
             lines.append("constraints:")
             lines += [f"  - {{ rule: {quoted(rule)}, why: {quoted(why)} }}" for rule, why in constraints]
