@@ -307,3 +307,27 @@ def test_a_script_runs_unchanged_in_the_place_of_kernel_tuner(place):
     (place / "other.py").write_text("import kernel_tuner.backends.hip\n")
     done = subprocess.run([*words, "other.py"], capture_output=True, text=True, env=environment)
     assert "`kernel_tuner.backends` is not offered" in done.stderr
+
+
+def test_a_kernel_is_a_function_and_device_arrays_change_in_place(vectors):
+    from tuner.kernel_tuner.kernelbuilder import PythonKernel
+
+    c, a, b, n = vectors
+    kernel = PythonKernel(
+        "vector_add", SOURCE, 1000, vectors, {"block_size_x": 64}, inputs=[False, True, True, True],
+        outputs=[True, False, False, False], device="vgpu:a100",
+    )  # fmt: skip
+    (result,) = kernel(c, a, 2 * b, n)
+    assert np.array_equal(result, a + 2 * b) and not c.any()
+    kernel = PythonKernel("vector_add", SOURCE, 1000, vectors, {"block_size_x": 64}, device="vgpu:a100", lang="cupy")
+    kernel(c, a, b, n)
+    assert np.array_equal(c, a + b)
+
+
+def test_the_first_results_are_written_to_a_summary_and_limited_by_the_environment(vectors, place, monkeypatch):
+    monkeypatch.setenv("TUNER_KERNEL_TUNER_EVALS", "1")
+    monkeypatch.setenv("TUNER_KERNEL_TUNER_SUMMARY", str(place / "s.jsonl"))
+    results, _ = tune(SOURCE, vectors)
+    assert [row["block_size_x"] for row in results] == [64], "the first configuration comes first"
+    (line,) = (place / "s.jsonl").read_text().splitlines()
+    assert json.loads(line)["verdicts"] == {"ok": 1}

@@ -48,6 +48,13 @@ class PythonKernel:
         """Runs the kernel and returns the arguments that are outputs."""
         given = [new if is_input else old for new, old, is_input in zip(args, self._arguments, self.inputs)]
         results = run_kernel(arguments=given, params=self.params, **self._call)
+        if str(self._call["lang"]).lower() == "cupy":
+            # Arrays of the device change in place.
+            for array, value in zip(args, results):
+                if hasattr(array, "set"):
+                    array.set(value)
+                elif isinstance(array, np.ndarray):
+                    array[...] = value
         return [
             value for value, is_output in zip(results, self.outputs) if is_output and isinstance(value, np.ndarray)
         ]

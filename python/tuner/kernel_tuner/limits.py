@@ -27,8 +27,8 @@ def apply(search: Search) -> Search:
     if budget:
         search = replace(search, budget=min(float(budget), search.budget or float(budget)))
     if (evals or budget) and search.strategy == "exhaustive":
-        # The first configurations of an enumeration are all alike.
-        search = replace(search, strategy="random")
+        # The first configurations of an enumeration are all alike; this search begins with the first one.
+        search = replace(search, strategy="evolve")
     return search
 
 

@@ -46,6 +46,8 @@ def read(restrictions: Any, tune_params: Mapping[str, Sequence[Any]]) -> List[Re
 
 
 def _read_one(restriction: Any, names: List[str]) -> Restriction:
+    if isinstance(restriction, Restriction):
+        return restriction
     if isinstance(restriction, str):
         return Restriction(expressions.function_of(restriction), f"`{restriction}`", restriction)
     if isinstance(restriction, tuple) and len(restriction) in (2, 3):

@@ -35,6 +35,10 @@ class Searchspace:
         """Number of valid configurations."""
         return len(self.list)
 
+    def get_list_dict(self) -> Dict[Config, int]:
+        """Returns the place of each configuration."""
+        return self._index
+
     def is_param_config_valid(self, param_config: Config) -> bool:
         """Reports whether a configuration is valid."""
         return tuple(param_config) in self._index

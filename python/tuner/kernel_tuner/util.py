@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
+import tempfile
 import warnings
 from inspect import signature as _signature
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
@@ -165,6 +168,25 @@ def store_cache(key: str, params: Mapping[str, Any], cachefile: Optional[str], c
     from .cache import store_cache as store
 
     store(key, params, cachefile, cache)
+
+
+def process_cache(cachefile: str, kernel_options: Any, tuning_options: Any, runner: Any) -> Dict[str, Any]:
+    """Opens a cache file for a device, or makes it, and returns its results."""
+    from .cache import CacheFile, header
+
+    tune_params = tuning_options.tune_params
+    objective = getattr(tuning_options, "objective", "time")
+    aims = [(name, False) for name in ([objective] if isinstance(objective, str) else objective)]
+    cache = CacheFile(cachefile, header(kernel_options.kernel_name, kernel_options.problem_size, tune_params, aims))
+    cache.open(runner.get_device_info().name)
+    return cache.known()
+
+
+def get_temp_filename(suffix: Optional[str] = None) -> str:
+    """Makes an empty file in the working folder and returns its name."""
+    handle, name = tempfile.mkstemp(suffix=suffix or "", prefix="temp_", dir=os.getcwd())
+    os.close(handle)
+    return name
 
 
 def get_best_config(
@@ -351,9 +373,6 @@ def write_file(filename: Any, string: str) -> None:
 
 def delete_temp_file(filename: Any) -> None:
     """Removes a file, if it is there."""
-    import contextlib
-    import os
-
     with contextlib.suppress(OSError):
         os.remove(filename)
 
