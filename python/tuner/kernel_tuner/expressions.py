@@ -16,6 +16,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence, Set, 
 
 Params = Dict[str, Any]
 
+import numpy
+
 _PATHS_MAX = 64
 _TABLE_MAX = 4096
 _FUNCTIONS = {
@@ -301,19 +303,26 @@ def from_string(text: str, names: Mapping[str, str]) -> str:
 
 def evaluate(text: str, params: Mapping[str, Any]) -> Any:
     """Evaluates a Python expression of parameters, as Kernel Tuner does: the text is the script's own."""
-    import numpy
+    return _evaluate(compile(text.strip(), "<expression>", "eval"), params)
 
+
+def _evaluate(code: Any, params: Mapping[str, Any]) -> Any:
     # As globals: comprehensions do not see locals.
-    return eval(text, {"np": numpy, "numpy": numpy, "math": math, **params})
+    return eval(code, {"np": numpy, "numpy": numpy, "math": math, **params})
 
 
 def function_of(source: Union[str, Callable[..., Any]]) -> Callable[[Params], Any]:
     """Returns the function of the parameters that a string or a callable stands for."""
     if not isinstance(source, str):
         return source
-    text = source
-    words = [word for word in dict.fromkeys(_WORDS.split(text)) if word]
-    return lambda params: evaluate(text, {word: params[word] for word in words if word in params})
+    words = words_of(source)
+    code = compile(source.strip(), "<expression>", "eval")
+    return lambda params: _evaluate(code, {word: params[word] for word in words if word in params})
+
+
+def words_of(text: str) -> Set[str]:
+    """Returns the words of a text, the parameters among them."""
+    return set(_WORDS.split(text))
 
 
 def translate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set
 
 from . import expressions
 from .expressions import Params
@@ -20,6 +20,8 @@ class Restriction:
     text: str
     #: Python expression, where the rule is one.
     source: Optional[str] = None
+    #: Parameters that it reads; None: any of them.
+    reads: Optional[Set[str]] = None
 
     def holds(self, params: Params) -> bool:
         """Evaluates the rule. A division by zero fails it; another exception is the script's fault."""
@@ -49,7 +51,8 @@ def _read_one(restriction: Any, names: List[str]) -> Restriction:
     if isinstance(restriction, Restriction):
         return restriction
     if isinstance(restriction, str):
-        return Restriction(expressions.function_of(restriction), f"`{restriction}`", restriction)
+        reads = expressions.words_of(restriction) & set(names)
+        return Restriction(expressions.function_of(restriction), f"`{restriction}`", restriction, reads)
     if isinstance(restriction, tuple) and len(restriction) in (2, 3):
         rule, selected = restriction[0], list(restriction[1])
         return _read_rule(rule, selected)
@@ -58,12 +61,13 @@ def _read_one(restriction: Any, names: List[str]) -> Restriction:
 
 def _read_rule(rule: Any, names: List[str]) -> Restriction:
     text = f"`{getattr(rule, '__name__', type(rule).__name__)}`"
+    reads = set(names)
     plain = getattr(rule, "_func", None)
     if callable(plain):
         # A function constraint of python-constraint takes the values in order.
-        return Restriction(lambda params: plain(*(params[name] for name in names)), text)
+        return Restriction(lambda params: plain(*(params[name] for name in names)), text, reads=reads)
     if hasattr(rule, "preProcess"):
-        return Restriction(_of_constraint(rule, names), text)
+        return Restriction(_of_constraint(rule, names), text, reads=reads)
     if not callable(rule):
         raise ValueError(
             f"a restriction of type {type(rule).__name__} is not known; use a string, a function of the "
@@ -71,7 +75,7 @@ def _read_rule(rule: Any, names: List[str]) -> Restriction:
         )
     if expressions.takes_params_dict(rule, names):
         return Restriction(rule, text)
-    return Restriction(lambda params: rule(**{name: params[name] for name in names}), text)
+    return Restriction(lambda params: rule(**{name: params[name] for name in names}), text, reads=reads)
 
 
 def _of_constraint(rule: Any, names: List[str]) -> Callable[[Params], Any]:
@@ -90,11 +94,29 @@ def valid_configurations(
     max_threads: int = 1024,
 ) -> Iterator[Params]:
     """Returns the valid configurations in the order of a complete enumeration: the last parameter
-    changes first."""
-    for params in expressions.configurations(tune_params):
-        threads = math.prod(int(params.get(name, 1)) for name in block_size_names)
-        if threads <= max_threads and all(rule.holds(params) for rule in rules):
-            yield params
+    changes first. A rule is evaluated as soon as the parameters that it reads have values."""
+    names = list(tune_params)
+    blocks = [name for name in block_size_names if name in tune_params]
+    threads = Restriction(
+        lambda params: math.prod(int(params[name]) for name in blocks) <= max_threads, "threads", reads=set(blocks)
+    )
+    due: List[List[Restriction]] = [[] for _ in names]
+    for rule in [threads, *rules]:
+        reads = set(names) if rule.reads is None else rule.reads
+        places = [place for place, name in enumerate(names) if name in reads]
+        due[max(places, default=0)].append(rule)
+
+    def extend(place: int, chosen: Params) -> Iterator[Params]:
+        if place == len(names):
+            yield dict(chosen)
+            return
+        for value in tune_params[names[place]]:
+            chosen[names[place]] = value
+            if all(rule.holds(chosen) for rule in due[place]):
+                yield from extend(place + 1, chosen)
+        del chosen[names[place]]
+
+    return extend(0, {})
 
 
 def first_configuration(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
+
 from . import restrictions as rules
 from .util import default_block_size_names
 
@@ -47,10 +49,18 @@ class Searchspace:
         """Returns the place of a configuration; None if it is not valid."""
         return self._index.get(tuple(param_config))
 
-    def get_random_sample(self, num_samples: int) -> List[Config]:
-        """Returns that many different configurations."""
+    def get_param_indices(self, param_config: Config) -> Config:
+        """Returns the places of a configuration's values in the lists of its parameters."""
+        return tuple(values.index(value) for values, value in zip(self.tune_params.values(), param_config))
+
+    def get_random_sample_indices(self, num_samples: int) -> Any:
+        """Returns the places of that many different configurations."""
         if num_samples > self.size:
             raise ValueError(
                 f"The number of samples requested ({num_samples}) is greater than the searchspace size ({self.size})"
             )
-        return random.sample(self.list, num_samples)
+        return np.array(random.sample(range(self.size), num_samples), dtype=np.int64)
+
+    def get_random_sample(self, num_samples: int) -> List[Config]:
+        """Returns that many different configurations."""
+        return [self.list[place] for place in self.get_random_sample_indices(num_samples)]
