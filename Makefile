@@ -43,13 +43,14 @@ test-crates:
 	MAKEFLAGS= $(CARGO) test --workspace --locked --lib --bins --test '[!p]*' >"$$log" 2>&1; code=$$?; \
 	cat "$$log"; rm -f "$$log"; exit $$code
 
-nightly: nvrtc nats
+nightly: nvrtc nats python
 	$(CARGO) test --release --locked --test program readme:: -- --ignored
 	TUNER_KERNELS_SAMPLE=30 $(CARGO) test --release --locked --test program kernels::sampled
 	$(CARGO) test --release --locked --test program fleet::kills:: -- --ignored --nocapture
 	$(CARGO) test --release --locked --test program fleet::siblings:: -- --ignored
 	$(CARGO) test --release --locked --test program faults:: -- --ignored --nocapture
 	$(CARGO) test --release --locked --test program cuda:: -- --ignored
+	$(CARGO) test --locked --test program python:: -- --include-ignored
 
 bench: nvrtc
 	$(CARGO) bench --workspace --locked

@@ -23,14 +23,11 @@ fn main() {
     if named.is_some_and(|path| path.is_file()) || fetched.is_file() {
         println!("cargo::rustc-cfg=cuda_python");
     }
-    // NumPy, pytest and mypy, for the tests of python/; maturin builds its wheel.
-    println!("cargo::rustc-check-cfg=cfg(python_tests, maturin)");
+    // NumPy, pytest and mypy, for the tests of python/.
+    println!("cargo::rustc-check-cfg=cfg(python_tests)");
     println!("cargo::rerun-if-changed=scripts/get-python");
     if Path::new(".python-tests/bin/pytest").is_file() {
         println!("cargo::rustc-cfg=python_tests");
-    }
-    if Path::new(".python-tests/bin/maturin").is_file() {
-        println!("cargo::rustc-cfg=maturin");
     }
     // NVIDIA's compiler, for tests of `tuner exec`.
     println!("cargo::rustc-check-cfg=cfg(nvcc)");
