@@ -28,9 +28,9 @@ def place(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def told():
     """Forgets the warnings that were given once."""
-    from tuner.kernel_tuner import interface, searches
+    from tuner.kernel_tuner import runs, searches
 
-    interface._told.clear()
+    runs._told.clear()
     searches._told.clear()
 
 

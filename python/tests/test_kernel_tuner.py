@@ -10,7 +10,7 @@ import pytest
 from conftest import SOURCE
 
 import tuner
-from tuner.kernel_tuner import interface, run_kernel, tune_kernel, util
+from tuner.kernel_tuner import limits, run_kernel, runs, tune_kernel, util
 from tuner.kernel_tuner.space import UnusedParameterWarning
 from tuner.kernel_tuner.verification import VerifyError
 
@@ -39,10 +39,10 @@ def test_results_have_the_keys_of_kernel_tuner_and_state_their_kind(vectors):
 
 
 def test_without_an_answer_the_first_configuration_is_the_reference_and_a_warning_says_so_once(vectors):
-    with pytest.warns(interface.FirstConfigurationWarning, match="pass answer"):
+    with pytest.warns(runs.FirstConfigurationWarning, match="pass answer"):
         tune_kernel("vector_add", SOURCE, 1000, vectors, PARAMS, device="vgpu:a100", quiet=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", interface.FirstConfigurationWarning)
+        warnings.simplefilter("error", runs.FirstConfigurationWarning)
         tune_kernel("vector_add", SOURCE, 1000, vectors, PARAMS, device="vgpu:a100", quiet=True)
 
 
@@ -104,7 +104,7 @@ def test_verify_judges_the_outputs_of_each_configuration(vectors):
     # The numbers of partial sums differ, so no configuration's outputs are another's.
     assert {row["block_size_x"]: row["verdict"] for row in results} == {64: "ok", 128: "incorrect", 256: "ok"}
     assert len(seen) == 3 and all(row["reference"] == "verify" for row in results)
-    stored = tuner.load_results(interface.limits.database())
+    stored = tuner.load_results(limits.database())
     assert {row["config"]["block_size_x"] for row in stored} == {64, 256}
 
 
@@ -273,7 +273,7 @@ def test_a_verify_that_fails_is_named_and_the_database_keeps_what_was_judged(vec
         return True
 
     refused(VerifyError, r"verify raised OSError \(disk\).*stored in the database", vectors, answer=answer, verify=verify)
-    assert len(tuner.load_results(interface.limits.database())) == 1
+    assert len(tuner.load_results(limits.database())) == 1
 
 
 def test_a_script_runs_unchanged_in_the_place_of_kernel_tuner(place):

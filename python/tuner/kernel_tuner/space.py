@@ -6,119 +6,29 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
 from . import expressions, restrictions, signature
 from .arguments import element_type
 from .expressions import Params
+from .problem import Problem, read_source
+from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
 
 PROBLEM = "script"
 _SOURCES_MAX = 20_000
 _AXES = ("x", "y", "z")
-_BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
 _DEFAULT_THREADS = 256
 
 
 class UnusedParameterWarning(UserWarning):
     """A parameter that neither the source nor an option mentions."""
-
-
-class DroppedOptionWarning(UserWarning):
-    """A compiler option that NVRTC does not take."""
-
-
-@dataclass
-class Problem:
-    """The arguments of `tune_kernel` that describe a kernel."""
-
-    kernel_name: str
-    kernel_source: Any
-    problem_size: Any
-    arguments: List[Any]
-    tune_params: Dict[str, List[Any]]
-    rules: List[restrictions.Restriction] = field(default_factory=list)
-    grid_div: Sequence[Any] = (None, None, None)
-    block_size_names: List[str] = field(default_factory=lambda: list(_BLOCK_NAMES))
-    smem_args: Optional[Mapping[str, Any]] = None
-    cmem_args: Optional[Mapping[str, Any]] = None
-    compiler_options: Sequence[str] = ()
-    defines: Optional[Mapping[str, Any]] = None
-
-    def __post_init__(self) -> None:
-        for name, values in self.tune_params.items():
-            if not name.isidentifier():
-                raise ValueError(f"the parameter {name!r} is not an identifier; rename it")
-            if not values:
-                raise ValueError(f"the parameter {name} has no values; give at least one")
-        names = self.block_size_names
-        #: First valid configuration.
-        self.first: Params = restrictions.first_configuration(self.tune_params, self.rules, names)
-        #: Name of each parameter in the search space. With `defines` they are no macros of the source.
-        prefix = "KT_" if self.defines is not None else ""
-        self.names = {name: prefix + name for name in self.tune_params}
-        #: Places of arguments that the kernel was seen to leave as they are.
-        self.unchanged: Set[int] = set()
-        self.first_source = read_source(self.kernel_source, self.first)
-        self.parameters = self._parameters()
-
-    def _parameters(self) -> List[signature.Parameter]:
-        parameters = signature.parameters_of(self.first_source, self.kernel_name)
-        if len(parameters) != len(self.arguments):
-            listed = ", ".join(each.text for each in parameters) or "none"
-            raise ValueError(
-                f"`{self.kernel_name}` takes {len(parameters)} arguments ({listed}) and {len(self.arguments)} are "
-                "given; give one for each, in order"
-            )
-        for place, (parameter, argument) in enumerate(zip(parameters, self.arguments)):
-            if parameter.pointer and not isinstance(argument, np.ndarray):
-                raise TypeError(f"argument {place} is a scalar and `{parameter.text}` is a pointer; pass an array")
-        return parameters
-
-    def outputs(self) -> List[int]:
-        """Returns the places of the arguments that the kernel may write."""
-        return [
-            place
-            for place, (parameter, argument) in enumerate(zip(self.parameters, self.arguments))
-            if isinstance(argument, np.ndarray) and parameter.written and place not in self.unchanged
-        ]
-
-
-def read_source(kernel_source: Any, params: Params) -> str:
-    """Returns the source of a configuration: a text, a file, the first of several files, or a function."""
-    if isinstance(kernel_source, (list, tuple)):
-        kernel_source = kernel_source[0]
-    if callable(kernel_source):
-        text = kernel_source(dict(params))
-        if not isinstance(text, str):
-            raise TypeError(f"the source function returned {type(text).__name__} for {params}; return the source text")
-        return text
-    if isinstance(kernel_source, Path) or looks_like_a_filename(kernel_source):
-        try:
-            return Path(kernel_source).read_text(encoding="utf-8")
-        except OSError as error:
-            raise FileNotFoundError(f"cannot read the source {kernel_source}: {error}; correct kernel_source") from error
-    if isinstance(kernel_source, str):
-        return kernel_source
-    raise TypeError("kernel_source is neither a text, a file, a list of files nor a function")
-
-
-def looks_like_a_filename(kernel_source: Any) -> bool:
-    """Reports whether a text is the name of a source file and not source."""
-    if not isinstance(kernel_source, str) or len(kernel_source) > 250:
-        return False
-    if any(letter in kernel_source for letter in "();{}\\\n"):
-        return False
-    if any(word in kernel_source for word in ("__global__ ", "__kernel ", "void ", "float ")):
-        return False
-    return any(ending in kernel_source for ending in (".c", ".opencl", ".F"))
 
 
 @dataclass
@@ -312,7 +222,7 @@ class Export:
     def _write_arguments(self) -> None:
         for place, argument in enumerate(self.problem.arguments):
             if isinstance(argument, np.ndarray):
-                save_array(self.folder / _argument_file(place, argument), argument)
+                save_array(self.folder / argument_file(place, argument), argument)
 
     def _arguments(self, reference: Optional[Reference]) -> List[str]:
         problem = self.problem
@@ -324,7 +234,7 @@ class Export:
             kind = element_type(argument.dtype, where)
             if isinstance(argument, np.ndarray):
                 role = "inout" if place in changed else "input"
-                file = quoted(_argument_file(place, argument))
+                file = quoted(argument_file(place, argument))
                 # A buffer without elements has an address on no device.
                 size = max(1, argument.size)
                 lines.append(
@@ -348,7 +258,7 @@ class Export:
             kind = element_type(value.dtype, where)
             if isinstance(value, np.ndarray):
                 value = self._padded(name, value)
-                file = f"constant_{name}" + _ending(value)
+                file = f"constant_{name}" + ending_of(value)
                 save_array(self.folder / file, value)
                 lines.append(f"  {name}: {{ type: {kind}, shape: [{value.size}], fill: {{ file: {quoted(file)} }} }}")
             else:
@@ -459,7 +369,7 @@ class Export:
         else:
             files = []
             for place, value in reference.values.items():
-                file = f"expected_{place}{_ending(value)}"
+                file = f"expected_{place}{ending_of(value)}"
                 save_array(self.folder / file, value)
                 files.append(f"{self._argument_name(place)}: {quoted(file)}")
             lines.append(f"reference: {{ values: {{ {', '.join(files)} }} }}")
@@ -480,86 +390,3 @@ class Export:
         if include:
             keys.append(f"include: [{', '.join(map(quoted, include))}]")
         return [f"compile: {{ {', '.join(keys)} }}"] if keys else []
-
-
-def compile_options(options: Sequence[str], names: Mapping[str, str]) -> Tuple[List[str], List[str]]:
-    """Returns the options that NVRTC takes, and the folders of included files."""
-    kept: List[str] = []
-    include: List[str] = []
-    dropped: List[str] = []
-    braced = {name: f"{{{text}}}" for name, text in names.items()}
-    words = iter(options)
-    for word in words:
-        word = word.strip()
-        if word in ("-I", "--include-path"):
-            include.append(str(Path(next(words, ".")).resolve()))
-        elif word.startswith("-I"):
-            include.append(str(Path(word[2:]).resolve()))
-        elif word in ("-D", "-U"):
-            kept.append(word + expressions.replace_params(next(words, ""), braced))
-        elif word.startswith(("-D", "-U", "--define-macro", "-default-device", "--device-as-default")):
-            kept.append(expressions.replace_params(word, braced))
-        elif re.fullmatch(r"--?(use_fast_math|fmad=\w+|ftz=\w+|prec-div=\w+|prec-sqrt=\w+|extra-device-vectorization)", word):
-            kept.append("--" + word.lstrip("-"))
-        elif re.fullmatch(r"--?std=c\+\+(\d+)", word):
-            # The tuner's own is C++17.
-            if int(word.rsplit("+", 1)[1]) > 17 and not word.endswith(("98", "03")):
-                kept.append("--" + word.lstrip("-"))
-        elif re.fullmatch(r"--?maxrregcount=?\d*", word):
-            kept.append("--" + word.lstrip("-"))
-        elif word:
-            dropped.append(word)
-    if dropped:
-        warnings.warn(
-            f"compiler options left out: {' '.join(dropped)}; the target is that of the device, and host options "
-            "have no use",
-            DroppedOptionWarning,
-            stacklevel=2,
-        )
-    return kept, include
-
-
-def quoted(text: str) -> str:
-    """Formats a text for YAML, of which JSON's strings are a part."""
-    return json.dumps(text, ensure_ascii=True)
-
-
-def scalar(value: Any) -> str:
-    """Formats a parameter's value for YAML."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, str):
-        return quoted(value)
-    raise TypeError(f"the value {value!r} of a parameter is neither a number nor a text; use one of these")
-
-
-def scalar_value(value: Any, where: str) -> str:
-    """Formats the value of a scalar argument."""
-    item = value.item()
-    if isinstance(item, complex):
-        return f"[{item.real!r}, {item.imag!r}]"
-    if isinstance(item, float) and not math.isfinite(item):
-        raise ValueError(f"{where} is {item}; pass it in an array")
-    return scalar(item)
-
-
-def save_array(path: Path, value: Any) -> None:
-    """Writes an array: `.npy`, or its bytes where `.npy` has no element type of CUDA."""
-    value = value if value.size else np.zeros(1, dtype=value.dtype)
-    if path.suffix == ".npy":
-        np.save(path, value.ravel(), allow_pickle=False)
-    else:
-        value.ravel().tofile(path)
-
-
-def _ending(value: Any) -> str:
-    return ".bin" if value.dtype.kind == "c" else ".npy"
-
-
-def _argument_file(place: int, argument: Any) -> str:
-    return f"argument_{place}{_ending(argument)}"
-

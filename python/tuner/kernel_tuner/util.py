@@ -273,7 +273,7 @@ def get_instance_string(params: Mapping[str, Any]) -> str:
 
 def get_kernel_string(kernel_source: Any, params: Optional[Mapping[str, Any]] = None) -> str:
     """Returns the source of a text, a file or a function."""
-    from .space import read_source
+    from .problem import read_source
 
     if not callable(kernel_source) and not isinstance(kernel_source, (str, bytes)) and not hasattr(kernel_source, "read_text"):
         raise TypeError("Error kernel_source is not a string nor a callable function")
@@ -327,7 +327,7 @@ def get_total_timings(results: Sequence[Mapping[str, Any]], env: Dict[str, Any],
 
 def looks_like_a_filename(kernel_source: Any) -> bool:
     """Reports whether a text is the name of a source file."""
-    from .space import looks_like_a_filename as looks
+    from .problem import looks_like_a_filename as looks
 
     return looks(kernel_source)
 
