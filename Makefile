@@ -11,12 +11,14 @@
 # sbom   the bill of materials alone (CycloneDX 1.6, JSON): target/tuner.cdx.json
 # nvrtc  get NVIDIA's run-time compiler into the user's data folder where the machine has none
 # nats   get a nats-server into .nats, for the tests of fleets
+# python get NumPy and pytest into .python-tests, for the tests of python/
+# wheel  the Python wheel with the program inside, in target/wheels; ZIG=1 links against an old glibc
 
 CARGO ?= cargo
 # Many tests wait for a clock or another process: two more than there are cores keep the cores busy.
 TEST_THREADS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
-.PHONY: run install test nightly bench lint style release sbom nvrtc nats
+.PHONY: run install test nightly bench lint style release sbom nvrtc nats python wheel
 
 run: nvrtc
 	$(CARGO) build --release --locked
@@ -26,7 +28,7 @@ install: nvrtc
 	$(CARGO) install --locked --path . --bin tuner $(if $(PREFIX),--root $(PREFIX))
 	target/release/tuner man --output "$(or $(PREFIX),$(CARGO_HOME),$(HOME)/.cargo)/share/man/man1"
 
-test: nvrtc nats
+test: nvrtc nats python
 	$(CARGO) test --workspace --locked --no-run
 	@$(MAKE) --no-print-directory --keep-going -j2 test-program test-crates
 	$(CARGO) test --workspace --locked --doc
@@ -41,13 +43,14 @@ test-crates:
 	MAKEFLAGS= $(CARGO) test --workspace --locked --lib --bins --test '[!p]*' >"$$log" 2>&1; code=$$?; \
 	cat "$$log"; rm -f "$$log"; exit $$code
 
-nightly: nvrtc nats
+nightly: nvrtc nats python
 	$(CARGO) test --release --locked --test program readme:: -- --ignored
 	TUNER_KERNELS_SAMPLE=30 $(CARGO) test --release --locked --test program kernels::sampled
 	$(CARGO) test --release --locked --test program fleet::kills:: -- --ignored --nocapture
 	$(CARGO) test --release --locked --test program fleet::siblings:: -- --ignored
 	$(CARGO) test --release --locked --test program faults:: -- --ignored --nocapture
 	$(CARGO) test --release --locked --test program cuda:: -- --ignored
+	$(CARGO) test --locked --test program python:: -- --include-ignored
 
 bench: nvrtc
 	$(CARGO) bench --workspace --locked
@@ -75,3 +78,9 @@ nvrtc:
 
 nats:
 	@scripts/get-nats
+
+python:
+	@scripts/get-python
+
+wheel:
+	scripts/build-wheel $(if $(ZIG),--zig)

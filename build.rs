@@ -1,5 +1,5 @@
-//! Sets cfgs for the tests that need a `nats-server`, a browser, nvcc or Python's CUDA packages: they are
-//! reported as ignored where these are missing.
+//! Sets cfgs for the tests that need a `nats-server`, a browser, nvcc, NumPy or Python's CUDA packages: they
+//! are reported as ignored where these are missing.
 
 use std::path::Path;
 
@@ -22,6 +22,12 @@ fn main() {
     let fetched = Path::new(".cuda-python/bin/python");
     if named.is_some_and(|path| path.is_file()) || fetched.is_file() {
         println!("cargo::rustc-cfg=cuda_python");
+    }
+    // NumPy, pytest and mypy, for the tests of python/.
+    println!("cargo::rustc-check-cfg=cfg(python_tests)");
+    println!("cargo::rerun-if-changed=scripts/get-python");
+    if Path::new(".python-tests/bin/pytest").is_file() {
+        println!("cargo::rustc-cfg=python_tests");
     }
     // NVIDIA's compiler, for tests of `tuner exec`.
     println!("cargo::rustc-check-cfg=cfg(nvcc)");

@@ -294,3 +294,27 @@ fn a_folder_of_search_spaces_that_cannot_be_read_is_not_called_missing() {
         &["cannot read the folder search_spaces: Permission denied"],
     );
 }
+
+#[test]
+fn the_outputs_of_one_configuration_are_written_as_they_are_after_the_run() {
+    let folder = scaled(KERNEL, SPACE);
+    let at = folder.path();
+    let line = "check scale --config BLOCK=64 --problem small --outputs out";
+    let (code, rows) = json(at, line);
+    assert_eq!((code, &rows[0]["verdict"]), (0, &"ok".into()), "{rows:#?}");
+    let outputs = std::fs::read(at.join("out/1.bin")).unwrap();
+    assert_eq!(outputs.len(), 4000);
+    // The fill is not zero, and FACTOR is 2.
+    assert!(outputs.chunks_exact(4).any(|each| each != [0; 4]));
+    assert!(!at.join("out/0.bin").exists(), "an input is no output");
+    let refused = run(
+        at,
+        "check scale --config BLOCK=64 --config BLOCK=128 --outputs out",
+    );
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("--outputs takes one configuration"),
+        "{}",
+        refused.stderr
+    );
+}

@@ -111,3 +111,18 @@ fn without_nvrtc_the_message_says_what_to_type_in_any_folder() {
     let wanted = format!("pip install --target '{}'", folder.display());
     assert!(said.contains(&wanted), "{said}");
 }
+
+#[test]
+fn the_search_spaces_beside_an_installed_program_are_known_where_no_project_is() {
+    let home = home(true);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let space = ["space", "saxpy", "--format", "csv"];
+    let output = tuner(home.path(), elsewhere.path(), &space);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let share = home.path().join("share/tuner");
+    std::fs::create_dir_all(&share).unwrap();
+    let output = tuner(home.path(), &share, &["new", "saxpy"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let output = tuner(home.path(), elsewhere.path(), &space);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+}

@@ -46,6 +46,7 @@ mod mistakes;
 mod planted;
 mod predicted;
 mod program;
+mod python;
 mod readme;
 mod report;
 mod rig;

@@ -36,6 +36,7 @@ fn job() -> Job {
         seeds: vec![1],
         schedules: 0,
         proof_limit: None,
+        outputs: None,
     }
 }
 

@@ -11,6 +11,7 @@ use super::record::stats;
 pub(super) use cache::JudgementCache;
 pub use pool::JudgePool;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_core::activity;
 use tuner_core::fill::Fill;
@@ -43,6 +44,8 @@ pub struct Demand {
     pub level: Level,
     /// Measure a time.
     pub timed: bool,
+    /// Run whole, and write the contents of the outputs to this folder.
+    pub outputs: Option<PathBuf>,
 }
 
 /// One kernel and problem to tune, with further problems that must also be right.
@@ -192,6 +195,7 @@ impl KernelTask {
                 schedules: 0,
                 level: Level::Screening,
                 proof_limit: None,
+                outputs: None,
             },
         };
         Ok(Preparation::Ready {
@@ -374,6 +378,7 @@ impl Work {
             seeds: demand.seeds.clone(),
             schedules: demand.schedules,
             level: demand.level,
+            outputs: demand.outputs.clone(),
             ..self.job.clone()
         };
         if !demand.timed {

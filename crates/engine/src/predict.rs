@@ -218,6 +218,7 @@ impl Predictor {
                 schedules: 0,
                 level: Level::Screening,
                 timed: true,
+                outputs: None,
             },
         };
         let items: Vec<_> = configs.iter().map(|config| (&self.task, config)).collect();

@@ -9,6 +9,7 @@ use super::select::{Pair, Task};
 use super::target::Target;
 use crate::cli::{CliError, complete};
 use anyhow::Context as _;
+use std::path::PathBuf;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
 use tuner_core::record::{Compared, ConfigValues, Hazard, Verdict};
@@ -35,6 +36,8 @@ pub(super) struct Judge<'a> {
     pub(super) compiler: &'a Compiler,
     /// Runs of each pair; all but the first with a different order of warps and blocks.
     pub(super) schedules: u32,
+    /// Folder for the outputs of one whole run.
+    pub(super) outputs: Option<PathBuf>,
 }
 
 impl Judge<'_> {
@@ -69,6 +72,7 @@ impl Judge<'_> {
                 schedules: self.schedules - 1,
                 level: Level::Check,
                 timed: false,
+                outputs: self.outputs.clone(),
             },
         };
         let task = |pair: &Pair| &self.tasks[pair.task];

@@ -15,7 +15,7 @@ use judge::Judge;
 use row::CheckRow;
 use select::{Pair, SAMPLE_DEFAULT, Task};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use target::Target;
 use tuner_core::judgement::Judgement;
@@ -82,6 +82,10 @@ pub(crate) struct Args {
     /// Number of parallel compilations [default: all cores but one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Run one configuration on one problem whole, and write the contents of its outputs to this
+    /// folder: INDEX.bin for each, by its place in the list of arguments, from 0
+    #[arg(long, value_name = "DIR")]
+    outputs: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -108,6 +112,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         let tasks = tasks(kernel, args, &target)?;
         report_declarations(kernel, &tasks, &target, &compiler)?;
         let pairs = pairs(kernel, &tasks, args)?;
+        let outputs = output_folder(args, rows.len() + pairs.len())?;
         if args.config.is_empty() && args.sample.is_none() {
             low_parallelism::defaults(kernel, &tasks, &target);
         }
@@ -117,6 +122,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             target: &target,
             compiler: &compiler,
             schedules: args.schedules,
+            outputs,
         };
         judge.reference()?;
         let mut judged = judge.judge_pairs(&pairs, threads)?;
@@ -170,9 +176,28 @@ pub(in crate::cli) fn glance(path: &Path, compiler: &Compiler) -> Result<Judgeme
         target: &target,
         compiler,
         schedules: 1,
+        outputs: None,
     };
     let row = judge.judge_pairs(&[pair], 1)?.pop();
     Ok(row.context("no verdict")?.judgement)
+}
+
+/// Creates the folder of `--outputs`, which takes one pair of a configuration and a problem.
+fn output_folder(args: &Args, pairs: usize) -> Result<Option<PathBuf>, CliError> {
+    let Some(folder) = &args.outputs else {
+        return Ok(None);
+    };
+    if pairs != 1 || args.device.is_none() && args.arch.is_some() {
+        refuse!(
+            "--outputs takes one configuration on one problem, and there are {pairs}; add \
+             --config NAME=VALUE,… and --problem NAME"
+        );
+    }
+    let cannot = || format!("{}: cannot make the folder of --outputs", folder.display());
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    // The worker process may have another working folder.
+    let absolute = std::path::absolute(folder).with_context(cannot)?;
+    Ok(Some(absolute))
 }
 
 /// Compares the template with the space; differing defaults are an error.

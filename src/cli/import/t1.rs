@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
+use tuner_core::escape;
 use tuner_core::escape::yaml as quoted;
 use tuner_core::value::Value;
 use tuner_space::{BareSpace, KernelSpec, Parameter};
@@ -56,10 +57,22 @@ pub(super) fn whole(
         .collect();
     let _ = writeln!(text, "problems: {{ imported: {{ {} }} }}", list.join(", "));
     text.push_str(rest);
+    let (symbols, taken): (Vec<_>, Vec<_>) = arguments
+        .iter()
+        .enumerate()
+        .partition(|(_, argument)| argument["MemoryType"] == "Symbol");
     text.push_str("arguments:\n");
-    for (at, argument) in arguments.iter().enumerate() {
-        text.push_str(&self::argument(argument, at, &names)?);
+    for (at, argument) in &taken {
+        text.push_str(&self::argument(argument, *at, &names)?);
     }
+    let constants = taken
+        .iter()
+        .filter(|(_, argument)| argument["MemType"] == "Constant");
+    variables(
+        &mut text,
+        constants.chain(&symbols).map(|(_, it)| *it),
+        &names,
+    )?;
     launch(&mut text, kernel, name, &names)?;
     text.push_str("reference: none   # a T1 problem does not say what is computed: hazards only\n");
     let options = strings(&kernel["CompilerOptions"]);
@@ -173,6 +186,11 @@ fn argument(json: &Json, at: usize, names: &Names<'_>) -> Result<String, String>
         let _ = writeln!(text, ", role: scalar, value: {} }}", quoted(&value));
         return Ok(text);
     }
+    if json["MemoryType"].as_str() == Some("Local") {
+        return Err(format!(
+            "the argument `{name}` is local memory; write its bytes as `shared` of the launch"
+        ));
+    }
     let role = match json["AccessType"].as_str() {
         // A buffer that the problem fills has content before the launch.
         Some("WriteOnly") if json["FillType"].is_null() => "output",
@@ -180,28 +198,74 @@ fn argument(json: &Json, at: usize, names: &Names<'_>) -> Result<String, String>
         Some("ReadWrite") => "inout",
         _ => "input",
     };
-    let every: Vec<&str> = names.sizes.iter().map(|(name, _)| name.as_str()).collect();
-    let shape = expression(&json["Size"], names)
-        .or_else(|| (!every.is_empty()).then(|| every.join(" * ")))
-        .ok_or_else(|| format!("the vector `{name}` has no Size"))?;
+    let shape = shape(json, &name, names)?;
     let _ = write!(text, ", role: {role}, shape: [{}]", quoted(&shape));
     if role != "output" {
-        let whole = ty.starts_with('i') || ty.starts_with('u');
-        let constant = match (&json["FillType"], &json["FillValue"]) {
-            (Json::String(kind), Json::Number(value)) if kind == "Constant" => {
-                Some(value.to_string())
-            }
-            _ => None,
-        };
-        let fill = match constant {
-            Some(value) => format!("constant: {value}"),
-            None if whole => "uniform: { min: 0, max: 100 }".to_owned(),
-            None => "uniform: { min: 0.0, max: 1.0 }".to_owned(),
-        };
-        let _ = write!(text, ", fill: {{ {fill} }}");
+        let _ = write!(text, ", fill: {}", fill(json, &name, &ty)?);
     }
     text.push_str(" }\n");
     Ok(text)
+}
+
+/// Formats the constant-memory variables: symbols, and arguments that are copied to one.
+fn variables<'j>(
+    text: &mut String,
+    all: impl Iterator<Item = &'j Json>,
+    names: &Names<'_>,
+) -> Result<(), String> {
+    let mut title = "variables:\n";
+    for json in all {
+        let name = json["Name"].as_str().ok_or("a variable has no Name")?;
+        let spelled = json["Type"].as_str().unwrap_or("float");
+        let ty = element(spelled)
+            .ok_or_else(|| format!("the type {spelled} of `{name}` is not known"))?;
+        let (shape, fill) = (shape(json, name, names)?, fill(json, name, &ty)?);
+        let (name, shape) = (quoted(name), quoted(&shape));
+        text.push_str(std::mem::take(&mut title));
+        let _ = writeln!(
+            text,
+            "  {name}: {{ type: {ty}, shape: [{shape}], fill: {fill} }}"
+        );
+    }
+    Ok(())
+}
+
+/// Returns the number of elements of a vector.
+fn shape(json: &Json, name: &str, names: &Names<'_>) -> Result<String, String> {
+    let every: Vec<&str> = names.sizes.iter().map(|(name, _)| name.as_str()).collect();
+    expression(&json["Size"], names)
+        .or_else(|| (!every.is_empty()).then(|| every.join(" * ")))
+        .ok_or_else(|| format!("the vector `{name}` has no Size"))
+}
+
+/// Returns the initial contents of a vector.
+fn fill(json: &Json, name: &str, ty: &str) -> Result<String, String> {
+    let source = json["DataSource"].as_str().unwrap_or_default().trim();
+    let cannot = |what: &str, fix: &str| {
+        let what = escape::line(what);
+        Err(format!("the contents of `{name}` are {what}; {fix}"))
+    };
+    match json["FillType"].as_str().unwrap_or("Random") {
+        "Constant" => match &json["FillValue"] {
+            Json::Number(value) => Ok(format!("{{ constant: {value} }}")),
+            _ => cannot("Constant without a FillValue", "write its number"),
+        },
+        "BinaryRaw" if !source.is_empty() => Ok(format!("{{ file: {} }}", quoted(source))),
+        // KTT evaluates it for each index `i`.
+        "Generator" if source == "i" => Ok("arange".to_owned()),
+        "Generator" => match source.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(format!("{{ constant: {value} }}")),
+            _ => cannot(
+                &format!("generated by `{source}`"),
+                "write a generator into the source and `fill: { kernel: NAME }`",
+            ),
+        },
+        "Random" if ty.starts_with(['i', 'u']) => {
+            Ok("{ uniform: { min: 0, max: 100 } }".to_owned())
+        }
+        "Random" => Ok("{ uniform: { min: 0.0, max: 1.0 } }".to_owned()),
+        other => cannot(other, "write them to a file and `fill: { file: PATH }`"),
+    }
 }
 
 fn element(spelled: &str) -> Option<String> {
@@ -240,11 +304,12 @@ fn launch(text: &mut String, kernel: &Json, name: &str, names: &Names<'_>) -> Re
         let block = block.as_deref().unwrap_or("1");
         let size = names.sizes.get(at).map(|(name, _)| name.clone());
         grid.push(match (global, size) {
-            (Some(global), _) if threads => format!("ceil_div({global}, {block})"),
-            (Some(global), _) => global,
-            (None, Some(size)) if !divisor.is_empty() => {
+            // Kernel Tuner, whose key this is, divides the problem and ignores GlobalSize.
+            (_, Some(size)) if !divisor.is_empty() => {
                 format!("ceil_div({size}, ({}))", divisor.join(") * ("))
             }
+            (Some(global), _) if threads => format!("ceil_div({global}, {block})"),
+            (Some(global), _) => global,
             (None, _) => "1".to_owned(),
         });
     }

@@ -67,6 +67,7 @@ pub(crate) fn run_target(args: &TargetArgs) -> CommandResult {
         schedules: 0,
         level: Level::Screening,
         proof_limit: None,
+        outputs: None,
     })?;
     say!("{}", judgement.judgement);
     Ok(exit::DONE)

@@ -9,6 +9,7 @@ use crate::gpu::nvml::Health;
 use crate::step::Step;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::io;
+use std::path::PathBuf;
 use tuner_core::plan::{Code, Plan};
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
@@ -113,6 +114,9 @@ pub struct Job {
     /// instructions, and it is not timed.
     #[serde(default)]
     pub proof_limit: Option<u64>,
+    /// Run whole, and write the contents of the outputs to this folder.
+    #[serde(default)]
+    pub outputs: Option<PathBuf>,
 }
 
 /// Responses of the worker.

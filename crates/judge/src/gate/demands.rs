@@ -1,6 +1,7 @@
 //! Demands: the checks that the gate makes for a candidate.
 
 use super::level::Level;
+use std::path::PathBuf;
 use tuner_core::plan::{Plan, PlanArgument};
 
 tuner_core::with_defaults! {
@@ -35,6 +36,8 @@ tuner_core::with_defaults! {
         /// Lane instructions that a whole run for a proof may take, for the candidate and for its
         /// reference each; `None` if this is not a proof.
         pub proof_limit: Option<u64> = None,
+        /// Folder that receives the contents of the outputs after the first whole run.
+        pub outputs: Option<PathBuf> = None,
     }
 }
 
@@ -76,6 +79,15 @@ impl Demands {
         }
     }
 
+    /// Returns the demands of one whole run whose outputs are written to `folder`.
+    #[must_use]
+    pub fn for_outputs(seeds: &[u64], folder: PathBuf) -> Self {
+        Self {
+            outputs: Some(folder),
+            ..Self::proof(seeds, OUTPUT_LIMIT)
+        }
+    }
+
     /// Returns the lane instructions up to which a reference kernel is run whole.
     pub(super) fn reference_limit(&self, sampled: bool) -> u64 {
         let factor = if sampled { 1 } else { REFERENCE_LIMIT_FACTOR };
@@ -107,6 +119,9 @@ impl Demands {
 /// Multiple of the candidate's limit up to which the reference of a whole run also runs whole: it
 /// runs once for all candidates.
 const REFERENCE_LIMIT_FACTOR: u64 = 3;
+
+/// Maximum lane instructions of a run whose outputs are written.
+pub const OUTPUT_LIMIT: u64 = 1 << 40;
 
 /// Lanes of a warp.
 const WARP_LANES: u64 = 32;

@@ -19,6 +19,7 @@ pub mod level;
 mod naive;
 mod on_device;
 pub mod oracle;
+mod outputs;
 mod pattern;
 mod points;
 mod proof;

@@ -11,7 +11,7 @@ use super::Verified;
 use super::adversarial::Data;
 use super::compare::Comparison;
 use super::coverage::{Costs, Sample};
-pub use super::demands::Demands;
+pub use super::demands::{Demands, OUTPUT_LIMIT};
 pub use super::evidence::{Evidence, add_new};
 use super::expected::Expectations;
 use super::generate;
@@ -133,6 +133,9 @@ impl Gate<'_> {
         for seed in seeds.iter().copied() {
             let data = Data::seeded(seed);
             let pass = self.pass(data, Order::Natural)?;
+            if let Some(folder) = &self.demands.outputs {
+                self.write_outputs(folder, &pass)?;
+            }
             self.judge(data, &pass)?;
             match &first {
                 None => {

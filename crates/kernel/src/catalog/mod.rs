@@ -271,12 +271,14 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Returns the catalog of the nearest `search_spaces` folder, from `start` upwards.
+    /// Returns the catalog of the nearest `search_spaces` folder, from `start` upwards, else of those
+    /// that are installed with the program.
     ///
     /// # Errors
     /// An absent or unreadable folder.
     pub fn find(start: &Path) -> Result<Self, CatalogError> {
         let folder = Self::folder(start)
+            .or_else(installed_folder)
             .ok_or_else(|| CatalogError::NoFolder(start.display().to_string()))?;
         Self::of_folder(&folder)
     }
@@ -354,6 +356,15 @@ impl Catalog {
             known: self.stems().map(str::to_owned).collect(),
         })
     }
+}
+
+/// Returns the folder of search spaces in `share/tuner` beside the program's `bin`, where a wheel
+/// installs them.
+fn installed_folder() -> Option<PathBuf> {
+    let executable = std::env::current_exe().ok()?;
+    let root = executable.parent()?.parent()?;
+    let folder = root.join("share/tuner").join(SPACES);
+    folder.is_dir().then_some(folder)
 }
 
 /// Loads the named kernels or files; without arguments, every kernel of the project.

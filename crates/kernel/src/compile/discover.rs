@@ -28,7 +28,8 @@ pub struct Surroundings {
     pub linker_path: Vec<PathBuf>,
     /// Parent of `cuda*` folders: `/usr/local`.
     pub local: PathBuf,
-    /// `site-packages` folders: the active virtual environment, then the user's.
+    /// `site-packages` folders: the environment that the executable is installed in, the active
+    /// virtual environment, then the user's.
     pub site_packages: Vec<PathBuf>,
     /// `.cuda` folder of the project that the executable was built in.
     pub project: Option<PathBuf>,
@@ -79,7 +80,7 @@ impl Surroundings {
             toolkits: toolkits.filter_map(variable).collect(),
             linker_path: linker_path(std::env::var_os("LD_LIBRARY_PATH")),
             local: PathBuf::from("/usr/local"),
-            site_packages: site_packages(["VIRTUAL_ENV", "CONDA_PREFIX", "HOME"].map(variable)),
+            site_packages: site_packages(environment_roots()),
             project: std::env::current_exe()
                 .ok()
                 .and_then(|it| project_folder(&it)),
@@ -314,11 +315,31 @@ fn linker_path(variable: Option<OsString>) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns the `site-packages` of the active environments, then of the user.
-fn site_packages([venv, conda, home]: [Option<PathBuf>; 3]) -> Vec<PathBuf> {
-    let roots = [venv, conda, home.map(|home| home.join(".local"))];
+/// Returns the roots of Python environments: the one that the executable is installed in, the active
+/// ones, then the user's.
+fn environment_roots() -> Vec<PathBuf> {
+    let own = std::env::current_exe().ok();
+    let own = own.and_then(|executable| environment_of(&executable));
+    let home = variable("HOME").map(|home| home.join(".local"));
+    let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].map(variable);
+    own.into_iter()
+        .chain(active.into_iter().flatten())
+        .chain(home)
+        .collect()
+}
+
+/// Returns the Python environment that an executable is installed in: `ROOT/bin/tuner`, as a wheel
+/// installs it. `None` if another user can write there.
+fn environment_of(executable: &Path) -> Option<PathBuf> {
+    let folder = executable.parent().filter(|it| file_name(it) == "bin")?;
+    let root = folder.parent()?;
+    is_trusted(&root.join("lib")).then(|| root.to_owned())
+}
+
+/// Returns the `site-packages` of environments, in their order.
+fn site_packages(roots: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for root in roots.into_iter().flatten() {
+    for root in roots {
         let mut pythons: Vec<PathBuf> = sorted_children(&root.join("lib"))
             .filter(|path| file_name(path).starts_with("python"))
             .collect();

@@ -17,7 +17,7 @@ use tuner_core::record::{Compared, Hazard, Verdict};
 use tuner_judge::gate::Verified;
 use tuner_judge::gate::oracle::OracleError;
 use tuner_judge::gate::references::References;
-use tuner_judge::gate::verify::{Demands, Evidence, add_new, verify};
+use tuner_judge::gate::verify::{Demands, Evidence, OUTPUT_LIMIT, add_new, verify};
 use tuner_judge::session::Session;
 use tuner_process::{Parent, Replies, to_json};
 
@@ -99,7 +99,11 @@ fn gate<'a>(
     job: &'a Job,
     begins: Begins<'_>,
 ) -> Result<GateOutcome<'a>, Failure> {
-    let mut demands = Demands::for_level(job.level, &job.seeds, job.schedules);
+    let mut demands = match &job.outputs {
+        Some(folder) => Demands::for_outputs(&job.seeds, folder.clone()),
+        None => Demands::for_level(job.level, &job.seeds, job.schedules),
+    };
+    let whole = job.outputs.as_ref().map(|_| OUTPUT_LIMIT);
     let mut compared = BTreeSet::new();
     let mut worst: Option<f64> = None;
     let mut last = None;
@@ -110,7 +114,7 @@ fn gate<'a>(
     let mut checked_whole = !job.checks.is_empty();
     for (number, plan) in job.checks.iter().chain(&job.timed).enumerate() {
         let proof = job.proof_limit.filter(|_| number == job.checks.len());
-        begins(proof.map_or(Step::Gate, Step::Prove)).map_err(Failure::Pipe)?;
+        begins(proof.or(whole).map_or(Step::Gate, Step::Prove)).map_err(Failure::Pipe)?;
         if number == job.checks.len() {
             if let Some(limit) = proof {
                 demands = Demands::proof(&job.seeds, limit);

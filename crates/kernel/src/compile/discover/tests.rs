@@ -1,4 +1,4 @@
-use super::{Surroundings, builtins_of, linker_path, project_folder};
+use super::{Surroundings, builtins_of, environment_of, linker_path, project_folder};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -160,4 +160,18 @@ fn relative_folders_of_the_linker_are_not_searched() {
             .map(real)
             .any(|folder| folder.starts_with(&here))
     );
+}
+
+#[test]
+fn the_environment_of_an_installed_program_is_searched_unless_others_can_write_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("venv");
+    touch(&root.join("lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13"));
+    touch(&root.join("bin/tuner"));
+    let program = root.join("bin/tuner");
+    assert_eq!(environment_of(&program), Some(root.clone()));
+    assert_eq!(environment_of(&root.join("target/tuner")), None);
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(root.join("lib"), open).unwrap();
+    assert_eq!(environment_of(&program), None);
 }

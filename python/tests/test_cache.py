@@ -1,0 +1,120 @@
+"""Cache files of Kernel Tuner: continued in both directions, and searched in simulation."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from conftest import SOURCE
+
+from tuner.kernel_tuner import cache, tune_cache, tune_kernel
+
+PARAMS = {"block_size_x": [64, 128, 256]}
+
+
+def tune(arguments, params=PARAMS, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tune_kernel(
+            "vector_add", SOURCE, 1000, arguments, params, device="vgpu:a100", quiet=True, cache="cache", **options
+        )
+
+
+def test_a_cache_file_is_written_and_continued(vectors, place):
+    first, _ = tune(vectors, strategy="random_sample", strategy_options={"max_fevals": 2})
+    data = json.loads((place / "cache.json").read_text())
+    assert data["device_name"] == "vgpu:a100" and len(data["cache"]) == 2
+    assert data["tune_params_keys"] == ["block_size_x"]
+    results, _ = tune(vectors)
+    assert sorted(row["block_size_x"] for row in results) == [64, 128, 256]
+    again = {row["block_size_x"]: row["timestamp"] for row in results}
+    # What the file held was not judged again.
+    assert all(again[row["block_size_x"]] == row["timestamp"] for row in first)
+    assert len(json.loads((place / "cache.json").read_text())["cache"]) == 3
+    # And a complete file needs no run.
+    results, env = tune(vectors)
+    assert len(results) == 3 and env["device_name"] == "vgpu:a100"
+
+
+def test_a_cache_file_that_a_run_left_open_is_continued(vectors, place):
+    tune(vectors, strategy="random_sample", strategy_options={"max_fevals": 1})
+    path = place / "cache.json"
+    text = path.read_text()
+    path.write_text(text[: -len("}\n}")] + ",")
+    results, _ = tune(vectors)
+    assert len(results) == 3
+    json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"kernel_name": "other"}, "different kernel.*use another file"),
+        ({"device_name": "NVIDIA A100"}, "different device"),
+        ({"problem_size": 7}, "different problem_size"),
+        ({"tune_params_keys": ["block_size_y"]}, "different tunable parameters"),
+    ],
+)
+def test_a_cache_file_of_something_else_is_refused(vectors, place, change, match):
+    tune(vectors, strategy="random_sample", strategy_options={"max_fevals": 1})
+    path = place / "cache.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=match):
+        tune(vectors)
+
+
+def test_a_file_that_is_no_cache_is_refused(vectors, place):
+    (place / "cache.json").write_text("[1, 2")
+    with pytest.raises(ValueError, match="not a cache file"):
+        tune(vectors)
+
+
+def test_a_cache_file_is_searched_in_simulation(vectors, place):
+    results, _ = tune(vectors)
+    times = {row["block_size_x"]: row["time"] for row in results}
+    simulated, env = tune(vectors, simulation_mode=True, strategy="random_sample", strategy_options={"max_fevals": 2})
+    assert len(simulated) == 2 and env["device_name"] == "vgpu:a100"
+    assert all(times[row["block_size_x"]] == row["time"] and row["timing"] == "recorded" for row in simulated)
+    simulated, _ = tune_cache("cache.json", restrictions=["block_size_x > 64"], quiet=True)
+    assert sorted(row["block_size_x"] for row in simulated) == [128, 256]
+    with pytest.raises(ValueError, match="does not exist; correct cache"):
+        tune_cache_of_nothing(vectors)
+
+
+def tune_cache_of_nothing(vectors):
+    return tune_kernel("vector_add", SOURCE, 1000, vectors, PARAMS, simulation_mode=True, cache="none")
+
+
+def test_the_real_kernel_tuner_reads_and_continues_our_file_and_we_its(vectors, place):
+    util = pytest.importorskip("kernel_tuner.util", reason="Kernel Tuner is not installed", exc_type=ImportError)
+    tune(vectors, strategy="random_sample", strategy_options={"max_fevals": 1})
+    path = str(place / "cache.json")
+    rows = util.read_cache(path)["cache"]
+    missing = next(size for size in PARAMS["block_size_x"] if str(size) not in rows)
+    row = {"block_size_x": missing, "time": 0.5, "times": [0.5], "compile_time": 1.0, "verification_time": 0,
+           "benchmark_time": 1.0, "strategy_time": 0, "framework_time": 0, "timestamp": "2026-06-04"}  # fmt: skip
+    util.store_cache(str(missing), row, path, rows)
+    # Not closed, as a run that was cut short leaves it.
+    results, _ = tune(vectors)
+    assert {row["block_size_x"]: row["time"] for row in results}[missing] == 0.5
+    assert len(results) == 3
+    closed = util.read_cache(path, open_cache=False)
+    assert len(closed["cache"]) == 3
+    error = {**row, "block_size_x": 256, "__error__": util.CompilationFailedConfig()}
+    assert cache.error_named(str(error["__error__"])) == "CompilationFailedConfig"
+
+
+def test_configurations_of_a_cache_are_left_out_by_their_numbers():
+    params = {"x": [1, 2, 4], "y": ["a", "b"], "z": [0.5, 1]}
+    rows = [{"x": 2, "y": "b", "z": 0.5}, {"x": 9, "y": "a", "z": 1}, {"x": 4, "y": "a", "z": 1}]
+    text = cache.exclusion(rows, params, {name: name for name in params})
+    left = [
+        (x, y, z) for x in params["x"] for y in params["y"] for z in params["z"]
+        if eval(text, {}, {"x": x, "y": y, "z": z})
+    ]  # fmt: skip
+    assert len(left) == 10 and (2, "b", 0.5) not in left and (4, "a", 1) not in left
+
+
+def test_an_array_and_a_scalar_of_numpy_are_written_as_numbers(place):
+    cache.store_cache("1", {"x": np.int32(1), "times": np.ones(2)}, place / "c.json", {})
+    assert '"x": 1, "times": [1.0, 1.0]' in (place / "c.json").read_text()

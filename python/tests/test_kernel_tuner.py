@@ -1,0 +1,333 @@
+"""`tuner.kernel_tuner`: arguments, results, expected values and bad input."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from conftest import SOURCE
+
+import tuner
+from tuner.kernel_tuner import limits, run_kernel, runs, tune_kernel, util
+from tuner.kernel_tuner.space import UnusedParameterWarning
+from tuner.kernel_tuner.verification import VerifyError
+
+PARAMS = {"block_size_x": [64, 128, 256]}
+KEYS = {"time", "times", "timestamp", "timing", "verdict", "reference", *util.TIMINGS}
+
+
+def tune(source, arguments, params=PARAMS, size=1000, name="vector_add", **options):
+    """Tunes quietly on a virtual GPU and returns results and environment."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tune_kernel(name, source, size, arguments, params, device="vgpu:a100", quiet=True, **options)
+
+
+def test_results_have_the_keys_of_kernel_tuner_and_state_their_kind(vectors):
+    results, env = tune(SOURCE, vectors, metrics={"GB/s": "12000 / time / 1e6", "twice": lambda p: 2 * p["GB/s"]})
+    assert sorted(row["block_size_x"] for row in results) == PARAMS["block_size_x"]
+    for row in results:
+        assert KEYS <= set(row)
+        assert (row["timing"], row["verdict"], row["reference"]) == ("predicted", "ok", "first configuration")
+        assert row["twice"] == 2 * row["GB/s"] > 0
+        assert row["times"] == [row["time"]]
+    assert env["best_config"]["time"] == min(row["time"] for row in results)
+    assert env["device_name"] == "vgpu:a100"
+    json.dumps(results)
+
+
+def test_without_an_answer_the_first_configuration_is_the_reference_and_a_warning_says_so_once(vectors):
+    with pytest.warns(runs.FirstConfigurationWarning, match="pass answer"):
+        tune_kernel("vector_add", SOURCE, 1000, vectors, PARAMS, device="vgpu:a100", quiet=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", runs.FirstConfigurationWarning)
+        tune_kernel("vector_add", SOURCE, 1000, vectors, PARAMS, device="vgpu:a100", quiet=True)
+
+
+def test_a_wrong_configuration_is_found_by_the_answer(vectors):
+    c, a, b, n = vectors
+    source = SOURCE.replace("a[i] + b[i]", "a[i] + b[i] + (block_size_x == 128)")
+    results, _ = tune(source, vectors, answer=[a + b, None, None, None])
+    verdicts = {row["block_size_x"]: row["verdict"] for row in results}
+    assert verdicts == {64: "ok", 128: "incorrect", 256: "ok"}
+    wrong = next(row for row in results if row["verdict"] == "incorrect")
+    assert isinstance(wrong["__error__"], util.RuntimeFailedConfig) and "time" not in wrong
+    assert all(row["reference"] == "answer" for row in results)
+
+
+def test_a_wrong_configuration_is_found_without_an_answer(vectors):
+    source = SOURCE.replace("a[i] + b[i]", "a[i] + b[i] + (block_size_x == 128)")
+    results, _ = tune(source, vectors)
+    assert {row["block_size_x"]: row["verdict"] for row in results}[128] == "incorrect"
+
+
+def test_the_first_configuration_with_a_hazard_is_not_the_reference(vectors):
+    source = SOURCE.replace("if (i < n)", "if (i < n + (block_size_x == 64) * 9)")
+    results, _ = tune(source, vectors)
+    verdicts = {row["block_size_x"]: row["verdict"] for row in results}
+    assert verdicts == {64: "out_of_bounds", 128: "ok", 256: "ok"}
+
+
+def test_outputs_that_the_answer_leaves_out_are_those_of_the_first_configuration(vectors):
+    source = """__global__ void both(float *c, float *d, float *a, int n) {
+        int i = blockIdx.x * block_size_x + threadIdx.x;
+        if (i < n) { c[i] = 2 * a[i]; d[i] = a[i] + (block_size_x == 256); }
+    }"""
+    c, a, _, n = vectors
+    results, _ = tune(source, [c, c.copy(), a, n], name="both", answer=[2 * a, None, None, None])
+    assert {row["block_size_x"]: row["verdict"] for row in results} == {64: "ok", 128: "ok", 256: "incorrect"}
+
+
+def test_verify_judges_the_outputs_of_each_configuration(vectors):
+    source = """__global__ void part(float *sums, const float *a, int n) {
+        __shared__ float all[block_size_x];
+        int i = blockIdx.x * block_size_x + threadIdx.x;
+        all[threadIdx.x] = i < n ? a[i] : 0.0f;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            float sum = block_size_x == 128 ? 1.0f : 0.0f;
+            for (int k = 0; k < block_size_x; k++) sum += all[k];
+            sums[blockIdx.x] = sum;
+        }
+    }"""
+    _, a, _, n = vectors
+    seen = []
+
+    def verify(answer, outputs, atol=None):
+        seen.append(outputs[0].copy())
+        return np.isclose(answer[0], outputs[0].sum())
+
+    sums = np.zeros(16, dtype=np.float32)
+    results, _ = tune(source, [sums, a, n], name="part", answer=[a.sum(), None, None], verify=verify)
+    # The numbers of partial sums differ, so no configuration's outputs are another's.
+    assert {row["block_size_x"]: row["verdict"] for row in results} == {64: "ok", 128: "incorrect", 256: "ok"}
+    assert len(seen) == 3 and all(row["reference"] == "verify" for row in results)
+    stored = tuner.load_results(limits.database())
+    assert {row["config"]["block_size_x"] for row in stored} == {64, 256}
+
+
+def test_a_kernel_is_run_once(vectors):
+    c, a, b, n = vectors
+    outputs = run_kernel("vector_add", SOURCE, 1000, vectors, {"block_size_x": 32}, device="vgpu:a100")
+    assert np.array_equal(outputs[0], a + b) and not c.any()
+    assert outputs[3] == n
+
+
+def test_a_kernel_with_a_hazard_is_not_run(vectors):
+    with pytest.raises(RuntimeError, match="out_of_bounds.*source.cu:4"):
+        run_kernel("vector_add", SOURCE.replace("if (i < n) ", ""), 1000, vectors, {"block_size_x": 64}, device="vgpu:a100")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"])
+def test_arrays_of_each_element_type_reach_the_kernel(dtype):
+    types = {"float16": "__half", "float64": "double", "bool": "bool"}
+    ctype = types.get(dtype, dtype.replace("uint", "unsigned_").replace("int", "signed_"))
+    for bits, word in (("8", "char"), ("16", "short"), ("32", "int"), ("64", "long long")):
+        ctype = ctype.replace(f"_{bits}", f" {word}")
+    source = f"#include <cuda_fp16.h>\n__global__ void copy({ctype} *to, const {ctype} *from) {{ to[threadIdx.x] = from[threadIdx.x]; }}"
+    values = np.arange(32).astype(dtype)
+    outputs = run_kernel("copy", source, 32, [np.zeros_like(values), values], {"block_size_x": 32}, device="vgpu:a100")
+    assert np.array_equal(outputs[0], values)
+
+
+def test_complex_numbers_are_vectors_of_two():
+    source = "__global__ void twice(float2 *z) { z[threadIdx.x].x *= 2; z[threadIdx.x].y *= 3; }"
+    values = (np.arange(32) + 1j).astype(np.complex64)
+    (out,) = run_kernel("twice", source, 32, [values], {"block_size_x": 32}, device="vgpu:a100")
+    assert np.array_equal(out, 2 * values.real + 3j * values.imag)
+
+
+def test_constant_and_shared_memory_and_the_grid_follow_the_parameters(vectors):
+    source = """
+    __constant__ float factors[8];
+    template <int block> __global__ void scale(float *c, const float *a, int n) {
+        extern __shared__ float tile[];
+        int i = (blockIdx.x * block + threadIdx.x) * per_thread;
+        for (int k = 0; k < per_thread; k++) {
+            tile[threadIdx.x] = i + k < n ? a[i + k] : 0.0f;
+            if (i + k < n) c[i + k] = tile[threadIdx.x] * factors[1];
+        }
+    }"""
+    c, a, _, n = vectors
+    params = {"width": [32, 64], "per_thread": [1, 2, 4]}
+    results, _ = tune(
+        source, [c, a, n], params, name="scale<width>", size=lambda p: (1000 + p["width"] - p["width"],),
+        block_size_names=["width"], grid_div_x=["width", "per_thread"], smem_args={"size": lambda p: 4 * p["width"]},
+        cmem_args={"factors": np.array([1, 3], dtype=np.float32)}, answer=[3 * a, None, None],
+        restrictions=[lambda p: p["width"] * p["per_thread"] <= 128],
+    )  # fmt: skip
+    assert len(results) == 5 and {row["verdict"] for row in results} == {"ok"}
+
+
+def test_definitions_of_the_script_replace_the_macros_of_the_parameters(vectors):
+    source = """template <int block_size_x> __global__ void add(float *c, const float *a, const float *b, int n) {
+        int i = blockIdx.x * block_size_x + threadIdx.x;
+        if (i < n) c[i] = a[i] + TWICE * b[i];
+    }"""
+    c, a, b, n = vectors
+    results, _ = tune(
+        source, vectors, name="add<block_size_x>", defines={"TWICE": lambda p: p["block_size_x"] * 2 // p["block_size_x"]},
+        answer=[a + 2 * b, None, None, None],
+    )
+    assert {row["verdict"] for row in results} == {"ok"}
+
+
+def test_a_source_function_and_unrolling_by_name(vectors):
+    def generate(params):
+        return SOURCE.replace("block_size_x", str(params["block_size_x"])).replace(
+            "if (i < n)", "\n#pragma unroll loop_unroll_factor_0\nfor (int k = 0; k < 2; k++) if (i < n)"
+        )
+
+    params = {"block_size_x": [64, 96], "loop_unroll_factor_0": [0, 1, 2]}
+    results, _ = tune(generate, vectors, params, lang="CUDA")
+    assert len(results) == 6 and {row["verdict"] for row in results} == {"ok"}
+
+
+def test_files_of_sources_are_found_beside_the_first(vectors, place):
+    (place / "part.cuh").write_text("#define ADD(x, y) ((x) + (y))\n")
+    (place / "main.cu").write_text('#include "part.cuh"\n' + SOURCE.replace("a[i] + b[i]", "ADD(a[i], b[i])"))
+    results, _ = tune(["main.cu", "part.cuh"], vectors)
+    assert {row["verdict"] for row in results} == {"ok"}
+
+
+def test_registers_are_added_by_their_observer(vectors):
+    from tuner.kernel_tuner.observers.register import RegisterObserver
+
+    results, _ = tune(SOURCE, vectors, observers=[RegisterObserver()])
+    assert all(row["num_regs"] > 0 for row in results)
+
+
+def test_strategies_and_limits(vectors):
+    params = {"block_size_x": list(range(32, 1025, 32))}
+    for strategy in ("random_sample", "genetic_algorithm", "mls", "simulated_annealing", "diff_evo", "bayes_opt"):
+        results, _ = tune(SOURCE, vectors, params, strategy=strategy, strategy_options={"max_fevals": 3})
+        assert len(results) == 3, strategy
+    with pytest.raises(ValueError, match="unknown strategy nonsense"):
+        tune(SOURCE, vectors, strategy="nonsense")
+
+
+def test_an_exported_space_is_an_ordinary_one(vectors, place):
+    _, a, b, _ = vectors
+    results, env = tune(SOURCE, vectors, answer=[a + b, None, None, None], export_space="out")
+    assert results == [] and env == {"export_space": "out"}
+    rows = tuner.check("out/space.yaml", device="vgpu:a100", problem="script")
+    assert {row["verdict"] for row in rows} == {"ok"}
+    assert not (place / "results.db").exists()
+
+
+def refused(error, match, arguments, **options):
+    source = options.pop("source", SOURCE)
+    with pytest.raises(error, match=match):
+        tune(source, arguments, **options)
+
+
+def test_bad_arguments_say_what_to_do(vectors):
+    c, a, b, n = vectors
+    refused(ValueError, "argument 1 is not contiguous.*ascontiguousarray", [c, np.tile(a, 2)[::2], b, n])
+    refused(TypeError, "argument 0 has the dtype object.*astype", [c.astype(object), a, b, n])
+    refused(TypeError, "argument 3 is of type int.*numpy.int32", [c, a, b, 1000])
+    refused(TypeError, "argument 0 is a scalar.*pass an array", [n, a, b, n])
+    refused(ValueError, "takes 4 arguments.*3 are given", [c, a, b])
+    refused(ValueError, "`vector_sub` is not in the source: it defines vector_add", vectors, name="vector_sub")
+    refused(TypeError, "answer has 1 elements and there are 4", vectors, answer=[a])
+    refused(TypeError, "element 0 of answer has 7 elements and the argument has 1000", vectors, answer=[a[:7], None, None, None])
+    refused(TypeError, "element 0 of answer is of type float64", vectors, answer=[np.float64(1), None, None, None])
+    refused(ValueError, "no configuration satisfies", vectors, restrictions=["block_size_x > 5000"])
+    refused(ValueError, "raises NameError.*correct it", vectors, restrictions=["block_size_x > unknown"])
+    refused(ValueError, "has no values", vectors, params={"block_size_x": []})
+    refused(ValueError, "forbidden name", vectors, params={"block_size_x": [64], "time": [1]})
+    refused(FileNotFoundError, "correct kernel_source", vectors, source="missing.cu")
+
+
+def test_what_is_not_supported_is_refused_by_name(vectors):
+    refused(NotImplementedError, "texmem_args", vectors, texmem_args={"tex": vectors[1]})
+    refused(NotImplementedError, "host code", vectors, lang="C")
+    refused(NotImplementedError, "'OpenCL'", vectors, lang="OpenCL")
+    refused(NotImplementedError, "__global__", vectors, source="__kernel void f() {}")
+    refused(TypeError, "pass lang='CUDA'", vectors, source=lambda params: SOURCE)
+    from tuner.kernel_tuner.observers.nvml import NVMLObserver
+
+    with pytest.raises(NotImplementedError, match="NVMLObserver.*--objective time,energy"):
+        NVMLObserver(["nvml_energy"])
+
+
+def test_an_unused_parameter_is_warned_of(vectors):
+    with pytest.warns(UnusedParameterWarning, match="tile is used neither"):
+        tune_kernel(
+            "vector_add", SOURCE, 1000, vectors, {"block_size_x": [64], "tile": [1, 2]}, device="vgpu:a100", quiet=True
+        )
+
+
+def test_a_verify_that_fails_is_named_and_the_database_keeps_what_was_judged(vectors):
+    answer = [vectors[1] + vectors[2], None, None, None]
+    refused(VerifyError, "verify returned None for .*return True or False", vectors, answer=answer, verify=lambda x, y: None)
+
+    calls = []
+
+    def verify(answer, outputs, atol=None):
+        calls.append(1)
+        if len(calls) > 1:
+            raise OSError("disk")
+        return True
+
+    refused(VerifyError, r"verify raised OSError \(disk\).*stored in the database", vectors, answer=answer, verify=verify)
+    assert len(tuner.load_results(limits.database())) == 1
+
+
+def test_a_script_runs_unchanged_in_the_place_of_kernel_tuner(place):
+    (place / "script.py").write_text(
+        "import sys, numpy as np, kernel_tuner, cupy as cp\n"
+        "from kernel_tuner import tune_kernel, run_kernel\n"
+        "from kernel_tuner.file_utils import store_output_file, store_metadata_file\n"
+        "from kernel_tuner.util import get_best_config\n"
+        "import kernel_tuner.observers.register\n"
+        f"source = '''{SOURCE}'''\n"
+        "a = cp.ones(1000).astype(cp.float32)\n"
+        "params = {'block_size_x': [64, 128, 256]}\n"
+        "arguments = [np.zeros_like(a), a, a, np.int32(1000)]\n"
+        "results, env = tune_kernel('vector_add', source, 1000, arguments, params, strategy=kernel_tuner.strategies.minimize)\n"
+        "store_output_file('t4.json', results, params)\n"
+        "store_metadata_file('metadata.json')\n"
+        "kernel_tuner.store_results('best.json', 'vector_add', source, params, 1000, results, env)\n"
+        "kernel_tuner.create_device_targets('best.h', 'best.json')\n"
+        "print('ended', len(results), sys.argv[1:], get_best_config(results, 'time')['block_size_x'])\n"
+    )
+    words = [sys.executable, "-m", "tuner.kernel_tuner", "--evals", "2", "--device", "vgpu:l4", "--summary", "s.jsonl"]
+    import os
+
+    environment = {**os.environ, "PYTHONPATH": str(__import__("pathlib").Path(tuner.__file__).parents[1])}
+    done = subprocess.run([*words, "script.py", "x"], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "ended 2 ['x']" in done.stdout
+    assert (json.loads((place / "s.jsonl").read_text())["trials"]) == 2
+    assert len(json.loads((place / "t4.json").read_text())["results"]) == 2
+    assert "TARGET_vgpu_l4" in (place / "best.h").read_text()
+    (place / "other.py").write_text("import kernel_tuner.backends.hip\n")
+    done = subprocess.run([*words, "other.py"], capture_output=True, text=True, env=environment)
+    assert "`kernel_tuner.backends` is not offered" in done.stderr
+
+
+def test_a_kernel_is_a_function_and_device_arrays_change_in_place(vectors):
+    from tuner.kernel_tuner.kernelbuilder import PythonKernel
+
+    c, a, b, n = vectors
+    kernel = PythonKernel(
+        "vector_add", SOURCE, 1000, vectors, {"block_size_x": 64}, inputs=[False, True, True, True],
+        outputs=[True, False, False, False], device="vgpu:a100",
+    )  # fmt: skip
+    (result,) = kernel(c, a, 2 * b, n)
+    assert np.array_equal(result, a + 2 * b) and not c.any()
+    kernel = PythonKernel("vector_add", SOURCE, 1000, vectors, {"block_size_x": 64}, device="vgpu:a100", lang="cupy")
+    kernel(c, a, b, n)
+    assert np.array_equal(c, a + b)
+
+
+def test_the_first_results_are_written_to_a_summary_and_limited_by_the_environment(vectors, place, monkeypatch):
+    monkeypatch.setenv("TUNER_KERNEL_TUNER_EVALS", "1")
+    monkeypatch.setenv("TUNER_KERNEL_TUNER_SUMMARY", str(place / "s.jsonl"))
+    results, _ = tune(SOURCE, vectors)
+    assert [row["block_size_x"] for row in results] == [64], "the first configuration comes first"
+    (line,) = (place / "s.jsonl").read_text().splitlines()
+    assert json.loads(line)["verdicts"] == {"ok": 1}

@@ -1,0 +1,56 @@
+"""Parameters of kernel functions, and the pointers that a kernel may write through."""
+
+import pytest
+
+from tuner.kernel_tuner import signature
+
+
+def written(parameters, body, extra=""):
+    source = f"{extra}\n__global__ void k({parameters}) {{ {body} }}"
+    return [each.name for each in signature.parameters_of(source, "k") if each.written]
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        ("a[i] = b[i];", ["a"]),
+        ("a[i] += b[i] == c[i];", ["a"]),
+        ("a[i++] = 1; b[j]++; --c[j];", ["a", "b", "c"]),
+        ("*a = b[0];", ["a"]),
+        ("atomicAdd(&a[i], b[i]);", ["a"]),
+        ("atomicAdd(a + i, b[i]);", ["a"]),
+        ("f(a, b[i]);", ["a"]),
+        ("float *p = a; x = b[i];", ["a"]),
+        ("a[i].x = b[i].y; float t = c[i].x;", ["a"]),
+        ("((float4 *)a)[i] = z;", ["a"]),
+        ("a[b[i]] = __ldg(b + i) + LOAD(c, i);", ["a"]),
+        ("STORE(a, i) = b[i];", ["a"]),
+        ("x = a[i] <= b[i] && c[i] >= 1 || a[i] != 2;", []),
+        ("/* a[i] = 1; */ x = b[i]; // b[i] = 2", []),
+    ],
+)
+def test_pointers_that_are_written(body, names):
+    macros = "#define LOAD(x, y) __ldg(x+y)\n#define STORE(x, y) x[y]" if "STORE" not in body else "#define STORE(x, y) *(x + y)&"
+    found = written("float *a, float *__restrict__ b, float* c, int n", body, macros)
+    assert found == names
+
+
+def test_constant_pointers_scalars_and_templates():
+    source = """
+    template <typename T, int N> __global__ void __launch_bounds__(128, 2)
+    other(const T *a, T b[], T const * __restrict__ c, int, const int n = 3);
+    namespace x { template <typename T, int N> __global__ void k(const T *a, T *b, int n) { b[n] = a[0]; } }
+    """
+    found = signature.parameters_of(source, "x::k<float, 3>")
+    assert [(each.name, each.pointer, each.constant, each.written) for each in found] == [
+        ("a", True, True, False), ("b", True, False, True), ("n", False, False, False)
+    ]  # fmt: skip
+    assert [each.pointer for each in signature.parameters_of(source, "other")] == [True, True, True, False, False]
+    assert signature.parameters_of("__global__ void none() {}", "none") == []
+
+
+def test_a_kernel_that_is_not_there_is_named_with_those_that_are():
+    with pytest.raises(ValueError, match="`k` is not in the source: it defines a, b"):
+        signature.parameters_of("__global__ void a(int n) {}\n__global__ void b() {}", "k")
+    with pytest.raises(ValueError, match="defines no `__global__` function"):
+        signature.parameters_of("void k() {}", "k")

@@ -1,0 +1,232 @@
+"""Python interface of `tuner`, an auto-tuner for CUDA kernels.
+
+The functions start the program `tuner` and read its JSON; the program does all the work.
+`tuner.kernel_tuner` offers the interface of Kernel Tuner.
+
+    import tuner
+    results = tuner.tune("conv2d_f32", device="vgpu:a100", evals=40)
+    results.best["config"]
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from importlib import metadata
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from ._errors import BusyError, InputError, TunerError
+from ._program import Event, EventStream, find_program, run_json
+from ._progress import Progress
+from ._results import Results
+
+__all__ = [
+    "BusyError",
+    "InputError",
+    "Results",
+    "TunerError",
+    "check",
+    "find_program",
+    "load_results",
+    "predict",
+    "tune",
+]
+
+try:
+    __version__ = metadata.version("tuner")
+except metadata.PackageNotFoundError:
+    __version__ = "0+unknown"
+
+#: A kernel's name, or the path of a search space.
+Kernel = Union[str, "os.PathLike[str]"]
+#: Values of parameters.
+Config = Mapping[str, Any]
+
+
+def tune(
+    kernel_or_space: Optional[Kernel] = None,
+    *,
+    device: str = "auto",
+    budget: Optional[Union[str, float]] = None,
+    evals: Optional[int] = None,
+    problem: Optional[str] = None,
+    strategy: Optional[str] = None,
+    seed: Optional[int] = None,
+    db: Optional[Kernel] = None,
+    options: Sequence[str] = (),
+    on_event: Optional[Callable[[Event], None]] = None,
+    progress: Optional[bool] = None,
+    cwd: Optional[Kernel] = None,
+) -> Results:
+    """Tunes a kernel (`tuner run`) and returns its results.
+
+    Ctrl-C ends the run and returns the results until then, with `interrupted` set; a second Ctrl-C
+    raises KeyboardInterrupt.
+
+    :param kernel_or_space: name of a kernel, or path of a search space; None for a `replay` device,
+        whose file is the kernel
+    :param device: `auto`, `cuda`, `cuda:N`, `vgpu:NAME` or `replay:FILE`
+    :param budget: wall time, as text such as `90s` or `2h` or as a number of seconds
+    :param evals: largest number of configurations
+    :param problem: the only problem to tune
+    :param strategy: search strategy
+    :param seed: random seed
+    :param db: database of results
+    :param options: further options of `tuner run`
+    :param on_event: called with each event, a dict with the key `event`
+    :param progress: show a progress bar of tqdm; by default if tqdm is installed
+    :param cwd: folder in which the program runs
+    :raises InputError: bad usage or a bad file, with `file`, `line` and `column`
+    :raises TunerError: the tuner failed
+    """
+    kernel = [] if kernel_or_space is None else [os.fspath(kernel_or_space)]
+    arguments = ["run", *kernel, "--device", device, "--events", "-"]
+    if isinstance(budget, (int, float)):
+        budget = f"{max(1, round(budget))}s"
+    named = {"budget": budget, "evals": evals, "problem": problem, "strategy": strategy, "seed": seed}
+    named["db"] = None if db is None else os.fspath(db)
+    arguments += _options(named)
+    arguments += options
+    stream = EventStream(arguments, cwd=None if cwd is None else os.fspath(cwd))
+    rows: List[Dict[str, Any]] = []
+    started: Event = {}
+    finished: Event = {}
+    with Progress(progress, evals) as bar:
+
+        def receive(event: Event) -> None:
+            kind = event.get("event")
+            if kind == "trial":
+                rows.append({name: value for name, value in event.items() if name != "event"})
+            elif kind == "run_started":
+                started.update(event)
+            elif kind == "run_finished":
+                finished.update(event)
+            bar.update(event)
+            if on_event is not None:
+                on_event(event)
+
+        stream.follow(receive)
+    return Results(
+        rows,
+        run_id=started.get("run_id"),
+        device=started.get("device"),
+        reason=finished.get("reason"),
+        interrupted=stream.interrupted,
+        verdicts=finished.get("verdicts"),
+    )
+
+
+def check(
+    kernel_or_space: Kernel,
+    *,
+    configs: Sequence[Config] = (),
+    sample: Optional[int] = None,
+    problem: Optional[str] = None,
+    device: Optional[str] = None,
+    seed: Optional[int] = None,
+    options: Sequence[str] = (),
+    cwd: Optional[Kernel] = None,
+) -> List[Dict[str, Any]]:
+    """Checks a kernel without a GPU (`tuner check`) and returns one dict for each configuration and problem.
+
+    :param configs: configurations to check; what one does not name takes its default
+    :param sample: number of random pairs of a configuration and a problem
+    :param problem: the only problem to check
+    :param device: `vgpu:NAME` or `cuda:N`
+    :raises InputError: bad usage or a bad file
+    """
+    arguments = ["check", os.fspath(kernel_or_space)]
+    for config in configs:
+        arguments += ["--config", format_config(config)]
+    arguments += _options({"sample": sample, "problem": problem, "device": device, "seed": seed})
+    return run_json(
+        [*arguments, *options], accepted=(0, 4), cwd=None if cwd is None else os.fspath(cwd)
+    )
+
+
+def predict(
+    kernel_or_space: Kernel,
+    *,
+    configs: Optional[Union[Kernel, Sequence[Config]]] = None,
+    device: str = "vgpu:h100",
+    problem: Optional[str] = None,
+    options: Sequence[str] = (),
+    cwd: Optional[Kernel] = None,
+) -> List[Dict[str, Any]]:
+    """Predicts times on a GPU that need not be present (`tuner predict`).
+
+    :param configs: configurations, or the path of a CSV file or Kernel Tuner cache; by default the
+        default configuration and the seeds
+    :param device: `vgpu:NAME`
+    :param problem: problem; by default the first
+    :raises InputError: bad usage or a bad file
+    """
+    arguments = ["predict", os.fspath(kernel_or_space), "--device", device]
+    arguments += _options({"problem": problem})
+    stdin = None
+    if isinstance(configs, (str, os.PathLike)):
+        arguments += ["--configs", os.fspath(configs)]
+    elif configs is not None:
+        arguments += ["--configs", "-"]
+        stdin = _csv(configs)
+    return run_json(
+        [*arguments, *options], stdin=stdin, cwd=None if cwd is None else os.fspath(cwd)
+    )
+
+
+def load_results(
+    db: Optional[Kernel] = None,
+    *,
+    kernel: Optional[str] = None,
+    device: Optional[str] = None,
+    problem: Optional[str] = None,
+    top: Optional[int] = None,
+) -> Results:
+    """Returns the ranked results of a database (`tuner leaderboard`), best first.
+
+    :param db: database; by default `leaderboard/tuner.db` of the project
+    :param kernel: the only kernel
+    :param device: the only device
+    :param problem: the only problem
+    :param top: number of results for each kernel, problem and device
+    """
+    arguments = ["leaderboard"] + ([kernel] if kernel else [])
+    database = None if db is None else os.fspath(db)
+    if database is not None and not os.path.isfile(database):
+        raise InputError(f"{database}: no such database; `tuner run --db FILE` makes one", file=database)
+    rows = run_json(
+        [*arguments, *_options({"db": database, "device": device, "problem": problem, "top": top})]
+    )
+    for row in rows:
+        row["time_us"] = row.get("time_us_p50")
+        row["verdict"] = "ok"
+    devices = {row.get("device") for row in rows}
+    return Results(rows, device=str(devices.pop()) if len(devices) == 1 else None)
+
+
+def format_config(config: Config) -> str:
+    """Formats values as `--config` takes them."""
+    return ",".join(f"{name}={_spelled(value)}" for name, value in config.items()) or "default"
+
+
+def _spelled(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _options(named: Mapping[str, Any]) -> List[str]:
+    pairs = ((f"--{name}", str(value)) for name, value in named.items() if value is not None)
+    return [word for pair in pairs for word in pair]
+
+
+def _csv(configs: Sequence[Config]) -> str:
+    if not configs:
+        raise InputError("configs is empty; leave it out for the default configuration and the seeds")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(configs[0]))
+    writer.writeheader()
+    try:
+        writer.writerows({name: _spelled(value) for name, value in config.items()} for config in configs)
+    except ValueError as error:
+        raise InputError(f"configs name different parameters: {error}") from error
+    return text.getvalue()

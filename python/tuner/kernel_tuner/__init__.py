@@ -1,0 +1,34 @@
+"""The interface of Kernel Tuner 1.x over `tuner`.
+
+    from tuner.kernel_tuner import tune_kernel
+
+takes the place of `from kernel_tuner import tune_kernel`, and
+`python -m tuner.kernel_tuner script.py` runs a script that imports `kernel_tuner` as it is. See
+docs/how-to/from-kernel-tuner.md.
+"""
+
+from __future__ import annotations
+
+from .. import __version__
+
+try:
+    import numpy as _numpy  # noqa: F401
+except ImportError as error:
+    raise ImportError("tuner.kernel_tuner needs NumPy; type `pip install numpy`") from error
+
+from . import file_utils, observers, strategies, util
+from .integration import create_device_targets, store_results
+from .interface import run_kernel, tune_cache, tune_kernel
+
+__all__ = [
+    "__version__",
+    "create_device_targets",
+    "file_utils",
+    "observers",
+    "run_kernel",
+    "store_results",
+    "strategies",
+    "tune_cache",
+    "tune_kernel",
+    "util",
+]

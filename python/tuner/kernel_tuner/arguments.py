@@ -1,0 +1,91 @@
+"""Kernel arguments of a script as NumPy arrays and scalars, and their element types."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Sequence
+
+import numpy as np
+
+_TYPES = {
+    "float16": "f16", "float32": "f32", "float64": "f64", "bool": "bool",
+    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
+    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+    "complex64": "float2", "complex128": "double2",
+}  # fmt: skip
+
+
+def element_type(dtype: Any, where: str) -> str:
+    """Returns the element type of a NumPy dtype; raises TypeError if CUDA has none."""
+    dtype = np.dtype(dtype)
+    if dtype.name not in _TYPES:
+        raise TypeError(
+            f"{where} has the dtype {dtype}, which has no type in CUDA; convert it, as with "
+            ".astype(numpy.float32)"
+        )
+    if not dtype.isnative:
+        raise TypeError(f"{where} is not in this machine's byte order; convert it with .astype('{dtype.name}')")
+    return _TYPES[dtype.name]
+
+
+def to_host(arguments: Sequence[Any], what: str = "argument") -> List[Any]:
+    """Returns arrays and scalars of NumPy for those of a script; raises TypeError or ValueError by place."""
+    return [_to_host(value, f"{what} {place}") for place, value in enumerate(arguments)]
+
+
+def _to_host(value: Any, where: str) -> Any:
+    if value is None:
+        return None
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        value = value.detach().cpu().numpy()
+    elif not isinstance(value, (np.ndarray, np.generic)) and callable(getattr(value, "get", None)):
+        # An array of CuPy.
+        if hasattr(value, "dtype"):
+            value = value.get()
+    if isinstance(value, np.ndarray):
+        element_type(value.dtype, where)
+        if value.ndim == 0:
+            return value[()]
+        if not value.flags.c_contiguous:
+            raise ValueError(f"{where} is not contiguous; pass numpy.ascontiguousarray(...) of it")
+        return value
+    if isinstance(value, np.generic):
+        element_type(value.dtype, where)
+        return value
+    raise TypeError(
+        f"{where} is of type {type(value).__name__}; pass an array of NumPy, or a scalar such as numpy.int32(...)"
+    )
+
+
+def check_answer(answer: Optional[Sequence[Any]], arguments: Sequence[Any], with_verify: bool) -> List[Any]:
+    """Returns the expected contents of each argument, None where there is none; raises ValueError or
+    TypeError if they do not fit. A `verify` function may take others."""
+    if answer is None:
+        return [None] * len(arguments)
+    if len(answer) != len(arguments):
+        raise TypeError(
+            f"answer has {len(answer)} elements and there are {len(arguments)} arguments; give one for each, "
+            "None for inputs"
+        )
+    if with_verify:
+        return list(answer)
+    expected = to_host(answer, "element")
+    for place, (value, argument) in enumerate(zip(expected, arguments)):
+        if value is None:
+            continue
+        where = f"element {place} of answer"
+        if not isinstance(argument, np.ndarray) or not isinstance(value, np.ndarray):
+            raise TypeError(f"{where} is of type {type(value).__name__}; give an array as large as the argument")
+        if value.size != argument.size:
+            raise TypeError(
+                f"{where} has {value.size} elements and the argument has {argument.size}; give an array as large "
+                "as the argument"
+            )
+        if not np.can_cast(argument.dtype, value.dtype):
+            raise TypeError(f"{where} has the dtype {value.dtype} and the argument {argument.dtype}; convert it")
+        expected[place] = np.ascontiguousarray(value, dtype=argument.dtype)
+    return expected
+
+
+def from_bytes(data: bytes, like: Any) -> Any:
+    """Returns an array of the dtype and shape of an argument."""
+    return np.frombuffer(data, dtype=like.dtype)[: like.size].reshape(like.shape).copy()

@@ -1,0 +1,67 @@
+"""Names of this package as `kernel_tuner`, for scripts that are not touched."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
+import warnings
+from typing import Any, Optional, Sequence
+
+_NAME = "kernel_tuner"
+_OURS = "tuner.kernel_tuner"
+
+
+class MissingPackageWarning(UserWarning):
+    """A package that a script imports is replaced."""
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `kernel_tuner` and its modules in this package."""
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[types.ModuleType] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        if fullname != _NAME and not fullname.startswith(_NAME + "."):
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        ours = _OURS + spec.name[len(_NAME) :]
+        try:
+            return importlib.import_module(ours)
+        except ModuleNotFoundError as error:
+            if error.name != ours:
+                raise
+            raise ModuleNotFoundError(
+                f"`{spec.name}` is not offered by tuner.kernel_tuner; docs/how-to/from-kernel-tuner.md lists what is",
+                name=spec.name,
+            ) from None
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        # It was executed under its own name.
+        return
+
+
+def install() -> None:
+    """Makes `import kernel_tuner` import this package, and `import cupy` NumPy where CuPy is missing."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    if importlib.util.find_spec("cupy") is None:
+        sys.modules["cupy"] = _NumpyAsCupy("cupy")
+
+
+class _NumpyAsCupy(types.ModuleType):
+    """CuPy's place where it is not installed: its arrays are NumPy's, which the tuner copies to the
+    device."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        import numpy
+
+        warnings.warn("cupy is not installed: its arrays are arrays of NumPy", MissingPackageWarning, stacklevel=2)
+        return numpy.asarray if name == "asnumpy" else getattr(numpy, name)

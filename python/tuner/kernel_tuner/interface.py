@@ -1,0 +1,353 @@
+"""`tune_kernel`, `run_kernel` and `tune_cache` with the arguments of Kernel Tuner 1.x."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from .. import tune
+from . import cache as cache_files
+from . import limits, observers as known_observers, restrictions, searches, util
+from .arguments import check_answer, to_host
+from .problem import Problem, read_source
+from .runs import IgnoredArgumentWarning, Row, Session, run_session, run_whole, tell_once, write_reference
+from .space import Export
+
+_LANGUAGES = ("CUDA", "CUPY", "NVCUDA", "PYCUDA")
+
+
+def tune_kernel(
+    kernel_name: str,
+    kernel_source: Any,
+    problem_size: Any,
+    arguments: Sequence[Any],
+    tune_params: Mapping[str, Sequence[Any]],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    restrictions: Any = None,
+    answer: Optional[Sequence[Any]] = None,
+    atol: float = 1e-6,
+    verify: Optional[Callable[..., Any]] = None,
+    verbose: bool = False,
+    lang: Optional[str] = None,
+    device: Union[int, str] = 0,
+    platform: int = 0,
+    smem_args: Optional[Mapping[str, Any]] = None,
+    cmem_args: Optional[Mapping[str, Any]] = None,
+    texmem_args: Optional[Mapping[str, Any]] = None,
+    compiler: Optional[str] = None,
+    compiler_options: Optional[Sequence[str]] = None,
+    defines: Optional[Mapping[str, Any]] = None,
+    log: Optional[int] = None,
+    iterations: int = 7,
+    block_size_names: Optional[List[str]] = None,
+    quiet: bool = False,
+    strategy: Any = None,
+    strategy_options: Optional[Mapping[str, Any]] = None,
+    cache: Optional[Union[str, Path]] = None,
+    metrics: Optional[Mapping[str, Any]] = None,
+    simulation_mode: Optional[bool] = None,
+    parallel: Any = None,
+    observers: Optional[Sequence[Any]] = None,
+    objective: Optional[Union[str, List[str]]] = None,
+    objective_higher_is_better: Optional[Union[bool, List[bool]]] = None,
+    objectives: Optional[Mapping[str, bool]] = None,
+    seed: Optional[int] = None,
+    *,
+    export_space: Optional[Union[str, Path]] = None,
+    db: Optional[Union[str, Path]] = None,
+    **unknown: Any,
+) -> Tuple[List[Row], Dict[str, Any]]:
+    """Tunes a kernel and returns its results and the environment, as Kernel Tuner's function does.
+
+    Each result is a dict of the parameters, `time` and `times` in milliseconds, the metrics,
+    `compile_time`, `verification_time`, `benchmark_time`, `strategy_time`, `framework_time` and
+    `timestamp`; a configuration that failed has `__error__`. In addition each has `verdict`,
+    `timing` (`measured`, `predicted` or `recorded`) and `reference` (`answer`, `verify` or
+    `first configuration`).
+
+    :param device: number of a GPU; 0 is the first one, or a virtual GPU where there is none. A text is
+        a device of `tuner run`, such as `vgpu:a100`
+    :param export_space: folder for the search space with its data; nothing is run then
+    :param db: database of results; by default `tuner/kernel_tuner.db` in the user's data folder
+    """
+    for name in unknown:
+        tell_once(IgnoredArgumentWarning, f"the argument {name} is not one of Kernel Tuner's and has no effect; remove it")
+    _refuse(lang, kernel_source, texmem_args)
+    aims = _objectives(objective, objective_higher_is_better, objectives)
+    if log:
+        logging.basicConfig(filename=f"{kernel_name}{datetime.now():%Y%m%d-%H:%M:%S}.log", level=log)
+    values = {name: _plain(listed) for name, listed in tune_params.items()}
+    util.check_tune_params_list(values, observers, simulation_mode)
+    registers = known_observers.measures_registers(observers or ())
+    if parallel:
+        tell_once(IgnoredArgumentWarning, "parallel has no effect: configurations are always compiled concurrently")
+    search = searches.choose(strategy, strategy_options, seed)
+    search = limits.apply(search)
+    chosen = limits.device() or _device(device)
+    if simulation_mode:
+        return _simulate(kernel_name, values, restrictions, cache, search, metrics, aims, quiet)
+    rules = _rules(restrictions, values)
+    host = to_host(arguments)
+    problem = Problem(
+        kernel_name, kernel_source, problem_size, host, values, rules,
+        (grid_div_x, grid_div_y, grid_div_z), _block_names(block_size_names, values),
+        smem_args, _constants(cmem_args), list(compiler_options or ()), defines,
+    )  # fmt: skip
+    expected = check_answer(answer, host, verify is not None)
+    with _folder(export_space) as folder:
+        session = Session(
+            problem, Export(problem, folder), chosen, expected, atol, util.normalize_verify_function(verify),
+            metrics, registers, quiet, verbose, _database(db), search,
+        )  # fmt: skip
+        if export_space is not None:
+            write_reference(session, checked=True)
+            return [], {"export_space": str(export_space)}
+        if cache is not None:
+            header = cache_files.header(kernel_name, problem_size, values, aims)
+            session.cache = cache_files.CacheFile(cache, header)
+        try:
+            run_session(session)
+        finally:
+            if session.cache is not None:
+                session.cache.close()
+        return _finish(session, aims, iterations, compiler_options)
+
+
+def run_kernel(
+    kernel_name: str,
+    kernel_source: Any,
+    problem_size: Any,
+    arguments: Sequence[Any],
+    params: Mapping[str, Any],
+    grid_div_x: Any = None,
+    grid_div_y: Any = None,
+    grid_div_z: Any = None,
+    lang: Optional[str] = None,
+    device: Union[int, str] = 0,
+    platform: int = 0,
+    smem_args: Optional[Mapping[str, Any]] = None,
+    cmem_args: Optional[Mapping[str, Any]] = None,
+    texmem_args: Optional[Mapping[str, Any]] = None,
+    compiler: Optional[str] = None,
+    compiler_options: Optional[Sequence[str]] = None,
+    defines: Optional[Mapping[str, Any]] = None,
+    block_size_names: Optional[List[str]] = None,
+    quiet: bool = False,
+    log: Optional[int] = None,
+) -> List[Any]:
+    """Runs a kernel once and returns its arguments after the run, as Kernel Tuner's function does.
+
+    :raises RuntimeError: the kernel does not compile, or has a hazard; the message names the line
+    """
+    _refuse(lang, kernel_source, texmem_args)
+    tune_params = {name: _plain([value]) for name, value in params.items()}
+    host = to_host(arguments)
+    problem = Problem(
+        kernel_name, kernel_source, problem_size, host, tune_params, [],
+        (grid_div_x, grid_div_y, grid_div_z), _block_names(block_size_names, tune_params),
+        smem_args, _constants(cmem_args), list(compiler_options or ()), defines,
+    )  # fmt: skip
+    with _folder(None) as folder:
+        export = Export(problem, folder)
+        outputs, row = run_whole(export, problem.first, limits.device() or _device(device))
+        if outputs is None:
+            raise RuntimeError(f"{kernel_name}: {row['verdict']}: {row['detail']}")
+    return [value if place not in outputs else outputs[place] for place, value in enumerate(host)]
+
+
+def tune_cache(
+    cache_path: Union[str, Path], restrictions: Optional[List[Any]] = None, **kwargs: Any
+) -> Tuple[List[Row], Dict[str, Any]]:
+    """Searches a cache file as if its kernel was tuned, as Kernel Tuner's function does."""
+    data = cache_files.read_cache(cache_path, open_cache=False)
+    if restrictions is not None and not isinstance(restrictions, list):
+        raise ValueError("restrictions is not a list; pass a list")
+    size = data.get("problem_size", 1)
+    given = {
+        "kernel_name": data["kernel_name"], "kernel_source": "", "problem_size": size, "arguments": [],
+        "tune_params": data["tune_params"], **kwargs,
+    }  # fmt: skip
+    return tune_kernel(**given, cache=cache_path, restrictions=restrictions, simulation_mode=True)
+
+
+# Set-up
+
+
+def _refuse(lang: Optional[str], kernel_source: Any, texmem_args: Any) -> None:
+    """Raises NotImplementedError for what cannot be honoured."""
+    if texmem_args:
+        raise NotImplementedError("texture memory (texmem_args) is not supported; pass the data as an array")
+    if lang is not None and lang.upper() not in _LANGUAGES:
+        host = " (host code is not tuned here)" if lang.upper() == "C" else ""
+        raise NotImplementedError(f"lang={lang!r} is not supported{host}; this tuner takes CUDA kernels")
+    if lang is None and callable(kernel_source):
+        raise TypeError("a source function needs lang; pass lang='CUDA'")
+    if lang is None and not callable(kernel_source):
+        source = read_source(kernel_source, {})
+        if source and "__global__" not in source:
+            raise NotImplementedError(
+                "the source has no `__global__` function: OpenCL, HIP without it, C and Fortran are not supported"
+            )
+
+
+def _plain(values: Sequence[Any]) -> List[Any]:
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _rules(given: Any, tune_params: Mapping[str, Sequence[Any]]) -> List[restrictions.Restriction]:
+    return restrictions.read(given, tune_params)
+
+
+def _block_names(names: Optional[List[str]], tune_params: Mapping[str, Any]) -> List[str]:
+    util.check_block_size_names(names)
+    chosen = util.check_block_size_params_names_list(None if names is None else list(names), tune_params)
+    chosen = list(chosen or [])
+    util.append_default_block_size_names(chosen)
+    return chosen[:3]
+
+
+def _constants(cmem_args: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    given = cmem_args or {}
+    return dict(zip(given, to_host(list(given.values()), "cmem_args")))
+
+
+def _device(device: Union[int, str]) -> str:
+    """Returns the tuner's name of a device: a GPU where there is one, else a virtual one."""
+    if isinstance(device, str) and not device.isdigit():
+        return device
+    number = int(device)
+    if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg"):
+        return f"cuda:{number}"
+    if number > 0:
+        raise ValueError(f"device={number}: there is no GPU; leave it out, or pass 'vgpu:h100'")
+    return "vgpu:h100"
+
+
+def _database(db: Optional[Union[str, Path]]) -> str:
+    path = Path(limits.database() if db is None else db)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return str(path.resolve())
+
+
+@contextmanager
+def _folder(export_space: Optional[Union[str, Path]]) -> Iterator[Path]:
+    """Gives the folder of a search space: the exported one, or one that is removed at the end."""
+    if export_space is not None:
+        yield Path(export_space)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="tuner-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _objectives(
+    objective: Optional[Union[str, List[str]]],
+    higher: Optional[Union[bool, List[bool]]],
+    objectives: Optional[Mapping[str, bool]],
+) -> List[Tuple[str, bool]]:
+    if objectives is not None:
+        if not isinstance(objectives, dict):
+            raise ValueError("objectives is not a dict of objective: higher_is_better; pass one")
+        return list(objectives.items())
+    if isinstance(objective, list):
+        directions = higher if isinstance(higher, list) else [bool(higher)] * len(objective)
+        return list(zip(objective, directions))
+    name, is_higher = util.get_objective_defaults(objective, higher)
+    return [(name, bool(is_higher))]
+
+
+def _simulate(
+    kernel_name: str,
+    tune_params: Mapping[str, List[Any]],
+    given: Any,
+    cache: Optional[Union[str, Path]],
+    search: searches.Search,
+    metrics: Optional[Mapping[str, Any]],
+    aims: List[Tuple[str, bool]],
+    quiet: bool,
+) -> Tuple[List[Row], Dict[str, Any]]:
+    """Searches the results of a cache file."""
+    if cache is None:
+        raise ValueError("simulation_mode needs cache; pass the name of a cache file")
+    path = cache_files.with_ending(cache)
+    if not os.path.isfile(path):
+        raise ValueError(f"simulation_mode: the cache file {path} does not exist; correct cache")
+    data = cache_files.read_cache(path, open_cache=False)
+    rules = _rules(given, tune_params)
+    results: List[Row] = []
+    with tempfile.TemporaryDirectory(prefix="tuner-") as folder:
+        kept = cache_files.filtered(data, tune_params, rules)
+        file = cache_files.write_closed(Path(folder) / "cache.json", kept)
+
+        def receive(event: Row) -> None:
+            if event["event"] != "trial":
+                return
+            row = dict(kept["cache"][cache_files.key(event["config"])])
+            row.update({name: row.get(name, 0.0) for name in util.TIMINGS}, timing="recorded")
+            if metrics is not None and "__error__" not in row:
+                util.process_metrics(row, metrics)
+            results.append(row)
+
+        run = tune(
+            device=f"replay:{file}", evals=search.evals or len(kept["cache"]), budget=search.budget,
+            strategy=search.strategy, seed=search.seed, db=Path(folder) / "simulated.db", on_event=receive,
+            progress=False,
+        )  # fmt: skip
+    env = {"device_name": data["device_name"], "simulated_time": 0.0, "interrupted": run.interrupted}
+    _show_best(results, aims, tune_params, metrics, env, quiet)
+    return results, env
+
+
+def _finish(
+    session: Session, aims: List[Tuple[str, bool]], iterations: int, compiler_options: Optional[Sequence[str]]
+) -> Tuple[List[Row], Dict[str, Any]]:
+    env: Dict[str, Any] = {
+        "device_name": session.device_name or session.device,
+        "iterations": iterations,
+        "compiler_options": list(compiler_options or ()),
+        "device_properties": {},
+        "timing": session.results[-1].get("timing") if session.results else None,
+    }
+    _show_best(session.results, aims, session.problem.tune_params, session.metrics, env, session.quiet)
+    seconds = time.perf_counter() - session.started
+    name = session.problem.kernel_name
+    limits.summarize(name, env["device_name"], session.results, env.get("best_config"), seconds)
+    return session.results, util.get_total_timings(session.results, env, 0.0)
+
+
+def _show_best(
+    results: List[Row],
+    aims: List[Tuple[str, bool]],
+    tune_params: Mapping[str, Any],
+    metrics: Optional[Mapping[str, Any]],
+    env: Dict[str, Any],
+    quiet: bool,
+) -> None:
+    """Adds the best configuration to the environment and prints it."""
+    passed = [row for row in results if "__error__" not in row]
+    if not passed:
+        if not quiet:
+            print("no results to report")
+        return
+    names = [name for name, _ in aims]
+    if len(aims) > 1:
+        env["best_config"] = util.get_pareto_results(passed, names, [higher for _, higher in aims])
+        return
+    best = util.get_best_config(passed, *aims[0])
+    env["best_config"] = best
+    if not quiet:
+        print(f"\nBEST PERFORMING CONFIGURATION FOR OBJECTIVE {names[0]} ({best.get('timing')}):")
+        print(util.get_config_string(best, [*tune_params, *names, *(metrics or ())], {"time": "ms"}))

@@ -1,0 +1,47 @@
+"""Base classes of observers."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+
+class BenchmarkObserver:
+    """Base class of a script's observers. Its hooks are not called: the tuner measures in another process."""
+
+    def register_device(self, dev: Any) -> None:
+        """Has no effect."""
+
+    def register_configuration(self, params: Any) -> None:
+        """Has no effect."""
+
+    def before_start(self) -> None:
+        """Has no effect."""
+
+    def after_start(self) -> None:
+        """Has no effect."""
+
+    def during(self) -> None:
+        """Has no effect."""
+
+    def after_finish(self) -> None:
+        """Has no effect."""
+
+    def get_results(self) -> Dict[str, Any]:
+        """Returns nothing."""
+        return {}
+
+
+class IterationObserver(BenchmarkObserver):
+    """Base class of observers of each iteration."""
+
+
+class ContinuousObserver(BenchmarkObserver):
+    """Base class of observers of a longer time."""
+
+
+class OutputObserver(BenchmarkObserver):
+    """Base class of observers of outputs."""
+
+
+class PrologueObserver(BenchmarkObserver):
+    """Base class of observers before the measurement."""

@@ -1,0 +1,100 @@
+"""The arguments of `tune_kernel` that describe a kernel, and its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
+
+import numpy as np
+
+from . import restrictions, signature
+from .expressions import Params
+
+_BLOCK_NAMES = ("block_size_x", "block_size_y", "block_size_z")
+
+
+@dataclass
+class Problem:
+    """The arguments of `tune_kernel` that describe a kernel."""
+
+    kernel_name: str
+    kernel_source: Any
+    problem_size: Any
+    arguments: List[Any]
+    tune_params: Dict[str, List[Any]]
+    rules: List[restrictions.Restriction] = field(default_factory=list)
+    grid_div: Sequence[Any] = (None, None, None)
+    block_size_names: List[str] = field(default_factory=lambda: list(_BLOCK_NAMES))
+    smem_args: Optional[Mapping[str, Any]] = None
+    cmem_args: Optional[Mapping[str, Any]] = None
+    compiler_options: Sequence[str] = ()
+    defines: Optional[Mapping[str, Any]] = None
+
+    def __post_init__(self) -> None:
+        for name, values in self.tune_params.items():
+            if not name.isidentifier():
+                raise ValueError(f"the parameter {name!r} is not an identifier; rename it")
+            if not values:
+                raise ValueError(f"the parameter {name} has no values; give at least one")
+        names = self.block_size_names
+        #: First valid configuration.
+        self.first: Params = restrictions.first_configuration(self.tune_params, self.rules, names)
+        #: Name of each parameter in the search space. With `defines` they are no macros of the source.
+        prefix = "KT_" if self.defines is not None else ""
+        self.names = {name: prefix + name for name in self.tune_params}
+        #: Places of arguments that the kernel was seen to leave as they are.
+        self.unchanged: Set[int] = set()
+        self.first_source = read_source(self.kernel_source, self.first)
+        self.parameters = self._parameters()
+
+    def _parameters(self) -> List[signature.Parameter]:
+        parameters = signature.parameters_of(self.first_source, self.kernel_name)
+        if len(parameters) != len(self.arguments):
+            listed = ", ".join(each.text for each in parameters) or "none"
+            raise ValueError(
+                f"`{self.kernel_name}` takes {len(parameters)} arguments ({listed}) and {len(self.arguments)} are "
+                "given; give one for each, in order"
+            )
+        for place, (parameter, argument) in enumerate(zip(parameters, self.arguments)):
+            if parameter.pointer and not isinstance(argument, np.ndarray):
+                raise TypeError(f"argument {place} is a scalar and `{parameter.text}` is a pointer; pass an array")
+        return parameters
+
+    def outputs(self) -> List[int]:
+        """Returns the places of the arguments that the kernel may write."""
+        return [
+            place
+            for place, (parameter, argument) in enumerate(zip(self.parameters, self.arguments))
+            if isinstance(argument, np.ndarray) and parameter.written and place not in self.unchanged
+        ]
+
+
+def read_source(kernel_source: Any, params: Params) -> str:
+    """Returns the source of a configuration: a text, a file, the first of several files, or a function."""
+    if isinstance(kernel_source, (list, tuple)):
+        kernel_source = kernel_source[0]
+    if callable(kernel_source):
+        text = kernel_source(dict(params))
+        if not isinstance(text, str):
+            raise TypeError(f"the source function returned {type(text).__name__} for {params}; return the source text")
+        return text
+    if isinstance(kernel_source, Path) or looks_like_a_filename(kernel_source):
+        try:
+            return Path(kernel_source).read_text(encoding="utf-8")
+        except OSError as error:
+            raise FileNotFoundError(f"cannot read the source {kernel_source}: {error}; correct kernel_source") from error
+    if isinstance(kernel_source, str):
+        return kernel_source
+    raise TypeError("kernel_source is neither a text, a file, a list of files nor a function")
+
+
+def looks_like_a_filename(kernel_source: Any) -> bool:
+    """Reports whether a text is the name of a source file and not source."""
+    if not isinstance(kernel_source, str) or len(kernel_source) > 250:
+        return False
+    if any(letter in kernel_source for letter in "();{}\\\n"):
+        return False
+    if any(word in kernel_source for word in ("__global__ ", "__kernel ", "void ", "float ")):
+        return False
+    return any(ending in kernel_source for ending in (".c", ".opencl", ".F"))

@@ -1,0 +1,152 @@
+"""Restrictions of Kernel Tuner: strings, functions, constraint objects and lists of these."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set
+
+from . import expressions
+from .expressions import Params
+
+
+@dataclass
+class Restriction:
+    """One rule that valid configurations satisfy."""
+
+    #: Returns a true value for valid configurations.
+    function: Callable[[Params], Any]
+    #: Text of a message.
+    text: str
+    #: Python expression, where the rule is one.
+    source: Optional[str] = None
+    #: Parameters that it reads; None: any of them.
+    reads: Optional[Set[str]] = None
+
+    def holds(self, params: Params) -> bool:
+        """Evaluates the rule. A division by zero fails it; another exception is the script's fault."""
+        try:
+            return bool(self.function(params))
+        except ZeroDivisionError:
+            return False
+        except Exception as error:
+            raise ValueError(
+                f"the restriction {self.text} raises {type(error).__name__} ({error}) for {params}; correct it, "
+                "or let it return False there"
+            ) from error
+
+
+def read(restrictions: Any, tune_params: Mapping[str, Sequence[Any]]) -> List[Restriction]:
+    """Reads the `restrictions` argument of `tune_kernel`."""
+    if restrictions is None:
+        return []
+    if isinstance(restrictions, (list, set)):
+        listed = list(restrictions)
+    else:
+        listed = [restrictions]
+    return [_read_one(each, list(tune_params)) for each in listed]
+
+
+def _read_one(restriction: Any, names: List[str]) -> Restriction:
+    if isinstance(restriction, Restriction):
+        return restriction
+    if isinstance(restriction, str):
+        reads = expressions.words_of(restriction) & set(names)
+        return Restriction(expressions.function_of(restriction), f"`{restriction}`", restriction, reads)
+    if isinstance(restriction, tuple) and len(restriction) in (2, 3):
+        rule, selected = restriction[0], list(restriction[1])
+        return _read_rule(rule, selected)
+    return _read_rule(restriction, names)
+
+
+def _read_rule(rule: Any, names: List[str]) -> Restriction:
+    text = f"`{getattr(rule, '__name__', type(rule).__name__)}`"
+    reads = set(names)
+    plain = getattr(rule, "_func", None)
+    if callable(plain):
+        # A function constraint of python-constraint takes the values in order.
+        return Restriction(lambda params: plain(*(params[name] for name in names)), text, reads=reads)
+    if hasattr(rule, "preProcess"):
+        return Restriction(_of_constraint(rule, names), text, reads=reads)
+    if not callable(rule):
+        raise ValueError(
+            f"a restriction of type {type(rule).__name__} is not known; use a string, a function of the "
+            "parameters, or a constraint of python-constraint"
+        )
+    if expressions.takes_params_dict(rule, names):
+        return Restriction(rule, text)
+    return Restriction(lambda params: rule(**{name: params[name] for name in names}), text, reads=reads)
+
+
+def _of_constraint(rule: Any, names: List[str]) -> Callable[[Params], Any]:
+    def holds(params: Params) -> Any:
+        assignments = {name: params[name] for name in names}
+        domains: Dict[str, List[Any]] = {name: [assignments[name]] for name in names}
+        return rule(names, domains, assignments)
+
+    return holds
+
+
+def valid_configurations(
+    tune_params: Mapping[str, Sequence[Any]],
+    rules: Sequence[Restriction],
+    block_size_names: Sequence[str] = (),
+    max_threads: int = 1024,
+) -> Iterator[Params]:
+    """Returns the valid configurations in the order of a complete enumeration: the last parameter
+    changes first. A rule is evaluated as soon as the parameters that it reads have values."""
+    names = list(tune_params)
+    blocks = [name for name in block_size_names if name in tune_params]
+    threads = Restriction(
+        lambda params: math.prod(int(params[name]) for name in blocks) <= max_threads, "threads", reads=set(blocks)
+    )
+    due: List[List[Restriction]] = [[] for _ in names]
+    for rule in [threads, *rules]:
+        reads = set(names) if rule.reads is None else rule.reads
+        places = [place for place, name in enumerate(names) if name in reads]
+        due[max(places, default=0)].append(rule)
+
+    def extend(place: int, chosen: Params) -> Iterator[Params]:
+        if place == len(names):
+            yield dict(chosen)
+            return
+        for value in tune_params[names[place]]:
+            chosen[names[place]] = value
+            if all(rule.holds(chosen) for rule in due[place]):
+                yield from extend(place + 1, chosen)
+        del chosen[names[place]]
+
+    return extend(0, {})
+
+
+def first_configuration(
+    tune_params: Mapping[str, Sequence[Any]],
+    rules: Sequence[Restriction],
+    block_size_names: Sequence[str],
+) -> Params:
+    """Returns the first valid configuration; raises ValueError if there is none."""
+    first = next(valid_configurations(tune_params, rules, block_size_names), None)
+    if first is None:
+        raise ValueError(
+            "no configuration satisfies the restrictions; remove one, or add values to tune_params"
+        )
+    return first
+
+
+def translate(
+    rule: Restriction, tune_params: Mapping[str, Sequence[Any]], names: Mapping[str, str]
+) -> str:
+    """Translates a restriction to the expression of a constraint."""
+    what = f"the restriction {rule.text}"
+    if rule.source is not None:
+        try:
+            return expressions.from_string(rule.source, names)
+        except expressions.Untranslatable:
+            pass
+    else:
+        try:
+            # Only functions and lambdas are run with symbols: constraint objects look values up.
+            return f"bool({expressions.trace(rule.function, names)[0]})"
+        except expressions.Untranslatable:
+            pass
+    return expressions.tabulate(rule.holds, tune_params, names, what)[0]

@@ -1,0 +1,137 @@
+"""Parameters of a kernel function, read from its source."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import List, Optional, Sequence
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# What follows an element that is written, or may be: a second subscript is not followed.
+_ASSIGNMENT = re.compile(r"=(?!=)|[-+*/%&|^]=|<<=|>>=|\+\+|--|->|\[")
+# Functions that read through a pointer.
+_LOADS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel function."""
+
+    #: Name in the source; None if it has none.
+    name: Optional[str]
+    #: Text of the declaration.
+    text: str
+    #: It is a pointer.
+    pointer: bool
+    #: It points to constant data.
+    constant: bool
+    #: The kernel may write through it.
+    written: bool
+
+
+def base_name(kernel_name: str) -> str:
+    """Returns the function's name without namespaces and template arguments."""
+    return kernel_name.split("<", 1)[0].strip().rsplit("::", 1)[-1]
+
+
+def parameters_of(source: str, kernel_name: str) -> List[Parameter]:
+    """Returns the parameters of a kernel; raises ValueError if the source does not define it."""
+    text = _COMMENT.sub(" ", source)
+    base = base_name(kernel_name)
+    lists = [found for found in (_parameter_list(text, at.end(), base) for at in re.finditer("__global__", text)) if found is not None]
+    if not lists:
+        raise ValueError(_not_found(text, kernel_name))
+    # A definition follows its declarations.
+    inside = lists[-1]
+    return [_parameter(each, text) for each in _split(inside) if each.strip() not in ("", "void")]
+
+
+def _not_found(text: str, kernel_name: str) -> str:
+    names = re.findall(r"__global__[^;{(]*?(?:__launch_bounds__\s*\([^)]*\))?[^;{(]*?(\w+)\s*\(", text)
+    known = f"it defines {', '.join(dict.fromkeys(names))}" if names else "it defines no `__global__` function"
+    return f"the kernel `{kernel_name}` is not in the source: {known}; correct kernel_name"
+
+
+def _parameter_list(text: str, at: int, base: str) -> Optional[str]:
+    """Returns the text between the parentheses of the function `base` whose declaration begins at `at`."""
+    end = re.search("[;{]", text[at:])
+    head = text[at : at + end.start()] if end else text[at:]
+    found = re.search(rf"\b{re.escape(base)}\s*\(", head)
+    if found is None:
+        return None
+    begin, depth = at + found.end(), 1
+    for place in range(begin, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return text[begin:place]
+    return None
+
+
+def _split(text: str) -> List[str]:
+    parts, depth = [""], 0
+    for letter in text:
+        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _parameter(text: str, source: str) -> Parameter:
+    declaration = " ".join(text.split("=")[0].split())
+    pointer = "*" in declaration or "[" in declaration
+    constant = re.search(r"\bconst\b", declaration.split("*")[0]) is not None
+    words: Sequence[str] = _IDENTIFIER.findall(declaration.split("[")[0])
+    name = words[-1] if len(words) > 1 else None
+    written = pointer and not constant and (name is None or _is_written(name, source))
+    return Parameter(name, declaration, pointer, constant, written)
+
+
+def _is_written(name: str, source: str) -> bool:
+    """Reports whether a pointer may be written through: any use but reading `name[...]`."""
+    for found in re.finditer(rf"\b{re.escape(name)}\b", source):
+        line = source[source.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if line.lstrip().startswith("#"):
+            return True
+        before = source[: found.start()].rstrip()
+        # Declarations of this and of other functions.
+        after = source[found.end() :].lstrip()
+        if re.search(r"[*&]$|__restrict__$|\brestrict$", before) and re.match(r"[,)]", after) and _declares(before):
+            continue
+        if _is_read_by_call(before, source):
+            continue
+        if before.endswith("&") and not before.endswith("&&") or not after.startswith("["):
+            return True
+        rest = re.sub(r"^\s*(\.\w+\s*)+", "", after[_bracket_end(after) :]).lstrip()
+        if _ASSIGNMENT.match(rest) or re.search(r"(\+\+|--)$", before):
+            return True
+    return False
+
+
+def _is_read_by_call(before: str, source: str) -> bool:
+    """Reports whether the text before a name opens a call that only reads: a load, or a macro of loads."""
+    call = re.search(r"(\w+)\s*\([^(){};=]*$", before)
+    if call is None:
+        return False
+    if call[1] in _LOADS:
+        return True
+    bodies = re.findall(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{re.escape(call[1])}\([^)]*\)(.*)$", source)
+    calls = [name for body in bodies for name in re.findall(r"(\w+)\s*\(", body)]
+    plain = not any(re.search(r"=|\+\+|--|&", body) for body in bodies)
+    return bool(bodies) and plain and all(name in _LOADS for name in calls)
+
+
+def _declares(before: str) -> bool:
+    """Reports whether the text before a name is that of a declaration: a type precedes the asterisk."""
+    return re.search(r"[A-Za-z_>]\w*\s*(\bconst\b\s*)?[*&][\s*&]*(\b(__restrict__|restrict|const)\b\s*)*$", before) is not None
+
+
+def _bracket_end(text: str) -> int:
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(letter, 0)
+        if depth == 0:
+            return place + 1
+    return len(text)

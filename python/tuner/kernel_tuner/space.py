@@ -1,0 +1,392 @@
+"""A Kernel Tuner problem as a search space on disk: source, arguments and expected values as files.
+
+`tuner check` and `tuner run` read it like any other search space.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+from . import expressions, restrictions, signature
+from .arguments import element_type
+from .expressions import Params
+from .problem import Problem, read_source
+from .spelling import argument_file, compile_options, ending_of, quoted, save_array, scalar, scalar_value
+
+PROBLEM = "script"
+_SOURCES_MAX = 20_000
+_AXES = ("x", "y", "z")
+_DEFAULT_THREADS = 256
+
+
+class UnusedParameterWarning(UserWarning):
+    """A parameter that neither the source nor an option mentions."""
+
+
+@dataclass
+class Reference:
+    """The expected values of a search space."""
+
+    #: Contents of arguments, by place.
+    values: Mapping[int, Any] = field(default_factory=dict)
+    #: Absolute tolerance of values.
+    atol: Optional[float] = None
+    #: A configuration whose outputs are the expected values.
+    configuration: Optional[Params] = None
+
+
+class Export:
+    """Writes a problem to a folder."""
+
+    def __init__(self, problem: Problem, folder: Union[str, Path]) -> None:
+        self.problem = problem
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        #: A further constraint, for configurations whose results are known.
+        self.excluded: Optional[str] = None
+        self._derived: Dict[str, str] = {}
+        self._constraints: List[Tuple[str, str]] = []
+        self._write_sources()
+        self._write_arguments()
+        self._grid, self._block, self._shared = self._launch()
+        self._translate_rules()
+
+    def write(
+        self,
+        reference: Optional[Reference] = None,
+        *,
+        name: str = "space.yaml",
+        configuration: Optional[Params] = None,
+        problem_name: str = PROBLEM,
+    ) -> Path:
+        """Writes the search space and returns its path.
+
+        :param configuration: the only configuration of the space
+        :param problem_name: name of the problem: spaces with other expected values have other names
+        """
+        problem = self.problem
+        lines = [
+            "# Written by tuner.kernel_tuner.",
+            "version: 1",
+            f"kernel: {quoted(signature.base_name(problem.kernel_name))}",
+            "source: kernel.cu",
+            f"problems: {{ {problem_name}: {{ }} }}",
+            "parameters:",
+        ]
+        first = configuration or (reference.configuration if reference else None) or problem.first
+        for key, values in problem.tune_params.items():
+            listed = [first[key]] if configuration else values
+            texts = ", ".join(scalar(value) for value in listed)
+            lines.append(f"  {problem.names[key]}: {{ values: [{texts}], default: {scalar(first[key])} }}")
+        if self._derived:
+            lines.append("derived:")
+            lines += [f"  {key}: {quoted(text)}" for key, text in self._derived.items()]
+        constraints = [] if configuration else list(self._constraints)
+        if self.excluded and not configuration:
+            constraints.append((self.excluded, "its result is in the cache file"))
+        if constraints:
+            lines.append("constraints:")
+            lines += [f"  - {{ rule: {quoted(rule)}, why: {quoted(why)} }}" for rule, why in constraints]
+        lines += self._arguments(reference)
+        lines += self._variables()
+        lines += ["launches:", f"  - {{ {self._launch_keys()} }}"]
+        lines += self._reference(reference)
+        lines += self._compile()
+        path = self.folder / name
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    # Sources
+
+    def _write_sources(self) -> None:
+        problem = self.problem
+        source = problem.kernel_source
+        more = list(source[1:]) if isinstance(source, (list, tuple)) else []
+        main = source[0] if isinstance(source, (list, tuple)) else source
+        for each in more:
+            place = self.folder / Path(each).name
+            place.write_bytes(Path(each).read_bytes())
+        self._sources: Dict[str, str] = {}
+        if callable(main):
+            includes = self._write_generated(main)
+        else:
+            self._sources["source.cu"] = problem.first_source
+            includes = '#include "source.cu"\n'
+        if problem.defines is None:
+            self._derive_defaults()
+        preamble = self._defines() + "".join(self._unroll(name) for name in problem.tune_params)
+        self.preamble = preamble
+        (self.folder / "kernel.cu").write_text(preamble + includes, encoding="utf-8")
+        for name, text in self._sources.items():
+            (self.folder / name).write_text(self._unrolled(text), encoding="utf-8")
+        self._warn_of_unused()
+
+    def _write_generated(self, generate: Callable[[Params], str]) -> str:
+        """Writes the source of each combination of the parameters that a function reads, numbered by
+        their places in the lists of values."""
+        problem = self.problem
+        tune_params = problem.tune_params
+        read = expressions.parameters_read(generate, tune_params)
+        count = math.prod(len(tune_params[name]) for name in read)
+        if count > _SOURCES_MAX:
+            raise ValueError(
+                f"the source function has {count} combinations of {', '.join(read)}, more than {_SOURCES_MAX}; "
+                "give fewer values"
+            )
+        number = "0"
+        for name in read:
+            place = expressions.position(problem.names[name], tune_params[name])
+            number = f"({number} * {len(tune_params[name])} + {place})"
+        self._derived["KT_SOURCE"] = number
+        files: Dict[str, str] = {}
+        lines = []
+        for at, values in enumerate(itertools.product(*(tune_params[name] for name in read))):
+            text = read_source(generate, {**problem.first, **dict(zip(read, values))})
+            file = files.setdefault(text, f"source_{len(files)}.cu")
+            lines.append(f'#{"el" if at else ""}if KT_SOURCE == {at}\n#include "{file}"\n')
+        self._sources.update({file: text for text, file in files.items()})
+        return "".join(lines) + "#endif\n"
+
+    def _derive_defaults(self) -> None:
+        """Adds the macros that Kernel Tuner defines besides the parameters, where the source names them."""
+        problem = self.problem
+        text = "\n".join(self._sources.values())
+        mentioned = set(re.findall(r"\w+", text))
+        defaults = {name: str(_DEFAULT_THREADS if at == 0 else 1) for at, name in enumerate(problem.block_size_names)}
+        for name, value in {**defaults, "kernel_tuner": "1"}.items():
+            if name in mentioned and name not in problem.tune_params:
+                self._derived[name] = value
+        self._grid_macros = [axis for axis in _AXES if f"grid_size_{axis}" in mentioned]
+
+    def _defines(self) -> str:
+        """Returns the definitions of the `defines` argument."""
+        problem = self.problem
+        text = ""
+        for name, value in (problem.defines or {}).items():
+            if not name.isidentifier():
+                raise ValueError(f"the name {name!r} in defines is not an identifier; correct it")
+            if callable(value):
+                derived = f"KT_DEFINE_{name}"
+                what = f"the function of {name} in defines"
+                self._derived[derived] = expressions.translate(value, problem.tune_params, problem.names, what)[0]
+                value = derived
+            body = expressions.replace_params(str(value), problem.names).replace("\n", "\\\n")
+            text += f"#define {name} {body}\n"
+        return text
+
+    def _unroll(self, name: str) -> str:
+        """Returns the macro that replaces `#pragma unroll loop_unroll_factor_…`: 0 leaves the loop to the
+        compiler."""
+        if "loop_unroll_factor" not in name or self.problem.defines is not None:
+            return ""
+        return (
+            "#define KT_PRAGMA(text) _Pragma(#text)\n#define KT_UNROLL(count) KT_PRAGMA(unroll count)\n"
+            f"#if {name} == 0\n#define KT_UNROLL_{name}\n#else\n"
+            f"#define KT_UNROLL_{name} KT_UNROLL({name})\n#endif\n"
+        )
+
+    def _unrolled(self, source: str) -> str:
+        for name in self.problem.tune_params:
+            if "loop_unroll_factor" in name:
+                pattern = rf"(?m)^([ \t]*)#[ \t]*pragma[ \t]+unroll[ \t]*\(?[ \t]*{name}[ \t]*\)?[ \t]*$"
+                source = re.sub(pattern, rf"\g<1>KT_UNROLL_{name}", source)
+        return source
+
+    def _warn_of_unused(self) -> None:
+        problem = self.problem
+        if callable(problem.kernel_source) or problem.defines is not None:
+            return
+        options = [problem.problem_size, problem.grid_div, problem.smem_args, problem.compiler_options, problem.kernel_name]
+        if any(callable(each) for each in [problem.problem_size, *problem.grid_div]):
+            return
+        text = " ".join([*self._sources.values(), repr(options), *problem.block_size_names])
+        used = set(re.findall(r"\w+", text))
+        for name, values in problem.tune_params.items():
+            if name not in used and len(values) > 1:
+                warnings.warn(
+                    f"the parameter {name} is used neither in the source nor in an option; remove it from tune_params",
+                    UnusedParameterWarning,
+                    stacklevel=2,
+                )
+
+    # Data
+
+    def _write_arguments(self) -> None:
+        for place, argument in enumerate(self.problem.arguments):
+            if isinstance(argument, np.ndarray):
+                save_array(self.folder / argument_file(place, argument), argument)
+
+    def _arguments(self, reference: Optional[Reference]) -> List[str]:
+        problem = self.problem
+        changed = {*problem.outputs(), *(reference.values if reference else ())}
+        lines = ["arguments:"] if problem.arguments else ["arguments: []"]
+        for place, argument in enumerate(problem.arguments):
+            name = self._argument_name(place)
+            where = f"argument {place}"
+            kind = element_type(argument.dtype, where)
+            if isinstance(argument, np.ndarray):
+                role = "inout" if place in changed else "input"
+                file = quoted(argument_file(place, argument))
+                # A buffer without elements has an address on no device.
+                size = max(1, argument.size)
+                lines.append(
+                    f"  - {{ name: {name}, type: {kind}, role: {role}, shape: [{size}], fill: {{ file: {file} }} }}"
+                )
+            else:
+                lines.append(f"  - {{ name: {name}, type: {kind}, role: scalar, value: {scalar_value(argument, where)} }}")
+        return lines
+
+    def _argument_name(self, place: int) -> str:
+        """Returns the name of an argument: that of the kernel's parameter, where no other value has it."""
+        name = self.problem.parameters[place].name
+        names = [each.name for each in self.problem.parameters]
+        taken = {*self.problem.names.values(), *self._derived}
+        return name if name and names.count(name) == 1 and name not in taken else f"argument_{place}"
+
+    def _variables(self) -> List[str]:
+        lines = []
+        for name, value in (self.problem.cmem_args or {}).items():
+            where = f"{name} in cmem_args"
+            kind = element_type(value.dtype, where)
+            if isinstance(value, np.ndarray):
+                value = self._padded(name, value)
+                file = f"constant_{name}" + ending_of(value)
+                save_array(self.folder / file, value)
+                lines.append(f"  {name}: {{ type: {kind}, shape: [{value.size}], fill: {{ file: {quoted(file)} }} }}")
+            else:
+                lines.append(f"  {name}: {{ type: {kind}, value: {scalar_value(value, where)} }}")
+        return ["variables:", *lines] if lines else []
+
+    def _padded(self, name: str, value: Any) -> Any:
+        """Returns constant data as large as the array in the source: Kernel Tuner sets its beginning."""
+        source = "\n".join(self._sources.values())
+        found = re.search(rf"__constant__[^;=]*\b{re.escape(name)}\s*((?:\[[0-9\s*+()-]+\])+)", source)
+        if found is None:
+            return value.ravel()
+        extents = re.findall(r"\[([^\]]+)\]", found[1])
+        size = math.prod(int(expressions.evaluate(extent, {})) for extent in extents)
+        if value.size > size:
+            raise ValueError(f"{name} in cmem_args has {value.size} elements and the source declares {size}; pass as many")
+        padded = np.zeros(size, dtype=value.dtype)
+        padded[: value.size] = value.ravel()
+        return padded
+
+    # Launch
+
+    def _launch(self) -> Tuple[List[str], List[str], Optional[str]]:
+        problem = self.problem
+        sizes = self._problem_size()
+        grid = []
+        for axis, (size, divisor) in enumerate(zip(sizes, problem.grid_div)):
+            text = self._divisor(divisor, problem.block_size_names[axis])
+            grid.append(size if text == "1" else f"ceil({size} / {text})")
+        for axis in getattr(self, "_grid_macros", []):
+            self._derived[f"grid_size_{axis}"] = grid[_AXES.index(axis)]
+        block = []
+        for axis, name in enumerate(problem.block_size_names):
+            default = str(_DEFAULT_THREADS if axis == 0 else 1)
+            block.append(problem.names.get(name, default))
+        return grid, block, self._shared_bytes()
+
+    def _problem_size(self) -> List[str]:
+        problem = self.problem
+        size = problem.problem_size
+        if callable(size):
+            texts = [f"int({text})" for text in self._translated(size, "problem_size")]
+        else:
+            listed = size if isinstance(size, (tuple, list)) or isinstance(size, np.ndarray) else (size,)
+            texts = [self._extent(each) for each in listed]
+        if not 1 <= len(texts) <= 3:
+            raise ValueError(f"problem_size has {len(texts)} dimensions; give one to three")
+        return texts + ["1"] * (3 - len(texts))
+
+    def _extent(self, size: Any) -> str:
+        if isinstance(size, str):
+            return f"int({self._translated(size, 'problem_size')[0]})"
+        if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
+            return str(int(size))
+        raise TypeError(f"problem_size has an element of type {type(size).__name__}; give a whole number, a text or a function")
+
+    def _divisor(self, divisor: Any, default: str) -> str:
+        if divisor is None:
+            return self.problem.names.get(default, "1")
+        if isinstance(divisor, (int, np.integer)):
+            return str(int(divisor))
+        if isinstance(divisor, str):
+            text = self._translated(divisor, "grid_div")[0]
+            return text if text.isidentifier() else f"int({text})"
+        if callable(divisor):
+            return f"({self._translated(divisor, 'grid_div')[0]})"
+        if isinstance(divisor, (list, tuple)):
+            texts = [self._divisor(each, default) for each in divisor]
+            return f"({' * '.join(texts)})" if len(texts) > 1 else (texts or ["1"])[0]
+        raise TypeError(f"grid_div is of type {type(divisor).__name__}; give a list of texts, a function or None")
+
+    def _shared_bytes(self) -> Optional[str]:
+        size = (self.problem.smem_args or {}).get("size")
+        if size is None:
+            return None
+        if isinstance(size, str) or callable(size):
+            return f"int({self._translated(size, 'smem_args')[0]})"
+        return str(int(size))
+
+    def _translated(self, source: Any, what: str) -> List[str]:
+        return expressions.translate(source, self.problem.tune_params, self.problem.names, what)
+
+    def _translate_rules(self) -> None:
+        problem = self.problem
+        self._constraints.append((f"{' * '.join(self._block)} <= DEVICE_MAX_THREADS", "threads of a block"))
+        for rule in problem.rules:
+            text = restrictions.translate(rule, problem.tune_params, problem.names)
+            self._constraints.append((text, f"restriction {rule.text}"))
+
+    def _launch_keys(self) -> str:
+        entry = expressions.replace_params(
+            self.problem.kernel_name, {name: f"{{{self.problem.names[name]}}}" for name in self.problem.names}
+        )
+        text = f"entry: {quoted(entry)}, grid: [{', '.join(map(quoted, self._grid))}], "
+        text += f"block: [{', '.join(map(quoted, self._block))}]"
+        return text if self._shared is None else f"{text}, shared: {quoted(self._shared)}"
+
+    # Reference
+
+    def _reference(self, reference: Optional[Reference]) -> List[str]:
+        if reference is None:
+            return ["reference: none"]
+        lines = []
+        gate = [] if not self._has_atomics() else ["deterministic: false"]
+        if reference.configuration is not None:
+            # A reference is compiled with the macros of the default configuration.
+            lines.append(f"reference: {{ source: kernel.cu, {self._launch_keys()} }}")
+        else:
+            files = []
+            for place, value in reference.values.items():
+                file = f"expected_{place}{ending_of(value)}"
+                save_array(self.folder / file, value)
+                files.append(f"{self._argument_name(place)}: {quoted(file)}")
+            lines.append(f"reference: {{ values: {{ {', '.join(files)} }} }}")
+        if reference.atol is not None:
+            gate += [f"atol: {float(reference.atol)!r}", "rtol: 1.0e-5"]
+        if gate:
+            lines.append(f"gate: {{ {', '.join(gate)} }}")
+        return lines
+
+    def _has_atomics(self) -> bool:
+        return any("atomic" in text for text in self._sources.values())
+
+    def _compile(self) -> List[str]:
+        options, include = compile_options(self.problem.compiler_options, self.problem.names)
+        keys = []
+        if options:
+            keys.append(f"options: [{', '.join(map(quoted, options))}]")
+        if include:
+            keys.append(f"include: [{', '.join(map(quoted, include))}]")
+        return [f"compile: {{ {', '.join(keys)} }}"] if keys else []

@@ -1,0 +1,100 @@
+"""Values, compiler options and arrays as a search space spells them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from pathlib import Path
+from typing import Any, List, Mapping, Sequence, Tuple
+
+import numpy as np
+
+from . import expressions
+
+
+class DroppedOptionWarning(UserWarning):
+    """A compiler option that NVRTC does not take."""
+
+
+def compile_options(options: Sequence[str], names: Mapping[str, str]) -> Tuple[List[str], List[str]]:
+    """Returns the options that NVRTC takes, and the folders of included files."""
+    kept: List[str] = []
+    include: List[str] = []
+    dropped: List[str] = []
+    braced = {name: f"{{{text}}}" for name, text in names.items()}
+    words = iter(options)
+    for word in words:
+        word = word.strip()
+        if word in ("-I", "--include-path"):
+            include.append(str(Path(next(words, ".")).resolve()))
+        elif word.startswith("-I"):
+            include.append(str(Path(word[2:]).resolve()))
+        elif word in ("-D", "-U"):
+            kept.append(word + expressions.replace_params(next(words, ""), braced))
+        elif word.startswith(("-D", "-U", "--define-macro", "-default-device", "--device-as-default")):
+            kept.append(expressions.replace_params(word, braced))
+        elif re.fullmatch(r"--?(use_fast_math|fmad=\w+|ftz=\w+|prec-div=\w+|prec-sqrt=\w+|extra-device-vectorization)", word):
+            kept.append("--" + word.lstrip("-"))
+        elif re.fullmatch(r"--?std=c\+\+(\d+)", word):
+            # The tuner's own is C++17.
+            if int(word.rsplit("+", 1)[1]) > 17 and not word.endswith(("98", "03")):
+                kept.append("--" + word.lstrip("-"))
+        elif re.fullmatch(r"--?maxrregcount=?\d*", word):
+            kept.append("--" + word.lstrip("-"))
+        elif word:
+            dropped.append(word)
+    if dropped:
+        warnings.warn(
+            f"compiler options left out: {' '.join(dropped)}; the target is that of the device, and host options "
+            "have no use",
+            DroppedOptionWarning,
+            stacklevel=2,
+        )
+    return kept, include
+
+
+def quoted(text: str) -> str:
+    """Formats a text for YAML, of which JSON's strings are a part."""
+    return json.dumps(text, ensure_ascii=True)
+
+
+def scalar(value: Any) -> str:
+    """Formats a parameter's value for YAML."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return quoted(value)
+    raise TypeError(f"the value {value!r} of a parameter is neither a number nor a text; use one of these")
+
+
+def scalar_value(value: Any, where: str) -> str:
+    """Formats the value of a scalar argument."""
+    item = value.item()
+    if isinstance(item, complex):
+        return f"[{item.real!r}, {item.imag!r}]"
+    if isinstance(item, float) and not math.isfinite(item):
+        raise ValueError(f"{where} is {item}; pass it in an array")
+    return scalar(item)
+
+
+def save_array(path: Path, value: Any) -> None:
+    """Writes an array: `.npy`, or its bytes where `.npy` has no element type of CUDA."""
+    value = value if value.size else np.zeros(1, dtype=value.dtype)
+    if path.suffix == ".npy":
+        np.save(path, value.ravel(), allow_pickle=False)
+    else:
+        value.ravel().tofile(path)
+
+
+def ending_of(value: Any) -> str:
+    return ".bin" if value.dtype.kind == "c" else ".npy"
+
+
+def argument_file(place: int, argument: Any) -> str:
+    return f"argument_{place}{ending_of(argument)}"
