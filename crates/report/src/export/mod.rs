@@ -1,17 +1,15 @@
 //! Results in formats of other tools. Pure: rows in, text out; the same rows give the same bytes.
 
 mod cexpr;
-mod checks;
+mod chosen;
 mod devices;
-mod form;
+mod entry;
 mod header;
 mod json;
 mod kernelbench;
 mod kernel_tuner;
-mod launches;
 mod lookup;
 mod names;
-mod number;
 mod others;
 mod python;
 mod rules;
