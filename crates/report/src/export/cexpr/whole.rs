@@ -24,6 +24,8 @@ impl Writer<'_> {
         match (op, nonnegative) {
             (Op::FloorDiv, true) => Ok(Number {
                 low: 0.0,
+                coefficient: a.coefficient / b.low,
+                most: a.most / b.low,
                 ..a.with(quotient, Level::Product)
             }),
             (Op::FloorDiv, false) => {
@@ -53,6 +55,8 @@ impl Writer<'_> {
                 );
                 Ok(Number {
                     low,
+                    coefficient: sum.coefficient / b.low,
+                    most: sum.most / b.low,
                     ..sum.with(text, Level::Product)
                 })
             }
@@ -140,6 +144,8 @@ impl Writer<'_> {
         let text = format!("{} / {}", number.operand(Level::Product), factor.text);
         Ok(Number {
             low: 0.0,
+            coefficient: number.coefficient / factor.low,
+            most: number.most / factor.low,
             ..number.with(text, Level::Product)
         })
     }
