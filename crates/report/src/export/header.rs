@@ -186,12 +186,7 @@ impl<'e> Plan<'e> {
             codes: Vec::new(),
             bounded: false,
         };
-        for (index, entry) in entries.iter().enumerate() {
-            let same = |known: &usize| entries[*known].best.config == entry.best.config;
-            if !plan.instances.iter().any(same) {
-                plan.instances.push(index);
-            }
-        }
+        plan.instances = instances(entries);
         plan.temporary = plan.unused("v");
         (plan.codes, plan.bounded) = fold_entries(&plan);
         Ok(plan)
@@ -381,6 +376,18 @@ impl<'e> Plan<'e> {
             );
         }
     }
+}
+
+/// Returns the first entry with each configuration.
+fn instances(entries: &[Entry]) -> Vec<usize> {
+    let mut instances: Vec<usize> = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let same = |known: &usize| entries[*known].best.config == entry.best.config;
+        if !instances.iter().any(same) {
+            instances.push(index);
+        }
+    }
+    instances
 }
 
 /// Returns a name for each launch: its kernel function, numbered if it is launched again.

@@ -37,29 +37,7 @@ impl Writer<'_> {
                     ..number
                 })
             }
-            (Op::CeilDiv, true) => {
-                let low = if a.low >= 1.0 { 1.0 } else { 0.0 };
-                let sum = match b.literal {
-                    Some(1) => return Ok(a),
-                    Some(value) => self.added(a, &self.literal(value - 1), "+")?,
-                    None => {
-                        let sum = self.added(a, &b, "+")?;
-                        self.added(sum, &self.literal(1), "-")?
-                    }
-                };
-                let sum = self.checked(sum)?;
-                let text = format!(
-                    "{} / {}",
-                    sum.operand(Level::Product),
-                    b.operand(Level::Unary)
-                );
-                Ok(Number {
-                    low,
-                    coefficient: sum.coefficient / b.low,
-                    most: sum.most / b.low,
-                    ..sum.with(text, Level::Product)
-                })
-            }
+            (Op::CeilDiv, true) => self.ceiled(a, &b),
             (Op::CeilDiv, false) => {
                 let number = a.with(format!("{quotient} + ({rest} > 0)"), Level::Sum);
                 Ok(Number {
@@ -83,6 +61,31 @@ impl Writer<'_> {
                 })
             }
         }
+    }
+
+    /// Writes a quotient of a number that is not negative, rounded up.
+    fn ceiled(&self, a: Number, b: &Number) -> Written<Number> {
+        let low = if a.low >= 1.0 { 1.0 } else { 0.0 };
+        let sum = match b.literal {
+            Some(1) => return Ok(a),
+            Some(value) => self.added(a, &self.literal(value - 1), "+")?,
+            None => {
+                let sum = self.added(a, b, "+")?;
+                self.added(sum, &self.literal(1), "-")?
+            }
+        };
+        let sum = self.checked(sum)?;
+        let text = format!(
+            "{} / {}",
+            sum.operand(Level::Product),
+            b.operand(Level::Unary)
+        );
+        Ok(Number {
+            low,
+            coefficient: sum.coefficient / b.low,
+            most: sum.most / b.low,
+            ..sum.with(text, Level::Product)
+        })
     }
 
     pub(super) fn fraction(&mut self, left: TermId, right: TermId) -> Written<Number> {
