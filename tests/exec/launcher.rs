@@ -71,8 +71,8 @@ fn launcher(folder: &Path, case: &Case) -> PathBuf {
         std::fs::copy(file.path(), templates.join(file.file_name())).unwrap();
     }
     let file = root().join(format!("search_spaces/{kernel}.quick.yaml"));
-    let text = std::fs::read_to_string(file).unwrap();
-    let (before, rest) = text.split_once("  small: ").unwrap();
+    let content = std::fs::read_to_string(file).unwrap();
+    let (before, rest) = content.split_once("  small: ").unwrap();
     let (_, after) = rest.split_once('\n').unwrap();
     let space = spaces.join(format!("{kernel}.yaml"));
     std::fs::write(
