@@ -233,12 +233,12 @@ impl<'c> Context<'c> {
             }
         }
         tied.dedup();
-        if let Some(runs) = arguments.first_mut() {
-            if !tied.is_empty() {
-                let when = std::mem::take(runs);
-                let all = tied.iter().chain((when != "1").then_some(&when));
-                *runs = all.map(String::as_str).collect::<Vec<_>>().join(" && ");
-            }
+        if let Some(runs) = arguments.first_mut()
+            && !tied.is_empty()
+        {
+            let when = std::mem::take(runs);
+            let all = tied.iter().chain((when != "1").then_some(&when));
+            *runs = all.map(String::as_str).collect::<Vec<_>>().join(" && ");
         }
         let most = value_of(&self.entry.environment, "DEVICE_SHARED_BYTES");
         let most = most.and_then(Value::as_i64).unwrap_or(MAX_SIZE);
