@@ -52,6 +52,10 @@ fn main() {
     if on_path(&["chromium", "chromium-browser", "google-chrome"]) && on_path(&["chromedriver"]) {
         println!("cargo::rustc-cfg=browser");
     }
+    println!("cargo::rustc-check-cfg=cfg(clang)");
+    if on_path(&["clang++"]) {
+        println!("cargo::rustc-cfg=clang");
+    }
     println!("cargo::rustc-check-cfg=cfg(nvcc)");
     println!("cargo::rerun-if-env-changed=TUNER_NVCC");
     let data = std::env::var_os("XDG_DATA_HOME").map(std::path::PathBuf::from);

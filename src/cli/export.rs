@@ -1,5 +1,7 @@
 //! `tuner export`: the best configurations in formats of other tools.
 
+mod launcher;
+
 use super::proof::ProofOptions;
 use super::results::{
     Selection, block_on, board_name, kernel_named, note_unproven, proven_first, write_file,
@@ -25,6 +27,7 @@ use tuner_store::{Board, Store};
 Examples:
   tuner export gemm_f32 -o gemm_f32_tuned.h
   tuner export gemm_f32 --to kernel-tuner --device 'NVIDIA H200' --problem square -o cache.json
+  tuner export gemm_f16 --launcher cpp --embed cubin:sm_90,ptx -o gemm_f16_launch.h
   tuner export gemm_f32 --to json | jq '.entries[].config'
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no result to export.")]
@@ -43,6 +46,24 @@ pub(crate) struct Args {
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Write a C++ launcher: the header with the kernel's source, the choice of a configuration and the launches
+    #[arg(long, value_enum, value_name = "LANGUAGE")]
+    launcher: Option<launcher::Language>,
+
+    /// Code that the launcher holds besides the source, such as cubin:sm_89,sm_90a,ptx
+    #[arg(long, value_name = "KINDS", requires = "launcher")]
+    embed: Option<String>,
+
+    /// Launch shapes of classes that the gate has checked, and nothing else
+    #[arg(
+        long,
+        value_enum,
+        default_value = "on",
+        value_name = "WHEN",
+        requires = "launcher"
+    )]
+    checked_only: launcher::Checked,
 
     /// Export predicted times where nothing was measured
     #[arg(long)]
@@ -73,6 +94,9 @@ enum Target {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    if args.launcher.is_some() && args.to != Target::Header {
+        return Err(usage("--launcher writes a header: leave out --to"));
+    }
     let kernel = kernel_named(&args.kernel)?;
     let query = args.selection.query(Some(&kernel), Some(1));
     let leaves = |board: &Board| args.takes(board);
@@ -147,6 +171,9 @@ async fn convert(
 ) -> Result<String, CliError> {
     let entries = store.entries(boards).await?;
     let text = match args.to {
+        Target::Header if args.launcher.is_some() => {
+            return launcher::render_launcher(args, kernel, boards, &entries);
+        }
         Target::Header => {
             let limited = export::own_sizes_only(kernel, &entries).map_err(usage)?;
             for line in limited {

@@ -2,6 +2,7 @@
 
 mod capture;
 mod clients;
+mod launcher;
 mod nvcc;
 mod runtime;
 

@@ -199,11 +199,10 @@ async fn a_nasty_string_stays_a_comment_or_a_literal_in_a_header() {
         entry.best.measured_at = format!("\n#error {text}");
         entry.best.template_hash = Some(text.clone());
         let header = export::header(&text, std::slice::from_ref(&entry)).unwrap();
-        assert_text("header", &header);
-        for line in header
-            .lines()
-            .filter_map(|line| line.trim_start().strip_prefix('#'))
-        {
+        // The header refuses to be included for two entries.
+        let others = || header.lines().filter(|line| !line.starts_with("#error \""));
+        assert_text("header", &others().collect::<Vec<_>>().join("\n"));
+        for line in others().filter_map(|line| line.trim_start().strip_prefix('#')) {
             let word = line.split([' ', '(']).next().unwrap_or_default();
             let known = ["if", "ifdef", "ifndef", "elif", "else", "endif", "define"];
             assert!(known.contains(&word), "{line:.100}");

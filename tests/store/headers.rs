@@ -27,7 +27,7 @@ pub(crate) async fn entries_of(starts: &[(RunStart, &[(i64, f64)])]) -> Vec<Entr
     store.entries(&boards).await.unwrap()
 }
 
-fn sized(kind: DeviceKind, problem: &str, n: i64, causal: i64) -> RunStart {
+pub(crate) fn sized(kind: DeviceKind, problem: &str, n: i64, causal: i64) -> RunStart {
     let mut start = start(kind);
     start.tasks[0].problem = problem.to_owned();
     start.tasks[0].sizes = vec![
@@ -38,7 +38,7 @@ fn sized(kind: DeviceKind, problem: &str, n: i64, causal: i64) -> RunStart {
 }
 
 /// Two problems on a GPU, and what others recorded on another.
-async fn example() -> Vec<Entry> {
+pub(crate) async fn example() -> Vec<Entry> {
     let mut starts: Vec<(RunStart, &[(i64, f64)])> = vec![
         (
             sized(DeviceKind::Cuda, "small", 256, 0),
@@ -99,7 +99,9 @@ const USE: &str = r#"
 #include "gemm_tuned.h"
 #ifdef __cplusplus
 static_assert(gemm_tuned_lookup("NVIDIA H200", 4096, 0)->config.tile == 64, "at compile time");
-static_assert(TILE == EXPECTED, "the target's define");
+#endif
+#ifdef TILE
+#error "macros that nobody asked for"
 #endif
 int main(void) {
   const gemm_tuned_entry *entry = gemm_tuned_lookup("NVIDIA H200", 300, 0);
@@ -112,8 +114,25 @@ int main(void) {
   if (gemm_tuned_lookup("another", 256, 0)) return 5;
   entry = gemm_tuned_lookup("NVIDIA A100-PCIE-40GB", 256, 0);
   if (!entry || entry->config.tile != 128) return 6;
-  return TILE == EXPECTED && PAD == 0 ? 0 : 7;
+  if (gemm_tuned_lookup("NVIDIA H200", 0, 0) || gemm_tuned_lookup("NVIDIA H200", 2147483648LL, 0)) return 7;
+  return 0;
 }
+"#;
+
+/// One entry: its macros and its tests, no table.
+const CHOSEN: &str = r#"
+#include "gemm_tuned.h"
+#include "gemm_tuned.h"
+#ifdef GEMM_TUNED_COUNT
+#error "a table next to the macros of one entry"
+#endif
+#ifdef __cplusplus
+static_assert(TILE == EXPECTED, "the target's define");
+#endif
+#if TILE != EXPECTED
+#error "the target's define, for the preprocessor"
+#endif
+int main(void) { return TILE == EXPECTED && PAD == 0 && gemm_tuned_valid(8192, CAUSAL) ? 0 : 7; }
 "#;
 
 #[tokio::test]
@@ -121,19 +140,33 @@ async fn the_header_compiles_as_c11_and_cpp17_and_answers_at_compile_and_run_tim
     let directory = tempfile::tempdir().unwrap();
     let header = export::header("gemm", &example().await).unwrap();
     std::fs::write(directory.path().join("gemm_tuned.h"), &header).unwrap();
+    let run = || {
+        let status = Command::new(directory.path().join("program")).status();
+        status.unwrap().code()
+    };
     for (compiler, name) in [(C11, "use.c"), (CPP17, "use.cpp")] {
-        for (target, expected) in [
-            ("-DTARGET_NVIDIA_H200", "-DEXPECTED=64"),
-            ("-DTARGET_NVIDIA_A100_PCIE_40GB=1", "-DEXPECTED=128"),
-            ("-DTARGET_unknown", "-DEXPECTED=64"),
+        compile(directory.path(), compiler, name, USE).unwrap();
+        assert_eq!(run(), Some(0), "{header}");
+        for (choice, expected) in [
+            (
+                "-DGEMM_TUNED_MACROS -DTARGET_NVIDIA_H200 -DCAUSAL=0",
+                "-DEXPECTED=64",
+            ),
+            (
+                "-DGEMM_TUNED_MACROS -DTARGET_NVIDIA_A100_PCIE_40GB=1 -DCAUSAL=0",
+                "-DEXPECTED=128",
+            ),
+            (
+                "-DGEMM_TUNED_MACROS -DTARGET_unknown -DCAUSAL=0",
+                "-DEXPECTED=64",
+            ),
+            ("-DGEMM_TUNED_ENTRY=0 -DCAUSAL=0", "-DEXPECTED=64"),
+            ("-DGEMM_TUNED_ENTRY=1 -DCAUSAL=1", "-DEXPECTED=16"),
         ] {
-            let defines = ["-DGEMM_TUNED_MACROS", target, expected];
+            let defines = choice.split(' ').chain([expected]);
             let compiler: Vec<&str> = compiler.iter().copied().chain(defines).collect();
-            compile(directory.path(), &compiler, name, USE).unwrap();
-            let status = Command::new(directory.path().join("program"))
-                .status()
-                .unwrap();
-            assert_eq!(status.code(), Some(0), "{compiler:?}\n{header}");
+            compile(directory.path(), &compiler, name, CHOSEN).unwrap();
+            assert_eq!(run(), Some(0), "{compiler:?}\n{header}");
         }
         // Twice in one file, and alone.
         let twice =
@@ -224,27 +257,21 @@ async fn every_wrong_value_fails_to_compile() {
     let header = export::header("gemm", &example().await).unwrap();
     let main = "\nint main(void) { return 0; }\n";
     for (right, wrong) in [
-        // A value that is none of the parameter's, in the table and in the defines.
-        ("GEMM_TUNED_0 64, 0", "GEMM_TUNED_0 65, 0"),
-        ("#define TILE 64", "#define TILE 63"),
-        ("#define TILE 128", "#define TILE 96"),
-        // One of its values, but another than the rule that C cannot state was checked for.
-        ("GEMM_TUNED_2 128, 0", "GEMM_TUNED_2 64, 0"),
+        // A value that breaks a rule of the space.
+        (
+            "#define TILE GEMM_TUNED_OF(64,",
+            "#define TILE GEMM_TUNED_OF(63,",
+        ),
         // The device has less memory than the tile needs.
-        (", 232448);", ", 4096);"),
+        ("<= 232448 ", "<= 4096 "),
     ] {
         assert!(header.contains(right), "{right}\n{header}");
-        let edited = header.replacen(right, wrong, 1) + main;
+        let edited = header.replace(right, wrong) + main;
         for (compiler, name) in [(C11, "wrong.c"), (CPP17, "wrong.cpp")] {
             let compiler: Vec<&str> = compiler
                 .iter()
                 .copied()
-                .chain(["-DGEMM_MACROS"])
-                .chain([if right.contains("128") {
-                    "-DTARGET_NVIDIA_A100_PCIE_40GB"
-                } else {
-                    "-DTARGET_NVIDIA_H200"
-                }])
+                .chain(["-DGEMM_TUNED_ENTRY=0"])
                 .collect();
             let Err(message) = compile(directory.path(), &compiler, name, &edited) else {
                 panic!("{wrong} compiled:\n{edited}");
@@ -328,26 +355,29 @@ pub(crate) fn nvrtc(header: &str, kernel: &str, define: &str) -> Option<CompileO
 #[tokio::test]
 async fn nvrtc_takes_the_header_and_refuses_a_wrong_value() {
     let header = export::header("gemm", &example().await).unwrap();
-    let kernel = "static_assert(TILE == 128, \"the target's define\");\n\
-        static_assert(gemm_tuned_lookup(\"NVIDIA H200\", 300, 0)->config.tile == 32, \"lookup\");\n\
+    let chosen = "static_assert(TILE == 128, \"the target's define\");\n\
         extern \"C\" __global__ void copy(float *o) {\n\
-        \x20 constexpr int tile = gemm_tuned_table[0].config.tile;\n\
         \x20 __shared__ float t[TILE];\n\
-        \x20 t[threadIdx.x % TILE] = tile;\n\
+        \x20 t[threadIdx.x % TILE] = gemm_tuned_valid(256, 0);\n\
         \x20 o[threadIdx.x] = t[threadIdx.x % TILE];\n\
         }\n";
+    let table = "static_assert(gemm_tuned_lookup(\"NVIDIA H200\", 300, 0)->config.tile == 32, \"lookup\");\n\
+        extern \"C\" __global__ void copy(float *o) {\n\
+        \x20 constexpr int tile = gemm_tuned_table[0].config.tile;\n\
+        \x20 o[threadIdx.x] = tile;\n\
+        }\n";
     let define = "-DGEMM_TUNED_MACROS -DTARGET_NVIDIA_A100_PCIE_40GB";
-    let Some(outcome) = nvrtc(&header, kernel, define) else {
+    let Some(outcome) = nvrtc(&header, chosen, define) else {
         eprintln!("skipped: no NVRTC");
         return;
     };
     assert!(outcome.is_ok(), "{outcome:?}");
-    let wrong = header.replacen("#define TILE 128", "#define TILE 100", 1);
-    let kernel = kernel.replace("TILE == 128", "TILE == 100");
-    let failed = nvrtc(&wrong, &kernel, define).unwrap().unwrap_err();
-    assert_eq!(failed.verdict, tuner_core::record::Verdict::CompileFailed);
-    let detail = "TILE is not one of its values";
-    assert!(failed.detail.contains(detail), "{failed}");
+    let outcome = nvrtc(&header, table, "-DUNUSED").unwrap();
+    assert!(outcome.is_ok(), "{outcome:?}");
+    let wrong = header.replace(", 128)", ", 100)");
+    let chosen = chosen.replace("TILE == 128", "TILE == 100");
+    let failed = nvrtc(&wrong, &chosen, "-DGEMM_TUNED_ENTRY=0 -DTILE_CHECK").unwrap();
+    assert!(failed.is_err(), "{failed:?}");
 }
 
 #[tokio::test]

@@ -115,8 +115,8 @@ pub(crate) fn obeys(made: &Made, sizes: &ConfigValues) -> bool {
     made.rules.iter().all(|rule| holds(made, sizes, rule))
 }
 
-/// The index of the entry that should be returned, -1 for none.
-pub(crate) fn nearest(made: &[Made], sizes: &ConfigValues) -> i64 {
+/// The index of the entry that should be returned of those that are valid, -1 for none.
+pub(crate) fn nearest(made: &[Made], sizes: &ConfigValues, valid: impl Fn(usize) -> bool) -> i64 {
     let mut best = (-1, f64::INFINITY);
     for (at, entry) in (0..).zip(made) {
         let pairs = || entry.sizes.iter().zip(sizes);
@@ -128,7 +128,7 @@ pub(crate) fn nearest(made: &[Made], sizes: &ConfigValues) -> i64 {
             .map(|((_, own), (_, asked))| (number(asked), number(own)))
             .map(|(a, b)| if a > b { a / b } else { b / a })
             .product();
-        if matches && distance < best.1 && obeys(entry, sizes) {
+        if matches && distance < best.1 && valid(usize::try_from(at).unwrap()) {
             best = (at, distance);
         }
     }
@@ -147,6 +147,15 @@ fn literals(sizes: &ConfigValues) -> String {
     literals.join(", ")
 }
 
+/// What the header answers for some sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// The index of the entry that the lookup returns, -1 for none.
+    pub(crate) index: i64,
+    /// A bit for each entry: whether it is valid for the sizes.
+    pub(crate) valid: u64,
+}
+
 /// Kernels with their headers and the sizes to ask for.
 pub(crate) struct Program {
     stored: Entry,
@@ -154,6 +163,8 @@ pub(crate) struct Program {
     source: String,
     body: String,
     asked: usize,
+    /// For each kernel a bit for each entry that C cannot state for all sizes.
+    pub(crate) limited: Vec<u64>,
 }
 
 impl Program {
@@ -164,18 +175,27 @@ impl Program {
             source: "#include <stdio.h>\n".to_owned(),
             body: String::new(),
             asked: 0,
+            limited: Vec::new(),
         }
     }
 
     pub(crate) fn add(&mut self, made: &[Made], queries: &[ConfigValues], constants: usize) {
         let kernel = format!("k{}", self.asked);
-        let header = export::header(&kernel, &entries(&self.stored, made)).unwrap();
+        let entries = entries(&self.stored, made);
+        let header = export::header(&kernel, &entries).unwrap();
+        let notes = export::own_sizes_only(&kernel, &entries).unwrap();
+        self.limited.push((0..made.len()).fold(0, |bits, at| {
+            let noted = notes
+                .iter()
+                .any(|note| note.starts_with(&format!("p{at} on ")));
+            bits | u64::from(noted) << at
+        }));
         let name = format!("{kernel}_tuned.h");
         std::fs::write(self.directory.path().join(&name), header).unwrap();
         let _ = writeln!(self.source, "#include \"{name}\"");
         let call = |arguments: &str| format!("{kernel}_tuned_lookup(\"{DEVICE}\", {arguments})");
         for (at, sizes) in queries.iter().enumerate().take(constants) {
-            let expected = match nearest(made, sizes) {
+            let expected = match nearest(made, sizes, |at| obeys(&made[at], sizes)) {
                 -1 => "nullptr".to_owned(),
                 index => format!("&{kernel}_tuned_table[{index}]"),
             };
@@ -205,8 +225,13 @@ impl Program {
             "  {{\n    static const struct {{ {types}}} q[] = {{{rows}}};\n\
              \x20   for (int i = 0; i < {count}; ++i) {{\n\
              \x20     const {kernel}_tuned_entry *e = {call};\n\
-             \x20     printf(\"%d\\n\", e ? (int)(e - {kernel}_tuned_table) : -1);\n\
+             \x20     unsigned valid = 0;\n\
+             \x20     for (int j = 0; j < {upper}_TUNED_COUNT; ++j)\n\
+             \x20       valid |= (unsigned)({kernel}_tuned_table[j].valid({arguments}) != 0) << j;\n\
+             \x20     printf(\"%d %u\\n\", e ? (int)(e - {kernel}_tuned_table) : -1, valid);\n\
              \x20   }}\n  }}\n",
+            upper = kernel.to_ascii_uppercase(),
+            arguments = members.join(", "),
             rows = rows.join(", "),
             count = queries.len(),
             call = call(&members.join(", ")),
@@ -214,8 +239,14 @@ impl Program {
         self.asked += 1;
     }
 
+    /// The indices that the lookups answer; `None` where the compiler is missing.
+    fn indices(&self, compiler: &[&str], name: &str) -> Option<Vec<i64>> {
+        let answers = self.answers(compiler, name)?;
+        Some(answers.iter().map(|answer| answer.index).collect())
+    }
+
     /// The answers; `None` where the compiler is missing.
-    pub(crate) fn answers(&self, compiler: &[&str], name: &str) -> Option<Vec<i64>> {
+    pub(crate) fn answers(&self, compiler: &[&str], name: &str) -> Option<Vec<Answer>> {
         let file = self.directory.path().join(name);
         let text = format!(
             "{}int main(void) {{\n{}  return 0;\n}}\n",
@@ -241,7 +272,14 @@ impl Program {
         let run = Command::new(&program).output().unwrap();
         assert!(run.status.success(), "{:?}", run.status);
         let text = String::from_utf8(run.stdout).unwrap();
-        Some(text.lines().map(|line| line.parse().unwrap()).collect())
+        let answer = |line: &str| {
+            let (index, valid) = line.split_once(' ').unwrap();
+            Answer {
+                index: index.parse().unwrap(),
+                valid: valid.parse().unwrap(),
+            }
+        };
+        Some(text.lines().map(answer).collect())
     }
 }
 
@@ -283,7 +321,7 @@ async fn an_entry_that_breaks_a_rule_for_the_sizes_asked_is_not_returned() {
     let mut program = Program::new().await;
     program.add(&made, &queries, queries.len());
     for (compiler, name) in [(C11, "use.c"), (CPP17, "use.cpp"), (CHECKED, "checked.c")] {
-        if let Some(answers) = program.answers(compiler, name) {
+        if let Some(answers) = program.indices(compiler, name) {
             assert_eq!(answers, [0, 1, -1]);
         }
     }
@@ -331,7 +369,7 @@ async fn a_rule_that_c_cannot_state_is_kept_by_the_entrys_own_sizes_only() {
         told,
         [
             "p0 on a GPU: returned for its own sizes only, because C cannot state \
-             `D ** 0.5 <= TILE` (only whole numbers can be raised to a power)"
+             `D ** 0.5 <= TILE` (only whole numbers can be raised to a power, to the fourth at most)"
         ]
     );
     let header = export::header("k0", &entries).unwrap();
@@ -344,7 +382,7 @@ async fn a_rule_that_c_cannot_state_is_kept_by_the_entrys_own_sizes_only() {
     let mut program = Program::new().await;
     program.add(&made, &queries, 0);
     for (compiler, name) in [(CHECKED, "own.c"), (CPP17, "own.cpp")] {
-        if let Some(answers) = program.answers(compiler, name) {
+        if let Some(answers) = program.indices(compiler, name) {
             assert_eq!(answers, [0, -1, -1]);
         }
     }
@@ -356,7 +394,7 @@ async fn sizes_with_the_names_of_the_headers_variables_are_told_apart() {
         sizes: named(&[("I", 16), ("V0", 8), ("V", 4), ("ENTRY", 2), ("DEVICE", 3)]),
         config: named(&[("v1", 2)]),
         derived: vec![("TWICE".to_owned(), "I * V0 + V".to_owned())],
-        rules: vec!["TWICE * TWICE + ENTRY * DEVICE < 40000 and v1 < V".to_owned()],
+        rules: vec!["TWICE % 1000 + TWICE + ENTRY * DEVICE < 400 and v1 < V".to_owned()],
     }];
     let queries = [
         made[0].sizes.clone(),
@@ -367,7 +405,7 @@ async fn sizes_with_the_names_of_the_headers_variables_are_told_apart() {
     let mut program = Program::new().await;
     program.add(&made, &queries, queries.len());
     for (compiler, name) in [(CHECKED, "names.c"), (CPP17, "names.cpp")] {
-        if let Some(answers) = program.answers(compiler, name) {
+        if let Some(answers) = program.indices(compiler, name) {
             assert_eq!(answers, [0, 0, -1, -1]);
         }
     }

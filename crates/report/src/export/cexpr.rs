@@ -1,307 +1,447 @@
-//! Constraints as C integer constant expressions.
+//! Terms as C expressions over `long long` and `double`, without undefined behaviour.
 //!
-//! `static_assert` in C11 takes whole numbers only, so a true division becomes a fraction that
-//! comparisons multiply out, and expressions without an exact integer form (roots, logarithms,
-//! text, numbers beyond 64 bits) are left to the caller, which then asserts the checked values
-//! themselves.
+//! Sizes are bounded, so every part has a bound too: an expression is written only if no part of it can leave
+//! 64 bits (or 53, where it becomes a `double`) and no divisor can be zero. The semantics are those of the
+//! evaluator of search spaces; everything else is refused with a reason.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the parser has checked the number of operands, and variables are numbered by their list"
+)]
 
-use super::form::{Form, Int, binary, compare, constant, literal, member, power, times};
+mod sum;
+mod truth;
+mod whole;
+
 use std::collections::{BTreeMap, BTreeSet};
-use tuner_core::record::{ConfigValues, Definition};
-use tuner_core::value::Value;
-use tuner_space::{Expr, Node, Op};
+use tuner_space::{Op, Term, TermId, Terms, Val};
 
-/// Maximum length of a translated expression, characters: limits the expansion of nested derived
-/// values.
-const MAX_EXPRESSION_LENGTH: usize = 4000;
+/// Bound of whole numbers: no sum of two of them leaves 64 bits.
+const MAX_WHOLE: f64 = 4.6e18;
+/// Largest whole number up to which every one is a `double`.
+pub(super) const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+/// Bound of real numbers, so that none is infinite.
+const MAX_REAL: f64 = 1e300;
+/// Maximum length of an expression, characters.
+const MAX_LENGTH: usize = 1500;
+/// Minimum length of a shared part that becomes a temporary, characters.
+const MIN_TEMPORARY_LENGTH: usize = 16;
 
-/// A rule in C.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rule {
-    /// The condition, over macro parameters of the same names; `None` if C cannot express it
-    /// exactly.
-    pub(super) text: Option<String>,
-    /// Parameters, sizes and device names it depends on, through derived values too.
-    pub(super) names: BTreeSet<String>,
+/// A variable of the written expressions.
+#[derive(Debug, Clone)]
+pub(super) struct Variable {
+    /// C text.
+    pub(super) name: String,
+    /// A `double` rather than a `long long`.
+    pub(super) real: bool,
+    /// Smallest value.
+    pub(super) low: f64,
+    /// Largest absolute value, at least 1.
+    pub(super) bound: f64,
 }
 
-/// Helper macros that the translated rules use, named without their prefix.
-pub(super) type Helpers = BTreeSet<&'static str>;
-
-/// Definitions of the helpers, in dependency order; `@` is the prefix.
-pub(super) const HELPERS: [(&str, &str); 6] = [
-    (
-        "FLOORDIV",
-        "(a, b) ((a) / (b) - (((a) % (b) != 0) && (((a) % (b) < 0) != ((b) < 0))))",
-    ),
-    (
-        "MOD",
-        "(a, b) ((a) % (b) + ((((a) % (b) != 0) && (((a) % (b) < 0) != ((b) < 0))) ? (b) : 0))",
-    ),
-    ("CEILDIV", "(a, b) (-(@FLOORDIV(-(a), b)))"),
-    ("MIN", "(a, b) ((a) < (b) ? (a) : (b))"),
-    ("MAX", "(a, b) ((a) > (b) ? (a) : (b))"),
-    ("ABS", "(a) ((a) < 0 ? -(a) : (a))"),
-];
-
-/// Translates every constraint; also returns the helpers used.
-pub(super) fn translate(
-    definition: &Definition,
-    constants: &ConfigValues,
-    prefix: &str,
-) -> (Vec<Rule>, Helpers) {
-    let mut translator = Translator {
-        definition,
-        prefix,
-        known: BTreeMap::new(),
-        helpers: Helpers::new(),
-    };
-    for parameter in &definition.parameters {
-        let form = number_name(&parameter.name, &parameter.values);
-        translator.insert(&parameter.name, form);
-    }
-    for (name, value) in constants {
-        let form = number_name(name, std::slice::from_ref(value));
-        translator.insert(name, form);
-    }
-    let rules = definition
-        .constraints
-        .iter()
-        .map(|constraint| {
-            let (form, names) = translator.expression(&constraint.rule, 0);
-            Rule {
-                text: form.map(|form| form.truth()),
-                names,
-            }
-        })
-        .collect();
-    (rules, translator.helpers)
+/// Place where an expression is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target<'t> {
+    /// The body of a function; helper functions begin with this prefix.
+    Function(&'t str),
+    /// An integer constant expression over macros, as `_Static_assert` takes.
+    Constant,
 }
 
-/// Returns the form of a name with integer values; `None` for fractions and text.
-fn number_name(name: &str, values: &[Value]) -> Option<Form> {
-    let numbers: Option<Vec<i64>> = values.iter().map(Value::as_i64).collect();
-    let numbers = numbers?;
-    let bounds = numbers.iter().map(|value| value.unsigned_abs() as f64);
-    let nonnegative = numbers.iter().all(|value| *value >= 0);
-    let text = format!("(long long)({name})");
-    Some(Form::Int(Int::new(
-        text,
-        nonnegative,
-        bounds.fold(0.0, f64::max),
-    )))
+/// Precedence of C's operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Or,
+    And,
+    Compare,
+    Sum,
+    Product,
+    Unary,
+    Primary,
 }
 
-struct Translator<'d> {
-    definition: &'d Definition,
-    prefix: &'d str,
-    /// Names seen so far: their form and their dependencies.
-    known: BTreeMap<String, (Option<Form>, BTreeSet<String>)>,
-    helpers: Helpers,
+/// A written condition.
+#[derive(Debug, Clone)]
+struct Truth {
+    text: String,
+    level: Level,
 }
 
-impl Translator<'_> {
-    fn insert(&mut self, name: &str, form: Option<Form>) {
-        let names = BTreeSet::from([name.to_owned()]);
-        self.known.insert(name.to_owned(), (form, names));
+impl Truth {
+    fn new(text: String, level: Level) -> Self {
+        Self { text, level }
     }
 
-    /// Translates an expression and returns its form and all its dependencies. Derived values nest
-    /// at most as deep as their number; a cycle returns `None`.
-    fn expression(&mut self, text: &str, depth: usize) -> (Option<Form>, BTreeSet<String>) {
-        let mut names = BTreeSet::new();
-        let Ok(expr) = Expr::parse(text) else {
-            return (None, names);
-        };
-        let mut forms: Vec<Option<Form>> = Vec::with_capacity(expr.nodes().len());
-        for (node, _) in expr.nodes() {
-            let form = match node {
-                Node::Const(value) => constant(value),
-                Node::Name(name) => {
-                    let (form, uses) = self.name(name, depth);
-                    names.extend(uses);
-                    form
+    /// Returns the text as an operand of an operator that binds at least as strongly as `least`.
+    fn operand(&self, least: Level) -> String {
+        enclosed(&self.text, self.level < least)
+    }
+}
+
+/// A written number with its bounds.
+#[derive(Debug, Clone)]
+struct Number {
+    text: String,
+    level: Level,
+    real: bool,
+    /// The product of real numbers: a compiler may fuse it with a sum, which rounds differently.
+    fused: bool,
+    literal: Option<i64>,
+    low: f64,
+    /// Bound of the absolute value: this coefficient times the variables to these powers.
+    coefficient: f64,
+    powers: Vec<i32>,
+    /// Another bound of the absolute value.
+    most: f64,
+}
+
+impl Number {
+    fn operand(&self, least: Level) -> String {
+        enclosed(&self.text, self.level < least)
+    }
+
+    fn with(self, text: String, level: Level) -> Self {
+        Self {
+            text,
+            level,
+            literal: None,
+            ..self
+        }
+    }
+}
+
+fn enclosed(text: &str, needed: bool) -> String {
+    if needed {
+        format!("({text})")
+    } else {
+        text.to_owned()
+    }
+}
+
+fn merged(left: &[i32], right: &[i32], combine: fn(i32, i32) -> i32) -> Vec<i32> {
+    let pairs = left.iter().zip(right);
+    pairs.map(|(a, b)| combine(*a, *b)).collect()
+}
+
+/// Writer of expressions over the same variables.
+pub(super) struct Writer<'t> {
+    terms: &'t Terms,
+    variables: &'t [Variable],
+    /// Bound of the product of all whole variables, where it is checked.
+    product: Option<f64>,
+    target: Target<'t>,
+    named: BTreeMap<TermId, Number>,
+    /// Helper functions that the texts call, without their prefix.
+    pub(super) helpers: BTreeSet<&'static str>,
+}
+
+pub(super) type Written<T> = Result<T, String>;
+
+impl<'t> Writer<'t> {
+    /// Creates a writer.
+    pub(super) fn new(
+        terms: &'t Terms,
+        variables: &'t [Variable],
+        product: Option<f64>,
+        target: Target<'t>,
+    ) -> Self {
+        Self {
+            terms,
+            variables,
+            product,
+            target,
+            named: BTreeMap::new(),
+            helpers: BTreeSet::new(),
+        }
+    }
+
+    /// Writes a condition.
+    pub(super) fn condition(&mut self, id: TermId) -> Written<String> {
+        Ok(self.truth(id)?.operand(Level::Compare))
+    }
+
+    /// Writes a launch extent; -1 where it is not a whole number.
+    pub(super) fn extent(&mut self, id: TermId) -> Written<String> {
+        let number = self.number(id)?;
+        if number.real {
+            return Ok(self.call("whole", &[number]));
+        }
+        Ok(number.text)
+    }
+
+    /// Writes a whole number.
+    pub(super) fn whole_number(&mut self, id: TermId) -> Written<String> {
+        Ok(self.whole(id)?.text)
+    }
+
+    /// Declares temporaries for the parts that these terms share.
+    pub(super) fn share(&mut self, roots: &[TermId], prefix: &str) -> Vec<String> {
+        let mut uses: BTreeMap<TermId, usize> = BTreeMap::new();
+        let order = operands_first(self.terms, roots);
+        for id in &order {
+            if let Term::Op(_, args) = self.terms.term(*id) {
+                for arg in args {
+                    *uses.entry(*arg).or_default() += 1;
                 }
-                Node::Op(op, operands) => operands
-                    .iter()
-                    .map(|operand| forms.get(*operand as usize).cloned().flatten())
-                    .collect::<Option<Vec<Form>>>()
-                    .and_then(|operands| self.operation(*op, &operands)),
+            }
+        }
+        let mut statements = Vec::new();
+        for id in order {
+            let shared = uses.get(&id).is_some_and(|count| *count > 1);
+            let Term::Op(op, _) = self.terms.term(id) else {
+                continue;
             };
-            forms.push(
-                form.filter(|form| form.truth().len() <= MAX_EXPRESSION_LENGTH && form.fits()),
-            );
+            if !shared || is_truth(*op) || matches!(op, Op::List | Op::And | Op::Or) {
+                continue;
+            }
+            if let Ok(number) = self.number(id)
+                && number.text.len() >= MIN_TEMPORARY_LENGTH
+            {
+                let name = format!("{prefix}{}", self.named.len());
+                let kind = if number.real { "double" } else { "long long" };
+                statements.push(format!("const {kind} {name} = {};", number.text));
+                self.named.insert(id, number.with(name, Level::Primary));
+            }
         }
-        (forms.pop().flatten(), names)
+        statements
     }
 
-    fn name(&mut self, name: &str, depth: usize) -> (Option<Form>, BTreeSet<String>) {
-        if let Some(known) = self.known.get(name) {
-            return known.clone();
+    fn magnitude(&self, number: &Number) -> f64 {
+        let (mut whole, mut real, mut most) = (1.0, 1.0, 0);
+        for (power, variable) in number.powers.iter().zip(self.variables) {
+            let value = variable.bound.max(1.0).powi(*power);
+            if variable.real {
+                real *= value;
+            } else {
+                whole *= value;
+                most = most.max(*power);
+            }
         }
-        let definition = self.definition;
-        let derived = definition.derived.iter().find(|(known, _)| known == name);
-        let found = match derived {
-            Some((_, text)) if depth < definition.derived.len() => self.expression(text, depth + 1),
-            _ => (None, BTreeSet::new()),
+        let whole = match self.product {
+            Some(product) => f64::min(whole, product.powi(most)),
+            None => whole,
         };
-        self.known.insert(name.to_owned(), found.clone());
-        found
+        number.most.min(number.coefficient * whole * real)
     }
 
-    fn operation(&mut self, op: Op, operands: &[Form]) -> Option<Form> {
-        match (op, operands) {
-            (Op::And | Op::Or, _) => {
-                // Python returns an operand; as a condition that equals its truth value, as a
-                // number it does not.
-                let all_truths = operands.iter().all(|o| matches!(o, Form::Truth(_)));
-                let sign = if op == Op::And { " && " } else { " || " };
-                let parts: Vec<String> = operands.iter().map(Form::truth).collect();
-                let text = format!("({})", parts.join(sign));
-                all_truths.then_some(Form::Truth(text))
-            }
-            (Op::Not, [operand]) => Some(Form::Truth(format!("(!{})", operand.truth()))),
-            (Op::Bool, [operand]) => Some(Form::Truth(operand.truth())),
-            (Op::If, [condition, yes, no]) => {
-                let (yes, no) = (yes.int()?, no.int()?);
-                let text = format!("({} ? {} : {})", condition.truth(), yes.text, no.text);
-                let nonnegative = yes.nonnegative && no.nonnegative;
-                Some(Form::Int(Int::new(
-                    text,
-                    nonnegative,
-                    yes.bound.max(no.bound),
-                )))
-            }
-            (Op::List, _) => Some(Form::List(operands.to_vec())),
-            (Op::In | Op::NotIn, [item, Form::List(items)]) => member(item, items, op == Op::In),
-            (Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Eq | Op::Ne, [left, right]) => {
-                compare(op, left, right)
-            }
-            (Op::Min | Op::Max, _) => self.extreme(op, operands),
-            (_, [operand]) => self.unary(op, operand),
-            (_, [left, right]) => self.arithmetic(op, left, right),
-            _ => None,
+    /// Refuses a number that may leave its type.
+    fn checked(&self, number: Number) -> Written<Number> {
+        let most = if number.real { MAX_REAL } else { MAX_WHOLE };
+        if self.magnitude(&number) > most {
+            return Err("a number in it may be beyond 64 bits".to_owned());
         }
+        if number.text.len() > MAX_LENGTH {
+            return Err("it is too long".to_owned());
+        }
+        if number.real && self.target == Target::Constant {
+            return Err("it is not made of whole numbers".to_owned());
+        }
+        Ok(number)
     }
 
-    fn helper(&mut self, name: &'static str, operands: &[&Int], nonnegative: bool) -> Int {
-        self.helpers.insert(name);
-        if name == "CEILDIV" {
-            self.helpers.insert("FLOORDIV");
-        }
-        let bounds = operands.iter().map(|int| int.bound + 1.0);
-        let bound = bounds.fold(0.0, f64::max);
-        let operands: Vec<&str> = operands.iter().map(|int| int.text.as_str()).collect();
-        let text = format!("{}{name}({})", self.prefix, operands.join(", "));
-        Int::new(text, nonnegative, bound)
-    }
-
-    fn extreme(&mut self, op: Op, operands: &[Form]) -> Option<Form> {
-        let operands = match operands {
-            [Form::List(items)] => items.as_slice(),
-            other => other,
-        };
-        let ints: Vec<Int> = operands.iter().map(Form::int).collect::<Option<_>>()?;
-        let name = if op == Op::Min { "MIN" } else { "MAX" };
-        ints.into_iter()
-            .reduce(|left, right| {
-                let nonnegative = left.nonnegative && right.nonnegative;
-                self.helper(name, &[&left, &right], nonnegative)
-            })
-            .map(Form::Int)
-    }
-
-    fn unary(&mut self, op: Op, operand: &Form) -> Option<Form> {
-        if let (Form::Ratio(numerator, denominator), Op::Int | Op::Floor | Op::Ceil) = (operand, op)
-        {
-            let nonnegative = numerator.nonnegative && denominator.nonnegative;
-            return Some(Form::Int(match op {
-                // C truncates, as `int` does.
-                Op::Int => binary(numerator, "/", denominator, nonnegative),
-                Op::Floor => self.floor_div(numerator, denominator),
-                _ => self.helper("CEILDIV", &[numerator, denominator], nonnegative),
-            }));
-        }
-        if op == Op::Float {
-            let (numerator, denominator) = operand.ratio()?;
-            return Some(Form::Ratio(numerator, denominator));
-        }
-        if let (Form::Ratio(numerator, denominator), Op::Neg) = (operand, op) {
-            return Some(Form::Ratio(
-                times(&literal(-1), numerator),
-                denominator.clone(),
-            ));
-        }
-        let int = operand.int()?;
-        match op {
-            Op::Neg => Some(Form::Int(match int.literal {
-                Some(value) => literal(value.checked_neg()?),
-                None => times(&literal(-1), &int),
-            })),
-            Op::Pos | Op::Int | Op::Floor | Op::Ceil => Some(Form::Int(int)),
-            Op::Abs if int.nonnegative => Some(Form::Int(int)),
-            Op::Abs => Some(Form::Int(self.helper("ABS", &[&int], true))),
-            Op::Invert => {
-                let text = format!("(~{})", int.text);
-                Some(Form::Int(Int::new(text, false, int.bound + 1.0)))
-            }
-            _ => None,
-        }
-    }
-
-    fn floor_div(&mut self, left: &Int, right: &Int) -> Int {
-        if left.nonnegative && right.nonnegative {
-            binary(left, "/", right, true)
+    fn literal(&self, value: i64) -> Number {
+        let text = if i32::try_from(value).is_ok() {
+            value.to_string()
         } else {
-            self.helper("FLOORDIV", &[left, right], false)
+            format!("{value}LL")
+        };
+        Number {
+            text,
+            level: if value < 0 {
+                Level::Unary
+            } else {
+                Level::Primary
+            },
+            real: false,
+            fused: false,
+            literal: Some(value),
+            low: value as f64,
+            coefficient: value.unsigned_abs() as f64,
+            powers: vec![0; self.variables.len()],
+            most: value.unsigned_abs() as f64,
         }
     }
 
-    fn arithmetic(&mut self, op: Op, left: &Form, right: &Form) -> Option<Form> {
-        let fraction =
-            op == Op::Div || matches!(left, Form::Ratio(..)) || matches!(right, Form::Ratio(..));
-        if fraction {
-            return self.fraction(op, left, right);
+    fn number(&mut self, id: TermId) -> Written<Number> {
+        if let Some(named) = self.named.get(&id) {
+            return Ok(named.clone());
         }
-        let (left, right) = (left.int()?, right.int()?);
-        let both = left.nonnegative && right.nonnegative;
-        Some(Form::Int(match op {
-            Op::Add => binary(&left, "+", &right, both),
-            Op::Sub => binary(&left, "-", &right, false),
-            Op::Mul => times(&left, &right),
-            Op::FloorDiv => self.floor_div(&left, &right),
-            Op::Mod if both => binary(&left, "%", &right, true),
-            Op::Mod => self.helper("MOD", &[&left, &right], right.nonnegative),
-            Op::CeilDiv => self.helper("CEILDIV", &[&left, &right], both),
-            Op::Pow => power(&left, &right)?,
-            Op::BitAnd => binary(&left, "&", &right, both),
-            Op::BitOr => binary(&left, "|", &right, both),
-            Op::BitXor => binary(&left, "^", &right, both),
-            Op::Shl if both => binary(&left, "<<", &right, true),
-            Op::Shr if both => binary(&left, ">>", &right, true),
-            _ => return None,
-        }))
+        let terms = self.terms;
+        let number = match terms.term(id) {
+            Term::Const(value) => self.constant(value)?,
+            Term::Var(at) => self.variable(*at as usize),
+            Term::Op(op, args) => self.operation(id, *op, args)?,
+        };
+        self.checked(number)
     }
 
-    fn fraction(&mut self, op: Op, left: &Form, right: &Form) -> Option<Form> {
-        let ((a, b), (c, d)) = (left.ratio()?, right.ratio()?);
-        let (ad, bc, bd) = (times(&a, &d), times(&b, &c), times(&b, &d));
-        let both = ad.nonnegative && bc.nonnegative;
-        Some(match op {
-            Op::Add => Form::Ratio(binary(&ad, "+", &bc, both), bd),
-            Op::Sub => Form::Ratio(binary(&ad, "-", &bc, false), bd),
-            Op::Mul => Form::Ratio(times(&a, &c), bd),
-            Op::Div => Form::Ratio(ad, bc),
-            // An integer, although Python returns a float.
-            Op::FloorDiv => Form::Ratio(self.floor_div(&ad, &bc), literal(1)),
-            // a/b − ⌊(a/b) / (c/d)⌋ · c/d
-            Op::Mod => {
-                let whole = self.floor_div(&ad, &bc);
-                Form::Ratio(binary(&ad, "-", &times(&whole, &bc), false), bd)
+    fn constant(&self, value: &Val) -> Written<Number> {
+        match value {
+            Val::Float(value) if value.is_finite() => Ok(Number {
+                real: true,
+                level: if *value < 0.0 {
+                    Level::Unary
+                } else {
+                    Level::Primary
+                },
+                text: format!("{value:?}"),
+                literal: None,
+                low: *value,
+                coefficient: value.abs(),
+                most: value.abs(),
+                ..self.literal(0)
+            }),
+            Val::Bool(_) | Val::Int(_) => {
+                let whole = value.int().and_then(|whole| i64::try_from(whole).ok());
+                let whole = whole.ok_or("a number in it is beyond 64 bits")?;
+                Ok(self.literal(whole))
             }
-            _ => return None,
+            Val::Fault(fault) => Err(format!("it has no value: {fault}")),
+            _ => Err("it works on lists, text or infinity".to_owned()),
+        }
+    }
+
+    fn variable(&self, at: usize) -> Number {
+        let variable = &self.variables[at];
+        let mut number = self.literal(0);
+        number.powers[at] = 1;
+        Number {
+            text: variable.name.clone(),
+            level: Level::Primary,
+            real: variable.real,
+            literal: None,
+            low: variable.low,
+            coefficient: 1.0,
+            most: variable.bound.max(1.0),
+            ..number
+        }
+    }
+
+    fn operation(&mut self, id: TermId, op: Op, args: &[TermId]) -> Written<Number> {
+        match (op, args) {
+            (Op::Add, _) => self.sum(args),
+            (Op::Sub, [left, right]) => {
+                let (left, right) = (self.number(*left)?, self.number(*right)?);
+                self.added(left, &right, "-")
+            }
+            (Op::Mul, _) => self.product_of(args),
+            (Op::Pos, [operand]) => self.number(*operand),
+            (Op::Neg, [operand]) => {
+                let number = self.number(*operand)?;
+                Ok(self.negated(number))
+            }
+            (Op::Invert, [operand]) => {
+                let number = self.whole(*operand)?;
+                let negated = self.negated(number);
+                self.added(negated, &self.literal(1), "-")
+            }
+            (Op::FloorDiv | Op::Mod | Op::CeilDiv, [left, right]) => {
+                self.division(op, *left, *right)
+            }
+            (Op::Div, [left, right]) => self.fraction(*left, *right),
+            (Op::Pow, [base, exponent]) => self.power(*base, *exponent),
+            (Op::Shl | Op::Shr, [left, right]) => self.shift(op, *left, *right),
+            (Op::BitAnd | Op::BitOr | Op::BitXor, [left, right]) => self.bits(op, *left, *right),
+            (Op::Min | Op::Max, _) => self.extreme(op, args),
+            (Op::Abs, [operand]) => {
+                let number = self.whole(*operand)?;
+                if number.low >= 0.0 {
+                    return Ok(number);
+                }
+                let negated = self.negated(number.clone());
+                Ok(self.chosen(op, &negated, &number))
+            }
+            (Op::If, [condition, yes, no]) => self.choice(*condition, *yes, *no),
+            (Op::Int | Op::Floor | Op::Ceil, [operand]) => self.rounded(op, *operand),
+            (Op::Float, [operand]) => {
+                let number = self.number(*operand)?;
+                self.as_real(number)
+            }
+            (Op::Sqrt | Op::Log2, _) => Err("it takes roots or logarithms".to_owned()),
+            (Op::Round, _) => Err("it rounds to the nearest number".to_owned()),
+            (Op::List | Op::Len, _) => Err("it measures lists or text".to_owned()),
+            _ if self.is_condition(id) => {
+                let truth = self.truth(id)?;
+                let text = format!("(long long){}", truth.operand(Level::Primary));
+                Ok(Number {
+                    low: 0.0,
+                    ..self.literal(1).with(text, Level::Unary)
+                })
+            }
+            _ => Err("it uses the operand that `and` or `or` returns".to_owned()),
+        }
+    }
+
+    /// Reports whether a term is true or false, rather than one of several values.
+    fn is_condition(&self, id: TermId) -> bool {
+        match self.terms.term(id) {
+            Term::Const(value) => matches!(value, Val::Bool(_)),
+            Term::Op(Op::And | Op::Or, args) => args.iter().all(|arg| self.is_condition(*arg)),
+            Term::Op(op, _) => is_truth(*op),
+            Term::Var(_) => false,
+        }
+    }
+
+    fn whole(&mut self, id: TermId) -> Written<Number> {
+        let number = self.number(id)?;
+        if number.real {
+            return Err("it divides or rounds numbers that are not whole".to_owned());
+        }
+        Ok(number)
+    }
+
+    /// Converts to a `double`, exactly.
+    fn as_real(&self, number: Number) -> Written<Number> {
+        if number.real {
+            return Ok(number);
+        }
+        if self.magnitude(&number) > MAX_EXACT {
+            return Err("a number in it may be beyond 53 bits, as a fraction".to_owned());
+        }
+        let text = match number.literal {
+            Some(value) => format!("{:?}", value as f64),
+            None => format!("(double){}", number.operand(Level::Unary)),
+        };
+        let level = if number.literal.is_some() {
+            number.level
+        } else {
+            Level::Unary
+        };
+        Ok(Number {
+            real: true,
+            ..number.with(text, level)
         })
     }
+}
+
+fn is_truth(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Not
+            | Op::Bool
+            | Op::In
+            | Op::NotIn
+            | Op::Lt
+            | Op::Le
+            | Op::Gt
+            | Op::Ge
+            | Op::Eq
+            | Op::Ne
+    )
+}
+
+/// Returns terms with all their dependencies, operands first.
+pub(super) fn operands_first(terms: &Terms, roots: &[TermId]) -> Vec<TermId> {
+    let (mut found, mut open) = (BTreeSet::new(), roots.to_vec());
+    while let Some(id) = open.pop() {
+        if found.insert(id)
+            && let Term::Op(_, args) = terms.term(id)
+        {
+            open.extend(args);
+        }
+    }
+    // Operands are created before the terms that use them.
+    found.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -1,24 +1,32 @@
-//! C, C++ and CUDA header: provenance, a table, a lookup, checks, and Kernel Tuner's defines.
+//! C, C++ and CUDA header: provenance, macros and launches of one entry, or a table with its lookup.
 //!
-//! It needs no include, so that NVRTC accepts it unchanged. Every value is written once, in a macro
-//! that feeds the table and its checks: a wrong value fails to compile.
+//! It needs no include, so that NVRTC accepts it unchanged. With `NAME_ENTRY` it defines the macros and the
+//! launch functions of that entry only, so that a kernel cannot be launched with the values of another.
 #![expect(
     clippy::indexing_slicing,
-    reason = "entries and families are numbered by the export that holds them"
+    reason = "entries are numbered by the export that holds them"
 )]
 
-use super::cexpr::{self, Rule};
-use super::names::{MacroName, check_macro, identifier, members, target};
-use super::rules::{SizeRule, size_rules};
+use super::names::{MacroName, check_macro, identifier, members, suffix, target};
+use super::rules::{EntryCode, MAX_SIZE, fold_entries};
 use super::values::{c_type, c_value, check_entry, is_flag};
-use super::{ExportError, devices, launches, lookup, shipped};
+use super::{ExportError, devices, lookup};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
-use tuner_core::escape::{CComment, CMacroBody};
-use tuner_core::record::{ConfigValues, Definition, TimingKind, value_of};
-use tuner_core::units::counted;
+use tuner_core::escape::CComment;
+use tuner_core::record::{ConfigValues, TimingKind, value_of};
 use tuner_core::value::Value;
+
+/// Helper functions of expressions.
+const HELPERS: [(&str, &str); 5] = [
+    ("min", "a < b ? a : b"),
+    ("max", "a > b ? a : b"),
+    // As operators, compilers warn of comparisons with constants.
+    ("bitand", "a & b"),
+    ("bitor", "a | b"),
+    ("bitxor", "a ^ b"),
+];
 
 /// Data shared by the parts of the header.
 pub(super) struct Plan<'e> {
@@ -31,14 +39,16 @@ pub(super) struct Plan<'e> {
     pub(super) parameters: Vec<Column>,
     /// Problem sizes with their member and C type.
     pub(super) sizes: Vec<Column>,
-    /// One set of rules for each distinct definition.
-    pub(super) families: Vec<Family<'e>>,
-    /// For each entry the index of its family.
-    family_of: Vec<usize>,
+    /// A name for each launch.
+    pub(super) launches: Vec<String>,
+    /// Prefix of temporaries.
+    pub(super) temporary: String,
     /// The first entry with each configuration.
     pub(super) instances: Vec<usize>,
-    /// For each entry the rules that other sizes may break.
-    pub(super) size_rules: Vec<Vec<SizeRule>>,
+    /// The rules and launches of each entry.
+    pub(super) codes: Vec<EntryCode>,
+    /// The product of the sizes must be below 2^53.
+    pub(super) bounded: bool,
 }
 
 /// A column of the table.
@@ -50,36 +60,13 @@ pub(super) struct Column {
     pub(super) exact: bool,
 }
 
-/// Rules of entries that share a definition.
-pub(super) struct Family<'e> {
-    pub(super) definition: &'e Definition,
-    pub(super) rules: Vec<Rule>,
-    /// Sizes and device names in the rules, in a stable order.
-    pub(super) constants: Vec<String>,
-    pub(super) helpers: cexpr::Helpers,
-}
-
 /// Writes the header.
 ///
 /// # Errors
 /// Nothing to export, or a parameter whose name is invalid in C.
 pub fn header(kernel: &str, entries: &[Entry]) -> Result<String, ExportError> {
     let entries = most_trusted(entries);
-    let plan = Plan::new(kernel, &entries)?;
-    let mut text = String::new();
-    plan.opening(&mut text);
-    plan.provenance(&mut text);
-    plan.values(&mut text);
-    plan.checks(&mut text);
-    lookup::table(&plan, &mut text);
-    let bodies = lookup::rules(&plan) + &launches::functions(&plan);
-    text.push_str(&lookup::with_numbers(&plan, &bodies));
-    lookup::function(&plan, &mut text);
-    plan.defines(&mut text);
-    text.push_str("\n/* What `tuner gate` reads back. */\n");
-    text.extend(entries.iter().map(shipped::as_comment));
-    let _ = writeln!(text, "\n#endif /* {}H */", plan.upper);
-    Ok(text)
+    Ok(Plan::new(kernel, &entries)?.text())
 }
 
 /// Returns the rules that C cannot express for sizes other than an entry's own, one for each line:
@@ -91,16 +78,18 @@ pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, Ex
     let entries = most_trusted(entries);
     let plan = Plan::new(kernel, &entries)?;
     let mut lines = Vec::new();
-    for (entry, rules) in plan.entries.iter().zip(&plan.size_rules) {
-        for rule in rules {
-            if let Some(why) = &rule.limit {
-                let (problem, device) = (&entry.best.problem, &entry.best.device);
-                lines.push(format!(
-                    "{problem} on {device}: returned for its own sizes only, because C cannot \
-                     state `{}` ({why})",
-                    rule.source
-                ));
-            }
+    for (entry, code) in plan.entries.iter().zip(&plan.codes) {
+        let (problem, device) = (&entry.best.problem, &entry.best.device);
+        for (rule, why) in &code.limits {
+            lines.push(format!(
+                "{problem} on {device}: returned for its own sizes only, because C cannot \
+                 state `{rule}` ({why})"
+            ));
+        }
+        if code.alone {
+            lines.push(format!(
+                "{problem} on {device}: returned for its own sizes only: they are beyond 32 bits"
+            ));
         }
     }
     Ok(lines)
@@ -108,7 +97,7 @@ pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, Ex
 
 /// Returns the measured entries of a device; without those the recorded, and then the predicted: a
 /// lookup by device must never compare different kinds.
-fn most_trusted(entries: &[Entry]) -> Vec<Entry> {
+pub(super) fn most_trusted(entries: &[Entry]) -> Vec<Entry> {
     // Names that mean the same GPU are one device.
     let device = |entry: &Entry| match devices::model(&entry.best.device) {
         model if model.is_empty() => target(&entry.best.device),
@@ -134,7 +123,7 @@ fn trust(kind: TimingKind) -> u8 {
 }
 
 impl<'e> Plan<'e> {
-    fn new(kernel: &'e str, entries: &'e [Entry]) -> Result<Self, ExportError> {
+    pub(super) fn new(kernel: &'e str, entries: &'e [Entry]) -> Result<Self, ExportError> {
         let first = entries.first().ok_or(ExportError::Empty)?;
         for entry in entries {
             check_entry(entry)?;
@@ -149,10 +138,16 @@ impl<'e> Plan<'e> {
                 size_names.push(name);
             }
         }
-        let taken = [
+        let launches = launch_names(entries);
+        let mut taken = vec![
             "device", "problem", "p50_us", "config", "entry", "best", "nearest", "instance",
-            "model", "cc", "how",
+            "model", "cc", "how", "valid", "distance", "meant",
         ];
+        let pointers: Vec<String> = launches
+            .iter()
+            .map(|name| format!("launch_{name}"))
+            .collect();
+        taken.extend(pointers.iter().map(String::as_str));
         let all: Vec<&str> = names
             .iter()
             .chain(&size_names)
@@ -185,22 +180,15 @@ impl<'e> Plan<'e> {
             entries,
             parameters,
             sizes,
-            families: Vec::new(),
-            family_of: Vec::new(),
+            launches,
+            temporary: String::new(),
             instances: Vec::new(),
-            size_rules: Vec::new(),
+            codes: Vec::new(),
+            bounded: false,
         };
-        for (index, entry) in entries.iter().enumerate() {
-            let same = |known: &usize| entries[*known].best.config == entry.best.config;
-            if !plan.instances.iter().any(same) {
-                plan.instances.push(index);
-            }
-        }
-        (plan.families, plan.family_of) = plan.find_families();
-        plan.size_rules = entries
-            .iter()
-            .map(|entry| size_rules(&plan, entry))
-            .collect();
+        plan.instances = instances(entries);
+        plan.temporary = plan.unused("v");
+        (plan.codes, plan.bounded) = fold_entries(&plan);
         Ok(plan)
     }
 
@@ -209,6 +197,15 @@ impl<'e> Plan<'e> {
         let config = |at: usize| &self.entries[at].best.config;
         let same = |known: &usize| config(*known) == config(index);
         self.instances.iter().position(same).unwrap_or(0)
+    }
+
+    /// Formats the values of an entry's parameters.
+    pub(super) fn values(&self, entry: &Entry) -> String {
+        let values = self
+            .parameters
+            .iter()
+            .map(|p| c_value(value_of(&entry.best.config, &p.name), p.c_type));
+        values.collect::<Vec<_>>().join(", ")
     }
 
     /// Returns a name for the header's variables, alone or before a number, that differs from every
@@ -230,230 +227,186 @@ impl<'e> Plan<'e> {
         name
     }
 
-    fn find_families(&self) -> (Vec<Family<'e>>, Vec<usize>) {
-        let mut families: Vec<Family<'e>> = Vec::new();
-        let mut indices = Vec::with_capacity(self.entries.len());
-        for entry in self.entries {
-            let constants = constants(entry);
-            let (rules, helpers) = cexpr::translate(&entry.definition, &constants, &self.upper);
-            let known = families
-                .iter()
-                .position(|f| *f.definition == entry.definition && f.rules == rules);
-            indices.push(known.unwrap_or(families.len()));
-            if known.is_some() {
-                continue;
-            }
-            let written = |name: &String| {
-                let mut rules = rules.iter().filter(|rule| rule.text.is_some());
-                rules.any(|rule| rule.names.contains(name))
-            };
-            let names = constants.into_iter().map(|(name, _)| name);
-            families.push(Family {
-                definition: &entry.definition,
-                constants: names.filter(written).collect(),
-                rules,
-                helpers,
-            });
+    /// Writes the header.
+    pub(super) fn text(&self) -> String {
+        let upper = &self.upper;
+        let mut text = String::new();
+        self.opening(&mut text);
+        self.helpers(&mut text);
+        for index in 0..self.entries.len() {
+            self.entry(&mut text, index);
         }
-        (families, indices)
+        let _ = writeln!(
+            text,
+            "#ifdef {upper}ENTRY /* one entry: its macros and its launches */"
+        );
+        self.chosen(&mut text);
+        let _ = writeln!(
+            text,
+            "#else /* all entries: a table and its lookup */\n#define {upper}H -1"
+        );
+        lookup::table(self, &mut text);
+        lookup::functions(self, &mut text);
+        let _ = writeln!(text, "#endif /* {upper}ENTRY */\n#endif /* {upper}H */");
+        text
     }
 
-    /// Returns the family of an entry with its index.
-    pub(super) fn family(&self, entry: usize) -> (usize, &Family<'e>) {
-        let index = self.family_of.get(entry).copied().unwrap_or(0);
-        (index, &self.families[index])
-    }
-
+    /// Writes the first comment, the choice of an entry and the guard.
     fn opening(&self, text: &mut String) {
         let predicted = self
             .entries
             .iter()
-            .filter(|entry| entry.best.timing == TimingKind::Predicted)
-            .count();
+            .filter(|e| e.best.timing == TimingKind::Predicted);
         let kernel = &self.kernel;
-        let _ = match (predicted, self.entries.len()) {
-            (0, _) => writeln!(text, "/* {kernel}: tuned configurations."),
-            (some, all) if some < all => writeln!(
-                text,
-                "/* {kernel}: {some} of {all} configurations are PREDICTED by a model, not \
-                 measured."
+        let first = match (predicted.count(), self.entries.len()) {
+            (0, _) => format!("{kernel}: tuned configurations."),
+            (some, all) if some < all => {
+                format!(
+                    "{kernel}: {some} of {all} configurations are PREDICTED by a model, not measured."
+                )
+            }
+            _ => format!(
+                "{kernel}: PREDICTED configurations: a model's times, nothing was measured."
             ),
-            _ => writeln!(
-                text,
-                "/* {kernel}: PREDICTED configurations: a model's times, nothing was measured."
-            ),
+        };
+        let (lower, upper) = (&self.lower, &self.upper);
+        let sizes: String = self
+            .sizes
+            .iter()
+            .map(|c| format!(", {}", c.member))
+            .collect();
+        let short = upper.trim_end_matches("_TUNED_");
+        let _ = write!(
+            text,
+            "/* {first} Generated by tuner {version}: do not edit. C11, C++17, CUDA, NVRTC; includes nothing.\n \
+             * {lower}_lookup(device{sizes}): the entry of the nearest problem whose rules hold, or null; {lower}_launch_KERNEL(entry{sizes}): its launch, `runs` is 0\n \
+             * where left out or refused. #define {upper}ENTRY i (or -D{upper}MACROS -DTARGET_<device>) before the include: macros and launches of entry i, no table. */\n\
+             #if (defined({upper}MACROS) || defined({short}_MACROS)) && !defined({upper}ENTRY)\n",
+            version = env!("CARGO_PKG_VERSION"),
+        );
+        self.targets(text);
+        let _ = writeln!(
+            text,
+            "#endif\n\
+             #if (defined({upper}ENTRY) && ({upper}ENTRY < 0 || {upper}ENTRY >= {count})) || (defined({upper}H) && (defined({upper}ENTRY) ? {upper}H != {upper}ENTRY : {upper}H != -1))\n\
+             #error \"{upper}ENTRY is not the number of an entry (0 to {last}), or the include before had another one: entries cannot be mixed\"\n\
+             #elif !defined({upper}H)",
+            count = self.entries.len(),
+            last = self.entries.len() - 1,
+        );
+    }
+
+    /// Writes the functions that all entries share.
+    fn helpers(&self, text: &mut String) {
+        let (lower, upper) = (&self.lower, &self.upper);
+        let [c, cpp] = match self.has_rules() {
+            true => ["_Static_assert", "static_assert"]
+                .map(|word| format!("#define {upper}ASSERT {word}\n")),
+            false => [String::new(), String::new()],
         };
         let _ = write!(
             text,
-            " * Generated by tuner {version}; do not edit: tune again and export again.\n\
-             *\n\
-             *   C11, C++17, CUDA and NVRTC; includes nothing.\n\
-             *   {lower}_lookup(device, …) gives the entry of a device's nearest problem, {lower}_find\n\
-             *   also that of a device with the same compute capability, and says so.\n\
-             *   {upper}CONFIGS(X) lists the configurations to instantiate.\n\
-             *   -D{upper}MACROS makes #defines of one; -DTARGET_<device> says of which device.\n\
-             */\n\
-             #ifndef {upper}H\n#define {upper}H\n",
-            version = env!("CARGO_PKG_VERSION"),
-            lower = self.lower,
-            upper = self.upper,
+            "#if defined(__CUDACC_RTC__) /* knows device code only */\n{cpp}\
+             #define {upper}STATIC static __device__ constexpr\n\
+             #elif defined(__cplusplus)\n{cpp}\
+             #define {upper}STATIC static constexpr\n\
+             #else\n{c}\
+             #define {upper}STATIC static\n\
+             #endif\n"
         );
-        *text = text.replace("\n*", "\n *").replace('…', "...");
-    }
-
-    /// Writes one comment for each entry: the source of its numbers.
-    fn provenance(&self, text: &mut String) {
-        for (index, entry) in self.entries.iter().enumerate() {
-            let row = &entry.best;
-            let kind = match row.timing {
-                TimingKind::Measured => "measured",
-                TimingKind::Predicted => "PREDICTED",
-                TimingKind::Recorded => "recorded by others",
-            };
-            let _ = writeln!(
-                text,
-                "\n/* [{index}] {} on {}, {kind}",
-                CComment::new(&assignments(&row.problem, &entry.sizes)),
-                CComment::new(&row.device)
-            );
-            let speedup = row
-                .speedup_vs_default
-                .map(|ratio| format!(", {ratio:.2}x the default's speed"))
-                .unwrap_or_default();
-            let _ = writeln!(
-                text,
-                " *     p50 {:.3} us, p90 {:.3} us, {}{speedup}",
-                row.time_us_p50,
-                row.time_us_p90,
-                counted(row.samples, "sample"),
-            );
-            if let Some(compared) = row.compared {
-                let _ = writeln!(text, " *     compared {compared}: {}", compared.describe());
-            }
-            let or_none = |value: Option<&str>| CComment::new(value.unwrap_or("none"));
-            let dirty = if row.dirty == Some(true) {
-                " (dirty)"
-            } else {
-                ""
-            };
-            let _ = writeln!(
-                text,
-                " *     driver {}, commit {}{dirty}, {}",
-                or_none(entry.driver.as_deref()),
-                or_none(row.commit.as_deref()),
-                CComment::new(row.measured_at.get(..10).unwrap_or("no date"))
-            );
-            if let Some(hash) = &row.diff_hash {
-                let _ = writeln!(text, " *     diff {} (SHA-256)", CComment::new(hash));
-            }
-            let template = or_none(row.template_hash.as_deref());
-            let _ = writeln!(text, " *     template {template}");
-            if row.stale == Some(true) {
+        let used = |name: &str| self.codes.iter().any(|code| code.helpers.contains(name));
+        for (name, body) in HELPERS {
+            if used(name) {
                 let _ = writeln!(
                     text,
-                    " *     STALE: the template was edited since; tune again before relying on this."
+                    "{upper}STATIC inline long long {lower}_{name}(long long a, long long b) {{ return {body}; }}"
                 );
             }
-            let values = assignments("", &row.config);
-            let _ = writeln!(text, " *    {} */", CComment::new(&values));
         }
-    }
-
-    /// Writes the values, each once.
-    fn values(&self, text: &mut String) {
-        text.push('\n');
-        for (index, entry) in self.entries.iter().enumerate() {
-            let values: Vec<String> = self
-                .parameters
-                .iter()
-                .map(|p| c_value(value_of(&entry.best.config, &p.name), p.c_type))
-                .collect();
-            let _ = writeln!(text, "#define {}{index} {}", self.upper, values.join(", "));
-        }
-    }
-
-    /// Writes Kernel Tuner's defines: one configuration for each device, and a default.
-    fn defines(&self, text: &mut String) {
-        let mut devices: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (index, entry) in self.entries.iter().enumerate() {
-            let device = target(&entry.best.device);
-            devices.entry(device).or_default().push(index);
-        }
-        let _ = writeln!(
-            text,
-            "\n#ifndef kernel_tuner /* only use these when not tuning */\n\
-             #if defined({}MACROS) || defined({}_MACROS)",
-            self.upper,
-            self.upper.trim_end_matches("_TUNED_")
-        );
-        for (at, (device, indices)) in devices.iter().enumerate() {
-            let _ = match at {
-                0 => writeln!(text, "\n#ifdef TARGET_{device}"),
-                _ => writeln!(text, "\n#elif defined(TARGET_{device})"),
-            };
-            self.define_block(text, self.typical(indices), indices.len());
-        }
-        let all: Vec<usize> = (0..self.entries.len()).collect();
-        text.push_str("\n#else /* default configuration */\n");
-        self.define_block(text, self.typical(&all), all.len());
-        text.push_str("#endif /* GPU TARGETS */\n\n");
-        let _ = writeln!(
-            text,
-            "#endif /* {}MACROS */\n#endif /* kernel_tuner */",
-            self.upper
-        );
-    }
-
-    fn define_block(&self, text: &mut String, index: usize, among: usize) {
-        let entry = &self.entries[index];
-        let _ = if among == 1 {
-            writeln!(text, "/* [{index}] */")
-        } else {
-            writeln!(
+        if used("whole") {
+            let _ = writeln!(
                 text,
-                "/* [{index}], the least slow-down over {among} entries */"
-            )
-        };
-        for parameter in &self.parameters {
-            let value = value_of(&entry.best.config, &parameter.name);
-            let body = match value {
-                Some(Value::Text(text)) => CMacroBody::new(text).map(|body| body.to_string()),
-                other => Ok(c_value(other, parameter.c_type)),
-            };
-            // `check_entry` has refused invalid macro bodies.
-            let body = body.unwrap_or_default();
-            let _ = writeln!(text, "#define {} {body}", parameter.name);
+                "{upper}STATIC inline long long {lower}_whole(double a) {{ return a >= 0 && a < 9e15 && (double)(long long)a == a ? (long long)a : -1; }}"
+            );
         }
-        let names: Vec<&str> = self.parameters.iter().map(|p| &*p.name).collect();
-        self.check_call(text, index, entry, &names.join(", "));
+        if self
+            .sizes
+            .iter()
+            .any(|column| column.c_type == "const char *")
+        {
+            lookup::same(self, text);
+        }
+        self.limits(text);
     }
 
-    /// Returns the winner with the smallest loss, in the geometric mean, over the groups of these
-    /// entries in which it was timed; it must have been timed in most. The first of equals.
-    fn typical(&self, indices: &[usize]) -> usize {
-        let mut best = (
-            usize::MAX,
-            f64::INFINITY,
-            indices.first().copied().unwrap_or(0),
-        );
-        for &index in indices {
-            let config = &self.entries[index].best.config;
-            let losses: Vec<f64> = indices
-                .iter()
-                .filter_map(|other| {
-                    let entry = &self.entries[*other];
-                    let (_, us) = entry.times.iter().find(|(c, _)| c == config)?;
-                    Some((us / entry.best.time_us_p50).ln())
-                })
-                .collect();
-            let untimed = indices.len() - losses.len();
-            let loss = losses.iter().sum::<f64>() / losses.len().max(1) as f64;
-            if (untimed, loss) < (best.0, best.1) {
-                best = (untimed, loss, index);
+    /// Writes the limits of sizes and launches.
+    fn limits(&self, text: &mut String) {
+        let (lower, upper) = (&self.lower, &self.upper);
+        if self.sizes.iter().any(|size| !size.exact) {
+            let mut conditions: Vec<String> = Vec::new();
+            let mut product: Vec<String> = Vec::new();
+            for size in self.sizes.iter().filter(|size| !size.exact) {
+                let member = &size.member;
+                let most = match size.c_type {
+                    "double" => "9007199254740992.0".to_owned(),
+                    _ => MAX_SIZE.to_string(),
+                };
+                conditions.push(format!("{member} > 0 && {member} <= {most}"));
+                product.push(format!("(double){member}"));
             }
+            if self.bounded {
+                conditions.push(format!("{} <= 9007199254740992.0", product.join(" * ")));
+            }
+            let parameters = lookup::parameters(self.sizes.iter().filter(|size| !size.exact));
+            let _ = writeln!(
+                text,
+                "{upper}STATIC inline int {lower}_sized({parameters}) {{ return {}; }}",
+                conditions.join(" && ")
+            );
         }
-        best.2
+        if !self.launches.is_empty() {
+            let _ = write!(
+                text,
+                "typedef struct {lower}_launch {{ int runs; long long grid[3], block[3], shared_bytes; }} {lower}_launch;\n\
+                 {upper}STATIC const {lower}_launch {lower}_none = {{0, {{0, 0, 0}}, {{0, 0, 0}}, 0}};\n\
+                 {upper}STATIC inline {lower}_launch {lower}_make(int runs, long long x, long long y, long long z, long long bx, long long by, long long bz, long long shared, long long most) {{\n\
+                 \x20 const {lower}_launch made = {{x >= 1 && x <= 2147483647 && y >= 1 && y <= 65535 && z >= 1 && z <= 65535 && bx >= 1 && bx <= 1024 && by >= 1 && by <= 1024 &&\n\
+                 \x20   bz >= 1 && bz <= 64 && bx * by * bz <= 1024 && shared >= 0 && shared <= most, {{x, y, z}}, {{bx, by, bz}}, shared}}; /* what CUDA and the device refuse */\n\
+                 \x20 return runs ? made : {lower}_none; }}\n"
+            );
+        }
     }
+}
+
+/// Returns the first entry with each configuration.
+fn instances(entries: &[Entry]) -> Vec<usize> {
+    let mut instances: Vec<usize> = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let same = |known: &usize| entries[*known].best.config == entry.best.config;
+        if !instances.iter().any(same) {
+            instances.push(index);
+        }
+    }
+    instances
+}
+
+/// Returns a name for each launch: its kernel function, numbered if it is launched again.
+fn launch_names(entries: &[Entry]) -> Vec<String> {
+    let all = entries.iter().map(|entry| &entry.definition.launches);
+    let most = all.max_by_key(|launches| launches.len());
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    most.into_iter()
+        .flatten()
+        .map(|launch| {
+            let name = suffix(&launch.entry);
+            let count = seen.entry(name.clone()).or_default();
+            *count += 1;
+            match *count {
+                1 => name,
+                again => format!("{name}_{again}"),
+            }
+        })
+        .collect()
 }
 
 /// Returns sizes and device names of an entry.
@@ -464,12 +417,4 @@ pub(super) fn constants(entry: &Entry) -> ConfigValues {
         .chain(&entry.environment)
         .cloned()
         .collect()
-}
-
-fn assignments(head: &str, values: &ConfigValues) -> String {
-    let mut text = head.to_owned();
-    for (name, value) in values {
-        let _ = write!(text, " {name}={value}");
-    }
-    text
 }

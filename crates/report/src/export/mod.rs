@@ -1,17 +1,16 @@
 //! Results in formats of other tools. Pure: rows in, text out; the same rows give the same bytes.
 
 mod cexpr;
-mod checks;
+mod chosen;
 mod devices;
-mod form;
+mod entry;
 mod header;
 mod json;
 mod kernelbench;
 mod kernel_tuner;
-mod launches;
+mod launcher;
 mod lookup;
 mod names;
-mod number;
 mod others;
 mod python;
 mod rules;
@@ -23,6 +22,7 @@ pub use header::{header, own_sizes_only};
 pub use json::json;
 pub use kernel_tuner::kernel_tuner;
 pub use kernelbench::kernelbench;
+pub use launcher::{Launcher, LauncherError, LauncherImage, LauncherSource, launcher_entries};
 pub use names::target_name;
 pub use others::{triton, wisdom};
 use serde_json::{Map, Value as Json, json};

@@ -1,90 +1,101 @@
-//! Rules of an entry's space that still depend on the sizes, as C functions of the requested
-//! sizes.
+//! Rules and launches of an entry as C expressions over the sizes.
 //!
-//! The entry's configuration, its device and the sizes that must match are substituted first, so
-//! that the remainder depends on the other sizes only. It is written operation by operation over
-//! the values of `number.c`, with the semantics of the tuner's evaluator.
+//! The configuration, the device and the sizes that must match are constants of the entry, so that only its
+//! other sizes remain. A part that C cannot state ties the entry to its own sizes.
 #![expect(
     clippy::indexing_slicing,
-    reason = "terms and free values are numbered by the lists that the rules were made from"
+    reason = "free sizes are numbered by the list that the rules were made from"
 )]
 
-use super::header::Plan;
-use super::number::{Printer, is_number};
+use super::cexpr::{MAX_EXACT, Target, Variable, Writer, operands_first};
+use super::header::{Column, Plan};
 use super::values::c_value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use tuner_core::entry::Entry;
 use tuner_core::escape::CComment;
-use tuner_core::record::ConfigValues;
+use tuner_core::record::{ConfigValues, LaunchDefinition, value_of};
 use tuner_core::value::Value;
-use tuner_space::{
-    Environment, Expr, Kind, Op, Parameter, Program, Resolved, Term, TermId, Terms, Val, resolve,
-};
+use tuner_space::{Environment, Expr, Parameter, Program, Resolved, TermId, Terms, Val, resolve};
 
-/// A rule that some sizes break.
+/// Largest size that a lookup accepts: kernels count in 32 bits.
+pub(super) const MAX_SIZE: i64 = i32::MAX as i64;
+
+/// One condition on the sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SizeRule {
+pub(super) struct Condition {
+    pub(super) text: String,
     /// The original rule, with its reason.
     pub(super) source: CComment,
-    /// Temporaries that the condition uses.
+}
+
+/// A launch for the sizes asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LaunchCode {
+    /// Temporaries of the values.
     pub(super) statements: Vec<String>,
-    /// The condition in C, over the members of the sizes.
-    pub(super) condition: String,
-    /// The size members in it.
-    pub(super) members: BTreeSet<String>,
-    /// Reason why it holds only for the entry's own sizes.
-    pub(super) limit: Option<CComment>,
+    /// Condition, blocks, threads, dynamic shared memory and its limit, as C arguments.
+    pub(super) arguments: Vec<String>,
+}
+
+/// The code of one entry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct EntryCode {
+    /// Temporaries of the conditions.
+    pub(super) statements: Vec<String>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) launches: Vec<LaunchCode>,
+    /// Its own sizes are beyond what a lookup accepts: it matches these alone.
+    pub(super) alone: bool,
+    /// Helper functions that the code calls.
+    pub(super) helpers: BTreeSet<&'static str>,
+    /// What C cannot state, with the reason.
+    pub(super) limits: Vec<(String, String)>,
 }
 
 /// A size that need not match.
-struct Free {
-    name: String,
-    member: String,
-    own: Value,
-    real: bool,
+pub(super) struct Free {
+    pub(super) name: String,
+    pub(super) own: Value,
+    pub(super) variable: Variable,
 }
 
-/// Returns the rules of an entry that depend on the sizes, in the order of the space.
-pub(super) fn size_rules(plan: &Plan<'_>, entry: &Entry) -> Vec<SizeRule> {
-    let used = entry.definition.constraints.iter().map(|rule| &*rule.rule);
-    let mut writer = Writer::new(plan, entry, used.collect());
-    let rules = &entry.definition.constraints;
-    rules
-        .iter()
-        .filter_map(|rule| {
-            let source = if rule.why.is_empty() {
-                rule.rule.clone()
-            } else {
-                format!("{}: {}", rule.rule, rule.why)
-            };
-            writer.rule(&rule.rule, CComment::new(&source))
-        })
-        .collect()
+/// Context of an entry's code.
+pub(super) struct Context<'c> {
+    pub(super) free: Vec<Free>,
+    pub(super) constants: ConfigValues,
+    pub(super) entry: &'c Entry,
+    pub(super) lower: &'c str,
+    pub(super) prefix: &'c str,
+    pub(super) product: Option<f64>,
+    pub(super) helpers: BTreeSet<&'static str>,
+    pub(super) limits: Vec<(String, String)>,
 }
 
-/// The value of an expression for the requested sizes.
-pub(super) struct SizeValue {
-    /// Temporaries that the value uses.
-    pub(super) statements: Vec<String>,
-    /// The value in C, of the header's type of numbers.
-    pub(super) text: String,
-    /// Reason why it holds only for the entry's own sizes.
-    pub(super) limit: Option<CComment>,
+/// Writes the code of all entries; true if the product of the sizes must be bounded for it.
+pub(super) fn fold_entries(plan: &Plan<'_>) -> (Vec<EntryCode>, bool) {
+    let fold = |product| -> Vec<EntryCode> {
+        let entries = plan.entries.iter();
+        entries
+            .map(|entry| Context::new(plan, entry, product).fold())
+            .collect()
+    };
+    let limits = |codes: &[EntryCode]| -> usize {
+        codes
+            .iter()
+            .map(|code| code.limits.len() + usize::from(code.alone))
+            .sum()
+    };
+    let (free, bounded) = (fold(None), fold(Some(MAX_EXACT)));
+    if limits(&bounded) < limits(&free) {
+        (bounded, true)
+    } else {
+        (free, false)
+    }
 }
 
-pub(super) struct Writer<'p> {
-    lower: &'p str,
-    free: Vec<Free>,
-    /// Resolved names, or the reason why they cannot be resolved.
-    names: Result<Resolved, String>,
-    /// Prefix of temporaries, before their number.
-    prefix: String,
-    named: BTreeMap<TermId, String>,
-}
-
-impl<'p> Writer<'p> {
-    /// Creates a writer for the parts of an entry that these expressions use.
-    pub(super) fn new<'e>(plan: &'p Plan<'_>, entry: &'e Entry, used: Vec<&'e str>) -> Self {
+impl<'c> Context<'c> {
+    pub(super) fn new(plan: &'c Plan<'_>, entry: &'c Entry, product: Option<f64>) -> Self {
         let mut free = Vec::new();
         let mut constants: ConfigValues = entry.best.config.clone();
         constants.extend(entry.environment.iter().cloned());
@@ -92,205 +103,346 @@ impl<'p> Writer<'p> {
             match plan.sizes.iter().find(|column| *column.name == **name) {
                 Some(column) if !column.exact => free.push(Free {
                     name: name.clone(),
-                    member: column.member.clone(),
                     own: value.clone(),
-                    real: column.c_type == "double",
+                    variable: variable(column),
                 }),
                 _ => constants.push((name.clone(), value.clone())),
             }
         }
         Self {
-            lower: &plan.lower,
-            names: meanings(entry, used, &free, constants),
             free,
-            prefix: plan.unused("v"),
-            named: BTreeMap::new(),
+            constants,
+            entry,
+            lower: &plan.lower,
+            prefix: &plan.temporary,
+            product,
+            helpers: BTreeSet::new(),
+            limits: Vec::new(),
         }
     }
 
-    /// Writes the rule in C; `None` if it holds for all sizes.
-    fn rule(&mut self, text: &str, source: CComment) -> Option<SizeRule> {
-        let (root, terms) = match lowered(&mut self.names, text) {
+    pub(super) fn fold(mut self) -> EntryCode {
+        let alone = !self.is_accepted();
+        let entry = self.entry;
+        let (statements, conditions) = self.conditions();
+        let launches = entry.definition.launches.iter();
+        let launches = launches.map(|launch| self.launch(launch)).collect();
+        EntryCode {
+            statements: if alone { Vec::new() } else { statements },
+            conditions: if alone {
+                self.own_conditions(&conditions)
+            } else {
+                conditions
+            },
+            launches,
+            alone,
+            helpers: self.helpers,
+            limits: self.limits,
+        }
+    }
+
+    /// Reports whether a lookup accepts the entry's own sizes.
+    fn is_accepted(&self) -> bool {
+        let sizes = self.free.iter().filter_map(|size| size.own.as_f64());
+        let most = |size: &Free| {
+            if size.variable.real {
+                MAX_EXACT
+            } else {
+                MAX_SIZE as f64
+            }
+        };
+        let each = self.free.iter().all(|size| {
+            let own = size.own.as_f64().unwrap_or(f64::INFINITY);
+            own > 0.0 && own <= most(size)
+        });
+        each && self
+            .product
+            .is_none_or(|bound| sizes.product::<f64>() <= bound)
+    }
+
+    /// Returns the conditions of an entry that matches its own sizes alone.
+    fn own_conditions(&self, conditions: &[Condition]) -> Vec<Condition> {
+        if conditions.iter().any(|condition| condition.text == "0") {
+            return conditions.to_vec();
+        }
+        let all: Vec<usize> = (0..self.free.len()).collect();
+        let source = "for the tuned sizes only: they are beyond 32 bits or their product beyond 53";
+        vec![Condition {
+            text: self.own(&all),
+            source: CComment::new(source),
+        }]
+    }
+
+    /// Writes the rules that some sizes break.
+    fn conditions(&mut self) -> (Vec<String>, Vec<Condition>) {
+        let rules = &self.entry.definition.constraints;
+        let mut names = self.meanings(rules.iter().map(|rule| &*rule.rule).collect());
+        let parts: Vec<Part> = rules
+            .iter()
+            .map(|rule| self.part(&mut names, &rule.rule, true))
+            .collect();
+        let variables = self.variables();
+        let (statements, texts) = self.write(names.as_ref().ok(), &variables, &parts, &[true]);
+        let mut conditions = Vec::new();
+        for ((rule, part), text) in rules.iter().zip(&parts).zip(texts) {
+            let mut source = match &*rule.why {
+                "" => rule.rule.clone(),
+                why => format!("{}: {why}", rule.rule),
+            };
+            let text = match part {
+                Part::Constant(value) if value.truth() == Some(true) => continue,
+                Part::Own { used, .. } if used.is_empty() => continue,
+                Part::Own { used, why, .. } => {
+                    let _ = write!(
+                        source,
+                        ". For the tuned sizes only, C cannot state it: {why}"
+                    );
+                    self.own(used)
+                }
+                _ => text,
+            };
+            conditions.push(Condition {
+                text,
+                source: CComment::new(&source),
+            });
+        }
+        (statements, conditions)
+    }
+
+    /// Writes a launch: its condition, extents and limit.
+    fn launch(&mut self, launch: &LaunchDefinition) -> LaunchCode {
+        let when = launch.when.as_deref().unwrap_or("True");
+        let extents = launch.grid.iter().chain(&launch.block);
+        let extents = extents.chain([&launch.shared]).map(String::as_str);
+        let texts: Vec<&str> = [when].into_iter().chain(extents).collect();
+        let mut names = self.meanings(texts.clone());
+        let parts: Vec<Part> = texts
+            .iter()
+            .enumerate()
+            .map(|(at, text)| self.part(&mut names, text, at == 0))
+            .collect();
+        let variables = self.variables();
+        let (statements, mut arguments) =
+            self.write(names.as_ref().ok(), &variables, &parts, &[true, false]);
+        let mut tied: Vec<String> = Vec::new();
+        for part in &parts {
+            if let Part::Own { used, .. } = part
+                && !used.is_empty()
+            {
+                tied.push(self.own(used));
+            }
+        }
+        tied.dedup();
+        if let Some(runs) = arguments.first_mut()
+            && !tied.is_empty()
+        {
+            let when = std::mem::take(runs);
+            let all = tied.iter().chain((when != "1").then_some(&when));
+            *runs = all.map(String::as_str).collect::<Vec<_>>().join(" && ");
+        }
+        let most = value_of(&self.entry.environment, "DEVICE_SHARED_BYTES");
+        let most = most.and_then(Value::as_i64).unwrap_or(MAX_SIZE);
+        arguments.push(most.to_string());
+        LaunchCode {
+            statements,
+            arguments,
+        }
+    }
+
+    /// Writes parts with the temporaries that they share; `conditions` says which of them are
+    /// conditions, its last element also for all that follow.
+    fn write(
+        &mut self,
+        names: Option<&Resolved>,
+        variables: &[Variable],
+        parts: &[Part],
+        conditions: &[bool],
+    ) -> (Vec<String>, Vec<String>) {
+        let roots: Vec<TermId> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Written(root) => Some(*root),
+                _ => None,
+            })
+            .collect();
+        let empty = Terms::default();
+        let terms = names.map_or(&empty, |names| &names.terms);
+        let target = Target::Function(self.lower);
+        let mut writer = Writer::new(terms, variables, self.product, target);
+        let statements = writer.share(&roots, self.prefix);
+        let last = conditions.last().copied().unwrap_or_default();
+        let mut texts = Vec::with_capacity(parts.len());
+        for (at, part) in parts.iter().enumerate() {
+            let condition = conditions.get(at).copied().unwrap_or(last);
+            texts.push(
+                match part {
+                    // `part` has written it before, so that this succeeds.
+                    Part::Written(root) if condition => writer.condition(*root),
+                    Part::Written(root) => writer.extent(*root),
+                    Part::Constant(value) | Part::Own { value, .. } => Ok(match condition {
+                        true => u8::from(value.truth() == Some(true)).to_string(),
+                        false => extent(value),
+                    }),
+                }
+                .unwrap_or_else(|_| "-1".to_owned()),
+            );
+        }
+        self.helpers.extend(writer.helpers);
+        (statements, texts)
+    }
+
+    pub(super) fn variables(&self) -> Vec<Variable> {
+        self.free.iter().map(|size| size.variable.clone()).collect()
+    }
+
+    /// Resolves names: sizes are variables, everything else of the entry is constant.
+    pub(super) fn meanings(&self, used: Vec<&str>) -> Result<Resolved, String> {
+        let parameters: Vec<Parameter> = self
+            .free
+            .iter()
+            .map(|size| Parameter::new(size.name.clone(), vec![size.own.clone()]))
+            .collect();
+        meanings(self.entry, used, &parameters, self.constants.clone())
+    }
+
+    /// Decides the form of an expression, and notes what C cannot state.
+    pub(super) fn part(
+        &mut self,
+        names: &mut Result<Resolved, String>,
+        text: &str,
+        condition: bool,
+    ) -> Part {
+        let (root, names) = match lowered(names, text) {
             Ok(lowered) => lowered,
             Err(why) => {
-                let all: Vec<usize> = (0..self.free.len()).collect();
-                return self.own_only(&all, why, source);
+                self.limits.push((text.to_owned(), why.clone()));
+                let used = (0..self.free.len()).collect();
+                let value = Val::Bool(condition);
+                return Part::Own { used, value, why };
             }
         };
-        if let Some(value) = terms.constant(root) {
-            let broken = value.truth() != Some(true);
-            return broken.then(|| never(source));
+        let terms = &mut names.terms;
+        let own = self
+            .values(terms, &[root], |size| Val::from(&size.own))
+            .pop()
+            .unwrap_or(Val::Bool(false));
+        if terms.constant(root).is_some() {
+            return Part::Constant(own);
         }
-        let used: Vec<usize> = terms.vars(root).iter().map(|var| var as usize).collect();
-        let order = operands_first(terms, root);
-        let values = Program::over_config(terms, &order)
-            .evaluate(|var| Val::from(&self.free[var as usize].own));
-        let holds = values.last().and_then(Val::truth) == Some(true);
-        let limit = unwritten(terms, &order, &values).or_else(|| self.other_kind(&used));
-        match limit {
-            Some(_) if !holds => Some(never(source)),
-            Some(why) => self.own_only(&used, why, source),
-            None => Some(self.written(root, &order, &used, holds, source)),
-        }
-    }
-
-    /// Writes an expression's value; empty if it cannot be expressed.
-    pub(super) fn value(&mut self, text: &str) -> SizeValue {
-        let none = |lower: &str, why: String| SizeValue {
-            statements: Vec::new(),
-            text: format!("{lower}_none()"),
-            limit: Some(CComment::new(&why)),
-        };
-        let lower = self.lower;
-        let (root, terms) = match lowered(&mut self.names, text) {
-            Ok(lowered) => lowered,
-            Err(why) => return none(lower, why),
+        let variables = self.variables();
+        let mut writer = Writer::new(
+            terms,
+            &variables,
+            self.product,
+            Target::Function(self.lower),
+        );
+        let written = match condition {
+            true => writer.condition(root),
+            false => writer.extent(root),
         };
         let used: Vec<usize> = terms.vars(root).iter().map(|var| var as usize).collect();
-        let order = operands_first(terms, root);
-        let values = Program::over_config(terms, &order)
-            .evaluate(|var| Val::from(&self.free[var as usize].own));
-        let own = values.last().and_then(Val::int);
-        match unwritten(terms, &order, &values).or_else(|| self.other_kind(&used)) {
-            None => {
-                let (statements, text) = self.expression(root, &order);
-                SizeValue {
-                    statements,
-                    text,
-                    limit: None,
+        match written.and_then(|_| self.same_kind(&used)) {
+            Ok(()) => Part::Written(root),
+            Err(_) if condition && own.truth() != Some(true) => Part::Constant(Val::Bool(false)),
+            Err(why) => {
+                self.limits.push((text.to_owned(), why.clone()));
+                Part::Own {
+                    used,
+                    value: own,
+                    why,
                 }
             }
-            Some(why) => match own.and_then(|own| i64::try_from(own).ok()) {
-                Some(own) => SizeValue {
-                    statements: Vec::new(),
-                    text: format!(
-                        "{} ? {lower}_int({own}LL) : {lower}_none()",
-                        if used.is_empty() {
-                            "1".to_owned()
-                        } else {
-                            self.own(&used)
-                        }
-                    ),
-                    limit: Some(CComment::new(&why)),
-                },
-                None => none(lower, why),
-            },
         }
     }
 
-    /// Explains a rule over a size that is an integer here, but real in C because of another entry.
-    fn other_kind(&self, used: &[usize]) -> Option<String> {
-        used.iter()
-            .map(|at| &self.free[*at])
-            .find(|size| size.real != matches!(size.own, Value::Float(_)))
-            .map(|size| format!("{} is whole here and a fraction elsewhere", size.name))
+    /// Evaluates terms for sizes.
+    pub(super) fn values(
+        &self,
+        terms: &mut Terms,
+        roots: &[TermId],
+        size: impl Fn(&Free) -> Val,
+    ) -> Vec<Val> {
+        roots
+            .iter()
+            .map(|root| {
+                let order = operands_first(terms, &[*root]);
+                let values = Program::over_config(terms, &order)
+                    .evaluate(|var| size(&self.free[var as usize]));
+                values.last().cloned().unwrap_or(Val::Bool(false))
+            })
+            .collect()
     }
 
-    fn own(&self, used: &[usize]) -> String {
+    /// Refuses a size that is an integer here, but real in C because of another entry.
+    fn same_kind(&self, used: &[usize]) -> Result<(), String> {
+        let mut sizes = used.iter().map(|at| &self.free[*at]);
+        let other = sizes.find(|size| size.variable.real != matches!(size.own, Value::Float(_)));
+        match other {
+            Some(size) => Err(format!(
+                "{} is whole here and a fraction elsewhere",
+                size.name
+            )),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn own(&self, used: &[usize]) -> String {
         let parts: Vec<String> = used
             .iter()
             .map(|at| &self.free[*at])
-            .map(|size| format!("{} == {}", size.member, c_value(Some(&size.own), "")))
+            .map(|size| format!("{} == {}", size.variable.name, c_value(Some(&size.own), "")))
             .collect();
         parts.join(" && ")
     }
+}
 
-    fn members(&self, used: &[usize]) -> BTreeSet<String> {
-        let members = used.iter().map(|at| self.free[*at].member.clone());
-        members.collect()
-    }
+/// Form of one expression.
+pub(super) enum Part {
+    /// Independent of the sizes that may differ.
+    Constant(Val),
+    /// C states it.
+    Written(TermId),
+    /// Its value is known for the entry's own sizes only.
+    Own {
+        used: Vec<usize>,
+        value: Val,
+        why: String,
+    },
+}
 
-    /// Builds a rule that is only known to hold for the entry's own sizes.
-    fn own_only(&self, used: &[usize], why: String, source: CComment) -> Option<SizeRule> {
-        (!used.is_empty()).then(|| SizeRule {
-            condition: self.own(used),
-            members: self.members(used),
-            limit: Some(CComment::new(&why)),
-            ..never(source)
-        })
-    }
-
-    fn written(
-        &mut self,
-        root: TermId,
-        order: &[TermId],
-        used: &[usize],
-        holds: bool,
-        source: CComment,
-    ) -> SizeRule {
-        let (statements, text) = self.expression(root, order);
-        let Ok(names) = &self.names else {
-            return never(source);
-        };
-        let terms = &names.terms;
-        let mut condition = format!("{}_truth({text}) == 1", self.lower);
-        // These are defined in Python for some operands for which they are undefined in C.
-        let partial = |id: &TermId| matches!(terms.term(*id), Term::Op(Op::Log2 | Op::Pow, _));
-        if holds && order.iter().any(partial) {
-            condition = format!("({}) || {condition}", self.own(used));
-        }
-        SizeRule {
-            statements,
-            condition,
-            members: self.members(used),
-            ..never(source)
-        }
-    }
-
-    /// Writes a term in C, with the additional temporaries that it needs.
-    fn expression(&mut self, root: TermId, order: &[TermId]) -> (Vec<String>, String) {
-        let Ok(names) = &self.names else {
-            return (Vec::new(), format!("{}_none()", self.lower));
-        };
-        let terms = &names.terms;
-        let sizes: Vec<String> = self
-            .free
-            .iter()
-            .map(|size| {
-                let kind = if size.real { "real" } else { "int" };
-                format!("{}_{kind}({})", self.lower, size.member)
-            })
-            .collect();
-        let lower = self.lower;
-        let text = |id: TermId, named: &BTreeMap<TermId, String>| {
-            let printer = Printer {
-                terms,
-                lower,
-                sizes: &sizes,
-                named,
-            };
-            printer.text(id)
-        };
-        let mut statements = Vec::new();
-        for id in shared(terms, order) {
-            if !self.named.contains_key(&id) {
-                let text = text(id, &self.named);
-                let name = format!("{}{}", self.prefix, self.named.len());
-                statements.push(format!("const {lower}_number {name} = {text};"));
-                self.named.insert(id, name);
-            }
-        }
-        let text = text(root, &self.named);
-        (statements, text)
+/// Returns the C variable of a size.
+fn variable(column: &Column) -> Variable {
+    let real = column.c_type == "double";
+    Variable {
+        name: column.member.clone(),
+        real,
+        low: if real { 0.0 } else { 1.0 },
+        bound: if real { MAX_EXACT } else { MAX_SIZE as f64 },
     }
 }
 
-fn never(source: CComment) -> SizeRule {
-    SizeRule {
-        source,
-        statements: Vec::new(),
-        condition: "0".to_owned(),
-        members: BTreeSet::new(),
-        limit: None,
+/// Formats a launch extent; -1 where it is not a whole number.
+fn extent(value: &Val) -> String {
+    let whole = match value {
+        Val::Float(value) if value.fract() == 0.0 && value.abs() <= MAX_EXACT => {
+            Some(*value as i64)
+        }
+        _ => value.int().and_then(|whole| i64::try_from(whole).ok()),
+    };
+    let whole = whole.filter(|whole| *whole >= 0).unwrap_or(-1);
+    if i32::try_from(whole).is_ok() {
+        whole.to_string()
+    } else {
+        format!("{whole}LL")
     }
 }
 
-/// Resolves names: sizes are variables, everything else of the entry is constant. Only the derived
-/// values that rules use are included, so that an unusual one elsewhere has no effect.
-fn meanings<'e>(
+/// Resolves the names that these expressions use. Only the derived values that they need are included, so
+/// that an unusual one elsewhere has no effect.
+pub(super) fn meanings<'e>(
     entry: &'e Entry,
     mut open: Vec<&'e str>,
-    free: &[Free],
+    parameters: &[Parameter],
     constants: ConfigValues,
 ) -> Result<Resolved, String> {
     let definition = &entry.definition;
@@ -311,145 +463,27 @@ fn meanings<'e>(
             }
         }
     }
-    let parameters: Vec<Parameter> = free
-        .iter()
-        .map(|size| Parameter::new(size.name.clone(), vec![size.own.clone()]))
-        .collect();
+    let derived = derived.into_iter();
     let environment = Environment {
         derived: derived
-            .into_iter()
             .map(|(name, expr)| (name.to_owned(), expr))
             .collect(),
         constants,
     };
-    resolve(&parameters, &environment).map_err(|error| {
+    resolve(parameters, &environment).map_err(|error| {
         let text = error.to_string();
         text.lines().next().unwrap_or_default().to_owned()
     })
 }
 
-/// Returns a term and all its dependencies, operands first, the term last.
-fn operands_first(terms: &Terms, root: TermId) -> Vec<TermId> {
-    let (mut found, mut open) = (BTreeSet::new(), vec![root]);
-    while let Some(id) = open.pop() {
-        if found.insert(id)
-            && let Term::Op(_, args) = terms.term(id)
-        {
-            open.extend(args);
-        }
-    }
-    // Operands are created before the terms that use them.
-    found.into_iter().collect()
-}
-
-/// Returns operations whose value is used more than once.
-fn shared(terms: &Terms, order: &[TermId]) -> Vec<TermId> {
-    let mut uses: BTreeMap<TermId, usize> = BTreeMap::new();
-    for id in order {
-        let Term::Op(op, args) = terms.term(*id) else {
-            continue;
-        };
-        for arg in args {
-            *uses.entry(*arg).or_default() += 1;
-        }
-        if let (Op::In | Op::NotIn, [item, _]) = (op, &**args) {
-            // It is compared with each element.
-            *uses.entry(*item).or_default() += 1;
-        }
-    }
-    for id in order.iter().rev() {
-        if let Term::Op(Op::Log2, args) = terms.term(*id) {
-            // Never a temporary: the conversion to an integer needs its operand.
-            let often = uses.remove(id).unwrap_or(0);
-            *uses.entry(args[0]).or_default() += often;
-        }
-    }
-    let often = |id: &TermId| uses.get(id).is_some_and(|count| *count > 1);
-    let number = |id: &TermId| match terms.term(*id) {
-        Term::Op(op, _) => *op != Op::List,
-        _ => false,
-    };
-    order
-        .iter()
-        .copied()
-        .filter(|id| number(id) && often(id))
-        .collect()
-}
-
-/// Explains why C has no expression for a rule, given the values of its terms for the entry's own
-/// sizes.
-fn unwritten(terms: &Terms, order: &[TermId], values: &[Val]) -> Option<String> {
-    let too_large = |value: &Val| {
-        value
-            .int()
-            .is_some_and(|whole| i64::try_from(whole).is_err())
-    };
-    if values.iter().any(too_large) || order.iter().any(|id| overflows(terms, order, values, *id)) {
-        return Some("a number in it is beyond 64 bits".to_owned());
-    }
-    order.iter().find_map(|id| {
-        let why = match terms.term(*id) {
-            Term::Op(op, args) => operation(terms, *op, args)?,
-            _ => return None,
-        };
-        Some(why.to_owned())
-    })
-}
-
-/// Reports whether a sum or product exceeds 64 bits before its last operand.
-fn overflows(terms: &Terms, order: &[TermId], values: &[Val], id: TermId) -> bool {
-    let Term::Op(op @ (Op::Add | Op::Mul), args) = terms.term(id) else {
-        return false;
-    };
-    let value = |id: &TermId| order.binary_search(id).ok().and_then(|at| values[at].int());
-    let Some(numbers) = args.iter().map(value).collect::<Option<Vec<i128>>>() else {
-        return false;
-    };
-    let start = i64::from(*op == Op::Mul);
-    let joined = numbers.iter().try_fold(start, |so_far, next| {
-        let next = i64::try_from(*next).ok()?;
-        match op {
-            Op::Add => so_far.checked_add(next),
-            _ => so_far.checked_mul(next),
-        }
-    });
-    joined.is_none()
-}
-
-/// Explains why an operation cannot be written.
-fn operation(terms: &Terms, op: Op, args: &[TermId]) -> Option<&'static str> {
-    let list = |id: TermId| match terms.term(id) {
-        Term::Const(Val::List(items)) => Some(items.iter().all(is_number)),
-        Term::Op(Op::List, _) => Some(true),
-        _ => None,
-    };
-    let numbers = match (op, args) {
-        (Op::In | Op::NotIn, [item, items]) if list(*items).is_some() => std::slice::from_ref(item),
-        (Op::Min | Op::Max, [items]) if list(*items) == Some(true) => &[],
-        (Op::Min | Op::Max, [_]) | (Op::Len, _) => return Some("it measures lists or text"),
-        (Op::Round, [_, _]) => return Some("C rounds to no decimal digits"),
-        (Op::Pow, _) if args.iter().any(|id| terms.kind(*id) != Kind::Int) => {
-            return Some("only whole numbers can be raised to a power");
-        }
-        _ => args,
-    };
-    let strange = numbers.iter().any(|id| match terms.term(*id) {
-        Term::Const(Val::Float(value)) => !value.is_finite(),
-        Term::Const(Val::Text(_) | Val::List(_)) => true,
-        Term::Op(Op::List, _) => true,
-        _ => false,
-    });
-    strange.then_some("it works on lists, text or infinity")
-}
-
-/// Lowers an expression to its root among the terms, or explains why it cannot be written.
-fn lowered<'n>(
+/// Lowers an expression to its root among the terms, or explains why it cannot be.
+pub(super) fn lowered<'n>(
     names: &'n mut Result<Resolved, String>,
     text: &str,
-) -> Result<(TermId, &'n mut Terms), String> {
+) -> Result<(TermId, &'n mut Resolved), String> {
     let names = names.as_mut().map_err(|why| why.clone())?;
     let root = Expr::parse(text)
         .and_then(|expr| names.terms.lower(&expr, &names.scope))
         .map_err(|error| error.message)?;
-    Ok((root, &mut names.terms))
+    Ok((root, names))
 }

@@ -1,203 +1,89 @@
-//! Test of the translation against the language's evaluator: random rules, judged by gcc.
+//! Written texts and refusals; `tests/store/random_lookups.rs` compares values with the evaluator's.
 
 use super::*;
-use rand::{RngExt as _, SeedableRng as _};
-use rand_chacha::ChaCha8Rng;
-use std::fmt::Write as _;
-use tuner_core::record::{ConstraintDefinition, ParameterDefinition};
-use tuner_space::{Constraint, Environment, Parameter, Space};
+use tuner_core::value::Value;
+use tuner_space::{Environment, Expr, Parameter, resolve};
 
-fn parameter(name: &str, values: &[i64]) -> ParameterDefinition {
-    ParameterDefinition {
+/// Writes a condition over the sizes `n` and `m` and the fraction `x`.
+fn written(text: &str, target: Target<'_>) -> Result<String, String> {
+    let parameters = [
+        Parameter::new("N", vec![Value::Int(64)]),
+        Parameter::new("M", vec![Value::Int(8)]),
+        Parameter::new("X", vec![Value::Float(0.5)]),
+    ];
+    let mut names = resolve(&parameters, &Environment::default()).unwrap();
+    let expr = Expr::parse(text).unwrap();
+    let root = names.terms.lower(&expr, &names.scope).unwrap();
+    let variable = |name: &str, real| Variable {
         name: name.to_owned(),
-        values: values.iter().map(|value| Value::Int(*value)).collect(),
-        default: None,
-        doc: String::new(),
-    }
-}
-
-fn check(rule: &str, expected: Option<&str>) {
-    let definition = Definition {
-        parameters: vec![parameter("A", &[1, 2]), parameter("Z", &[-1, 1])],
-        derived: vec![
-            ("D".to_owned(), "2 * A".to_owned()),
-            ("LOOP".to_owned(), "LOOP + 1".to_owned()),
-        ],
-        constraints: vec![ConstraintDefinition {
-            rule: rule.to_owned(),
-            why: String::new(),
-        }],
-        launches: Vec::new(),
+        real,
+        low: if real { 0.0 } else { 1.0 },
+        bound: if real { MAX_EXACT } else { 2_147_483_647.0 },
     };
-    let constants = vec![("N".to_owned(), Value::Int(7))];
-    let (rules, _) = translate(&definition, &constants, "K_");
-    let shortened = rules[0]
-        .text
-        .as_ref()
-        .map(|text| text.replace("(long long)", "").replace("LL", ""));
-    assert_eq!(shortened.as_deref(), expected, "{rule}");
+    let variables = [
+        variable("n", false),
+        variable("m", false),
+        variable("x", true),
+    ];
+    Writer::new(&names.terms, &variables, None, target).condition(root)
+}
+
+fn check(text: &str, expected: &str) {
+    let found = written(text, Target::Function("k"));
+    assert_eq!(found.as_deref(), Ok(expected), "{text}");
 }
 
 #[test]
-fn whole_numbers_translate_word_for_word() {
-    check("A % 2 == 0", Some("(((A) % 2) == 0)"));
-    check("1 <= A < N", Some("((1 <= (A)) && ((A) < (N)))"));
-    check("A in [1, 2]", Some("(((A) == 1) || ((A) == 2))"));
-    check("not D > 3", Some("(!((2 * (A)) > 3))"));
-    check("2 ** A <= 8", Some("((1 << (A)) <= 8)"));
-    check("max(A, 3) == 3", Some("(K_MAX((A), 3) == 3)"));
-}
-
-#[test]
-fn what_may_be_negative_divides_as_python_does() {
-    check("Z // 2 == 0", Some("(K_FLOORDIV((Z), 2) == 0)"));
-    check("Z % 2 == 1", Some("(K_MOD((Z), 2) == 1)"));
-}
-
-#[test]
-fn fractions_are_multiplied_out() {
-    check("N / 2 <= A", Some("((N) <= ((A) * 2))"));
-    check("A <= 1.5 * N", Some("(((A) * 2) <= (3 * (N)))"));
+fn conditions_are_short() {
+    check("N % 8 == 0", "n % 8 == 0");
+    check("1 <= N < M", "1 <= n && n < m");
+    check("N in [1, 2] and M > 3", "(n == 1 || n == 2) && m > 3");
+    check("not N > 3", "!(n > 3)");
+    check("ceil_div(N, 64) <= M", "(n + 63) / 64 <= m");
+    check("ceil_div(N, M) * 2 < 9", "2 * ((n + m - 1) / m) < 9");
+    check("N - 2 * M >= 1", "n - 2 * m >= 1");
     check(
-        "1 / A >= 2",
-        Some("((A) != 0 && ((A) > 0 ? (1 >= (2 * (A))) : (1 <= (2 * (A)))))"),
+        "(8 if N % 8 == 0 else 1) * M <= 64",
+        "(n % 8 == 0 ? 8 : 1LL) * m <= 64",
     );
+    check("min(N, M, 7) == 7", "k_min(k_min(n, m), 7) == 7");
+    check("N / 2 <= M", "(double)n / 2.0 <= (double)m");
+    check("X * 4 <= N", "x * 4.0 <= (double)n");
 }
 
 #[test]
-fn what_c_cannot_say_exactly_is_left_alone() {
-    for rule in [
-        "sqrt(A) < 2",
-        "log2(A) == 1",
-        "A < 0.1",
-        "A == 'x'",
-        "LOOP > 1",
-        "A or N",
+fn negative_numbers_divide_as_pythons_do() {
+    check("(N - M) // 8 == 0", "(n - m) / 8 - ((n - m) % 8 < 0) == 0");
+    check("(N - M) % 8 == 0", "((n - m) % 8 + 8) % 8 == 0");
+}
+
+#[test]
+fn constant_expressions_are_wide_enough() {
+    let found = written("N * M <= 10", Target::Constant);
+    assert_eq!(found.as_deref(), Ok("1LL * n * m <= 10"));
+    assert!(written("N / 2 <= 10", Target::Constant).is_err());
+}
+
+#[test]
+fn what_may_overflow_divide_by_zero_or_round_otherwise_is_refused() {
+    for (text, why) in [
+        ("N * M * N * M > 5", "beyond 64 bits"),
+        ("N % (M // 8) == 0", "zero or negative"),
+        ("N % (M - 4) == 0", "zero or negative"),
+        ("N * M / 3 > 5", "beyond 53 bits"),
+        ("X * 3 + X * 5 > 1", "products of fractions"),
+        ("sqrt(N) < 2", "roots"),
+        ("round(N / 8) == 2", "nearest"),
+        ("2 ** N > 4", "power"),
+        ("N << M > 4", "not constant"),
+        ("N == 1 << 70", "beyond 64 bits"),
+        ("(N or M) + 1 == 3", "`and` or `or`"),
+        ("N == 1 // (M - M)", "division by zero"),
     ] {
-        check(rule, None);
+        let found = written(text, Target::Function("k"));
+        assert!(
+            found.as_ref().is_err_and(|message| message.contains(why)),
+            "{text}: {found:?}"
+        );
     }
-}
-
-/// Generates a number; divisors are never 0, which is undefined in both languages.
-fn number(rng: &mut ChaCha8Rng, depth: u32) -> String {
-    if depth == 0 || rng.random_range(0..4) == 0 {
-        let leaves = ["A", "B", "Z", "D", "-3", "0", "1", "2", "7", "0.5", "1.25"];
-        return leaves[rng.random_range(0..leaves.len())].to_owned();
-    }
-    let left = number(rng, depth - 1);
-    let right = number(rng, depth - 1);
-    let divisor = ["2", "-3", "B", "(A + 1)", "(-B)", "0.5"][rng.random_range(0..6)];
-    match rng.random_range(0..14) {
-        0 => format!("({left} + {right})"),
-        1 => format!("({left} - {right})"),
-        2 => format!("({left} * {right})"),
-        3 => format!("({left} / {divisor})"),
-        4 => format!("({left} // {divisor})"),
-        5 => format!("({left} % {divisor})"),
-        6 => format!("min({left}, {right})"),
-        7 => format!("max({left}, {right}, 1)"),
-        8 => format!("abs({left})"),
-        9 => format!("int({left})"),
-        10 => format!("(-{left})"),
-        11 => format!("({left} if {} else {right})", truth(rng, depth - 1)),
-        12 => "ceil_div(Z * A, B)".to_owned(),
-        _ => "A ** 2".to_owned(),
-    }
-}
-
-fn truth(rng: &mut ChaCha8Rng, depth: u32) -> String {
-    let signs = ["<", "<=", ">", ">=", "==", "!="];
-    let left = number(rng, depth);
-    let right = number(rng, depth);
-    let sign = signs[rng.random_range(0..signs.len())];
-    match rng.random_range(0..6) {
-        0 if depth > 0 => format!("({} and {left} {sign} {right})", truth(rng, depth - 1)),
-        1 if depth > 0 => format!("({} or {left} {sign} {right})", truth(rng, depth - 1)),
-        2 if depth > 0 => format!("(not {})", truth(rng, depth - 1)),
-        3 => format!("{left} in [1, {right}, 4]"),
-        4 => format!("{left} {sign} {right} < 9"),
-        _ => format!("{left} {sign} {right}"),
-    }
-}
-
-/// Evaluates the rule in the space language.
-fn holds(rule: &str, values: &[(&str, i64)]) -> Option<bool> {
-    let parameters = values
-        .iter()
-        .map(|(name, value)| Parameter::new(*name, vec![Value::Int(*value)]))
-        .collect();
-    let rules = [Constraint {
-        rule: Expr::parse(rule).ok()?,
-        why: None,
-    }];
-    let environment = Environment {
-        derived: vec![("D".to_owned(), Expr::parse("2 * A - B").ok()?)],
-        constants: Vec::new(),
-    };
-    let space = Space::build("random", parameters, &rules, &environment).ok()?;
-    Some(space.count() == 1)
-}
-
-#[test]
-fn random_rules_mean_the_same_to_gcc_as_to_the_tuner() {
-    let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let mut source = String::new();
-    let (mut translated, mut used) = (0, Helpers::new());
-    for _ in 0..1500 {
-        let values = [
-            ("A", rng.random_range(1..9)),
-            ("B", rng.random_range(1..5)),
-            ("Z", rng.random_range(-6..7)),
-        ];
-        let rule = truth(&mut rng, 3);
-        let definition = Definition {
-            parameters: vec![
-                parameter("A", &[1, 8]),
-                parameter("B", &[1, 4]),
-                parameter("Z", &[-6, 6]),
-            ],
-            derived: vec![("D".to_owned(), "2 * A - B".to_owned())],
-            constraints: vec![ConstraintDefinition {
-                rule: rule.clone(),
-                why: String::new(),
-            }],
-            launches: Vec::new(),
-        };
-        let (rules, helpers) = translate(&definition, &Vec::new(), "K_");
-        let (Some(text), Some(expected)) = (&rules[0].text, holds(&rule, &values)) else {
-            continue;
-        };
-        for (name, value) in values {
-            let _ = writeln!(source, "#undef {name}\n#define {name} {value}");
-        }
-        let condition = if expected {
-            text.clone()
-        } else {
-            format!("!{text}")
-        };
-        let why = format!("{rule} is {expected} for {values:?}").replace('"', "'");
-        let _ = writeln!(source, "_Static_assert({condition}, \"{why}\");");
-        translated += 1;
-        used.extend(helpers);
-    }
-    assert!(translated > 700, "{translated}");
-    assert_eq!(used.len(), HELPERS.len(), "{used:?}");
-    let helpers: String = HELPERS
-        .iter()
-        .map(|(name, body)| format!("#define K_{name}{}\n", body.replace('@', "K_")))
-        .collect();
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("rules.c");
-    std::fs::write(&file, helpers + &source).unwrap();
-    let output = std::process::Command::new("gcc")
-        .args(["-std=c11", "-Wall", "-Wextra", "-fsyntax-only"])
-        .arg(&file)
-        .output()
-        .unwrap();
-    let message = String::from_utf8_lossy(&output.stderr);
-    let failures: Vec<&str> = message
-        .lines()
-        .filter(|line| line.contains("error") || line.contains("warning"))
-        .collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -1,0 +1,285 @@
+//! C++ launcher: the header with the kernel's source or machine code, choice by device and sizes, and the
+//! launches.
+
+mod code;
+mod write;
+
+use super::ExportError;
+use super::cexpr::MAX_EXACT;
+use super::header::{Plan, most_trusted};
+use super::names::{identifier, members};
+use super::rules::{Condition, Context, EntryCode};
+use code::{LauncherCode, launcher_code};
+use std::fmt::Write as _;
+use tuner_core::entry::Entry;
+use tuner_core::escape::CComment;
+use tuner_core::plan::Role;
+use tuner_core::value::Value;
+use tuner_space::{Argument, KernelSpec};
+
+/// The kernel as the launcher holds it.
+pub struct LauncherSource<'a> {
+    /// The search space.
+    pub spec: &'a KernelSpec,
+    /// The template's path in diagnostics.
+    pub name: &'a str,
+    /// The template's text.
+    pub text: &'a str,
+    /// Included files: the name in the directive and the text.
+    pub headers: Vec<(String, String)>,
+    /// Reports whether the template mentions a macro.
+    pub mentions: &'a dyn Fn(&str) -> bool,
+    /// Launch shapes of checked classes only, unless the macro of that name says otherwise.
+    pub checked_only: bool,
+}
+
+/// Code of an entry, compiled ahead for the entry's own sizes.
+pub struct LauncherImage {
+    /// Number of the entry.
+    pub entry: usize,
+    /// Target, such as `sm_90a`.
+    pub arch: String,
+    /// PTX text rather than machine code.
+    pub is_ptx: bool,
+    /// The code.
+    pub bytes: Vec<u8>,
+    /// Name of each launch's kernel in the code.
+    pub symbols: Vec<String>,
+}
+
+/// Reason why a kernel has no launcher.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LauncherError {
+    /// No header.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The space has something that a launcher cannot pass.
+    #[error("a launcher cannot pass {0}: export the header alone (without --launcher)")]
+    Unsupported(String),
+}
+
+/// Returns the entries that a launcher holds, in its order.
+#[must_use]
+pub fn launcher_entries(entries: &[Entry]) -> Vec<Entry> {
+    most_trusted(entries)
+}
+
+/// A launcher before its code is compiled ahead.
+pub struct Launcher<'a> {
+    plan: Plan<'a>,
+    source: &'a LauncherSource<'a>,
+    /// The default configuration.
+    fallback: Entry,
+    fallback_code: EntryCode,
+    /// The code of each entry and of the default configuration.
+    codes: Vec<LauncherCode>,
+    arguments: Vec<Parameter<'a>>,
+    /// Prefix of the launcher's names, `gemm_f16`.
+    prefix: String,
+    upper: String,
+}
+
+impl<'a> Launcher<'a> {
+    /// Creates a launcher for entries of [`launcher_entries`].
+    ///
+    /// # Errors
+    /// Nothing to export, a name that is invalid in C, or a kernel that a launcher cannot call.
+    pub fn new(
+        kernel: &'a str,
+        entries: &'a [Entry],
+        source: &'a LauncherSource<'a>,
+    ) -> Result<Self, LauncherError> {
+        check(source.spec)?;
+        let mut plan = Plan::new(kernel, entries)?;
+        for entry in entries {
+            if entry.definition.launches.len() != source.spec.launches.len() {
+                let what = "launches that differ from the search space's; tune again".to_owned();
+                return Err(LauncherError::Unsupported(what));
+            }
+        }
+        let fallback = default_entry(entries, source.spec).ok_or(ExportError::Empty)?;
+        let product = plan.bounded.then_some(MAX_EXACT);
+        let fallback_code = Context::new(&plan, &fallback, product).fold();
+        let configurations = entries.iter().chain([&fallback]);
+        let codes: Vec<LauncherCode> = configurations
+            .map(|entry| launcher_code(&plan, source, entry))
+            .collect();
+        let prefix = identifier(kernel).to_ascii_lowercase();
+        let upper = prefix.to_ascii_uppercase();
+        for (code, launcher) in plan.codes.iter_mut().zip(&codes) {
+            code.helpers.extend(&launcher.helpers);
+            code.conditions.push(Condition {
+                text: format!("(!{upper}_CHECKED_ONLY || ({}))", launcher.covered),
+                source: CComment::new("the gate has checked shapes of this class"),
+            });
+        }
+        let mut fallback_code = fallback_code;
+        if let Some(code) = plan.codes.first_mut() {
+            code.helpers.append(&mut fallback_code.helpers);
+            code.helpers.extend(
+                codes
+                    .last()
+                    .map(|code| code.helpers.clone())
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        if let Some(code) = codes.last() {
+            // Macros that C cannot compute exist for the own sizes only.
+            fallback_code.conditions.push(Condition {
+                text: code.defined.clone(),
+                source: CComment::new("the macros are known"),
+            });
+        }
+        Ok(Self {
+            arguments: arguments(&plan, source.spec),
+            plan,
+            source,
+            fallback,
+            fallback_code,
+            codes,
+            prefix,
+            upper,
+        })
+    }
+
+    /// Returns the macros of an entry for its own sizes, with their values.
+    #[must_use]
+    pub fn own_macros(&self, entry: usize) -> Vec<(String, String)> {
+        let code = self.codes.get(entry);
+        code.map(LauncherCode::own_macros).unwrap_or_default()
+    }
+
+    /// Returns NVRTC's options of a configuration: those of the search space, parameters substituted.
+    #[must_use]
+    pub fn options(&self, index: usize) -> Vec<String> {
+        let entry = self.plan.entries.get(index).unwrap_or(&self.fallback);
+        let substituted = |option: &String| {
+            let values = entry.best.config.iter();
+            values.fold(option.clone(), |option, (name, value)| {
+                let value = match value {
+                    Value::Bool(value) => u8::from(*value).to_string(),
+                    value => value.to_string(),
+                };
+                option.replace(&format!("{{{name}}}"), &value)
+            })
+        };
+        self.source.spec.options.iter().map(substituted).collect()
+    }
+
+    /// Writes the launcher with code that was compiled ahead.
+    #[must_use]
+    pub fn text(&self, images: &[LauncherImage]) -> String {
+        let upper = &self.upper;
+        let mut text = self.opening();
+        text.push_str(&self.plan.text());
+        self.interface(&mut text);
+        let _ = writeln!(
+            text,
+            "\n#if defined({upper}_IMPLEMENTATION) && defined(__cplusplus)"
+        );
+        text.push_str(&self.runtime());
+        let count = self.plan.entries.len();
+        self.plan
+            .functions(&mut text, count, &self.fallback, &self.fallback_code);
+        self.implementation(&mut text, images);
+        let _ = writeln!(
+            text,
+            "#endif /* {upper}_IMPLEMENTATION */\n#endif /* {upper}_LAUNCHER_H */"
+        );
+        text
+    }
+}
+
+/// Refuses what a launcher cannot pass.
+fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
+    let unsupported = |what: String| Err(LauncherError::Unsupported(what));
+    if let Some(variable) = spec.variables.first() {
+        return unsupported(format!("the variable `{}` of the template", variable.name));
+    }
+    for argument in &spec.arguments {
+        let composed = argument.record.is_some() || !argument.pieces.is_empty();
+        if composed || (argument.role == Role::Scalar && argument.lanes > 1) {
+            return unsupported(format!("the composed argument `{}`", argument.name));
+        }
+    }
+    let named = |option: &&String| {
+        let names = option.split('{').skip(1);
+        let mut names = names.filter_map(|part| part.split_once('}'));
+        names.any(|(name, _)| spec.parameters.iter().all(|known| known.name != name))
+    };
+    if let Some(option) = spec.options.iter().find(named) {
+        return unsupported(format!("the option `{option}`, which depends on the sizes"));
+    }
+    let target =
+        |option: &&String| option.starts_with("-arch") || option.starts_with("--gpu-architecture");
+    match spec.options.iter().find(target) {
+        Some(option) => unsupported(format!("the option `{option}`")),
+        None => Ok(()),
+    }
+}
+
+/// Returns the default configuration as an entry.
+fn default_entry(entries: &[Entry], spec: &KernelSpec) -> Option<Entry> {
+    let mut entry = entries.first()?.clone();
+    for (name, value) in &mut entry.best.config {
+        let parameter = spec.parameters.iter().find(|known| known.name == *name)?;
+        *value = parameter.values.get(parameter.default as usize)?.clone();
+    }
+    Some(entry)
+}
+
+/// An argument of the launch function.
+struct Parameter<'a> {
+    argument: &'a Argument,
+    /// C name.
+    name: String,
+    /// It is a size of the problem.
+    size: bool,
+}
+
+fn arguments<'a>(plan: &Plan<'_>, spec: &'a KernelSpec) -> Vec<Parameter<'a>> {
+    let size = |name: &str| plan.sizes.iter().find(|column| *column.name == *name);
+    let taken: Vec<&str> = plan
+        .sizes
+        .iter()
+        .map(|column| column.member.as_str())
+        .chain([
+            "stream", "status", "made", "values", "code", "chosen", "device", "context",
+        ])
+        .collect();
+    let all: Vec<&str> = spec
+        .arguments
+        .iter()
+        .map(|argument| argument.name.as_str())
+        .collect();
+    let names = members(&all, &taken);
+    spec.arguments
+        .iter()
+        .zip(names)
+        .map(|(argument, name)| match size(&argument.name) {
+            Some(column) if argument.role == Role::Scalar => Parameter {
+                argument,
+                name: column.member.clone(),
+                size: true,
+            },
+            _ => Parameter {
+                argument,
+                // A name in lower case is kept where it is free.
+                name: match taken.contains(&argument.name.as_str()) || !is_plain(&argument.name) {
+                    true => name,
+                    false => argument.name.clone(),
+                },
+                size: false,
+            },
+        })
+        .collect()
+}
+
+/// Reports whether a name is the same as a member.
+fn is_plain(name: &str) -> bool {
+    members(&[&name.to_ascii_uppercase()], &[])
+        .first()
+        .is_some_and(|member| member == name)
+}

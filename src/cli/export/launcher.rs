@@ -1,0 +1,203 @@
+//! `tuner export --launcher`: the header with the kernel's source or machine code, and its launches.
+
+use super::Args;
+use crate::cli::stale::Present;
+use crate::cli::{CliError, usage};
+use clap::ValueEnum;
+use tuner_core::entry::Entry;
+use tuner_core::plan::PlanLaunch;
+use tuner_core::value::Value;
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{Compiler, CompilerSettings, render};
+use tuner_report::export::{
+    Launcher, LauncherError, LauncherImage, LauncherSource, launcher_entries,
+};
+use tuner_store::Board;
+
+/// Languages of launchers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Language {
+    /// One C++17 header
+    Cpp,
+}
+
+/// Shapes that a launcher accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Checked {
+    /// Classes that the gate has checked
+    On,
+    /// All for which the rules hold; where there is no entry, the default configuration
+    Off,
+}
+
+/// Code that a launcher holds besides the source.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Embed {
+    /// Targets with machine code.
+    cubin: Vec<String>,
+    /// PTX for each entry's own device.
+    ptx: bool,
+}
+
+/// Reads `cubin:sm_89,sm_90a,ptx`.
+fn embedded(text: &str) -> Result<Embed, CliError> {
+    let mut embed = Embed::default();
+    for item in text.split(',').map(str::trim) {
+        let (is_cubin, target) = match item.strip_prefix("cubin:") {
+            Some(target) => (true, target),
+            None => (!embed.cubin.is_empty(), item),
+        };
+        let digits = target.strip_prefix("sm_").unwrap_or_default();
+        let digits = digits.strip_suffix(['a', 'f']).unwrap_or(digits);
+        let is_target = digits.len() >= 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match item {
+            "ptx" => embed.ptx = true,
+            _ if is_cubin && is_target => embed.cubin.push(target.to_owned()),
+            _ => refuse!("--embed: `{item}` is not `ptx` or a target; type cubin:sm_89,sm_90a,ptx"),
+        }
+    }
+    Ok(embed)
+}
+
+/// Writes the launcher of the boards' entries.
+pub(super) fn render_launcher(
+    args: &Args,
+    name: &str,
+    boards: &[Board],
+    entries: &[Entry],
+) -> Result<String, CliError> {
+    let embed = args
+        .embed
+        .as_deref()
+        .map(embedded)
+        .transpose()?
+        .unwrap_or_default();
+    let mut present = Present::default();
+    let Some(kernel) = boards
+        .iter()
+        .find_map(|board| present.kernel(board).cloned())
+    else {
+        refuse!(
+            "--launcher: the search space and the template of `{name}` are not here; run it where they are"
+        );
+    };
+    let stale = boards
+        .iter()
+        .flat_map(|board| &board.rows)
+        .find(|row| row.stale == Some(true));
+    if let Some(row) = stale {
+        refuse!(
+            "--launcher: the template of `{name}` was edited since {} on {} was measured, and a launcher holds \
+             the template: tune again",
+            row.problem,
+            row.device
+        );
+    }
+    if !kernel.template.include_dirs.is_empty() {
+        refuse!(
+            "--launcher: `{name}` includes files of `compile: include`, which a launcher cannot hold: export the header alone"
+        );
+    }
+    let entries = launcher_entries(entries);
+    let headers = kernel.template.headers.iter();
+    let source = LauncherSource {
+        spec: &kernel.spec,
+        name: &kernel.template.name,
+        text: &kernel.template.text,
+        headers: headers
+            .map(|header| (header.spelled.clone(), header.text.clone()))
+            .collect(),
+        mentions: &|name| kernel.template.mentions(name),
+        checked_only: args.checked_only == Checked::On,
+    };
+    let launcher = Launcher::new(name, &entries, &source).map_err(|error| match error {
+        LauncherError::Unsupported(_) => usage(format!("--launcher: {error}")),
+        error => usage(error),
+    })?;
+    let mut images = Vec::new();
+    if embed != Embed::default() {
+        let compiler = Compiler::new(CompilerSettings::default())?;
+        let known = compiler.nvrtc().architectures();
+        for target in &embed.cubin {
+            let plain = target.trim_end_matches(['a', 'f']);
+            if !known.iter().any(|arch| arch == plain || arch == target) {
+                refuse!(
+                    "--embed: NVRTC {} has no target {target}; it has {}",
+                    compiler.nvrtc().version(),
+                    known.join(", ")
+                );
+            }
+        }
+        let ahead = AheadCompiler {
+            launcher: &launcher,
+            kernel: &kernel,
+            compiler: &compiler,
+            embed: &embed,
+        };
+        for (index, entry) in entries.iter().enumerate() {
+            images.extend(ahead.compile(index, entry)?);
+        }
+    }
+    Ok(launcher.text(&images))
+}
+
+/// Compiler of a launcher's entries.
+struct AheadCompiler<'a> {
+    launcher: &'a Launcher<'a>,
+    kernel: &'a Kernel,
+    compiler: &'a Compiler,
+    embed: &'a Embed,
+}
+
+impl AheadCompiler<'_> {
+    /// Compiles an entry for the targets asked for.
+    fn compile(&self, index: usize, entry: &Entry) -> Result<Vec<LauncherImage>, CliError> {
+        let own = format!("sm_{}", entry.cc.unwrap_or(80));
+        let mut targets: Vec<(&str, bool)> = self
+            .embed
+            .cubin
+            .iter()
+            .map(|arch| (&**arch, false))
+            .collect();
+        if self.embed.ptx {
+            targets.push((&own, true));
+        }
+        let macros = self.launcher.own_macros(index).into_iter();
+        let macros: Vec<(String, Value)> = macros
+            .map(|(name, value)| (name, Value::Text(value.into())))
+            .collect();
+        let options = self.launcher.options(index);
+        let launches = self.kernel.spec.launches.iter();
+        let launches: Vec<PlanLaunch> = launches
+            .map(|launch| PlanLaunch::new(&*launch.entry, [1; 3], [1; 3], Vec::new()))
+            .collect();
+        let mut images = Vec::new();
+        for (arch, is_ptx) in targets {
+            let source = render(&self.kernel.template, &macros, &options, &launches, arch);
+            let image = match self.compiler.compile(&source).map_err(usage)? {
+                Ok(image) => image,
+                Err(failed) => refuse!(
+                    "--embed: entry {index} does not compile for {arch}: {}",
+                    failed.detail
+                ),
+            };
+            images.push(LauncherImage {
+                entry: index,
+                arch: arch.to_owned(),
+                is_ptx,
+                bytes: match is_ptx {
+                    true => image.ptx.as_bytes().to_vec(),
+                    false => image.cubin.to_vec(),
+                },
+                symbols: launches
+                    .iter()
+                    .map(|launch| image.symbol(&launch.entry))
+                    .collect(),
+            });
+        }
+        Ok(images)
+    }
+}
+
+#[cfg(test)]
+mod tests;
