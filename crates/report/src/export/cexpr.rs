@@ -15,8 +15,8 @@ mod whole;
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_space::{Op, Term, TermId, Terms, Val};
 
-/// Bound of whole numbers: no sum of two of them leaves 64 bits.
-const MAX_WHOLE: f64 = 4.6e18;
+/// Bound of whole numbers, 2^62: the product of two sizes is below.
+const MAX_WHOLE: f64 = 4_611_686_018_427_387_904.0;
 /// Largest whole number up to which every one is a `double`.
 pub(super) const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 /// Bound of real numbers, so that none is infinite.
