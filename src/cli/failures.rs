@@ -1,8 +1,11 @@
 //! Failed candidates of a run, grouped by similar messages.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use tuner_core::escape;
 use tuner_core::escape::shell as quoted;
 use tuner_core::record::{ConfigValues, Verdict, assignments};
+use tuner_core::units::counted;
 use tuner_engine::TrialEvent;
 
 /// Most kinds of failures kept for a task.
@@ -93,6 +96,50 @@ impl Failures {
             1 => text.push_str("  and 1 other kind of error\n"),
             more => {
                 let _ = writeln!(text, "  and {more} other kinds of errors");
+            }
+        }
+        text
+    }
+
+    /// Formats the kinds of failures of all tasks, the most frequent first, each once with an
+    /// example.
+    pub(super) fn kinds(&self) -> String {
+        const MOST_KINDS: usize = 8;
+        let mut kinds: Vec<(&Failure, u64, BTreeSet<(&str, &str)>)> = Vec::new();
+        for one in &self.0 {
+            let task = (&*one.kernel, &*one.problem);
+            let same = kinds.iter_mut().find(|(first, ..)| {
+                first.verdict == one.verdict && shape(&first.detail) == shape(&one.detail)
+            });
+            match same {
+                Some((_, count, tasks)) => {
+                    *count += one.count;
+                    tasks.insert(task);
+                }
+                None => kinds.push((one, one.count, BTreeSet::from([task]))),
+            }
+        }
+        kinds.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+        let mut text = String::new();
+        for (one, count, tasks) in kinds.iter().take(MOST_KINDS) {
+            let detail = if one.detail.is_empty() { "" } else { ": " };
+            let (kernel, problem) = (&one.kernel, &one.problem);
+            let first = escape::line(&format!("{}{detail}{}", one.verdict, one.detail));
+            let more = match tasks.len() {
+                1 => String::new(),
+                more => format!(" and {} more", counted(more - 1, "task")),
+            };
+            let _ = writeln!(text, "{count} times {first}");
+            let _ = writeln!(
+                text,
+                "  in {}{more}",
+                escape::line(&format!("{kernel} {problem}"))
+            );
+        }
+        match kinds.len().saturating_sub(MOST_KINDS) {
+            0 => {}
+            more => {
+                let _ = writeln!(text, "and {more} rarer kinds of failures");
             }
         }
         text

@@ -74,6 +74,12 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 
+    /// Judge every candidate anew. Otherwise a candidate that an earlier run judged with the same
+    /// template, reference, compiler and device is answered from the database, and counts as judged;
+    /// on a GPU times within 15 % of the best are taken again
+    #[arg(long)]
+    fresh: bool,
+
     /// Skip the baseline commands of the search spaces
     #[arg(long)]
     no_baseline: bool,
@@ -111,6 +117,7 @@ impl RunArgs {
             knowledge: self.knowledge.clone(),
             no_knowledge: self.no_knowledge,
             prove_budget: self.prove_budget,
+            fresh: self.fresh,
         }
     }
 }

@@ -62,6 +62,7 @@ pub(super) fn confine(
             .collect::<Result<_, Problem>>()?,
         no_knowledge: request.no_knowledge,
         prove_budget: request.prove_budget,
+        fresh: request.fresh,
     };
     confined.check().map_err(refused)?;
     if matches!(confined.selector(), Ok(DeviceSelector::Replay(_))) {

@@ -18,6 +18,8 @@ fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
         evals: 1,
         clock_s: 0.0,
         resumed: false,
+        known: false,
+        ci95_us: None,
         left: None,
     }
 }

@@ -22,6 +22,9 @@ use tuner_core::value::Value;
 /// Most checks of parameters and expressions, counted once a problem.
 const MAX_CHECKS: usize = 10_000_000;
 
+/// Key of a problem that is its weight in a run's budget, not a size.
+const WEIGHT: &str = "weight";
+
 /// Collector of errors and of expressions whose names are still unchecked.
 pub(super) struct Checker<'s> {
     pub(super) source: &'s str,
@@ -66,7 +69,8 @@ pub(super) fn spec(
         ReferenceWord::Some(text) => checker.reference(*text, &arguments, &variables),
     };
     let metric = document.metric.unwrap_or_default();
-    let [flops, bytes] = [metric.flops, metric.bytes].map(|it| checker.formula(it?));
+    let [flops, bytes, weight] =
+        [metric.flops, metric.bytes, metric.weight].map(|it| checker.formula(it?));
     let mut gate = document.gate.unwrap_or_default();
     let terms = gate.terms.take().and_then(|terms| checker.formula(terms));
     let gate = checker.gate(gate);
@@ -100,6 +104,7 @@ pub(super) fn spec(
         gate,
         flops,
         bytes,
+        weight,
         terms,
         seeds,
         options,
@@ -272,7 +277,12 @@ impl<'s> Checker<'s> {
         let mut checked = Vec::new();
         for (name, sizes) in &problems.0 {
             let mut values = Vec::new();
+            let mut weight = None;
             for (size, value) in &sizes.0 {
+                if size.value == WEIGHT {
+                    weight = self.weight(value);
+                    continue;
+                }
                 self.name(size);
                 if let Value::Text(_) = value.value.0 {
                     self.error(
@@ -286,9 +296,29 @@ impl<'s> Checker<'s> {
             checked.push(Problem {
                 name: name.value.clone(),
                 sizes: values,
+                weight,
             });
         }
         checked
+    }
+
+    /// Reads the weight of a problem.
+    fn weight(&mut self, value: &Scalar) -> Option<f64> {
+        let weight = match &value.value.0 {
+            Value::Int(weight) => Some(*weight as f64),
+            Value::Float(weight) => Some(*weight),
+            Value::Bool(_) | Value::Text(_) => None,
+        };
+        let weight = weight.filter(|weight| weight.is_finite() && *weight >= 0.0);
+        if weight.is_none() {
+            self.error(
+                "the weight of a problem is a number of at least 0",
+                value.at.clone(),
+                "write a number such as 2: a run then spends on this problem as if each gain were twice \
+                 as large",
+            );
+        }
+        weight
     }
 
     /// Checks that parameters, sizes and derived values have distinct names.
