@@ -49,7 +49,18 @@ impl Sums {
 }
 
 /// Prints the gains of every rule at every budget.
-pub(super) fn compare(files: &[Recording], seeds: u64) -> Result<(), Box<dyn Error>> {
+pub(super) fn compare(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let mut arguments = arguments.to_vec();
+    let mut budgets = BUDGETS_MIN.to_vec();
+    if let Some(at) = arguments
+        .iter()
+        .position(|argument| argument == "--minutes")
+    {
+        let given: Vec<String> = arguments.drain(at..arguments.len().min(at + 2)).collect();
+        budgets = vec![given.get(1).ok_or("--minutes needs a number")?.parse()?];
+    }
+    let (files, seeds) = super::recordings(&arguments)?;
+    let files = &files;
     let facts: Vec<(f64, f64)> = files
         .iter()
         .map(|file| {
@@ -64,7 +75,7 @@ pub(super) fn compare(files: &[Recording], seeds: u64) -> Result<(), Box<dyn Err
         files.len()
     );
     println!("minutes  rule           ln(gain)  gain - 1  score  trials  untried");
-    for minutes in BUDGETS_MIN {
+    for minutes in budgets {
         for (rule, name) in RULES {
             let sums = Mutex::new(Sums::default());
             let next = AtomicU64::new(1);

@@ -78,7 +78,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     terminal::choose_progress(args.progress);
     let ticker = Ticker::start();
-    let request = args.wanted.request();
+    let request = args.wanted.request()?;
     let folder = std::env::current_dir()?;
     if args.plan {
         let connection = args.fleet.connect()?;

@@ -39,6 +39,8 @@ pub(super) struct Checker<'s> {
     pub(super) rules: Vec<Range<usize>>,
     /// Positions of arguments and launches.
     pub(super) places: Places,
+    /// Sizes that are macros.
+    pub(super) macro_sizes: HashSet<String>,
 }
 
 /// Checks a kernel's file.
@@ -59,7 +61,7 @@ pub(super) fn spec(
     checker.names(&texts, &document.problems, &derived);
     let sizes = checker.sizes(document.sizes, &problems);
     let mut size_names = size_names(&problems);
-    size_names.retain(|name| !sizes.is_macro(name));
+    checker.macro_sizes = size_names.extract_if(|name| sizes.is_macro(name)).collect();
     let compared = matches!(document.reference, ReferenceWord::Some(_));
     let arguments = checker.arguments(document.arguments, &size_names, compared);
     let variables = checker.variables(document.variables, &arguments);
@@ -136,6 +138,7 @@ impl<'s> Checker<'s> {
             derived: Vec::new(),
             rules: Vec::new(),
             places: Places::default(),
+            macro_sizes: HashSet::new(),
         }
     }
 
@@ -304,11 +307,7 @@ impl<'s> Checker<'s> {
 
     /// Reads the weight of a problem.
     fn weight(&mut self, value: &Scalar) -> Option<f64> {
-        let weight = match &value.value.0 {
-            Value::Int(weight) => Some(*weight as f64),
-            Value::Float(weight) => Some(*weight),
-            Value::Bool(_) | Value::Text(_) => None,
-        };
+        let weight = value.value.0.to_string().parse::<f64>().ok();
         let weight = weight.filter(|weight| weight.is_finite() && *weight >= 0.0);
         if weight.is_none() {
             self.error(
