@@ -27,6 +27,13 @@ struct Failure {
     count: u64,
 }
 
+/// Similar failures of all tasks.
+struct Kind<'f> {
+    first: &'f Failure,
+    count: u64,
+    tasks: BTreeSet<String>,
+}
+
 /// Returns the common form of similar messages: all but the numbers.
 fn shape(detail: &str) -> String {
     let mut shape = String::with_capacity(detail.len());
@@ -105,36 +112,37 @@ impl Failures {
     /// example.
     pub(super) fn kinds(&self) -> String {
         const MOST_KINDS: usize = 8;
-        let mut kinds: Vec<(&Failure, u64, BTreeSet<(&str, &str)>)> = Vec::new();
+        let mut kinds: Vec<Kind<'_>> = Vec::new();
         for one in &self.0 {
-            let task = (&*one.kernel, &*one.problem);
-            let same = kinds.iter_mut().find(|(first, ..)| {
+            let task = format!("{} {}", one.kernel, one.problem);
+            let same = kinds.iter_mut().find(|kind| {
+                let first = kind.first;
                 first.verdict == one.verdict && shape(&first.detail) == shape(&one.detail)
             });
             match same {
-                Some((_, count, tasks)) => {
-                    *count += one.count;
-                    tasks.insert(task);
+                Some(kind) => {
+                    kind.count += one.count;
+                    kind.tasks.insert(task);
                 }
-                None => kinds.push((one, one.count, BTreeSet::from([task]))),
+                None => kinds.push(Kind {
+                    first: one,
+                    count: one.count,
+                    tasks: BTreeSet::from([task]),
+                }),
             }
         }
-        kinds.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut text = String::new();
-        for (one, count, tasks) in kinds.iter().take(MOST_KINDS) {
+        for kind in kinds.iter().take(MOST_KINDS) {
+            let one = kind.first;
             let detail = if one.detail.is_empty() { "" } else { ": " };
-            let (kernel, problem) = (&one.kernel, &one.problem);
             let first = escape::line(&format!("{}{detail}{}", one.verdict, one.detail));
-            let more = match tasks.len() {
+            let task = escape::line(&format!("{} {}", one.kernel, one.problem));
+            let more = match kind.tasks.len() {
                 1 => String::new(),
-                more => format!(" and {} more", counted(more - 1, "task")),
+                tasks => format!(" and {}", counted(tasks - 1, "other task")),
             };
-            let _ = writeln!(text, "{count} times {first}");
-            let _ = writeln!(
-                text,
-                "  in {}{more}",
-                escape::line(&format!("{kernel} {problem}"))
-            );
+            let _ = writeln!(text, "{} times {first}\n  in {task}{more}", kind.count);
         }
         match kinds.len().saturating_sub(MOST_KINDS) {
             0 => {}

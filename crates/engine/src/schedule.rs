@@ -333,7 +333,7 @@ impl<W> Schedule<W> {
             Finished::Stored(trial) => trial.charged_us,
             Finished::Known(known) => known.trial().charged_us,
         };
-        let charged = self.charges.then(|| charged_us as f64 * 1e-6);
+        let charged = self.charges.then_some(charged_us as f64 * 1e-6);
         let seconds = charged.or(flight.spent);
         let task = flight.task;
         let state = &mut self.tasks[task];
