@@ -89,6 +89,8 @@ fn run(
             key,
             space: recording.space.clone(),
             start: Vec::new(),
+            weight: 1.0,
+            work: 0.0,
         }],
         start,
         resume: None,
@@ -100,6 +102,7 @@ fn run(
         jobs: 1,
         live: None,
         objectives: None,
+        known: Vec::new(),
     };
     let directory = std::env::temp_dir().join(format!("tuner-bench-{}", std::process::id()));
     let runtime = tokio::runtime::Builder::new_multi_thread()

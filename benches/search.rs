@@ -6,9 +6,12 @@
 //! recorded spaces with single parts switched off. `cargo bench --bench search -- --rough [--seeds N]
 //! [STRATEGY…]`: mean scores on made-up rough spaces of 10^5 to 10^6 configurations. `--misled FILE…`:
 //! with knowledge that is random, the reverse of the truth, or of an unrelated kernel. `--failing FILE…`: where seven in ten
-//! configurations fail.
+//! configurations fail. `--night [--seeds N] [--minutes N] FILE…`: gains of a run over all files, by the rule that
+//! distributes its budget.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+#[path = "search/night.rs"]
+mod night;
 #[path = "search/recorded.rs"]
 mod recorded;
 #[path = "search/rough.rs"]
@@ -48,6 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (files, seeds) = recordings(rest)?;
             recorded::failing(&files, seeds)
         }
+        Some((first, rest)) if first == "--night" => night::compare(rest),
         _ => cost(),
     }
 }

@@ -43,6 +43,18 @@ const FORM: [Mistake; 21] = [
     ((YAML, "metric: {", "metrics: {"), CHECK, 2, "scale.yaml:18:1", "did you mean `metric`?"),
 ];
 
+/// Mistakes whose messages once pointed elsewhere.
+#[rustfmt::skip]
+const MISLEADING: [Mistake; 7] = [
+    ((YAML, "[64, 128, 256, 512]", "64 128 256"), CHECK, 2, "scale.yaml:8:20", "write `[64, 128, 256]`"),
+    ((YAML, "[64, 128, 256, 512]", "[64 128; 256]"), CHECK, 2, "scale.yaml:8:20", "separate the values by commas: `[64, 128, 256]`"),
+    ((YAML, "metric: {", "gate: { atol: 1e-3, rtol: 1% }\nmetric: {"), CHECK, 2, "scale.yaml:18:27", "write a share of 1: 0.01"),
+    ((YAML, "metric: {", "gate: { atol: \"1e-3\" }\nmetric: {"), CHECK, 2, "scale.yaml:18:15", "write it without quotes"),
+    ((YAML, "launches:", "  - { name: N, type: i32, role: scalar }\nlaunches:"), CHECK, 2, "scale.yaml:15:", "add `sizes: argument`"),
+    (NONE, "run scale.yaml --until-converged 1%", 2, "`1%` is not a kernel", "type --until-converged=1%"),
+    ((YAML, "{ N: 1048576 }", "{ N: 1048576, weight: -2 }"), CHECK, 2, "scale.yaml:5:42", "write a number such as 2"),
+];
+
 const RULE: &str = "BLOCK * VEC <= 1024";
 
 #[rustfmt::skip]
@@ -165,8 +177,9 @@ fn wrong(mistake: &Mistake) -> Option<String> {
 
 #[test]
 fn every_message_names_the_place_and_what_to_type() {
-    let tables: [&[Mistake]; 6] = [
+    let tables: [&[Mistake]; 7] = [
         &FORM,
+        &MISLEADING,
         &EXPRESSIONS,
         &ARGUMENTS,
         &LAUNCHES,

@@ -91,7 +91,7 @@ fn conclude(reports: Vec<Result<Report, JobError>>) -> CommandResult {
         passed |= report.passed();
         interrupted |= report.reason == StopReason::Interrupted;
         for task in &report.tasks {
-            super::run::task_summary(&mut text, task);
+            super::summary::task_summary(&mut text, task);
         }
     }
     super::output::print(&text)?;

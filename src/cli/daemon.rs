@@ -263,8 +263,12 @@ pub(super) fn report(view: &RunView, elapsed: Duration) -> Report {
                 time_us,
                 timing: task.timing,
                 compared: task.best_compared,
+                ci95_us: None,
             }),
         default_us: task.default_us,
+        default_ci95_us: None,
+        known: 0,
+        exhausted: task.valid.as_deref() == Some(&task.evals.to_string()),
         verdicts: task.verdicts.clone(),
         left: task.left,
     });

@@ -1,8 +1,11 @@
 //! Failed candidates of a run, grouped by similar messages.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use tuner_core::escape;
 use tuner_core::escape::shell as quoted;
 use tuner_core::record::{ConfigValues, Verdict, assignments};
+use tuner_core::units::counted;
 use tuner_engine::TrialEvent;
 
 /// Most kinds of failures kept for a task.
@@ -22,6 +25,13 @@ struct Failure {
     detail: String,
     config: ConfigValues,
     count: u64,
+}
+
+/// Similar failures of all tasks.
+struct Kind<'f> {
+    first: &'f Failure,
+    count: u64,
+    tasks: BTreeSet<String>,
 }
 
 /// Returns the common form of similar messages: all but the numbers.
@@ -93,6 +103,51 @@ impl Failures {
             1 => text.push_str("  and 1 other kind of error\n"),
             more => {
                 let _ = writeln!(text, "  and {more} other kinds of errors");
+            }
+        }
+        text
+    }
+
+    /// Formats the kinds of failures of all tasks, the most frequent first, each once with an
+    /// example.
+    pub(super) fn kinds(&self) -> String {
+        const MOST_KINDS: usize = 8;
+        let mut kinds: Vec<Kind<'_>> = Vec::new();
+        for one in &self.0 {
+            let task = format!("{} {}", one.kernel, one.problem);
+            let same = kinds.iter_mut().find(|kind| {
+                let first = kind.first;
+                first.verdict == one.verdict && shape(&first.detail) == shape(&one.detail)
+            });
+            match same {
+                Some(kind) => {
+                    kind.count += one.count;
+                    kind.tasks.insert(task);
+                }
+                None => kinds.push(Kind {
+                    first: one,
+                    count: one.count,
+                    tasks: BTreeSet::from([task]),
+                }),
+            }
+        }
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
+        let mut text = String::new();
+        for kind in kinds.iter().take(MOST_KINDS) {
+            let one = kind.first;
+            let detail = if one.detail.is_empty() { "" } else { ": " };
+            let first = escape::line(&format!("{}{detail}{}", one.verdict, one.detail));
+            let task = escape::line(&format!("{} {}", one.kernel, one.problem));
+            let more = match kind.tasks.len() {
+                1 => String::new(),
+                tasks => format!(" and {}", counted(tasks - 1, "other task")),
+            };
+            let _ = writeln!(text, "{} times {first}\n  in {task}{more}", kind.count);
+        }
+        match kinds.len().saturating_sub(MOST_KINDS) {
+            0 => {}
+            more => {
+                let _ = writeln!(text, "and {more} rarer kinds of failures");
             }
         }
         text

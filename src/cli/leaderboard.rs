@@ -38,6 +38,10 @@ compared: how results were compared with the reference at the size of the proble
 ran and every output was compared; `sampled`: a sample of the blocks; `smaller_problems`: on smaller
 problems only; `unknown`: stored by an older version. The last two rank after all others.
 
+gate: the checks before the time. `first`: one seed, one run, because the candidate was not near the
+best; `screening`: the same on a worker of a fleet; `check`: every check problem; `timing`: three seeds,
+repeated; `final`: every check, of a finalist.
+
 A `+` behind a commit: the template or the search space differed from it (the JSON has the SHA-256
 of the difference). `stale`: the template was edited since.")]
 pub(crate) struct Args {

@@ -123,9 +123,18 @@ pub(crate) fn number(nothing: &str, value: Option<f64>, digits: usize) -> String
 }
 
 fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let width = terminal::columns().filter(|_| !WIDE.load(Ordering::Relaxed));
+    fitted(headings, rows, width)
+}
+
+/// Formats a table for a terminal, and for at most `most` columns elsewhere.
+pub(crate) fn table_within(headings: &[&str], rows: &[Vec<String>], most: usize) -> String {
+    fitted(headings, rows, Some(terminal::columns().unwrap_or(most)))
+}
+
+fn fitted(headings: &[&str], rows: &[Vec<String>], width: Option<usize>) -> String {
     let line = |row: &Vec<String>| row.iter().map(|cell| escape::line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
-    let width = terminal::columns().filter(|_| !WIDE.load(Ordering::Relaxed));
     let Some(width) = width else {
         return laid_out(headings, &rows);
     };

@@ -5,7 +5,7 @@
 )]
 
 use super::failures::Failures;
-use super::terminal;
+use super::terminal::{self, Status, TaskStatus};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tuner_core::escape;
@@ -14,15 +14,12 @@ use tuner_core::units::counted;
 use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
 use tuner_serve::view::RunView;
 
-/// Shortest intervals of plain lines with and without news.
-const NEWS: Duration = Duration::from_secs(1);
-const PLAIN: Duration = Duration::from_secs(10);
+/// Tasks that are listed by name at the begin of a run.
+const LISTED_TASKS: usize = 5;
 
 /// Shows a run's events on standard error.
 pub(super) struct Progress {
-    live: bool,
     began: Instant,
-    shown: Instant,
     evals: u64,
     fresh: u64,
     limit: Option<u64>,
@@ -37,6 +34,9 @@ pub(super) struct Progress {
 /// Display state of a kernel and problem.
 struct TaskLine {
     name: String,
+    trials: u64,
+    /// Number of the run's trial that was its last.
+    last: u64,
     best_us: Option<f64>,
     timing: Option<TimingKind>,
     default_us: Option<f64>,
@@ -46,9 +46,7 @@ impl Progress {
     /// Creates a display; with `charged`, the device's clock counts instead of the wall clock.
     pub(super) fn new(charged: bool) -> Self {
         Self {
-            live: terminal::live(),
             began: Instant::now(),
-            shown: Instant::now(),
             evals: 0,
             fresh: 0,
             limit: None,
@@ -80,6 +78,8 @@ impl Progress {
                     .iter()
                     .map(|task| TaskLine {
                         name: escape::line(&format!("{} {}", task.kernel, task.problem)),
+                        trials: 0,
+                        last: 0,
                         best_us: None,
                         timing: None,
                         default_us: None,
@@ -87,13 +87,22 @@ impl Progress {
                     .collect();
                 let device = escape::line(device);
                 say!("run {run_id}: {strategy}, seed {seed}, on {device}");
-                for (task, line) in tasks.iter().zip(&self.tasks) {
-                    let valid = counted(&task.valid, "valid configuration");
-                    say!("  {}: {valid}", line.name);
+                if tasks.len() > LISTED_TASKS {
+                    say!("  {}", counted(tasks.len(), "task"));
+                } else {
+                    for (task, line) in tasks.iter().zip(&self.tasks) {
+                        let valid = counted(&task.valid, "valid configuration");
+                        say!("  {}: {valid}", line.name);
+                    }
                 }
-                let limit = evals.map(|limit| format!("{resumed}/{limit}"));
                 // An empty bar, where the limit is known.
-                terminal::status(limit.unwrap_or_default(), evals.map(|_| 0.0));
+                terminal::status(Status {
+                    line: evals
+                        .map(|limit| format!("{resumed}/{limit}"))
+                        .unwrap_or_default(),
+                    part: evals.map(|_| 0.0),
+                    ..Status::default()
+                });
                 if *resumed > 0 {
                     say!("  continues after {resumed} stored results");
                 }
@@ -101,7 +110,7 @@ impl Progress {
             Event::Trial(trial) => self.trial(trial),
             Event::Note { text } => say!("{text}"),
             Event::RunFinished { reason, evals, .. } => {
-                terminal::status(String::new(), None);
+                terminal::status(Status::default());
                 say!(
                     "{} after {} ({})",
                     why(*reason),
@@ -123,6 +132,7 @@ impl Progress {
             }
         }
         for (line, task) in self.tasks.iter_mut().zip(&view.tasks) {
+            line.trials = task.evals;
             line.best_us = task.best_us;
             line.timing = task.timing;
             line.default_us = task.default_us;
@@ -143,69 +153,96 @@ impl Progress {
         let Some(place) = self.tasks.iter().position(|task| task.name == name) else {
             return;
         };
+        let evals = self.evals;
         let task = &mut self.tasks[place];
+        task.trials += 1;
+        task.last = evals;
         task.best_us = trial.best_us;
         task.timing = task.timing.or(trial.timing);
         if trial.origin == "default" {
             task.default_us = trial.time_us;
         }
-        terminal::status(
-            self.short_status(trial, place),
-            self.completed_fraction(trial),
-        );
-        if self.live {
-            return;
-        }
-        let due = if trial.new_best { NEWS } else { PLAIN };
-        if self.shown.elapsed() >= due {
-            self.shown = Instant::now();
-            say!("{}", self.status(trial));
+        terminal::status(self.status(trial, place));
+    }
+
+    /// Builds the display's status after a trial of the task `place`.
+    fn status(&self, trial: &TrialEvent, place: usize) -> Status {
+        let mut tasks: Vec<&TaskLine> = self.tasks.iter().collect();
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.last));
+        let tasks = tasks.into_iter().map(|task| TaskStatus {
+            name: task.name.clone(),
+            text: format!("{}, {}", counted(task.trials, "trial"), task.best()),
+        });
+        Status {
+            line: self.line(trial, place),
+            part: self.completed_fraction(trial),
+            tasks: tasks.collect(),
+            json: self.json(trial),
         }
     }
 
-    /// Formats one line: done of limit, best and speed-up, outcomes, rate, time left.
-    fn status(&self, trial: &TrialEvent) -> String {
-        let mut parts = vec![self.done()];
-        parts.extend(self.tasks.iter().map(|task| self.best(task)));
-        parts.push(counts(&self.verdicts));
-        parts.extend(trial.left.map(left_at_most));
-        parts.push(self.rate());
-        if let Some(left) = self.left(self.used(trial)) {
-            parts.push(format!("{} left", format_duration(left)));
-        }
-        if self.charged {
-            let clock = Duration::try_from_secs_f64(trial.clock_s).unwrap_or(Duration::MAX);
-            parts.push(format!("recorded clock {}", format_duration(clock)));
-        }
-        parts.join(" | ")
-    }
-
-    /// Formats a shorter line with the best first.
-    fn short_status(&self, trial: &TrialEvent, task: usize) -> String {
+    /// Formats the whole run in one line: done of limit, time left, best and gain, outcomes.
+    fn line(&self, trial: &TrialEvent, place: usize) -> String {
         let mut done = self.done();
         if let Some(left) = self.left(self.used(trial)) {
             let left = Duration::from_secs(left.as_secs());
             done = format!("{done}, {} left", format_duration(left));
         }
-        let mut parts = vec![done, self.best(&self.tasks[task])];
-        parts.extend(trial.left.map(left_at_most));
-        parts.extend([counts(&self.verdicts), self.rate()]);
+        let mut parts = vec![done];
+        if self.tasks.len() > 1 {
+            let tried = self.tasks.iter().filter(|task| task.trials > 0).count();
+            parts.push(format!("{tried} of {} tasks tried", self.tasks.len()));
+            parts.extend(self.largest_gain());
+        } else {
+            parts.push(self.tasks[place].best());
+            parts.extend(trial.left.map(left_at_most));
+            parts.push(counts(&self.verdicts));
+        }
+        parts.push(self.rate());
         parts.join(" | ")
+    }
+
+    /// Formats the largest speed-up of a task.
+    fn largest_gain(&self) -> Option<String> {
+        let gains = self
+            .tasks
+            .iter()
+            .filter_map(|task| Some((task.gain()?, task)));
+        let (gain, task) = gains.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(format!("largest gain {gain:.2}x ({})", task.name))
+    }
+
+    /// Returns the status as one JSON object.
+    fn json(&self, trial: &TrialEvent) -> serde_json::Value {
+        let tasks = self
+            .tasks
+            .iter()
+            .filter(|task| task.trials > 0)
+            .map(|task| {
+                serde_json::json!({
+                    "task": task.name,
+                    "trials": task.trials,
+                    "best_us": task.best_us,
+                    "default_us": task.default_us,
+                    "gain": task.gain(),
+                })
+            });
+        serde_json::json!({ "progress": {
+            "elapsed_s": self.began.elapsed().as_secs_f64(),
+            "evals": self.evals,
+            "limit": self.limit,
+            "budget_s": self.budget_s,
+            "left_s": self.left(self.used(trial)).map(|left| left.as_secs_f64()),
+            "completed": self.completed_fraction(trial),
+            "tasks": self.tasks.len(),
+            "tried": tasks.collect::<Vec<_>>(),
+        }})
     }
 
     fn done(&self) -> String {
         match self.limit {
             Some(limit) => format!("{}/{limit}", self.evals),
             None => format!("{} done", self.evals),
-        }
-    }
-
-    /// Formats the best of a task, with its name where there are several.
-    fn best(&self, task: &TaskLine) -> String {
-        let best = best(task.best_us, task.timing, task.default_us);
-        match self.tasks.len() {
-            1 => best,
-            _ => format!("{} {best}", task.name),
         }
     }
 
@@ -256,6 +293,18 @@ impl Progress {
     }
 }
 
+impl TaskLine {
+    /// Formats the best time and its speed-up over the default.
+    fn best(&self) -> String {
+        best(self.best_us, self.timing, self.default_us)
+    }
+
+    /// Returns the speed-up over the default.
+    fn gain(&self) -> Option<f64> {
+        Some(self.default_us? / self.best_us?)
+    }
+}
+
 /// Formats the best time of a task and its speed-up over the default.
 pub(super) fn best(
     best_us: Option<f64>,
@@ -293,6 +342,25 @@ pub(super) fn counts(verdicts: &BTreeMap<Verdict, u64>) -> String {
 /// Formats the expected gain of further trials.
 pub(super) fn left_at_most(share: f64) -> String {
     format!("gain left < {:.1} % (with 90 %)", share * 100.0)
+}
+
+/// Formats a time with four significant digits at most.
+pub(super) fn short_time(us: f64) -> String {
+    let (value, unit) = match us {
+        us if us >= 1e6 => (us / 1e6, "s"),
+        us if us >= 1e3 => (us / 1e3, "ms"),
+        us => (us, "us"),
+    };
+    let digits = match value {
+        value if value >= 100.0 => 1,
+        value if value >= 10.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.digits$}");
+    format!(
+        "{} {unit}",
+        text.trim_end_matches('0').trim_end_matches('.')
+    )
 }
 
 /// Formats a time in the most readable unit.

@@ -4,23 +4,22 @@ use super::daemon::TokenFile;
 use super::events::{EventLog, stopping, watch_signals};
 use super::failures::Failures;
 use super::fleet::HubOptions;
-use super::progress::{self, Progress};
+use super::progress::Progress;
 use super::results::{block_on, db_parser, default_database};
-use super::terminal::Ticker;
+use super::summary::Summary;
+use super::terminal::{self, ProgressMode, Ticker};
 use super::wanted::RunArgs;
-use super::{CliError, CommandResult, any, daemon, output, submit};
+use super::{CliError, CommandResult, any, daemon, output, plan, submit};
 use crate::exit;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tuner_core::escape;
 use tuner_core::escape::shell as quoted;
-use tuner_core::record::{DeviceKind, TimingKind, assignments};
-use tuner_core::units::counted;
+use tuner_core::record::{DeviceKind, TimingKind};
 use tuner_engine::job;
 use tuner_engine::job::{Prepared, Request};
 use tuner_engine::threads::start_runtime;
-use tuner_engine::{Event, Report, StopReason, TaskReport, format_duration};
+use tuner_engine::{Event, Report, StopReason};
 use tuner_serve::view::RunList;
 use tuner_store as store;
 use tuner_store::{DaemonRow, Store};
@@ -60,6 +59,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 
+    /// Print the tasks in the order of their first trials, with estimated times, and do nothing
+    #[arg(long, conflicts_with_all = ["resume", "events"])]
+    plan: bool,
+
+    /// Form of the progress on standard error [default: a display on a terminal, else plain]
+    #[arg(long, value_name = "FORM")]
+    progress: Option<ProgressMode>,
+
     #[command(flatten)]
     token: TokenFile,
 
@@ -69,9 +76,19 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
-    let _ticker = Ticker::start();
-    let request = args.wanted.request();
+    terminal::choose_progress(args.progress);
+    let ticker = Ticker::start();
+    let request = args.wanted.request()?;
     let folder = std::env::current_dir()?;
+    if args.plan {
+        let connection = args.fleet.connect()?;
+        if connection.is_some() {
+            refuse!("--plan is for this machine's devices; leave --fleet out");
+        }
+        let text = plan::describe(&request, &folder, &args.db)?;
+        drop(ticker);
+        return output::result(&text);
+    }
     if let Some(row) = block_on(daemon::owner(&args.db)).ok().flatten() {
         if args.fleet.fleet.fleet.is_some() {
             refuse!(
@@ -164,75 +181,22 @@ fn conclude(
     kind: Option<DeviceKind>,
     events: &EventLog,
 ) -> CommandResult {
-    let summary = summary(report, failures, args, kind);
+    let summary = Summary {
+        report,
+        failures,
+        kind,
+    };
+    let mut text = summary.text();
+    next_commands(&mut text, report, failures, args, kind);
     if events.stdout {
-        say_part!("{summary}");
+        say_part!("{text}");
     } else {
-        output::print(&summary)?;
+        output::print(&text)?;
     }
     Ok(exit_code(
         report.reason == StopReason::Interrupted,
         report.passed(),
     ))
-}
-
-fn summary(report: &Report, failures: &Failures, args: &Args, kind: Option<DeviceKind>) -> String {
-    let mut text = String::new();
-    for task in &report.tasks {
-        if report.reason == StopReason::Interrupted && task.evals() == 0 {
-            continue;
-        }
-        task_summary(&mut text, task);
-        if task.best.is_none() {
-            text.push_str(&failures.describe(&task.key.kernel, &task.key.problem));
-        }
-    }
-    let clock = if kind == Some(DeviceKind::Replay) {
-        format!(", {} of recorded time", format_duration(report.clock))
-    } else {
-        String::new()
-    };
-    let _ = writeln!(
-        text,
-        "run {}: {} in {}{clock}",
-        report.run_id,
-        counted(report.evals(), "configuration"),
-        format_duration(report.elapsed),
-    );
-    next_commands(&mut text, report, failures, args, kind);
-    text
-}
-
-pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
-    let key = &task.key;
-    let name = format!("{} | {} | {}", key.kernel, key.problem, key.device);
-    let _ = writeln!(text, "{}", escape::line(&name));
-    match &task.best {
-        Some(best) => {
-            let time = |us| progress::labelled(us, best.timing);
-            let _ = writeln!(text, "  best     {}", time(best.time_us));
-            if let Some(compared) = best.compared {
-                let _ = writeln!(text, "  compared {compared}: {}", compared.describe());
-            }
-            if let Some(default) = task.default_us {
-                let _ = writeln!(text, "  default  {}", time(default));
-                let _ = writeln!(text, "  speed-up {:.2}x", default / best.time_us);
-            }
-            let config = escape::line(&assignments(&best.config, " "));
-            let _ = writeln!(text, "  config   {config}");
-            if let Some(left) = task.left {
-                let _ = writeln!(
-                    text,
-                    "  expected gain of further trials: < {:.1} % (90 % confidence)",
-                    left * 100.0
-                );
-            }
-        }
-        None => {
-            let _ = writeln!(text, "  best     none: no candidate passed");
-        }
-    }
-    let _ = writeln!(text, "  verdicts {}", progress::counts(&task.verdicts));
 }
 
 fn next_commands(

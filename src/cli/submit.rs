@@ -50,13 +50,13 @@ pub(crate) fn run(args: &Args) -> CommandResult {
 
 async fn remote(args: &Args, server: &str) -> Result<String, CliError> {
     let client = Client::new(server, daemon::read_token(&args.token)?);
-    let submitted: Submitted = client.post("/api/v1/runs", &args.wanted.request()).await?;
+    let submitted: Submitted = client.post("/api/v1/runs", &args.wanted.request()?).await?;
     Ok(submitted.id)
 }
 
 async fn local(args: &Args) -> Result<String, CliError> {
     let folder = std::env::current_dir()?;
-    let request = job::absolute(&args.wanted.request(), &folder)?;
+    let request = job::absolute(&args.wanted.request()?, &folder)?;
     let owner = daemon::owner(&args.db).await?;
     let id = enqueue(&args.db, &request, &folder).await?;
     match owner {

@@ -2,14 +2,18 @@
 //! `CLICOLOR_FORCE` and `TERM=dumb` have their usual meaning; only ASCII is written where the
 //! locale is not UTF-8.
 
+mod lines;
+
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
+pub(super) use lines::doing;
+use lines::{cut, running};
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
-use tuner_core::activity::{self, Activity};
+use tuner_core::activity;
 use tuner_core::escape;
 use tuner_core::panics::lock;
 use tuner_core::record::Verdict;
@@ -21,11 +25,35 @@ const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Frame interval of the display, and its longest silence on a pipe.
+/// Frame interval of the display, and the interval of its lines on a pipe.
 const FRAME: Duration = Duration::from_millis(200);
-const SILENCE: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
+/// Width of lines on a pipe.
+const LINE_WIDTH: usize = 100;
+/// Running tasks that are shown.
+const SHOWN_TASKS: usize = 5;
 /// Delay before the display appears.
 const FIRST: Duration = Duration::from_millis(300);
+
+/// Form of the progress on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ProgressMode {
+    /// A line every 30 s, also on a terminal.
+    Plain,
+    /// No progress; messages and the result stay.
+    None,
+    /// A JSON object every 30 s.
+    Json,
+}
+
+static MODE: OnceLock<ProgressMode> = OnceLock::new();
+
+/// Sets the form of the progress; without it, it is a display on a terminal and plain lines elsewhere.
+pub(super) fn choose_progress(mode: Option<ProgressMode>) {
+    if let Some(mode) = mode {
+        let _ = MODE.set(mode);
+    }
+}
 
 static COLOUR_OUT: LazyLock<bool> = LazyLock::new(|| coloured(&std::io::stdout()));
 static COLOUR_ERR: LazyLock<bool> = LazyLock::new(|| coloured(&std::io::stderr()));
@@ -69,7 +97,7 @@ fn width(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<
 /// Reports whether standard error can redraw a line.
 pub(super) fn live() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    std::io::stderr().is_terminal() && !dumb
+    std::io::stderr().is_terminal() && !dumb && MODE.get().is_none()
 }
 
 /// Creates a bar for this number of pieces, hidden without a live terminal.
@@ -230,9 +258,29 @@ struct Display {
     began: Instant,
     /// Time of the last permanent line.
     told: Instant,
-    status: String,
+    status: Status,
+}
+
+/// Progress of a run.
+#[derive(Debug, Default)]
+pub(super) struct Status {
+    /// The whole run in one line; empty: only the activities are shown.
+    pub(super) line: String,
     /// Completed fraction of the work.
-    part: Option<f64>,
+    pub(super) part: Option<f64>,
+    /// Tasks, the one with the newest result first.
+    pub(super) tasks: Vec<TaskStatus>,
+    /// The same as JSON.
+    pub(super) json: serde_json::Value,
+}
+
+/// Progress of a task.
+#[derive(Debug)]
+pub(super) struct TaskStatus {
+    /// `KERNEL PROBLEM`, the begin of its activities.
+    pub(super) name: String,
+    /// Trials, best time and gain.
+    pub(super) text: String,
 }
 
 static DISPLAY: Mutex<Option<Display>> = Mutex::new(None);
@@ -255,8 +303,7 @@ impl Ticker {
             bar: None,
             began: now,
             told: now,
-            status: String::new(),
-            part: None,
+            status: Status::default(),
         });
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
@@ -284,11 +331,10 @@ impl Drop for Ticker {
     }
 }
 
-/// Sets the display's status and the completed fraction of the work.
-pub(super) fn status(text: String, part: Option<f64>) {
+/// Sets the display's status.
+pub(super) fn status(status: Status) {
     if let Some(shown) = &mut *display() {
-        shown.status = text;
-        shown.part = part;
+        shown.status = status;
     }
 }
 
@@ -304,7 +350,9 @@ fn frame(live: bool, over: &AtomicBool) {
             }
             return;
         }
-        (shown.told.elapsed() >= SILENCE).then(|| shown.line())
+        let due = shown.told.elapsed() >= LINE_INTERVAL;
+        let silent = MODE.get() == Some(&ProgressMode::None);
+        (due && !silent).then(|| shown.line())
     };
     if let Some(line) = quiet {
         tell(&format!("{line}\n"));
@@ -314,16 +362,26 @@ fn frame(live: bool, over: &AtomicBool) {
 impl Display {
     fn draw(&mut self) {
         let (status, part) = self.summary();
+        // The width may have changed since the last frame.
         let width = width(terminal_size::terminal_size_of(std::io::stderr())).unwrap_or(80);
+        let now = activity::now();
+        let mut lines = running(&self.status.tasks, &now, SHOWN_TASKS);
+        if lines.is_empty() {
+            lines.push(doing(&now));
+        }
+        let room = width.saturating_sub(3);
+        let lines = lines.iter().map(|line| {
+            let line = encoded(&escape::line(line));
+            format!("  {}", cut(&line, room))
+        });
+        let lines: Vec<String> = lines.collect();
         let bar = self.bar.get_or_insert_with(|| ProgressBar::new(1000));
         bar.set_style(style(part.is_some(), width));
         if let Some(part) = part {
             bar.set_position((part.clamp(0.0, 1.0) * 1000.0) as u64);
         }
-        let now: String = format!("  {}", doing(&activity::now()));
-        let now: String = now.chars().take(width.saturating_sub(1)).collect();
         bar.set_message(encoded(&escape::line(&status)));
-        bar.set_prefix(encoded(&escape::line(&now)));
+        bar.set_prefix(lines.join("\n"));
         bar.tick();
     }
 
@@ -331,8 +389,8 @@ impl Display {
     fn summary(&self) -> (String, Option<f64>) {
         let elapsed = self.began.elapsed();
         let clock = format_duration(Duration::from_secs(elapsed.as_secs()));
-        if !self.status.is_empty() {
-            return (format!("{clock} {}", self.status), self.part);
+        if !self.status.line.is_empty() {
+            return (format!("{clock} {}", self.status.line), self.status.part);
         }
         let (done, all) = activity::counts();
         if all == 0 {
@@ -349,13 +407,17 @@ impl Display {
 
     /// Formats the display as one log line.
     fn line(&self) -> String {
+        if MODE.get() == Some(&ProgressMode::Json) && !self.status.json.is_null() {
+            return self.status.json.to_string();
+        }
         let now = activity::now();
         let (status, _) = self.summary();
-        if now.is_empty() {
+        let line = if now.is_empty() {
             status
         } else {
             format!("{status}: {}", doing(&now))
-        }
+        };
+        cut(&escape::line(&line), LINE_WIDTH)
     }
 }
 
@@ -385,31 +447,6 @@ fn style(bar: bool, width: usize) -> ProgressStyle {
             .progress_chars("#>-")
             .tick_strings(&["|", "/", "-", "\\", "|"])
     }
-}
-
-/// Formats `compiling 2: scale large: VEC=2 (3 s), judging …`: for each verb the number and the
-/// oldest.
-pub(super) fn doing(all: &[Activity]) -> String {
-    let mut verbs: Vec<&str> = Vec::new();
-    for one in all {
-        if !verbs.contains(&one.verb) {
-            verbs.push(one.verb);
-        }
-    }
-    let parts = verbs.into_iter().filter_map(|verb| {
-        let mut same = all.iter().filter(|one| one.verb == verb);
-        let first = same.next()?;
-        let count = match same.count() {
-            0 => String::new(),
-            more => format!("{}: ", more + 1),
-        };
-        let time = match first.since.elapsed().as_secs() {
-            0 => String::new(),
-            seconds => format!(" ({seconds} s)"),
-        };
-        Some(format!("{verb} {count}{}{time}", first.object))
-    });
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Run arguments shared by `run` and `submit`.
 
+use super::CliError;
 use tuner_engine::job::{Jobs, ProveBudget, Request};
+use tuner_engine::parse_share;
 use tuner_kernel::catalog;
 
 /// Kernels, limits, device and search of a run.
@@ -74,6 +76,12 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "N")]
     prove_budget: Option<ProveBudget>,
 
+    /// Judge every candidate anew. Otherwise a candidate that an earlier run judged with the same
+    /// template, reference, compiler and device is answered from the database, and counts as judged;
+    /// on a GPU times within 15 % of the best are taken again
+    #[arg(long)]
+    fresh: bool,
+
     /// Skip the baseline commands of the search spaces
     #[arg(long)]
     no_baseline: bool,
@@ -93,8 +101,15 @@ impl RunArgs {
     }
 
     /// Builds the request.
-    pub(super) fn request(&self) -> Request {
-        Request {
+    ///
+    /// # Errors
+    /// A value of `--until-converged` that was taken for a kernel.
+    pub(super) fn request(&self) -> Result<Request, CliError> {
+        let detached = self.kernels.iter().find(|name| parse_share(name).is_ok());
+        if let Some(share) = detached.filter(|_| self.until_converged.is_some()) {
+            refuse!("`{share}` is not a kernel; type --until-converged={share}");
+        }
+        Ok(Request {
             kernels: self.kernels.clone(),
             device: self.device.clone(),
             arch: self.arch.clone(),
@@ -111,6 +126,7 @@ impl RunArgs {
             knowledge: self.knowledge.clone(),
             no_knowledge: self.no_knowledge,
             prove_budget: self.prove_budget,
-        }
+            fresh: self.fresh,
+        })
     }
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tuner_core::evidence::{Measured, Proof};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Definition, DeviceKind, TaskKey, Verdict};
+use tuner_core::record::{Compared, Definition, DeviceKind, TaskKey, Verdict};
 use tuner_core::units::{ContentHash, Micros, Seed};
 use tuner_device::DeviceFacts;
 use tuner_engine as engine;
@@ -34,6 +34,10 @@ pub(super) struct Toy {
     pub(super) fault: Fault,
     /// Every look at other problems is put off; those with the second value of `p2` are wrong there.
     pub(super) puts_off: bool,
+    /// Results of earlier runs answer proposals.
+    pub(super) remembers: bool,
+    /// A task whose evaluations take longer.
+    pub(super) slow: Option<(usize, Duration)>,
     pub(super) evaluated: AtomicU64,
     pub(super) proven: AtomicU64,
 }
@@ -64,6 +68,8 @@ impl Toy {
             delay: Duration::ZERO,
             fault: Fault::None,
             puts_off: false,
+            remembers: false,
+            slow: None,
             evaluated: AtomicU64::new(0),
             proven: AtomicU64::new(0),
         }
@@ -92,6 +98,7 @@ pub(super) fn judged(config: &Config, verdict: Verdict) -> Judged {
     let time = Micros::new(f64::from(sum) + 10.0).unwrap();
     let measured = (verdict == Verdict::Ok).then(|| Measured::predicted(&Given, time, "toy"));
     let mut judged = Judged::without_device(hash(config), Judgement::new(verdict, ""));
+    judged.found.judgement.compared = measured.as_ref().map(|_| Compared::Whole);
     judged.found.measured = measured;
     judged.charged_us = u64::from(sum);
     judged
@@ -124,6 +131,10 @@ impl Evaluator for Toy {
         self.early
     }
 
+    fn identity(&self, _task: usize, config: &Config) -> Option<ContentHash> {
+        self.remembers.then(|| hash(config))
+    }
+
     fn prepare(&self, _task: usize, config: &Config) -> Result<Preparation<()>, BoxError> {
         self.pause(config, 3);
         Ok(if config.choices()[0] == 2 {
@@ -137,8 +148,11 @@ impl Evaluator for Toy {
         })
     }
 
-    fn evaluate(&self, _task: usize, config: &Config, (): ()) -> Result<Judged, BoxError> {
+    fn evaluate(&self, task: usize, config: &Config, (): ()) -> Result<Judged, BoxError> {
         self.pause(config, 7);
+        if let Some((_, more)) = self.slow.filter(|(slow, _)| *slow == task) {
+            std::thread::sleep(more);
+        }
         let count = self.evaluated.fetch_add(1, Ordering::SeqCst);
         match self.fault {
             Fault::LostAt(at) if at == count => return Err("the device fell off the bus".into()),
@@ -189,6 +203,8 @@ pub(super) fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
                 config: space.default_config(),
                 origin: "default",
             }],
+            weight: 1.0,
+            work: 0.0,
         })
         .collect();
     let stored = names
@@ -198,7 +214,7 @@ pub(super) fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
             problem: "p".to_owned(),
             sizes: Vec::new(),
             template_hash: Some(ContentHash::from_parts([b"template".as_slice()])),
-            reference_hash: None,
+            reference_hash: Some(ContentHash::from_parts([b"reference".as_slice()])),
             definition: Definition::default(),
             default_config: Some(space.values(&space.default_config())),
             space_path: None,
@@ -227,6 +243,7 @@ pub(super) fn plan(names: &[&str], limits: Limits, jobs: usize) -> Plan {
         jobs,
         live: None,
         objectives: None,
+        known: Vec::new(),
     }
 }
 
@@ -241,6 +258,7 @@ pub(super) fn evals(count: u64) -> Limits {
 pub(super) struct Outcomes {
     pub(super) result: Result<Report, EngineError>,
     pub(super) trials: Vec<TrialEvent>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Outcomes {
@@ -282,9 +300,18 @@ pub(super) fn drive(
         if resume {
             plan.resume = Some(unfinished(&store, &plan).await);
         }
+        if toy.remembers {
+            for task in &plan.start.tasks {
+                let known = store.known_trials(&plan.start, task).await.unwrap();
+                plan.known.push(known);
+            }
+        }
         let (sender, receiver) = watch::channel(false);
-        let mut trials = Vec::new();
+        let (mut trials, mut notes) = (Vec::new(), Vec::new());
         let mut sink = |event: &Event| {
+            if let Event::Note { text } = event {
+                notes.push(text.clone());
+            }
             if let Event::Trial(trial) = event {
                 trials.push(trial.clone());
                 if stop_after == Some(trials.len()) {
@@ -294,7 +321,11 @@ pub(super) fn drive(
         };
         let result = engine::run(&Arc::new(toy), plan, &store, receiver, &mut sink).await;
         store.close().await.unwrap();
-        Outcomes { result, trials }
+        Outcomes {
+            result,
+            trials,
+            notes,
+        }
     });
     runtime.shutdown_background();
     outcomes

@@ -5,6 +5,8 @@ mod converged;
 mod endings;
 mod inputs;
 mod knowledge;
+mod known;
+mod night;
 mod objectives;
 pub(crate) mod proof;
 mod replay;

@@ -274,6 +274,11 @@ impl Evaluator for CudaEvaluator {
         self.devices
     }
 
+    fn identity(&self, task: usize, config: &Config) -> Option<ContentHash> {
+        let nvrtc = self.compiler.nvrtc().version();
+        Some(self.tasks[task].task.identity(config, &nvrtc))
+    }
+
     fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Work>, BoxError> {
         self.tasks[task].task.prepare(&self.compiler, config)
     }

@@ -78,6 +78,12 @@ pub trait Evaluator: Send + Sync + 'static {
     /// Notifies that the result of a configuration is stored: its transaction is committed.
     fn stored(&self, _task: usize, _config: &ConfigValues) {}
 
+    /// Returns the identity of the candidate of a configuration without compiling it; `None` if
+    /// results of earlier runs do not answer for this device.
+    fn identity(&self, _task: usize, _config: &Config) -> Option<ContentHash> {
+        None
+    }
+
     /// Prepares a candidate of the task for the device. Called from several threads concurrently.
     ///
     /// # Errors
@@ -189,6 +195,12 @@ pub struct Judged {
     pub whole_tried: bool,
 }
 
+/// Begin of the detail of a candidate that passed without a proof.
+pub(super) const NOT_PROVEN: &str = "not proven: ";
+/// Reason of a missing proof that a later run may make.
+pub(super) const OUT_OF_BUDGET: &str =
+    "the run's budget ended before the timed problem was run whole";
+
 /// Factor of the best time within which a candidate may win, predicted or measured.
 pub(super) const CONTENDER_FACTOR: f64 = 1.15;
 
@@ -255,8 +267,9 @@ impl Judged {
 
     /// Converts to the stored form of a run that ends before the proof.
     pub(super) fn out_of_budget(mut self) -> Self {
-        let why = "not proven: the run's budget ended before the timed problem was run whole";
-        self.found.judgement.add_detail(why);
+        self.found
+            .judgement
+            .add_detail(&format!("{NOT_PROVEN}{OUT_OF_BUDGET}"));
         self.whole_tried = true;
         self
     }
@@ -332,7 +345,7 @@ impl ProofOutcome {
             | Verdict::NotJudged => proof.detail.clone(),
             _ => return Self::Wrong,
         };
-        Self::NotMade(format!("not proven: {why}"))
+        Self::NotMade(format!("{NOT_PROVEN}{why}"))
     }
 }
 

@@ -103,6 +103,12 @@ pub struct TrialEvent {
     pub clock_s: f64,
     /// It had been stored before this process began.
     pub resumed: bool,
+    /// An earlier run judged it, and its result was reused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// 95 % interval of the median, microseconds; only for measured times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci95_us: Option<[f64; 2]>,
     /// Upper bound of the expected gain of further trials of the task, as a share of its best time,
     /// with 90 % confidence. Absent before the search has an estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]

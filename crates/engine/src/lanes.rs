@@ -7,6 +7,7 @@ use super::threads::panic_text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc as results;
 use tuner_core::panics::lock;
 use tuner_space::Config;
@@ -31,11 +32,32 @@ pub(super) struct Proof {
 }
 
 /// Report of a lane.
-pub(super) enum Message<W> {
-    /// A candidate is ready for the device, or judged without it.
-    Prepared(Ticket, Result<Preparation<W>, EngineError>),
-    /// The device judged a candidate.
-    Evaluated(Ticket, Result<Box<Judged>, EngineError>),
+pub(super) struct Message<W> {
+    pub(super) ticket: Ticket,
+    /// Duration of the step.
+    pub(super) spent: Duration,
+    pub(super) step: Step<W>,
+}
+
+/// A completed step of a candidate.
+pub(super) enum Step<W> {
+    /// It is ready for the device, or judged without it.
+    Prepared(Result<Preparation<W>, EngineError>),
+    /// The device judged it.
+    Evaluated(Result<Box<Judged>, EngineError>),
+}
+
+impl<W> Message<W> {
+    /// Takes a step and its duration.
+    fn timed(ticket: Ticket, step: impl FnOnce() -> Step<W>) -> Self {
+        let began = Instant::now();
+        let step = step();
+        Self {
+            ticket,
+            spent: began.elapsed(),
+            step,
+        }
+    }
 }
 
 /// A queue with several consumer threads.
@@ -147,8 +169,9 @@ impl<E: Evaluator> Lanes<E> {
             if cancelled.load(Ordering::Relaxed) {
                 return None;
             }
-            let result = guard(|| evaluator.prepare(job.task, &job.config));
-            Some(Message::Prepared(job.ticket, result))
+            Some(Message::timed(job.ticket, || {
+                Step::Prepared(guard(|| evaluator.prepare(job.task, &job.config)))
+            }))
         };
         let name = format!("prepare-{number}");
         self.jobs.answer(name, self.sender.clone(), prepared)
@@ -157,8 +180,10 @@ impl<E: Evaluator> Lanes<E> {
     fn start_device(&self, number: usize) -> std::io::Result<()> {
         let evaluator = Arc::clone(&self.evaluator);
         let evaluated = move |(job, work): (Job, E::Work)| {
-            let result = guard(|| evaluator.evaluate(job.task, &job.config, work));
-            Some(Message::Evaluated(job.ticket, result.map(Box::new)))
+            Some(Message::timed(job.ticket, || {
+                let result = guard(|| evaluator.evaluate(job.task, &job.config, work));
+                Step::Evaluated(result.map(Box::new))
+            }))
         };
         let name = format!("device-{number}");
         self.device.answer(name, self.sender.clone(), evaluated)
@@ -170,11 +195,13 @@ impl<E: Evaluator> Lanes<E> {
         let evaluator = Arc::clone(&self.evaluator);
         let proved = move |proof: Proof| {
             let Proof { job, judged, whole } = proof;
-            let result = guard(|| match whole {
-                true => evaluator.prove_whole(job.task, &job.config, *judged),
-                false => evaluator.prove(job.task, &job.config, *judged),
-            });
-            Some(Message::Evaluated(job.ticket, result.map(Box::new)))
+            Some(Message::timed(job.ticket, || {
+                let result = guard(|| match whole {
+                    true => evaluator.prove_whole(job.task, &job.config, *judged),
+                    false => evaluator.prove(job.task, &job.config, *judged),
+                });
+                Step::Evaluated(result.map(Box::new))
+            }))
         };
         let name = "prove".to_owned();
         self.proofs.answer(name, self.sender.clone(), proved)

@@ -21,6 +21,8 @@ pub struct Best {
     pub timing: Option<TimingKind>,
     /// Comparison of its results at the timed size; `None` for recorded times.
     pub compared: Option<Compared>,
+    /// 95 % interval of the time, if it was measured.
+    pub ci95_us: Option<[f64; 2]>,
 }
 
 /// One task's share of a [`Report`].
@@ -32,6 +34,12 @@ pub struct TaskReport {
     pub best: Option<Best>,
     /// The default configuration's time, microseconds, if it has one.
     pub default_us: Option<f64>,
+    /// 95 % interval of that time, if it was measured.
+    pub default_ci95_us: Option<[f64; 2]>,
+    /// Trials answered by earlier runs.
+    pub known: u64,
+    /// Every configuration of the space is judged.
+    pub exhausted: bool,
     /// Number of candidates by verdict.
     pub verdicts: BTreeMap<Verdict, u64>,
     /// Upper bound of the expected gain of further trials, as a share of the best time, with 90 %
@@ -44,6 +52,51 @@ impl TaskReport {
     #[must_use]
     pub fn evals(&self) -> u64 {
         self.verdicts.values().sum()
+    }
+
+    /// Returns the state of its tuning.
+    #[must_use]
+    pub fn state(&self) -> TaskState {
+        let evals = self.evals();
+        let settled = self.left.is_some_and(|left| left <= CONVERGED_SHARE);
+        if evals == 0 {
+            TaskState::NotReached
+        } else if self.exhausted || settled {
+            TaskState::Converged
+        } else if evals < FEW_TRIALS {
+            TaskState::FewTrials
+        } else {
+            TaskState::Tuned
+        }
+    }
+}
+
+/// Trials below which a task is not called tuned: the model of the search has hardly begun.
+const FEW_TRIALS: u64 = 25;
+/// Remaining gain at which a task is called converged.
+const CONVERGED_SHARE: f64 = 0.02;
+
+/// State of a task at the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskState {
+    /// Further trials are expected to gain little, or none is left.
+    Converged,
+    /// It had enough trials for its search.
+    Tuned,
+    /// It had too few trials for its search.
+    FewTrials,
+    /// It had no trial.
+    NotReached,
+}
+
+impl std::fmt::Display for TaskState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Converged => "converged",
+            Self::Tuned => "tuned",
+            Self::FewTrials => "few trials",
+            Self::NotReached => "not reached",
+        })
     }
 }
 
@@ -90,6 +143,8 @@ impl Report {
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) tasks: Vec<TaskReport>,
+    /// Number of valid configurations, by task.
+    valid: Vec<u128>,
 }
 
 impl Ledger {
@@ -101,10 +156,14 @@ impl Ledger {
                     key: task.key.clone(),
                     best: None,
                     default_us: None,
+                    default_ci95_us: None,
+                    known: 0,
+                    exhausted: false,
                     verdicts: BTreeMap::new(),
                     left: None,
                 })
                 .collect(),
+            valid: tasks.iter().map(|task| task.space.count()).collect(),
         }
     }
 
@@ -112,9 +171,12 @@ impl Ledger {
     pub(super) fn enter(&mut self, trial: &mut TrialEvent) {
         let task = &mut self.tasks[trial.task];
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;
+        task.known += u64::from(trial.known);
+        task.exhausted = u128::from(task.evals()) >= self.valid[trial.task];
         if let Some(time_us) = trial.time_us {
             if trial.origin == "default" {
                 task.default_us = Some(time_us);
+                task.default_ci95_us = trial.ci95_us;
             }
             let rank = (rank_class(trial.compared), time_us);
             let best = task.best.as_ref();
@@ -126,6 +188,7 @@ impl Ledger {
                     time_us,
                     timing: trial.timing,
                     compared: trial.compared,
+                    ci95_us: trial.ci95_us,
                 });
             }
         }

@@ -32,6 +32,7 @@ mod ledger;
 mod foresight;
 mod judging;
 mod limits;
+pub mod night;
 mod parallel;
 mod pipeline;
 mod predict;
@@ -50,7 +51,7 @@ pub use error::EngineError;
 pub use evaluator::{BoxError, Clock, Evaluator, Judged, Order, Preparation, Proof, ProofOutcome};
 pub use event::{Event, StopReason, TaskFacts, TrialEvent};
 pub use judging::{Demand, JudgePool, KernelTask, Work};
-pub use ledger::{Best, Report, TaskReport};
+pub use ledger::{Best, Report, TaskReport, TaskState};
 pub use limits::{BudgetError, Limits, format_duration, parse_budget, parse_share};
 pub use pipeline::{Plan, run, turned};
 pub use predict::{Predictor, named};
@@ -58,7 +59,7 @@ pub use prior::like;
 pub use record::record;
 pub use regression::Rounds;
 pub use replay::ReplayEvaluator;
-pub use schedule::{StartPoint, Task};
+pub use schedule::{Allocation, StartPoint, Task};
 
 /// Candidates in flight on devices of fixed order, from which the search chooses the next one
 /// (`window.rs`). Sixteen keep the compile pool of a workstation busy, and cost the search about

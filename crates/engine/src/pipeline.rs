@@ -6,19 +6,22 @@
 
 mod commits;
 mod concurrent_runs;
+mod ends;
+mod notes;
 
 use super::error::EngineError;
 use super::evaluator::{Clock, Evaluator, Order, Preparation};
 use super::event::{Event, StopReason, TaskFacts, TrialEvent};
 use super::knowledge;
-use super::lanes::{Lanes, Message};
+use super::lanes::{Job, Lanes, Message, Step};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
-use super::schedule::{Finished, Schedule, State, Task};
+use super::schedule::{CostUnit, Finished, Schedule, State, Task};
 use super::window::Window;
 use super::{DEVICE_QUEUE, WINDOW};
 use commits::front;
 use concurrent_runs::ConcurrentRuns;
+use ends::OVERTIME;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +32,7 @@ use tuner_core::objective::Objectives;
 use tuner_search as evolve;
 use tuner_search::UnknownStrategy;
 use tuner_space::Config;
-use tuner_store::{Ack, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
+use tuner_store::{Ack, KnownTrials, RunEnd, RunId, RunStart, Store, StoreError, StoredRun};
 
 /// Plan of a run.
 #[derive(Debug, Clone)]
@@ -51,6 +54,16 @@ pub struct Plan {
     pub live: Option<Vec<PathBuf>>,
     /// Objectives in addition to the time, if any.
     pub objectives: Option<Objectives>,
+    /// Trials of earlier runs that answer proposals, by task; empty: none.
+    pub known: Vec<KnownTrials>,
+}
+
+impl Plan {
+    /// Returns an equal share of the budget for each of several tasks, seconds.
+    fn share(&self) -> Option<f64> {
+        let tasks = Some(self.tasks.len()).filter(|tasks| *tasks > 1)?;
+        Some(self.limits.budget?.as_secs_f64() / tasks as f64)
+    }
 }
 
 /// Executes the plan on the device until a limit is reached or `shutdown` turns true. `sink` gets
@@ -96,6 +109,7 @@ pub async fn run<E: Evaluator>(
         shutdown,
         sink,
         live: None,
+        known: plan.known,
         converged: false,
         loss: store.loss(),
     };
@@ -116,6 +130,7 @@ pub async fn run<E: Evaluator>(
     let worth = driver.schedule.source_correlations();
     knowledge::appraise(&driver.tasks, &worth, &driver.run, store, driver.sink).await?;
     driver.note_left().await?;
+    driver.note_costs().await?;
     let end = match reason {
         StopReason::Interrupted => RunEnd::Interrupted,
         _ => RunEnd::Finished,
@@ -147,6 +162,13 @@ fn schedule<E: Evaluator>(
     schedule.objectives = plan.objectives;
     schedule.early = evaluator.judges_early();
     schedule.proves = evaluator.proof_limit().is_some();
+    schedule.charges = evaluator.clock() == Clock::Charged;
+    // Where the number of trials limits a run of fixed order, the time of steps must change nothing.
+    schedule.cost_unit = match (order, plan.limits.evals) {
+        (Order::Fixed, Some(_)) if !schedule.charges => CostUnit::Trials,
+        _ => CostUnit::Seconds,
+    };
+    schedule.share = plan.share();
     Ok(schedule)
 }
 
@@ -178,6 +200,8 @@ struct Driver<'a, E: Evaluator> {
     shutdown: watch::Receiver<bool>,
     sink: &'a mut (dyn FnMut(&Event) + Send),
     live: Option<ConcurrentRuns>,
+    /// Trials of earlier runs, by task.
+    known: Vec<KnownTrials>,
     /// Further trials gain less than the threshold.
     converged: bool,
     /// Loss of the database's files.
@@ -223,6 +247,10 @@ impl<E: Evaluator> Driver<'_, E> {
                     self.lanes.cancel();
                 }
             }
+            if stop == Some(StopReason::Budget) && self.is_overdue() {
+                self.schedule.abandon();
+                return Ok(StopReason::Budget);
+            }
             self.adapt()?;
             if self.schedule.reached_limit() {
                 self.schedule.abandon();
@@ -250,6 +278,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 }
                 self.submit(task, told).await?;
                 self.announce_committed()?;
+                self.note_postponed();
                 self.learn().await?;
             } else if self.schedule.is_idle() {
                 return Ok(stop.unwrap_or(StopReason::Exhausted));
@@ -269,45 +298,41 @@ impl<E: Evaluator> Driver<'_, E> {
         Ok(())
     }
 
-    fn due_stop(&self) -> Option<StopReason> {
-        if *self.shutdown.borrow() {
-            Some(StopReason::Interrupted)
-        } else if self
-            .deadline
-            .is_some_and(|deadline| Instant::now() >= deadline)
-        {
-            Some(StopReason::Budget)
-        } else if self.converged {
-            Some(StopReason::Converged)
-        } else {
-            None
-        }
-    }
-
-    /// Reports whether this result would exceed the budget of a charged clock.
-    fn over_budget(&self, finished: &Finished) -> bool {
-        let charged = match finished {
-            Finished::New(judged) => judged.charged_us,
-            Finished::Stored(trial) => trial.charged_us,
-        };
-        self.evaluator.clock() == Clock::Charged
-            && self.limits.budget.is_some_and(|budget| {
-                Duration::from_micros(self.charged_us.saturating_add(charged)) > budget
-            })
-    }
-
     /// Starts candidates until the window is full.
     fn fill(&mut self) -> Result<(), EngineError> {
         while let Some(flight) = self.schedule.ask() {
             if matches!(flight.state, State::Judged(_)) {
                 continue;
             }
-            if self.evaluator.instant() {
-                let judged = self.lanes.at_once(flight.task, &flight.config)?;
-                flight.state = State::Judged(Finished::New(Box::new(judged)));
-            } else {
-                self.lanes.jobs.send(flight.job());
+            let known = self
+                .known
+                .get(flight.task)
+                .filter(|known| !known.is_empty());
+            let known = known.and_then(|known| {
+                known.get(&self.evaluator.identity(flight.task, &flight.config)?)
+            });
+            if let Some(known) = known {
+                flight.state = State::Judged(Finished::Known(Box::new(known.clone())));
+                continue;
             }
+            let job = flight.job();
+            self.prepare(job)?;
+        }
+        while let Some(job) = self.schedule.next_to_rejudge() {
+            self.prepare(job)?;
+        }
+        Ok(())
+    }
+
+    /// Starts the preparation of a candidate.
+    fn prepare(&mut self, job: Job) -> Result<(), EngineError> {
+        if !self.evaluator.instant() {
+            self.lanes.jobs.send(job);
+            return Ok(());
+        }
+        let judged = self.lanes.at_once(job.task, &job.config)?;
+        if let Some(flight) = self.schedule.flight(job.ticket) {
+            flight.state = State::Judged(Finished::New(Box::new(judged)));
         }
         Ok(())
     }
@@ -348,7 +373,11 @@ impl<E: Evaluator> Driver<'_, E> {
 
     /// Waits for the first of: a lane, a commit, the end of the time, Ctrl-C.
     async fn wait(&mut self, stopping: bool) -> Result<(), EngineError> {
-        let deadline = self.deadline.filter(|_| !stopping);
+        let deadline = match stopping {
+            true => self.deadline.map(|deadline| deadline + OVERTIME),
+            false => self.deadline,
+        };
+        let deadline = deadline.filter(|_| !stopping || !self.evaluator.may_hang());
         let far = Instant::now() + Duration::from_secs(3600);
         tokio::select! {
             message = self.lanes.next() => match message {
@@ -368,8 +397,19 @@ impl<E: Evaluator> Driver<'_, E> {
     }
 
     fn receive(&mut self, message: Message<E::Work>) -> Result<(), EngineError> {
-        let (ticket, judged) = match message {
-            Message::Prepared(ticket, preparation) => match preparation? {
+        let Message {
+            ticket,
+            spent,
+            step,
+        } = message;
+        if let Some(flight) = self.schedule.flight(ticket) {
+            // Few candidates are run whole: the cost of that says nothing about the next trial.
+            if !matches!(flight.state, State::ProvingWhole(_)) {
+                flight.spent = Some(flight.spent.unwrap_or(0.0) + spent.as_secs_f64());
+            }
+        }
+        let judged = match step {
+            Step::Prepared(preparation) => match preparation? {
                 Preparation::Ready {
                     candidate,
                     facts,
@@ -379,31 +419,12 @@ impl<E: Evaluator> Driver<'_, E> {
                     self.schedule.prepared(ticket, state, facts);
                     return Ok(());
                 }
-                Preparation::Judged(judged) => (ticket, judged),
+                Preparation::Judged(judged) => judged,
             },
-            Message::Evaluated(ticket, judged) => (ticket, judged?),
+            Step::Evaluated(judged) => judged?,
         };
         if let Some(flight) = self.schedule.flight(ticket) {
             flight.state = State::Judged(Finished::New(judged));
-        }
-        Ok(())
-    }
-
-    /// Updates the estimate of the remaining gain, if the search has one.
-    async fn note_left(&mut self) -> Result<(), EngineError> {
-        let tasks = self.tasks.iter().enumerate();
-        let kept = tasks.filter_map(|(at, task)| {
-            Some(serde_json::json!({
-                "kernel": task.key.kernel,
-                "problem": task.key.problem,
-                "share": self.schedule.remaining_gain(at)?,
-                "chance": evolve::LEFT_CHANCE,
-            }))
-        });
-        let kept: Vec<serde_json::Value> = kept.collect();
-        if !kept.is_empty() {
-            let kept = serde_json::Value::from(kept);
-            self.store.note_setting(&self.run, "left", &kept).await?;
         }
         Ok(())
     }

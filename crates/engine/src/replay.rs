@@ -58,6 +58,8 @@ impl ReplayEvaluator {
             space: recording.space.clone(),
             start: Vec::new(),
             knowledge: Knowledge::default(),
+            weight: 1.0,
+            work: 0.0,
         }
     }
 

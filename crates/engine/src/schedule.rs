@@ -5,20 +5,24 @@
     reason = "tasks and flights are numbered by the schedule itself"
 )]
 
+mod allocation;
 mod best;
 mod flight;
 mod turns;
 
 use super::evaluator::{Judged, Order};
 use super::lanes::Ticket;
-use super::record::{judged, observation, record, stats};
+use super::record::{judged, observation, record};
 use super::window::Window;
+use allocation::Account;
+pub use allocation::Allocation;
+pub(crate) use allocation::{CostUnit, FIRST_TRIALS};
 use best::BestTime;
 pub(super) use flight::{Finished, Flight, ReportedResult, State};
 use std::collections::{HashMap, VecDeque};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::objective::{Objective, Objectives};
+use tuner_core::objective::Objectives;
 use tuner_core::record::{TaskKey, TrialRecord, Verdict};
 use tuner_core::units::ContentHash;
 use tuner_search::{CompileStats, Knowledge, Ready, Strategy};
@@ -45,6 +49,10 @@ pub struct Task {
     pub start: Vec<StartPoint>,
     /// Prior knowledge of the search.
     pub knowledge: Knowledge,
+    /// Weight of its gain when the budget is distributed.
+    pub weight: f64,
+    /// Estimate of the cost of a trial relative to other tasks, in any unit.
+    pub work: f64,
 }
 
 struct TaskState {
@@ -52,13 +60,15 @@ struct TaskState {
     strategy: Box<dyn Strategy>,
     origins: HashMap<Config, &'static str>,
     next_sequence: u64,
-    /// Candidates whose turn came.
-    launched: u64,
+    /// What it received and gained.
+    account: Account,
     /// Results of the interrupted run, by configuration.
     memory: HashMap<Config, TrialRecord>,
     /// Candidates whose launch crashed the interrupted run: judged, but not stored as reported.
     lost: HashMap<Config, TrialRecord>,
     finished: bool,
+    /// Its search needs a result before its next proposal.
+    waits: bool,
     /// Further trials gain too little.
     converged: bool,
     /// The best time reported so far.
@@ -70,7 +80,6 @@ pub(super) struct Schedule<W> {
     window: Window,
     tasks: Vec<TaskState>,
     flights: VecDeque<Flight<W>>,
-    turn: usize,
     next_ticket: Ticket,
     asked: u64,
     /// Candidates that may be requested before the next result.
@@ -90,6 +99,14 @@ pub(super) struct Schedule<W> {
     pub(super) early: bool,
     /// A candidate is run whole before it becomes the best of its task.
     pub(super) proves: bool,
+    /// Rule for the next task.
+    pub(super) allocation: Allocation,
+    /// Unit of the cost of a trial.
+    pub(super) cost_unit: CostUnit,
+    /// The device's clock counts, not the time of the steps.
+    pub(super) charges: bool,
+    /// Cost above which a task's trial is postponed: its share of the budget.
+    pub(super) share: Option<f64>,
 }
 
 impl<W> Schedule<W> {
@@ -115,10 +132,11 @@ impl<W> Schedule<W> {
                     .map(|point| (point.config.clone(), point.origin))
                     .collect(),
                 next_sequence: 0,
-                launched: 0,
+                account: Account::new(task.weight, task.work),
                 memory: HashMap::new(),
                 lost: HashMap::new(),
                 finished: false,
+                waits: false,
                 converged: false,
                 best: None,
             })
@@ -128,7 +146,6 @@ impl<W> Schedule<W> {
             window,
             tasks,
             flights: VecDeque::new(),
-            turn: 0,
             next_ticket: 0,
             asked: 0,
             allowance: window.compiling,
@@ -140,6 +157,10 @@ impl<W> Schedule<W> {
             objectives: None,
             early: false,
             proves: false,
+            allocation: Allocation::default(),
+            cost_unit: CostUnit::default(),
+            charges: false,
+            share: None,
         }
     }
 
@@ -170,7 +191,9 @@ impl<W> Schedule<W> {
                 let seen = observation(&trial, self.objectives);
                 state.take_best(BestTime::from_trial(&trial));
                 state.strategy.observe(&config, seen);
-                state.launched += 1;
+                state.account.asked += 1;
+                let best = state.best.map(BestTime::us);
+                state.account.add(None, best);
                 (self.asked, self.told) = (self.asked + 1, self.told + 1);
                 self.launched += 1;
                 known.push(trial);
@@ -199,19 +222,14 @@ impl<W> Schedule<W> {
         if full {
             return None;
         }
-        // Round robin over the tasks, one proposal each, so that none waits for another to be
-        // exhausted.
-        for _ in 0..self.tasks.len() {
-            let task = self.turn;
-            self.turn = (self.turn + 1) % self.tasks.len();
+        while let Some(task) = self.next_task() {
             let state = &mut self.tasks[task];
-            if state.finished || state.converged {
-                continue;
-            }
             let Some(proposal) = state.strategy.ask() else {
                 state.finished = state.strategy.exhausted();
+                state.waits = !state.finished;
                 continue;
             };
+            state.account.asked += 1;
             let origin = state.origins.get(&proposal.config).copied();
             // A stored result passes through flight and turn like a new one, so that the window and
             // the search see the same sequence as in the first run.
@@ -236,6 +254,7 @@ impl<W> Schedule<W> {
                 origin: origin.unwrap_or(proposal.origin),
                 state: progress,
                 facts: None,
+                spent: None,
             });
             return self.flights.back_mut();
         }
@@ -253,7 +272,9 @@ impl<W> Schedule<W> {
         if self.flights.len() < self.window.most {
             return true;
         }
-        let task = self.turn;
+        let Some(task) = self.next_task() else {
+            return false;
+        };
         let (tickets, ready) =
             self.ready(task, |flight| matches!(flight.state, State::Prepared(..)));
         let given_up = self.tasks[task].strategy.withdraw(&ready);
@@ -307,7 +328,15 @@ impl<W> Schedule<W> {
 
     /// Reports to the search, and builds the stored record.
     pub(super) fn tell(&mut self, flight: Flight<W>, finished: Finished) -> ReportedResult {
-        let state = &mut self.tasks[flight.task];
+        let charged_us = match &finished {
+            Finished::New(judged) => judged.charged_us,
+            Finished::Stored(trial) => trial.charged_us,
+            Finished::Known(known) => known.trial().charged_us,
+        };
+        let charged = self.charges.then_some(charged_us as f64 * 1e-6);
+        let seconds = charged.or(flight.spent);
+        let task = flight.task;
+        let state = &mut self.tasks[task];
         let (observation, told) = match finished {
             Finished::Stored(trial) => {
                 state.take_best(BestTime::from_trial(&trial));
@@ -327,8 +356,20 @@ impl<W> Schedule<W> {
                     ReportedResult::New(Box::new(trial)),
                 )
             }
+            Finished::Known(known) => {
+                let sequence = state.next_sequence;
+                state.next_sequence += 1;
+                let config = state.space.values(&flight.config);
+                let known = known.placed(sequence, config, flight.origin);
+                state.take_best(BestTime::from_trial(known.trial()));
+                (
+                    observation(known.trial(), self.objectives),
+                    ReportedResult::Known(Box::new(known)),
+                )
+            }
         };
         state.strategy.tell(flight.proposal, observation);
+        self.settle(task, seconds);
         self.told += 1;
         // The next turn is chosen with this result known.
         self.turn_of = None;
@@ -437,26 +478,5 @@ impl<W> Schedule<W> {
         if let Some(flight) = self.flight(ticket) {
             (flight.state, flight.facts) = (state, facts);
         }
-    }
-
-    /// Returns the known facts of a candidate before its turn, whether it is judged or not.
-    fn facts(&self, flight: &Flight<W>) -> Option<CompileStats> {
-        let stored = match &flight.state {
-            State::Judged(Finished::New(judged)) => judged.compilation.as_ref(),
-            State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref(),
-            State::Prepared(..) | State::Preparing | State::OnDevice => None,
-            State::Proving | State::ProvingWhole(_) => None,
-        };
-        let facts = flight
-            .facts
-            .or_else(|| stored.map(|known| stats(known, None)))?;
-        let registers = f64::from(facts.registers);
-        let counts = self
-            .objectives
-            .is_some_and(|both| both.other == Objective::Registers);
-        Some(CompileStats {
-            other: counts.then_some(registers),
-            ..facts
-        })
     }
 }

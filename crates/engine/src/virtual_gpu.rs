@@ -188,6 +188,10 @@ impl Evaluator for VirtualEvaluator {
         }
     }
 
+    fn identity(&self, task: usize, config: &Config) -> Option<ContentHash> {
+        Some(self.tasks[task].identity(config, &self.compiler.nvrtc().version()))
+    }
+
     fn prepare(&self, task: usize, config: &Config) -> Result<Preparation<Work>, BoxError> {
         self.tasks[task].prepare(&self.compiler, config)
     }

@@ -97,6 +97,7 @@ pub fn smaller(timed: &PlanBuilder, config: &Config) -> Vec<Scaled> {
             let problem = Problem {
                 name: format!("{}_scaled", timed.problem()),
                 sizes: shaped(&original, &sizes, ragged),
+                weight: None,
             };
             let known = |scaled: &Scaled| scaled.builder.problem_sizes() == problem.sizes;
             if problem.sizes == original || found.iter().any(known) {
@@ -135,6 +136,7 @@ fn cost(timed: &PlanBuilder, config: &Config, sizes: &[(String, Value)]) -> Opti
     let problem = Problem {
         name: timed.problem().to_owned(),
         sizes: sizes.to_vec(),
+        weight: None,
     };
     let bound = timed.on_problem(&problem)?.bind(config)?;
     let shapes = bound.arguments.iter().map(|argument| &argument.shape);

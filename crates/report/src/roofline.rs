@@ -53,6 +53,9 @@ pub(super) fn floor_us(
     (floor.0 > 0.0).then_some(floor)
 }
 
+/// Factor by which a time may be below its floor: caches hold what was moved before.
+const IMPOSSIBLE_FACTOR: f64 = 1.5;
+
 /// A candidate: operations per byte moved, operations per second, time and whether it is the best
 /// or the default.
 struct Point {
@@ -90,6 +93,13 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
             best.time_us_p50 / floor,
             100.0 * floor / best.time_us_p50
         )));
+        if floor > IMPOSSIBLE_FACTOR * best.time_us_p50 {
+            blocks.push(Block::text(
+                "A kernel cannot be faster than that: `metric` of the search space counts more operations or \
+                 bytes than the problem needs, or in another unit. Correct `flops` and `bytes` there."
+                    .to_owned(),
+            ));
+        }
     }
     let (Some(flops), Some(bytes)) = (kernel.flops, kernel.bytes) else {
         return blocks;

@@ -169,6 +169,12 @@ pub trait Strategy: Send {
         None
     }
 
+    /// Returns the expected improvement of the next trial by the search's own model: the expected
+    /// decrease of the logarithm of the best time. `None` without a model or with too few results.
+    fn expected_improvement(&self) -> Option<f64> {
+        None
+    }
+
     /// Returns the strategy's name on the command line.
     fn name(&self) -> &'static str;
 

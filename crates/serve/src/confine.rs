@@ -62,6 +62,7 @@ pub(super) fn confine(
             .collect::<Result<_, Problem>>()?,
         no_knowledge: request.no_knowledge,
         prove_budget: request.prove_budget,
+        fresh: request.fresh,
     };
     confined.check().map_err(refused)?;
     if matches!(confined.selector(), Ok(DeviceSelector::Replay(_))) {
@@ -138,10 +139,13 @@ fn kernel(name: &str, folders: &[PathBuf]) -> Result<PathBuf, Problem> {
     }
     let mut last = None;
     for folder in folders {
-        let catalog = Catalog::of_folder(folder).map_err(|error| refuse(error.to_string()))?;
-        match catalog.file_of(name) {
-            Ok(file) => return find_within(&file.to_string_lossy(), folders),
-            Err(error) => last = Some(error.to_string()),
+        match Catalog::of_folder(folder) {
+            Ok(catalog) => match catalog.file_of(name) {
+                Ok(file) => return find_within(&file.to_string_lossy(), folders),
+                Err(error) => last = Some(error.to_string()),
+            },
+            // A folder without kernels says nothing about a name that another may have.
+            Err(error) => last = last.or(Some(error.to_string())),
         }
     }
     Err(refuse(last.unwrap_or_else(|| {

@@ -33,6 +33,8 @@ pub struct Bound {
     pub flops: Option<f64>,
     /// Least number of bytes that a run moves.
     pub bytes: Option<f64>,
+    /// Weight of the problem's gain in a run's budget, by the metric.
+    pub weight: Option<f64>,
     /// Terms of the sum that an output element is.
     pub terms: Option<f64>,
 }
@@ -204,6 +206,7 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
     let amounts = [
         ("metric flops", &spec.flops),
         ("metric bytes", &spec.bytes),
+        ("metric weight", &spec.weight),
         ("gate terms", &spec.terms),
     ];
     for (what, amount) in amounts {
@@ -300,6 +303,7 @@ fn assemble(
         None => Ok(None),
     };
     let (flops, bytes) = (amount(&spec.flops)?, amount(&spec.bytes)?);
+    let weight = amount(&spec.weight)?;
     let terms = amount(&spec.terms)?;
     Ok(Bound {
         arguments,
@@ -314,6 +318,7 @@ fn assemble(
         macros,
         flops,
         bytes,
+        weight,
         terms,
     })
 }

@@ -53,6 +53,8 @@ pub struct KernelSpec {
     pub flops: Option<Expr>,
     /// Least number of bytes that a run moves.
     pub bytes: Option<Expr>,
+    /// Weight of the gain of a problem that has none of its own, when a run distributes its budget.
+    pub weight: Option<Expr>,
     /// Terms of the sum that an output element is, for the tolerance of results.
     pub terms: Option<Expr>,
     /// Known good points; missing parameters take their defaults.
@@ -103,6 +105,8 @@ pub struct Problem {
     pub name: String,
     /// Sizes in declared order; [`Sizes`] selects the macros.
     pub sizes: Vec<(String, Value)>,
+    /// Weight of its gain when a run distributes its budget, if the file gives one.
+    pub weight: Option<f64>,
 }
 
 /// One argument of the kernel.

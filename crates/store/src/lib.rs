@@ -14,6 +14,7 @@ mod details;
 mod error;
 mod evidence;
 mod history;
+mod known;
 mod leaderboard;
 mod log_watch;
 mod open;
@@ -35,10 +36,11 @@ mod writer;
 pub use ack::Ack;
 pub use error::{Failure, StoreError};
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
+pub use known::{KnownTrial, KnownTrials};
 pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
 pub use queue::{DaemonRow, JobState, MAX_QUEUED_RUNS, NewJob, QueuedJob};
-pub use related::{Related, RelatedResults};
+pub use related::{Related, RelatedResults, TRIAL_COSTS, TrialCost};
 pub use run::{
     DeviceStart, RecordingSource, RunEnd, RunId, RunStart, StoredRun, StoredTask, TaskStart,
 };
@@ -413,11 +415,23 @@ impl Store {
         trial: TrialRecord<Measured>,
         announced: bool,
     ) -> Result<Ack, StoreError> {
+        let trial = trial.map_time(Measured::into_record);
+        self.queue_record(run, task, trial, announced).await
+    }
+
+    /// Queues a trial whose time is known to have a proof.
+    async fn queue_record(
+        &self,
+        run: &RunId,
+        task: &TaskKey,
+        trial: TrialRecord,
+        announced: bool,
+    ) -> Result<Ack, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Submit {
             run: run.clone(),
             task: task.clone(),
-            trial: Box::new(trial.map_time(Measured::into_record)),
+            trial: Box::new(trial),
             announced,
             reply,
         })

@@ -38,6 +38,20 @@ pub struct RelatedResults {
     pub groups: Vec<Related>,
 }
 
+/// Cost of the trials of a task in an earlier run.
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+pub struct TrialCost {
+    /// Kernel name.
+    pub kernel: String,
+    /// Problem name.
+    pub problem: String,
+    /// Mean time of a trial, seconds.
+    pub seconds: f64,
+}
+
+/// Key of the costs of trials in a run's settings.
+pub const TRIAL_COSTS: &str = "trial_costs";
+
 #[derive(sqlx::FromRow)]
 struct Row {
     id: i64,
@@ -100,6 +114,27 @@ impl Store {
             .await
             .with_path(&self.path)?;
         Ok(grouped(rows))
+    }
+
+    /// Returns the costs of trials that runs on a device noted, the newest last.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn trial_costs(&self, start: &RunStart) -> Result<Vec<TrialCost>, StoreError> {
+        sqlx::query_as(
+            "SELECT json_extract(e.value, '$.kernel') AS kernel,
+                    json_extract(e.value, '$.problem') AS problem,
+                    CAST(json_extract(e.value, '$.seconds') AS REAL) AS seconds
+             FROM runs r JOIN devices d ON d.id = r.device,
+                  json_each(r.settings, '$.' || ?) e
+             WHERE d.name = ? AND d.kind = ? ORDER BY r.id",
+        )
+        .bind(TRIAL_COSTS)
+        .bind(&start.device.name)
+        .bind(Text(start.device.kind))
+        .fetch_all(&mut *self.reader().await?)
+        .await
+        .with_path(&self.path)
     }
 
     /// Stores a value in a run's settings under this key.

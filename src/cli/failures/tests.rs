@@ -18,6 +18,8 @@ fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
         evals: 1,
         clock_s: 0.0,
         resumed: false,
+        known: false,
+        ci95_us: None,
         left: None,
     }
 }
@@ -39,4 +41,19 @@ fn errors_that_differ_in_numbers_only_are_one_with_a_count() {
     );
     assert_eq!(failures.config("k", "p").unwrap(), " --config A=1");
     assert_eq!(failures.describe("k", "other"), "");
+}
+
+#[test]
+fn a_kind_of_failure_of_several_tasks_is_named_once() {
+    let mut failures = Failures::default();
+    for problem in ["p", "q", "q"] {
+        let mut trial = trial(Verdict::Incorrect, "element 12 of `y` is 1.5");
+        trial.problem = problem.to_owned();
+        failures.take(&trial);
+    }
+    failures.take(&trial(Verdict::Race, ""));
+    assert_eq!(
+        failures.kinds(),
+        "3 times incorrect: element 12 of `y` is 1.5\n  in k p and 1 other task\n1 times race\n  in k p\n"
+    );
 }

@@ -1,4 +1,5 @@
 use super::*;
+use tuner_core::activity::Activity;
 
 #[test]
 fn the_locale_says_which_characters_there_are() {
@@ -51,4 +52,39 @@ fn of_each_kind_of_work_the_oldest_is_named() {
         one("judging", "c"),
     ];
     assert_eq!(doing(&all), "compiling 2: a (3 s), judging c (3 s)");
+}
+
+#[test]
+fn a_running_task_has_a_line_with_its_own_activities() {
+    let task = |name: &str| TaskStatus {
+        name: name.to_owned(),
+        text: "3 trials".to_owned(),
+    };
+    let now = [
+        ("compiling", "scale large: VEC=2"),
+        ("judging", "scale: X=1"),
+    ]
+    .map(|(verb, object)| Activity {
+        verb,
+        object: object.to_owned(),
+        since: Instant::now(),
+    });
+    let tasks = [task("scale small"), task("scale large"), task("scale")];
+    assert_eq!(
+        running(&tasks, &now, 5),
+        [
+            "scale large  3 trials | compiling VEC=2",
+            "scale  3 trials | judging X=1"
+        ]
+    );
+    assert_eq!(running(&tasks, &now, 1).len(), 1);
+    assert_eq!(running(&tasks, &[], 5), ["scale small  3 trials"]);
+}
+
+#[test]
+fn a_line_is_cut_to_any_width() {
+    let text = "é".repeat(50);
+    assert_eq!(cut(&text, 50), text);
+    assert_eq!(cut(&text, 20).chars().count(), 20);
+    assert_eq!(cut(&text, 0), "...");
 }

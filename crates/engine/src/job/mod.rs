@@ -9,6 +9,7 @@
 
 mod final_stage;
 mod cuda;
+mod forecast;
 mod jobs;
 mod prove_budget;
 mod ready;
@@ -35,6 +36,7 @@ use crate::{
     ReplayEvaluator, Report,
 };
 use final_stage::FinalStage;
+pub use forecast::PlannedRow;
 pub use jobs::Jobs;
 pub use lend::{Bench, LendError, LocalPaths, WorkerResource};
 pub use prove_budget::{ProveBudget, ProveBudgetError};
@@ -195,6 +197,8 @@ pub struct Prepared {
     jobs: Option<Jobs>,
     /// The requested compile target.
     arch: Option<String>,
+    /// Every candidate is judged anew.
+    fresh: bool,
     /// Baselines to compare with, by task.
     baselines: Vec<Option<Baseline>>,
     /// Files of knowledge; `None`: the search starts without knowledge.

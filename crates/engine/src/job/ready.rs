@@ -8,6 +8,7 @@ use crate::{Evaluator as _, format_duration};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
 use tuner_search as evolve;
 use tuner_store::Store;
@@ -33,6 +34,8 @@ impl Prepared {
     ) -> Result<(), JobError> {
         self.predict_prior(shutdown.clone()).await?;
         self.load_knowledge(store).await?;
+        self.load_known(store).await?;
+        self.load_costs(store).await?;
         self.check_references(shutdown.clone()).await?;
         // Last, because the stored settings include the knowledge.
         self.finalize_limits();
@@ -130,6 +133,26 @@ impl Prepared {
         }
         let knows = noted.sources.iter().any(|names| !names.is_empty());
         self.knowledge_record = knows.then_some(noted);
+        Ok(())
+    }
+
+    /// Loads the trials of earlier runs that answer proposals.
+    pub(super) async fn load_known(&mut self, store: &Store) -> Result<(), JobError> {
+        let energy = self
+            .plan
+            .objectives
+            .is_some_and(Objectives::measures_energy);
+        // A fleet's workers name their candidates themselves, and stored times may lack an energy.
+        if self.fresh || energy || !matches!(self.device, Device::Virtual(_) | Device::Cuda(_)) {
+            return Ok(());
+        }
+        let start = &self.plan.start;
+        let mut known = Vec::with_capacity(start.tasks.len());
+        for task in &start.tasks {
+            let trials = store.known_trials(start, task).await;
+            known.push(trials.map_err(super::store_error)?);
+        }
+        self.plan.known = known;
         Ok(())
     }
 

@@ -79,6 +79,9 @@ pub struct Request<P = String> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>)]
     pub prove_budget: Option<ProveBudget>,
+    /// Judges every candidate anew: results of earlier runs with the same identity are not reused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
 }
 
 fn auto<P: From<&'static str>>() -> P {
@@ -108,6 +111,7 @@ impl Default for Request {
             knowledge: Vec::new(),
             no_knowledge: false,
             prove_budget: None,
+            fresh: false,
         }
     }
 }

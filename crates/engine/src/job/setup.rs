@@ -338,6 +338,7 @@ pub(super) fn assemble(
         jobs: request.jobs(),
         live: None,
         objectives: request.objectives()?,
+        known: Vec::new(),
     };
     Ok(Prepared {
         device,
@@ -347,6 +348,7 @@ pub(super) fn assemble(
         prove_budget_given: request.prove_budget.is_some(),
         jobs: request.jobs,
         arch: request.arch.clone(),
+        fresh: request.fresh,
         baselines: Vec::new(),
         knowledge: (!request.no_knowledge)
             .then(|| request.knowledge.iter().map(PathBuf::from).collect()),

@@ -147,6 +147,8 @@ fn plan_problem(
     }
     let (start, notes) = start_points(spec, &space);
     let default = space.default_config();
+    let effort = Effort::new(spec, problem, &target.limits, &default)
+        .map_err(|why| JobError::Usage(format!("error: {}: {why}", place())))?;
     let stored = TaskStart {
         kernel: spec.kernel.clone(),
         problem: problem.name.clone(),
@@ -168,6 +170,8 @@ fn plan_problem(
         space,
         start,
         knowledge: Knowledge::default(),
+        weight: effort.weight,
+        work: effort.work,
     };
     Ok((
         PlannedTask {
@@ -177,6 +181,42 @@ fn plan_problem(
         },
         notes,
     ))
+}
+
+/// Weight and size of a problem, for the distribution of a budget.
+struct Effort {
+    weight: f64,
+    /// Elements of all arguments and operations of the default configuration.
+    work: f64,
+}
+
+impl Effort {
+    fn new(
+        spec: &KernelSpec,
+        problem: &Problem,
+        limits: &DeviceLimits,
+        default: &Config,
+    ) -> Result<Self, String> {
+        // An expression without a value is a failure of the candidate, reported when it is judged.
+        let binder = spec.binder(&problem.name, limits).ok();
+        let bound = binder.and_then(|binder| binder.bind(default).ok());
+        let weight = problem.weight;
+        let by_metric = || bound.as_ref().and_then(|bound| bound.weight);
+        let weight = weight.or_else(by_metric).unwrap_or(1.0);
+        if weight < 0.0 || !weight.is_finite() {
+            return Err(format!(
+                "the weight of `metric` is {weight}; change its expression to a number of at least 0"
+            ));
+        }
+        let elements =
+            |shape: &Vec<u64>| shape.iter().map(|extent| *extent as f64).product::<f64>();
+        let work = bound.map_or(0.0, |bound| {
+            let arguments = bound.arguments.iter();
+            let elements: f64 = arguments.map(|argument| elements(&argument.shape)).sum();
+            elements + bound.flops.unwrap_or(0.0)
+        });
+        Ok(Self { weight, work })
+    }
 }
 
 /// Returns the default configuration, then the file's seeds; invalid ones become notes.

@@ -11,7 +11,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Measurement, TrialRecord, Verdict};
+use tuner_core::record::{Measurement, TimingKind, TrialRecord, Verdict};
+use tuner_core::units::Micros;
 use tuner_store::Ack;
 
 /// Maximum results that wait for their commit.
@@ -26,6 +27,7 @@ impl<E: Evaluator> Driver<'_, E> {
         let charged_us = match &told {
             ReportedResult::Stored(trial) => trial.charged_us,
             ReportedResult::New(trial) => trial.charged_us,
+            ReportedResult::Known(known) => known.trial().charged_us,
         };
         self.charged_us = self.charged_us.saturating_add(charged_us);
         let (event, ack) = match told {
@@ -37,6 +39,13 @@ impl<E: Evaluator> Driver<'_, E> {
                     event,
                     Some(self.store.submit(&self.run, key, *trial).await?),
                 )
+            }
+            ReportedResult::Known(known) => {
+                let mut event = self.event(task, known.trial(), false);
+                event.known = true;
+                let key = &self.tasks[task].key;
+                let ack = self.store.submit_known(&self.run, key, *known).await?;
+                (event, Some(ack))
             }
         };
         self.uncommitted.push_back((event, ack));
@@ -114,9 +123,16 @@ impl<E: Evaluator> Driver<'_, E> {
                 Clock::Wall => 0.0,
             },
             resumed,
+            known: false,
+            ci95_us: time.and_then(interval),
             left: self.schedule.remaining_gain(task),
         }
     }
+}
+
+/// Returns the 95 % interval of a measured time, microseconds.
+fn interval(time: &Measurement) -> Option<[f64; 2]> {
+    (time.kind == TimingKind::Measured).then(|| time.ci95.map(Micros::get))
 }
 
 /// Waits for the commit of the oldest result. After an error there is nothing to wait for: that

@@ -1,9 +1,10 @@
 //! Best time of a task, in rank order: by the comparison of its results first, then by time.
 
 use super::TaskState;
-use crate::evaluator::{CONTENDER_FACTOR, Judged};
+use crate::evaluator::{CONTENDER_FACTOR, Judged, NOT_PROVEN, OUT_OF_BUDGET};
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Measurement, TrialRecord, rank_class};
+use tuner_core::record::{Compared, Measurement, TrialRecord, rank_class};
+use tuner_judge::gate::level::Level;
 
 /// A time with the rank class of its comparison, in rank order.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -22,6 +23,11 @@ impl BestTime {
     /// Returns the time of a judged candidate that passed.
     fn from_judged(judged: &Judged) -> Option<Self> {
         Self::new(&judged.found.judgement, judged.time()?)
+    }
+
+    /// Returns the time, microseconds.
+    pub(super) fn us(self) -> f64 {
+        self.us
     }
 
     fn new(judgement: &Judgement, time: &Measurement) -> Option<Self> {
@@ -50,9 +56,38 @@ impl TaskState {
         judged.lacks_proof() && self.best.is_none_or(|best| proven < best)
     }
 
+    /// Reports whether a trial of an earlier run is judged again instead of reused: its time is near
+    /// the best and `remeasures` is set, or it would win without checks that a winner passes.
+    pub(super) fn must_rejudge(&self, known: &TrialRecord, remeasures: bool, proves: bool) -> bool {
+        let Some(time) = BestTime::from_trial(known) else {
+            return false;
+        };
+        let near = self
+            .best
+            .is_none_or(|best| time.class < best.class || time.us <= CONTENDER_FACTOR * best.us);
+        let evidence = known
+            .measurement
+            .as_ref()
+            .and_then(|time| time.evidence.as_ref());
+        let gate = evidence.and_then(|evidence| evidence.gate.as_deref());
+        let wins = BestTime { class: 0, ..time };
+        let wins = self.best.is_none_or(|best| wins < best);
+        near && (remeasures || gate == Some(Level::First.name()))
+            || proves && wins && lacks_proof(&known.judgement)
+    }
+
     /// Updates the best with a reported time.
     pub(super) fn take_best(&mut self, time: Option<BestTime>) {
         let better = |time: &BestTime| self.best.is_none_or(|best| *time < best);
         self.best = time.filter(better).or(self.best);
     }
+}
+
+/// Reports whether a stored candidate was compared in part and no whole run was tried.
+fn lacks_proof(stored: &Judgement) -> bool {
+    let partly = stored
+        .compared
+        .is_some_and(|compared| compared != Compared::Whole);
+    let tried = stored.detail.contains(NOT_PROVEN) && !stored.detail.contains(OUT_OF_BUDGET);
+    partly && !tried
 }

@@ -7,6 +7,7 @@ use tuner_core::record::TrialRecord;
 use tuner_core::units::ContentHash;
 use tuner_search::CompileStats;
 use tuner_space::Config;
+use tuner_store::KnownTrial;
 
 /// A candidate between proposal and report.
 pub(in super::super) struct Flight<W> {
@@ -20,6 +21,8 @@ pub(in super::super) struct Flight<W> {
     pub(super) facts: Option<CompileStats>,
     /// The number of results after which its turn may come.
     pub(super) earliest_turn: u64,
+    /// Time that its steps took so far, seconds; `None` where the device's clock counts.
+    pub(in super::super) spent: Option<f64>,
     /// The search chose it.
     pub(super) had_turn: bool,
 }
@@ -53,10 +56,13 @@ pub(in super::super) enum ReportedResult {
     New(Box<TrialRecord<Measured>>),
     /// Already in the database.
     Stored(Box<TrialRecord>),
+    /// In the database as a trial of an earlier run.
+    Known(Box<KnownTrial>),
 }
 
 /// A result, and whether it is already in the database.
 pub(in super::super) enum Finished {
     New(Box<Judged>),
     Stored(Box<TrialRecord>),
+    Known(Box<KnownTrial>),
 }

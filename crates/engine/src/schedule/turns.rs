@@ -2,7 +2,10 @@
 
 use super::{Finished, Flight, Schedule, State};
 use crate::evaluator::Order;
-use crate::lanes::{Proof, Ticket};
+use crate::lanes::{Job, Proof, Ticket};
+use crate::record::stats;
+use tuner_core::objective::Objective;
+use tuner_search::CompileStats;
 
 impl<W> Schedule<W> {
     /// Returns the prepared candidate that is next on the device.
@@ -58,32 +61,22 @@ impl<W> Schedule<W> {
         self.turn_of
     }
 
-    /// Returns the search's choice among the candidates that may be next, of the task with the
-    /// fewest turns. The chosen one has had its turn from then on.
+    /// Returns the search's choice among the candidates of one task that may be next. The chosen one
+    /// has had its turn from then on.
     fn choose(&mut self, may: impl Fn(&Flight<W>) -> bool) -> Option<Ticket> {
         if self.stopped || self.launched >= self.limit {
             return None;
         }
-        let open = self.flights.iter().filter(|flight| may(flight));
-        let task = open
-            // The fewest turns first, so that tasks share the device evenly; ties by index, for the
-            // same order on every machine.
-            .map(|flight| (self.tasks[flight.task].launched, flight.task))
-            .min()?
-            .1;
+        // The task of the oldest: turns follow the allocation of the proposals to tasks.
+        let task = self.flights.iter().find(|flight| may(flight))?.task;
         let (tickets, ready) = self.ready(task, &may);
         let place = self.tasks[task].strategy.choose(&ready);
-        self.count_turn(task);
+        self.launched += 1;
         let ticket = tickets.get(place).or(tickets.first()).copied()?;
         if let Some(flight) = self.flight(ticket) {
             flight.had_turn = true;
         }
         Some(ticket)
-    }
-
-    fn count_turn(&mut self, task: usize) {
-        self.tasks[task].launched += 1;
-        self.launched += 1;
     }
 
     /// Returns a candidate that may win and has deferred checks, or that is about to be the best
@@ -128,6 +121,28 @@ impl<W> Schedule<W> {
         }
     }
 
+    /// Returns a candidate of an earlier run that is judged again instead of reused, from then on in
+    /// preparation. With a fixed order it is the one whose turn it is, as for proofs.
+    pub(in super::super) fn next_to_rejudge(&mut self) -> Option<Job> {
+        let turn = match self.order {
+            Order::Fixed => Some(self.fixed_turn()?),
+            Order::Arrival => None,
+        };
+        // Times of a real GPU depend on its state, so those that matter are taken again.
+        let remeasures = self.order == Order::Arrival;
+        let proves = self.proves;
+        let tasks = &self.tasks;
+        let stopped = self.stopped;
+        let flight = self.flights.iter_mut().find(|flight| {
+            !stopped
+                && turn.is_none_or(|ticket| flight.ticket == ticket)
+                && matches!(&flight.state, State::Judged(Finished::Known(known))
+                    if tasks[flight.task].must_rejudge(known.trial(), remeasures, proves))
+        })?;
+        flight.state = State::Preparing;
+        Some(flight.job())
+    }
+
     /// Takes the next result to report: with a fixed order that of the candidate whose turn it is,
     /// once judged. Otherwise, and after a stop, any.
     pub(in super::super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
@@ -146,12 +161,34 @@ impl<W> Schedule<W> {
             if self.launched >= self.limit {
                 return None;
             }
-            self.count_turn(self.flights[place].task);
+            self.launched += 1;
         }
         let mut flight = self.flights.remove(place)?;
         match std::mem::replace(&mut flight.state, State::Preparing) {
             State::Judged(finished) => Some((flight, finished)),
             _ => None,
         }
+    }
+
+    /// Returns the known facts of a candidate before its turn, whether it is judged or not.
+    pub(super) fn facts(&self, flight: &Flight<W>) -> Option<CompileStats> {
+        let stored = match &flight.state {
+            State::Judged(Finished::New(judged)) => judged.compilation.as_ref(),
+            State::Judged(Finished::Stored(trial)) => trial.compilation.as_ref(),
+            State::Judged(Finished::Known(known)) => known.trial().compilation.as_ref(),
+            State::Prepared(..) | State::Preparing | State::OnDevice => None,
+            State::Proving | State::ProvingWhole(_) => None,
+        };
+        let facts = flight
+            .facts
+            .or_else(|| stored.map(|known| stats(known, None)))?;
+        let registers = f64::from(facts.registers);
+        let counts = self
+            .objectives
+            .is_some_and(|both| both.other == Objective::Registers);
+        Some(CompileStats {
+            other: counts.then_some(registers),
+            ..facts
+        })
     }
 }

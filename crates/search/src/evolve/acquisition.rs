@@ -1,9 +1,9 @@
 //! Acquisition function: the score of a candidate, given the present results.
 
-use super::Settings;
 use super::archive::{Archive, Scale};
 use super::improvement::{log_improvement, normal_cdf};
 use super::volume::{Front, Prediction};
+use super::{Evolve, Settings};
 use surrogate::{Point, Process, dot};
 
 /// Lower bound of a candidate's predicted probability to work.
@@ -16,6 +16,9 @@ const MIN_VARIANCE: f64 = 1e-9;
 /// Largest number of front points in the score, spread along the front. Each one costs an
 /// evaluation for every candidate.
 const MAX_FRONT_POINTS: usize = 8;
+
+/// Number of best candidates that are scored again with the waiting proposals taken into account.
+const RESCORED_CANDIDATES: usize = 40;
 
 /// Model of a second objective, on the factorisation of the first.
 #[derive(Debug)]
@@ -157,6 +160,15 @@ impl Acquisition {
         self.chance(point) * normal_cdf((self.best - self.mean(point) - gain) / deviation)
     }
 
+    /// Returns the expected decrease of the logarithm of the best time by a candidate; `None` before
+    /// the first time.
+    pub(super) fn improvement(&self, point: &Point) -> Option<f64> {
+        self.scale?;
+        let deviation = (self.signal * point.variance.max(MIN_VARIANCE)).sqrt();
+        let log = log_improvement((self.best - self.mean(point)) / deviation) + deviation.ln();
+        Some(self.chance(point) * log.exp())
+    }
+
     /// Returns the log score of a candidate. `variance`: its remaining share of the prior variance;
     /// `shift`: a correction of its expected target; `other`: its second objective, if known.
     pub(super) fn score(
@@ -188,5 +200,36 @@ impl Acquisition {
             // Never zero: the model of failures may be wrong near a region's edge.
             (1.0 + dot(health, &point.whitened)).clamp(MIN_CHANCE, 1.0)
         })
+    }
+}
+
+impl Evolve {
+    /// Creates the acquisition function and updates the waiting proposals to the present model.
+    pub(super) fn acquisition(&mut self) -> Acquisition {
+        let acquisition = Acquisition::new(
+            &self.archive,
+            &self.process,
+            &self.model_entries,
+            &self.settings,
+        );
+        self.signal = acquisition.signal;
+        self.waiting
+            .catch_up(self.model, &self.archive, &self.process);
+        acquisition
+    }
+
+    /// Scores the pool, and returns the acquisition function.
+    pub(super) fn score_pool(&mut self) -> Acquisition {
+        let acquisition = self.acquisition();
+        self.pool.score(&self.process, |point| {
+            acquisition.score(point, point.variance, 0.0, None)
+        });
+        if !self.waiting.list.is_empty() {
+            let (waiting, process) = (&self.waiting, &self.process);
+            self.pool.score_best(RESCORED_CANDIDATES, |point| {
+                acquisition.score(point, waiting.variance_after(process, point), 0.0, None)
+            });
+        }
+        acquisition
     }
 }

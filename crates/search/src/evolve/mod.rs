@@ -56,8 +56,6 @@ use waiting::{Suggestion, WaitingList};
 
 /// Share of children with two parents.
 const CROSSOVER_SHARE: f64 = 0.4;
-/// Number of best candidates that are scored again with the waiting proposals taken into account.
-const RESCORED_CANDIDATES: usize = 40;
 
 /// The strategy `evolve`.
 pub(super) struct Evolve {
@@ -191,9 +189,11 @@ impl Evolve {
         for _ in 0..self.settings.join_bred {
             self.add_bred();
         }
-        self.score_pool();
+        let acquisition = self.score_pool();
         while let Some(candidate) = self.pool.take_best() {
             if self.fresh.claim(&candidate.config) {
+                let gain = acquisition.improvement(&candidate.point);
+                self.outlook.note_improvement(gain);
                 self.pool.trim(self.settings.pool_limit);
                 return Some((candidate.config, candidate.origin));
             }
@@ -206,33 +206,6 @@ impl Evolve {
             || self.model_entries.len() >= self.settings.model_limit
         {
             self.refit();
-        }
-    }
-
-    /// Creates the acquisition function and updates the waiting proposals to the present model.
-    fn acquisition(&mut self) -> Acquisition {
-        let acquisition = Acquisition::new(
-            &self.archive,
-            &self.process,
-            &self.model_entries,
-            &self.settings,
-        );
-        self.signal = acquisition.signal;
-        self.waiting
-            .catch_up(self.model, &self.archive, &self.process);
-        acquisition
-    }
-
-    fn score_pool(&mut self) {
-        let acquisition = self.acquisition();
-        self.pool.score(&self.process, |point| {
-            acquisition.score(point, point.variance, 0.0, None)
-        });
-        if !self.waiting.list.is_empty() {
-            let (waiting, process) = (&self.waiting, &self.process);
-            self.pool.score_best(RESCORED_CANDIDATES, |point| {
-                acquisition.score(point, waiting.variance_after(process, point), 0.0, None)
-            });
         }
     }
 
@@ -487,6 +460,10 @@ impl Strategy for Evolve {
 
     fn remaining_gain(&self) -> Option<f64> {
         self.outlook.remaining_gain(self.archive.since_gain)
+    }
+
+    fn expected_improvement(&self) -> Option<f64> {
+        self.outlook.improvement()
     }
 
     fn name(&self) -> &'static str {

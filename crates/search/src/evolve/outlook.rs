@@ -14,14 +14,32 @@ const GAIN_LEVELS: [(f64, usize); 5] =
 /// Largest expected number of configurations that gain more than the stated remaining gain.
 const MAX_EXPECTED_CONFIGS: f64 = 3.0;
 
-/// Prediction of the model at its last fit: the expected number of configurations that gain more
-/// than each level.
+/// Weight of the newest proposal in the mean expected improvement.
+const NEWEST_WEIGHT: f64 = 0.25;
+
+/// Predictions of the model.
 #[derive(Debug, Default)]
 pub(super) struct Outlook {
+    /// At its last fit, the expected number of configurations that gain more than each level.
     expected: Option<[f64; GAIN_LEVELS.len()]>,
+    /// Mean expected improvement of the last proposals.
+    improvement: Option<f64>,
 }
 
 impl Outlook {
+    /// Updates the mean with the expected improvement of a proposal.
+    pub(super) fn note_improvement(&mut self, gain: Option<f64>) {
+        let Some(gain) = gain else { return };
+        // One proposal says little: it may explore.
+        let before = self.improvement.unwrap_or(gain);
+        self.improvement = Some(before + NEWEST_WEIGHT * (gain - before));
+    }
+
+    /// Returns the mean expected improvement of the last proposals.
+    pub(super) fn improvement(&self) -> Option<f64> {
+        self.improvement
+    }
+
     /// Returns the largest remaining gain after `idle` results without a gain; `None` if unbounded.
     pub(super) fn remaining_gain(&self, idle: usize) -> Option<f64> {
         let expected = self.expected?;

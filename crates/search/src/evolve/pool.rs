@@ -10,7 +10,7 @@ use tuner_space::Config;
 pub(super) struct Candidate {
     pub(super) config: Config,
     pub(super) origin: &'static str,
-    point: Point,
+    pub(super) point: Point,
     score: f64,
 }
 

@@ -32,6 +32,8 @@ fn trial(number: u64, us: Option<f64>) -> Event {
         evals: number + 1,
         clock_s: 0.0,
         resumed: false,
+        known: false,
+        ci95_us: None,
         left: None,
     })
 }

@@ -22,6 +22,9 @@ use tuner_core::value::Value;
 /// Most checks of parameters and expressions, counted once a problem.
 const MAX_CHECKS: usize = 10_000_000;
 
+/// Key of a problem that is its weight in a run's budget, not a size.
+const WEIGHT: &str = "weight";
+
 /// Collector of errors and of expressions whose names are still unchecked.
 pub(super) struct Checker<'s> {
     pub(super) source: &'s str,
@@ -36,6 +39,8 @@ pub(super) struct Checker<'s> {
     pub(super) rules: Vec<Range<usize>>,
     /// Positions of arguments and launches.
     pub(super) places: Places,
+    /// Sizes that are macros.
+    pub(super) macro_sizes: HashSet<String>,
 }
 
 /// Checks a kernel's file.
@@ -56,7 +61,7 @@ pub(super) fn spec(
     checker.names(&texts, &document.problems, &derived);
     let sizes = checker.sizes(document.sizes, &problems);
     let mut size_names = size_names(&problems);
-    size_names.retain(|name| !sizes.is_macro(name));
+    checker.macro_sizes = size_names.extract_if(|name| sizes.is_macro(name)).collect();
     let compared = matches!(document.reference, ReferenceWord::Some(_));
     let arguments = checker.arguments(document.arguments, &size_names, compared);
     let variables = checker.variables(document.variables, &arguments);
@@ -66,7 +71,8 @@ pub(super) fn spec(
         ReferenceWord::Some(text) => checker.reference(*text, &arguments, &variables),
     };
     let metric = document.metric.unwrap_or_default();
-    let [flops, bytes] = [metric.flops, metric.bytes].map(|it| checker.formula(it?));
+    let [flops, bytes, weight] =
+        [metric.flops, metric.bytes, metric.weight].map(|it| checker.formula(it?));
     let mut gate = document.gate.unwrap_or_default();
     let terms = gate.terms.take().and_then(|terms| checker.formula(terms));
     let gate = checker.gate(gate);
@@ -100,6 +106,7 @@ pub(super) fn spec(
         gate,
         flops,
         bytes,
+        weight,
         terms,
         seeds,
         options,
@@ -131,6 +138,7 @@ impl<'s> Checker<'s> {
             derived: Vec::new(),
             rules: Vec::new(),
             places: Places::default(),
+            macro_sizes: HashSet::new(),
         }
     }
 
@@ -272,7 +280,12 @@ impl<'s> Checker<'s> {
         let mut checked = Vec::new();
         for (name, sizes) in &problems.0 {
             let mut values = Vec::new();
+            let mut weight = None;
             for (size, value) in &sizes.0 {
+                if size.value == WEIGHT {
+                    weight = self.weight(value);
+                    continue;
+                }
                 self.name(size);
                 if let Value::Text(_) = value.value.0 {
                     self.error(
@@ -286,9 +299,25 @@ impl<'s> Checker<'s> {
             checked.push(Problem {
                 name: name.value.clone(),
                 sizes: values,
+                weight,
             });
         }
         checked
+    }
+
+    /// Reads the weight of a problem.
+    fn weight(&mut self, value: &Scalar) -> Option<f64> {
+        let weight = value.value.0.to_string().parse::<f64>().ok();
+        let weight = weight.filter(|weight| weight.is_finite() && *weight >= 0.0);
+        if weight.is_none() {
+            self.error(
+                "the weight of a problem is a number of at least 0",
+                value.at.clone(),
+                "write a number such as 2: a run then spends on this problem as if each gain were twice \
+                 as large",
+            );
+        }
+        weight
     }
 
     /// Checks that parameters, sizes and derived values have distinct names.

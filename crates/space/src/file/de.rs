@@ -84,7 +84,7 @@ fn describe_expected(expected: &str, unexpected: &Unexpected<'_>) -> (String, Op
     let (plain, help) = match expected {
         "a sequence" => {
             let shown = match unexpected {
-                Unexpected::Str(text) => (*text).to_owned(),
+                Unexpected::Str(text) => comma_separated(text).unwrap_or((*text).to_owned()),
                 Unexpected::Signed(number) => number.to_string(),
                 Unexpected::Float(number) => format!("{number:?}"),
                 _ => "…".to_owned(),
@@ -97,11 +97,34 @@ fn describe_expected(expected: &str, unexpected: &Unexpected<'_>) -> (String, Op
             "a whole number",
             "write it without quotes and without a sign",
         ),
-        "f64" => ("a number", "write it without quotes"),
+        "f64" => return ("a number".to_owned(), Some(number_help(unexpected))),
         "a map" | "a mapping from names" => ("a mapping from names", "write `{ NAME: … }`"),
         _ => return (expected.to_owned(), None),
     };
     (plain.to_owned(), Some(help.to_owned()))
+}
+
+/// Returns the fix of a value that should be a number.
+fn number_help(unexpected: &Unexpected<'_>) -> String {
+    let Unexpected::Str(text) = unexpected else {
+        return "write a number such as 0.5".to_owned();
+    };
+    let percent = text.trim().strip_suffix('%');
+    let percent = percent.and_then(|number| number.trim().parse::<f64>().ok());
+    match percent {
+        Some(percent) => format!("write a share of 1: {}", percent / 100.0),
+        None if text.trim().parse::<f64>().is_ok() => "write it without quotes".to_owned(),
+        None => "write a number such as 0.5".to_owned(),
+    }
+}
+
+/// Returns values that are separated by blanks or semicolons as YAML separates them; `None` for any
+/// other text.
+pub(super) fn comma_separated(text: &str) -> Option<String> {
+    let parts = text.split(|c: char| c.is_whitespace() || c == ';' || c == ',');
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok());
+    (numbers && parts.len() > 1).then(|| parts.join(", "))
 }
 
 fn describe_unexpected(unexpected: Unexpected<'_>) -> String {

@@ -80,11 +80,17 @@ impl Checker<'_> {
                 let message = format!("the scalar `{name}` has a shape");
                 self.error(message, shape.at.clone(), "give it a `value` instead");
             }
-            (true, None, None) => self.error(
-                format!("the scalar `{name}` has no value"),
-                text.role.at.clone(),
-                "add `value: …`",
-            ),
+            (true, None, None) => {
+                let help = match self.macro_sizes.contains(&name) {
+                    true => format!(
+                        "`{name}` is a size and a macro: add `sizes: argument` to pass sizes as \
+                         arguments, or `value: {name}`"
+                    ),
+                    false => "add `value: …`".to_owned(),
+                };
+                let message = format!("the scalar `{name}` has no value");
+                self.error(message, text.role.at.clone(), help);
+            }
             (false, None, _) => self.error(
                 format!("the buffer `{name}` has no shape"),
                 text.role.at.clone(),

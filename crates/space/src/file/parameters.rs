@@ -5,7 +5,7 @@
 )]
 
 use super::check::Checker;
-use super::de::Spanned;
+use super::de::{Spanned, comma_separated};
 use super::schema::{Ordered, ParameterText, RangeText, Scalar};
 use crate::Parameter;
 use crate::parameter::repeated;
@@ -74,6 +74,16 @@ impl Checker<'_> {
                 );
                 None
             }
+            (Some(list), None)
+                if let Some((text, values)) = list.value.iter().find_map(unseparated) =>
+            {
+                self.error(
+                    format!("`{text}` is one value of `{}`", name.value),
+                    list.at.clone(),
+                    format!("separate the values by commas: `[{values}]`"),
+                );
+                None
+            }
             (Some(list), None) => {
                 let values = list.value.iter().map(|value| value.value.0.clone());
                 Some((values.collect(), list.at.clone()))
@@ -102,6 +112,14 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+}
+
+/// Returns a text that is several numbers, and these as YAML separates them.
+fn unseparated(value: &Scalar) -> Option<(String, String)> {
+    match &value.value.0 {
+        Value::Text(text) => Some((text.to_string(), comma_separated(text)?)),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => None,
     }
 }
 

@@ -34,7 +34,8 @@ sections! {
         summary: Option<String> = optional value,
         /// The template, relative to this file.
         source: Spanned<String> = required value,
-        /// Problems that are tuned and ranked, each with its sizes.
+        /// Problems that are tuned and ranked, each with its sizes, and with its `weight` in the budget
+        /// of a run (default: that of `metric`, else 1).
         problems: Ordered<Ordered<Scalar>> = required map,
         /// Problems for correctness only, never timed.
         check_problems: Option<Ordered<Ordered<Scalar>>> = optional map,
@@ -234,6 +235,8 @@ pub(super) struct MetricText {
     pub(super) flops: Option<Formula>,
     /// Least number of bytes moved.
     pub(super) bytes: Option<Formula>,
+    /// Weight of the gain of a problem without one in the budget of a run; the default is 1.
+    pub(super) weight: Option<Formula>,
 }
 
 /// Options for the compiler.

@@ -8,6 +8,7 @@ use tuner_space::{Environment, Parameter, Space};
 #[test]
 fn both_the_model_and_the_results_have_to_agree() {
     let sure = Outlook {
+        improvement: None,
         expected: Some([0.0; GAIN_LEVELS.len()]),
     };
     assert_eq!(sure.remaining_gain(39), None);
@@ -17,6 +18,7 @@ fn both_the_model_and_the_results_have_to_agree() {
     );
     assert_eq!(sure.remaining_gain(150), Some(0.01));
     let hopeful = Outlook {
+        improvement: None,
         expected: Some([40.0, 10.0, 2.9, 1.0, 0.0]),
     };
     assert_eq!(hopeful.remaining_gain(1000), Some(0.05));

@@ -1,0 +1,95 @@
+//! What a run would do: its tasks in order, with estimated times.
+
+use super::{JobError, Prepared, store_error};
+use crate::schedule::FIRST_TRIALS;
+use std::collections::HashMap;
+use std::time::Duration;
+use tuner_store::Store;
+
+/// A task of a planned run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedRow {
+    /// Kernel name.
+    pub kernel: String,
+    /// Problem name.
+    pub problem: String,
+    /// Number of valid configurations, decimal.
+    pub valid: String,
+    /// Weight of its gain.
+    pub weight: f64,
+    /// Trials of earlier runs that may answer proposals.
+    pub known: usize,
+    /// Mean time of a trial in earlier runs; `None` if no run noted one.
+    pub trial: Option<Duration>,
+    /// Estimated time of its default and first further trials.
+    pub first_trials: Option<Duration>,
+}
+
+impl Prepared {
+    /// Orders tasks by what their trials took in earlier runs, where that is known.
+    pub(super) async fn load_costs(&mut self, store: &Store) -> Result<(), JobError> {
+        // A run that a number of trials limits does not depend on times.
+        if self.charged() || self.plan.limits.evals.is_some() {
+            return Ok(());
+        }
+        let costs = self.costs(store).await?;
+        let tasks = &mut self.plan.tasks;
+        let known = |task: &crate::Task| {
+            let key = (task.key.kernel.clone(), task.key.problem.clone());
+            costs.get(&key).copied()
+        };
+        let (mut seconds, mut work) = (0.0, 0.0);
+        for task in tasks.iter() {
+            if let Some(cost) = known(task) {
+                seconds += cost;
+                work += task.work;
+            }
+        }
+        if seconds == 0.0 || work == 0.0 {
+            return Ok(());
+        }
+        // The others are assumed to take as long for their work.
+        for task in tasks {
+            task.work = known(task).unwrap_or(task.work * seconds / work);
+        }
+        Ok(())
+    }
+
+    async fn costs(&self, store: &Store) -> Result<HashMap<(String, String), f64>, JobError> {
+        let costs = store.trial_costs(&self.plan.start).await;
+        let costs = costs.map_err(store_error)?.into_iter();
+        Ok(costs
+            .map(|cost| ((cost.kernel, cost.problem), cost.seconds))
+            .collect())
+    }
+
+    /// Returns the tasks in the order of their first trials. `store`: the database, if it exists.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn planned(&mut self, store: Option<&Store>) -> Result<Vec<PlannedRow>, JobError> {
+        let mut costs = HashMap::new();
+        if let Some(store) = store {
+            self.load_costs(store).await?;
+            self.load_known(store).await?;
+            costs = self.costs(store).await?;
+        }
+        let mut tasks: Vec<_> = self.plan.tasks.iter().enumerate().collect();
+        tasks.sort_by(|(_, a), (_, b)| a.work.total_cmp(&b.work));
+        let rows = tasks.into_iter().map(|(at, task)| {
+            let key = (task.key.kernel.clone(), task.key.problem.clone());
+            let trial = costs.get(&key).copied();
+            let trial = trial.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            PlannedRow {
+                valid: task.space.count().to_string(),
+                weight: task.weight,
+                known: self.plan.known.get(at).map_or(0, HashMap::len),
+                trial,
+                first_trials: trial.map(|trial| trial * FIRST_TRIALS as u32),
+                kernel: key.0,
+                problem: key.1,
+            }
+        });
+        Ok(rows.collect())
+    }
+}

@@ -1,0 +1,217 @@
+//! Allocation of trials to tasks by expected gain per cost.
+//!
+//! Every task first gets its default and a few more trials, the cheap tasks first. After that the
+//! next trial goes to the task with the largest expected gain per cost, weighted by the user. The
+//! gain is the decrease of the logarithm of the best time. It is estimated by the search's model and
+//! by the gains so far, as in the task scheduler of Ansor (Zheng et al., OSDI 2020, section 6): the
+//! model knows the space, the history knows how far the model is right.
+
+use super::best::BestTime;
+use super::{Schedule, TaskState};
+
+/// Trials of a task before gains are compared: the default and two more.
+pub(crate) const FIRST_TRIALS: u64 = 3;
+/// Gain that the history of a task expects in addition to what it saw, spread over as many further
+/// trials as the task had.
+const PRIOR_GAIN: f64 = 0.1;
+/// Trials over which a task without any passing candidate halves its expected gain.
+const HOPELESS_TRIALS: f64 = 10.0;
+
+/// Rule for the next task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Allocation {
+    /// Largest expected gain per cost.
+    #[default]
+    ExpectedGain,
+    /// The same cost for all tasks.
+    EqualShares,
+    /// The same number of trials for all tasks.
+    RoundRobin,
+}
+
+/// Unit of the cost of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum CostUnit {
+    /// Trials count alike: a run that is limited by their number, on a device of fixed order.
+    #[default]
+    Trials,
+    /// Seconds on the device's clock.
+    Seconds,
+}
+
+/// What a task received and gained.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    /// Weight of its gain.
+    pub(super) weight: f64,
+    /// Estimate of the cost of a trial relative to other tasks, before the first one.
+    pub(super) work: f64,
+    /// Proposals requested, in flight ones included.
+    pub(super) asked: u64,
+    /// Cost of the reported trials whose cost is known.
+    cost: f64,
+    /// Number of these trials.
+    costed: u64,
+    /// Logarithm of the best time after each reported trial; infinite before the first.
+    history: Vec<f64>,
+    /// A single trial exceeds the task's share of the budget.
+    pub(super) postponed: bool,
+    /// The user knows that it is postponed.
+    pub(super) announced: bool,
+}
+
+impl Account {
+    /// Creates the account of a task without trials.
+    pub(super) fn new(weight: f64, work: f64) -> Self {
+        Self {
+            weight,
+            work,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a reported trial. `cost`: `None` if another run has paid it.
+    pub(super) fn add(&mut self, cost: Option<f64>, best_us: Option<f64>) {
+        if let Some(cost) = cost {
+            self.cost += cost;
+            self.costed += 1;
+        }
+        self.history.push(best_us.map_or(f64::INFINITY, f64::ln));
+    }
+
+    /// Returns the mean cost of a reported trial; `None` if none is known.
+    pub(super) fn cost_of_trial(&self) -> Option<f64> {
+        (self.costed > 0).then(|| self.cost / self.costed as f64)
+    }
+
+    /// Returns the gain of the next trial by the history: that of its last half and a prior, per
+    /// trial.
+    fn gain_by_history(&self) -> f64 {
+        let trials = self.history.len();
+        let after = self.asked as f64 - trials as f64 / 2.0 + 1.0;
+        let Some(now) = self.history.last().filter(|now| now.is_finite()) else {
+            // Nothing passed: the first that does is worth much, and the chance of it decays.
+            return (-(self.asked as f64) / HOPELESS_TRIALS).exp2();
+        };
+        let half = self.history.get(trials / 2).copied().unwrap_or(*now);
+        // The first pass is the end of a failure, not a gain that can be repeated.
+        let first = self.history.iter().find(|log| log.is_finite());
+        let before = half.min(first.copied().unwrap_or(*now));
+        (before - now + PRIOR_GAIN) / after
+    }
+}
+
+impl TaskState {
+    /// Returns the expected gain of the next trial, weighted, per unit of cost.
+    fn gain_rate(&self, unit: CostUnit) -> f64 {
+        let account = &self.account;
+        let by_history = account.gain_by_history();
+        let trials = self.account.history.len().max(1) as f64;
+        let by_model = self.strategy.expected_improvement();
+        let mut gain = by_model.map_or(by_history, |model| (model * by_history).sqrt());
+        if let Some(left) = self.strategy.remaining_gain() {
+            // The bound holds for all further trials together.
+            gain = gain.min(left / trials);
+        }
+        let cost = match unit {
+            CostUnit::Trials => 1.0,
+            CostUnit::Seconds => account.cost_of_trial().unwrap_or(1.0).max(1e-9),
+        };
+        account.weight * gain / cost
+    }
+
+    /// Returns the rank of the task for the next trial; the smallest is next.
+    pub(super) fn turn_rank(&self, rule: Allocation, unit: CostUnit) -> TurnRank {
+        let account = &self.account;
+        let (stage, value) = match rule {
+            Allocation::RoundRobin => (0, account.asked as f64),
+            Allocation::EqualShares => match account.cost_of_trial() {
+                None => (0, account.asked as f64),
+                Some(cost) => (1, cost * account.asked as f64),
+            },
+            Allocation::ExpectedGain if account.asked < FIRST_TRIALS => {
+                let cost = account.cost_of_trial();
+                (account.asked, cost.unwrap_or(account.work))
+            }
+            Allocation::ExpectedGain => (FIRST_TRIALS, -self.gain_rate(unit)),
+        };
+        TurnRank {
+            postponed: account.postponed && rule == Allocation::ExpectedGain,
+            stage,
+            value,
+        }
+    }
+}
+
+/// A task whose trials exceed its share of the budget.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PostponedTask {
+    /// The task.
+    pub(crate) task: usize,
+    /// Mean cost of its trials, seconds.
+    pub(crate) seconds: f64,
+    /// Its share of the budget, seconds.
+    pub(crate) share: f64,
+}
+
+/// Rank of a task for the next trial, in order of its fields.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub(super) struct TurnRank {
+    postponed: bool,
+    stage: u64,
+    value: f64,
+}
+
+impl<W> Schedule<W> {
+    /// Returns the task for the next proposal; ties by index, for the same order on every machine.
+    pub(super) fn next_task(&self) -> Option<usize> {
+        let open = self.tasks.iter().enumerate();
+        let open = open.filter(|(_, task)| !task.finished && !task.converged && !task.waits);
+        let ranks = open.map(|(at, task)| (task.turn_rank(self.allocation, self.cost_unit), at));
+        ranks
+            .reduce(|best, next| if next.0 < best.0 { next } else { best })
+            .map(|(_, at)| at)
+    }
+
+    /// Adds the cost and the result of a reported trial to its task's account.
+    pub(super) fn settle(&mut self, task: usize, seconds: Option<f64>) {
+        let state = &mut self.tasks[task];
+        let cost = match self.cost_unit {
+            CostUnit::Trials => Some(1.0),
+            CostUnit::Seconds => seconds,
+        };
+        state.account.add(cost, state.best.map(BestTime::us));
+        let mean = state.account.cost_of_trial();
+        let exceeds = mean
+            .zip(self.share)
+            .is_some_and(|(cost, share)| cost > share);
+        state.account.postponed = exceeds;
+        for task in &mut self.tasks {
+            task.waits = false;
+        }
+    }
+
+    /// Returns a task that was postponed since the last call.
+    pub(crate) fn take_postponed(&mut self) -> Option<PostponedTask> {
+        let share = self.share?;
+        let tasks = self.tasks.iter_mut().enumerate();
+        let (at, task) = tasks
+            .into_iter()
+            .find(|(_, task)| task.account.postponed && !task.account.announced)?;
+        task.account.announced = true;
+        let seconds = task.account.cost_of_trial()?;
+        Some(PostponedTask {
+            task: at,
+            seconds,
+            share,
+        })
+    }
+
+    /// Returns the mean cost of a task's trials, seconds, if it is known.
+    pub(crate) fn seconds_of_trial(&self, task: usize) -> Option<f64> {
+        match self.cost_unit {
+            CostUnit::Trials => None,
+            CostUnit::Seconds => self.tasks[task].account.cost_of_trial(),
+        }
+    }
+}

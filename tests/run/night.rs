@@ -1,0 +1,108 @@
+//! Runs over several tasks: weights, plans, progress and the final table.
+
+use super::proof::{KERNEL, REFERENCE, SPACE};
+use crate::program::{folder, replace, run};
+use tempfile::TempDir;
+
+/// Two problems of a small kernel.
+fn project() -> TempDir {
+    let folder = folder(&[
+        ("space.yaml", SPACE),
+        ("kernel.cu", KERNEL),
+        ("ref.cu", REFERENCE),
+    ]);
+    replace(
+        &folder.path().join("space.yaml"),
+        "{ large: { N: 1048576 } }",
+        "{ small: { N: 2048 }, smaller: { N: 1024, weight: 2 } }",
+    );
+    folder
+}
+
+#[test]
+fn several_tasks_end_in_a_table_of_at_most_100_columns() {
+    let folder = project();
+    let ended = run(
+        folder.path(),
+        "run space.yaml --device vgpu:l4 --evals 3 --db t.db --progress none",
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    for part in [
+        "kernel",
+        "gain",
+        "state",
+        "converged",
+        "few trials",
+        "small",
+        "smaller",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let table = ended.stdout.lines().take(3);
+    for line in table {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn a_plan_lists_the_tasks_cheap_ones_first_and_does_nothing() {
+    let folder = project();
+    let line = "run space.yaml --device vgpu:l4 --budget 60s --db t.db --plan";
+    let planned = run(folder.path(), line);
+    assert_eq!(planned.code, 0, "{}", planned.stderr);
+    let small = planned.stdout.find(" small ").unwrap();
+    assert!(planned.stdout.find(" smaller ").unwrap() < small);
+    for part in ["2 tasks on vgpu:l4", "unknown", "30s a task"] {
+        assert!(planned.stdout.contains(part), "{part}: {}", planned.stdout);
+    }
+    assert!(!folder.path().join("t.db").exists());
+    run(
+        folder.path(),
+        "run space.yaml --device vgpu:l4 --budget 60s --db t.db",
+    );
+    let planned = run(folder.path(), line);
+    assert!(!planned.stdout.contains("unknown"), "{}", planned.stdout);
+    let rows = run(folder.path(), "status --db t.db --format json").rows();
+    assert_eq!(rows.len(), 1, "a plan is no run");
+}
+
+#[test]
+fn a_plan_for_a_device_that_is_not_there_is_refused() {
+    let folder = project();
+    let planned = run(folder.path(), "run space.yaml --device vgpu:z99 --plan");
+    assert_eq!(planned.code, 2, "{}", planned.stderr);
+    assert!(planned.stderr.contains("z99"), "{}", planned.stderr);
+}
+
+#[test]
+fn a_weight_is_a_number_of_at_least_0() {
+    for weight in ["-1", "heavy", "true"] {
+        let folder = project();
+        let file = folder.path().join("space.yaml");
+        replace(&file, "weight: 2", &format!("weight: {weight}"));
+        let ended = run(folder.path(), "space space.yaml");
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let said = "error: the weight of a problem is a number of at least 0";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        assert!(ended.stderr.contains("space.yaml:4:"), "{}", ended.stderr);
+    }
+    let folder = project();
+    let file = folder.path().join("space.yaml");
+    replace(
+        &file,
+        "parameters:",
+        "metric: { weight: \"0 - N\" }\nparameters:",
+    );
+    let ended = run(
+        folder.path(),
+        "run space.yaml --evals 1 --device vgpu:l4 --db t.db",
+    );
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("problem `small`: the weight of `metric` is -2048"),
+        "{}",
+        ended.stderr
+    );
+}
