@@ -175,6 +175,7 @@ impl Tuner {
         spec.check_problems = vec![Problem {
             name: "asked".to_owned(),
             sizes: sizes.to_vec(),
+            weight: None,
         }];
         let limits = limits::by_name("a100").unwrap();
         run(&spec.binder("asked", &limits).unwrap())
