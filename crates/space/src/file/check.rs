@@ -310,12 +310,9 @@ impl<'s> Checker<'s> {
         let weight = value.value.0.to_string().parse::<f64>().ok();
         let weight = weight.filter(|weight| weight.is_finite() && *weight >= 0.0);
         if weight.is_none() {
-            self.error(
-                "the weight of a problem is a number of at least 0",
-                value.at.clone(),
-                "write a number such as 2: a run then spends on this problem as if each gain were twice \
-                 as large",
-            );
+            let message = "the weight of a problem is a number of at least 0";
+            let help = "write a number such as 2: a gain of this problem then counts twice";
+            self.error(message, value.at.clone(), help);
         }
         weight
     }
