@@ -248,6 +248,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 }
             }
             if stop == Some(StopReason::Budget) && self.is_overdue() {
+                self.note_dropped();
                 self.schedule.abandon();
                 return Ok(StopReason::Budget);
             }

@@ -40,12 +40,15 @@ fn an_unknown_instruction_is_named_with_its_line() {
 }
 
 #[test]
-fn tensor_copies_and_wgmma_are_unsupported_by_name() {
+fn what_is_not_executed_is_unsupported_by_name() {
     for (text, name) in [
-        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned"),
         (
-            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [0], [0, {1, 2}], [0];",
-            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes (tensor maps)",
+            "tcgen05.wait::ld.sync.aligned;",
+            "tcgen05.wait::ld.sync.aligned",
+        ),
+        (
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [0], [0, {1, 2, 3}], [0], {1};",
+            "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes (im2col)",
         ),
     ] {
         let unsupported = Module::load(&module(text))

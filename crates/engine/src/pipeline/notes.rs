@@ -26,6 +26,15 @@ impl<E: Evaluator> Driver<'_, E> {
         }
     }
 
+    /// Reports that candidates which are still being judged at the end of the budget are dropped.
+    pub(super) fn note_dropped(&mut self) {
+        let text = "note: what was still being judged when the budget ended is dropped: a larger --budget \
+                    finishes it, and `ps` shows workers that were stopped";
+        (self.sink)(&Event::Note {
+            text: text.to_owned(),
+        });
+    }
+
     /// Updates the estimate of the remaining gain, if the search has one.
     pub(super) async fn note_left(&mut self) -> Result<(), EngineError> {
         let tasks = self.tasks.iter().enumerate();

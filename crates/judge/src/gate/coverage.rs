@@ -79,25 +79,24 @@ impl Gate<'_> {
         }
         let linked = self.plan.launches.len() > 1 || costs.atomics;
         let mut most = coverage.points.len();
+        if linked && most > 1 {
+            most = self.affordable_points(&coverage, slots, costs)?.min(most);
+        }
         while most > 0 {
             let chosen = self.choose_blocks(&coverage, most, costs);
             if linked && chosen.cost > self.linked_limit() {
                 // A single element depends on too many blocks, as in a sum over the whole input.
                 break;
             }
-            let sample = Sample {
-                blocks: chosen.blocks.into_iter().map(Vec::from_iter).collect(),
-                elements: chosen.elements,
-                linked,
-                uncomparable: None,
-            };
+            let points = chosen.points;
+            let sample = chosen.into_sample(linked);
             if !linked {
                 return Ok(sample);
             }
             match self.close(sample, slots, costs)? {
-                Closure::Closed(sample) => return Ok(sample),
+                Closure::Closed(sample, _) => return Ok(sample),
                 // Fewer points have fewer dependencies; halving ends after a few steps.
-                Closure::TooLarge => most = chosen.points / 2,
+                Closure::TooLarge => most = points / 2,
                 Closure::Unknown(why) => {
                     return Ok(Sample {
                         uncomparable: Some(why),
@@ -109,6 +108,24 @@ impl Gate<'_> {
         Ok(Sample {
             uncomparable: Some("each element depends on too many blocks".to_owned()),
             ..Sample::default()
+        })
+    }
+
+    /// Estimates the points whose dependencies are affordable from those of one: each attempt traces all
+    /// blocks. Points share dependencies, so twice as many are tried.
+    fn affordable_points(
+        &mut self,
+        coverage: &Coverage,
+        slots: &[Option<Slot>],
+        costs: &Costs<'_>,
+    ) -> Result<usize, Stop> {
+        let one = self.choose_blocks(coverage, 1, costs).into_sample(true);
+        Ok(match self.close(one, slots, costs)? {
+            Closure::Closed(_, cost) => {
+                let affordable = 2 * self.linked_limit() / cost.max(1);
+                usize::try_from(affordable).unwrap_or(usize::MAX).max(1)
+            }
+            Closure::TooLarge | Closure::Unknown(_) => 1,
         })
     }
 
@@ -348,6 +365,7 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         costs: &Costs<'_>,
     ) -> Result<Closure, Stop> {
+        let mut spent = 0;
         let mut blocks: Vec<BTreeSet<u64>> = sample
             .blocks
             .iter()
@@ -391,12 +409,13 @@ impl Gate<'_> {
             }
             let cost = blocks.iter().zip(costs.blocks);
             let cost = cost.map(|(list, each)| each.saturating_mul(list.len() as u64));
-            if cost.fold(0, u64::saturating_add) > self.linked_limit() {
+            spent = cost.fold(0, u64::saturating_add);
+            if spent > self.linked_limit() {
                 return Ok(Closure::TooLarge);
             }
         }
         sample.blocks = blocks.into_iter().map(Vec::from_iter).collect();
-        Ok(Closure::Closed(sample))
+        Ok(Closure::Closed(sample, spent))
     }
 
     /// Returns the loads of a trace from buffers that the kernel writes.
@@ -419,8 +438,20 @@ struct BlockChoice {
     cost: u64,
 }
 
+impl BlockChoice {
+    fn into_sample(self, linked: bool) -> Sample {
+        Sample {
+            blocks: self.blocks.into_iter().map(Vec::from_iter).collect(),
+            elements: self.elements,
+            linked,
+            uncomparable: None,
+        }
+    }
+}
+
 enum Closure {
-    Closed(Sample),
+    /// The sample with all that it depends on, and lane instructions of that.
+    Closed(Sample, u64),
     TooLarge,
     Unknown(String),
 }
