@@ -114,6 +114,8 @@ def test_a_run_in_a_process_forked_during_a_run_is_refused(space):
 
 
 def test_ctrl_c_ends_a_run_and_returns_what_there_is(space):
+    # A shell that starts the tests in the background ignores the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     text = space.read_text().replace("values: [64, 128, 256]", "range: { from: 1, to: 1024 }")
     space.write_text(text)
 
