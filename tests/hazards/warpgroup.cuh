@@ -40,6 +40,20 @@ __device__ __forceinline__ u64 descriptor(const void* p, u64 leading, u64 stride
     for (int k = 0; k < 4; ++k)                                                                 \
     MMA(d, descriptor(sa + 16 * k, 16, 1024, 1), descriptor(sb + 16 * k, 16, 1024, 1), 1)
 
+// Two stages of tiles, each with barriers of one arrival that say that it is full, and empty.
+#define TWO_STAGES()                                                                                              \
+    __shared__ __align__(1024) u16 sa[2][4096];                                                                   \
+    __shared__ __align__(1024) u16 sb[2][512];                                                                    \
+    __shared__ __align__(8) u64 full[2], empty[2];                                                                \
+    if (threadIdx.x == 0) {                                                                                       \
+        for (int i = 0; i < 2; ++i) {                                                                             \
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ADDRESS(&full[i])) : "memory");           \
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ADDRESS(&empty[i])) : "memory");          \
+        }                                                                                                         \
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");                                        \
+    }                                                                                                             \
+    __syncthreads()
+
 #define LOAD_BOX(to, map, x, y, bar)                                                                               \
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, "     \
                  "{%2, %3}], [%4];" ::"r"(ADDRESS(to)), "l"(&map), "r"(x), "r"(y), "r"(ADDRESS(&bar)) : "memory")

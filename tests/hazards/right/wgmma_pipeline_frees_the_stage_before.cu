@@ -10,17 +10,7 @@
 #include "../bulk.cuh"
 #include "../warpgroup.cuh"
 extern "C" __global__ void kernel(const u16* a, const u16* b, float* c, MAP ma, MAP mb) {
-    __shared__ __align__(1024) u16 sa[2][4096];
-    __shared__ __align__(1024) u16 sb[2][512];
-    __shared__ __align__(8) u64 full[2], empty[2];
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < 2; ++i) {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ADDRESS(&full[i])) : "memory");
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ADDRESS(&empty[i])) : "memory");
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    __syncthreads();
+    TWO_STAGES();
     if (threadIdx.x == 0) {
         for (int step = 0; step < 4; ++step) {
             int s = step % 2;

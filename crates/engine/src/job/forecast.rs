@@ -28,11 +28,19 @@ pub struct PlannedRow {
 impl Prepared {
     /// Orders tasks by what their trials took in earlier runs, where that is known.
     pub(super) async fn load_costs(&mut self, store: &Store) -> Result<(), JobError> {
-        // A run that a number of trials limits does not depend on times.
-        if self.charged() || self.plan.limits.evals.is_some() {
-            return Ok(());
+        if !self.ignores_costs() {
+            let costs = self.costs(store).await?;
+            self.apply_costs(&costs);
         }
-        let costs = self.costs(store).await?;
+        Ok(())
+    }
+
+    /// Reports whether the order does not depend on times: a number of trials limits the run.
+    fn ignores_costs(&self) -> bool {
+        self.charged() || self.plan.limits.evals.is_some()
+    }
+
+    fn apply_costs(&mut self, costs: &HashMap<(String, String), f64>) {
         let tasks = &mut self.plan.tasks;
         let known = |task: &crate::Task| {
             let key = (task.key.kernel.clone(), task.key.problem.clone());
@@ -46,13 +54,12 @@ impl Prepared {
             }
         }
         if seconds == 0.0 || work == 0.0 {
-            return Ok(());
+            return;
         }
         // The others are assumed to take as long for their work.
         for task in tasks {
             task.work = known(task).unwrap_or(task.work * seconds / work);
         }
-        Ok(())
     }
 
     async fn costs(&self, store: &Store) -> Result<HashMap<(String, String), f64>, JobError> {
@@ -70,9 +77,11 @@ impl Prepared {
     pub async fn planned(&mut self, store: Option<&Store>) -> Result<Vec<PlannedRow>, JobError> {
         let mut costs = HashMap::new();
         if let Some(store) = store {
-            self.load_costs(store).await?;
-            self.load_known(store).await?;
             costs = self.costs(store).await?;
+            if !self.ignores_costs() {
+                self.apply_costs(&costs);
+            }
+            self.load_known(store).await?;
         }
         let mut tasks: Vec<_> = self.plan.tasks.iter().enumerate().collect();
         tasks.sort_by(|(_, a), (_, b)| a.work.total_cmp(&b.work));

@@ -79,9 +79,7 @@ impl Gate<'_> {
         }
         let linked = self.plan.launches.len() > 1 || costs.atomics;
         let mut most = coverage.points.len();
-        if linked && most > 1 {
-            most = self.affordable_points(&coverage, slots, costs)?.min(most);
-        }
+        let mut estimated = false;
         while most > 0 {
             let chosen = self.choose_blocks(&coverage, most, costs);
             if linked && chosen.cost > self.linked_limit() {
@@ -96,7 +94,13 @@ impl Gate<'_> {
             match self.close(sample, slots, costs)? {
                 Closure::Closed(sample, _) => return Ok(sample),
                 // Fewer points have fewer dependencies; halving ends after a few steps.
-                Closure::TooLarge => most = points / 2,
+                Closure::TooLarge => {
+                    most = points / 2;
+                    if most > 1 && !estimated {
+                        estimated = true;
+                        most = most.min(self.affordable_points(&coverage, slots, costs)?);
+                    }
+                }
                 Closure::Unknown(why) => {
                     return Ok(Sample {
                         uncomparable: Some(why),

@@ -21,8 +21,9 @@ pub(super) struct BulkSource {
 }
 
 impl Cta<'_> {
-    /// Adds words to a thread's open group.
+    /// Checks that words are visible to the asynchronous proxy, and adds them to a thread's open group.
     pub(super) fn bulk_reads(&mut self, thread: usize, words: &[u32]) {
+        self.check_proxy(thread, words);
         if !self.context.checks.races {
             return;
         }

@@ -223,7 +223,6 @@ impl Cta<'_> {
         }
         // Elements of 2 bytes list their word twice.
         words.dedup();
-        self.check_proxy(thread, &words);
         self.bulk_reads(thread, &words);
     }
 
@@ -277,7 +276,6 @@ impl Cta<'_> {
             }
             self.counters.global_load_bytes += u64::from(bytes);
             if !flight {
-                self.check_proxy(thread, &words);
                 self.bulk_reads(thread, &words);
             }
             if let Some(barrier) = &b.mbarrier {

@@ -65,7 +65,7 @@ impl Descriptor {
             Swizzle::None => within * CHUNK_BYTES + group * self.stride + chunk * self.leading,
             Swizzle::Rows(bytes) => within * bytes + group * self.stride + chunk * CHUNK_BYTES,
         };
-        self.place(offset)
+        self.swizzled_address(offset)
     }
 
     /// Returns the address of the chunk of eight rows from `8 * eight` on at the column `k`, stored along
@@ -82,10 +82,10 @@ impl Descriptor {
                     + group * self.stride
             }
         };
-        self.place(offset)
+        self.swizzled_address(offset)
     }
 
-    fn place(&self, offset: u32) -> u32 {
+    fn swizzled_address(&self, offset: u32) -> u32 {
         let at = self.start.wrapping_add(offset) & ADDRESS_MASK;
         self.swizzle.apply(at, self.base_offset)
     }

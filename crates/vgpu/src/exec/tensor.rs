@@ -138,7 +138,6 @@ impl Cta<'_> {
             let at = w.address(barrier, lane) as u32;
             self.bulk_done(at, thread, bytes, words);
         } else {
-            self.check_proxy(thread, &words);
             self.bulk_reads(thread, &words);
         }
     }
