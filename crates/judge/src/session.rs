@@ -150,13 +150,57 @@ pub struct SlotRange {
     pub bytes: Range<u64>,
 }
 
-/// Accesses that a trace reports: stores to the watched bytes and, on request, all loads.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TraceRequest<'a> {
-    /// Watched bytes.
-    pub watched: &'a [SlotRange],
-    /// Report loads too.
-    pub reads: bool,
+/// Equal byte ranges of a buffer at equal distances, as the rows of a tile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StridedRange {
+    /// The first of them.
+    pub first: SlotRange,
+    /// Bytes from the start of one to the start of the next.
+    pub stride: u64,
+    /// Number of them.
+    pub count: u64,
+}
+
+impl StridedRange {
+    /// Returns the first of the ranges that ends after byte `at`.
+    #[must_use]
+    pub fn ending_after(&self, at: u64) -> Option<Range<u64>> {
+        let Range { start, end } = self.first.bytes;
+        let index = match at.checked_sub(end) {
+            None => 0,
+            Some(beyond) => beyond / self.stride.max(1) + 1,
+        };
+        let offset = index * self.stride;
+        (index < self.count).then(|| start + offset..end + offset)
+    }
+
+    /// Reports whether any of the ranges overlaps one of `sorted`, which are disjoint.
+    #[must_use]
+    pub fn overlaps(&self, sorted: &[Range<u64>]) -> bool {
+        let mut at = self.first.bytes.start;
+        loop {
+            // Both sides skip to the first range that ends after the start of the other's.
+            let Some(other) = sorted.get(sorted.partition_point(|range| range.end <= at)) else {
+                return false;
+            };
+            match self.ending_after(other.start) {
+                None => return false,
+                Some(own) if own.start < other.end => return true,
+                Some(own) => at = own.start,
+            }
+        }
+    }
+}
+
+/// Accesses that a trace reports.
+#[derive(Debug, Clone, Copy)]
+pub enum TraceRequest<'a> {
+    /// Stores that hit these bytes.
+    Stores(&'a [SlotRange]),
+    /// All stores; refused where there are too many to list.
+    AllStores,
+    /// All loads.
+    Loads,
 }
 
 /// Traced accesses of one block.
@@ -164,10 +208,20 @@ pub struct TraceRequest<'a> {
 pub struct BlockTrace {
     /// The block, by linear index.
     pub block: u64,
-    /// Stores that hit watched bytes, sorted and merged.
-    pub writes: Vec<SlotRange>,
+    /// Requested stores, sorted and merged.
+    pub writes: Vec<StridedRange>,
     /// Loads, sorted and merged.
     pub reads: Vec<SlotRange>,
+}
+
+impl BlockTrace {
+    /// Returns the memory that it takes, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.writes.len() * size_of::<StridedRange>()
+            + self.reads.len() * size_of::<SlotRange>()
+    }
 }
 
 /// Accesses of a launch of which only addresses and control flow were executed.
@@ -373,3 +427,6 @@ pub trait Session {
     /// The launch was refused, or the device failed without a corresponding hazard.
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement>;
 }
+
+#[cfg(test)]
+mod tests;

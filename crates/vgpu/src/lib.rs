@@ -28,7 +28,7 @@ pub use exec::launch::{
 };
 pub use exec::rounding::Rounding;
 pub use exec::stop::{Assertion, Stop};
-pub use exec::watch::{BlockAccesses, BufferRange, Watch};
+pub use exec::watch::{BlockAccesses, BufferRange, StridedRange, Watch};
 pub use hazard::{
     CodeLine, Hazard, HazardAccess, HazardAllocation, HazardConflict, HazardKey, HazardKind,
     SourceLine, Space,

@@ -41,7 +41,7 @@ fn a_slice_tells_which_block_writes_an_element() {
     assert!(report.hazards.is_empty());
     let blocks: Vec<u32> = report.accesses.iter().map(|block| block.block).collect();
     assert_eq!(blocks, [5]);
-    assert!(report.accesses[0].writes[0].bytes.contains(&2800));
+    assert!(report.accesses[0].writes[0].first.bytes.contains(&2800));
 }
 
 #[test]
@@ -73,4 +73,28 @@ fn a_launch_of_no_blocks_completes_and_writes_nothing() {
     assert_eq!((report.end, report.counters.blocks), (End::Completed, 0));
     let unwritten: Vec<_> = memory.unwritten(buffers[1]).collect();
     assert_eq!(unwritten, std::iter::once(0..4000).collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_of_a_tile_are_one_strided_range() {
+    // A block of 32 x 4 threads stores a row of 128 bytes of each of four lines of 1,024 bytes.
+    const TILE: &str = include_str!("ptx/tile.ptx");
+    let mut memory = GlobalMemory::new(1 << 20);
+    let y = memory.alloc(16 * 1024, "y").unwrap();
+    let module = Module::load_slice(TILE, Roots::Stores).unwrap();
+    let mut watch = Watch::new(&memory, false);
+    watch.add(&memory, y, &(0..16 * 1024));
+    let mut l = Launch::new("tile", [8, 4, 1], [32, 4, 1], vec![Arg::Buffer(y)]);
+    l.checks.races = false;
+    l.watch = Some(Arc::new(watch));
+    let report = launch(&module, &mut memory, Arch::by_name("h100").unwrap(), &l).unwrap();
+    assert_eq!(report.accesses.len(), 32);
+    let [rows] = report.accesses[9].writes.as_slice() else {
+        panic!("one entry: {:?}", report.accesses[9].writes);
+    };
+    // Block (1, 1): column 32 of row 4.
+    assert_eq!(rows.first.bytes, 4 * 1024 + 128..4 * 1024 + 256);
+    assert_eq!((rows.stride, rows.count), (1024, 4));
+    let last = rows.ranges().last().map(|range| range.bytes);
+    assert_eq!(last, Some(7 * 1024 + 128..7 * 1024 + 256));
 }

@@ -258,12 +258,10 @@ fn add(writer: &Writer, mut launch: capture::Launch, contents: Vec<BufferContent
 /// Bytes of a buffer that a launch read and wrote.
 fn ranges(report: &LaunchReport, id: BufferId) -> [Ranges; 2] {
     let of = |write: bool| {
-        let lists = report.accesses.iter().flat_map(|block| match write {
-            true => &block.writes,
-            false => &block.reads,
-        });
+        let lists = report.accesses.iter();
+        let lists = lists.flat_map(|block| block.ranges(write));
         let own = lists.filter(|range| range.buffer == id);
-        Ranges::merge(own.map(|range| range.bytes.clone()).collect())
+        Ranges::merge(own.map(|range| range.bytes).collect())
     };
     [of(false), of(true)]
 }

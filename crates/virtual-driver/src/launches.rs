@@ -278,10 +278,8 @@ impl Device {
     fn accesses(&self, report: &LaunchReport) -> Vec<Access> {
         let mut out = Vec::new();
         for write in [false, true] {
-            let lists = report.accesses.iter().flat_map(|block| match write {
-                true => &block.writes,
-                false => &block.reads,
-            });
+            let lists = report.accesses.iter();
+            let lists = lists.flat_map(|block| block.ranges(write));
             let mut ranges: Vec<std::ops::Range<u64>> = lists
                 .map(|range| {
                     let base = self.memory.address(range.buffer);

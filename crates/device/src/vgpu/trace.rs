@@ -4,7 +4,7 @@ use super::{VirtualGpu, hazard, launchable, no_room, refused};
 use std::sync::Arc;
 use tuner_core::judgement::Judgement;
 use tuner_judge::session::{
-    AccessTrace, BlockTrace, Run, Slot, SlotRange, TraceRequest, TraceResult,
+    AccessTrace, BlockTrace, Run, Slot, SlotRange, StridedRange, TraceRequest, TraceResult,
 };
 use vgpu::{BufferId, BufferRange, Checks, HazardKind, Roots, Watch};
 
@@ -17,7 +17,8 @@ pub(super) fn trace(
     let module = gpu.module(run.code, None)?;
     launchable(gpu.arch, &module, run)?;
     gpu.place_variables(run.code, &module)?;
-    let roots = match request.reads {
+    let loads = matches!(request, TraceRequest::Loads);
+    let roots = match loads {
         true => Roots::Accesses,
         false => Roots::Stores,
     };
@@ -36,9 +37,20 @@ pub(super) fn trace(
     let values = values.map_err(|error| no_room(&error))?;
     let set = slice.set_variables(&mut gpu.memory, &values);
     set.map_err(|error| no_room(&error))?;
-    let mut watch = Watch::new(&gpu.memory, request.reads);
-    for SlotRange { slot, bytes } in request.watched {
-        watch.add(&gpu.memory, gpu.buffer(*slot), bytes);
+    let mut watch = Watch::new(&gpu.memory, loads);
+    match request {
+        TraceRequest::Stores(watched) => {
+            for SlotRange { slot, bytes } in watched {
+                watch.add(&gpu.memory, gpu.buffer(*slot), bytes);
+            }
+        }
+        TraceRequest::AllStores => {
+            for buffer in &gpu.buffers {
+                let bytes = gpu.memory.len(*buffer);
+                watch.add(&gpu.memory, *buffer, &(0..bytes));
+            }
+        }
+        TraceRequest::Loads => {}
     }
     let watch = Arc::new(watch);
     let (mut launch, _) = gpu.launch(run);
@@ -62,7 +74,7 @@ pub(super) fn trace(
     };
     let blocks = report.accesses.iter().map(|accesses| BlockTrace {
         block: accesses.block.into(),
-        writes: slot_ranges(gpu, &accesses.writes),
+        writes: strided_ranges(gpu, &accesses.writes),
         reads: slot_ranges(gpu, &accesses.reads),
     });
     Ok(TraceResult::Done(AccessTrace {
@@ -92,15 +104,27 @@ fn unreliable(gpu: &VirtualGpu, watch: &Watch, report: &vgpu::LaunchReport) -> O
 }
 
 fn slot_ranges(gpu: &VirtualGpu, ranges: &[BufferRange]) -> Vec<SlotRange> {
-    let slot = |range: &BufferRange| {
-        let at = gpu
-            .buffers
-            .iter()
-            .position(|buffer| *buffer == range.buffer)?;
-        Some(SlotRange {
-            slot: Slot(at),
-            bytes: range.bytes.clone(),
+    let ranges = ranges.iter();
+    ranges.filter_map(|range| slot_range(gpu, range)).collect()
+}
+
+fn strided_ranges(gpu: &VirtualGpu, ranges: &[vgpu::StridedRange]) -> Vec<StridedRange> {
+    let of_slot = |range: &vgpu::StridedRange| {
+        Some(StridedRange {
+            first: slot_range(gpu, &range.first)?,
+            stride: range.stride,
+            count: range.count,
         })
     };
-    ranges.iter().filter_map(slot).collect()
+    ranges.iter().filter_map(of_slot).collect()
+}
+
+/// Returns the range of the gate's buffer; `None` for a variable of the module.
+fn slot_range(gpu: &VirtualGpu, range: &BufferRange) -> Option<SlotRange> {
+    let mut buffers = gpu.buffers.iter();
+    let at = buffers.position(|buffer| *buffer == range.buffer)?;
+    Some(SlotRange {
+        slot: Slot(at),
+        bytes: range.bytes.clone(),
+    })
 }

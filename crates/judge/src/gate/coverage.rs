@@ -7,24 +7,25 @@
 //! whose results they read.
 
 use super::adversarial::Data;
+use super::closure::Closure;
 use super::judge::hole_detail;
 use super::naive::{compared, without_padding};
 use super::points::{Point, choose_points};
 use super::ranges::union;
 use super::sampling::BLOCKS_MAX;
 use super::verify::{Gate, Stop};
-use super::writers::{watched_points, with_writers};
-use crate::session::{AccessTrace, Blocks, Order, Run, Slot, SlotRange, TraceRequest, TraceResult};
+use super::writers::{watched_points, with_writers, writing};
+use crate::session::{
+    AccessTrace, BlockTrace, Blocks, Order, Run, Slot, TraceRequest, TraceResult,
+};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 use tuner_core::plan::{Code, PlanLaunch, PlanReference, Role};
 use tuner_core::record::Verdict;
 
 /// Maximum lane instructions for tracing one launch: a few seconds of one core.
 const TRACE_LIMIT: u64 = 1 << 32;
-
-/// Multiple of the sample limit that interdependent blocks may cost.
-const LINKED_FACTOR: u64 = 4;
 
 /// Blocks that represent a problem.
 #[derive(Debug, Clone, Default)]
@@ -49,12 +50,26 @@ pub(super) struct Costs<'a> {
 }
 
 /// The traces of all launches over all blocks.
-struct Coverage {
+#[derive(Debug)]
+pub(super) struct Coverage {
     points: Vec<Point>,
     /// Blocks of each launch that write a point, for each point.
     writers: Vec<Vec<Vec<u64>>>,
+    /// Stores of all blocks of each launch; `None` if there are too many to list, or if no block
+    /// can depend on another.
+    pub(super) stores: Vec<Option<Vec<BlockTrace>>>,
     /// Reason why an unwritten element may go unnoticed.
     unknown: Option<String>,
+}
+
+impl Coverage {
+    /// Returns the memory that it takes, bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        let blocks = self.stores.iter().flatten().flatten();
+        let stores: usize = blocks.map(BlockTrace::bytes).sum();
+        let writers = self.writers.iter().flatten().map(Vec::len).sum::<usize>();
+        (stores + writers * size_of::<u64>()) as u64
+    }
 }
 
 impl Gate<'_> {
@@ -70,67 +85,77 @@ impl Gate<'_> {
     ) -> Result<Sample, Stop> {
         // The block that measured the cost has written to the buffers.
         self.refresh(data, slots)?;
-        let coverage = self.cover(slots)?;
-        if let Some(why) = coverage.unknown {
+        let linked = self.plan.launches.len() > 1 || costs.atomics;
+        let coverage = self.coverage(data, slots, linked)?;
+        if let Some(why) = &coverage.unknown {
             return Ok(Sample {
-                uncomparable: Some(why),
+                uncomparable: Some(why.clone()),
                 ..Sample::default()
             });
         }
-        let linked = self.plan.launches.len() > 1 || costs.atomics;
+        if !linked {
+            let chosen = self.choose_blocks(&coverage, coverage.points.len(), costs);
+            return Ok(chosen.into_sample(linked));
+        }
+        self.closed_sample(&coverage, slots, costs)
+    }
+
+    /// Chooses as many points as are affordable with all that they depend on.
+    fn closed_sample(
+        &mut self,
+        coverage: &Coverage,
+        slots: &[Option<Slot>],
+        costs: &Costs<'_>,
+    ) -> Result<Sample, Stop> {
         let mut most = coverage.points.len();
+        let mut why = "each element depends on too many blocks".to_owned();
         let mut estimated = false;
         while most > 0 {
-            let chosen = self.choose_blocks(&coverage, most, costs);
-            if linked && chosen.cost > self.linked_limit() {
+            let chosen = self.choose_blocks(coverage, most, costs);
+            if chosen.cost > self.linked_limit() {
                 // A single element depends on too many blocks, as in a sum over the whole input.
                 break;
             }
             let points = chosen.points;
-            let sample = chosen.into_sample(linked);
-            if !linked {
-                return Ok(sample);
-            }
-            match self.close(sample, slots, costs)? {
+            match self.close(coverage, chosen.into_sample(true), slots, costs)? {
                 Closure::Closed(sample, _) => return Ok(sample),
                 // Fewer points have fewer dependencies; halving ends after a few steps.
                 Closure::TooLarge => {
                     most = points / 2;
                     if most > 1 && !estimated {
                         estimated = true;
-                        most = most.min(self.affordable_points(&coverage, slots, costs)?);
+                        most = most.min(self.affordable_points(coverage, slots, costs)?);
                     }
                 }
-                Closure::Unknown(why) => {
-                    return Ok(Sample {
-                        uncomparable: Some(why),
-                        ..Sample::default()
-                    });
+                Closure::Unknown(reason) => {
+                    why = reason;
+                    break;
                 }
             }
         }
         Ok(Sample {
-            uncomparable: Some("each element depends on too many blocks".to_owned()),
+            uncomparable: Some(why),
             ..Sample::default()
         })
     }
 
-    /// Estimates the points whose dependencies are affordable from those of one: each attempt traces all
-    /// blocks. Points share dependencies, so twice as many are tried.
-    fn affordable_points(
+    /// Returns the coverage of the problem. A candidate is traced once for all levels.
+    fn coverage(
         &mut self,
-        coverage: &Coverage,
+        data: Data,
         slots: &[Option<Slot>],
-        costs: &Costs<'_>,
-    ) -> Result<usize, Stop> {
-        let one = self.choose_blocks(coverage, 1, costs).into_sample(true);
-        Ok(match self.close(one, slots, costs)? {
-            Closure::Closed(_, cost) => {
-                let affordable = 2 * self.linked_limit() / cost.max(1);
-                usize::try_from(affordable).unwrap_or(usize::MAX).max(1)
-            }
-            Closure::TooLarge | Closure::Unknown(_) => 1,
-        })
+        linked: bool,
+    ) -> Result<Arc<Coverage>, Stop> {
+        if let Some(known) = self.references.coverage(&self.keyed, data, linked) {
+            return Ok(known);
+        }
+        let coverage = Arc::new(self.cover(slots, linked)?);
+        // A level with a larger limit may still find out, and a note belongs to each verdict.
+        if coverage.unknown.is_none() && self.note.is_none() {
+            self.references
+                .keep_coverage(&self.keyed, data, linked, &coverage);
+        }
+        Ok(coverage)
     }
 
     /// Restores outputs and scratch to their state before the first launch, after blocks or traces
@@ -154,20 +179,25 @@ impl Gate<'_> {
     }
 
     /// Traces every launch over all of its blocks.
-    fn cover(&mut self, slots: &[Option<Slot>]) -> Result<Coverage, Stop> {
+    fn cover(&mut self, slots: &[Option<Slot>], linked: bool) -> Result<Coverage, Stop> {
         let plan = self.plan;
         let points = choose_points(plan);
         let watched = watched_points(plan, &points, slots);
-        let mut traces = Vec::with_capacity(plan.launches.len());
+        let (mut traces, mut stores) = (Vec::new(), Vec::new());
         let mut unknown = None;
         let mut written: BTreeSet<Slot> = BTreeSet::new();
         for number in 0..plan.launches.len() {
-            let request = TraceRequest {
-                watched: &watched,
-                reads: false,
-            };
-            match self.trace_all(number, slots, request)? {
-                TraceResult::Done(trace) => {
+            let mut traced = TraceResult::Refused(String::new());
+            if linked {
+                // Which blocks wrote what a sampled block reads is asked again and again.
+                traced = self.trace_all(number, slots, TraceRequest::AllStores)?;
+            }
+            let listed = matches!(traced, TraceResult::Done(_));
+            if !listed {
+                traced = self.trace_all(number, slots, TraceRequest::Stores(&watched))?;
+            }
+            match traced {
+                TraceResult::Done(mut trace) => {
                     // A trace of addresses from uncomputed data would be wrong, not just
                     // incomplete.
                     if let Some(name) = self.undecided(&trace, slots, &written) {
@@ -178,7 +208,9 @@ impl Gate<'_> {
                     }
                     written.extend(&trace.written);
                     self.check_trace(&trace, slots)?;
-                    traces.push(trace);
+                    let all = std::mem::take(&mut trace.blocks);
+                    traces.push(writing(&all, &watched));
+                    stores.push(listed.then_some(all));
                 }
                 TraceResult::Refused(why) => {
                     unknown.get_or_insert(format!(
@@ -197,12 +229,13 @@ impl Gate<'_> {
         Ok(Coverage {
             points,
             writers,
+            stores,
             unknown,
         })
     }
 
     /// Traces a launch over all blocks if the cost permits.
-    fn trace_all(
+    pub(super) fn trace_all(
         &mut self,
         number: usize,
         slots: &[Option<Slot>],
@@ -226,7 +259,7 @@ impl Gate<'_> {
         }
     }
 
-    fn trace_some(
+    pub(super) fn trace_some(
         &mut self,
         number: usize,
         slots: &[Option<Slot>],
@@ -318,13 +351,13 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Returns the limit of lane instructions for interdependent blocks.
-    fn linked_limit(&self) -> u64 {
-        self.demands.sample_limit.saturating_mul(LINKED_FACTOR)
-    }
-
     /// Chooses blocks that write the first `most` points, within the demands.
-    fn choose_blocks(&self, coverage: &Coverage, most: usize, costs: &Costs<'_>) -> BlockChoice {
+    pub(super) fn choose_blocks(
+        &self,
+        coverage: &Coverage,
+        most: usize,
+        costs: &Costs<'_>,
+    ) -> BlockChoice {
         let launches = self.plan.launches.len();
         let mut chosen = BlockChoice {
             blocks: vec![BTreeSet::new(); launches],
@@ -361,79 +394,9 @@ impl Gate<'_> {
         }
         chosen
     }
-
-    /// Adds the blocks whose results the sample reads.
-    fn close(
-        &mut self,
-        mut sample: Sample,
-        slots: &[Option<Slot>],
-        costs: &Costs<'_>,
-    ) -> Result<Closure, Stop> {
-        let mut spent = 0;
-        let mut blocks: Vec<BTreeSet<u64>> = sample
-            .blocks
-            .iter()
-            .map(|list| list.iter().copied().collect())
-            .collect();
-        for reader in (0..blocks.len()).rev() {
-            if blocks[reader].is_empty() {
-                continue;
-            }
-            let list = Blocks::Some(blocks[reader].iter().copied().collect());
-            let request = TraceRequest {
-                watched: &[],
-                reads: true,
-            };
-            let trace = match self.trace_some(reader, slots, list, request)? {
-                TraceResult::Done(trace) => trace,
-                TraceResult::Refused(why) => return Ok(Closure::Unknown(why)),
-            };
-            let read = self.results_read(&trace, slots);
-            if read.is_empty() {
-                continue;
-            }
-            for writer in 0..=reader {
-                let request = TraceRequest {
-                    watched: &read,
-                    reads: false,
-                };
-                let trace = match self.trace_all(writer, slots, request)? {
-                    TraceResult::Done(trace) => trace,
-                    TraceResult::Refused(why) => return Ok(Closure::Unknown(why)),
-                };
-                let writing = trace.blocks.iter().filter(|block| !block.writes.is_empty());
-                let mut writing = writing.map(|block| block.block);
-                if writer < reader {
-                    blocks[writer].extend(writing);
-                } else if writing.any(|block| !blocks[reader].contains(&block)) {
-                    return Ok(Closure::Unknown(
-                        "blocks of one launch read one another's results".to_owned(),
-                    ));
-                }
-            }
-            let cost = blocks.iter().zip(costs.blocks);
-            let cost = cost.map(|(list, each)| each.saturating_mul(list.len() as u64));
-            spent = cost.fold(0, u64::saturating_add);
-            if spent > self.linked_limit() {
-                return Ok(Closure::TooLarge);
-            }
-        }
-        sample.blocks = blocks.into_iter().map(Vec::from_iter).collect();
-        Ok(Closure::Closed(sample, spent))
-    }
-
-    /// Returns the loads of a trace from buffers that the kernel writes.
-    fn results_read(&self, trace: &AccessTrace, slots: &[Option<Slot>]) -> Vec<SlotRange> {
-        let computed = |range: &&SlotRange| {
-            let index = slots.iter().position(|slot| *slot == Some(range.slot));
-            index.is_some_and(|index| self.plan.arguments[index].role != Role::Input)
-        };
-        let all = trace.blocks.iter().flat_map(|block| &block.reads);
-        all.filter(computed).cloned().collect()
-    }
 }
 
-struct BlockChoice {
+pub(super) struct BlockChoice {
     blocks: Vec<BTreeSet<u64>>,
     elements: Vec<Vec<Range<u64>>>,
     /// Number of points.
@@ -443,7 +406,7 @@ struct BlockChoice {
 }
 
 impl BlockChoice {
-    fn into_sample(self, linked: bool) -> Sample {
+    pub(super) fn into_sample(self, linked: bool) -> Sample {
         Sample {
             blocks: self.blocks.into_iter().map(Vec::from_iter).collect(),
             elements: self.elements,
@@ -451,11 +414,4 @@ impl BlockChoice {
             uncomparable: None,
         }
     }
-}
-
-enum Closure {
-    /// The sample with all that it depends on, and lane instructions of that.
-    Closed(Sample, u64),
-    TooLarge,
-    Unknown(String),
 }

@@ -39,6 +39,27 @@ impl<'a> KeyedPlan<'a> {
         (self.outputs.clone(), data)
     }
 
+    /// Returns the identity of the candidate on this problem: of everything that decides which
+    /// elements it writes for `data`.
+    pub(super) fn candidate(&self, data: Data) -> DataKey {
+        let Plan {
+            code,
+            launches,
+            tile_sizes,
+            ..
+        } = self.plan;
+        let scratch = self.plan.of_role(Role::Scratch);
+        let scratch: Vec<_> = scratch.map(|argument| &argument.shape).collect();
+        let rest = format!("{launches:?} {tile_sizes:?} {scratch:?}");
+        let parts = [
+            self.inputs.as_str().as_bytes(),
+            code.ptx.as_bytes(),
+            &code.cubin,
+            rest.as_bytes(),
+        ];
+        (ContentHash::from_parts(parts), data)
+    }
+
     /// Returns the identity of the reference on this problem, independent of the data.
     pub(super) fn reference(&self) -> &ContentHash {
         &self.outputs

@@ -7,6 +7,7 @@
 
 pub mod adversarial;
 pub mod compare;
+mod closure;
 mod coverage;
 mod demands;
 mod expected;

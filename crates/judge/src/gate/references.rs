@@ -2,6 +2,7 @@
 
 use super::adversarial::{self, CaseInputs, Data};
 use super::bounded_cache::BoundedCache;
+use super::coverage::Coverage;
 use super::expected::ExpectedValues;
 use super::keys::{DataKey, KeyedPlan};
 use super::naive::PartialReference;
@@ -30,6 +31,8 @@ pub struct References {
     parts: BoundedCache<DataKey, PartialReference>,
     /// Results under random rounding, whole or partial, by precision.
     rounded: BoundedCache<(DataKey, u32), RandomRoundings>,
+    /// Coverage by candidates, with whether their blocks are linked.
+    coverage: BoundedCache<(DataKey, bool), Arc<Coverage>>,
     /// Reference kernels, each on one problem, that agreed with float64.
     proven: HashSet<ContentHash>,
     /// Summaries of expected values that a device holds.
@@ -65,6 +68,7 @@ impl References {
             hard: BoundedCache::new(bytes / 8),
             parts: BoundedCache::new(bytes / 8),
             rounded: BoundedCache::new(bytes / 8),
+            coverage: BoundedCache::new(bytes / 8),
             proven: HashSet::new(),
             expected: HashMap::new(),
             means: Means {
@@ -178,6 +182,30 @@ impl References {
         // Its size is measured at the next lookup, when its cache has filled.
         self.oracles.insert(key, Arc::clone(&oracle), 0);
         Ok(oracle)
+    }
+
+    /// Returns the coverage of the plan's problem by its candidate if it is cached.
+    pub(super) fn coverage(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        linked: bool,
+    ) -> Option<Arc<Coverage>> {
+        let key = (plan.candidate(data), linked);
+        self.coverage.get(&key).map(Arc::clone)
+    }
+
+    /// Stores the coverage of the plan's problem by its candidate.
+    pub(super) fn keep_coverage(
+        &mut self,
+        plan: &KeyedPlan<'_>,
+        data: Data,
+        linked: bool,
+        coverage: &Arc<Coverage>,
+    ) {
+        let key = (plan.candidate(data), linked);
+        let bytes = coverage.bytes();
+        self.coverage.insert(key, Arc::clone(coverage), bytes);
     }
 
     /// Returns outputs of the reference kernel if they are cached.

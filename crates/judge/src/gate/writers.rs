@@ -3,8 +3,10 @@
 use super::adversarial::Data;
 use super::naive::{Kernel, compared};
 use super::points::{Point, choose_points};
+use super::ranges::union;
 use super::verify::{Gate, Stop};
-use crate::session::{AccessTrace, Blocks, Slot, SlotRange, TraceRequest, TraceResult};
+use crate::session::{BlockTrace, Blocks, Slot, SlotRange, TraceRequest, TraceResult};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use tuner_core::plan::{Plan, Role};
 
@@ -29,10 +31,7 @@ impl Gate<'_> {
         let points: Vec<Point> = choose_points(plan);
         let points: Vec<Point> = points.into_iter().filter(|p| p.output == output).collect();
         let watched = watched_points(plan, &points, &slots);
-        let request = TraceRequest {
-            watched: &watched,
-            reads: false,
-        };
+        let request = TraceRequest::Stores(&watched);
         let traced = self.trace_launch(kernel.code, kernel.launch, &slots, Blocks::All, request)?;
         let TraceResult::Done(trace) = traced else {
             return Ok(Vec::new());
@@ -45,7 +44,7 @@ impl Gate<'_> {
         if !trace.deciding.iter().all(reliable) {
             return Ok(Vec::new());
         }
-        let traces = [trace];
+        let traces = [trace.blocks];
         let found = points.iter().zip(&watched).map(|(point, range)| {
             let (point, mut writers) = with_writers(plan, point, range, &traces);
             PointWriters {
@@ -82,7 +81,7 @@ pub(super) fn with_writers(
     plan: &Plan,
     point: &Point,
     watched: &SlotRange,
-    traces: &[AccessTrace],
+    traces: &[Vec<BlockTrace>],
 ) -> (Point, Vec<Vec<u64>>) {
     let size = plan.compared().nth(point.output);
     let size = size.map_or(1, |argument| argument.element.size() as u64);
@@ -90,18 +89,19 @@ pub(super) fn with_writers(
     let mut end = watched.bytes.end;
     let mut writers = vec![Vec::new(); traces.len()];
     for (writers, trace) in writers.iter_mut().zip(traces) {
-        for block in &trace.blocks {
-            let here =
-                |write: &&SlotRange| write.slot == watched.slot && write.bytes.end > first.start;
-            let Some(write) = block.writes.iter().find(here) else {
+        for block in trace {
+            let here = block.writes.iter();
+            let here = here.filter(|write| write.first.slot == watched.slot);
+            let here = here.filter_map(|write| write.ending_after(first.start));
+            let Some(write) = here.min_by_key(|write| write.start) else {
                 continue;
             };
-            if write.bytes.start < first.end {
+            if write.start < first.end {
                 // Beyond this block's store the point may belong to another block.
-                end = end.min(write.bytes.end);
+                end = end.min(write.end);
                 writers.push(block.block);
             } else {
-                end = end.min(write.bytes.start);
+                end = end.min(write.start);
             }
         }
     }
@@ -109,4 +109,28 @@ pub(super) fn with_writers(
     let elements = point.elements.start..point.elements.start + length.max(1);
     let output = point.output;
     (Point { output, elements }, writers)
+}
+
+/// Returns the blocks that write any of these bytes, with those of their stores that do.
+pub(super) fn writing(stores: &[BlockTrace], bytes: &[SlotRange]) -> Vec<BlockTrace> {
+    let mut sorted: BTreeMap<Slot, Vec<Range<u64>>> = BTreeMap::new();
+    for SlotRange { slot, bytes } in bytes {
+        sorted.entry(*slot).or_default().push(bytes.clone());
+    }
+    for ranges in sorted.values_mut() {
+        *ranges = union(ranges, &[]);
+    }
+    let hits = |block: &BlockTrace| {
+        let own = block.writes.iter().filter(|write| {
+            let wanted = sorted.get(&write.first.slot);
+            wanted.is_some_and(|ranges| write.overlaps(ranges))
+        });
+        let writes: Vec<_> = own.cloned().collect();
+        (!writes.is_empty()).then(|| BlockTrace {
+            block: block.block,
+            writes,
+            reads: Vec::new(),
+        })
+    };
+    stores.iter().filter_map(hits).collect()
 }

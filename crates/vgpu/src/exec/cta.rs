@@ -18,7 +18,7 @@ use super::rounding::Rounding;
 use super::stop::{Assertion, Halt, Stop};
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
-use super::watch::{BlockAccesses, Watch};
+use super::watch::{AccessRecorder, Watch};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::HazardKind;
@@ -214,6 +214,7 @@ pub(super) struct SpareBuffers {
     shadow: BlockShadow,
     /// Time of the last mark in the shadow.
     time: u32,
+    threads: Vec<Thread>,
     pub(super) warps: Vec<Warp>,
 }
 
@@ -281,7 +282,7 @@ pub(super) struct Cta<'a> {
     /// Clock of the block, in cycles.
     pub(super) clock: u64,
     /// Watched accesses of the block.
-    pub(super) accesses: BlockAccesses,
+    pub(super) accesses: AccessRecorder,
     /// Text that it printed.
     pub(super) printed: Printed,
     /// Assertions of it that failed.
@@ -296,6 +297,9 @@ impl<'a> Cta<'a> {
         let mut shadow = spare.shadow;
         shadow.renew(if context.checks.races { words } else { 0 });
         let exact_readers = context.program.partial_sync;
+        let mut threads = spare.threads;
+        threads.iter_mut().for_each(Thread::reset);
+        threads.resize_with(context.threads, Thread::default);
         Cta {
             context,
             block,
@@ -306,7 +310,7 @@ impl<'a> Cta<'a> {
             // The marks of the previous block are in the shadow still: starting later makes them
             // ordered.
             clocks: Clocks::new(context.threads, exact_readers, spare.time + 1),
-            threads: vec![Thread::default(); context.threads],
+            threads,
             barriers: vec![Barrier::default(); 16],
             mbarriers: Mbarriers::default(),
             flights: Flights::default(),
@@ -330,7 +334,7 @@ impl<'a> Cta<'a> {
             running: 0,
             polled: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
-            accesses: BlockAccesses::new(block),
+            accesses: AccessRecorder::default(),
             printed: Printed::default(),
             assertions: Vec::new(),
         }
@@ -354,6 +358,7 @@ impl<'a> Cta<'a> {
                 self.shadow.emptied()
             },
             time: if plain { time } else { 0 },
+            threads: self.threads,
             warps: Vec::new(),
         }
     }

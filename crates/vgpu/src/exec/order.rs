@@ -25,6 +25,17 @@ pub(super) struct Thread {
     pub(super) bulk: Vec<Vec<super::bulk_stores::BulkSource>>,
 }
 
+impl Thread {
+    /// Resets the state to that of a new thread; the memory of its lists is reused.
+    pub(super) fn reset(&mut self) {
+        self.fence = None;
+        self.pending.clear();
+        self.copies.clear();
+        self.proxy_fences.clear();
+        self.bulk.clear();
+    }
+}
+
 /// An acquire of a strong load that no fence has completed yet.
 #[derive(Debug, Clone)]
 struct PendingAcquire {

@@ -1,6 +1,6 @@
 //! Loads and stores of a warp.
 
-use super::access::{Touch, split};
+use super::access::{CheckedLocation, Touch, split};
 use super::cta::Cta;
 use super::order::Publishing;
 use super::regs::{Lane, U32, U64};
@@ -97,6 +97,9 @@ impl Cta<'_> {
     }
 
     pub(super) fn load(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
+        if m.at.area == Area::KernelParam && self.load_parameter(w, m, mask) {
+            return;
+        }
         let bytes = m.width * m.data.len() as u32;
         let strong = self.is_strong(m.order);
         let partly = m.used != u32::MAX && !m.uses_all();
@@ -139,6 +142,29 @@ impl Cta<'_> {
                 self.observe(thread, generic(m.at.area, at), m.publishing());
             }
         }
+    }
+
+    /// Loads a parameter at a constant address, which is the same for all lanes. Returns `false` if
+    /// the address is computed or out of bounds.
+    fn load_parameter(&self, w: &mut Warp, m: &Mem, mask: u32) -> bool {
+        let Data::Nothing = m.at.base else {
+            return false;
+        };
+        let start = m.at.offset as u64;
+        let end = start.saturating_add(u64::from(m.width) * m.data.len() as u64);
+        if end > self.context.params.len() as u64 {
+            return false;
+        }
+        let place = CheckedLocation::Param(start as usize);
+        for (i, d) in m.data.iter().enumerate() {
+            let value = m.extended(self.get(w, place, i as u32 * m.width, m.width), *d);
+            match *d {
+                Data::R32(row) => U32::put(&mut w.regs, row, mask, &[value as u32; 32]),
+                Data::R64(row) => U64::put(&mut w.regs, row, mask, &[value; 32]),
+                Data::Nothing => {}
+            }
+        }
+        true
     }
 
     pub(super) fn store(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
@@ -186,7 +212,6 @@ impl Cta<'_> {
 
     /// Reports whether global or shared memory already holds the value to store.
     fn same_value(&self, w: &Warp, m: &Mem, lane: usize, at: u64) -> bool {
-        use super::access::CheckedLocation;
         let (area, at) = if m.at.area == Area::Generic {
             split(at)
         } else {

@@ -144,12 +144,11 @@ impl Warp {
         // The constant predicates false and true are rows 0 and 1.
         warp.regs.preds[1] = u32::MAX;
         for (row, constant) in &p.constants32 {
-            warp.regs.r32[*row as usize] =
-                std::array::from_fn(|lane| context.constant(*constant, ctaid, index, lane) as u32);
+            let values = context.constants(*constant, ctaid, index);
+            warp.regs.r32[*row as usize] = values.map(|value| value as u32);
         }
         for (row, constant) in &p.constants64 {
-            warp.regs.r64[*row as usize] =
-                std::array::from_fn(|lane| context.constant(*constant, ctaid, index, lane));
+            warp.regs.r64[*row as usize] = context.constants(*constant, ctaid, index);
         }
         warp
     }
@@ -304,6 +303,15 @@ impl Context<'_> {
         let [x, y, z] = ctaid.map(u64::from);
         let [columns, rows, _] = self.grid.map(u64::from);
         x + columns * (y + rows * z)
+    }
+
+    /// Returns the values of a launch constant in the lanes of a warp.
+    fn constants(&self, constant: Constant, ctaid: [u32; 3], warp: usize) -> [u64; 32] {
+        if constant.differs_by_lane() {
+            std::array::from_fn(|lane| self.constant(constant, ctaid, warp, lane))
+        } else {
+            [self.constant(constant, ctaid, warp, 0); 32]
+        }
     }
 
     /// Returns the value of a launch constant in one lane.

@@ -41,10 +41,16 @@ impl Watch {
         if words.is_empty() {
             words.resize(memory.len(buffer).div_ceil(256) as usize, 0);
         }
-        for word in bytes.start / 4..bytes.end.div_ceil(4) {
-            if let Some(bits) = words.get_mut((word / 64) as usize) {
-                *bits |= 1 << (word % 64);
-            }
+        let (start, end) = (bytes.start / 4, bytes.end.div_ceil(4));
+        if bytes.is_empty() {
+            return;
+        }
+        for group in start / 64..end.div_ceil(64) {
+            let Some(bits) = words.get_mut(group as usize) else {
+                break;
+            };
+            let (first, last) = (start.max(group * 64), end.min(group * 64 + 64));
+            *bits |= (u64::MAX >> (64 - (last - first))) << (first % 64);
         }
     }
 
@@ -94,27 +100,80 @@ pub struct BufferRange {
     pub bytes: Range<u64>,
 }
 
+/// Ranges of equal length at equal distances, as the rows of a tile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StridedRange {
+    /// The first of them.
+    pub first: BufferRange,
+    /// Bytes from the start of one to the start of the next.
+    pub stride: u64,
+    /// Number of them.
+    pub count: u64,
+}
+
+impl StridedRange {
+    /// Iterates over the ranges.
+    pub fn ranges(&self) -> impl Iterator<Item = BufferRange> {
+        let Range { start, end } = self.first.bytes;
+        (0..self.count).map(move |index| BufferRange {
+            buffer: self.first.buffer,
+            bytes: start + index * self.stride..end + index * self.stride,
+        })
+    }
+
+    /// Appends a range, if the distances stay equal.
+    fn append(&mut self, next: &BufferRange) -> bool {
+        let Range { start, end } = self.first.bytes;
+        let length = next.bytes.end - next.bytes.start;
+        if next.buffer != self.first.buffer || length != end - start {
+            return false;
+        }
+        let stride = match self.count {
+            1 => next.bytes.start - start,
+            _ => self.stride,
+        };
+        let fits = start + stride * self.count == next.bytes.start;
+        if fits {
+            (self.stride, self.count) = (stride, self.count + 1);
+        }
+        fits
+    }
+}
+
 /// Watched accesses of one block.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct BlockAccesses {
     /// The block, by linear index.
     pub block: u32,
-    /// Stores that hit watched bytes.
-    pub writes: Vec<BufferRange>,
-    /// Loads.
+    /// Stores that hit watched bytes, merged.
+    pub writes: Vec<StridedRange>,
+    /// Loads, merged.
     pub reads: Vec<BufferRange>,
     /// The lists were full: further accesses are missing.
     pub cut: bool,
 }
 
 impl BlockAccesses {
-    pub(super) fn new(block: u32) -> BlockAccesses {
-        BlockAccesses {
-            block,
-            ..BlockAccesses::default()
-        }
+    /// Iterates over the stored or the loaded ranges.
+    pub fn ranges(&self, write: bool) -> impl Iterator<Item = BufferRange> {
+        let (writes, reads) = match write {
+            true => (&*self.writes, &[][..]),
+            false => (&[][..], &*self.reads),
+        };
+        let writes = writes.iter().flat_map(StridedRange::ranges);
+        writes.chain(reads.iter().cloned())
     }
+}
 
+/// Accesses that a running block has made so far.
+#[derive(Debug, Default)]
+pub(super) struct AccessRecorder {
+    writes: Vec<BufferRange>,
+    reads: Vec<BufferRange>,
+    cut: bool,
+}
+
+impl AccessRecorder {
     /// Records an access to an allocation.
     pub(super) fn record(&mut self, watch: &Watch, access: Access) {
         let Access {
@@ -161,14 +220,14 @@ impl BlockAccesses {
         list.push(BufferRange { buffer, bytes });
     }
 
-    /// Returns the accesses, sorted and merged, if there were any.
-    pub(super) fn take(&mut self) -> Option<BlockAccesses> {
+    /// Returns the accesses of `block`, if there were any.
+    pub(super) fn take(&mut self, block: u32) -> Option<BlockAccesses> {
         if self.writes.is_empty() && self.reads.is_empty() {
             return None;
         }
         Some(BlockAccesses {
-            block: self.block,
-            writes: merged(std::mem::take(&mut self.writes)),
+            block,
+            writes: strided(merged(std::mem::take(&mut self.writes))),
             reads: merged(std::mem::take(&mut self.reads)),
             cut: self.cut,
         })
@@ -184,6 +243,21 @@ fn merged(mut ranges: Vec<BufferRange>) -> Vec<BufferRange> {
                 last.bytes.end = last.bytes.end.max(range.bytes.end);
             }
             _ => out.push(range),
+        }
+    }
+    out
+}
+
+/// Combines sorted ranges at equal distances: a tile is one entry instead of one for each row.
+fn strided(ranges: Vec<BufferRange>) -> Vec<StridedRange> {
+    let mut out: Vec<StridedRange> = Vec::new();
+    for first in ranges {
+        if !out.last_mut().is_some_and(|last| last.append(&first)) {
+            out.push(StridedRange {
+                first,
+                stride: 0,
+                count: 1,
+            });
         }
     }
     out

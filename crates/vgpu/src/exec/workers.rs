@@ -264,7 +264,7 @@ impl Total {
                 .map(|failed| (cta.block, failed))
                 .collect(),
             traces: cta.trace.take().map(|trace| *trace).into_iter().collect(),
-            accesses: cta.accesses.take().into_iter().collect(),
+            accesses: cta.accesses.take(cta.block).into_iter().collect(),
         });
     }
 

@@ -105,6 +105,17 @@ pub(crate) enum Constant {
     Special(Special),
 }
 
+impl Constant {
+    /// Reports whether the lanes of a warp may see different values.
+    pub(crate) fn differs_by_lane(self) -> bool {
+        use Special::{Lane, MaskEq, MaskGe, MaskGt, MaskLe, MaskLt, Tid};
+        matches!(
+            self,
+            Self::Special(Tid(_) | Lane | MaskEq | MaskLt | MaskLe | MaskGt | MaskGe)
+        )
+    }
+}
+
 /// Special registers that are constant while a thread runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Special {

@@ -18,6 +18,8 @@ use crate::memory::init::InitMap;
 
 /// Alignment of every allocation, as `cudaMalloc` guarantees.
 const ALIGNMENT_BYTES: u64 = 256;
+/// Repeats of a fill pattern that are stored at once; a multiple of 4.
+const FILL_REPEATS: usize = 1 << 12;
 /// Unowned bytes after each allocation: enough that a stride error still lands in them.
 const GAP_BYTES: u64 = 1 << 20;
 /// Maximum size of one allocation: the address space below the windows of the other spaces holds
@@ -283,10 +285,13 @@ impl GlobalMemory {
     /// Fills the buffer with repeats of `pattern` and marks every byte as unwritten.
     pub fn fill_uninitialised(&mut self, buffer: BufferId, pattern: &[u8]) {
         let allocation = &self.allocations[buffer.0];
-        let length = allocation.bytes as usize;
-        if !pattern.is_empty() {
-            let bytes: Vec<u8> = pattern.iter().copied().cycle().take(length).collect();
-            allocation.store_bytes(0, &bytes);
+        // In parts of whole words: a copy of the whole buffer would double its memory.
+        let part = pattern.repeat(FILL_REPEATS);
+        let mut offset = 0;
+        while offset < allocation.bytes && !part.is_empty() {
+            let left = (allocation.bytes - offset).min(part.len() as u64);
+            allocation.store_bytes(offset, &part[..left as usize]);
+            offset += left;
         }
         allocation.init.clear();
     }

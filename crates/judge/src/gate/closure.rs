@@ -1,0 +1,133 @@
+//! Closure of a sample: the blocks whose results its blocks read.
+
+use super::coverage::{Costs, Coverage, Sample};
+use super::ranges::union;
+use super::verify::{Gate, Stop};
+use super::writers::writing;
+use crate::session::{AccessTrace, Blocks, Slot, SlotRange, TraceRequest, TraceResult};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use tuner_core::plan::Role;
+
+/// Multiple of the sample limit that interdependent blocks may cost.
+const LINKED_FACTOR: u64 = 4;
+
+pub(super) enum Closure {
+    /// The sample with all that it depends on, and lane instructions of that.
+    Closed(Sample, u64),
+    TooLarge,
+    Unknown(String),
+}
+
+impl Gate<'_> {
+    /// Returns the limit of lane instructions for interdependent blocks.
+    pub(super) fn linked_limit(&self) -> u64 {
+        self.demands.sample_limit.saturating_mul(LINKED_FACTOR)
+    }
+
+    /// Estimates the points whose dependencies are affordable from those of one. Points share
+    /// dependencies, so twice as many are tried.
+    pub(super) fn affordable_points(
+        &mut self,
+        coverage: &Coverage,
+        slots: &[Option<Slot>],
+        costs: &Costs<'_>,
+    ) -> Result<usize, Stop> {
+        let one = self.choose_blocks(coverage, 1, costs).into_sample(true);
+        Ok(match self.close(coverage, one, slots, costs)? {
+            Closure::Closed(_, cost) => {
+                let affordable = 2 * self.linked_limit() / cost.max(1);
+                usize::try_from(affordable).unwrap_or(usize::MAX).max(1)
+            }
+            Closure::TooLarge | Closure::Unknown(_) => 1,
+        })
+    }
+
+    /// Adds the blocks whose results the sample reads.
+    pub(super) fn close(
+        &mut self,
+        coverage: &Coverage,
+        mut sample: Sample,
+        slots: &[Option<Slot>],
+        costs: &Costs<'_>,
+    ) -> Result<Closure, Stop> {
+        let mut spent = 0;
+        let mut blocks: Vec<BTreeSet<u64>> = sample
+            .blocks
+            .iter()
+            .map(|list| list.iter().copied().collect())
+            .collect();
+        for reader in (0..blocks.len()).rev() {
+            if blocks[reader].is_empty() {
+                continue;
+            }
+            let list = Blocks::Some(blocks[reader].iter().copied().collect());
+            let trace = match self.trace_some(reader, slots, list, TraceRequest::Loads)? {
+                TraceResult::Done(trace) => trace,
+                TraceResult::Refused(why) => return Ok(Closure::Unknown(why)),
+            };
+            let read = self.results_read(&trace, slots);
+            if read.is_empty() {
+                continue;
+            }
+            for writer in 0..=reader {
+                let trace = match self.stores_to(coverage, writer, slots, &read)? {
+                    TraceResult::Done(trace) => trace,
+                    TraceResult::Refused(why) => return Ok(Closure::Unknown(why)),
+                };
+                let writing = trace.blocks.iter().filter(|block| !block.writes.is_empty());
+                let mut writing = writing.map(|block| block.block);
+                if writer < reader {
+                    blocks[writer].extend(writing);
+                } else if writing.any(|block| !blocks[reader].contains(&block)) {
+                    return Ok(Closure::Unknown(
+                        "blocks of one launch read one another's results".to_owned(),
+                    ));
+                }
+            }
+            let cost = blocks.iter().zip(costs.blocks);
+            let cost = cost.map(|(list, each)| each.saturating_mul(list.len() as u64));
+            spent = cost.fold(0, u64::saturating_add);
+            if spent > self.linked_limit() {
+                return Ok(Closure::TooLarge);
+            }
+        }
+        sample.blocks = blocks.into_iter().map(Vec::from_iter).collect();
+        Ok(Closure::Closed(sample, spent))
+    }
+
+    /// Returns the blocks of a launch that write any of these bytes, traced or from the coverage.
+    fn stores_to(
+        &mut self,
+        coverage: &Coverage,
+        launch: usize,
+        slots: &[Option<Slot>],
+        bytes: &[SlotRange],
+    ) -> Result<TraceResult, Stop> {
+        match coverage.stores.get(launch) {
+            Some(Some(stores)) => Ok(TraceResult::Done(AccessTrace {
+                blocks: writing(stores, bytes),
+                ..AccessTrace::default()
+            })),
+            _ => self.trace_all(launch, slots, TraceRequest::Stores(bytes)),
+        }
+    }
+
+    /// Returns the loads of a trace from buffers that the kernel writes, merged.
+    fn results_read(&self, trace: &AccessTrace, slots: &[Option<Slot>]) -> Vec<SlotRange> {
+        let mut read: BTreeMap<Slot, Vec<Range<u64>>> = BTreeMap::new();
+        for range in trace.blocks.iter().flat_map(|block| &block.reads) {
+            let index = slots.iter().position(|slot| *slot == Some(range.slot));
+            if index.is_some_and(|index| self.plan.arguments[index].role != Role::Input) {
+                read.entry(range.slot)
+                    .or_default()
+                    .push(range.bytes.clone());
+            }
+        }
+        let read = read.into_iter().flat_map(|(slot, ranges)| {
+            let merged = union(&ranges, &[]).into_iter();
+            merged.map(move |bytes| SlotRange { slot, bytes })
+        });
+        read.collect()
+    }
+}
