@@ -199,8 +199,8 @@ pub enum TraceRequest<'a> {
     Stores(&'a [SlotRange]),
     /// All stores; refused where there are too many to list.
     AllStores,
-    /// All loads.
-    Loads,
+    /// All loads from these buffers.
+    Loads(&'a [Slot]),
 }
 
 /// Traced accesses of one block.
@@ -210,7 +210,7 @@ pub struct BlockTrace {
     pub block: u64,
     /// Requested stores, sorted and merged.
     pub writes: Vec<StridedRange>,
-    /// Loads, sorted and merged.
+    /// Requested loads, sorted and merged.
     pub reads: Vec<SlotRange>,
 }
 

@@ -17,7 +17,12 @@ fn saxpy(roots: Roots, watched: u64) -> (LaunchReport, u64) {
     }
     let module = Module::load_slice(PTX, roots).unwrap();
     let mut watch = Watch::new(&memory, roots == Roots::Accesses);
-    watch.add(&memory, y, &(watched * 4..watched * 4 + 4));
+    match roots {
+        Roots::Stores => watch.add(&memory, y, &(watched * 4..watched * 4 + 4)),
+        Roots::Accesses => [x, y]
+            .iter()
+            .for_each(|buffer| watch.add(&memory, *buffer, &(0..4000))),
+    }
     let args = vec![
         Arg::Buffer(x),
         Arg::Buffer(y),

@@ -17,7 +17,7 @@ pub(super) fn trace(
     let module = gpu.module(run.code, None)?;
     launchable(gpu.arch, &module, run)?;
     gpu.place_variables(run.code, &module)?;
-    let loads = matches!(request, TraceRequest::Loads);
+    let loads = matches!(request, TraceRequest::Loads(_));
     let roots = match loads {
         true => Roots::Accesses,
         false => Roots::Stores,
@@ -46,11 +46,14 @@ pub(super) fn trace(
         }
         TraceRequest::AllStores => {
             for buffer in &gpu.buffers {
-                let bytes = gpu.memory.len(*buffer);
-                watch.add(&gpu.memory, *buffer, &(0..bytes));
+                watch_whole(&mut watch, gpu, *buffer);
             }
         }
-        TraceRequest::Loads => {}
+        TraceRequest::Loads(slots) => {
+            for slot in slots {
+                watch_whole(&mut watch, gpu, gpu.buffer(*slot));
+            }
+        }
     }
     let watch = Arc::new(watch);
     let (mut launch, _) = gpu.launch(run);
@@ -84,6 +87,11 @@ pub(super) fn trace(
         deciding: of(Watch::decided),
         written: of(Watch::was_written),
     }))
+}
+
+fn watch_whole(watch: &mut Watch, gpu: &VirtualGpu, buffer: BufferId) {
+    let bytes = gpu.memory.len(buffer);
+    watch.add(&gpu.memory, buffer, &(0..bytes));
 }
 
 /// Returns why a trace may differ from the kernel's accesses, if it may.

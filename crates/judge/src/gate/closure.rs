@@ -52,6 +52,7 @@ impl Gate<'_> {
         costs: &Costs<'_>,
     ) -> Result<Closure, Stop> {
         let mut spent = 0;
+        let results = self.results(slots);
         let mut blocks: Vec<BTreeSet<u64>> = sample
             .blocks
             .iter()
@@ -62,11 +63,11 @@ impl Gate<'_> {
                 continue;
             }
             let list = Blocks::Some(blocks[reader].iter().copied().collect());
-            let trace = match self.trace_some(reader, slots, list, TraceRequest::Loads)? {
+            let trace = match self.trace_some(reader, slots, list, TraceRequest::Loads(&results))? {
                 TraceResult::Done(trace) => trace,
                 TraceResult::Refused(why) => return Ok(Closure::Unknown(why)),
             };
-            let read = self.results_read(&trace, slots);
+            let read = merged_loads(&trace);
             if read.is_empty() {
                 continue;
             }
@@ -113,21 +114,24 @@ impl Gate<'_> {
         }
     }
 
-    /// Returns the loads of a trace from buffers that the kernel writes, merged.
-    fn results_read(&self, trace: &AccessTrace, slots: &[Option<Slot>]) -> Vec<SlotRange> {
-        let mut read: BTreeMap<Slot, Vec<Range<u64>>> = BTreeMap::new();
-        for range in trace.blocks.iter().flat_map(|block| &block.reads) {
-            let index = slots.iter().position(|slot| *slot == Some(range.slot));
-            if index.is_some_and(|index| self.plan.arguments[index].role != Role::Input) {
-                read.entry(range.slot)
-                    .or_default()
-                    .push(range.bytes.clone());
-            }
-        }
-        let read = read.into_iter().flat_map(|(slot, ranges)| {
-            let merged = union(&ranges, &[]).into_iter();
-            merged.map(move |bytes| SlotRange { slot, bytes })
-        });
-        read.collect()
+    /// Returns the buffers that the kernel writes.
+    fn results(&self, slots: &[Option<Slot>]) -> Vec<Slot> {
+        let arguments = slots.iter().zip(&self.plan.arguments);
+        let written = arguments.filter(|(_, argument)| argument.role != Role::Input);
+        written.filter_map(|(slot, _)| *slot).collect()
     }
+}
+
+/// Returns the loads of all blocks of a trace.
+fn merged_loads(trace: &AccessTrace) -> Vec<SlotRange> {
+    let mut loads: BTreeMap<Slot, Vec<Range<u64>>> = BTreeMap::new();
+    for range in trace.blocks.iter().flat_map(|block| &block.reads) {
+        let of_slot = loads.entry(range.slot).or_default();
+        of_slot.push(range.bytes.clone());
+    }
+    let loads = loads.into_iter().flat_map(|(slot, ranges)| {
+        let merged = union(&ranges, &[]).into_iter();
+        merged.map(move |bytes| SlotRange { slot, bytes })
+    });
+    loads.collect()
 }

@@ -12,7 +12,10 @@ const READ: u8 = 4;
 /// Ranges that one block reports at most; a block with more is marked as cut.
 const RANGES_MAX: usize = 1 << 16;
 
-/// Selection of accesses to report: stores to the watched bytes and, if requested, all loads.
+/// Recent ranges that an access may continue: the rows of a warp's tile.
+const RECENT_RANGES: usize = 16;
+
+/// Selection of accesses to report: stores to the watched bytes and, if requested, loads of them.
 #[derive(Debug)]
 pub struct Watch {
     /// By allocation: one bit per watched word of 4 bytes; empty where none is watched.
@@ -24,7 +27,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Creates an empty selection; with `reads`, loads are reported too.
+    /// Creates an empty selection; with `reads`, loads of the watched bytes are reported too.
     #[must_use]
     pub fn new(memory: &GlobalMemory, reads: bool) -> Watch {
         let count = memory.allocations.len();
@@ -171,6 +174,38 @@ pub(super) struct AccessRecorder {
     writes: Vec<BufferRange>,
     reads: Vec<BufferRange>,
     cut: bool,
+    next: Cursor,
+}
+
+/// Index of the range that the next access probably continues.
+#[derive(Debug, Default)]
+struct Cursor(usize);
+
+impl Cursor {
+    /// Extends a recent range by adjoining bytes, if there is one. Consecutive lanes continue the
+    /// last range, and the lanes of the next column of a tile continue the ranges of its rows in
+    /// turn.
+    fn extend(&mut self, list: &mut [BufferRange], buffer: BufferId, bytes: &Range<u64>) -> bool {
+        let adjoins = |range: &BufferRange| {
+            range.buffer == buffer
+                && bytes.start <= range.bytes.end
+                && range.bytes.start <= bytes.end
+        };
+        let fits = |index: usize| list.get(index).is_some_and(adjoins);
+        let recent = list.len().saturating_sub(RECENT_RANGES)..list.len();
+        let likely = [self.0, self.0 + 1, list.len().wrapping_sub(1)];
+        let mut candidates = likely.into_iter().chain(recent);
+        let Some(index) = candidates.find(|index| fits(*index)) else {
+            // The range that is pushed now.
+            self.0 = list.len();
+            return false;
+        };
+        let range = &mut list[index].bytes;
+        range.start = range.start.min(bytes.start);
+        range.end = range.end.max(bytes.end);
+        self.0 = index;
+        true
+    }
 }
 
 impl AccessRecorder {
@@ -195,19 +230,13 @@ impl AccessRecorder {
             touched.fetch_or(bit, Relaxed);
         }
         let list = match write {
-            true if watch.holds(allocation, &bytes) => &mut self.writes,
+            _ if !watch.holds(allocation, &bytes) => return,
+            true => &mut self.writes,
             false if watch.reads => &mut self.reads,
-            _ => return,
+            false => return,
         };
         let buffer = BufferId(allocation);
-        // Most kernels access consecutive bytes: neighbouring ranges merge at once.
-        if let Some(last) = list.last_mut()
-            && last.buffer == buffer
-            && bytes.start <= last.bytes.end
-            && last.bytes.start <= bytes.end
-        {
-            last.bytes.start = last.bytes.start.min(bytes.start);
-            last.bytes.end = last.bytes.end.max(bytes.end);
+        if self.next.extend(list, buffer, &bytes) {
             return;
         }
         if list.len() >= RANGES_MAX {
