@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Optional
 
+from ._text import visible
+
 _PLACE = re.compile(
     r"^(?:error: )?(?P<file>[^:\n]+):(?P<line>\d+)(?::(?P<column>\d+))?: (?:error: )?(?P<message>.*)$",
     re.MULTILINE,
@@ -67,4 +69,4 @@ def _without_progress(stderr: str) -> str:
     """Returns the text without terminal control sequences and overwritten lines."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stderr)
     lines = [line.rsplit("\r", 1)[-1].rstrip() for line in text.splitlines()]
-    return "\n".join(line for line in lines if line).strip()
+    return visible("\n".join(line for line in lines if line).strip(), keep="\n\t")

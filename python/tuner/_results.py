@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union, overload
 
+from ._text import visible
+
 Row = Dict[str, Any]
 
 _SHOWN = 10
@@ -58,7 +60,7 @@ class Results(Sequence[Row]):
 
     def __repr__(self) -> str:
         best = self.best
-        text = f", best {best['time_us']:.3f} us {best.get('timing', '')}".rstrip() if best else ""
+        text = f", best {best['time_us']:.3f} us {visible(best.get('timing', ''))}".rstrip() if best else ""
         return f"<Results: {len(self)} configurations{text}>"
 
     @property
@@ -87,13 +89,14 @@ class Results(Sequence[Row]):
         """Returns a table of the best rows and the convergence plot."""
         rows = self.passed[:_SHOWN]
         names = list(rows[0].get("config", {})) if rows else []
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ["", "time, us", "timing", *names])
+        head = "".join(f"<th>{html.escape(visible(name))}</th>" for name in ["", "time, us", "timing", *names])
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(rank, row, names)) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in _cells(rank, row, names)) + "</tr>"
             for rank, row in enumerate(rows, 1)
         )
         counts = ", ".join(f"{verdict} {count}" for verdict, count in self.verdicts.items())
-        title = html.escape(f"{len(self)} configurations on {self.device or 'several devices'}: {counts}")
+        title = f"{len(self)} configurations on {self.device or 'several devices'}: {counts}"
+        title = html.escape(visible(title))
         return f"<div><p>{title}</p><table><tr>{head}</tr>{body}</table>{self._plot()}</div>"
 
     def _plot(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 import numpy as np
 
 from .. import tune
+from .._text import visible
 from . import cache as cache_files
 from . import limits, observers as known_observers, restrictions, searches, util
 from .arguments import check_answer, to_host
@@ -349,5 +350,5 @@ def _show_best(
     best = util.get_best_config(passed, *aims[0])
     env["best_config"] = best
     if not quiet:
-        print(f"\nBEST PERFORMING CONFIGURATION FOR OBJECTIVE {names[0]} ({best.get('timing')}):")
+        print(f"\nBEST PERFORMING CONFIGURATION FOR OBJECTIVE {visible(names[0])} ({visible(best.get('timing'))}):")
         print(util.get_config_string(best, [*tune_params, *names, *(metrics or ())], {"time": "ms"}))

@@ -12,6 +12,7 @@ from typing import Any, List, Mapping, Sequence, Tuple
 import numpy as np
 
 from . import expressions
+from .._text import escaped
 
 
 class DroppedOptionWarning(UserWarning):
@@ -56,8 +57,12 @@ def compile_options(options: Sequence[str], names: Mapping[str, str]) -> Tuple[L
 
 
 def quoted(text: str) -> str:
-    """Formats a text for YAML, of which JSON's strings are a part."""
-    return json.dumps(text, ensure_ascii=True)
+    """Formats a text for YAML: JSON's quotes and breaks, with YAML's escapes of other characters."""
+    # JSON writes a character beyond U+FFFF as two escapes, which YAML does not join.
+    return "".join(
+        character if character.isascii() and character.isprintable() else escaped(character)
+        for character in json.dumps(text, ensure_ascii=False)
+    )
 
 
 def scalar(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from .._text import visible
 from .expressions import evaluate, replace_params as replace_param_occurrences
 
 default_block_size_names = ["block_size_x", "block_size_y", "block_size_z"]
@@ -137,7 +138,7 @@ def check_restrictions(restrictions: Any, params: Mapping[str, Any], verbose: bo
             continue
         if not valid:
             if verbose:
-                print(f"skipping config {get_instance_string(params)}, reason: config fails restriction {restrict}")
+                print(f"skipping config {visible(get_instance_string(params))}, reason: config fails restriction {restrict}")
             return False
     return True
 
@@ -238,9 +239,9 @@ def get_config_string(
     parts = []
     for name, value in params.items():
         if not keys or name in keys:
-            text = f"{round(value, 3):.3f}" if isinstance(value, float) else str(value)
+            text = f"{round(value, 3):.3f}" if isinstance(value, float) else visible(value)
             unit = units.get(name, "") if isinstance(units, dict) and not isinstance(value, ErrorConfig) else ""
-            parts.append(f"{name}={text}{unit}")
+            parts.append(f"{visible(name)}={text}{visible(unit)}")
     return ", ".join(parts)
 
 
