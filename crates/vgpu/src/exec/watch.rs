@@ -235,6 +235,10 @@ impl AccessRecorder {
             false if watch.reads => &mut self.reads,
             false => return,
         };
+        // A list that is too long once is merged in vain again and again.
+        if self.cut {
+            return;
+        }
         let buffer = BufferId(allocation);
         if self.next.extend(list, buffer, &bytes) {
             return;
