@@ -367,8 +367,8 @@ pub trait Session {
     /// Reports whether blocks can be omitted from a launch.
     fn can_sample(&self) -> bool;
 
-    /// Traces the accesses of a launch without computing the stored values: buffers that it writes
-    /// hold meaningless values afterwards, and their written bytes count as written.
+    /// Traces the accesses of a launch without computing the stored values: the contents of buffers
+    /// that it writes mean nothing afterwards, and their written bytes count as written.
     ///
     /// # Errors
     /// The launch was refused, or the device failed.

@@ -164,6 +164,7 @@ pub(crate) fn lower<'a>(
         form,
         program: Program {
             preds: FIRST_PRED,
+            addresses_only: matches!(form, Form::Slice(_)),
             ..Program::default()
         },
         constants: HashMap::new(),

@@ -192,6 +192,9 @@ pub(crate) struct Program {
     pub(crate) polls: bool,
     /// It synchronises other than by whole-block and whole-warp barriers.
     pub(crate) partial_sync: bool,
+    /// A slice that computes addresses and no values: a store changes nothing but the record of
+    /// written bytes.
+    pub(crate) addresses_only: bool,
     /// Number of registers whose definedness is tracked.
     pub(crate) watched: u32,
     /// The first of them are undefined when a thread begins.

@@ -72,6 +72,9 @@ impl Cta<'_> {
                     }
                 }
             }
+            if kind.write && context.program.addresses_only {
+                continue;
+            }
             let memory = &allocation.words[first..first + N];
             if kind.write {
                 for (word, from) in memory.iter().zip(words.iter()) {
