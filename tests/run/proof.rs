@@ -208,3 +208,34 @@ fn a_reference_that_fails_on_the_whole_problem_only_leaves_the_row_sampled() {
         &["not proven: the reference fails on the whole timed problem"],
     );
 }
+
+/// With sizes as arguments; `WAY=1` is slower, and wrong on ragged sizes only.
+const RAGGED: &str = r#"
+extern "C" __global__ void k(const float* x, float* y, int N) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i >= N) return;
+  float v = x[i];
+  for (int r = 0; r < (WAY ? 400 : 4); ++r) v = __fmaf_rn(v, 1.0f, 0.0f);
+  y[i] = WAY && N % 8 ? 0.0f : v * 2.0f;
+}
+extern "C" __global__ void ref(const float* x, float* y, int N) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N) y[i] = x[i] * 2.0f;
+}
+"#;
+
+#[test]
+fn a_slow_candidate_that_is_wrong_on_the_smallest_check_problem_does_not_rank() {
+    let space = SPACE
+        .replace("ref.cu", "kernel.cu")
+        .replace("N: 1048576", "N: 65536")
+        .replace("arguments:", "sizes: argument\narguments:")
+        .replace(
+            "launches:",
+            "  - { name: N, type: i32, role: scalar }\nlaunches:",
+        );
+    let folder = folder(&[("space.yaml", &space), ("kernel.cu", RAGGED)]);
+    let ended = both(folder.path(), "");
+    assert!(ended.stdout.contains("incorrect 1"), "{}", ended.stdout);
+    assert_eq!(ranked(folder.path()), [state(0, "whole")]);
+}

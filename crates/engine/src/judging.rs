@@ -69,8 +69,18 @@ pub(crate) enum DeferredChecks {
     Nothing,
     /// Check problems for which the kernel is a separate program that needs another compile.
     OtherPrograms,
+    /// All check problems but the smallest that needs no other compile, and everything but a single
+    /// run of each problem.
+    AllButSmallest,
     /// All check problems, and on the timed one everything but a single run.
     AllButOneRun,
+}
+
+impl DeferredChecks {
+    /// Reports whether only a single run of a problem is made.
+    fn to_single_runs(self) -> bool {
+        matches!(self, Self::AllButSmallest | Self::AllButOneRun)
+    }
 }
 
 impl KernelTask {
@@ -161,15 +171,23 @@ impl KernelTask {
                 return Ok(Preparation::Judged(Box::new(judged)));
             }
         };
+        let is_own = |check: &&PlanBuilder| is_program(check, config, &timed.candidate, compiler);
+        let smallest = match puts_off {
+            DeferredChecks::AllButSmallest => self.smallest_check(config, is_own),
+            _ => None,
+        };
         let waits = |check: &&PlanBuilder| match puts_off {
             DeferredChecks::Nothing => false,
-            DeferredChecks::OtherPrograms => !is_program(check, config, &timed.candidate, compiler),
+            DeferredChecks::OtherPrograms => !is_own(check),
+            DeferredChecks::AllButSmallest => smallest != Some(check.problem()),
             DeferredChecks::AllButOneRun => true,
         };
         let (later, now): (Vec<_>, Vec<_>) = self.admitting(config).partition(waits);
         let build = match self.puts_off {
             // On a virtual GPU deferred problems are executed as PTX, and not timed.
-            DeferredChecks::AllButOneRun if timed.image.bounds_threads() => PlanBuilder::build_ptx,
+            DeferredChecks::AllButSmallest if timed.image.bounds_threads() => {
+                PlanBuilder::build_ptx
+            }
             _ => PlanBuilder::build,
         };
         let checks = match check_plans(&now, build, compiler, config)? {
@@ -187,7 +205,7 @@ impl KernelTask {
             candidate: timed.candidate.clone(),
             compilation: timed.image.facts.clone(),
             same,
-            put_off: puts_off == DeferredChecks::AllButOneRun || !later.is_empty(),
+            put_off: puts_off.to_single_runs() || !later.is_empty(),
             job: Job {
                 checks: checks.into_iter().map(|built| built.plan).collect(),
                 timed: Some(timed.plan),
@@ -209,6 +227,17 @@ impl KernelTask {
     /// right candidate.
     fn admitting(&self, config: &Config) -> impl Iterator<Item = &PlanBuilder> {
         self.checks.iter().filter(|check| check.admits(config))
+    }
+
+    /// Returns the name of the smallest check problem that `is_own` selects.
+    fn smallest_check(
+        &self,
+        config: &Config,
+        is_own: impl Fn(&&PlanBuilder) -> bool,
+    ) -> Option<&str> {
+        let own = self.admitting(config).filter(is_own);
+        let smallest = own.min_by(|a, b| a.size_product().total_cmp(&b.size_product()));
+        smallest.map(PlanBuilder::problem)
     }
 
     /// Judges a candidate on the deferred check problems with `judge`, on a device.

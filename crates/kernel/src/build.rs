@@ -109,6 +109,13 @@ impl PlanBuilder {
         problem.map(|found| found.sizes.clone()).unwrap_or_default()
     }
 
+    /// Returns the product of the problem's numeric sizes, as a measure of its work.
+    #[must_use]
+    pub fn size_product(&self) -> f64 {
+        let sizes = self.problem_sizes().into_iter();
+        sizes.filter_map(|(_, value)| value.as_f64()).product()
+    }
+
     /// Binds a configuration to the space's expressions; `None` if an expression has no usable
     /// value.
     #[must_use]
