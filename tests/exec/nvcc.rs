@@ -113,3 +113,26 @@ fn boxes_of_a_tensor_are_copied_by_the_programs_map() {
         "{stderr}"
     );
 }
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn arrays_textures_and_surfaces_of_both_interfaces_work() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec/textures.cu");
+    let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
+        .args(["exec", "--build"])
+        .arg(&source)
+        .output()
+        .expect("tuner");
+    let stderr = text(&output.stderr);
+    let expected = "array 40 6 0, 32 bits\nlinear 0 wrong\npitched 0 wrong\n\
+                    bytes 0.000 0.200 0.400 1.000\nline 0 5 6 7 8 0\nvolume 24 28 32 36\n\
+                    layers 0 16 32\nsurface 0 wrong\nintegers filtered cudaErrorInvalidFilterSetting\n\
+                    surface of a plain array cudaErrorInvalidValue\nmipmap cudaErrorNotSupported\n\
+                    beyond cudaErrorInvalidValue\ndriver 5 0 4 8 12 5\ndestroyed twice 1\n";
+    assert_eq!(text(&output.stdout), expected, "{stderr}");
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(
+        stderr.contains("not supported: cudaMallocMipmappedArray"),
+        "{stderr}"
+    );
+}

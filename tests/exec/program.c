@@ -135,7 +135,7 @@ static void refusals(void) {
     printf("beyond %d\n", CALL(cudaMemcpy, x, a, (size_t)BYTES + 4, 1));
     printf("free %d\n", CALL(cudaFree, (char *)x + 4));
     printf("unknown %d\n", CALL(cudaLaunchKernel, &factor, (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, (size_t)0, (ptr)0));
-    printf("texture %d\n", CALL(cudaCreateTextureObject, 0, 0, 0, 0));
+    printf("mipmap %d\n", CALL(cudaMallocMipmappedArray, 0, 0, 0, 0, 0, 0, 0));
     int (*name)() = 0;
     (void)name;
     const char *(*text)(int) = function("cudaGetErrorString");

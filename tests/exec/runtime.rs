@@ -60,11 +60,11 @@ fn a_fault_is_sticky_until_a_reset() {
 fn refused_calls_return_what_the_driver_returns() {
     let output = exec(&[], "refusals");
     let expected = "block 9\npeek 9\nlast 9\nlast 0\npageable 1\nbeyond 1\nfree 1\nunknown 98\n\
-                    texture 801\nunspecified launch failure\n";
+                    mipmap 801\nunspecified launch failure\n";
     check(&output, 0, expected);
     let summary = text(&output.stderr);
     assert!(
-        summary.contains("not supported: cudaCreateTextureObject"),
+        summary.contains("not supported: cudaMallocMipmappedArray"),
         "{summary}"
     );
     assert!(summary.contains("2048×1×1 threads"), "{summary}");

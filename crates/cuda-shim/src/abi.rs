@@ -54,9 +54,12 @@ pub(crate) fn finish(result: Result<(), Code>) -> Code {
 pub(crate) fn finish_driver(result: Result<(), Code>) -> Code {
     match finish(result) {
         errors::INVALID_FUNCTION => errors::INVALID_HANDLE,
-        errors::INVALID_CONFIGURATION | errors::INVALID_SYMBOL | errors::INVALID_DIRECTION => {
-            errors::INVALID_VALUE
-        }
+        errors::INVALID_CONFIGURATION
+        | errors::INVALID_SYMBOL
+        | errors::INVALID_DIRECTION
+        | errors::INVALID_CHANNEL_DESCRIPTOR
+        | errors::INVALID_FILTER_SETTING
+        | errors::INVALID_NORM_SETTING => errors::INVALID_VALUE,
         code => code,
     }
 }

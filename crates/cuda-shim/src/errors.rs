@@ -24,6 +24,12 @@ codes! {
     INVALID_CONFIGURATION = 9,
     /// A symbol that the program did not register.
     INVALID_SYMBOL = 13,
+    /// A format of texels that does not exist.
+    INVALID_CHANNEL_DESCRIPTOR = 20,
+    /// A linear filter of integers.
+    INVALID_FILTER_SETTING = 26,
+    /// Integers of 32 bits as normalized floats.
+    INVALID_NORM_SETTING = 27,
     /// A copy direction that contradicts its pointers.
     INVALID_DIRECTION = 21,
     /// A kernel launched without a configuration.

@@ -26,6 +26,7 @@ pub mod errors;
 pub mod protocol;
 
 mod abi;
+mod arrays;
 mod client;
 mod connection;
 mod graph;

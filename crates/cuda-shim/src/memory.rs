@@ -100,7 +100,8 @@ pub(crate) fn find_allocation(address: u64) -> Result<Allocation, Code> {
 /// interfaces.
 fn holds_shared(address: u64) -> bool {
     let held = device().is_ok_and(|device| device.holds(address));
-    held && find_allocation(address).is_ok_and(|found| found.kind != kind::DEVICE)
+    held && find_allocation(address)
+        .is_ok_and(|found| matches!(found.kind, kind::PINNED | kind::MANAGED))
 }
 
 /// The shared mapping that holds an address, with its first address.

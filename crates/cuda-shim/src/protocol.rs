@@ -8,6 +8,8 @@ use std::io::{self, Read, Write};
 
 use crate::errors::Code;
 
+pub mod images;
+
 /// Environment variable with the path of the device's socket.
 pub const SOCKET_VARIABLE: &str = "TUNER_EXEC_SOCKET";
 
@@ -96,6 +98,18 @@ operations! {
     HostFunction = 31,
     /// `text: str`: a message for the user, such as a function that is not supported.
     Report = 32,
+    /// `shape` of a CUDA array → `handle: u64`.
+    CreateArray = 33,
+    /// `handle: u64`.
+    DestroyArray = 34,
+    /// `handle: u64` → `shape`.
+    DescribeArray = 35,
+    /// `resource, sampling` → `handle: u64`.
+    CreateTexture = 36,
+    /// `array: u64` → `handle: u64`.
+    CreateSurface = 37,
+    /// `handle: u64` of a texture or surface object.
+    DestroyObject = 38,
 }
 
 /// Number of [`Op::Synchronize`] that stands for every stream.
@@ -112,6 +126,8 @@ pub mod kind {
     pub const PINNED: u32 = 1;
     /// Managed memory.
     pub const MANAGED: u32 = 2;
+    /// A CUDA array.
+    pub const ARRAY: u32 = 3;
 }
 
 /// A region of rows: `width` bytes a row, `height` rows a slice, `depth` slices.

@@ -18,6 +18,7 @@ use super::regalloc::{Block, Effects, Set, blocks, live};
 /// Opcodes whose first operand is read, not set.
 const WITHOUT_DESTINATION: &[&str] = &[
     "st",
+    "sust",
     "red",
     "bra",
     "brx",

@@ -100,7 +100,7 @@ pub(super) fn sets(i: &Instruction<'_>) -> Vec<Reg> {
     let mut all = Vec::new();
     let none = matches!(
         i.opcode,
-        "st" | "red" | "bra" | "brx" | "bar" | "barrier" | "call" | "ret" | "exit" | "cp"
+        "st" | "sust" | "red" | "bra" | "brx" | "bar" | "barrier" | "call" | "ret" | "exit" | "cp"
     );
     match i.operands.first() {
         Some(Operand::Address(..)) | None => {}

@@ -103,6 +103,7 @@ fn name(i: &Instruction<'_>) -> String {
 fn stores(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "st" | "red" | "atom" => !near(i) && !has(i, "param"),
+        "sust" => true,
         "wmma" => has(i, "store") && !near(i),
         // The destination is named first.
         "cp" => {
@@ -202,7 +203,7 @@ impl<'a> Slicer<'a> {
     fn close(&mut self) {
         while let Some(at) = self.next.pop() {
             let i = &self.body.instructions[at];
-            let needed = if self.whole[at] || !stores(i) || i.opcode == "cp" {
+            let needed = if self.whole[at] || !stores(i) || matches!(i.opcode, "cp" | "sust") {
                 reads(i)
             } else {
                 address_registers(i)

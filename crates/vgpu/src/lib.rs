@@ -19,6 +19,7 @@ pub mod exec;
 mod module;
 pub mod table;
 mod tensor_map;
+mod texture;
 
 pub use arch::Arch;
 pub use counters::Counters;
@@ -37,3 +38,4 @@ pub use memory::{BufferId, GlobalMemory, MemoryError};
 pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported, plain_name};
 pub use ptx::stores::Roots;
 pub use tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorMapError};
+pub use texture::{AddressMode, ChannelKind, Image, Sampler, TexelFormat, Texture};

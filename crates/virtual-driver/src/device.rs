@@ -8,6 +8,7 @@ use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::FunctionInfo;
 use vgpu::{Arch, GlobalMemory};
 
+use crate::images::Arrays;
 use crate::memory::Allocations;
 use crate::modules::LoadedModule;
 use crate::streams::Streams;
@@ -55,6 +56,7 @@ pub struct Device {
     pub(crate) options: Options,
     pub(crate) memory: GlobalMemory,
     pub(crate) allocations: Allocations,
+    pub(crate) arrays: Arrays,
     pub(crate) modules: Vec<Option<LoadedModule>>,
     pub(crate) functions: Vec<Function>,
     pub(crate) streams: Streams,
@@ -76,6 +78,7 @@ impl Device {
         Device {
             memory: GlobalMemory::new(options.arch.memory_bytes),
             allocations: Allocations::default(),
+            arrays: Arrays::default(),
             modules: Vec::new(),
             functions: Vec::new(),
             streams: Streams::default(),
@@ -123,6 +126,7 @@ impl Device {
     pub(crate) fn reset(&mut self) {
         self.memory = GlobalMemory::new(self.options.arch.memory_bytes);
         self.allocations = Allocations::default();
+        self.arrays.clear();
         self.sticky = errors::SUCCESS;
         self.streams = Streams::default();
         for module in self.modules.iter_mut().flatten() {

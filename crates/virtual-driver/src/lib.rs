@@ -11,6 +11,7 @@ mod attributes;
 mod capture;
 mod device;
 mod fatbin;
+mod images;
 mod launches;
 pub mod libraries;
 mod linkage;

@@ -73,6 +73,7 @@ impl Device {
             kind::DEVICE => "device memory",
             kind::PINNED => "pinned memory",
             kind::MANAGED => "managed memory",
+            kind::ARRAY => "a CUDA array",
             _ => return Err(errors::INVALID_VALUE),
         };
         let number = self.allocations.by_address.len() + 1;
@@ -88,7 +89,7 @@ impl Device {
             variable: false,
         };
         let mut path = String::new();
-        if kind != kind::DEVICE {
+        if matches!(kind, kind::PINNED | kind::MANAGED) {
             // The system hands such memory out as zeros.
             self.memory.write(buffer, 0, &vec![0; bytes as usize]);
             let shared = self.share(address, vec![0; bytes as usize])?;
@@ -148,7 +149,11 @@ impl Device {
     pub(crate) fn free(&mut self, address: u64) -> Result<(), Code> {
         self.check()?;
         let allocations = &mut self.allocations.by_address;
-        if allocations.get(&address).is_none_or(|found| found.variable) {
+        // An array is destroyed by its own function.
+        let kept = |found: &Allocation| {
+            found.variable || found.kind == kind::ARRAY && self.arrays.contains_key(&address)
+        };
+        if allocations.get(&address).is_none_or(kept) {
             return Err(errors::INVALID_VALUE);
         }
         if let Some(allocation) = allocations.remove(&address) {

@@ -256,6 +256,12 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
             device.summary.add_unsupported(fields.str()?);
             Ok(())
         }
+        Op::CreateArray
+        | Op::DestroyArray
+        | Op::DescribeArray
+        | Op::CreateTexture
+        | Op::CreateSurface
+        | Op::DestroyObject => device.answer_image(op, &mut fields, &mut reply.head)?,
         _ => answer_stream(device, op, &mut fields, reply)?,
     })
 }

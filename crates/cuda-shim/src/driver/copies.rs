@@ -3,11 +3,11 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::abi::in_context;
+use crate::arrays::{Corner, Region, find_array};
 use crate::errors::{self, Code};
 use crate::graph::{Node, submit};
 use crate::memory::{Copy, Direction, Place, address_of};
 use crate::protocol::Shape;
-use crate::say::report_missing;
 
 /// One end of `CUDA_MEMCPY2D`.
 #[repr(C)]
@@ -89,8 +89,17 @@ impl VolumeEnd {
             HOST => address_of(self.host),
             DEVICE | UNIFIED => self.device,
             ARRAY => {
-                report_missing("a copy with an array");
-                return Err(errors::NOT_SUPPORTED);
+                let corner = Corner {
+                    x_bytes: self.x_bytes as u64,
+                    y: self.y as u64,
+                    z: self.z as u64,
+                };
+                let region = Region {
+                    width_bytes: width,
+                    height,
+                    depth,
+                };
+                return find_array(self.array)?.place(corner, region);
             }
             _ => return Err(errors::INVALID_VALUE),
         };

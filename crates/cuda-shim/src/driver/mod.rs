@@ -1,5 +1,6 @@
 //! The driver interface: the exported functions of `libcuda`.
 
+pub mod arrays;
 pub mod calls;
 pub mod contexts;
 pub mod copies;
@@ -15,3 +16,4 @@ pub mod modules;
 pub mod pools;
 pub mod streams;
 pub mod tensor_maps;
+pub mod textures;

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use super::memory::{Extent, PitchedPointer};
 use crate::abi::{runtime, store};
+use crate::arrays::{Array, Corner, Region, find_array};
 use crate::errors::{self, Code};
 use crate::graph::{Node, submit};
 use crate::kernels::{Span, registry};
@@ -70,11 +71,30 @@ fn copy_rows(
 }
 
 fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
-    if !parameters.source_array.is_null() || !parameters.destination_array.is_null() {
-        crate::say::report_missing("cudaMemcpy3D with arrays");
-        return Err(errors::NOT_SUPPORTED);
-    }
-    let extent = parameters.extent;
+    let arrays = [parameters.source_array, parameters.destination_array]
+        .map(|array| (!array.is_null()).then(|| find_array(array)));
+    let [source_array, destination_array] = arrays.map(Option::transpose);
+    let [source_array, destination_array] = [source_array?, destination_array?];
+    // The width of the extent counts texels as soon as an array takes part.
+    let texel = source_array.as_ref().or(destination_array.as_ref());
+    let texel_bytes = texel.map_or(1, |array| array.shape.format.bytes());
+    let extent = Extent {
+        width: parameters.extent.width * texel_bytes as usize,
+        ..parameters.extent
+    };
+    let in_array = |array: &Array, [x, y, z]: [usize; 3]| {
+        let corner = Corner {
+            x_bytes: x as u64 * array.shape.format.bytes(),
+            y: y as u64,
+            z: z as u64,
+        };
+        let region = Region {
+            width_bytes: extent.width as u64,
+            height: extent.height as u64,
+            depth: extent.depth as u64,
+        };
+        array.place(corner, region)
+    };
     let place = |pitched: PitchedPointer, [x, y, z]: [usize; 3]| {
         let slice = pitched.pitch as u64 * pitched.height as u64;
         let offset = x as u64 + y as u64 * pitched.pitch as u64 + z as u64 * slice;
@@ -90,8 +110,14 @@ fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
         }
     };
     let copy = Copy {
-        destination: place(parameters.destination, parameters.destination_offset),
-        source: place(parameters.source, parameters.source_offset),
+        destination: match &destination_array {
+            Some(array) => in_array(array, parameters.destination_offset)?,
+            None => place(parameters.destination, parameters.destination_offset),
+        },
+        source: match &source_array {
+            Some(array) => in_array(array, parameters.source_offset)?,
+            None => place(parameters.source, parameters.source_offset),
+        },
         direction: Direction::from_number(parameters.kind)?,
         stream,
     };

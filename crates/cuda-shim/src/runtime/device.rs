@@ -274,29 +274,3 @@ pub unsafe extern "C" fn cudaGetErrorName(code: Code) -> *const c_char {
 pub unsafe extern "C" fn cudaGetErrorString(code: Code) -> *const c_char {
     errors::pointer(errors::text(code))
 }
-
-/// `cudaChannelFormatDesc`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct ChannelFormat {
-    bits: [c_int; 4],
-    kind: c_int,
-}
-
-/// Returns the description of a texture's elements.
-///
-/// # Safety
-/// Safe.
-#[cfg_attr(all(shim, not(shim = "cuda")), unsafe(no_mangle))]
-pub unsafe extern "C" fn cudaCreateChannelDesc(
-    x: c_int,
-    y: c_int,
-    z: c_int,
-    w: c_int,
-    kind: c_int,
-) -> ChannelFormat {
-    ChannelFormat {
-        bits: [x, y, z, w],
-        kind,
-    }
-}

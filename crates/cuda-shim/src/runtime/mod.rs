@@ -1,5 +1,6 @@
 //! The runtime interface: the exported functions of `libcudart`.
 
+pub mod arrays;
 pub mod copies;
 pub mod device;
 pub mod graphs;
@@ -7,6 +8,7 @@ pub mod launches;
 pub mod memory;
 pub mod registration;
 pub mod streams;
+pub mod textures;
 
 /// Major version of the library that these sources are compiled into.
 pub(crate) const VERSION: u32 = if cfg!(shim = "cudart12") { 12 } else { 13 };

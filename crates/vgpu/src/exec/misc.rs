@@ -12,6 +12,9 @@ use crate::lower::program::{Area, CarryOp, Data, Op};
 pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
     match op {
         Op::Carry(c) => carry(w, c, mask),
+        Op::Fetch(fetch) => cta.fetch_texels(w, fetch, mask),
+        Op::Surface(access) => cta.surface(w, access, mask),
+        Op::ImageQuery(query) => cta.query_image(w, query, mask),
         Op::Unpack { from, to, width } if unpack_row(w, *from, to, *width, mask) => {}
         Op::Pack { from, to, width } if pack_row(w, from, *to, *width, mask) => {}
         Op::Unpack { from, to, width } => {

@@ -51,5 +51,8 @@ mod wgmma;
 mod descriptor;
 mod flights;
 mod tensor;
+mod sampling;
+mod texture;
+mod surface;
 mod registers;
 mod misc;

@@ -18,6 +18,7 @@ impl<'a> Lower<'a> {
             || self.sync(i, &m)?
             || self.matrix(i, &m)?
             || self.warpgroup(i, &m)?
+            || self.image(i, &m)?
         {
             return Ok(());
         }

@@ -20,6 +20,7 @@ mod sync;
 mod matrix;
 mod wgmma;
 mod tensor;
+mod texture;
 mod control;
 mod calls;
 mod external;

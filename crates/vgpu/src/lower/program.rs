@@ -8,9 +8,13 @@ use crate::counters::Class;
 use crate::hazard::SourceLine;
 
 mod callees;
+mod images;
 mod operation;
 
 pub(crate) use callees::{Call, CallPointer, External, Function, Routine};
+pub(crate) use images::{
+    Boundary, Fetch, ImageQuery, ImageShape, Queried, SurfaceAccess, SurfaceKind,
+};
 pub(crate) use operation::{
     Atom, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64, MmaOp, Op, Shuffle,
     TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp, every_byte,

@@ -15,6 +15,7 @@ use freed::Freed;
 use super::heap::{Blocks, HEAP_BYTES, Heap};
 use crate::hazard::global::GlobalShadow;
 use crate::memory::init::InitMap;
+use crate::texture::ImageObjects;
 
 /// Alignment of every allocation, as `cudaMalloc` guarantees.
 const ALIGNMENT_BYTES: u64 = 256;
@@ -108,6 +109,8 @@ pub struct GlobalMemory {
     nothing: Arc<Allocation>,
     /// Variables of modules.
     modules: HashMap<u64, Vec<BufferId>>,
+    /// Texture and surface objects.
+    pub(crate) objects: ImageObjects,
     heap_bytes: u64,
     pub(crate) heap: Option<Heap>,
     /// Attempts at launches so far: distinguishes their shadow cells.
@@ -145,6 +148,7 @@ impl GlobalMemory {
             freed: VecDeque::new(),
             nothing: Arc::new(Allocation::nothing(0, String::new())),
             modules: HashMap::new(),
+            objects: ImageObjects::default(),
             heap_bytes: HEAP_BYTES,
             heap: None,
             attempts: 0,

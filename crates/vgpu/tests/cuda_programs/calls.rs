@@ -146,21 +146,3 @@ fn parameters_and_frames_are_there_after_the_inner_call() {
     assert_eq!(report.hazards, []);
     assert_eq!(program.read(out), expected(|n| n * (n + 1)));
 }
-
-#[test]
-fn textures_are_unsupported_by_name() {
-    let text = ".version 9.0\n.target sm_80\n.address_size 64\n\
-        .visible .entry k(.param .u64 t)\n{\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %q<4>;\n\
-        ld.param.u64 %q1, [t];\nmov.u32 %r1, 0;\n\
-        tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%q1, {%r1}];\nret;\n}\n";
-    let module = vgpu::Module::load(text).unwrap();
-    let unsupported = module.supported("k").unwrap_err();
-    assert_eq!(unsupported.instruction, "tex.1d.v4.f32.s32");
-    let surface = text.replace(
-        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%q1, {%r1}]",
-        "suld.b.1d.b32.trap {%r2}, [%q1, {%r1}]",
-    );
-    let module = vgpu::Module::load(&surface).unwrap();
-    let unsupported = module.supported("k").unwrap_err();
-    assert_eq!(unsupported.instruction, "suld.b.1d.b32.trap");
-}

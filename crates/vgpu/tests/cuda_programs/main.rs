@@ -8,3 +8,4 @@ mod heap;
 mod limits;
 mod output;
 mod parameters;
+mod textures;

@@ -6,7 +6,9 @@ use gpu_arithmetic::wmma::{Fragment, Wmma};
 use ptx::structs::Unwritten;
 use std::sync::Arc;
 
-use super::{Address, Area, Call, CallPointer, Data, External, Order};
+use super::{
+    Address, Area, Call, CallPointer, Data, External, Fetch, ImageQuery, Order, SurfaceAccess,
+};
 use crate::exec::regs::{AluFn, Slots};
 use crate::exec::stop::Stop;
 
@@ -238,6 +240,9 @@ pub(crate) enum Op {
     WaitBulk(u32),
     Bulk(Box<Bulk>),
     Tensor(Box<TensorCopy>),
+    Fetch(Box<Fetch>),
+    Surface(Box<SurfaceAccess>),
+    ImageQuery(Box<ImageQuery>),
     Mbar(Address, Box<MbarOp>),
     LdMatrix {
         at: Address,
