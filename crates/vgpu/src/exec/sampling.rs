@@ -7,7 +7,7 @@
 use gpu_arithmetic::half::f16_to_f32;
 
 use crate::lower::program::ImageShape;
-use crate::texture::{AddressMode, ChannelKind, Image, Sampler, TexelFormat};
+use crate::texture::{AddressMode, ChannelKind, Sampler, TexelFormat};
 
 /// Steps of an interpolation weight: 9 bits, so that 1 is exact (guide, "Linear Filtering").
 const WEIGHT_STEPS: f64 = 256.0;
@@ -35,11 +35,7 @@ impl Axis {
     /// Returns the axis of a dimension of an image.
     pub(super) fn new(sampler: &Sampler, dimension: usize, size: u32) -> Axis {
         let normalized = sampler.normalized_coordinates;
-        let mode = sampler
-            .address
-            .get(dimension)
-            .copied()
-            .unwrap_or(AddressMode::Clamp);
+        let mode = sampler.address[dimension];
         Axis {
             size,
             // The guide: wrap and mirror are for normalized coordinates only; clamp replaces them.
@@ -142,12 +138,12 @@ impl CubePlace {
     }
 }
 
-/// Returns the sizes of the dimensions that coordinates address in an image.
-pub(super) fn extents(image: &Image, shape: ImageShape) -> Vec<u32> {
+/// Returns the number of dimensions that coordinates address in a layer or a face.
+pub(super) fn rank(shape: ImageShape) -> usize {
     match shape {
-        ImageShape::D1 | ImageShape::Layers1 => vec![image.width],
-        ImageShape::D3 => vec![image.width, image.height, image.depth],
-        _ => vec![image.width, image.height],
+        ImageShape::D1 | ImageShape::Layers1 => 1,
+        ImageShape::D3 => 3,
+        _ => 2,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::access::Touch;
 use super::cta::Cta;
-use super::sampling::{Axis, Channels, CubePlace, Index, Taps, extents};
+use super::sampling::{Axis, Channels, CubePlace, Index, Taps, rank};
 use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -18,34 +18,50 @@ type Texel = [u32; 4];
 struct Place {
     lane: usize,
     /// In the dimensions of a layer or a face.
-    at: Vec<f32>,
-    /// The same as numbers of texels, if the instruction gives them.
-    texels: Option<Vec<i64>>,
+    at: [f32; 3],
+    /// The same as numbers of texels.
+    texels: [i64; 3],
     layer: u32,
 }
 
 /// A texture with what its fetches share.
-struct Fetcher<'t> {
-    image: &'t Image,
+struct Fetcher {
+    image: Image,
     sampler: Sampler,
     channels: Channels,
     shape: ImageShape,
+    axes: [Axis; 3],
+    /// Number of axes.
+    rank: usize,
 }
 
-impl Fetcher<'_> {
-    fn axes(&self) -> Vec<Axis> {
-        let extents = extents(self.image, self.shape);
-        let sized = extents.into_iter().enumerate();
-        sized
-            .map(|(dimension, size)| Axis::new(&self.sampler, dimension, size))
-            .collect()
+impl Fetcher {
+    fn new(texture: &Texture, shape: ImageShape) -> Fetcher {
+        let image = texture.image;
+        let mut sampler = texture.sampler;
+        // A direction on a cube has no unit.
+        sampler.normalized_coordinates |= matches!(shape, ImageShape::Cube | ImageShape::Cubes);
+        let sizes = [image.width, image.height, image.depth];
+        let channels = Channels {
+            format: image.format,
+            normalized: sampler.normalized_values,
+            srgb: sampler.srgb,
+        };
+        Fetcher {
+            image,
+            channels,
+            shape,
+            axes: std::array::from_fn(|n| Axis::new(&sampler, n, sizes[n])),
+            rank: rank(shape),
+            sampler,
+        }
     }
 
     /// Returns the texel of indices by dimension in a layer; `None` is the border.
-    fn indices(&self, place: &Place, index: &[Index]) -> Option<[u32; 3]> {
-        let along = |dimension: usize| match index.get(dimension) {
-            Some(index) => *index,
-            None => Some(0),
+    fn indices(&self, place: &Place, index: [Index; 3]) -> Option<[u32; 3]> {
+        let along = |dimension: usize| match dimension < self.rank {
+            true => index[dimension],
+            false => Some(0),
         };
         let z = match self.shape {
             ImageShape::D3 => along(2)?,
@@ -53,19 +69,39 @@ impl Fetcher<'_> {
         };
         Some([along(0)?, along(1)?, z])
     }
+
+    /// Returns the indices of numbers of texels; `None` is beyond linear memory.
+    fn numbered(&self, place: &Place) -> Option<[Index; 3]> {
+        if self.image.linear && !(0..i64::from(self.image.width)).contains(&place.texels[0]) {
+            return None;
+        }
+        Some(std::array::from_fn(|n| self.axes[n].index(place.texels[n])))
+    }
 }
 
 impl Cta<'_> {
     /// Executes a fetch, lane by lane.
     pub(super) fn fetch_texels(&mut self, w: &mut Warp, f: &Fetch, mask: u32) {
+        let mut known: Option<(u64, Fetcher)> = None;
         for lane in lanes(mask) {
-            let Some(ImageObject::Texture(texture)) = self.object(w, f.object, lane, "a fetch")
-            else {
+            let handle = w.regs.r64[f.object as usize][lane];
+            // The lanes of a warp mostly name one texture.
+            if known.as_ref().is_none_or(|(named, _)| *named != handle) {
+                let object = self.object(w, f.object, lane, "a fetch");
+                let Some(ImageObject::Texture(texture)) = object else {
+                    let detail = || "a fetch through a surface object".to_owned();
+                    if object.is_some() {
+                        self.refuse_object(w, lane, detail);
+                    }
+                    return;
+                };
+                known = Some((handle, Fetcher::new(&texture, f.shape)));
+            }
+            let Some((_, fetcher)) = &known else {
                 return;
             };
-            let fetcher = fetcher(&texture, f.shape);
-            let place = lane_place(w, f, &fetcher, lane);
-            let texel = self.fetch_lane(w, f, &fetcher, &place);
+            let place = lane_place(w, f, fetcher, lane);
+            let texel = self.fetch_lane(w, f, fetcher, &place);
             for (data, word) in f.data.iter().zip(texel) {
                 w.set(*data, lane, word.into());
             }
@@ -101,60 +137,41 @@ impl Cta<'_> {
         self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, detail);
     }
 
-    fn fetch_lane(&mut self, w: &mut Warp, f: &Fetch, t: &Fetcher<'_>, place: &Place) -> Texel {
-        let axes = t.axes();
-        if let Some(texels) = &place.texels {
-            let indices = axes.iter().zip(texels);
-            let indices: Vec<Index> = match t.image.linear {
-                false => indices.map(|(axis, at)| axis.index(*at)).collect(),
-                // The guide: a fetch beyond linear memory returns zero.
-                true => {
-                    let inside = |(axis, at): (&Axis, &i64)| {
-                        u32::try_from(*at).ok().filter(|at| *at < axis.size)
-                    };
-                    let found: Option<Vec<u32>> = indices.map(inside).collect();
-                    match found {
-                        Some(found) => found.into_iter().map(Some).collect(),
-                        None => return [0; 4],
-                    }
-                }
+    fn fetch_lane(&mut self, w: &mut Warp, f: &Fetch, t: &Fetcher, place: &Place) -> Texel {
+        if f.integer {
+            // The guide: a fetch beyond linear memory returns zero.
+            return match t.numbered(place) {
+                Some(indices) => self.texel(w, t, place, indices),
+                None => [0; 4],
             };
-            return self.texel(w, t, place, &indices);
         }
         if let Some(channel) = f.gather {
             return self.gather(w, t, place, channel);
         }
-        let coordinates = axes.iter().zip(&place.at);
         if t.sampler.filters && t.channels.are_floats() {
-            let taps: Vec<Taps> = coordinates.map(|(axis, at)| axis.between(*at)).collect();
-            return self.interpolated(w, t, place, &taps);
+            return self.interpolated(w, t, place);
         }
-        let indices: Vec<Index> = coordinates.map(|(axis, at)| axis.nearest(*at)).collect();
-        self.texel(w, t, place, &indices)
+        let indices = std::array::from_fn(|n| t.axes[n].nearest(place.at[n]));
+        self.texel(w, t, place, indices)
     }
 
     /// Returns the weighted sum of the texels around a place.
-    fn interpolated(
-        &mut self,
-        w: &mut Warp,
-        t: &Fetcher<'_>,
-        place: &Place,
-        taps: &[Taps],
-    ) -> Texel {
+    fn interpolated(&mut self, w: &mut Warp, t: &Fetcher, place: &Place) -> Texel {
+        let taps: [Taps; 3] = std::array::from_fn(|n| t.axes[n].between(place.at[n]));
         let mut sums = [0.0; 4];
-        for corner in 0..1_usize << taps.len() {
+        for corner in 0..1_usize << t.rank {
             let mut weight = 1.0;
-            let mut indices = Vec::with_capacity(taps.len());
-            for (dimension, tap) in taps.iter().enumerate() {
+            let mut indices = [Some(0); 3];
+            for (dimension, tap) in taps.iter().enumerate().take(t.rank) {
                 let second = corner >> dimension & 1 == 1;
                 weight *= if second { tap.weight } else { 1.0 - tap.weight };
-                indices.push(if second { tap.second } else { tap.first });
+                indices[dimension] = if second { tap.second } else { tap.first };
             }
             // A texel without a weight need not be written yet.
             if weight == 0.0 {
                 continue;
             }
-            let texel = self.texel(w, t, place, &indices);
+            let texel = self.texel(w, t, place, indices);
             for (sum, word) in sums.iter_mut().zip(texel) {
                 *sum += weight * f64::from(f32::from_bits(word));
             }
@@ -163,27 +180,20 @@ impl Cta<'_> {
     }
 
     /// Returns one channel of the four texels around a place (PTX ISA, `tld4`).
-    fn gather(&mut self, w: &mut Warp, t: &Fetcher<'_>, place: &Place, channel: usize) -> Texel {
-        let axes = t.axes();
-        let taps: Vec<Taps> = axes
-            .iter()
-            .zip(&place.at)
-            .map(|(axis, at)| axis.between(*at))
-            .collect();
-        let [x, y] = taps.as_slice() else {
-            return [0; 4];
-        };
+    fn gather(&mut self, w: &mut Warp, t: &Fetcher, place: &Place, channel: usize) -> Texel {
+        let x = t.axes[0].between(place.at[0]);
+        let y = t.axes[1].between(place.at[1]);
         let corners = [
             [x.first, y.second],
             [x.second, y.second],
             [x.second, y.first],
             [x.first, y.first],
         ];
-        corners.map(|indices| self.texel(w, t, place, &indices)[channel])
+        corners.map(|[x, y]| self.texel(w, t, place, [x, y, Some(0)])[channel])
     }
 
     /// Returns the converted channels of a texel.
-    fn texel(&mut self, w: &mut Warp, t: &Fetcher<'_>, place: &Place, index: &[Index]) -> Texel {
+    fn texel(&mut self, w: &mut Warp, t: &Fetcher, place: &Place, index: [Index; 3]) -> Texel {
         let channels = t.image.format.channels as usize;
         let mut words = [0; 4];
         let Some(indices) = t.indices(place, index) else {
@@ -229,47 +239,28 @@ impl Cta<'_> {
     }
 }
 
-fn fetcher(texture: &Texture, shape: ImageShape) -> Fetcher<'_> {
-    let image = &texture.image;
-    let mut sampler = texture.sampler;
-    // A direction on a cube has no unit.
-    sampler.normalized_coordinates |= matches!(shape, ImageShape::Cube | ImageShape::Cubes);
-    Fetcher {
-        image,
-        sampler,
-        channels: Channels {
-            format: image.format,
-            normalized: sampler.normalized_values,
-            srgb: sampler.srgb,
-        },
-        shape,
-    }
-}
-
 /// Returns the place that a lane's coordinates name.
-fn lane_place(w: &Warp, f: &Fetch, t: &Fetcher<'_>, lane: usize) -> Place {
-    let word = |number: usize| w.regs.r32[f.coordinates[number] as usize][lane];
+fn lane_place(w: &Warp, f: &Fetch, t: &Fetcher, lane: usize) -> Place {
+    let word = |number: usize| match f.coordinates.get(number) {
+        Some(row) => w.regs.r32[*row as usize][lane],
+        None => 0,
+    };
     let from = usize::from(matches!(
         f.shape,
         ImageShape::Layers1 | ImageShape::Layers2 | ImageShape::Cubes
     ));
-    let words = (from..f.coordinates.len()).map(word);
-    let floats: Vec<f32> = words.clone().map(f32::from_bits).collect();
     let layer = if from == 1 { word(0) as i32 } else { 0 };
-    let clamped = |layer: i64, count: u32| layer.clamp(0, i64::from(count.max(1)) - 1) as u32;
+    let clamped = |count: u32| i64::from(layer).clamp(0, i64::from(count.max(1)) - 1) as u32;
     let mut place = Place {
         lane,
-        at: floats,
-        texels: f
-            .integer
-            .then(|| words.map(|word| i64::from(word as i32)).collect()),
-        layer: clamped(layer.into(), t.image.depth),
+        at: std::array::from_fn(|n| f32::from_bits(word(from + n))),
+        texels: std::array::from_fn(|n| i64::from(word(from + n) as i32)),
+        layer: clamped(t.image.depth),
     };
-    if let (ImageShape::Cube | ImageShape::Cubes, [x, y, z]) = (f.shape, place.at.as_slice()) {
-        let on_cube = CubePlace::new([*x, *y, *z]);
-        let cube = clamped(layer.into(), t.image.depth / 6);
-        place.layer = cube * 6 + on_cube.face;
-        place.at = vec![on_cube.s, on_cube.t];
+    if matches!(f.shape, ImageShape::Cube | ImageShape::Cubes) {
+        let on_cube = CubePlace::new(place.at);
+        place.layer = clamped(t.image.depth / 6) * 6 + on_cube.face;
+        place.at = [on_cube.s, on_cube.t, 0.0];
     }
     place
 }
