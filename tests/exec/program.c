@@ -101,6 +101,28 @@ static int right(const float *x, float factor) {
     return 1;
 }
 
+/* Registered memory that does not begin at a page, through its device address. */
+static void registered(void) {
+    float *host = (float *)((char *)malloc(BYTES + 4096) + 16), factor = 3;
+    int n = N;
+    ptr there;
+    for (int i = 0; i < N; i++) host[i] = i;
+    printf("before %d\n", CALL(cudaHostGetDevicePointer, &there, host, 0));
+    CHECK(cudaHostRegister, host, (size_t)BYTES, 2);
+    printf("twice %d\n", CALL(cudaHostRegister, host + 1, (size_t)BYTES, 2));
+    CHECK(cudaHostGetDevicePointer, &there, host, 0);
+    void *arguments[] = {&there, &factor, &n};
+    if (launch(&scale, 4, 256, arguments, 0)) exit(1);
+    CHECK(cudaDeviceSynchronize, 0);
+    printf("kernel %s\n", right(host, 3) ? "right" : "wrong");
+    for (int i = 0; i < N; i++) host[i] = 2 * i;
+    CHECK(cudaMemcpy, c, there, (size_t)BYTES, 2);
+    printf("copy %s\n", right(c, 2) ? "right" : "wrong");
+    CHECK(cudaHostUnregister, host);
+    printf("after %d\n", CALL(cudaHostGetDevicePointer, &there, host, 0));
+    exit(0);
+}
+
 static void vector_add(void) {
     ptr x = device(a), y = device(b), z = device(0);
     if (launch_add(x, y, z, 0)) exit(1);
@@ -282,6 +304,7 @@ int main(int argc, char **argv) {
     registration(argc > 2 ? argv[2] : "");
     fill();
     if (!strcmp(scenario, "add")) vector_add();
+    if (!strcmp(scenario, "registered")) registered();
     if (!strcmp(scenario, "faults")) faults();
     if (!strcmp(scenario, "refusals")) refusals();
     if (!strcmp(scenario, "race")) races();

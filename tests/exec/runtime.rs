@@ -48,6 +48,13 @@ fn both_versions_of_the_runtime_are_there() {
 }
 
 #[test]
+fn kernels_see_registered_memory_by_its_device_address() {
+    let output = exec(&[], "registered");
+    let expected = "before 1\ntwice 712\nkernel right\ncopy right\nafter 1\n";
+    check(&output, 0, expected);
+}
+
+#[test]
 fn a_fault_is_sticky_until_a_reset() {
     let output = exec(&[], "faults");
     let expected = "launch 0\nsynchronize 700\nmalloc 700\nlast 700\nreset 0\nmalloc 0\n";

@@ -8,6 +8,7 @@ use crate::connection::{call, device, keep_printed, send};
 use crate::errors::{self, Code};
 use crate::memory::map_shared;
 use crate::protocol::{COOPERATIVE, FunctionInfo, Message, Op, kind};
+use crate::registered::exchanged;
 
 /// An image of code: loaded into the device at its first use.
 #[derive(Debug)]
@@ -218,7 +219,7 @@ impl Launch {
         head.put_u32(cluster.x)
             .put_u32(cluster.y)
             .put_u32(cluster.z);
-        let reply = send(Op::Launch, &head, &self.parameters)?;
+        let reply = exchanged(|| send(Op::Launch, &head, &self.parameters))?;
         if !reply.bulk.is_empty() {
             keep_printed(&reply.bulk);
         }

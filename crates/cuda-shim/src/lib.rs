@@ -34,6 +34,7 @@ mod images;
 mod kernels;
 mod memory;
 mod properties;
+mod registered;
 mod say;
 mod system;
 #[path = "../../vgpu/src/tensor_map.rs"]

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::connection::{call, device, flush_printed, receive, send};
 use crate::errors::{self, Code};
 use crate::protocol::{Message, Op, Shape, kind};
+use crate::registered::{self, exchanged};
 use crate::say::say_once;
 use crate::system::{self, PAGE};
 
@@ -29,46 +30,18 @@ pub(crate) struct Mapping {
 /// Mappings by the address of their first byte.
 static MAPPINGS: Mutex<BTreeMap<u64, Mapping>> = Mutex::new(BTreeMap::new());
 
-/// Host ranges of `cudaHostRegister`, by address.
-static REGISTERED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
-
 /// Alignment of the rows that `cudaMallocPitch` returns, bytes.
 pub(crate) const PITCH: u64 = 512;
 /// Handle of the memory pool that the device has from the start.
 pub(crate) const DEFAULT_POOL: u64 = 0x2000;
 
-/// Registers host memory for fast copies.
-pub(crate) fn register_host(address: u64, bytes: u64) -> Result<(), Code> {
-    if address == 0 || bytes == 0 {
-        return Err(errors::INVALID_VALUE);
+/// Returns the device address of page-locked or registered host memory.
+pub(crate) fn device_address(address: u64) -> Result<u64, Code> {
+    // Page-locked memory has one address for both sides.
+    match find_mapping(address).is_some() || holds_shared(address) {
+        true => Ok(address),
+        false => registered::device_address(address),
     }
-    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-    match registered.insert(address, bytes) {
-        None => Ok(()),
-        Some(_) => Err(errors::ALREADY_REGISTERED),
-    }
-}
-
-/// Ends the registration of host memory.
-pub(crate) fn unregister_host(address: u64) -> Result<(), Code> {
-    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-    registered
-        .remove(&address)
-        .map(drop)
-        .ok_or(errors::NOT_REGISTERED)
-}
-
-/// Fails where host memory has no device address; `function` requests it.
-pub(crate) fn check_device_pointer(address: u64, function: &str) -> Result<(), Code> {
-    if find_mapping(address).is_some() || holds_shared(address) {
-        return Ok(());
-    }
-    let registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-    if registered.contains_key(&address) {
-        crate::say::report_missing(&format!("{function} of registered memory"));
-        return Err(errors::NOT_SUPPORTED);
-    }
-    Err(errors::INVALID_VALUE)
 }
 
 /// An allocation of the device.
@@ -174,6 +147,7 @@ pub(crate) fn release(address: u64) -> Result<(), Code> {
 
 /// Forgets every mapping: the device was reset.
 pub(crate) fn forget_all() {
+    registered::forget_all();
     let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
     for (address, mapping) in std::mem::take(&mut *mappings) {
         system::unmap(address & !(PAGE - 1), mapped_bytes(address, mapping.bytes));
@@ -314,9 +288,9 @@ impl Copy {
             return Err(errors::INVALID_VALUE);
         }
         match sides {
-            (Side::Device, Side::Device) => self.on_device(),
-            (Side::Device, _) => self.upload(bytes),
-            (_, Side::Device) => self.download(),
+            (Side::Device, Side::Device) => exchanged(|| self.on_device()),
+            (Side::Device, _) => exchanged(|| self.upload(bytes)),
+            (_, Side::Device) => exchanged(|| self.download()),
             (Side::Shared, _) | (_, Side::Shared) => self.on_host(true),
             _ => self.on_host(false),
         }
@@ -449,7 +423,7 @@ impl Fill {
                     .put_u32(self.value)
                     .put_u32(self.element_bytes);
                 self.place.shape.put(&mut head);
-                call(Op::FillMemory, &head).map(drop)
+                exchanged(|| call(Op::FillMemory, &head)).map(drop)
             }
             Side::Shared => {
                 synchronize_stream(self.stream)?;

@@ -8,6 +8,7 @@ use crate::driver::contexts::{PRIMARY, check_initialized, selected};
 use crate::errors::{self, Code};
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, is_device_only};
 use crate::protocol::kind;
+use crate::registered;
 
 /// `CUmemLocation`.
 #[repr(C)]
@@ -107,19 +108,19 @@ in_context! {
     /// Frees page-locked host memory.
     fn cuMemFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }
 
-    /// Registers host memory for fast copies. Kernels do not address it.
+    /// Registers host memory. Kernels address it by its device address only.
     fn cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
-        memory::register_host(address_of(pointer), bytes as u64)
+        registered::register(address_of(pointer), bytes as u64)
     }
 
     /// Ends the registration of host memory.
-    fn cuMemHostUnregister(pointer: *mut c_void) { memory::unregister_host(address_of(pointer)) }
+    fn cuMemHostUnregister(pointer: *mut c_void) { registered::unregister(address_of(pointer)) }
 
-    /// Returns the device address of page-locked memory: the same address.
+    /// Returns the device address of page-locked memory, which is the same, or of registered memory.
     fn cuMemHostGetDevicePointer_v2(address: *mut u64, pointer: *mut c_void, _flags: c_uint) {
-        memory::check_device_pointer(address_of(pointer), "cuMemHostGetDevicePointer")?;
+        let found = memory::device_address(address_of(pointer))?;
         // SAFETY: the program passes where the address goes.
-        unsafe { store(address, address_of(pointer)) }
+        unsafe { store(address, found) }
     }
 
     /// Returns the flags of page-locked memory.

@@ -8,6 +8,7 @@ use crate::connection::device;
 use crate::errors::{self, Code};
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, pointer_to};
 use crate::protocol::kind;
+use crate::registered;
 
 /// Extent of a region: width in bytes.
 #[repr(C)]
@@ -142,22 +143,22 @@ runtime! {
     /// Frees page-locked host memory.
     fn cudaFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }
 
-    /// Registers host memory for fast copies. Kernels do not address it: see
+    /// Registers host memory. Kernels address it by its device address only: see
     /// `cudaDevAttrCanUseHostPointerForRegisteredMem`, which is 0.
     fn cudaHostRegister(pointer: *mut c_void, bytes: usize, _flags: c_uint) {
-        memory::register_host(address_of(pointer), bytes as u64)
+        registered::register(address_of(pointer), bytes as u64)
     }
 
     /// Ends the registration of host memory.
     fn cudaHostUnregister(pointer: *mut c_void) {
-        memory::unregister_host(address_of(pointer))
+        registered::unregister(address_of(pointer))
     }
 
-    /// Returns the device address of page-locked memory: the same address.
+    /// Returns the device address of page-locked memory, which is the same, or of registered memory.
     fn cudaHostGetDevicePointer(to: *mut *mut c_void, pointer: *mut c_void, _flags: c_uint) {
-        memory::check_device_pointer(address_of(pointer), "cudaHostGetDevicePointer")?;
+        let address = memory::device_address(address_of(pointer))?;
         // SAFETY: the program passes where the address goes.
-        unsafe { store(to, pointer) }
+        unsafe { store(to, pointer_to(address)) }
     }
 
     /// Returns the flags of page-locked memory.
