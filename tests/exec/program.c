@@ -101,6 +101,37 @@ static int right(const float *x, float factor) {
     return 1;
 }
 
+/* Memory that a graph allocates and frees, by capture and node by node. */
+static void graph_memory(void) {
+    ptr x = device(a), y = device(b), z, stream, captured, executable, built, node;
+    CHECK(cudaStreamCreate, &stream);
+    CHECK(cudaStreamBeginCapture, stream, 0);
+    CHECK(cudaMallocAsync, &z, (size_t)BYTES, stream);
+    if (launch_add(x, y, z, stream)) exit(1);
+    CHECK(cudaMemcpyAsync, c, z, (size_t)BYTES, 2, stream);
+    CHECK(cudaFreeAsync, z, stream);
+    CHECK(cudaStreamEndCapture, stream, &captured);
+    CHECK(cudaGraphInstantiate, &executable, captured, 0ull);
+    for (int i = 0; i < 2; i++) CHECK(cudaGraphLaunch, executable, stream);
+    CHECK(cudaStreamSynchronize, stream);
+    printf("captured %s\n", right(c, 3) ? "right" : "wrong");
+    struct { uint64_t pool[11]; ptr access; size_t accesses, bytes; ptr result; } wanted = {{0}, 0, 0, BYTES, 0};
+    CHECK(cudaGraphCreate, &built, 0);
+    CHECK(cudaGraphAddMemAllocNode, &node, built, (ptr)0, (size_t)0, &wanted);
+    struct { ptr source_array; size_t source_at[3]; ptr source; size_t source_pitch[3]; ptr array; size_t at[3]; ptr to;
+        size_t pitch[3], extent[3]; int kind; } there = {0, {0}, b, {BYTES, BYTES, 1}, 0, {0}, wanted.result,
+        {BYTES, BYTES, 1}, {BYTES, 1, 1}, 1}, back = {0, {0}, wanted.result, {BYTES, BYTES, 1}, 0, {0}, c,
+        {BYTES, BYTES, 1}, {BYTES, 1, 1}, 2};
+    CHECK(cudaGraphAddMemcpyNode, &node, built, (ptr)0, (size_t)0, &there);
+    CHECK(cudaGraphAddMemcpyNode, &node, built, (ptr)0, (size_t)0, &back);
+    CHECK(cudaGraphAddMemFreeNode, &node, built, (ptr)0, (size_t)0, wanted.result);
+    CHECK(cudaGraphInstantiate, &executable, built, 0ull);
+    CHECK(cudaGraphLaunch, executable, stream);
+    CHECK(cudaStreamSynchronize, stream);
+    printf("built %s\n", right(c, 2) ? "right" : "wrong");
+    exit(0);
+}
+
 /* Registered memory that does not begin at a page, through its device address. */
 static void registered(void) {
     float *host = (float *)((char *)malloc(BYTES + 4096) + 16), factor = 3;
@@ -305,6 +336,7 @@ int main(int argc, char **argv) {
     fill();
     if (!strcmp(scenario, "add")) vector_add();
     if (!strcmp(scenario, "registered")) registered();
+    if (!strcmp(scenario, "graph_memory")) graph_memory();
     if (!strcmp(scenario, "faults")) faults();
     if (!strcmp(scenario, "refusals")) refusals();
     if (!strcmp(scenario, "race")) races();

@@ -55,6 +55,12 @@ fn kernels_see_registered_memory_by_its_device_address() {
 }
 
 #[test]
+fn graphs_allocate_and_free_memory() {
+    let output = exec(&[], "graph_memory");
+    check(&output, 0, "captured right\nbuilt right\n");
+}
+
+#[test]
 fn a_fault_is_sticky_until_a_reset() {
     let output = exec(&[], "faults");
     let expected = "launch 0\nsynchronize 700\nmalloc 700\nlast 700\nreset 0\nmalloc 0\n";

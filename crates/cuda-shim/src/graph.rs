@@ -209,6 +209,15 @@ pub(crate) fn is_capturing(stream: u64) -> bool {
     captured(stream).is_some()
 }
 
+/// Frees memory in the order of a stream. A capturing stream keeps it: each launch of the graph uses the
+/// memory again, at the same address.
+pub(crate) fn release_in_order(address: u64, stream: u64) -> Result<(), Code> {
+    match is_capturing(stream) {
+        true => submit(stream, Node::Empty),
+        false => crate::memory::release(address),
+    }
+}
+
 /// Refuses an operation that would have to wait for a capturing stream.
 pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
     match is_capturing(stream) {

@@ -103,7 +103,9 @@ in_context! {
     fn cuMemFree_v2(address: u64) { memory::release(address) }
 
     /// Frees device memory in the order of a stream.
-    fn cuMemFreeAsync(address: u64, _stream: *mut c_void) { memory::release(address) }
+    fn cuMemFreeAsync(address: u64, stream: *mut c_void) {
+        crate::graph::release_in_order(address, address_of(stream))
+    }
 
     /// Frees page-locked host memory.
     fn cuMemFreeHost(pointer: *mut c_void) { memory::release(address_of(pointer)) }

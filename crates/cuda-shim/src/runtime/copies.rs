@@ -70,7 +70,8 @@ fn copy_rows(
     submit(stream, Node::Copy(copy))
 }
 
-fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
+/// The operation of the parameters.
+pub(super) fn volume_copy(parameters: &Copy3d, stream: u64) -> Result<Copy, Code> {
     let arrays = [parameters.source_array, parameters.destination_array]
         .map(|array| (!array.is_null()).then(|| find_array(array)));
     let [source_array, destination_array] = arrays.map(Option::transpose);
@@ -109,7 +110,7 @@ fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
             },
         }
     };
-    let copy = Copy {
+    Ok(Copy {
         destination: match &destination_array {
             Some(array) => in_array(array, parameters.destination_offset)?,
             None => place(parameters.destination, parameters.destination_offset),
@@ -120,8 +121,11 @@ fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
         },
         direction: Direction::from_number(parameters.kind)?,
         stream,
-    };
-    submit(stream, Node::Copy(copy))
+    })
+}
+
+fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
+    submit(stream, Node::Copy(volume_copy(parameters, stream)?))
 }
 
 /// Where a variable of the program is on the device.

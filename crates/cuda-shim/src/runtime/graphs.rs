@@ -6,7 +6,9 @@ use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
 use crate::graph::{self, FillNode, Graph, HostNode, Node};
 use crate::kernels::Dim3;
-use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
+use crate::memory::{Copy, Direction, Place, address_of, allocate, pointer_to};
+use crate::protocol::kind;
+use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::launches::prepare;
 
 /// `cudaKernelNodeParams`.
@@ -19,6 +21,17 @@ pub struct KernelNode {
     shared_bytes: c_uint,
     arguments: *mut *mut c_void,
     extra: *mut *mut c_void,
+}
+
+/// `cudaMemAllocNodeParams`: properties of a pool, then the size and the result.
+#[repr(C)]
+#[derive(Debug)]
+pub struct AllocationNode {
+    pool: [u64; 11],
+    access: *const c_void,
+    access_count: usize,
+    bytes: usize,
+    pointer: *mut c_void,
 }
 
 /// Adds a node and stores its handle.
@@ -116,6 +129,51 @@ runtime! {
         };
         // SAFETY: the program passes where the handle goes.
         unsafe { add(graph, handle, Node::Copy(copy)) }
+    }
+
+    /// Adds a copy of slices of rows.
+    fn cudaGraphAddMemcpyNode(
+        handle: *mut *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _count: usize,
+        parameters: *const Copy3d,
+    ) {
+        // SAFETY: the program passes the structure or null.
+        let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
+        let copy = volume_copy(parameters, 0)?;
+        // SAFETY: the program passes where the handle goes.
+        unsafe { add(graph, handle, Node::Copy(copy)) }
+    }
+
+    /// Adds an allocation. The memory exists from now on, at one address for all launches.
+    fn cudaGraphAddMemAllocNode(
+        handle: *mut *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _count: usize,
+        node: *mut AllocationNode,
+    ) {
+        // SAFETY: the program passes the structure or null.
+        let node = unsafe { node.as_mut() }.ok_or(errors::INVALID_VALUE)?;
+        if node.bytes == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        node.pointer = pointer_to(allocate(node.bytes as u64, kind::DEVICE)?);
+        // SAFETY: the program passes where the handle goes.
+        unsafe { add(graph, handle, Node::Empty) }
+    }
+
+    /// Adds the end of an allocation of a graph, which the next launch uses again.
+    fn cudaGraphAddMemFreeNode(
+        handle: *mut *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _count: usize,
+        _pointer: *mut c_void,
+    ) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { add(graph, handle, Node::Empty) }
     }
 
     /// Adds a fill.

@@ -136,8 +136,8 @@ runtime! {
     }
 
     /// Frees device memory in the order of a stream.
-    fn cudaFreeAsync(pointer: *mut c_void, _stream: *mut c_void) {
-        memory::release(address_of(pointer))
+    fn cudaFreeAsync(pointer: *mut c_void, stream: *mut c_void) {
+        crate::graph::release_in_order(address_of(pointer), address_of(stream))
     }
 
     /// Frees page-locked host memory.
