@@ -2,7 +2,8 @@
 //!
 //! A compiler copies a struct word by word, padding included. It sets a bit field by loading its
 //! word, replacing some bits and storing it back. In terms of the source, neither reads unwritten
-//! bytes. Both are recognised by the uses of a loaded value; any other use is a read.
+//! bytes. A variable that a called function sets on success is loaded before the test of its result.
+//! These are recognised by the uses of a loaded value; any other use is a read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,6 +20,9 @@ pub enum Unwritten {
     Padding,
     /// The value returns to its word with a bit field replaced.
     BitField,
+    /// The value of local memory is only selected or discarded by a predicate: the source reads it under that
+    /// condition, which the compiler has moved after the load.
+    Selected,
 }
 
 /// Returns the loads of shared or local memory that may read unwritten bytes, by index.
@@ -52,6 +56,8 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
             } else if let Some(from) = spot(at, 1) {
                 outward.push((at, from));
             }
+        } else if i.modifiers.contains(&"local") && only_selected(code, &uses, i) {
+            found.insert(at, Unwritten::Selected);
         } else if let Some(stores) = stores(keeps_bits)
             && let here @ Some(_) = spot(at, 1)
             && stores.iter().all(|s| spot(*s, 0) == here)
@@ -69,6 +75,23 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
         }
     }
     found
+}
+
+/// Reports whether the one value of a load is used, and only by `selp`, which discards one of its values.
+fn only_selected(
+    code: &[Instruction<'_>],
+    uses: &HashMap<Reg, Vec<usize>>,
+    load: &Instruction<'_>,
+) -> bool {
+    let [Operand::Reg(value), ..] = load.operands.as_slice() else {
+        return false;
+    };
+    let selects = |at: &usize| match code[*at].operands.as_slice() {
+        [_, a, b, _] if code[*at].opcode == "selp" => a != b,
+        _ => false,
+    };
+    uses.get(value)
+        .is_some_and(|all| !all.is_empty() && all.iter().all(selects))
 }
 
 /// Predicate for instructions that a value may pass: instruction, register, and whether the value

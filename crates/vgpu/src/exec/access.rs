@@ -207,7 +207,7 @@ impl Cta<'_> {
         // The struct is aligned to the size of the vector load that copies it.
         let start = at / copied * copied;
         match m.unwritten {
-            Unwritten::Hazard => false,
+            Unwritten::Hazard | Unwritten::Selected => false,
             Unwritten::BitField => true,
             Unwritten::Padding => (start..start + copied).step_by(4).any(|a| {
                 self.shared_state
@@ -417,7 +417,7 @@ fn excused(op: &Op, written: &[bool]) -> bool {
     let Op::Load(m) = op else { return false };
     match m.unwritten {
         Unwritten::Hazard => false,
-        Unwritten::BitField => true,
+        Unwritten::BitField | Unwritten::Selected => true,
         Unwritten::Padding => written.contains(&true),
     }
 }

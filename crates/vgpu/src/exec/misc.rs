@@ -12,9 +12,7 @@ use crate::lower::program::{Area, CarryOp, Data, Op};
 pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> bool {
     match op {
         Op::Carry(c) => carry(w, c, mask),
-        Op::Fetch(fetch) => cta.fetch_texels(w, fetch, mask),
-        Op::Surface(access) => cta.surface(w, access, mask),
-        Op::ImageQuery(query) => cta.query_image(w, query, mask),
+        Op::Fetch(_) | Op::Surface(_) | Op::ImageQuery(_) => images(cta, w, op, mask),
         Op::Unpack { from, to, width } if unpack_row(w, *from, to, *width, mask) => {}
         Op::Pack { from, to, width } if pack_row(w, from, *to, *width, mask) => {}
         Op::Unpack { from, to, width } => {
@@ -131,6 +129,16 @@ fn extract_part(value: u64, index: usize, width: u32) -> u64 {
         shifted
     } else {
         shifted & ((1 << (width * 8)) - 1)
+    }
+}
+
+/// Executes the operations on texture and surface objects.
+fn images(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) {
+    match op {
+        Op::Fetch(fetch) => cta.fetch_texels(w, fetch, mask),
+        Op::Surface(access) => cta.surface(w, access, mask),
+        Op::ImageQuery(query) => cta.query_image(w, query, mask),
+        _ => {}
     }
 }
 

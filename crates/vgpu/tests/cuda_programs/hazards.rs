@@ -104,3 +104,18 @@ fn a_stale_pointer_names_the_freed_buffer() {
     assert!(allocation.freed);
     assert_eq!((allocation.name.as_str(), allocation.bytes), ("gone", 400));
 }
+
+#[test]
+fn a_local_variable_that_is_loaded_and_discarded_is_not_read() {
+    let text = ".version 9.0\n.target sm_80\n.address_size 64\n\
+        .visible .entry k(.param .u64 out)\n{\n.local .align 4 .b8 v[4];\n.reg .b32 %r<4>;\n\
+        .reg .b64 %q<2>;\n.reg .pred %p1;\nld.param.u64 %q1, [out];\nmov.u32 %r1, %tid.x;\n\
+        setp.ge.u32 %p1, %r1, 0;\nld.local.u32 %r2, [v];\nselp.b32 %r3, -1, %r2, %p1;\n\
+        st.global.u32 [%q1], %r3;\nret;\n}\n";
+    let mut program = Program::new(text);
+    let out = program.unwritten(1);
+    let wanted = program.launch_named("k", 1, 1, vec![Arg::Buffer(out)]);
+    let report = program.started(&wanted);
+    assert_eq!(report.hazards, []);
+    assert_eq!(program.read(out), [-1]);
+}
