@@ -109,12 +109,25 @@ static void graph_memory(void) {
     CHECK(cudaMallocAsync, &z, (size_t)BYTES, stream);
     if (launch_add(x, y, z, stream)) exit(1);
     CHECK(cudaMemcpyAsync, c, z, (size_t)BYTES, 2, stream);
+    CHECK(cudaStreamEndCapture, stream, &captured);
+    CHECK(cudaGraphInstantiate, &executable, captured, 0ull);
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaGraphLaunch, executable, stream);
+        CHECK(cudaStreamSynchronize, stream);
+        CHECK(cudaFree, z);
+    }
+    CHECK(cudaStreamSynchronize, stream);
+    printf("captured %s\n", right(c, 3) ? "right" : "wrong");
+    CHECK(cudaStreamBeginCapture, stream, 0);
+    CHECK(cudaMallocAsync, &z, (size_t)BYTES, stream);
+    if (launch_add(x, x, z, stream)) exit(1);
+    CHECK(cudaMemcpyAsync, c, z, (size_t)BYTES, 2, stream);
     CHECK(cudaFreeAsync, z, stream);
     CHECK(cudaStreamEndCapture, stream, &captured);
     CHECK(cudaGraphInstantiate, &executable, captured, 0ull);
-    for (int i = 0; i < 2; i++) CHECK(cudaGraphLaunch, executable, stream);
+    CHECK(cudaGraphLaunch, executable, stream);
     CHECK(cudaStreamSynchronize, stream);
-    printf("captured %s\n", right(c, 3) ? "right" : "wrong");
+    printf("freed inside %s\n", right(c, 2) ? "right" : "wrong");
     struct { uint64_t pool[11]; ptr access; size_t accesses, bytes; ptr result; } wanted = {{0}, 0, 0, BYTES, 0};
     CHECK(cudaGraphCreate, &built, 0);
     CHECK(cudaGraphAddMemAllocNode, &node, built, (ptr)0, (size_t)0, &wanted);
@@ -125,6 +138,7 @@ static void graph_memory(void) {
     CHECK(cudaGraphAddMemcpyNode, &node, built, (ptr)0, (size_t)0, &there);
     CHECK(cudaGraphAddMemcpyNode, &node, built, (ptr)0, (size_t)0, &back);
     CHECK(cudaGraphAddMemFreeNode, &node, built, (ptr)0, (size_t)0, wanted.result);
+    CHECK(cudaGraphClone, &built, built);
     CHECK(cudaGraphInstantiate, &executable, built, 0ull);
     CHECK(cudaGraphLaunch, executable, stream);
     CHECK(cudaStreamSynchronize, stream);

@@ -57,7 +57,11 @@ fn kernels_see_registered_memory_by_its_device_address() {
 #[test]
 fn graphs_allocate_and_free_memory() {
     let output = exec(&[], "graph_memory");
-    check(&output, 0, "captured right\nbuilt right\n");
+    check(
+        &output,
+        0,
+        "captured right\nfreed inside right\nbuilt right\n",
+    );
 }
 
 #[test]

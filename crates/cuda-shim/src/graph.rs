@@ -3,7 +3,7 @@
 //! A graph keeps its nodes in the order of their creation, which satisfies every dependency, and runs
 //! them in that order on the stream of its launch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::client;
 use crate::errors::{self, Code};
 use crate::kernels::Launch;
 use crate::memory::{Copy, Fill, Place, address_of, pointer_to};
-use crate::protocol::Shape;
+use crate::protocol::{Shape, kind};
 
 /// A function of the program with its argument.
 #[derive(Debug, Clone, Copy)]
@@ -209,8 +209,33 @@ pub(crate) fn is_capturing(stream: u64) -> bool {
     captured(stream).is_some()
 }
 
-/// Frees memory in the order of a stream. A capturing stream keeps it: each launch of the graph uses the
-/// memory again, at the same address.
+/// Memory that graphs allocate, by address. Each launch of a graph uses it again at the same address, also
+/// where the program has freed it after the launch before: it exists until the device is reset.
+static GRAPH_MEMORY: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// Checks whether a graph allocates the memory at an address.
+pub(crate) fn owns(address: u64) -> bool {
+    let owned = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    owned.contains(&address)
+}
+
+/// Allocates memory for the launches of a graph.
+pub(crate) fn allocate_for_graph(bytes: u64) -> Result<u64, Code> {
+    let address = crate::memory::allocate(bytes, kind::DEVICE)?;
+    let mut owned = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
+    owned.insert(address);
+    Ok(address)
+}
+
+/// Allocates memory in the order of a stream, which may capture.
+pub(crate) fn allocate_in_order(bytes: u64, stream: u64) -> Result<u64, Code> {
+    match is_capturing(stream) {
+        true => allocate_for_graph(bytes),
+        false => crate::memory::allocate(bytes, kind::DEVICE),
+    }
+}
+
+/// Frees memory in the order of a stream, which may capture.
 pub(crate) fn release_in_order(address: u64, stream: u64) -> Result<(), Code> {
     match is_capturing(stream) {
         true => submit(stream, Node::Empty),

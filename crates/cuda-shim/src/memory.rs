@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::connection::{call, device, flush_printed, receive, send};
 use crate::errors::{self, Code};
+use crate::graph;
 use crate::protocol::{Message, Op, Shape, kind};
 use crate::registered::{self, exchanged};
 use crate::say::say_once;
@@ -131,7 +132,7 @@ fn mapped_bytes(address: u64, bytes: u64) -> u64 {
 
 /// Frees memory of any kind. A null pointer is no error.
 pub(crate) fn release(address: u64) -> Result<(), Code> {
-    if address == 0 {
+    if address == 0 || graph::owns(address) {
         return Ok(());
     }
     flush_printed();

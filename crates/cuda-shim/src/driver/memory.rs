@@ -83,9 +83,13 @@ in_context! {
     }
 
     /// Allocates device memory in the order of a stream.
-    fn cuMemAllocAsync(address: *mut u64, bytes: usize, _stream: *mut c_void) {
+    fn cuMemAllocAsync(address: *mut u64, bytes: usize, stream: *mut c_void) {
+        if address.is_null() || bytes == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
         // SAFETY: the program passes where the address goes.
-        unsafe { allocate_into(address, bytes, kind::DEVICE) }
+        unsafe { store(address, found) }
     }
 
     /// Allocates device memory of a pool.

@@ -6,8 +6,7 @@ use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
 use crate::graph::{self, FillNode, Graph, HostNode, Node};
 use crate::kernels::Dim3;
-use crate::memory::{Copy, Direction, Place, address_of, allocate, pointer_to};
-use crate::protocol::kind;
+use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::launches::prepare;
 
@@ -53,6 +52,12 @@ runtime! {
 
     /// Destroys a graph.
     fn cudaGraphDestroy(graph: *mut c_void) { graph::destroy(address_of(graph)) }
+
+    /// Copies a graph.
+    fn cudaGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(clone, pointer_to(graph::copy(address_of(graph))?)) }
+    }
 
     /// Makes an executable copy of a graph.
     fn cudaGraphInstantiate(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
@@ -159,7 +164,7 @@ runtime! {
         if node.bytes == 0 {
             return Err(errors::INVALID_VALUE);
         }
-        node.pointer = pointer_to(allocate(node.bytes as u64, kind::DEVICE)?);
+        node.pointer = pointer_to(graph::allocate_for_graph(node.bytes as u64)?);
         // SAFETY: the program passes where the handle goes.
         unsafe { add(graph, handle, Node::Empty) }
     }

@@ -63,9 +63,14 @@ runtime! {
     }
 
     /// Allocates device memory in the order of a stream.
-    fn cudaMallocAsync(pointer: *mut *mut c_void, bytes: usize, _stream: *mut c_void) {
-        // SAFETY: the program passes where the address goes.
-        unsafe { allocate_into(pointer, bytes, kind::DEVICE) }
+    fn cudaMallocAsync(pointer: *mut *mut c_void, bytes: usize, stream: *mut c_void) {
+        if pointer.is_null() || bytes == 0 {
+            // SAFETY: the program passes where the address goes.
+            return unsafe { allocate_into(pointer, bytes, kind::DEVICE) };
+        }
+        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
+        // SAFETY: as above.
+        unsafe { store(pointer, pointer_to(address)) }
     }
 
     /// Allocates device memory of a pool.
