@@ -127,6 +127,8 @@ impl RunArgs {
             no_knowledge: self.no_knowledge,
             prove_budget: self.prove_budget,
             fresh: self.fresh,
+            shapes: None,
+            source: None,
         })
     }
 }

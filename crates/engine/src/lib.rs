@@ -30,6 +30,7 @@ pub mod knowledge;
 mod lanes;
 mod ledger;
 mod foresight;
+pub mod grid;
 mod judging;
 mod limits;
 pub mod night;

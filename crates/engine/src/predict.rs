@@ -1,6 +1,7 @@
 //! Predicted times of configurations on a virtual GPU, for `predict` and `ablate`.
 
 use super::evaluator::{BoxError, Judged, Preparation};
+use super::grid::Grid;
 use super::job::{JobError, compiler_with, device_error, requested_target, usage};
 use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
 use super::parallel::in_order_each;
@@ -20,7 +21,7 @@ use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, DiskCache};
 use tuner_kernel::declarations;
-use tuner_space::{Config, Space};
+use tuner_space::{BindError, Config, DeviceLimits, Space};
 use vgpu::Arch;
 
 /// One kernel and problem on one virtual GPU, ready to predict.
@@ -35,7 +36,7 @@ pub struct Predictor {
     pub space: Space,
     arch: &'static Arch,
     task: KernelTask,
-    compiler: Compiler,
+    compiler: Arc<Compiler>,
     threads: usize,
     costs: Costs,
 }
@@ -73,6 +74,63 @@ impl CallCost {
     }
 }
 
+/// Virtual GPU of predictions.
+struct VirtualGpu {
+    name: String,
+    limits: DeviceLimits,
+    arch: &'static Arch,
+}
+
+impl VirtualGpu {
+    /// Finds the device.
+    fn new(device: &DeviceSelector) -> Result<Self, JobError> {
+        let name = match device {
+            DeviceSelector::Auto => limits::DEFAULT,
+            DeviceSelector::Vgpu(name) => name,
+            other => {
+                return Err(usage(format!(
+                    "times are predicted for a virtual GPU, not for {other}; type --device \
+                     vgpu:NAME (one of: {})",
+                    limits::names()
+                )));
+            }
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            limits: limits::by_name(name).context("the selector knows its devices")?,
+            arch: Arch::by_name(name).context("the selector knows its devices")?,
+        })
+    }
+
+    /// Opens a problem of a kernel.
+    fn predictor(
+        &self,
+        kernel: Arc<Kernel>,
+        problem: String,
+        arch: &str,
+        compiler: Arc<Compiler>,
+        threads: usize,
+    ) -> Result<Predictor, JobError> {
+        let wrong = |error: BindError| usage(format!("{}: {error}", catalog::shown(&kernel.path)));
+        let space = kernel.spec.space(&problem, &self.limits).map_err(wrong)?;
+        let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &self.limits, arch);
+        let task = KernelTask::alone(builder.map_err(wrong)?);
+        let problems = [(&*problem, &space)];
+        declarations::check(&kernel, &problems, &self.limits, arch, &compiler)?;
+        Ok(Predictor {
+            arch: self.arch,
+            selector: DeviceSelector::Vgpu(self.name.clone()),
+            kernel,
+            problem,
+            space,
+            task,
+            compiler,
+            threads,
+            costs: Costs::default(),
+        })
+    }
+}
+
 impl Predictor {
     /// Opens a kernel by name or file, searched for from `folder`; the first problem by default, and
     /// the device's compile target.
@@ -87,44 +145,50 @@ impl Predictor {
         requested: Option<&str>,
         jobs: Option<u16>,
     ) -> Result<Self, JobError> {
-        let name = match device {
-            DeviceSelector::Auto => limits::DEFAULT,
-            DeviceSelector::Vgpu(name) => name,
-            other => {
-                return Err(usage(format!(
-                    "times are predicted for a virtual GPU, not for {other}; type --device \
-                     vgpu:NAME (one of: {})",
-                    limits::names()
-                )));
-            }
-        };
-        let device = limits::by_name(name).context("the selector knows its devices")?;
-        let imitated = Arch::by_name(name).context("the selector knows its devices")?;
         let (kernel, problem) = named(kernel, folder, asked)?;
-        let wrong = |error: tuner_space::BindError| {
-            usage(format!("{}: {error}", catalog::shown(&kernel.path)))
-        };
-        let space = kernel.spec.space(&problem, &device).map_err(wrong)?;
+        let virtual_gpu = VirtualGpu::new(device)?;
         // Nothing is timed here, so every core may work.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = jobs.map_or(cores, usize::from);
-        let compiler = compiler_with(threads)?;
-        let arch = requested_target(requested, &device, &compiler)?;
-        let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &device, &arch);
-        let task = KernelTask::alone(builder.map_err(wrong)?);
-        let problems = [(&*problem, &space)];
-        declarations::check(&kernel, &problems, &device, &arch, &compiler)?;
-        Ok(Self {
-            arch: imitated,
-            selector: DeviceSelector::Vgpu(name.to_owned()),
-            kernel,
-            problem,
-            space,
-            task,
-            compiler,
-            threads,
-            costs: Costs::default(),
-        })
+        let compiler = Arc::new(compiler_with(threads)?);
+        let arch = requested_target(requested, &virtual_gpu.limits, &compiler)?;
+        virtual_gpu.predictor(kernel, problem, &arch, compiler, threads)
+    }
+
+    /// Opens each shape of a grid, in its order.
+    ///
+    /// # Errors
+    /// As for [`Predictor::open`], and a grid with sizes that the kernel does not have.
+    pub fn open_grid(
+        kernel: &str,
+        folder: &Path,
+        grid: &Grid,
+        device: &DeviceSelector,
+        jobs: Option<u16>,
+    ) -> Result<Vec<Self>, JobError> {
+        let kernels = catalog::resolve(&[kernel.to_owned()], folder)?;
+        let mut kernel = kernels
+            .into_iter()
+            .next()
+            .context("one name is one kernel")?;
+        let shapes = grid.problems(&kernel.spec).map_err(usage)?;
+        let names: Vec<String> = shapes
+            .iter()
+            .map(|shape| shape.problem.name.clone())
+            .collect();
+        kernel.spec.problems = shapes.into_iter().map(|shape| shape.problem).collect();
+        let kernel = Arc::new(kernel);
+        let virtual_gpu = VirtualGpu::new(device)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = jobs.map_or(cores, usize::from);
+        let compiler = Arc::new(compiler_with(threads)?);
+        let arch = requested_target(None, &virtual_gpu.limits, &compiler)?;
+        let names = names.into_iter();
+        let open = |problem| {
+            let (kernel, compiler) = (Arc::clone(&kernel), Arc::clone(&compiler));
+            virtual_gpu.predictor(kernel, problem, &arch, compiler, threads)
+        };
+        names.map(open).collect()
     }
 
     /// Predicts all configurations without running them whole, and reports each with its index in

@@ -19,6 +19,7 @@ mod model;
 mod origin;
 mod overview;
 mod pareto;
+pub mod portfolio;
 mod plots;
 mod roofline;
 pub mod svg;

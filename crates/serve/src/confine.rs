@@ -63,6 +63,8 @@ pub(super) fn confine(
         no_knowledge: request.no_knowledge,
         prove_budget: request.prove_budget,
         fresh: request.fresh,
+        shapes: None,
+        source: None,
     };
     confined.check().map_err(refused)?;
     if matches!(confined.selector(), Ok(DeviceSelector::Replay(_))) {

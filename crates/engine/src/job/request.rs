@@ -1,6 +1,7 @@
 //! Request of a run, in the terms of the command line, and its validation.
 
 use super::{JobError, Jobs, ProveBudget, usage};
+use crate::grid::Shapes;
 use crate::{Limits, parse_budget, parse_share};
 use serde::{Deserialize, Serialize};
 use tuner_core::objective::Objectives;
@@ -82,6 +83,21 @@ pub struct Request<P = String> {
     /// Judges every candidate anew: results of earlier runs with the same identity are not reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
+    /// Shapes instead of the problems of the files; not part of a stored or remote request.
+    #[serde(skip)]
+    pub shapes: Option<Shapes>,
+    /// Source instead of the template of the files; not part of a stored or remote request.
+    #[serde(skip)]
+    pub source: Option<SourceText>,
+}
+
+/// Source of a kernel with the files that it includes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceText {
+    /// Text of the template.
+    pub text: String,
+    /// Included files: the name in the directive and the text.
+    pub headers: Vec<(String, String)>,
 }
 
 fn auto<P: From<&'static str>>() -> P {
@@ -112,6 +128,8 @@ impl Default for Request {
             no_knowledge: false,
             prove_budget: None,
             fresh: false,
+            shapes: None,
+            source: None,
         }
     }
 }

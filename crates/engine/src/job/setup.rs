@@ -18,7 +18,8 @@ use tuner_device::replay::Recording;
 use tuner_device::worker::host;
 use tuner_device::{DeviceFacts, DeviceSelector, SelectorError, limits};
 use tuner_kernel::catalog;
-use tuner_kernel::compile::{Compiler, CompilerSettings};
+use tuner_kernel::catalog::Kernel;
+use tuner_kernel::compile::{Compiler, CompilerSettings, Header, Template};
 use tuner_kernel::{declarations, defaults};
 use tuner_space::{DeviceLimits, Sizes};
 use tuner_store::{DeviceStart, RecordingSource, RunStart, TaskStart};
@@ -143,7 +144,7 @@ impl GpuTasks {
         facts: &DeviceFacts,
         compiler: &Compiler,
     ) -> Result<Self, JobError> {
-        let kernels = catalog::resolve(&request.kernels, folder)?;
+        let kernels = resolve(request, folder)?;
         let limits = facts
             .limits
             .ok_or_else(|| usage(format!("{} has no known limits", facts.name)))?;
@@ -188,6 +189,28 @@ impl GpuTasks {
         }
         Ok(all)
     }
+}
+
+/// Finds the kernels of a request, with its shapes and its source in the place of theirs.
+fn resolve(request: &Request, folder: &Path) -> Result<Vec<Kernel>, JobError> {
+    let mut kernels = catalog::resolve(&request.kernels, folder)?;
+    for kernel in &mut kernels {
+        if let Some(shapes) = &request.shapes {
+            kernel.spec.problems = shapes.problems(&kernel.spec).map_err(usage)?;
+        }
+        if let Some(source) = &request.source {
+            let headers = source.headers.iter().map(|(spelled, text)| Header {
+                spelled: spelled.clone(),
+                path: spelled.as_str().into(),
+                text: text.clone(),
+            });
+            let template = &kernel.template;
+            let folders = template.include_dirs.to_vec();
+            let headers = headers.collect();
+            kernel.template = Template::new(&template.name, &source.text, headers, folders);
+        }
+    }
+    Ok(kernels)
 }
 
 /// Returns the target for a GPU: that of `--arch`, else the portable one of the GPU.
