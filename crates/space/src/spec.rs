@@ -67,6 +67,8 @@ pub struct KernelSpec {
     pub include: Vec<PathBuf>,
     /// Program and arguments of a peer to compare with; may be empty.
     pub baseline: Vec<String>,
+    /// Python expression that computes the outputs with PyTorch, for `tuner export --torch`.
+    pub torch_fallback: Option<String>,
     /// Hashes of the files of which each problem has its own, by path; filled in once they were read.
     pub data_hashes: BTreeMap<String, ContentHash>,
     /// The source text.

@@ -17,7 +17,7 @@
 SUM_WITH_DEFECTS_TUNED_STATIC inline int sum_with_defects_tuned_sized(long long rows, long long n) { return rows > 0 && rows <= 2147483647 && n > 0 && n <= 2147483647; }
 /* [0] rows ROWS=4 N=1024 on fake GPU of the tests, measured: p50 4.018 us, p90 4.020 us, 8 samples, 1.00x the default's speed; compared unknown: stored by a version that did not note it
  * 2026-11-22, driver none, commit 7d1d6460fe52ae25cfe4758f2111900b7c95656e, template c5ce52c4c8c1f62cc94b745404eca03aaf0495be001b1f3489058ea5d9d6e031 */
-/* tuner-entry {"device":"fake GPU of the tests","problem":"rows","config":{"DEFECT":1},"time_us_p50":4.017600875183572,"timing":"measured","compared":"unknown"} */
+/* tuner-entry {"device":"fake GPU of the tests","problem":"rows","config":{"DEFECT":1},"time_us_p50":4.017600875183572,"timing":"measured","compared":"unknown","kernel":"sum_with_defects","sizes":{"ROWS":4,"N":1024},"cc":89,"template_hash":"c5ce52c4c8c1f62cc94b745404eca03aaf0495be001b1f3489058ea5d9d6e031","cubin_hash":"b434810c8475180a9cad3dc46d6a4404b5fb2631dc853eb05fde320321605001","registers":26,"spill_bytes":0} */
 SUM_WITH_DEFECTS_TUNED_STATIC inline int sum_with_defects_tuned_0_valid(long long rows, long long n) {
   return sum_with_defects_tuned_sized(rows, n); }
 #ifdef SUM_WITH_DEFECTS_TUNED_ENTRY /* one entry: its macros and its launches */

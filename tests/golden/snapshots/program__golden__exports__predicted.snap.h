@@ -20,7 +20,7 @@
 SOFTMAX_TUNED_STATIC inline int softmax_tuned_sized(long long r, long long n) { return r > 0 && r <= 2147483647 && n > 0 && n <= 2147483647; }
 /* [0] small R=64 N=1024 on vgpu:a100, PREDICTED: p50 3.150 us, p90 3.150 us, 1 sample, 1.02x the default's speed; compared unknown: stored by a version that did not note it
  * 2026-11-22, driver none, commit 7d1d6460fe52ae25cfe4758f2111900b7c95656e, template b856b2045c9ee27fc0aa8df27a7551dbc4f74e9b31676d112ea782749a36618d */
-/* tuner-entry {"device":"vgpu:a100","problem":"small","config":{"THREADS":256,"ROWS":1,"VEC":8,"KEEP":2},"time_us_p50":3.149645390070922,"timing":"predicted","compared":"unknown"} */
+/* tuner-entry {"device":"vgpu:a100","problem":"small","config":{"THREADS":256,"ROWS":1,"VEC":8,"KEEP":2},"time_us_p50":3.149645390070922,"timing":"predicted","compared":"unknown","kernel":"softmax","sizes":{"R":64,"N":1024},"cc":80,"template_hash":"b856b2045c9ee27fc0aa8df27a7551dbc4f74e9b31676d112ea782749a36618d","cubin_hash":"da710f4fa2d9407a64fea141f94de14ae0c474ae58f07d024fdbed98d919aa21","registers":30,"spill_bytes":0} */
 SOFTMAX_TUNED_STATIC inline int softmax_tuned_0_valid(long long r, long long n) {
   if (!(softmax_tuned_sized(r, n))) return 0;
   const long long v0 = (n % 8 == 0 ? 8 : 1LL);

@@ -20,7 +20,7 @@
 CONVOLUTION2D_15X15_BAT_TUNED_STATIC inline int convolution2d_15x15_bat_tuned_sized(long long problem_size_x_, long long problem_size_y_) { return problem_size_x_ > 0 && problem_size_x_ <= 2147483647 && problem_size_y_ > 0 && problem_size_y_ <= 2147483647; }
 /* [0] 4096x4096 problem_size_x=4096 problem_size_y=4096 on NVIDIA GeForce RTX 3090, recorded by others: p50 528.589 us, p90 528.589 us, 1 sample
  * 2026-11-22, driver none, commit none, template none */
-/* tuner-entry {"device":"NVIDIA GeForce RTX 3090","problem":"4096x4096","config":{"block_size_x":2,"block_size_y":32,"filter_height":15,"filter_width":15,"read_only":1,"tile_size_x":8,"tile_size_y":1,"use_padding":0},"time_us_p50":528.5888,"timing":"recorded","compared":null} */
+/* tuner-entry {"device":"NVIDIA GeForce RTX 3090","problem":"4096x4096","config":{"block_size_x":2,"block_size_y":32,"filter_height":15,"filter_width":15,"read_only":1,"tile_size_x":8,"tile_size_y":1,"use_padding":0},"time_us_p50":528.5888,"timing":"recorded","compared":null,"kernel":"convolution2d 15x15 (BAT)","sizes":{"problem_size_x":4096,"problem_size_y":4096},"cc":null,"template_hash":null,"cubin_hash":null,"registers":null,"spill_bytes":null} */
 CONVOLUTION2D_15X15_BAT_TUNED_STATIC inline int convolution2d_15x15_bat_tuned_0_valid(long long problem_size_x_, long long problem_size_y_) {
   return convolution2d_15x15_bat_tuned_sized(problem_size_x_, problem_size_y_); }
 #ifdef CONVOLUTION2D_15X15_BAT_TUNED_ENTRY /* one entry: its macros and its launches */

@@ -193,7 +193,7 @@ impl<'a> Launcher<'a> {
 }
 
 /// Refuses what a launcher cannot pass.
-fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
+pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
     let unsupported = |what: String| Err(LauncherError::Unsupported(what));
     if let Some(variable) = spec.variables.first() {
         return unsupported(format!("the variable `{}` of the template", variable.name));

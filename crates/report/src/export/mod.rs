@@ -16,6 +16,7 @@ mod python;
 mod rules;
 mod shipped;
 mod t4;
+mod torch;
 mod values;
 
 pub use header::{header, own_sizes_only};
@@ -26,8 +27,11 @@ pub use launcher::{Launcher, LauncherError, LauncherImage, LauncherSource, launc
 pub use names::target_name;
 pub use others::{triton, wisdom};
 use serde_json::{Map, Value as Json, json};
-pub use shipped::{Shipped, read as read_shipped};
+pub use shipped::{
+    CodeChange, LaunchedSource, Shipped, is_shipped, launched_source, read as read_shipped,
+};
 pub use t4::t4;
+pub use torch::{PackageFiles, torch_package};
 use tuner_core::escape::MacroBodyError;
 use tuner_core::record::{ConfigValues, TrialRecord};
 

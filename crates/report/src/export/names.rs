@@ -33,6 +33,12 @@ fn is_among(name: &str, lists: &[&str]) -> bool {
     words.any(|word| word == name)
 }
 
+/// Returns true for a word that Python does not take as a name.
+pub(super) fn is_python_word(name: &str) -> bool {
+    // The Python keywords that C or C++ has, too, are in their lists.
+    is_among(name, &[C23, CPP20, PYTHON])
+}
+
 /// Maximum bytes of a file name derived from a name; file systems allow 255 with the extension.
 const FILE_NAME_BYTES: usize = 120;
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use tuner_core::entry::Entry;
 use tuner_core::escape;
-use tuner_core::record::{Compared, ConfigValues, TimingKind, config_as_object};
+use tuner_core::record::{Compared, Compilation, ConfigValues, TimingKind, config_as_object};
 use tuner_space::{Diagnostic, Diagnostics};
 
 /// One shipped configuration.
@@ -30,6 +30,103 @@ pub struct Shipped {
     /// Comparison of its results at shipping; `None` in older files and for recorded results.
     #[serde(default)]
     pub compared: Option<Compared>,
+    /// Kernel name; `None` in headers of earlier versions, as all that follows.
+    #[serde(default)]
+    pub kernel: Option<String>,
+    /// Sizes of the problem.
+    #[serde(default, with = "optional_object")]
+    pub sizes: ConfigValues,
+    /// Compute capability of the device, such as 90.
+    #[serde(default)]
+    pub cc: Option<u32>,
+    /// Hash of the template.
+    #[serde(default)]
+    pub template_hash: Option<String>,
+    /// Hash of the machine code.
+    #[serde(default)]
+    pub cubin_hash: Option<String>,
+    /// Registers per thread.
+    #[serde(default)]
+    pub registers: Option<u32>,
+    /// Spilled bytes.
+    #[serde(default)]
+    pub spill_bytes: Option<u64>,
+}
+
+/// Sizes as an object that may be absent.
+mod optional_object {
+    use serde::{Deserialize, Deserializer};
+    use tuner_core::record::{ConfigValues, config_as_object};
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<ConfigValues, D::Error> {
+        #[derive(Deserialize)]
+        struct Sizes(#[serde(with = "config_as_object")] ConfigValues);
+        Ok(Option::<Sizes>::deserialize(from)?.map_or_else(Vec::new, |sizes| sizes.0))
+    }
+}
+
+/// Difference between shipped code and a new build.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct CodeChange {
+    /// Quantity: `template`, `code`, `registers` or `spill_bytes`.
+    pub what: &'static str,
+    /// Its value at shipping.
+    pub shipped: String,
+    /// Its value now.
+    pub now: String,
+}
+
+impl Shipped {
+    /// Compares the record with a new build for the same target; what was not recorded is left out.
+    #[must_use]
+    pub fn code_changes(&self, built: &Compilation) -> Vec<CodeChange> {
+        let pairs = [
+            (
+                "template",
+                self.template_hash.clone(),
+                built.template_hash.to_string(),
+            ),
+            (
+                "code",
+                self.cubin_hash.clone(),
+                built.cubin_hash.to_string(),
+            ),
+            (
+                "registers",
+                self.registers.map(|count| count.to_string()),
+                built.registers.to_string(),
+            ),
+            (
+                "spill_bytes",
+                self.spill_bytes.map(|bytes| bytes.to_string()),
+                built.spill_bytes.to_string(),
+            ),
+        ];
+        let changed = |(what, shipped, now): (&'static str, Option<String>, String)| {
+            let shipped = shipped.filter(|shipped| *shipped != now)?;
+            Some(CodeChange { what, shipped, now })
+        };
+        pairs.into_iter().filter_map(changed).collect()
+    }
+}
+
+impl std::fmt::Display for CodeChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let short = |text: &str| text.get(..12).unwrap_or(text).to_owned();
+        let (shipped, now) = (short(&self.shipped), short(&self.now));
+        write!(f, "{} {shipped} -> {now}", self.what)
+    }
+}
+
+/// Reports whether a text claims to be a header of `export` or a record.
+#[must_use]
+pub fn is_shipped(text: &str) -> bool {
+    match text.trim_start().starts_with('{') {
+        true => text.contains("\"tuner-export\""),
+        false => text.lines().any(|line| line.starts_with(MARK)),
+    }
 }
 
 /// Reads a header or a record, distinguished by their first character; `path` names it in messages.
@@ -83,6 +180,13 @@ pub(super) fn as_comment(entry: &Entry) -> String {
         "time_us_p50": entry.best.time_us_p50,
         "timing": entry.best.timing,
         "compared": entry.best.compared,
+        "kernel": entry.best.kernel,
+        "sizes": super::object(&entry.sizes),
+        "cc": entry.cc,
+        "template_hash": entry.best.template_hash,
+        "cubin_hash": entry.best.cubin_hash,
+        "registers": entry.best.registers,
+        "spill_bytes": entry.best.spill_bytes,
     });
     let json = escape::json(&json.to_string()).replace('*', "\\u002a");
     format!("{MARK}{json} */\n")
@@ -108,6 +212,100 @@ fn header(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
         return Err(wrong(0, "this is no header of tuned configurations"));
     }
     Ok(entries)
+}
+
+/// Source that a launcher or a package holds.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LaunchedSource {
+    /// Text of the template.
+    pub text: String,
+    /// Included files: the name in the directive and the text.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Reads the source out of a launcher or of a PyTorch package's data; `None` for other files.
+///
+/// # Errors
+/// A launcher whose source was edited so that it cannot be read.
+pub fn launched_source(text: &str) -> Result<Option<LaunchedSource>, String> {
+    if text.trim_start().starts_with('{') {
+        let json: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let source = json["torch"]["source"].clone();
+        return match source.is_null() {
+            true => Ok(None),
+            false => serde_json::from_value(source)
+                .map(Some)
+                .map_err(|_| "the package's source cannot be read; export it again".to_owned()),
+        };
+    }
+    let Some(source) = array(text, "source_text") else {
+        return Ok(None);
+    };
+    let edited = || "the launcher's source cannot be read; export it again".to_owned();
+    let source = source.ok_or_else(edited)?;
+    // The first line names the file for diagnostics.
+    let (first, source) = source.split_once('\n').ok_or_else(edited)?;
+    if !first.starts_with("#line 1 ") {
+        return Err(edited());
+    }
+    let names = text
+        .split_once("static const char *const header_names[] = {")
+        .and_then(|(_, rest)| rest.split_once("nullptr}"));
+    let (names, _) = names.ok_or_else(edited)?;
+    let names = literals(names).ok_or_else(edited)?;
+    let headers = names.into_iter().enumerate().map(|(at, name)| {
+        let content = array(text, &format!("header_{at}")).flatten();
+        Some((name, content?))
+    });
+    Ok(Some(LaunchedSource {
+        text: source.to_owned(),
+        headers: headers.collect::<Option<_>>().ok_or_else(edited)?,
+    }))
+}
+
+/// Joins the literals of an array of a launcher; `None` without the array, `Some(None)` if it cannot be
+/// read.
+fn array(text: &str, name: &str) -> Option<Option<String>> {
+    let opening = format!("static const char *const {name}[] = {{\n");
+    let (_, rest) = text.split_once(&opening)?;
+    let end = rest.split_once("  , nullptr};\n");
+    Some(
+        end.and_then(|(body, _)| literals(body))
+            .map(|all| all.concat()),
+    )
+}
+
+/// Reads C string literals as the launcher writes them; `None` for other escapes.
+fn literals(text: &str) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => {}
+            b' ' | b',' | b'\n' => continue,
+            _ => return None,
+        }
+        let mut content = Vec::new();
+        loop {
+            match bytes.next()? {
+                b'"' => break,
+                b'\\' => content.push(match bytes.next()? {
+                    b'n' => b'\n',
+                    plain @ (b'"' | b'\\' | b'?') => plain,
+                    high @ b'0'..=b'3' => {
+                        let mut digit =
+                            || bytes.next().filter(|digit| (b'0'..=b'7').contains(digit));
+                        let (middle, low) = (digit()?, digit()?);
+                        (high - b'0') * 64 + (middle - b'0') * 8 + (low - b'0')
+                    }
+                    _ => return None,
+                }),
+                plain => content.push(plain),
+            }
+        }
+        all.push(String::from_utf8(content).ok()?);
+    }
+    Some(all)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use super::de::Spanned;
 use super::origin::{Origin, Places};
-use super::schema::{BaselineText, Document, Formula, GateText, Ordered, ParameterText, Scalar};
+use super::schema::{Document, Formula, GateText, Ordered, ParameterText, Scalar};
 use super::texts::{ReferenceWord, SizesText};
 use crate::construct::{Place, resolve};
 use crate::expr::nearest_or_all;
@@ -85,6 +85,7 @@ pub(super) fn spec(
         checker.error("`problems` is empty", 0..1, "name at least one problem");
     }
     let baseline = checker.baseline(document.baseline);
+    let torch_fallback = checker.torch_fallback(document.torch);
     let Some(reference) = reference else {
         return Err(checker.errors);
     };
@@ -113,6 +114,7 @@ pub(super) fn spec(
         arch_features,
         include: include.iter().map(|include| folder.join(include)).collect(),
         baseline,
+        torch_fallback,
         data_hashes: std::collections::BTreeMap::new(),
         origin: Origin::new(path, &checker),
     };
@@ -194,16 +196,6 @@ impl<'s> Checker<'s> {
         self.places.expressions.push(formula.at.clone());
         self.formulas.push((expr.clone(), formula.at));
         Some(expr)
-    }
-
-    fn baseline(&mut self, baseline: Option<BaselineText>) -> Vec<String> {
-        let Some(BaselineText { command }) = baseline else {
-            return Vec::new();
-        };
-        if command.value.is_empty() {
-            self.error("the command is empty", command.at, "name a program");
-        }
-        command.value
     }
 
     fn kernel_name(&mut self, name: Spanned<String>) -> String {

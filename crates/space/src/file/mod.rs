@@ -9,6 +9,7 @@ mod launch;
 mod node;
 mod origin;
 mod parameters;
+mod peers;
 mod python;
 mod read;
 mod schema;

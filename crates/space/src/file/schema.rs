@@ -66,6 +66,8 @@ sections! {
         compile: Option<CompileText> = optional value,
         /// An optional peer to compare with.
         baseline: Option<BaselineText> = optional value,
+        /// What the PyTorch package of `tuner export --torch` needs to know.
+        torch: Option<TorchText> = optional value,
     }
 }
 
@@ -258,6 +260,15 @@ pub(super) struct CompileText {
 pub(super) struct BaselineText {
     /// Program and arguments.
     pub(super) command: Spanned<Vec<String>>,
+}
+
+/// Settings of the PyTorch package.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TorchText {
+    /// Python expression over `torch`, the inputs and the sizes, which computes the outputs where no
+    /// variant fits, on the CPU, and where gradients are needed.
+    pub(super) fallback: Spanned<String>,
 }
 
 /// A parameter value.

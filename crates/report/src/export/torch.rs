@@ -1,0 +1,250 @@
+//! PyTorch package: a folder with a custom op over the exported variants.
+//!
+//! The Python files are the same for every kernel but for names of letters, digits and `_`; all other text
+//! of search spaces and devices is data in `kernel.json`.
+
+use super::launcher::{LauncherError, LauncherSource, check, launcher_entries};
+use super::names::{identifier, is_python_word};
+use super::object;
+use super::values::is_flag;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
+use tuner_core::element::Element;
+use tuner_core::entry::Entry;
+use tuner_core::escape;
+use tuner_core::plan::Role;
+use tuner_core::record::value_of;
+use tuner_space::{Argument, Expr, Reference};
+
+const RUNTIME: &str = include_str!("torch/runtime.py");
+const ATTENTION: &str = include_str!("torch/sdpa.py");
+const TEST: &str = include_str!("torch/test.py");
+
+/// Files of a package: relative paths and texts.
+pub type PackageFiles = Vec<(String, String)>;
+
+/// Writes the package of a kernel's entries.
+///
+/// # Errors
+/// Nothing to export, or a kernel that PyTorch cannot call.
+pub fn torch_package(
+    kernel: &str,
+    entries: &[Entry],
+    source: &LauncherSource<'_>,
+) -> Result<PackageFiles, LauncherError> {
+    check(source.spec)?;
+    let entries = launcher_entries(entries);
+    let first = entries.first().ok_or(super::ExportError::Empty)?;
+    let names = python_names(&source.spec.arguments);
+    let sizes: Vec<&str> = first.sizes.iter().map(|(name, _)| name.as_str()).collect();
+    for argument in &source.spec.arguments {
+        check_argument(argument, &sizes)?;
+    }
+    let op = identifier(kernel).to_ascii_lowercase();
+    let package = format!("{op}_torch");
+    let data = json!({
+        "format": "tuner-export",
+        "version": 1,
+        "kernel": kernel,
+        "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+        "torch": section(&entries, source, &names, &sizes),
+    });
+    let data = serde_json::to_string_pretty(&data).unwrap_or_default();
+    Ok(vec![
+        ("pyproject.toml".to_owned(), pyproject(&package)),
+        (
+            format!("{package}/__init__.py"),
+            init(&package, &op, source),
+        ),
+        (format!("{package}/_runtime.py"), RUNTIME.to_owned()),
+        (format!("{package}/kernel.json"), escape::json(&data) + "\n"),
+        (
+            format!("tests/test_{op}.py"),
+            TEST.replace("@PACKAGE@", &package),
+        ),
+    ])
+}
+
+/// Formats an entry: its row, and what the choice needs.
+fn entry(entry: &Entry) -> Json {
+    let json = serde_json::to_value(&entry.best).unwrap_or_default();
+    let mut json = match json {
+        Json::Object(map) => map,
+        _ => serde_json::Map::new(),
+    };
+    json.insert("sizes".to_owned(), object(&entry.sizes).into());
+    json.insert("cc".to_owned(), json!(entry.cc));
+    json.insert("constants".to_owned(), object(&entry.environment).into());
+    json.into()
+}
+
+fn section(
+    entries: &[Entry],
+    source: &LauncherSource<'_>,
+    names: &[String],
+    sizes: &[&str],
+) -> Json {
+    let spec = source.spec;
+    let text = |expr: &Expr| expr.text().to_owned();
+    let shown: BTreeSet<&str> = spec
+        .arguments
+        .iter()
+        .filter(|argument| matches!(argument.role, Role::Input | Role::Inout))
+        .flat_map(|argument| argument.shape.iter().map(Expr::text))
+        .collect();
+    let exact = |name: &&&str| {
+        let mut values = entries.iter().map(|entry| value_of(&entry.sizes, name));
+        values.any(is_flag)
+    };
+    let own = entries.iter().take(1).flat_map(|entry| &entry.sizes);
+    let free = own.filter(|(name, _)| !shown.contains(name.as_str()));
+    let free: serde_json::Map<String, Json> = free
+        .map(|(name, value)| (name.clone(), json!(value.as_i64())))
+        .collect();
+    let arguments = spec.arguments.iter().zip(names).map(|(argument, name)| {
+        let size = sizes.contains(&argument.name.as_str());
+        let value = argument.value.as_ref().map(text);
+        json!({
+            "name": argument.name,
+            "python": name,
+            "type": argument.ty.name(),
+            "role": role(argument.role),
+            "shape": argument.shape.iter().map(text).collect::<Vec<_>>(),
+            "value": value.clone().or_else(|| size.then(|| argument.name.clone())),
+            "free": argument.role == Role::Scalar && value.is_none() && !size,
+            "schema": schema_type(argument.ty),
+        })
+    });
+    let all: Vec<&str> = spec.arguments.iter().map(|one| one.name.as_str()).collect();
+    let launches = spec.launches.iter().map(|launch| {
+        json!({
+            "entry": launch.entry,
+            "when": launch.when.as_ref().map(text),
+            "grid": launch.grid.iter().map(text).collect::<Vec<_>>(),
+            "block": launch.block.iter().map(text).collect::<Vec<_>>(),
+            "shared": text(&launch.shared),
+            "args": launch.args.iter().filter_map(|at| all.get(*at)).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "source": { "text": source.text, "headers": source.headers },
+        "options": spec.options,
+        "arguments": arguments.collect::<Vec<_>>(),
+        "sizes": sizes,
+        "macro_sizes": sizes.iter().filter(|name| spec.sizes.is_macro(name)).collect::<Vec<_>>(),
+        "exact_sizes": sizes.iter().filter(exact).collect::<Vec<_>>(),
+        "free_sizes": free,
+        "derived": spec.derived.iter().map(|(name, expr)| (name, text(expr))).collect::<Vec<_>>(),
+        "constraints": spec.constraints.iter().map(|one| text(&one.rule)).collect::<Vec<_>>(),
+        "launches": launches.collect::<Vec<_>>(),
+        "fallback": spec.torch_fallback,
+    })
+}
+
+/// Refuses arguments that PyTorch or ctypes cannot pass.
+fn check_argument(argument: &Argument, sizes: &[&str]) -> Result<(), LauncherError> {
+    let unsupported = |what: String| {
+        Err(LauncherError::Unsupported(format!(
+            "the argument `{}`: {what}",
+            argument.name
+        )))
+    };
+    let half = matches!(argument.ty, Element::F16 | Element::Bf16);
+    match argument.role {
+        Role::Scalar if half || schema_type(argument.ty).is_none() => {
+            unsupported(format!("a scalar of type {}", argument.ty.name()))
+        }
+        Role::Scalar => Ok(()),
+        _ if argument.lanes > 1 => unsupported("a vector type".to_owned()),
+        _ if !is_tensor_type(argument.ty) => {
+            unsupported(format!("PyTorch has no tensors of {}", argument.ty.name()))
+        }
+        Role::Input | Role::Inout
+            if argument.shape.iter().any(|extent| !is_known(extent, sizes)) =>
+        {
+            unsupported("its shape depends on the configuration".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reports whether an extent has names of sizes alone.
+fn is_known(extent: &Expr, sizes: &[&str]) -> bool {
+    extent.names().all(|(name, _)| sizes.contains(&name))
+}
+
+fn is_tensor_type(ty: Element) -> bool {
+    let known = [
+        "f16", "bf16", "f32", "f64", "bool", "i8", "u8", "i16", "i32", "i64",
+    ];
+    known.contains(&ty.name())
+}
+
+/// Returns the type of a scalar in an op's schema; `None` if it has none.
+fn schema_type(ty: Element) -> Option<&'static str> {
+    match ty.name() {
+        "f16" | "bf16" | "f32" | "f64" => Some("float"),
+        "bool" => Some("bool"),
+        "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "i64" | "u64" => Some("int"),
+        _ => None,
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Input => "input",
+        Role::Output => "output",
+        Role::Inout => "inout",
+        Role::Scratch => "scratch",
+        Role::Scalar => "scalar",
+    }
+}
+
+/// Returns Python names of arguments: reserved words get a `_`.
+fn python_names(arguments: &[Argument]) -> Vec<String> {
+    let mut used = BTreeSet::new();
+    let names = arguments.iter().map(|argument| {
+        let mut name = identifier(&argument.name);
+        // `self` and `out` have a meaning in schemas of ops.
+        while is_python_word(&name)
+            || matches!(&*name, "torch" | "self" | "out")
+            || used.contains(&name)
+        {
+            name.push('_');
+        }
+        used.insert(name.clone());
+        name
+    });
+    names.collect()
+}
+
+fn pyproject(package: &str) -> String {
+    format!(
+        "[build-system]\nrequires = [\"setuptools>=68\"]\nbuild-backend = \"setuptools.build_meta\"\n\n\
+         [project]\nname = \"{}\"\nversion = \"{}\"\nrequires-python = \">=3.10\"\n\
+         dependencies = [\"torch>=2.4\"]\n\n[project.optional-dependencies]\ngpu = [\"cuda-core\"]\n\n\
+         [tool.setuptools]\npackages = [\"{package}\"]\n\n\
+         [tool.setuptools.package-data]\n{package} = [\"kernel.json\"]\n",
+        package.replace('_', "-"),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+/// Writes the module that registers the op.
+fn init(package: &str, op: &str, source: &LauncherSource<'_>) -> String {
+    let mut text = format!(
+        "\"\"\"Custom op `torch.ops.{package}.{op}`, written by `tuner export --torch`.\"\"\"\n\n\
+         import json\nimport pathlib\n\nimport torch\n\n\
+         from ._runtime import DTYPES, Kernel, register\n\n\
+         kernel = Kernel(json.loads(pathlib.Path(__file__).with_name(\"kernel.json\").read_text(\"utf-8\")))\n\
+         op = register(kernel, \"{package}\", \"{op}\")\n",
+    );
+    let spec = source.spec;
+    let plain = |name: &str| spec.arguments.iter().any(|one| one.name == name);
+    let attention = matches!(&spec.reference, Reference::Oracle(oracle) if oracle == "attention");
+    if attention && ["q", "k", "v"].into_iter().all(plain) {
+        text.push_str("_DTYPE = DTYPES[kernel.inputs[0][\"type\"]]\n");
+        text.push_str(ATTENTION);
+    }
+    text
+}

@@ -1,0 +1,338 @@
+"""Runtime of an exported kernel: choice of a variant, compilation with NVRTC, launch.
+
+Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and `cuda.core` for launches on a GPU.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import math
+from typing import Any, Callable
+
+import torch
+
+DTYPES = {
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+    "bool": torch.bool, "i8": torch.int8, "u8": torch.uint8, "i16": torch.int16,
+    "i32": torch.int32, "i64": torch.int64,
+}  # fmt: skip
+SCALARS = {
+    "f32": ctypes.c_float, "f64": ctypes.c_double, "bool": ctypes.c_bool, "i8": ctypes.c_int8,
+    "u8": ctypes.c_uint8, "i16": ctypes.c_int16, "u16": ctypes.c_uint16, "i32": ctypes.c_int32,
+    "u32": ctypes.c_uint32, "i64": ctypes.c_int64, "u64": ctypes.c_uint64,
+}  # fmt: skip
+# An op lives as long as its library.
+LIBRARIES: list[torch.library.Library] = []
+MAX_EXTENT = 2**31 - 1
+MAX_GRID = (2**31 - 1, 65535, 65535)
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "int": int,
+    "sqrt": math.sqrt,
+    "log2": math.log2,
+    "ceil_div": lambda a, b: -(-a // b),
+}
+# An expression has numbers, names, arithmetic, comparisons and the functions above, nothing else.
+NODES = (
+    ast.Expression, ast.Constant, ast.Name, ast.Load, ast.UnaryOp, ast.BinOp, ast.BoolOp, ast.Compare,
+    ast.IfExp, ast.List, ast.Tuple, ast.Call, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+
+
+class Expression:
+    """An expression of the search space, compiled once."""
+
+    def __init__(self, text: str):
+        self.text = text
+        tree = ast.parse(text.strip(), mode="eval")
+        for node in ast.walk(tree):
+            called = node.func if isinstance(node, ast.Call) else None
+            known = called is None or (isinstance(called, ast.Name) and called.id in FUNCTIONS)
+            if not isinstance(node, NODES) or not known:
+                raise ValueError(f"`{text}` is not an expression of a search space")
+        self.code = compile(tree, "<expression>", "eval")
+        self.names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+    def __call__(self, names: dict[str, Any]) -> Any:
+        return eval(self.code, {"__builtins__": {}, **FUNCTIONS}, names)
+
+
+class Variant:
+    """A tuned configuration with the sizes and the device that it was tuned for."""
+
+    def __init__(self, entry: dict[str, Any], constants: dict[str, Any]):
+        self.device: str = entry["device"]
+        self.cc: int | None = entry["cc"]
+        self.sizes: dict[str, Any] = entry["sizes"]
+        self.config: dict[str, Any] = entry["config"]
+        self.constants = constants
+
+    def distance(self, sizes: dict[str, Any], exact: list[str]) -> float:
+        """Distance of sizes: the sum of |log2 ratio|; infinite where a flag differs or a size is below 1."""
+        total = 0.0
+        for name, own in self.sizes.items():
+            asked = sizes[name]
+            if name in exact:
+                total += 0.0 if own == asked else math.inf
+            else:
+                total += abs(math.log2(asked / own)) if asked >= 1 else math.inf
+        return total
+
+
+class Kernel:
+    """A kernel with its variants, from the package's data."""
+
+    def __init__(self, data: dict[str, Any]):
+        kernel = data["torch"]
+        self.name: str = data["kernel"]
+        self.source: str = kernel["source"]["text"]
+        self.headers: list[tuple[str, str]] = [tuple(one) for one in kernel["source"]["headers"]]
+        self.options: list[str] = kernel["options"]
+        self.arguments: list[dict[str, Any]] = kernel["arguments"]
+        self.size_names: list[str] = kernel["sizes"]
+        self.macro_sizes: list[str] = kernel["macro_sizes"]
+        self.exact: list[str] = kernel["exact_sizes"]
+        self.free: dict[str, int] = kernel["free_sizes"]
+        self.derived = [(name, Expression(text)) for name, text in kernel["derived"]]
+        self.constraints = [Expression(text) for text in kernel["constraints"]]
+        self.launches = kernel["launches"]
+        self.fallback_text: str | None = kernel["fallback"]
+        self.variants = [Variant(entry, entry["constants"]) for entry in data["entries"]]
+        self.expressions: dict[str, Expression] = {}
+        self.compiled: dict[Any, Any] = {}
+        self.inputs = [one for one in self.arguments if one["role"] in ("input", "inout")]
+        self.outputs = [one for one in self.arguments if one["role"] in ("output", "inout")]
+        self.scalars = [one for one in self.arguments if one["free"]]
+        self.fallback_code = None
+        if self.fallback_text is not None:
+            self.fallback_code = compile(self.fallback_text, "<fallback>", "eval")
+
+    def value(self, text: str, names: dict[str, Any]) -> Any:
+        if text not in self.expressions:
+            self.expressions[text] = Expression(text)
+        return self.expressions[text](names)
+
+    # Arguments
+
+    def schema(self) -> str:
+        """Schema of the custom op: inputs, free scalars, sizes that no shape shows."""
+        texts = [f"Tensor {one['python']}" for one in self.inputs]
+        texts += [f"{one['schema']} {one['python']}" for one in self.scalars]
+        texts += [f"int {name}={default}" for name, default in self.free.items()]
+        returned = ", ".join(["Tensor"] * len(self.outputs))
+        returned = returned if len(self.outputs) == 1 else f"({returned})"
+        return f"({', '.join(texts)}) -> {returned}"
+
+    def sizes(self, arguments: tuple[Any, ...]) -> dict[str, Any]:
+        """Checks tensors and returns the sizes."""
+        tensors = arguments[: len(self.inputs)]
+        known: dict[str, Any] = {}
+        rest = arguments[len(self.inputs) + len(self.scalars) :]
+        for name, default in zip(self.free, [*rest, *list(self.free.values())[len(rest) :]]):
+            known[name] = default
+        for one, tensor in zip(self.inputs, tensors):
+            label = f"{self.name}: `{one['python']}`"
+            if tensor.dtype != DTYPES[one["type"]]:
+                raise TypeError(f"{label} is {tensor.dtype}; {DTYPES[one['type']]} is needed")
+            if tensor.device != tensors[0].device:
+                raise ValueError(f"{label} is on {tensor.device}, and `{self.inputs[0]['python']}` on {tensors[0].device}")
+            if tensor.dim() != len(one["shape"]):
+                raise ValueError(f"{label} has {tensor.dim()} dimensions; {one['shape']} is needed")
+            for axis, text in enumerate(one["shape"]):
+                if text in self.size_names and text not in known:
+                    known[text] = tensor.shape[axis]
+        for one, tensor in zip(self.inputs, tensors):
+            for axis, text in enumerate(one["shape"]):
+                needed = self.value(text, known)
+                if tensor.shape[axis] != needed:
+                    raise ValueError(
+                        f"{self.name}: `{one['python']}` has {tensor.shape[axis]} in dimension {axis}; "
+                        f"{text} = {needed} is needed"
+                    )
+        return known
+
+    def check_launchable(self, sizes: dict[str, Any], arguments: tuple[Any, ...]) -> None:
+        """Refuses what only matters for a launch: strides, alignment and extents."""
+        for name, size in sizes.items():
+            if name not in self.exact and not 1 <= size <= MAX_EXTENT:
+                raise ValueError(f"{self.name}: {name}={size} is not from 1 to {MAX_EXTENT}")
+        for one, tensor in zip(self.inputs, arguments):
+            label = f"{self.name}: `{one['python']}`"
+            if not tensor.is_contiguous():
+                raise ValueError(f"{label} is not contiguous; call .contiguous()")
+            if tensor.numel() > MAX_EXTENT:
+                raise ValueError(f"{label} has more than {MAX_EXTENT} elements")
+            if tensor.data_ptr() % 16:
+                raise ValueError(f"{label} is not aligned to 16 bytes")
+
+    def empty_outputs(self, sizes: dict[str, Any], arguments: tuple[Any, ...]) -> Any:
+        tensors = dict(zip((one["python"] for one in self.inputs), arguments))
+        made = []
+        for one in self.outputs:
+            if one["role"] == "inout":
+                made.append(torch.empty_like(tensors[one["python"]]))
+                continue
+            shape = [self.value(text, sizes) for text in one["shape"]]
+            made.append(torch.empty(shape, dtype=DTYPES[one["type"]], device=arguments[0].device))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def fake(self, *arguments: Any) -> Any:
+        return self.empty_outputs(self.sizes(arguments), arguments)
+
+    # Choice
+
+    def names(self, variant: Variant, sizes: dict[str, int]) -> dict[str, Any] | None:
+        """Values of all names for a variant; None where a rule does not hold."""
+        names = {**variant.constants, **sizes, **variant.config}
+        try:
+            for name, expression in self.derived:
+                names[name] = expression(names)
+            if all(expression(names) for expression in self.constraints):
+                return names
+        except ZeroDivisionError:
+            pass
+        return None
+
+    def choose(self, device: str, cc: int, sizes: dict[str, int]) -> tuple[Variant, dict[str, Any]] | None:
+        """Chooses the nearest valid variant of the device, else of its compute capability."""
+        same = [one for one in self.variants if one.device == device]
+        same = same or [one for one in self.variants if one.cc == cc]
+        near = sorted(same, key=lambda one: one.distance(sizes, self.exact))
+        for variant in near:
+            if math.isinf(variant.distance(sizes, self.exact)):
+                break
+            names = self.names(variant, sizes)
+            if names is not None:
+                return variant, names
+        return None
+
+    def plan(self, names: dict[str, Any]) -> list[dict[str, Any]]:
+        """Launches with their extents; refuses what CUDA refuses."""
+        plan = []
+        for launch in self.launches:
+            if launch["when"] is not None and not self.value(launch["when"], names):
+                continue
+            grid = tuple(int(self.value(text, names)) for text in launch["grid"])
+            block = tuple(int(self.value(text, names)) for text in launch["block"])
+            shared = int(self.value(launch["shared"], names))
+            extents = all(1 <= one <= most for one, most in zip(grid, MAX_GRID))
+            if not extents or min(block) < 1 or math.prod(block) > 1024:
+                raise ValueError(f"{self.name}: CUDA refuses grid {grid} with block {block}")
+            plan.append({**launch, "grid": grid, "block": block, "shared": shared})
+        return plan
+
+    def rendered(self, names: dict[str, Any], variant: Variant) -> str:
+        """Source with its macros in front."""
+        shown = lambda value: str(int(value)) if isinstance(value, bool) else str(value)
+        macros = [*variant.config, *(name for name, _ in self.derived), *self.macro_sizes]
+        return "".join(f"#define {name} {shown(names[name])}\n" for name in macros) + self.source
+
+    # Calls
+
+    def fallback(self, *arguments: Any) -> Any:
+        """Computes with PyTorch by the search space's `torch: { fallback: … }`."""
+        if self.fallback_code is None:
+            raise NotImplementedError(f"{self.name}: no variant fits, and the search space names no fallback")
+        names = self.sizes(arguments)
+        names.update(zip((one["python"] for one in self.inputs), arguments))
+        names.update(zip((one["python"] for one in self.scalars), arguments[len(self.inputs) :]))
+        return eval(self.fallback_code, {"torch": torch}, names)
+
+    def launch(self, *arguments: Any) -> Any:
+        """Launches the kernel on the current stream of the tensors' GPU."""
+        sizes = self.sizes(arguments)
+        device = arguments[0].device
+        facts = torch.cuda.get_device_properties(device)
+        chosen = self.choose(facts.name, 10 * facts.major + facts.minor, sizes)
+        if chosen is None:
+            return self.fallback(*arguments)
+        self.check_launchable(sizes, arguments)
+        variant, names = chosen
+        made = self.empty_outputs(sizes, arguments)
+        outputs = dict(zip((one["name"] for one in self.outputs), made if isinstance(made, tuple) else (made,)))
+        inputs = dict(zip((one["name"] for one in self.inputs), arguments))
+        scalars = dict(zip((one["name"] for one in self.scalars), arguments[len(self.inputs) :]))
+        for one in self.outputs:
+            if one["role"] == "inout":
+                outputs[one["name"]].copy_(inputs[one["name"]])
+        values: dict[str, Any] = {}
+        kept = []
+        for one in self.arguments:
+            name = one["name"]
+            if one["role"] == "scalar":
+                value = scalars[name] if one["free"] else self.value(one["value"], names)
+                values[name] = SCALARS[one["type"]](value)
+                continue
+            tensor = outputs.get(name, inputs.get(name))
+            if one["role"] == "scratch":
+                shape = [int(self.value(text, names)) for text in one["shape"]]
+                tensor = torch.empty(shape, dtype=DTYPES[one["type"]], device=device)
+                kept.append(tensor)
+            values[name] = tensor.data_ptr()
+        run_launches(self, variant, names, values, device)
+        return made
+
+
+def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values: dict[str, Any], device: Any) -> None:
+    """Compiles at first use and launches, both by `cuda.core`."""
+    try:
+        from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+    except ImportError:
+        from cuda.core.experimental import Device, LaunchConfig, Program, ProgramOptions, launch
+    gpu = Device(device.index or 0)
+    gpu.set_current()
+    plan = kernel.plan(names)
+    source = kernel.rendered(names, variant)
+    key = (device.index, source)
+    if key not in kernel.compiled:
+        options = ProgramOptions(arch=f"sm_{gpu.arch}", std="c++17", **compile_options(kernel))
+        entries = sorted({one["entry"] for one in kernel.launches})
+        program = Program(source, code_type="c++", options=options)
+        code = program.compile("cubin", name_expressions=entries)
+        kernel.compiled[key] = {entry: code.get_kernel(entry) for entry in entries}
+
+    class Current:
+        def __cuda_stream__(self) -> tuple[int, int]:
+            return 0, torch.cuda.current_stream(device).cuda_stream
+
+    stream = gpu.create_stream(Current())
+    for one in plan:
+        config = LaunchConfig(grid=one["grid"], block=one["block"], shmem_size=one["shared"])
+        launch(stream, config, kernel.compiled[key][one["entry"]], *(values[name] for name in one["args"]))
+
+
+def compile_options(kernel: Kernel) -> dict[str, Any]:
+    """Options of `cuda.core` for the compiler options of the search space."""
+    options: dict[str, Any] = {}
+    for option in kernel.options:
+        if option in ("--use_fast_math", "-use_fast_math"):
+            options["use_fast_math"] = True
+        else:
+            raise ValueError(f"{kernel.name}: the compiler option {option} is not supported")
+    return options
+
+
+def register(kernel: Kernel, namespace: str, op: str) -> Callable[..., Any]:
+    """Registers the custom op with its fake function, and returns the callable."""
+    library = torch.library.Library(namespace, "FRAGMENT")
+    library.define(f"{op}{kernel.schema()}", tags=(torch.Tag.pt2_compliant_tag,))
+    registered = getattr(getattr(torch.ops, namespace), op)
+
+    def differentiable(*arguments: Any) -> Any:
+        needs = [one for one in arguments if isinstance(one, torch.Tensor) and one.requires_grad]
+        if torch.is_grad_enabled() and needs:
+            if kernel.fallback_code is None:
+                raise RuntimeError(f"{kernel.name} has no gradient; call it under torch.no_grad()")
+            return kernel.fallback(*arguments)
+        with torch._C._AutoDispatchBelowAutograd():
+            return registered(*arguments)
+
+    library.impl(op, kernel.launch, "CUDA")
+    library.impl(op, kernel.fallback, "CPU")
+    library.impl(op, differentiable, "Autograd")
+    torch.library.register_fake(f"{namespace}::{op}", kernel.fake, lib=library)
+    LIBRARIES.append(library)
+    return registered

@@ -1,0 +1,87 @@
+"""Tests of the exported package: python -m pytest."""
+
+import pytest
+import torch
+
+import @PACKAGE@ as package
+
+KERNEL = package.kernel
+
+
+def tensors(sizes, device):
+    """Random inputs of these sizes."""
+    generator = torch.Generator().manual_seed(1)
+    made = []
+    for one in KERNEL.inputs:
+        shape = [KERNEL.value(text, sizes) for text in one["shape"]]
+        dtype = package.DTYPES[one["type"]]
+        if dtype.is_floating_point:
+            made.append(torch.randn(shape, generator=generator).to(dtype).to(device))
+        else:
+            made.append(torch.randint(0, 2, shape, generator=generator).to(dtype).to(device))
+    free = [1 for _ in KERNEL.scalars]
+    return [*made, *free, *(sizes[name] for name in KERNEL.free)]
+
+
+def small(variant):
+    """Sizes of a variant, at most 64 each; flags stay."""
+    return {name: size if size <= 1 else min(size, 64) for name, size in variant.sizes.items()}
+
+
+def test_fake_has_the_shape_of_the_result():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    arguments = tensors(small(KERNEL.variants[0]), "cpu")
+    with FakeTensorMode() as mode:
+        fakes = [mode.from_tensor(one) if isinstance(one, torch.Tensor) else one for one in arguments]
+        result = package.op(*fakes)
+    first = result[0] if isinstance(result, tuple) else result
+    shape = [KERNEL.value(text, KERNEL.sizes(tuple(arguments))) for text in KERNEL.outputs[0]["shape"]]
+    assert list(first.shape) == shape
+    assert first.dtype == package.DTYPES[KERNEL.outputs[0]["type"]]
+
+
+def test_a_wrong_dtype_is_refused():
+    arguments = tensors(small(KERNEL.variants[0]), "meta")
+    arguments[0] = arguments[0].to(torch.complex64)
+    with pytest.raises(TypeError, match="is needed"):
+        package.op(*arguments)
+
+
+def test_the_fallback_computes_on_the_cpu():
+    arguments = tensors(small(KERNEL.variants[0]), "cpu")
+    if KERNEL.fallback_text is None:
+        with pytest.raises(NotImplementedError, match="names no fallback"):
+            package.op(*arguments)
+    else:
+        assert torch.isfinite(package.op(*arguments)).all()
+
+
+def test_inputs_that_require_gradients():
+    arguments = tensors(small(KERNEL.variants[0]), "cpu")
+    if not arguments[0].dtype.is_floating_point:
+        pytest.skip("the first input is not of floating point")
+    arguments[0].requires_grad_()
+    if KERNEL.fallback_text is None:
+        with pytest.raises(RuntimeError, match="has no gradient"):
+            package.op(*arguments)
+    else:
+        package.op(*arguments).float().sum().backward()
+        assert arguments[0].grad is not None
+
+
+def test_compiled_without_a_graph_break():
+    arguments = tensors(small(KERNEL.variants[0]), "cpu")
+    if KERNEL.fallback_text is None:
+        pytest.skip("the search space names no fallback, and there is no kernel on the CPU")
+    compiled = torch.compile(lambda *all: package.op(*all), backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(*arguments), package.op(*arguments))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("number", range(len(KERNEL.variants)))
+def test_the_kernel_computes_what_pytorch_does(number):
+    if KERNEL.fallback_text is None:
+        pytest.skip("the search space names no fallback to compare with")
+    arguments = tensors(KERNEL.variants[number].sizes, "cuda")
+    torch.testing.assert_close(package.op(*arguments), KERNEL.fallback(*arguments), rtol=2e-2, atol=2e-3)
