@@ -1,4 +1,4 @@
-//! Sets cfgs for the tests that need a `nats-server`, a browser, nvcc, NumPy or Python's CUDA packages: they
+//! Sets cfgs for the tests that need a `nats-server`, a browser, nvcc, NumPy, PyTorch or Python's CUDA packages: they
 //! are reported as ignored where these are missing.
 
 use std::path::Path;
@@ -29,6 +29,14 @@ fn main() {
     if Path::new(".python-tests/bin/pytest").is_file() {
         println!("cargo::rustc-cfg=python_tests");
     }
+    // PyTorch, for the packages of `tuner export --torch`.
+    println!("cargo::rustc-check-cfg=cfg(torch)");
+    println!("cargo::rerun-if-changed=scripts/get-torch");
+    println!("cargo::rerun-if-env-changed=TUNER_TORCH_PYTHON");
+    let named = std::env::var_os("TUNER_TORCH_PYTHON").map(std::path::PathBuf::from);
+    if named.is_some_and(|path| path.is_file()) || Path::new(".torch/bin/pytest").is_file() {
+        println!("cargo::rustc-cfg=torch");
+    }
     // NVIDIA's compiler, for tests of `tuner exec`.
     println!("cargo::rustc-check-cfg=cfg(nvcc)");
     println!("cargo::rerun-if-changed=scripts/get-nvcc");
@@ -51,6 +59,10 @@ fn main() {
     };
     if on_path(&["chromium", "chromium-browser", "google-chrome"]) && on_path(&["chromedriver"]) {
         println!("cargo::rustc-cfg=browser");
+    }
+    println!("cargo::rustc-check-cfg=cfg(cmake)");
+    if on_path(&["cmake"]) {
+        println!("cargo::rustc-cfg=cmake");
     }
     println!("cargo::rustc-check-cfg=cfg(clang)");
     if on_path(&["clang++"]) {

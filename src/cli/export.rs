@@ -1,6 +1,7 @@
 //! `tuner export`: the best configurations in formats of other tools.
 
 mod launcher;
+mod torch;
 
 use super::proof::ProofOptions;
 use super::results::{
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use tuner_core::entry::StoredTrial;
 use tuner_core::record::{Measurement, TimingKind, Verdict};
 use tuner_report::export;
-use tuner_report::export::ExportError;
+use tuner_report::export::{ExportError, PackageFiles};
 use tuner_store::{Board, Store};
 
 /// Export the best configurations as a C/CUDA header or in another tool's format
@@ -28,6 +29,7 @@ Examples:
   tuner export gemm_f32 -o gemm_f32_tuned.h
   tuner export gemm_f32 --to kernel-tuner --device 'NVIDIA H200' --problem square -o cache.json
   tuner export gemm_f16 --launcher cpp --embed cubin:sm_90,ptx -o gemm_f16_launch.h
+  tuner export attention_f16 --torch -o attention_torch
   tuner export gemm_f32 --to json | jq '.entries[].config'
 
 Exit codes: 0 done, 2 bad usage or input, 3 there is no result to export.")]
@@ -65,6 +67,10 @@ pub(crate) struct Args {
     )]
     checked_only: launcher::Checked,
 
+    /// Write a Python package with a custom op of PyTorch to the folder of --output
+    #[arg(long, conflicts_with = "launcher", requires = "output")]
+    torch: bool,
+
     /// Export predicted times where nothing was measured
     #[arg(long)]
     allow_predicted: bool,
@@ -97,12 +103,17 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     if args.launcher.is_some() && args.to != Target::Header {
         return Err(usage("--launcher writes a header: leave out --to"));
     }
+    if args.torch && args.to != Target::Header {
+        return Err(usage("--torch writes a package: leave out --to"));
+    }
     let kernel = kernel_named(&args.kernel)?;
     let query = args.selection.query(Some(&kernel), Some(1));
     let leaves = |board: &Board| args.takes(board);
     args.proof.prove(&args.selection.db, &query, leaves)?;
-    let Some(text) = block_on(render(args))? else {
-        return Ok(exit::NOTHING_PASSED);
+    let text = match block_on(render(args))? {
+        None => return Ok(exit::NOTHING_PASSED),
+        Some(Exported::Package(files)) => return write_package(args, &files),
+        Some(Exported::Text(text)) => text,
     };
     match args
         .output
@@ -119,6 +130,27 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit::DONE)
 }
 
+/// Export before it is written.
+enum Exported {
+    Text(String),
+    /// Files of a folder.
+    Package(PackageFiles),
+}
+
+/// Writes the files of a package to the folder.
+fn write_package(args: &Args, files: &PackageFiles) -> CommandResult {
+    let folder = args.output.clone().unwrap_or_default();
+    for (name, text) in files {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(&folder);
+        std::fs::create_dir_all(parent)
+            .map_err(|error| usage(format!("{}: cannot be made: {error}", parent.display())))?;
+        write_file(&path, text)?;
+    }
+    say!("wrote {}, {} files", folder.display(), files.len());
+    Ok(exit::DONE)
+}
+
 impl Args {
     /// Reports whether a board's kind of time is exported.
     fn takes(&self, board: &Board) -> bool {
@@ -126,8 +158,8 @@ impl Args {
     }
 }
 
-/// Renders the text; `None`, after a message, when nothing can be exported.
-async fn render(args: &Args) -> Result<Option<String>, CliError> {
+/// Renders the export; `None`, after a message, when nothing can be exported.
+async fn render(args: &Args) -> Result<Option<Exported>, CliError> {
     let kernel = &kernel_named(&args.kernel)?;
     let store = args.selection.open().await?;
     let query = args.selection.query(Some(kernel), Some(1));
@@ -158,9 +190,15 @@ async fn render(args: &Args) -> Result<Option<String>, CliError> {
         );
     }
     stale::warn(&boards);
-    let text = convert(args, kernel, &store, &boards).await?;
+    let exported = match args.torch {
+        true => {
+            let entries = store.entries(&boards).await?;
+            Exported::Package(torch::render_package(kernel, &boards, &entries)?)
+        }
+        false => Exported::Text(convert(args, kernel, &store, &boards).await?),
+    };
     store.close().await?;
-    Ok(Some(text))
+    Ok(Some(exported))
 }
 
 async fn convert(

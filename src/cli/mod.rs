@@ -25,6 +25,7 @@ pub(crate) mod man;
 pub(crate) mod new;
 pub(crate) mod output;
 mod plan;
+pub(crate) mod portfolio;
 pub(crate) mod predict;
 pub(crate) mod profile;
 mod progress;
@@ -45,6 +46,7 @@ mod wanted;
 mod stale;
 pub(crate) mod sync;
 pub(crate) mod terminal;
+pub(crate) mod verify;
 pub(crate) mod worker;
 
 use crate::exit;
@@ -98,7 +100,9 @@ commands! {
     Record(record::Args) => record::run,
     Sync(sync::Args) => sync::run,
     Report(report::Args) => report::run,
+    Portfolio(Box<portfolio::Args>) => portfolio::run,
     Gate(gate::Args) => gate::run,
+    Verify(verify::Args) => verify::run,
     Profile(profile::Args) => profile::run,
     Replay(replay::Args) => replay::run,
     Space(space::Args) => space::run,

@@ -103,7 +103,8 @@ async fn read(args: &Args) -> Result<Option<Input>, CliError> {
     }))
 }
 
-fn write(directory: &Path, files: &Files) -> Result<(), CliError> {
+/// Writes the files of a report to a folder.
+pub(super) fn write(directory: &Path, files: &Files) -> Result<(), CliError> {
     let put = |name: &str, text: &str| {
         let path = directory.join(name);
         let parent = path.parent().unwrap_or(directory);

@@ -8,4 +8,5 @@ mod kernel_tuner;
 mod predictions;
 mod profile;
 mod provenance;
-mod support;
+pub(crate) mod support;
+mod verify;

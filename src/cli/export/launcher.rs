@@ -72,44 +72,10 @@ pub(super) fn render_launcher(
         .map(embedded)
         .transpose()?
         .unwrap_or_default();
-    let mut present = Present::default();
-    let Some(kernel) = boards
-        .iter()
-        .find_map(|board| present.kernel(board).cloned())
-    else {
-        refuse!(
-            "--launcher: the search space and the template of `{name}` are not here; run it where they are"
-        );
-    };
-    let stale = boards
-        .iter()
-        .flat_map(|board| &board.rows)
-        .find(|row| row.stale == Some(true));
-    if let Some(row) = stale {
-        refuse!(
-            "--launcher: the template of `{name}` was edited since {} on {} was measured, and a launcher holds \
-             the template: tune again",
-            row.problem,
-            row.device
-        );
-    }
-    if !kernel.template.include_dirs.is_empty() {
-        refuse!(
-            "--launcher: `{name}` includes files of `compile: include`, which a launcher cannot hold: export the header alone"
-        );
-    }
+    let kernel = present_kernel("--launcher", name, boards)?;
     let entries = launcher_entries(entries);
-    let headers = kernel.template.headers.iter();
-    let source = LauncherSource {
-        spec: &kernel.spec,
-        name: &kernel.template.name,
-        text: &kernel.template.text,
-        headers: headers
-            .map(|header| (header.spelled.clone(), header.text.clone()))
-            .collect(),
-        mentions: &|name| kernel.template.mentions(name),
-        checked_only: args.checked_only == Checked::On,
-    };
+    let mentions = |name: &str| kernel.template.mentions(name);
+    let source = launcher_source(&kernel, &mentions, args.checked_only == Checked::On);
     let launcher = Launcher::new(name, &entries, &source).map_err(|error| match error {
         LauncherError::Unsupported(_) => usage(format!("--launcher: {error}")),
         error => usage(error),
@@ -139,6 +105,61 @@ pub(super) fn render_launcher(
         }
     }
     Ok(launcher.text(&images))
+}
+
+/// Returns the kernel of the boards, whose template is as it was when they were measured.
+pub(super) fn present_kernel(
+    option: &str,
+    name: &str,
+    boards: &[Board],
+) -> Result<Kernel, CliError> {
+    let mut present = Present::default();
+    let Some(kernel) = boards
+        .iter()
+        .find_map(|board| present.kernel(board).cloned())
+    else {
+        refuse!(
+            "{option}: the search space and the template of `{name}` are not here; run it where they are"
+        );
+    };
+    let stale = boards
+        .iter()
+        .flat_map(|board| &board.rows)
+        .find(|row| row.stale == Some(true));
+    if let Some(row) = stale {
+        refuse!(
+            "{option}: the template of `{name}` was edited since {} on {} was measured, and the template is \
+             exported: tune again",
+            row.problem,
+            row.device
+        );
+    }
+    if !kernel.template.include_dirs.is_empty() {
+        refuse!(
+            "{option}: `{name}` includes files of `compile: include`, which cannot be exported: export the \
+             header alone"
+        );
+    }
+    Ok(kernel)
+}
+
+/// Returns the kernel as exports with its source hold it.
+pub(super) fn launcher_source<'a>(
+    kernel: &'a Kernel,
+    mentions: &'a dyn Fn(&str) -> bool,
+    checked_only: bool,
+) -> LauncherSource<'a> {
+    let headers = kernel.template.headers.iter();
+    LauncherSource {
+        spec: &kernel.spec,
+        name: &kernel.template.name,
+        text: &kernel.template.text,
+        headers: headers
+            .map(|header| (header.spelled.clone(), header.text.clone()))
+            .collect(),
+        mentions,
+        checked_only,
+    }
 }
 
 /// Compiler of a launcher's entries.

@@ -113,6 +113,14 @@ impl Gate<'_> {
         line.verdict = Some(shipped.verdict());
         line.max_error = shipped.found.judgement.max_error;
         line.compared = shipped.found.judgement.compared;
+        let record = found
+            .record
+            .as_ref()
+            .filter(|record| record.cubin_hash.is_some());
+        let built = shipped.compilation.as_ref();
+        line.changes = record
+            .zip(built)
+            .map(|(record, built)| record.code_changes(built));
         if let Some(row) = best {
             line.best = Some(row.config.clone());
             line.best_us_p50 = Some(row.time_us_p50);

@@ -16,6 +16,7 @@ use tuner_core::files;
 use tuner_core::record::{Compared, ConfigValues, TimingKind, Verdict, config_as_object};
 use tuner_engine::job::{Prepared, ProveBudget, Request};
 use tuner_report::accept::{Finding, Rules};
+use tuner_report::export::CodeChange;
 use tuner_store as store;
 
 /// Check in CI that the shipped configuration is correct and as fast as the best known
@@ -93,7 +94,8 @@ pub(crate) struct Args {
     format: Format,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+/// Parses an allowed slowdown, such as `2%`.
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
@@ -151,6 +153,8 @@ struct Line {
     ratio: Option<f64>,
     ci95: Option<[f64; 2]>,
     comparisons: Vec<Comparison>,
+    /// Differences of the code from a shipped file's record; null where there is no record.
+    changes: Option<Vec<CodeChange>>,
 }
 
 impl Line {

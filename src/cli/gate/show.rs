@@ -56,6 +56,15 @@ pub(super) fn tell(answer: &Answer) {
         };
         say!("{what}: {} {}: {}", line.kernel, line.problem, line.detail);
     }
+    for line in &answer.problems {
+        for change in line.changes.iter().flatten() {
+            say!(
+                "changed since it was shipped: {} {}: {change}",
+                line.kernel,
+                line.problem
+            );
+        }
+    }
     if let Some(promotion) = &answer.promotion {
         for finding in &promotion.findings {
             let sign = if finding.holds { "holds" } else { "fails" };

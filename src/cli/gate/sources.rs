@@ -36,6 +36,8 @@ pub(super) struct ShippedConfig {
     pub(super) shipped_us: Option<f64>,
     /// Kind of that time, where the file has it.
     pub(super) shipped_timing: Option<TimingKind>,
+    /// Its entry in a shipped file.
+    pub(super) record: Option<Shipped>,
 }
 
 impl ShippedConfig {
@@ -45,6 +47,7 @@ impl ShippedConfig {
             from: from.to_owned(),
             shipped_us: None,
             shipped_timing: None,
+            record: None,
         }
     }
 }
@@ -174,6 +177,7 @@ impl GateData {
                     from: path.display().to_string(),
                     shipped_us: Some(entry.p50_us),
                     shipped_timing: entry.timing,
+                    record: Some(entry.clone()),
                 }));
             }
         }

@@ -1,0 +1,136 @@
+//! `tuner verify`: checks that what was shipped still builds, is right, and is as fast as recorded.
+
+mod artefacts;
+mod check;
+mod show;
+
+use super::output::{self, Format};
+use super::terminal::Ticker;
+use super::{CommandResult, usage};
+use crate::exit;
+use artefacts::Artefact;
+use serde::Serialize;
+use std::path::PathBuf;
+use tuner_core::record::{Compared, ConfigValues, TimingKind, Verdict, config_as_object};
+use tuner_device::DeviceSelector;
+use tuner_engine::job::ProveBudget;
+use tuner_report::export::CodeChange;
+
+/// Check that shipped headers, launchers and packages still build, are right and as fast as recorded
+///
+/// Every entry is rebuilt with the NVRTC that is here: from the source that a launcher holds, else from
+/// the project's template. The gate judges it on its own sizes and on all check problems, on the device
+/// that is here, a virtual one too. Template, machine code, registers and spills are compared with the
+/// record where both are for the same compute capability, and times where they are of the same device and
+/// kind. A change is reported and is no failure by itself.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  tuner verify include/gemm_f32_tuned.h
+  tuner verify include --device vgpu:a100
+  tuner verify gemm_f16_launch.h --kernel search_spaces/gemm_f16.yaml --max-regression 5%
+
+A folder is searched for headers, launchers and JSON files of `tuner export` and `tuner record`.
+Without --device: the first GPU, else the virtual GPU of each entry, else vgpu:h100. Entries whose
+configuration is not valid on this device are skipped, unless they were tuned for it.
+
+Exit codes: 0 passed; 2 bad usage or input, or nothing that can be checked here; 4 a regression, or a
+result that is wrong or can no longer be built.")]
+pub(crate) struct Args {
+    /// Shipped file, or a folder with such files
+    #[arg(value_name = "HEADER|FOLDER")]
+    path: PathBuf,
+
+    /// Device: auto, cuda, cuda:N or vgpu:NAME
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    device: DeviceSelector,
+
+    /// Search space of the kernel, for files that do not name it or outside its project
+    #[arg(long, value_name = "KERNEL|FILE.yaml")]
+    kernel: Option<String>,
+
+    /// Allowed slowdown against the recorded time
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = super::gate::percent)]
+    max_regression: f64,
+
+    /// Run the configurations whole on their sizes, on a virtual GPU, if each takes at most this number of
+    /// lane instructions; 0: never [default: 3e10]
+    #[arg(long, value_name = "N")]
+    prove_budget: Option<ProveBudget>,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Outcome of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Passed,
+    Regression,
+    Wrong,
+    Skipped,
+}
+
+/// Result of an entry.
+#[derive(Debug, Clone, Serialize)]
+struct Line {
+    file: String,
+    kernel: String,
+    problem: String,
+    /// Device at shipping.
+    shipped_device: String,
+    /// Device of the check.
+    device: String,
+    #[serde(with = "config_as_object")]
+    config: ConfigValues,
+    outcome: Outcome,
+    detail: String,
+    verdict: Option<Verdict>,
+    /// Kind of comparison of the results at the entry's sizes.
+    compared: Option<Compared>,
+    /// `shipped`: built from the source in the file; `project`: from the project's template.
+    source: &'static str,
+    /// Differences of the code; null where it is for another compute capability or was not recorded.
+    changes: Option<Vec<CodeChange>>,
+    timing: Option<TimingKind>,
+    shipped_us_p50: f64,
+    now_us_p50: Option<f64>,
+    /// Time now over the recorded one; null for another device or kind of time.
+    ratio: Option<f64>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad arguments or files, nothing that can be checked, or a device that does not work.
+pub(crate) fn run(args: &Args) -> CommandResult {
+    if matches!(
+        args.device,
+        DeviceSelector::Replay(_) | DeviceSelector::CudaSeveral(_)
+    ) {
+        return Err(usage(format!(
+            "code is checked on one GPU, not on {}; type --device cuda:N or vgpu:NAME",
+            args.device
+        )));
+    }
+    let artefacts = artefacts::find(&args.path)?;
+    let ticker = Ticker::start();
+    let mut lines = Vec::new();
+    for artefact in &artefacts {
+        lines.extend(check::check_artefact(args, artefact)?);
+    }
+    drop(ticker);
+    if lines.iter().all(|line| line.outcome == Outcome::Skipped) {
+        let why = lines.first().map_or("", |line| &line.detail);
+        return Err(usage(format!("nothing could be checked here: {why}")));
+    }
+    output::print(&show::text(args.format, &lines)?)?;
+    show::tell(&lines);
+    let failed = |line: &Line| matches!(line.outcome, Outcome::Regression | Outcome::Wrong);
+    Ok(match lines.iter().any(failed) {
+        true => exit::NOT_OK,
+        false => exit::DONE,
+    })
+}
