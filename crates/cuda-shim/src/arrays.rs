@@ -43,7 +43,7 @@ pub(crate) struct Region {
 
 impl Array {
     /// Returns a region as an end of a copy.
-    pub(crate) fn place(&self, corner: Corner, region: Region) -> Result<Place, Code> {
+    pub(crate) fn copy_end(&self, corner: Corner, region: Region) -> Result<Place, Code> {
         let fits = |from: u64, size: u64, whole: u64| {
             from.checked_add(size).is_some_and(|end| end <= whole)
         };

@@ -74,16 +74,24 @@ impl CallCost {
     }
 }
 
-/// Virtual GPU of predictions.
+/// Virtual GPU of predictions, with the compiler for it.
 struct VirtualGpu {
     name: String,
     limits: DeviceLimits,
     arch: &'static Arch,
+    compiler: Arc<Compiler>,
+    /// Compile target.
+    target: String,
+    threads: usize,
 }
 
 impl VirtualGpu {
-    /// Finds the device.
-    fn new(device: &DeviceSelector) -> Result<Self, JobError> {
+    /// Finds the device and the compiler.
+    fn new(
+        device: &DeviceSelector,
+        requested: Option<&str>,
+        jobs: Option<u16>,
+    ) -> Result<Self, JobError> {
         let name = match device {
             DeviceSelector::Auto => limits::DEFAULT,
             DeviceSelector::Vgpu(name) => name,
@@ -95,28 +103,30 @@ impl VirtualGpu {
                 )));
             }
         };
+        let limits = limits::by_name(name).context("the selector knows its devices")?;
+        // Nothing is timed here, so every core may work.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = jobs.map_or(cores, usize::from);
+        let compiler = Arc::new(compiler_with(threads)?);
         Ok(Self {
             name: name.to_owned(),
-            limits: limits::by_name(name).context("the selector knows its devices")?,
             arch: Arch::by_name(name).context("the selector knows its devices")?,
+            target: requested_target(requested, &limits, &compiler)?,
+            limits,
+            compiler,
+            threads,
         })
     }
 
     /// Opens a problem of a kernel.
-    fn predictor(
-        &self,
-        kernel: Arc<Kernel>,
-        problem: String,
-        arch: &str,
-        compiler: Arc<Compiler>,
-        threads: usize,
-    ) -> Result<Predictor, JobError> {
+    fn predictor(&self, kernel: Arc<Kernel>, problem: String) -> Result<Predictor, JobError> {
+        let arch = &*self.target;
         let wrong = |error: BindError| usage(format!("{}: {error}", catalog::shown(&kernel.path)));
         let space = kernel.spec.space(&problem, &self.limits).map_err(wrong)?;
         let builder = PlanBuilder::new(Arc::clone(&kernel), &problem, &self.limits, arch);
         let task = KernelTask::alone(builder.map_err(wrong)?);
         let problems = [(&*problem, &space)];
-        declarations::check(&kernel, &problems, &self.limits, arch, &compiler)?;
+        declarations::check(&kernel, &problems, &self.limits, arch, &self.compiler)?;
         Ok(Predictor {
             arch: self.arch,
             selector: DeviceSelector::Vgpu(self.name.clone()),
@@ -124,8 +134,8 @@ impl VirtualGpu {
             problem,
             space,
             task,
-            compiler,
-            threads,
+            compiler: Arc::clone(&self.compiler),
+            threads: self.threads,
             costs: Costs::default(),
         })
     }
@@ -146,13 +156,7 @@ impl Predictor {
         jobs: Option<u16>,
     ) -> Result<Self, JobError> {
         let (kernel, problem) = named(kernel, folder, asked)?;
-        let virtual_gpu = VirtualGpu::new(device)?;
-        // Nothing is timed here, so every core may work.
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = jobs.map_or(cores, usize::from);
-        let compiler = Arc::new(compiler_with(threads)?);
-        let arch = requested_target(requested, &virtual_gpu.limits, &compiler)?;
-        virtual_gpu.predictor(kernel, problem, &arch, compiler, threads)
+        VirtualGpu::new(device, requested, jobs)?.predictor(kernel, problem)
     }
 
     /// Opens each shape of a grid, in its order.
@@ -171,23 +175,13 @@ impl Predictor {
             .into_iter()
             .next()
             .context("one name is one kernel")?;
-        let shapes = grid.problems(&kernel.spec).map_err(usage)?;
-        let names: Vec<String> = shapes
-            .iter()
-            .map(|shape| shape.problem.name.clone())
-            .collect();
-        kernel.spec.problems = shapes.into_iter().map(|shape| shape.problem).collect();
+        let shapes = grid.problems(&kernel.spec).map_err(usage)?.into_iter();
+        kernel.spec.problems = shapes.map(|shape| shape.problem).collect();
         let kernel = Arc::new(kernel);
-        let virtual_gpu = VirtualGpu::new(device)?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = jobs.map_or(cores, usize::from);
-        let compiler = Arc::new(compiler_with(threads)?);
-        let arch = requested_target(None, &virtual_gpu.limits, &compiler)?;
-        let names = names.into_iter();
-        let open = |problem| {
-            let (kernel, compiler) = (Arc::clone(&kernel), Arc::clone(&compiler));
-            virtual_gpu.predictor(kernel, problem, &arch, compiler, threads)
-        };
+        let virtual_gpu = VirtualGpu::new(device, None, jobs)?;
+        let names = kernel.spec.problems.iter();
+        let names = names.map(|problem| problem.name.clone());
+        let open = |problem| virtual_gpu.predictor(Arc::clone(&kernel), problem);
         names.map(open).collect()
     }
 

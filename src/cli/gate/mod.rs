@@ -103,15 +103,32 @@ pub(super) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Outcome of a problem.
+/// Outcome of a check of a shipped configuration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+pub(super) enum Outcome {
     Passed,
     Regression,
     Wrong,
     #[default]
     Skipped,
+}
+
+impl Outcome {
+    /// Reports whether the check found a fault.
+    pub(super) fn is_fault(self) -> bool {
+        matches!(self, Self::Regression | Self::Wrong)
+    }
+
+    /// Returns the word for a table, in which faults stand out.
+    pub(super) fn table_word(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Regression => "REGRESSION",
+            Self::Wrong => "WRONG",
+            Self::Skipped => "skipped",
+        }
+    }
 }
 
 /// Comparison of the shipped configuration with a time.
@@ -232,7 +249,6 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             findings,
         }
     });
-    let failed = |outcome| matches!(outcome, Outcome::Regression | Outcome::Wrong);
     let answer = Answer {
         kernel: problems
             .first()
@@ -240,7 +256,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
             .unwrap_or_default(),
         device: prepared.facts().name.clone(),
         max_regression_percent: args.max_regression,
-        passed: !problems.iter().any(|line| failed(line.outcome)),
+        passed: !problems.iter().any(|line| line.outcome.is_fault()),
         problems,
         promotion,
     };

@@ -5,15 +5,7 @@ use crate::cli::output::{self, Column, Format, number, or};
 
 const COLUMNS: [Column<Line>; 11] = [
     ("problem", |line| line.problem.clone()),
-    ("outcome", |line| {
-        let outcome = match line.outcome {
-            Outcome::Passed => "passed",
-            Outcome::Regression => "REGRESSION",
-            Outcome::Wrong => "WRONG",
-            Outcome::Skipped => "skipped",
-        };
-        outcome.to_owned()
-    }),
+    ("outcome", |line| line.outcome.table_word().to_owned()),
     ("timing", |line| or("-", line.timing)),
     ("shipped us", |line| number("-", line.shipped_us_p50, 3)),
     ("best us", |line| {

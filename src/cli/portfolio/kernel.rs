@@ -16,9 +16,7 @@ use tuner_engine::job::{self, Prepared, Request};
 use tuner_engine::threads::start_runtime;
 use tuner_engine::{Event, Judged, Predictor};
 use tuner_kernel::catalog::{self, Kernel};
-use tuner_report::portfolio::{
-    Axis, AxisValues, SEARCH_STEPS, Shape, Table, best_of_size, smallest,
-};
+use tuner_report::portfolio::{Axis, AxisValues, Shape, Table};
 use tuner_space::{Config, Space};
 use tuner_store::{DeviceFilter, LeaderboardQuery, Store};
 
@@ -289,12 +287,9 @@ impl Candidates {
         let mut passed = BTreeSet::new();
         loop {
             let losses = table.losses();
-            let most = usize::from(args.variants);
-            let within = smallest(&losses, args.allowed_loss(), SEARCH_STEPS);
-            let within = within.filter(|found| found.choice.members.len() <= most);
-            let chosen = within.map(|found| found.choice);
-            let chosen = chosen.or_else(|| best_of_size(&losses, most, SEARCH_STEPS));
-            let Some(chosen) = chosen else { return Ok(()) };
+            let Some((chosen, _)) = args.choose_members(&losses) else {
+                return Ok(());
+            };
             let mut failed = false;
             for &member in &chosen.members {
                 let served = (0..self.shapes.len()).filter(|shape| {

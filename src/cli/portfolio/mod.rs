@@ -109,6 +109,17 @@ impl Args {
     fn allowed_loss(&self) -> f64 {
         self.loss + 1e-9
     }
+
+    /// Chooses at most `--variants` configurations: the smallest set within the loss, with the proven
+    /// least size of such a set, else the best set of that size. `None` if no set works on all shapes.
+    fn choose_members(&self, losses: &Losses) -> Option<(Choice, Option<usize>)> {
+        let most = usize::from(self.variants);
+        let within = smallest(losses, self.allowed_loss(), SEARCH_STEPS);
+        match within.filter(|found| found.choice.members.len() <= most) {
+            Some(found) => Some((found.choice, Some(found.least))),
+            None => Some((best_of_size(losses, most, SEARCH_STEPS)?, None)),
+        }
+    }
 }
 
 /// Reads `S=3000,D=64`.
@@ -209,16 +220,8 @@ fn drop_unserved(source: &mut Source) -> Result<(), CliError> {
 /// Chooses the set and its tree; `None` when no set of that size works on all shapes.
 fn choose<'a>(args: &'a Args, source: &'a mut Source) -> Result<Option<Portfolio<'a>>, CliError> {
     let losses = source.table.losses();
-    let most = usize::from(args.variants);
-    let within = smallest(&losses, args.allowed_loss(), SEARCH_STEPS);
-    let within = within.filter(|found| found.choice.members.len() <= most);
-    let least = within.as_ref().map(|found| found.least);
-    let choice = match within {
-        Some(found) => found.choice,
-        None => match best_of_size(&losses, most, SEARCH_STEPS) {
-            Some(choice) => choice,
-            None => return Ok(None),
-        },
+    let Some((choice, least)) = args.choose_members(&losses) else {
+        return Ok(None);
     };
     source.table.group_names(&losses, &choice.members);
     let loss = args.allowed_loss().max(choice.worst);

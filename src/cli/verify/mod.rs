@@ -4,6 +4,7 @@ mod artefacts;
 mod check;
 mod show;
 
+use super::gate::Outcome;
 use super::output::{self, Format};
 use super::terminal::Ticker;
 use super::{CommandResult, usage};
@@ -63,16 +64,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Outcome of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcome {
-    Passed,
-    Regression,
-    Wrong,
-    Skipped,
-}
-
 /// Result of an entry.
 #[derive(Debug, Clone, Serialize)]
 struct Line {
@@ -128,8 +119,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     output::print(&show::text(args.format, &lines)?)?;
     show::tell(&lines);
-    let failed = |line: &Line| matches!(line.outcome, Outcome::Regression | Outcome::Wrong);
-    Ok(match lines.iter().any(failed) {
+    Ok(match lines.iter().any(|line| line.outcome.is_fault()) {
         true => exit::NOT_OK,
         false => exit::DONE,
     })

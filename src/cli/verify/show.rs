@@ -8,15 +8,7 @@ const COLUMNS: [Column<Line>; 11] = [
     ("problem", |line| line.problem.clone()),
     ("shipped for", |line| line.shipped_device.clone()),
     ("checked on", |line| line.device.clone()),
-    ("outcome", |line| {
-        let outcome = match line.outcome {
-            Outcome::Passed => "passed",
-            Outcome::Regression => "REGRESSION",
-            Outcome::Wrong => "WRONG",
-            Outcome::Skipped => "skipped",
-        };
-        outcome.to_owned()
-    }),
+    ("outcome", |line| line.outcome.table_word().to_owned()),
     ("source", |line| line.source.to_owned()),
     ("code", |line| match &line.changes {
         None => "not compared".to_owned(),

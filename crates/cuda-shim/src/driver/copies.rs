@@ -99,7 +99,7 @@ impl VolumeEnd {
                     height,
                     depth,
                 };
-                return find_array(self.array)?.place(corner, region);
+                return find_array(self.array)?.copy_end(corner, region);
             }
             _ => return Err(errors::INVALID_VALUE),
         };

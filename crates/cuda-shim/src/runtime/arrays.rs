@@ -106,7 +106,7 @@ fn array_rows(
     height: usize,
 ) -> Result<Place, Code> {
     let corner = corner(x, y);
-    array.place(
+    array.copy_end(
         corner,
         Region {
             width_bytes: width as u64,

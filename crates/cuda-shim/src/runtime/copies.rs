@@ -94,7 +94,7 @@ pub(super) fn volume_copy(parameters: &Copy3d, stream: u64) -> Result<Copy, Code
             height: extent.height as u64,
             depth: extent.depth as u64,
         };
-        array.place(corner, region)
+        array.copy_end(corner, region)
     };
     let place = |pitched: PitchedPointer, [x, y, z]: [usize; 3]| {
         let slice = pitched.pitch as u64 * pitched.height as u64;

@@ -1,12 +1,10 @@
 //! Closure of a sample: the blocks whose results its blocks read.
 
 use super::coverage::{Costs, Coverage, Sample};
-use super::ranges::union;
 use super::verify::{Gate, Stop};
-use super::writers::writing;
+use super::writers::{by_slot, writing};
 use crate::session::{AccessTrace, Blocks, Slot, SlotRange, TraceRequest, TraceResult};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeSet;
 use tuner_core::plan::Role;
 
 /// Multiple of the sample limit that interdependent blocks may cost.
@@ -122,16 +120,12 @@ impl Gate<'_> {
     }
 }
 
-/// Returns the loads of all blocks of a trace.
+/// Returns the loads of all blocks of a trace, merged: neighbouring blocks share most of them.
 fn merged_loads(trace: &AccessTrace) -> Vec<SlotRange> {
-    let mut loads: BTreeMap<Slot, Vec<Range<u64>>> = BTreeMap::new();
-    for range in trace.blocks.iter().flat_map(|block| &block.reads) {
-        let of_slot = loads.entry(range.slot).or_default();
-        of_slot.push(range.bytes.clone());
-    }
-    let loads = loads.into_iter().flat_map(|(slot, ranges)| {
-        let merged = union(&ranges, &[]).into_iter();
-        merged.map(move |bytes| SlotRange { slot, bytes })
+    let loads = by_slot(trace.blocks.iter().flat_map(|block| &block.reads)).into_iter();
+    let merged = loads.flat_map(|(slot, ranges)| {
+        let ranges = ranges.into_iter();
+        ranges.map(move |bytes| SlotRange { slot, bytes })
     });
-    loads.collect()
+    merged.collect()
 }

@@ -146,14 +146,14 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
         linked: bool,
     ) -> Result<Arc<Coverage>, Stop> {
-        if let Some(known) = self.references.coverage(&self.keyed, data, linked) {
+        let key = (self.keyed.candidate(data), linked);
+        if let Some(known) = self.references.coverage(&key) {
             return Ok(known);
         }
         let coverage = Arc::new(self.cover(slots, linked)?);
         // A level with a larger limit may still find out, and a note belongs to each verdict.
         if coverage.unknown.is_none() && self.note.is_none() {
-            self.references
-                .keep_coverage(&self.keyed, data, linked, &coverage);
+            self.references.keep_coverage(key, &coverage);
         }
         Ok(coverage)
     }

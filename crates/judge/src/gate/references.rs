@@ -20,6 +20,9 @@ use tuner_core::units::ContentHash;
 /// Bytes of each filled argument; `None` for outputs, scratch and scalars.
 pub(super) type Inputs = Arc<Vec<Option<Arc<[u8]>>>>;
 
+/// Identity of a candidate on a problem, and whether its blocks are linked.
+pub(super) type CoverageKey = (DataKey, bool);
+
 /// Cache of reference data: inputs, oracles and reference outputs of a problem are the same for all
 /// candidates.
 pub struct References {
@@ -31,8 +34,8 @@ pub struct References {
     parts: BoundedCache<DataKey, PartialReference>,
     /// Results under random rounding, whole or partial, by precision.
     rounded: BoundedCache<(DataKey, u32), RandomRoundings>,
-    /// Coverage by candidates, with whether their blocks are linked.
-    coverage: BoundedCache<(DataKey, bool), Arc<Coverage>>,
+    /// Coverage by candidates.
+    coverage: BoundedCache<CoverageKey, Arc<Coverage>>,
     /// Reference kernels, each on one problem, that agreed with float64.
     proven: HashSet<ContentHash>,
     /// Summaries of expected values that a device holds.
@@ -184,26 +187,13 @@ impl References {
         Ok(oracle)
     }
 
-    /// Returns the coverage of the plan's problem by its candidate if it is cached.
-    pub(super) fn coverage(
-        &mut self,
-        plan: &KeyedPlan<'_>,
-        data: Data,
-        linked: bool,
-    ) -> Option<Arc<Coverage>> {
-        let key = (plan.candidate(data), linked);
-        self.coverage.get(&key).map(Arc::clone)
+    /// Returns the coverage of a problem by a candidate if it is cached.
+    pub(super) fn coverage(&mut self, key: &CoverageKey) -> Option<Arc<Coverage>> {
+        self.coverage.get(key).map(Arc::clone)
     }
 
-    /// Stores the coverage of the plan's problem by its candidate.
-    pub(super) fn keep_coverage(
-        &mut self,
-        plan: &KeyedPlan<'_>,
-        data: Data,
-        linked: bool,
-        coverage: &Arc<Coverage>,
-    ) {
-        let key = (plan.candidate(data), linked);
+    /// Stores the coverage of a problem by a candidate.
+    pub(super) fn keep_coverage(&mut self, key: CoverageKey, coverage: &Arc<Coverage>) {
         let bytes = coverage.bytes();
         self.coverage.insert(key, Arc::clone(coverage), bytes);
     }

@@ -113,13 +113,7 @@ pub(super) fn with_writers(
 
 /// Returns the blocks that write any of these bytes, with those of their stores that do.
 pub(super) fn writing(stores: &[BlockTrace], bytes: &[SlotRange]) -> Vec<BlockTrace> {
-    let mut sorted: BTreeMap<Slot, Vec<Range<u64>>> = BTreeMap::new();
-    for SlotRange { slot, bytes } in bytes {
-        sorted.entry(*slot).or_default().push(bytes.clone());
-    }
-    for ranges in sorted.values_mut() {
-        *ranges = union(ranges, &[]);
-    }
+    let sorted = by_slot(bytes);
     let hits = |block: &BlockTrace| {
         let own = block.writes.iter().filter(|write| {
             let wanted = sorted.get(&write.first.slot);
@@ -133,4 +127,18 @@ pub(super) fn writing(stores: &[BlockTrace], bytes: &[SlotRange]) -> Vec<BlockTr
         })
     };
     stores.iter().filter_map(hits).collect()
+}
+
+/// Groups ranges by their buffer, ascending and disjoint.
+pub(super) fn by_slot<'a>(
+    ranges: impl IntoIterator<Item = &'a SlotRange>,
+) -> BTreeMap<Slot, Vec<Range<u64>>> {
+    let mut groups: BTreeMap<Slot, Vec<Range<u64>>> = BTreeMap::new();
+    for SlotRange { slot, bytes } in ranges {
+        groups.entry(*slot).or_default().push(bytes.clone());
+    }
+    for group in groups.values_mut() {
+        *group = union(group, &[]);
+    }
+    groups
 }

@@ -11,7 +11,7 @@ fn rows(start: u64, length: u64, stride: u64, count: u64) -> StridedRange {
     }
 }
 
-fn all(rows: &StridedRange) -> Vec<Range<u64>> {
+fn listed(rows: &StridedRange) -> Vec<Range<u64>> {
     let Range { start, end } = rows.first.bytes;
     let shift = |index: u64| start + index * rows.stride..end + index * rows.stride;
     (0..rows.count).map(shift).collect()
@@ -26,7 +26,7 @@ fn strided_ranges_answer_as_the_list_of_them() {
         rows(40, 7, 8, 3),
     ];
     for sample in &samples {
-        let list = all(sample);
+        let list = listed(sample);
         for at in 0..100 {
             let expected = list.iter().find(|range| range.end > at).cloned();
             assert_eq!(sample.ending_after(at), expected, "{sample:?} after {at}");
@@ -37,7 +37,7 @@ fn strided_ranges_answer_as_the_list_of_them() {
 #[test]
 fn strided_ranges_overlap_as_the_list_of_them() {
     let sample = rows(8, 4, 16, 5);
-    let list = all(&sample);
+    let list = listed(&sample);
     for start in 0..90 {
         for length in 1..12 {
             for gap in [3, 17] {

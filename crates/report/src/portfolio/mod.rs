@@ -112,7 +112,7 @@ impl Losses {
 
     /// Returns the loss of a configuration on a shape, infinite where it does not work.
     #[must_use]
-    pub fn of(&self, config: usize, shape: usize) -> f64 {
+    pub fn loss(&self, config: usize, shape: usize) -> f64 {
         let row = self.0.get(config);
         let loss = row.and_then(|row| row.get(shape).copied().flatten());
         loss.unwrap_or(f64::INFINITY)
@@ -123,7 +123,7 @@ impl Losses {
     pub fn best_member(&self, members: &[usize], shape: usize) -> Option<(usize, f64)> {
         let losses = members
             .iter()
-            .map(|&member| (member, self.of(member, shape)));
+            .map(|&member| (member, self.loss(member, shape)));
         losses.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 

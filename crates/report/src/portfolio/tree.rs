@@ -203,7 +203,7 @@ impl DecisionTree {
             }
         };
         let member = members.get(leaf.variant).copied().unwrap_or(0);
-        let known = |shape: usize| Some(losses.of(member, shape)).filter(|loss| loss.is_finite());
+        let known = |shape: usize| Some(losses.loss(member, shape)).filter(|loss| loss.is_finite());
         let inside = table.inside(&around).map(|shape| (shape, known(shape)));
         let neighbours: Vec<_> = inside.collect();
         match neighbours.is_empty() {
@@ -276,7 +276,7 @@ impl Table {
                 let shapes = shapes.filter(|(_, shape)| shape.place.get(at) == Some(&name));
                 let shapes: Vec<usize> = shapes.map(|(index, _)| index).collect();
                 let worst = |member: &usize| {
-                    let losses = shapes.iter().map(|shape| losses.of(*member, *shape));
+                    let losses = shapes.iter().map(|shape| losses.loss(*member, *shape));
                     losses.fold(0.0, f64::max)
                 };
                 let all = members.iter().enumerate();
@@ -379,7 +379,7 @@ impl TreeSearch<'_> {
         let worst = |member: usize| {
             let losses = self.table.inside(region);
             losses
-                .map(|shape| self.losses.of(member, shape))
+                .map(|shape| self.losses.loss(member, shape))
                 .fold(0.0, f64::max)
         };
         let all = self.members.iter().enumerate();
@@ -453,7 +453,7 @@ impl TreeSearch<'_> {
         let around = self.table.widened(region);
         let untuned = self.table.inside(&around);
         let untuned = untuned
-            .map(|shape| self.losses.of(member, shape))
+            .map(|shape| self.losses.loss(member, shape))
             .fold(0.0, f64::max);
         Leaf {
             variant,

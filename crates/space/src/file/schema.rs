@@ -66,7 +66,7 @@ sections! {
         compile: Option<CompileText> = optional value,
         /// An optional peer to compare with.
         baseline: Option<BaselineText> = optional value,
-        /// What the PyTorch package of `tuner export --torch` needs to know.
+        /// Description of the PyTorch package of `tuner export --torch`.
         torch: Option<TorchText> = optional value,
     }
 }

@@ -54,7 +54,7 @@ fn brute_force(table: &Table, members: &[usize], loss: f64, region: &[(usize, us
     let region = region.to_vec();
     let fits = |member: &&usize| {
         let mut shapes = table.inside(&region);
-        shapes.all(|shape| losses.of(**member, shape) <= loss)
+        shapes.all(|shape| losses.loss(**member, shape) <= loss)
     };
     if members.iter().any(|member| fits(&member)) {
         return 1;
