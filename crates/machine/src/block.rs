@@ -10,7 +10,8 @@ use super::memory::Memory;
 use super::program::{Barrier, Control, Op, Program, Unavailable};
 use super::registers::{Banks, Registers, ThreadPosition};
 use super::warp::{State, Warp};
-use vgpu::exec::trace::{BlockTrace, Run};
+use super::warpgroup::WARPS;
+use vgpu::exec::trace::{BlockTrace, Run, SignalKind};
 
 /// Instructions per turn of a path.
 const MAX_TURN_INSTRUCTIONS: u64 = 2048;
@@ -196,8 +197,15 @@ impl<'a> Block<'a> {
 
     /// Resumes the paths whose block-wide barrier is complete.
     fn resume_paths(&mut self, w: usize) {
+        let issued = self.issued_products(w);
         let warp = &mut self.warps[w];
         for path in &mut warp.paths {
+            if let State::Products(groups) = path.state
+                && issued >= groups
+            {
+                path.state = State::Ready;
+                path.pc += 1;
+            }
             if let State::Barrier(index, phase) = path.state
                 && let Some(barrier) = self.barriers.get(usize::from(index))
                 && barrier.phases > phase
@@ -208,6 +216,16 @@ impl<'a> Block<'a> {
                 warp.registers.reduced = barrier.result;
             }
         }
+    }
+
+    /// Returns the number of groups of products that all warps of a warp's warp-group have issued.
+    fn issued_products(&self, w: usize) -> u32 {
+        let first = w / WARPS * WARPS;
+        let group = self.warps.iter().skip(first).take(WARPS);
+        let issued = group
+            .filter(|warp| warp.alive != 0)
+            .map(|warp| warp.committed);
+        issued.min().unwrap_or_default()
     }
 
     /// Runs the current path of a warp until it waits, exits or its turn ends.
@@ -272,6 +290,8 @@ impl<'a> Block<'a> {
                 Op::Atomic(atomic) => self.memory.atomic(warp, atomic, on),
                 Op::Copy(copy) => self.memory.copy(warp, copy, on),
                 Op::Sync(sync) => self.memory.sync(warp, sync, on),
+                Op::Product(product) => self.memory.product(warp, w, product),
+                Op::Tensor(copy) => self.memory.tensor(warp, copy),
                 Op::Space(at, out, shared) => {
                     self.memory.space(warp, at, *out, *shared, on);
                     Ok(())
@@ -294,6 +314,11 @@ impl<'a> Block<'a> {
                 }
             }
             Control::Barrier(barrier) => self.arrive(w, barrier, on),
+            Control::Products(left) => {
+                let warp = &mut self.warps[w];
+                let groups = warp.committed.saturating_sub(*left);
+                warp.wait(State::Products(groups));
+            }
             _ => {}
         }
     }
@@ -315,6 +340,13 @@ impl<'a> Block<'a> {
         }
         // Read before `complete`, which may end this phase.
         let phase = barrier.phases;
+        let number = self.memory.phases.of_block_barrier(index, phase);
+        if let Some(trace) = &mut warp.trace {
+            trace.signal_of_last(number, SignalKind::Arrives);
+            if operands.waits {
+                trace.signal_of_last(number, SignalKind::Waits);
+            }
+        }
         let current = warp.current;
         if operands.waits {
             warp.paths[current].state = State::Barrier(index as u8, phase);

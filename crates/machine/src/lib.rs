@@ -15,6 +15,7 @@
 
 mod atomics;
 mod block;
+mod boxes;
 mod image;
 mod lower;
 mod memory;
@@ -25,6 +26,7 @@ mod registers;
 mod sync;
 mod system;
 mod warp;
+mod warpgroup;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,8 +40,11 @@ use sass::{Instruction, Unknown};
 use block::{Block, BlockInputs, Counts, Slice};
 use image::Image;
 use memory::{Memory, Written};
-use program::{LOCAL_WINDOW, Program, SHARED_WINDOW, SYSTEM_NOTHING, SYSTEM_STOPS};
+use program::{
+    CONSTANT_WINDOW, LOCAL_WINDOW, Program, SHARED_WINDOW, SYSTEM_NOTHING, SYSTEM_STOPS,
+};
 use registers::Banks;
+use sync::Phases;
 use vgpu::Module;
 use vgpu::exec::launch::{BlockSet, Launch, LaunchError, workspace};
 use vgpu::exec::trace::BlockTrace;
@@ -248,6 +253,12 @@ impl Machine {
         if image.sm < 90 {
             put(0x18, &SHARED_WINDOW.to_le_bytes());
             put(0x20, &LOCAL_WINDOW.to_le_bytes());
+        } else if image.sm < 100 {
+            // Tensor maps among the parameters are named by their generic address.
+            put(
+                0x198,
+                &(CONSTANT_WINDOW + image.parameters as u64).to_le_bytes(),
+            );
         }
         put(image.parameters, parameters);
         let mut bank3 = image.bank3.clone();
@@ -330,6 +341,7 @@ fn run_blocks(
             solo_grid_barrier: inputs.solo_grid_barrier,
             journal: Vec::new(),
             last: 0,
+            phases: Phases::default(),
         };
         let mut block = Block::new(inputs.clone(), *index, own);
         if let Slice::Unfinished(spent) = turn(&mut block, counts, done)? {

@@ -1,13 +1,15 @@
 //! Memory accesses, in the widths and at the addresses of SASS instructions.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::program::{LOCAL_WINDOW, SHARED_WINDOW};
 use super::registers::{Dest, Pred, Registers, Source};
+use super::sync::Phases;
 use super::warp::Warp;
 use gpu_arithmetic::Lanes as Row;
 use gpu_arithmetic::layout;
-use vgpu::exec::trace::WarpTrace;
+use vgpu::exec::trace::{SignalKind, WarpTrace};
 use vgpu::exec::traffic::shared_wavefronts;
 use vgpu::memory::GlobalMemory;
 
@@ -97,6 +99,8 @@ pub(super) struct Memory<'a> {
     pub(super) journal: Vec<Written>,
     /// Allocation of the last access, which is the likeliest for the next one.
     pub(super) last: usize,
+    /// Phases of the barriers in shared memory.
+    pub(super) phases: Phases,
 }
 
 /// Returns the lanes of a mask, ascending.
@@ -462,6 +466,22 @@ impl Warp {
             }
             Window::Local => self.note(at, window, mask, bytes, true),
             _ => trace.atomic(pc, at, mask, bytes.into()),
+        }
+    }
+
+    /// Records a bulk copy from or to ranges of global memory.
+    pub(super) fn note_bulk(&mut self, ranges: impl Iterator<Item = Range<u64>>, write: bool) {
+        let pc = self.pc;
+        if let Some(trace) = self.trace.as_mut() {
+            trace.bulk(pc, ranges, write);
+        }
+    }
+
+    /// Records a signal to a barrier in shared memory.
+    pub(super) fn note_signal(&mut self, phase: u32, kind: SignalKind) {
+        let pc = self.pc;
+        if let Some(trace) = self.trace.as_mut() {
+            trace.signal(pc, phase, kind);
         }
     }
 

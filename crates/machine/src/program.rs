@@ -5,10 +5,12 @@ use std::ops::Range;
 use sass::{Instruction, Operand, Unit, Unknown};
 
 use super::atomics::Atomic;
+use super::boxes::BoxCopy;
 use super::lower::{self, Run};
 use super::memory::{Access, AddressOp, Copy};
 use super::registers::{Origin, Pred, Source};
 use super::sync::Sync;
+use super::warpgroup::Product;
 
 /// Start of the shared window of generic addresses.
 pub(super) const SHARED_WINDOW: u64 = 0x7f00 << 32;
@@ -16,6 +18,8 @@ pub(super) const SHARED_WINDOW: u64 = 0x7f00 << 32;
 pub(super) const SYSTEM_NOTHING: u64 = 0x7f02 << 32;
 /// Address of system functions that stop the launch.
 pub(super) const SYSTEM_STOPS: u64 = 0x7f03 << 32;
+/// Start of the window of generic addresses of constant bank 0, which holds the parameters.
+pub(super) const CONSTANT_WINDOW: u64 = 0x7f04 << 32;
 /// Start of the local window of generic addresses.
 pub(super) const LOCAL_WINDOW: u64 = 0x7f01 << 32;
 
@@ -64,6 +68,8 @@ pub(super) enum Control {
     Members(Option<Source>),
     Yield,
     Barrier(Box<Barrier>),
+    /// Waits until all warps of the warp-group have issued all but this many groups of products.
+    Products(u32),
 }
 
 /// Operation of an instruction.
@@ -77,6 +83,10 @@ pub(super) enum Op {
     Atomic(Box<Atomic>),
     Copy(Box<Copy>),
     Sync(Box<Sync>),
+    /// A warp's part of a product of its warp-group.
+    Product(Box<Product>),
+    /// Copies a box of a tensor.
+    Tensor(Box<BoxCopy>),
     /// Tests a generic address for shared (or else global) memory.
     Space(AddressOp, Pred, bool),
     /// Unknown operation.
@@ -115,6 +125,19 @@ enum PollingRole {
 fn polling_role(instruction: &Instruction) -> PollingRole {
     if instruction.has("PHASECHK") {
         return PollingRole::Polls;
+    }
+    // Arrivals and bulk copies, unlike other instructions of their unit.
+    let signals = [
+        "SYNCS",
+        "ARRIVES",
+        "UBLKCP",
+        "UTMALDG",
+        "UTMASTG",
+        "UTMAREDG",
+        "UTMACMDFLUSH",
+    ];
+    if signals.contains(&instruction.opcode) {
+        return PollingRole::Works;
     }
     // Acquire loops invalidate the L1 cache between polls.
     if instruction.opcode == "CCTL" {

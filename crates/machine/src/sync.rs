@@ -9,6 +9,8 @@
 use super::memory::{AddressOp, Memory, lanes};
 use super::registers::{Dest, Pred, Source};
 use super::warp::Warp;
+use std::collections::HashMap;
+use vgpu::exec::trace::SignalKind;
 
 /// An operation on a barrier in shared memory.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +46,53 @@ pub(super) enum Sync {
     },
 }
 
+/// Phases of the barriers of a block, for traces.
+#[derive(Debug, Default)]
+pub(super) struct Phases {
+    /// Number of complete phases, by address.
+    complete: HashMap<u64, u32>,
+    /// Numbers among the phases of all barriers, by address and number at that address.
+    numbers: HashMap<(u64, u32), u32>,
+}
+
+impl Phases {
+    fn number(&mut self, at: u64, phase: u32) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry((at, phase)).or_insert(next)
+    }
+
+    fn complete_of(&self, at: u64) -> u32 {
+        self.complete.get(&at).copied().unwrap_or_default()
+    }
+
+    /// Returns the present phase of a barrier.
+    fn present(&mut self, at: u64) -> u32 {
+        self.number(at, self.complete_of(at))
+    }
+
+    /// Returns the phase that ended last; `None` before the first end.
+    fn last(&mut self, at: u64) -> Option<u32> {
+        let last = self.complete_of(at).checked_sub(1)?;
+        Some(self.number(at, last))
+    }
+
+    /// Returns the number of a phase of a block-wide barrier (`BAR`).
+    pub(super) fn of_block_barrier(&mut self, index: u32, phase: u64) -> u32 {
+        // Beyond all addresses of shared memory.
+        self.number(1 << 32 | u64::from(index), phase as u32)
+    }
+
+    fn end(&mut self, at: u64) {
+        *self.complete.entry(at).or_default() += 1;
+    }
+
+    /// A new barrier begins with an even phase.
+    fn begin(&mut self, at: u64) {
+        let complete = self.complete_of(at);
+        self.complete.insert(at, complete.next_multiple_of(2));
+    }
+}
+
 /// Computes the word of a compute capability 8 barrier after `arrivals`.
 fn arrived(old: u64, arrivals: u64) -> u64 {
     let low = old & 0xffff_ffff;
@@ -76,7 +125,7 @@ impl Memory<'_> {
     }
 
     /// Subtracts arrivals and bytes, flips the phase at zero, and returns the old word.
-    fn progress(&mut self, at: u64, arrivals: u64, bytes: i64) -> Result<u64, String> {
+    pub(super) fn progress(&mut self, at: u64, arrivals: u64, bytes: i64) -> Result<u64, String> {
         let old = self.read_word(at)?;
         if !self.barriers_count_bytes {
             self.write_word(at, arrived(old, arrivals))?;
@@ -92,6 +141,7 @@ impl Memory<'_> {
             phase ^= 1;
             left = expected;
             to_come = 0;
+            self.phases.end(at);
         }
         let left = (ARRIVALS_MASK + 1 - left) & ARRIVALS_MASK;
         let new = phase << 63 | left << 43 | to_come << 21 | old & (ARRIVALS_MASK << 1);
@@ -107,6 +157,8 @@ impl Memory<'_> {
                 // Before 9.0 a separate instruction adds one arrival to the phase.
                 if *expected || !self.barriers_count_bytes {
                     for lane in lanes(mask) {
+                        let phase = self.phases.present(at[lane]);
+                        w.note_signal(phase, SignalKind::ArrivesAfterCopies);
                         self.progress(at[lane], 1, 0)?;
                     }
                 }
@@ -115,6 +167,7 @@ impl Memory<'_> {
                 let (at, value) = (at.addresses(&w.registers), w.registers.raw_wide(value.from));
                 if let Some(lane) = lanes(mask).next() {
                     self.write_word(at[lane], value[lane])?;
+                    self.phases.begin(at[lane]);
                 }
             }
             Sync::Arrive {
@@ -129,6 +182,8 @@ impl Memory<'_> {
                 let arrivals = w.registers.raw(arrivals.from);
                 let mut tokens = [0; 32];
                 for lane in lanes(mask) {
+                    let phase = self.phases.present(at[lane]);
+                    w.note_signal(phase, SignalKind::Arrives);
                     let more = i64::from(bytes[lane]);
                     tokens[lane] = self.progress(at[lane], arrivals[lane].into(), more)?;
                 }
@@ -147,6 +202,11 @@ impl Memory<'_> {
                     let now = self.read_word(at[lane])? >> 63;
                     over |= u32::from(now != u64::from(phase[lane] >> 31)) << lane;
                 }
+                if let Some(lane) = lanes(over).next()
+                    && let Some(phase) = self.phases.last(at[lane])
+                {
+                    w.note_signal(phase, SignalKind::Waits);
+                }
                 w.registers.set_truth(*out, mask, over);
             }
             Sync::Nothing => {}
@@ -160,9 +220,22 @@ impl Memory<'_> {
         Ok(())
     }
 
+    /// Subtracts the bytes of a bulk copy from a barrier.
+    pub(super) fn complete_bytes(
+        &mut self,
+        w: &mut Warp,
+        at: u64,
+        bytes: u32,
+    ) -> Result<(), String> {
+        let phase = self.phases.present(at);
+        w.note_signal(phase, SignalKind::Copies);
+        self.progress(at, 0, -i64::from(bytes))?;
+        Ok(())
+    }
+
     fn bulk(
         &mut self,
-        w: &Warp,
+        w: &mut Warp,
         shared: u8,
         global: u8,
         units: u8,
@@ -173,6 +246,8 @@ impl Memory<'_> {
         let at = u64::from(u(shared));
         let from = u64::from(u(global)) | u64::from(next(global)) << 32;
         let total = u64::from(u(units)) * 16;
+        let barrier = u64::from(next(shared));
+        w.note_bulk(std::iter::once(from..from.saturating_add(total)), !into);
         for step in (0..total).step_by(16) {
             if into {
                 let value = self.load_global(from.wrapping_add(step), 16)?;
@@ -184,7 +259,7 @@ impl Memory<'_> {
         }
         // The copy is complete at once, so its bytes are subtracted here.
         if into {
-            self.progress(u64::from(next(shared)), 0, -(total as i64))?;
+            self.complete_bytes(w, barrier, total as u32)?;
         }
         Ok(())
     }

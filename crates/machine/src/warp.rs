@@ -15,6 +15,8 @@ pub(super) enum State {
     Members(u32),
     /// Waits at a block-wide barrier until this many of its phases are over.
     Barrier(u8, u64),
+    /// Waits until the warps of its warp-group have issued this many groups of products.
+    Products(u32),
 }
 
 /// Lanes that execute the same instruction together.
@@ -37,6 +39,8 @@ pub(super) struct Warp {
     local: Vec<u8>,
     local_bytes: usize,
     pub(super) trace: Option<WarpTrace>,
+    /// Groups of products that the warp has issued.
+    pub(super) committed: u32,
 }
 
 impl Warp {
@@ -91,6 +95,7 @@ impl Warp {
             local: vec![0; local_bytes * 32],
             local_bytes,
             trace: traced.map(WarpTrace::with_warps),
+            committed: 0,
         }
     }
 

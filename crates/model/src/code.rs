@@ -79,6 +79,33 @@ pub(super) struct Instr {
     pub(super) single: bool,
     /// Number and type of a matrix instruction's multiply-adds.
     pub(super) tensor: (u32, Matrix),
+    /// A product of a warp-group.
+    pub(super) group: Option<GroupProduct>,
+    /// Groups of products that may still be pending after a wait.
+    pub(super) products_left: Option<u8>,
+    /// A bulk copy.
+    pub(super) bulk: Option<Bulk>,
+}
+
+/// Direction of a bulk copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bulk {
+    Load,
+    Store,
+}
+
+/// A product of a warp-group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GroupProduct {
+    /// Multiply-adds of one warp.
+    pub(super) multiply_adds: u32,
+    pub(super) matrix: Matrix,
+    /// Bytes of the operands in shared memory, of all four warps.
+    pub(super) operand_bytes: u32,
+    /// First accumulator register.
+    pub(super) accumulators: u8,
+    /// The product ends a group.
+    pub(super) commits: bool,
 }
 
 /// Upper bound of the number of [`Unit`] values.
@@ -136,6 +163,9 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         yields: !control.yield_,
         single: false,
         tensor: (0, Matrix::F16),
+        group: None,
+        products_left: None,
+        bulk: None,
     };
     let Ok(known) = decoded else {
         return bare;
@@ -147,11 +177,14 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         operand: constant(known).filter(|_| known.unit != Unit::Constant),
         constant: constant(known).filter(|_| known.unit == Unit::Constant),
         left: left(known),
-        commits: known.opcode == "LDGDEPBAR",
+        commits: matches!(known.opcode, "LDGDEPBAR" | "UTMACMDFLUSH"),
         frame: frame(known),
         reads: reads(known),
         single: matches!(known.opcode, "FFMA" | "FADD" | "FMUL"),
         tensor: product(known).unwrap_or_default(),
+        group: group_product(known),
+        products_left: products_left(known),
+        bulk: bulk(known),
         ..bare
     }
 }
@@ -253,6 +286,64 @@ fn reads(known: &Instruction) -> [Read; READS] {
     found
 }
 
+/// Returns the direction of a bulk copy.
+fn bulk(known: &Instruction) -> Option<Bulk> {
+    match known.opcode {
+        "UTMALDG" => Some(Bulk::Load),
+        "UTMASTG" | "UTMAREDG" => Some(Bulk::Store),
+        "UBLKCP" if known.modifiers.first() == Some(&"S") => Some(Bulk::Load),
+        "UBLKCP" => Some(Bulk::Store),
+        _ => None,
+    }
+}
+
+/// Returns the product of a warp-group, by its shape such as `64x128x16`.
+fn group_product(known: &Instruction) -> Option<GroupProduct> {
+    if !matches!(known.opcode, "HGMMA" | "QGMMA" | "IGMMA" | "BGMMA") {
+        return None;
+    }
+    let mut numbers = known.modifiers.first()?.split('x').map(str::parse::<u32>);
+    let mut next = || numbers.next()?.ok();
+    let (rows, columns, depth) = (next()?, next()?, next()?);
+    let registers = known
+        .operands
+        .iter()
+        .take_while(|o| matches!(o, Operand::Register(_)));
+    // A row of every type has 32 bytes; A may lie in registers.
+    let rows_in_memory = if registers.count() == 1 { rows } else { 0 };
+    Some(GroupProduct {
+        multiply_adds: rows / 4 * columns * depth,
+        matrix: matrix_type(known),
+        operand_bytes: 32 * (rows_in_memory + columns),
+        accumulators: match known.operands.first()? {
+            Operand::Register(register) => register.index,
+            _ => return None,
+        },
+        commits: known.operands.contains(&Operand::Text("gsb0")),
+    })
+}
+
+/// Returns the number of groups of products that may be pending after a wait.
+fn products_left(known: &Instruction) -> Option<u8> {
+    if known.opcode != "WARPGROUP" || !known.has("DEPBAR") {
+        return None;
+    }
+    known.operands.iter().find_map(|operand| match operand {
+        Operand::Immediate(left) => u8::try_from(*left).ok(),
+        _ => None,
+    })
+}
+
+fn matrix_type(known: &Instruction) -> Matrix {
+    match known.opcode {
+        "IMMA" | "BMMA" | "IGMMA" | "BGMMA" => Matrix::Int,
+        "DMMA" => Matrix::F64,
+        "QMMA" | "QGMMA" => Matrix::F8,
+        _ if known.has("TF32") => Matrix::Tf32,
+        _ => Matrix::F16,
+    }
+}
+
 /// Returns the number and type of a matrix instruction's multiply-adds, by its name, which has
 /// rows, columns and depth without separators.
 fn product(known: &Instruction) -> Option<(u32, Matrix)> {
@@ -275,14 +366,7 @@ fn product(known: &Instruction) -> Option<(u32, Matrix)> {
             _ => return None,
         })
     });
-    let matrix = match known.opcode {
-        "IMMA" | "BMMA" => Matrix::Int,
-        "DMMA" => Matrix::F64,
-        "QMMA" => Matrix::F8,
-        _ if known.has("TF32") => Matrix::Tf32,
-        _ => Matrix::F16,
-    };
     // A sparse product skips half of the multiply-adds of its shape.
     let sparse = if known.has("SP") { 2 } else { 1 };
-    Some((shape? / sparse, matrix))
+    Some((shape? / sparse, matrix_type(known)))
 }

@@ -1,6 +1,6 @@
 //! Position of a warp on its recorded path through the SASS.
 
-use vgpu::exec::trace::{Access, WarpTrace};
+use vgpu::exec::trace::{Access, Signal, WarpTrace};
 
 /// A position on the path of one warp.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,8 @@ pub(super) struct Cursor {
     step: u64,
     /// Index of the next access.
     access: usize,
+    /// Index of the next signal.
+    signal: usize,
     pub(super) done: bool,
 }
 
@@ -35,6 +37,7 @@ impl Cursor {
             run: 0,
             step: 0,
             access: 0,
+            signal: 0,
             done: trace.runs.is_empty(),
         }
     }
@@ -54,6 +57,22 @@ impl Cursor {
             None if trace.dropped > 0 => AccessLookup::Unknown,
             _ => AccessLookup::Inactive,
         }
+    }
+
+    /// Takes the next signal of the present instruction.
+    pub(super) fn signal<'t>(&mut self, trace: &'t WarpTrace) -> Option<&'t Signal> {
+        while trace
+            .signals
+            .get(self.signal)
+            .is_some_and(|s| s.at < self.step)
+        {
+            self.signal += 1;
+        }
+        let found = trace.signals.get(self.signal)?;
+        (found.at == self.step).then(|| {
+            self.signal += 1;
+            found
+        })
     }
 
     /// Advances past the present instruction.

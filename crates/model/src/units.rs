@@ -1,6 +1,6 @@
 //! Occupancy of the units of a multiprocessor, per instruction of a warp.
 
-use super::code::{Instr, Matrix};
+use super::code::{GroupProduct, Instr, Matrix};
 use sass::Unit;
 use vgpu::Arch;
 
@@ -17,13 +17,17 @@ pub(super) struct Rates {
     pub(super) special: u64,
     /// Multiply-adds of matrix instructions per clock.
     pub(super) tensor: Tensor,
+    /// The same of asynchronous products of warp-groups.
+    group: Tensor,
+    /// Bytes of shared memory per clock.
+    shared_bytes: u32,
     /// Cycles of the load and store unit for the lanes of one warp.
     pub(super) lanes: u64,
     /// Cycles per wavefront of shared memory.
     pub(super) wavefront: u64,
 }
 
-/// Multiply-adds per clock of a scheduler's matrix units with `mma.sync`.
+/// Multiply-adds per clock of a scheduler's matrix units.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tensor {
     f16: f64,
@@ -34,8 +38,9 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    fn from_arch(arch: &Arch) -> Tensor {
-        let share = f64::from(arch.tensor_sync_pct) / 100.0 / f64::from(arch.schedulers);
+    /// Returns the rates at a share of the peak, percent.
+    fn from_arch(arch: &Arch, share_pct: u32) -> Tensor {
+        let share = f64::from(share_pct) / 100.0 / f64::from(arch.schedulers);
         let rate = |whole: u32| f64::from(whole) * share;
         let f16 = rate(arch.tensor_f16);
         // Types without a unit on this GPU run at the rate of half precision.
@@ -81,6 +86,9 @@ pub(super) const PIPES: usize = 9;
 /// 2503.20481, table 1).
 const MEMORY_CYCLES: u64 = 1;
 
+/// Cycles between the issues of products of warp-groups (Luo et al., arXiv 2501.12084: 3.8 to 4.2).
+const GROUP_ISSUE_CYCLES: u64 = 4;
+
 impl Rates {
     pub(super) fn from_arch(arch: &Arch) -> Rates {
         let each = |lanes: u32| {
@@ -105,7 +113,9 @@ impl Rates {
                 each(arch.fp64_lanes)
             },
             special: each(arch.special_lanes),
-            tensor: Tensor::from_arch(arch),
+            tensor: Tensor::from_arch(arch, arch.tensor_sync_pct),
+            group: Tensor::from_arch(arch, 100),
+            shared_bytes: arch.shared_bytes_per_clock.max(1),
             wavefront: u64::from(128_u32.div_ceil(arch.shared_bytes_per_clock)),
             lanes: u64::from(32_u32.div_ceil(arch.lsu_lanes)),
         }
@@ -120,6 +130,8 @@ impl Rates {
             Unit::Half => (HALF, self.half),
             Unit::Double => (DOUBLE, self.double),
             Unit::Special => (SPECIAL, self.special),
+            // The product itself is in the queue of `sm::products`.
+            Unit::Tensor if instr.group.is_some() => (TENSOR, GROUP_ISSUE_CYCLES),
             Unit::Tensor => {
                 let (multiply_adds, matrix) = instr.tensor;
                 (TENSOR, self.matrix_cycles(multiply_adds, matrix))
@@ -138,6 +150,13 @@ impl Rates {
             Unit::Branch | Unit::Barrier | Unit::Depbar | Unit::Nop => return None,
         };
         Some(busy)
+    }
+
+    /// Returns the cycles of a scheduler's tensor core for a product of a warp-group.
+    pub(super) fn group_cycles(&self, product: &GroupProduct) -> u64 {
+        let work = f64::from(product.multiply_adds) / self.group.rate(product.matrix).max(0.01);
+        let operands = product.operand_bytes.div_ceil(self.shared_bytes);
+        (work.ceil() as u64).max(operands.into()).max(1)
     }
 
     fn matrix_cycles(&self, multiply_adds: u32, matrix: Matrix) -> u64 {

@@ -20,6 +20,8 @@ mod module;
 pub mod table;
 mod tensor_map;
 mod texture;
+pub mod tensor_box;
+pub mod warpgroup;
 
 pub use arch::Arch;
 pub use counters::Counters;

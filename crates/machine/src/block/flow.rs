@@ -118,6 +118,7 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
             warp.paths[warp.current].pc = next;
             None
         }
+        Control::Products(_) => None,
         Control::Barrier(_) => {
             if on != mask {
                 warp.diverge(mask & !on, next);

@@ -29,7 +29,7 @@ fn shape(i: &Instruction) -> Option<(usize, usize, usize)> {
     })
 }
 
-fn element(name: &str) -> Option<Element> {
+pub(super) fn element(name: &str) -> Option<Element> {
     Some(match name {
         "S8" => Element::S8,
         "U8" => Element::U8,

@@ -169,7 +169,7 @@ fn matrices(i: &Instruction) -> Option<Access> {
     })
 }
 
-fn operation(i: &Instruction) -> Option<AtomOp> {
+pub(super) fn operation(i: &Instruction) -> Option<AtomOp> {
     i.modifiers.iter().find_map(|m| match *m {
         "ADD" => Some(AtomOp::Add),
         "MIN" => Some(AtomOp::Min),

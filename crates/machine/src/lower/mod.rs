@@ -9,6 +9,7 @@ mod matrix;
 mod memory;
 mod moves;
 mod warp;
+mod warpgroup;
 
 use sass::{FloatFormat, Instruction, Operand};
 
@@ -225,7 +226,10 @@ fn compared(r: &mut Registers, form: (Pred, Pred), combine: (Combine, u32), hold
 
 /// Lowers an instruction; `None` if it is unknown, which the caller reports by name.
 pub(super) fn lower(i: &Instruction) -> Option<Op> {
-    if let Some(op) = memory::lower(i).or_else(|| warp::control(i)) {
+    if let Some(op) = memory::lower(i)
+        .or_else(|| warpgroup::lower(i))
+        .or_else(|| warp::control(i))
+    {
         return Some(op);
     }
     let run = integer::lower(i)

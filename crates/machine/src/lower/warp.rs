@@ -243,8 +243,7 @@ pub(super) fn control(i: &Instruction) -> Option<Op> {
 
 /// Lowers instructions without effect here: memory is in order, and copies complete at once.
 ///
-/// `WARPGROUP` orders matrix instructions of warp groups, and `UCGABAR` the blocks of a cluster: of
-/// neither is anything executed, so that a kernel with them is refused.
+/// `UCGABAR` orders the blocks of a cluster, which is not executed, so that a kernel with it is refused.
 fn nothing(i: &Instruction) -> Option<Op> {
     match i.opcode {
         // The proxies see one memory, which is in order.

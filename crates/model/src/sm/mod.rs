@@ -4,11 +4,14 @@
 //! can. A warp can issue once the stall cycles of its last instruction are over, the barriers of
 //! its next instruction are clear, and the unit is free.
 
+mod bulk;
 mod constants;
 mod fetch;
 mod outcome;
 mod paths;
+mod phases;
 mod ports;
+mod products;
 mod queue;
 mod share;
 mod tally;
@@ -18,12 +21,15 @@ use super::code::Instr;
 use super::cursor::Cursor;
 use super::sectors::{BySector, Sectors};
 use super::units::{FMA, FMA_SECOND, PIPES, Rates};
+use bulk::CopyEngine;
 use constants::{Constants, MISS_STALL_CYCLES};
 use fetch::{Fetch, LINE};
 pub(crate) use outcome::Outcome;
 use outcome::Wave;
 use paths::Issue;
+use phases::{PhaseStates, Phases, SignalTimes};
 use ports::Ports;
+use products::TensorQueue;
 use queue::{Queue, SerialResource};
 use sass::Unit;
 use share::Share;
@@ -72,7 +78,13 @@ struct Warp {
     /// End cycles of the groups of asynchronous copies.
     groups: Vec<u64>,
     copies: u64,
-    waiting: bool,
+    /// End of all products of the warp, and of its groups of products.
+    product_end: u64,
+    products: Vec<u64>,
+    /// Phase that the warp waits for, and the cycles from its end to the next instruction.
+    waits: Option<(u32, u64)>,
+    /// First cycle after the last wait for a phase, with the stall reason.
+    hold: (u64, Stall),
 }
 
 struct Core {
@@ -80,6 +92,7 @@ struct Core {
     pipes: [u64; PIPES],
     ports: Ports,
     queue: Queue,
+    tensor: TensorQueue,
     next: u64,
     /// Warp that issued last, if still resident.
     last: Option<usize>,
@@ -92,8 +105,12 @@ pub(super) struct Sm<'a> {
     rates: Rates,
     cores: Vec<Core>,
     warps: Vec<Warp>,
-    /// Resident blocks by slot: remaining warps, warps at the barrier.
-    slots: Vec<(usize, usize)>,
+    /// Remaining warps of the resident blocks, by slot.
+    slots: Vec<usize>,
+    phases: Phases,
+    /// Phases of the resident blocks, by slot.
+    phases_of: Vec<PhaseStates>,
+    copies: CopyEngine,
     free: Vec<usize>,
     l1: Cache,
     fetch: Fetch,
@@ -120,6 +137,8 @@ pub(super) struct Sm<'a> {
 
 /// Largest L2 bandwidth of one multiprocessor, bytes per clock.
 pub(crate) const L2_PORT_RATE: f64 = 64.0;
+/// Cycles from the last arrival at a block-wide barrier to the next instruction of its warps.
+const BARRIER_CYCLES: u64 = 2;
 /// Flag in the sector number of sectors private to a block.
 pub(super) const PRIVATE: u64 = 1 << 63;
 
@@ -130,6 +149,7 @@ impl<'a> Sm<'a> {
             pipes: [0; PIPES],
             ports: Ports::default(),
             queue: Queue::default(),
+            tensor: TensorQueue::default(),
             next: 0,
             last: None,
             asleep: None,
@@ -140,6 +160,9 @@ impl<'a> Sm<'a> {
             cores: (0..work.arch.schedulers).map(|_| core()).collect(),
             warps: Vec::new(),
             slots: Vec::new(),
+            phases: Phases::new(work.trace),
+            phases_of: Vec::new(),
+            copies: CopyEngine::default(),
             free: Vec::new(),
             l1: Cache::new(work.l1_bytes),
             fetch: Fetch::new(work.arch, work.code.len()),
@@ -163,7 +186,8 @@ impl<'a> Sm<'a> {
     /// successive waves have the same rate.
     pub(super) fn run(mut self) -> Outcome {
         for slot in 0..self.work.resident.min(self.limit) {
-            self.slots.push((0, 0));
+            self.slots.push(0);
+            self.phases_of.push(PhaseStates::default());
             self.start(slot, 0);
         }
         while let Some(now) = self.cores.iter().map(|c| c.next).min() {
@@ -216,7 +240,8 @@ impl<'a> Sm<'a> {
     fn start(&mut self, slot: usize, now: u64) {
         self.started += 1;
         let count = self.work.trace.warps.len();
-        self.slots[slot] = (count, 0);
+        self.slots[slot] = count;
+        self.phases_of[slot] = self.phases.begin();
         for index in 0..count {
             let warp = Warp {
                 cursor: Cursor::new(&self.work.trace.warps[index]),
@@ -228,7 +253,10 @@ impl<'a> Sm<'a> {
                 barriers: [(0, Stall::Wait); 6],
                 groups: Vec::new(),
                 copies: 0,
-                waiting: false,
+                product_end: 0,
+                products: Vec::new(),
+                waits: None,
+                hold: (0, Stall::Wait),
             };
             let warp_index = match self.free.pop() {
                 Some(warp_index) => {
@@ -254,34 +282,6 @@ impl<'a> Sm<'a> {
         }
     }
 
-    /// Releases blocks whose remaining warps all wait at a barrier.
-    fn release_stuck(&mut self) -> bool {
-        let now = self.out.cycles + 1;
-        let mut any = false;
-        for slot in 0..self.slots.len() {
-            if self.slots[slot].1 > 0 {
-                self.release(slot, now);
-                any = true;
-            }
-        }
-        any
-    }
-
-    fn release(&mut self, slot: usize, now: u64) {
-        self.slots[slot].1 = 0;
-        for warp in self
-            .warps
-            .iter_mut()
-            .filter(|w| w.slot == slot && w.waiting)
-        {
-            warp.waiting = false;
-            warp.ready = warp.ready.max(now);
-        }
-        for core in &mut self.cores {
-            core.next = core.next.min(now);
-        }
-    }
-
     /// Issues an instruction of one scheduler at one cycle, if possible.
     fn issue(&mut self, core: usize, now: u64) {
         // Idle cycles are counted on waking, because a scheduler may be woken early.
@@ -290,7 +290,7 @@ impl<'a> Sm<'a> {
         }
         let mut soonest = (u64::MAX, Stall::Idle);
         let count = self.cores[core].warps.len();
-        let mut barrier = false;
+        let mut barrier = None;
         // Issue order: the warp of the last instruction, then the youngest first.
         for turn in 0..=count {
             let warp_index = match (turn, self.cores[core].last) {
@@ -299,8 +299,8 @@ impl<'a> Sm<'a> {
                 _ => self.cores[core].warps[count - turn],
             };
             let warp = &self.warps[warp_index];
-            if warp.waiting {
-                barrier = true;
+            if warp.waits.is_some() {
+                barrier.get_or_insert(warp.hold.1);
                 continue;
             }
             if warp.ready > now {
@@ -323,10 +323,9 @@ impl<'a> Sm<'a> {
             self.execute(core, warp_index, now, pipe);
             return;
         }
-        let why = if soonest.0 == u64::MAX && barrier {
-            Stall::Barrier
-        } else {
-            soonest.1
+        let why = match barrier {
+            Some(why) if soonest.0 == u64::MAX => why,
+            _ => soonest.1,
         };
         self.cores[core].asleep = Some((now, why));
         self.cores[core].next = soonest.0;
@@ -353,6 +352,9 @@ impl<'a> Sm<'a> {
             why = Stall::Mio;
             free = free.max(self.cores[core].queue.first_free());
         }
+        if instr.group.is_some() {
+            free = free.max(self.cores[core].tensor.first_free());
+        }
         (free, why, Some((pipe, busy)))
     }
 
@@ -372,14 +374,13 @@ impl<'a> Sm<'a> {
             self.cores[core].asleep = Some((now + 1, Stall::Dispatch));
         }
         self.cores[core].next = begun.max(now + 1);
-        let (end, why, read) = self.latency(
-            Issue {
-                core,
-                warp_index,
-                now,
-            },
-            &instr,
-        );
+        let issue = Issue {
+            core,
+            warp_index,
+            now,
+        };
+        let (end, why, read) = self.latency(issue, &instr);
+        self.run_asynchronously(issue, &instr);
         let held = begun.saturating_sub(1).max(now);
         let warp = &mut self.warps[warp_index];
         if let Some(index) = instr.write_barrier {
@@ -411,19 +412,39 @@ impl<'a> Sm<'a> {
         if next.unit == Unit::Depbar {
             ready = ready.max(warp.copied(next.left));
         }
+        if let Some(left) = next.products_left {
+            ready = ready.max(warp.products_done(left));
+        }
+        ready = ready.max(warp.hold);
         if next.unit == Unit::Tensor && instr.unit != Unit::Tensor {
             ready.0 = ready.0.max(now + 1);
         }
         (warp.ready, warp.why) = ready;
-        if instr.unit == Unit::Barrier {
-            let slot = warp.slot;
-            warp.waiting = true;
-            self.out.tally.barriers += 1;
-            self.slots[slot].1 += 1;
-            if self.slots[slot].1 >= self.slots[slot].0 {
-                self.release(slot, now + 2);
-            }
+    }
+
+    /// Begins what goes on beside the warp, and sends the signals of an instruction.
+    fn run_asynchronously(&mut self, issue: Issue, instr: &Instr) {
+        let Issue {
+            warp_index, now, ..
+        } = issue;
+        if let Some(product) = &instr.group {
+            self.product(issue, product);
         }
+        let shared = u64::from(self.work.arch.shared_cycles);
+        let mut times = SignalTimes {
+            arrives: now + shared,
+            copied: now,
+            wakes: shared,
+        };
+        if let Some(direction) = instr.bulk {
+            times.copied = self.bulk(issue, direction);
+        }
+        if instr.unit == Unit::Barrier {
+            self.out.tally.barriers += 1;
+            (times.arrives, times.wakes) = (now, BARRIER_CYCLES);
+        }
+        self.warps[warp_index].hold = (0, Stall::Wait);
+        self.send_signals(warp_index, times);
     }
 
     /// Removes a finished warp; a finished block is replaced by the next one.
@@ -433,12 +454,8 @@ impl<'a> Sm<'a> {
         self.cores[core].warps.retain(|w| *w != warp_index);
         self.cores[core].last = None;
         self.free.push(warp_index);
-        self.slots[slot].0 -= 1;
-        let (left, waiting) = self.slots[slot];
-        if left > 0 {
-            if waiting >= left {
-                self.release(slot, now + 2);
-            }
+        self.slots[slot] -= 1;
+        if self.slots[slot] > 0 {
             return;
         }
         self.out.done += 1;
@@ -469,6 +486,13 @@ impl<'a> Sm<'a> {
 }
 
 impl Warp {
+    /// Returns the completion of all but the last `left` groups of products.
+    fn products_done(&self, left: u8) -> (u64, Stall) {
+        let open = self.products.len().saturating_sub(left.into());
+        let end = self.products[..open].last().copied().unwrap_or(0);
+        (end, Stall::MathPipe)
+    }
+
     /// Returns the completion of all but the last `left` groups of copies.
     fn copied(&self, left: u8) -> (u64, Stall) {
         let open = self.groups.len().saturating_sub(left.into());

@@ -74,6 +74,7 @@ impl<'a> Sm<'a> {
                 (self.after(done, shared), Stall::ShortScoreboard)
             }
             Unit::Special => (now + self.rates.special + 14, Stall::ShortScoreboard),
+            Unit::Misc if instr.bulk.is_some() => (now + shared, Stall::ShortScoreboard),
             Unit::Misc if instr.commits => {
                 let warp = &mut self.warps[warp_index];
                 warp.groups.push(warp.copies);
@@ -81,6 +82,7 @@ impl<'a> Sm<'a> {
             }
             Unit::Misc | Unit::Double => (now + shared, Stall::ShortScoreboard),
             Unit::Texture => (now + u64::from(arch.l1_cycles) * 3, Stall::LongScoreboard),
+            Unit::Tensor if instr.group.is_some() => (now + READ_CYCLES, Stall::MathPipe),
             Unit::Tensor => (now + u64::from(arch.tensor_cycles), Stall::MathPipe),
             _ => (now + 6, Stall::Wait),
         }
@@ -106,7 +108,7 @@ impl<'a> Sm<'a> {
         (done + cycles).saturating_sub(MIN_DISPATCH_CYCLES + self.rates.lanes)
     }
 
-    fn lookup_access(&mut self, warp_index: usize) -> (AccessLookup<'a>, &'a WarpTrace) {
+    pub(super) fn lookup_access(&mut self, warp_index: usize) -> (AccessLookup<'a>, &'a WarpTrace) {
         let trace = &self.work.trace.warps[self.warps[warp_index].index];
         (self.warps[warp_index].cursor.access(trace), trace)
     }
@@ -278,22 +280,16 @@ impl<'a> Sm<'a> {
             .first()
             .is_some_and(|s| *s & LOCAL_SECTOR != 0 && *s & PRIVATE == 0);
         let mut fetched = 0.0;
-        // Each replica of the sampled block has separate sectors in place of the private ones.
-        let moved = |sector: &u64| match sector & PRIVATE {
-            0 => *sector,
-            _ => (sector & !PRIVATE) + (replica << 40),
-        };
+        let moved = |sector: &u64| sector_of_replica(*sector, replica);
         let mut under_way = 0;
         for sector in sectors {
             match self.l1.touch(moved(sector), !write) {
                 Some(time) if !write => under_way = under_way.max(time),
                 _ => {
                     missed += 1;
-                    fetched += match sector & PRIVATE {
-                        _ if local => 1.0 - self.work.local_hit_share,
-                        _ if !self.seen.insert(moved(sector) | u64::from(write) << 62) => 0.0,
-                        0 => 1.0,
-                        _ => self.work.first_miss,
+                    fetched += match local {
+                        true => 1.0 - self.work.local_hit_share,
+                        false => self.first_fetch(*sector, replica, write),
                     };
                 }
             }
@@ -309,7 +305,7 @@ impl<'a> Sm<'a> {
         }
         let mut end = under_way.max(self.after(done, arch.l1_cycles.into()));
         if missed > 0 {
-            end = end.max(self.fetch(done, missed, fetched));
+            end = end.max(self.fetch_sectors(done, missed, fetched));
             for sector in sectors.iter().filter(|_| !write) {
                 self.l1.arrives(moved(sector), end);
             }
@@ -317,9 +313,19 @@ impl<'a> Sm<'a> {
         end
     }
 
+    /// Returns the share of a sector that memory serves; the L2 cache serves all accesses after the first.
+    pub(super) fn first_fetch(&mut self, sector: u64, replica: u64, write: bool) -> f64 {
+        let own = sector_of_replica(sector, replica);
+        match sector & PRIVATE {
+            _ if !self.seen.insert(own | u64::from(write) << 62) => 0.0,
+            0 => 1.0,
+            _ => self.work.first_miss,
+        }
+    }
+
     /// Fetches missed sectors from L2, a fraction of them from memory, and returns the arrival of
     /// the last one.
-    fn fetch(&mut self, done: u64, missed: u64, from_memory: f64) -> u64 {
+    pub(super) fn fetch_sectors(&mut self, done: u64, missed: u64, from_memory: f64) -> u64 {
         let arch = self.work.arch;
         let bytes = missed as f64 * 32.0;
         let tally = &mut self.out.tally;
@@ -339,6 +345,15 @@ impl<'a> Sm<'a> {
         tally.dram_cycles += whole * 32.0 / self.work.dram_rate;
         let served = self.dram.take(done, whole * 32.0);
         end.max(self.after(served, arch.dram_cycles.into()))
+    }
+}
+
+/// Returns the number of a sector for a replica of the sampled block, each of which has separate sectors in
+/// place of the private ones.
+fn sector_of_replica(sector: u64, replica: u64) -> u64 {
+    match sector & PRIVATE {
+        0 => sector,
+        _ => (sector & !PRIVATE) + (replica << 40),
     }
 }
 

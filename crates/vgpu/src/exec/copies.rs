@@ -250,6 +250,11 @@ impl Cta<'_> {
             }
             let mut words = Vec::new();
             let flight = b.to.area == Area::Shared;
+            if self.trace.is_some() {
+                let start = if flight { from } else { to };
+                let range = start..start.saturating_add(bytes.into());
+                self.trace_bulk(std::iter::once(range), !flight);
+            }
             // After a hazard the copy continues with zeros, so that its barrier still completes.
             let (to, mut from) = (to & !3, Some(from & !3));
             for i in (0..u64::from(bytes)).step_by(4) {

@@ -48,7 +48,6 @@ mod barrier;
 mod calls;
 mod mbarrier;
 mod wgmma;
-mod descriptor;
 mod flights;
 mod tensor;
 mod sampling;

@@ -2,6 +2,7 @@
 
 use super::cta::Cta;
 use super::transfer::lanes;
+use std::ops::Range;
 
 /// Accesses that the warps of a block record at most, in equal shares; longer warps are known by
 /// their beginning.
@@ -33,7 +34,7 @@ pub enum Target {
         /// Index of the first sector.
         first: u32,
         /// Number of sectors.
-        count: u8,
+        count: u16,
         /// Lines of 128 bytes that the parts of the warp look up one after the other.
         lookups: u8,
     },
@@ -63,6 +64,30 @@ pub struct Access {
     pub target: Target,
 }
 
+/// Part of a warp in a phase of a barrier in shared memory (`mbarrier`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalKind {
+    /// Waits for the end of the phase.
+    Waits,
+    /// Arrives.
+    Arrives,
+    /// Arrives when the asynchronous copies before it are complete.
+    ArrivesAfterCopies,
+    /// A bulk copy, whose bytes the phase expects.
+    Copies,
+}
+
+/// A signal of a warp to a phase of a barrier, or its wait for the phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signal {
+    /// Instructions that the warp executed before this one.
+    pub at: u64,
+    /// Number of the phase among all phases of all barriers of the block.
+    pub phase: u32,
+    /// Its kind.
+    pub kind: SignalKind,
+}
+
 /// Trace of one warp.
 #[derive(Debug, Clone, Default)]
 pub struct WarpTrace {
@@ -75,6 +100,8 @@ pub struct WarpTrace {
     /// For atomics on global memory: index in `sectors`, the word there that most lanes change, and
     /// the number of those lanes. In order of index.
     changed: Vec<(u32, u64, u8)>,
+    /// Its signals to barriers in shared memory, in order; of machine code only.
+    pub signals: Vec<Signal>,
     /// Number of executed instructions.
     pub executed: u64,
     /// Accesses beyond the recorded ones.
@@ -170,8 +197,31 @@ impl WarpTrace {
         self.noted[pc] = self.noted[pc].saturating_add(1);
     }
 
+    /// Returns the number of instructions before the one at `pc` of the current run.
+    fn step_of(&self, pc: u32) -> u64 {
+        self.executed + u64::from(pc.saturating_sub(self.open))
+    }
+
+    /// Records a signal of the instruction at `pc` of the current run.
+    pub fn signal(&mut self, pc: u32, phase: u32, kind: SignalKind) {
+        self.push_signal(self.step_of(pc), phase, kind);
+    }
+
+    /// Records a signal of the last instruction of the run that was closed last.
+    pub fn signal_of_last(&mut self, phase: u32, kind: SignalKind) {
+        self.push_signal(self.executed.saturating_sub(1), phase, kind);
+    }
+
+    fn push_signal(&mut self, at: u64, phase: u32, kind: SignalKind) {
+        let signal = Signal { at, phase, kind };
+        // Lanes that arrive together are one signal.
+        if self.signals.last() != Some(&signal) {
+            self.signals.push(signal);
+        }
+    }
+
     fn push(&mut self, pc: u32, bytes: u32, mask: u32, write: bool, target: Target) {
-        let at = self.executed + u64::from(pc.saturating_sub(self.open));
+        let at = self.step_of(pc);
         self.accesses.push(Access {
             pc,
             at,
@@ -213,7 +263,7 @@ impl WarpTrace {
                 }
             }
         }
-        let count = (self.sectors.len() - first).min(255) as u8;
+        let count = (self.sectors.len() - first).min(u16::MAX.into()) as u16;
         let first = first as u32;
         let lookups = lookups(at, base, mask, bytes);
         let target = Target::Global {
@@ -222,6 +272,30 @@ impl WarpTrace {
             lookups,
         };
         self.push(pc, bytes, mask, write, target);
+        if !write {
+            self.note(pc);
+        }
+    }
+
+    /// Records a bulk copy from or to ranges of global memory.
+    pub fn bulk(&mut self, pc: u32, ranges: impl Iterator<Item = Range<u64>>, write: bool) {
+        if self.full() {
+            return;
+        }
+        let first = self.sectors.len();
+        for range in ranges.filter(|range| !range.is_empty()) {
+            let after = self.sectors.get(first..).and_then(<[u64]>::last).copied();
+            let sectors = range.start / 32..=(range.end - 1) / 32;
+            self.sectors
+                .extend(sectors.filter(|sector| after != Some(*sector)));
+        }
+        let count = (self.sectors.len() - first).min(u16::MAX.into()) as u16;
+        let target = Target::Global {
+            first: first as u32,
+            count,
+            lookups: 1,
+        };
+        self.push(pc, 16, 1, write, target);
         if !write {
             self.note(pc);
         }
@@ -276,7 +350,7 @@ impl WarpTrace {
         }
         let target = Target::Global {
             first: first as u32,
-            count: (self.sectors.len() - first).min(255) as u8,
+            count: (self.sectors.len() - first).min(u16::MAX.into()) as u16,
             lookups: lines,
         };
         self.push(pc, bytes, mask, write, target);
@@ -306,6 +380,7 @@ impl WarpTrace {
             return;
         }
         (self.runs, self.executed) = (runs, self.executed - removed);
+        self.move_signals(&cuts);
         let (mut next, mut gone) = (0, 0);
         self.accesses.retain_mut(|access| {
             while let Some((at, length)) = cuts.get(next)
@@ -318,6 +393,21 @@ impl WarpTrace {
             access.at -= gone;
             !inside
         });
+    }
+
+    /// Moves the signals of removed passes, by start and length, to the pass that is kept: it was the last one
+    /// that ended a wait.
+    fn move_signals(&mut self, cuts: &[(u64, u64)]) {
+        let (mut next, mut gone) = (0, 0);
+        for signal in &mut self.signals {
+            while let Some((at, length)) = cuts.get(next)
+                && *at <= signal.at
+            {
+                gone += length;
+                next += 1;
+            }
+            signal.at -= gone;
+        }
     }
 
     /// Records a shared access by its wavefronts and those of them caused by conflicts.
@@ -422,6 +512,23 @@ impl Cta<'_> {
                     let words = start / 4..=start.saturating_add(u64::from(bytes) - 1) / 4;
                     trace.stored.extend(words);
                 }
+            }
+        }
+    }
+
+    /// Records a bulk copy from or to ranges of global memory.
+    #[cold]
+    pub(super) fn trace_bulk(
+        &mut self,
+        ranges: impl Iterator<Item = Range<u64>> + Clone,
+        write: bool,
+    ) {
+        let pc = self.pc;
+        if let Some(trace) = self.warp_trace() {
+            trace.bulk(pc, ranges.clone(), write);
+            if write {
+                let words = ranges.flat_map(|range| range.start / 4..range.end.div_ceil(4));
+                trace.stored.extend(words);
             }
         }
     }

@@ -6,23 +6,18 @@
 
 use super::access::Touch;
 use super::cta::{Cta, EXISTS_SHIFT};
-use super::descriptor::{CHUNK_BYTES, Descriptor, STEP_BYTES};
 use super::regs::{FULL, Row};
 use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::shadow::Conflict;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{FragmentUse, NONE, Wgmma, WgmmaSource};
-use gpu_arithmetic::mma::{Element, Mma};
+use crate::warpgroup::{CHUNK_BYTES, Descriptor, Step, fragment_a, multiply};
+use std::convert::Infallible;
+use std::ops::Range;
 
 /// Warps of a warp-group.
 pub(super) const WARPS: usize = 4;
-
-/// Words of a step along K.
-const STEP_WORDS: usize = STEP_BYTES as usize / 4;
-
-/// Row of A, or column of B: one step along K.
-type Step = [u32; STEP_WORDS];
 
 /// State of the products of one warp.
 #[derive(Debug, Default)]
@@ -136,7 +131,6 @@ impl Cta<'_> {
                 fragment_a(&steps).to_vec()
             }
         };
-        let a = with_sign(a, m.form.a, m.negate[0]);
         let Some(from) = self.descriptor(w, m.b) else {
             return;
         };
@@ -162,31 +156,17 @@ impl Cta<'_> {
     }
 
     fn multiply(&mut self, w: &mut Warp, m: &Wgmma, a: &[Row], columns: &[Step], adds: bool) {
-        let Mma { k, b, d, .. } = m.form;
-        let each = 4 / d.per_register();
-        let left: Vec<&Row> = a.iter().collect();
-        for (eight, registers) in columns.chunks_exact(8).zip(m.d.chunks_exact(each)) {
-            let right = with_sign(fragment_b(eight).to_vec(), b, m.negate[1]);
-            let right: Vec<&Row> = right.iter().collect();
-            let before: Vec<Row> = registers
-                .iter()
-                .map(|row| {
-                    if adds {
-                        w.regs.r32[*row as usize]
-                    } else {
-                        [0; 32]
-                    }
-                })
-                .collect();
-            let before: Vec<&Row> = before.iter().collect();
-            let mut after = [[0; 32]; 4];
-            m.form.run(&left, &right, &before, &mut after[..each]);
-            for (row, value) in registers.iter().zip(after) {
-                w.regs.r32[*row as usize] = value;
-            }
+        let before = m.d.iter().map(|row| match adds {
+            true => w.regs.r32[*row as usize],
+            false => [0; 32],
+        });
+        let mut values: Vec<Row> = before.collect();
+        multiply(m.form, a, columns, m.negate, &mut values);
+        for (row, value) in m.d.iter().zip(values) {
+            w.regs.r32[*row as usize] = value;
         }
         // The warp has 16 of the 64 rows.
-        self.counters.tensor_flops += 2 * 16 * u64::from(m.columns) * k as u64;
+        self.counters.tensor_flops += 2 * 16 * u64::from(m.columns) * m.form.k as u64;
     }
 
     /// Returns the descriptor of the warp, which all its threads must have in common.
@@ -210,32 +190,15 @@ impl Cta<'_> {
         &mut self,
         w: &Warp,
         from: Descriptor,
-        rows: std::ops::Range<u32>,
+        rows: Range<u32>,
         transposed: bool,
         number: u32,
     ) -> Vec<Step> {
-        let first = rows.start;
-        let mut steps = vec![[0; STEP_WORDS]; rows.len()];
-        if !transposed {
-            for (row, step) in rows.zip(&mut steps) {
-                for (chunk, words) in (0..).zip(step.chunks_exact_mut(4)) {
-                    let at = from.along_k(row, chunk);
-                    words.copy_from_slice(&self.read_chunk(w, at, number));
-                }
-            }
-            return steps;
+        let read = |at| Ok::<_, Infallible>(self.read_chunk(w, at, number));
+        match from.steps(rows, transposed, read) {
+            Ok(steps) => steps,
+            Err(never) => match never {},
         }
-        for eight in rows.step_by(8) {
-            for k in 0..2 * STEP_WORDS as u32 {
-                let words = self.read_chunk(w, from.along_rows(eight / 8, k), number);
-                let eight = &mut steps[(eight - first) as usize..][..8];
-                for (row, step) in eight.iter_mut().enumerate() {
-                    let half = words[row / 2] >> (row % 2 * 16) & 0xffff;
-                    step[k as usize / 2] |= half << (k % 2 * 16);
-                }
-            }
-        }
-        steps
     }
 
     /// Reads 16 bytes of shared memory for the product with a number.
@@ -391,34 +354,4 @@ impl Cta<'_> {
         let place = Location::new(Space::Shared, word as u64 * 4);
         self.race(thread, place, true, conflict);
     }
-}
-
-/// Arranges 16 rows as the registers of A.
-fn fragment_a(rows: &[Step]) -> [Row; 4] {
-    // Registers 0 and 2 hold rows 0 to 7, registers 2 and 3 the second half of a step.
-    std::array::from_fn(|register| {
-        std::array::from_fn(|lane| {
-            let row = lane / 4 + register % 2 * 8;
-            rows[row][register / 2 * 4 + lane % 4]
-        })
-    })
-}
-
-/// Arranges 8 columns as the registers of B.
-fn fragment_b(columns: &[Step]) -> [Row; 2] {
-    std::array::from_fn(|register| {
-        std::array::from_fn(|lane| columns[lane / 4][register * 4 + lane % 4])
-    })
-}
-
-/// Inverts the signs of all elements of some registers.
-fn with_sign(rows: Vec<Row>, element: Element, negated: bool) -> Vec<Row> {
-    let signs = match element {
-        _ if !negated => return rows,
-        Element::F16 | Element::Bf16 => 0x8000_8000,
-        Element::E4m3 | Element::E5m2 => 0x8080_8080,
-        _ => 0x8000_0000,
-    };
-    let inverted = |row: Row| row.map(|word| word ^ signs);
-    rows.into_iter().map(inverted).collect()
 }

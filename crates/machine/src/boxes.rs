@@ -1,0 +1,126 @@
+//! Bulk copies of boxes of a tensor. They copy at once.
+
+use super::memory::Memory;
+use super::program::CONSTANT_WINDOW;
+use super::registers::{Origin, Source};
+use super::warp::Warp;
+use gpu_arithmetic::atomic::{AtomOp, apply};
+use std::ops::Range;
+use vgpu::tensor_box::{Chunk, TensorBox};
+use vgpu::{TENSOR_MAP_BYTES, TensorMap};
+
+/// What a copy does with the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Global to shared memory, completing a barrier.
+    Load,
+    Store,
+    Reduce(AtomOp),
+}
+
+/// A copy of a box.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BoxCopy {
+    pub(super) direction: Direction,
+    pub(super) dimensions: u8,
+    /// First of the uniform registers with the shared address, the barrier's (of loads) and the coordinates.
+    pub(super) place: u8,
+    /// First of the two uniform registers with the address of the tensor map.
+    pub(super) map: u8,
+    /// Mask of the blocks of the cluster that receive the box.
+    pub(super) blocks: Option<Source>,
+}
+
+impl Memory<'_> {
+    /// Executes a copy.
+    pub(super) fn tensor(&mut self, w: &mut Warp, copy: &BoxCopy) -> Result<(), String> {
+        let u = |w: &Warp, n: u8| w.registers.uniform[usize::from(copy.place.saturating_add(n))];
+        let map = self.tensor_map(w, copy.map)?;
+        let loads = copy.direction == Direction::Load;
+        let first = if loads { 2 } else { 1 };
+        let corner = (first..first + copy.dimensions).map(|n| i64::from(u(w, n) as i32));
+        let place = TensorBox {
+            map: &map,
+            corner: corner.collect(),
+            shared: u(w, 0),
+        };
+        if let Some(problem) = place.problem() {
+            return Err(problem);
+        }
+        if let Some(blocks) = copy.blocks
+            && w.registers.raw(blocks.from)[0] & 0xffff != 1
+        {
+            return Err("a multicast to other blocks of the cluster".to_owned());
+        }
+        for chunk in place.chunks() {
+            match copy.direction {
+                Direction::Load => self.load_chunk(&place, &chunk)?,
+                _ => self.store_chunk(&place, &chunk, copy.direction)?,
+            }
+        }
+        w.note_bulk(place.chunks().map(|chunk| chunk.range()), !loads);
+        if loads {
+            self.complete_bytes(w, u(w, 1).into(), place.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Reads a tensor map from the parameters or from global memory.
+    fn tensor_map(&mut self, w: &Warp, register: u8) -> Result<TensorMap, String> {
+        let at = w.registers.raw_wide(Origin::Uniform(register))[0];
+        let mut bytes = Vec::with_capacity(TENSOR_MAP_BYTES);
+        for offset in (0..TENSOR_MAP_BYTES as u64).step_by(4) {
+            let word = match at & !0xffff_ffff {
+                CONSTANT_WINDOW => {
+                    let place = (at + offset) & 0xffff_ffff;
+                    w.registers.banks.read::<4>(0, place as usize) as u32
+                }
+                _ => self.load_global(at + offset, 4)?[0],
+            };
+            bytes.extend(word.to_le_bytes());
+        }
+        TensorMap::decode(&bytes).ok_or_else(|| format!("no tensor map at {at:#x}"))
+    }
+
+    fn load_chunk(&mut self, place: &TensorBox<'_>, chunk: &Chunk) -> Result<(), String> {
+        if chunk.inside == (0..16) && chunk.global.is_multiple_of(16) {
+            let value = self.load_global(chunk.global, 16)?;
+            return self.store_shared(chunk.shared.into(), 16, value);
+        }
+        let width = place.map.element.bytes();
+        for at in (0..16).step_by(width as usize) {
+            let outside = place.outside();
+            let value = match chunk.inside.contains(&at) {
+                true => self.load_global(chunk.global.wrapping_add(at.into()), width as u8)?,
+                false => [outside as u32, (outside >> 32) as u32, 0, 0],
+            };
+            self.store_shared(u64::from(chunk.shared + at), width as u8, value)?;
+        }
+        Ok(())
+    }
+
+    fn store_chunk(
+        &mut self,
+        place: &TensorBox<'_>,
+        chunk: &Chunk,
+        direction: Direction,
+    ) -> Result<(), String> {
+        let width = place.map.element.bytes();
+        let inside: Range<u32> = chunk.inside.clone();
+        for at in inside.step_by(width as usize) {
+            let mut value = self.load_shared(u64::from(chunk.shared + at), width as u8)?;
+            let to = chunk.global.wrapping_add(at.into());
+            if let Direction::Reduce(op) = direction {
+                let ty = place
+                    .reduced_type()
+                    .ok_or("a reduction of small integers")?;
+                let number = |words: [u32; 4]| u64::from(words[0]) | u64::from(words[1]) << 32;
+                let old = number(self.load_global(to, width as u8)?);
+                let new = apply(op, ty, old, number(value), 0);
+                value = [new as u32, (new >> 32) as u32, 0, 0];
+            }
+            self.store_global(to, width as u8, value)?;
+        }
+        Ok(())
+    }
+}

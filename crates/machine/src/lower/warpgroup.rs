@@ -1,0 +1,153 @@
+//! Products of warp-groups, and copies of boxes of tensors.
+
+use sass::{Address, Instruction, Operand};
+
+use super::matrix::element;
+use super::memory::operation;
+use crate::boxes::{BoxCopy, Direction};
+use crate::program::{Control, Op};
+use crate::registers::{Dest, Origin, Pred, Source};
+use crate::warpgroup::Product;
+use gpu_arithmetic::mma::{Accumulator, Element, Mma};
+
+pub(super) fn lower(i: &Instruction) -> Option<Op> {
+    Some(match i.opcode {
+        "HGMMA" | "QGMMA" | "IGMMA" => Op::Product(Box::new(product(i)?)),
+        // Orders registers, which are in order here.
+        "WARPGROUP" if i.has("ARRIVE") => Op::Nothing,
+        "WARPGROUP" if i.has("DEPBAR") => Op::Control(Control::Products(groups_left(i)?)),
+        "UTMALDG" | "UTMASTG" | "UTMAREDG" => Op::Tensor(Box::new(copy(i)?)),
+        _ => return None,
+    })
+}
+
+/// Returns the number of groups that may be unfinished after a wait.
+fn groups_left(i: &Instruction) -> Option<u32> {
+    i.operands.iter().find_map(|operand| match operand {
+        Operand::Immediate(left) => u32::try_from(*left).ok(),
+        _ => None,
+    })
+}
+
+/// Returns the columns of a shape such as `64x128x16`.
+fn columns(i: &Instruction) -> Option<u32> {
+    let mut numbers = i.modifiers.first()?.split('x');
+    (numbers.next()? == "64").then_some(())?;
+    numbers.next()?.parse().ok()
+}
+
+fn form(i: &Instruction) -> Option<Mma> {
+    let named: Vec<Element> = i.modifiers.iter().filter_map(|m| element(m)).collect();
+    let (a, b) = match (i.opcode, named.as_slice()) {
+        ("IGMMA" | "QGMMA", &[a, b]) => (a, b),
+        ("HGMMA", []) if i.has("TF32") => (Element::Tf32, Element::Tf32),
+        ("HGMMA", []) if i.has("BF16") => (Element::Bf16, Element::Bf16),
+        ("HGMMA", []) => (Element::F16, Element::F16),
+        _ => return None,
+    };
+    let accumulator = match i.opcode {
+        "IGMMA" => Accumulator::S32,
+        _ if i.has("F32") => Accumulator::F32,
+        _ if i.has("F16") => Accumulator::F16,
+        _ => return None,
+    };
+    Some(Mma {
+        m: 16,
+        n: 8,
+        // Every type has 32 bytes of a row in one step.
+        k: 8 * a.per_register(),
+        a,
+        b,
+        c: accumulator,
+        d: accumulator,
+        saturate: i.has("SAT"),
+    })
+}
+
+fn find_address<'i>(i: &'i Instruction, kind: &str) -> Option<&'i Address> {
+    i.operands.iter().find_map(|operand| match operand {
+        Operand::Address(address) if address.kind == kind => Some(address),
+        _ => None,
+    })
+}
+
+fn product(i: &Instruction) -> Option<Product> {
+    let address = find_address(i, "gdesc")?;
+    let behind = |mark: &str| address.suffix.contains(mark);
+    let mut before = i.operands.iter();
+    let mut before = before
+        .by_ref()
+        .take_while(|o| !matches!(o, Operand::Address(_)));
+    let d = Dest::from_operand(before.next()?)?;
+    let a = match before.next() {
+        Some(Operand::Register(r)) => Some(Origin::Row(r.index)),
+        _ => None,
+    };
+    // The accumulators that are added, or zero.
+    let added = i
+        .operands
+        .iter()
+        .skip_while(|o| !matches!(o, Operand::Address(_)));
+    let from_zero = added
+        .clone()
+        .any(|o| matches!(o, Operand::Register(r) if r.is_zero()));
+    let never = Pred {
+        invert: true,
+        ..Pred::ALWAYS
+    };
+    let adds = match from_zero {
+        true => never,
+        false => added
+            .clone()
+            .find_map(Pred::from_operand)
+            .unwrap_or(Pred::ALWAYS),
+    };
+    Some(Product {
+        form: form(i)?,
+        columns: columns(i)?,
+        d,
+        a,
+        descriptors: address.uniform?.index,
+        adds,
+        negate: [behind(".negA"), behind(".negB")],
+        transposed: [behind(".tnspA"), behind(".tnspB")],
+        commits: i.operands.contains(&Operand::Text("gsb0")),
+    })
+}
+
+fn copy(i: &Instruction) -> Option<BoxCopy> {
+    if i.has("IM2COL") {
+        return None;
+    }
+    let direction = match i.opcode {
+        "UTMALDG" => Direction::Load,
+        "UTMASTG" => Direction::Store,
+        _ => Direction::Reduce(operation(i)?),
+    };
+    let dimensions = i
+        .modifiers
+        .iter()
+        .find_map(|m| m.strip_suffix('D')?.parse().ok())?;
+    let mut addresses = i.operands.iter().filter_map(|operand| match operand {
+        Operand::Address(address) if address.kind.is_empty() => address.uniform.or(address.base),
+        _ => None,
+    });
+    let (place, map) = (addresses.next()?.index, addresses.next()?.index);
+    let blocks = i.has("MULTICAST").then(|| {
+        let mut registers = i
+            .operands
+            .iter()
+            .filter(|o| matches!(o, Operand::Register(_)));
+        Source::from_operand(registers.next()?)
+    });
+    Some(BoxCopy {
+        direction,
+        dimensions,
+        place,
+        map,
+        blocks: match blocks {
+            Some(blocks) => Some(blocks?),
+            None => None,
+        },
+    })
+}

@@ -1,0 +1,237 @@
+//! Operands of `wgmma` products: matrix descriptors of shared memory with the addresses that they mean (PTX
+//! ISA, 9.7.15.5; the canonical layouts are those of CuTe's `mma_sm90_desc.hpp`), and the part of a product
+//! that one warp computes. The executors of PTX and of machine code share it.
+
+use gpu_arithmetic::Lanes;
+use gpu_arithmetic::mma::{Element, Mma};
+use std::ops::Range;
+
+/// Bytes of a step along K for every type of a `wgmma`.
+const STEP_BYTES: u32 = 32;
+
+/// Bytes that keep their order under every swizzle.
+pub const CHUNK_BYTES: u32 = 16;
+
+/// Shared addresses of `wgmma` have 18 bits.
+const ADDRESS_MASK: u32 = (1 << 18) - 1;
+
+/// Words of a step along K.
+const STEP_WORDS: usize = STEP_BYTES as usize / 4;
+
+/// Row of A, or column of B: one step along K.
+pub type Step = [u32; STEP_WORDS];
+
+/// A decoded matrix descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Descriptor {
+    start: u32,
+    /// Byte offsets.
+    leading: u32,
+    stride: u32,
+    base_offset: u32,
+    swizzle: Swizzle,
+}
+
+/// Permutation of the 16-byte chunks of rows of 32, 64 or 128 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Swizzle {
+    None,
+    /// By its row bytes.
+    Rows(u32),
+}
+
+impl Swizzle {
+    /// Returns the shared address of a chunk, before the permutation at `at`.
+    pub(crate) fn apply(self, at: u32, base_offset: u32) -> u32 {
+        let Swizzle::Rows(bytes) = self else {
+            return at;
+        };
+        let row = (at >> 7).wrapping_sub(base_offset);
+        at ^ (row & (bytes / CHUNK_BYTES - 1)) << 4
+    }
+}
+
+impl Descriptor {
+    /// Decodes the 64 bits of a descriptor.
+    #[must_use]
+    pub fn decode(bits: u64) -> Self {
+        let field = |low: u32| (bits >> low & 0x3fff) as u32 * CHUNK_BYTES;
+        Self {
+            start: field(0),
+            leading: field(16),
+            stride: field(32),
+            base_offset: (bits >> 49 & 7) as u32,
+            swizzle: match bits >> 62 {
+                0 => Swizzle::None,
+                1 => Swizzle::Rows(128),
+                2 => Swizzle::Rows(64),
+                _ => Swizzle::Rows(32),
+            },
+        }
+    }
+
+    /// Returns the address of chunk `chunk` (0 or 1) of a row of A or column of B, stored along K.
+    fn along_k(&self, row: u32, chunk: u32) -> u32 {
+        let (group, within) = (row / 8, row % 8);
+        let offset = match self.swizzle {
+            Swizzle::None => within * CHUNK_BYTES + group * self.stride + chunk * self.leading,
+            Swizzle::Rows(bytes) => within * bytes + group * self.stride + chunk * CHUNK_BYTES,
+        };
+        self.swizzled_address(offset)
+    }
+
+    /// Returns the address of the chunk of eight rows from `8 * eight` on at the column `k`, stored along
+    /// M or N.
+    fn along_rows(&self, eight: u32, k: u32) -> u32 {
+        let (group, within) = (k / 8, k % 8);
+        let offset = match self.swizzle {
+            Swizzle::None => eight * self.stride + within * CHUNK_BYTES + group * self.leading,
+            Swizzle::Rows(bytes) => {
+                let wide = bytes / CHUNK_BYTES;
+                eight % wide * CHUNK_BYTES
+                    + eight / wide * self.leading
+                    + within * bytes
+                    + group * self.stride
+            }
+        };
+        self.swizzled_address(offset)
+    }
+
+    /// Reads one step along K of some rows of A, or columns of B, the latter `transposed` where they are
+    /// stored along M or N. `read` returns the 16 bytes at an address of shared memory.
+    ///
+    /// # Errors
+    /// The first error of `read`.
+    pub fn steps<E>(
+        &self,
+        rows: Range<u32>,
+        transposed: bool,
+        mut read: impl FnMut(u32) -> Result<[u32; 4], E>,
+    ) -> Result<Vec<Step>, E> {
+        let first = rows.start;
+        let mut steps = vec![[0; STEP_WORDS]; rows.len()];
+        if !transposed {
+            for (row, step) in rows.zip(&mut steps) {
+                for (chunk, words) in (0..).zip(step.chunks_exact_mut(4)) {
+                    words.copy_from_slice(&read(self.along_k(row, chunk))?);
+                }
+            }
+            return Ok(steps);
+        }
+        for eight in rows.step_by(8) {
+            for k in 0..2 * STEP_WORDS as u32 {
+                let words = read(self.along_rows(eight / 8, k))?;
+                let rows = steps.iter_mut().skip((eight - first) as usize).take(8);
+                let halves = words.iter().flat_map(|word| [word & 0xffff, word >> 16]);
+                for (step, half) in rows.zip(halves) {
+                    if let Some(word) = step.get_mut(k as usize / 2) {
+                        *word |= half << (k % 2 * 16);
+                    }
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    fn swizzled_address(&self, offset: u32) -> u32 {
+        let at = self.start.wrapping_add(offset) & ADDRESS_MASK;
+        self.swizzle.apply(at, self.base_offset)
+    }
+}
+
+/// Adds the product of 16 rows of A, in the registers of one warp, and columns of B to accumulators.
+/// `negate` inverts the signs of A and of B. `form` is that of 16 rows and 8 columns; `d` has the
+/// registers of all columns.
+pub fn multiply(form: Mma, a: &[Lanes], columns: &[Step], negate: [bool; 2], d: &mut [Lanes]) {
+    let each = 4 / form.d.per_register();
+    let a = with_sign(a.to_vec(), form.a, negate[0]);
+    let left: Vec<&Lanes> = a.iter().collect();
+    for (eight, registers) in columns.chunks_exact(8).zip(d.chunks_exact_mut(each)) {
+        let right = with_sign(fragment_b(eight).to_vec(), form.b, negate[1]);
+        let right: Vec<&Lanes> = right.iter().collect();
+        let before = registers.to_vec();
+        let before: Vec<&Lanes> = before.iter().collect();
+        form.run(&left, &right, &before, registers);
+    }
+}
+
+/// Arranges 16 rows as the registers of A.
+#[must_use]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the caller passes 16 rows; lanes and registers are numbered below"
+)]
+pub fn fragment_a(rows: &[Step]) -> [Lanes; 4] {
+    // Registers 0 and 2 hold rows 0 to 7, registers 2 and 3 the second half of a step.
+    std::array::from_fn(|register| {
+        std::array::from_fn(|lane| {
+            let row = lane / 4 + register % 2 * 8;
+            rows[row][register / 2 * 4 + lane % 4]
+        })
+    })
+}
+
+/// Arranges 8 columns as the registers of B.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the caller passes 8 columns; lanes and registers are numbered below"
+)]
+fn fragment_b(columns: &[Step]) -> [Lanes; 2] {
+    std::array::from_fn(|register| {
+        std::array::from_fn(|lane| columns[lane / 4][register * 4 + lane % 4])
+    })
+}
+
+/// Inverts the signs of all elements of some registers.
+fn with_sign(rows: Vec<Lanes>, element: Element, negated: bool) -> Vec<Lanes> {
+    let signs = match element {
+        _ if !negated => return rows,
+        Element::F16 | Element::Bf16 => 0x8000_8000,
+        Element::E4m3 | Element::E5m2 => 0x8080_8080,
+        _ => 0x8000_0000,
+    };
+    let inverted = |row: Lanes| row.map(|word| word ^ signs);
+    rows.into_iter().map(inverted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn descriptor(start: u64, leading: u64, stride: u64, swizzle: u64) -> Descriptor {
+        Descriptor::decode(start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | swizzle << 62)
+    }
+
+    #[test]
+    fn chunks_of_a_swizzled_tile_are_a_permutation_of_it() {
+        for (swizzle, bytes) in [(1, 128), (2, 64), (3, 32)] {
+            // 64 rows of `bytes`, in groups of eight.
+            let tile = descriptor(1024, 16, 8 * bytes, swizzle);
+            let mut places = Vec::new();
+            for step in 0..bytes as u32 / STEP_BYTES {
+                let start = 1024 + u64::from(step * STEP_BYTES);
+                let at = descriptor(start, 16, 8 * bytes, swizzle);
+                for row in 0..64 {
+                    places.extend([at.along_k(row, 0), at.along_k(row, 1)]);
+                }
+            }
+            places.sort_unstable();
+            let all = (0..64 * bytes as u32 / CHUNK_BYTES).map(|n| 1024 + n * CHUNK_BYTES);
+            assert_eq!(places, all.collect::<Vec<_>>());
+            // Row 1 of a 128-byte swizzle has its first two chunks exchanged.
+            assert_eq!(tile.along_k(0, 0), 1024);
+        }
+        let tile = descriptor(1024, 16, 1024, 1);
+        assert_eq!(tile.along_k(1, 0), 1024 + 128 + 16);
+        assert_eq!(tile.along_k(1, 1), 1024 + 128);
+    }
+
+    #[test]
+    fn tiles_without_a_swizzle_have_core_matrices_of_eight_rows() {
+        let tile = descriptor(256, 128, 256, 0);
+        assert_eq!(tile.along_k(0, 1), 256 + 128);
+        assert_eq!(tile.along_k(9, 0), 256 + 256 + 16);
+        assert_eq!(tile.along_rows(1, 0), 256 + 256);
+        assert_eq!(tile.along_rows(0, 9), 256 + 128 + 16);
+    }
+}
