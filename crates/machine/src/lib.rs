@@ -254,11 +254,10 @@ impl Machine {
             put(0x18, &SHARED_WINDOW.to_le_bytes());
             put(0x20, &LOCAL_WINDOW.to_le_bytes());
         } else if image.sm < 100 {
-            // Tensor maps among the parameters are named by their generic address.
-            put(
-                0x198,
-                &(CONSTANT_WINDOW + image.parameters as u64).to_le_bytes(),
-            );
+            // Tensor maps among the parameters are named by their generic address, from 16 bytes behind the
+            // first parameter on.
+            let parameters = image.parameters as u64 + 0x10;
+            put(0x198, &(CONSTANT_WINDOW + parameters).to_le_bytes());
         }
         put(image.parameters, parameters);
         let mut bank3 = image.bank3.clone();
