@@ -323,6 +323,27 @@ fn group_product(known: &Instruction) -> Option<GroupProduct> {
     })
 }
 
+/// Counts the products of warp-groups, and those of them for which the next product waits because the assembler
+/// put a wait for all groups between them.
+pub fn serialized_products(kernel: &[Result<Instruction, Unknown>]) -> (usize, usize) {
+    let (mut products, mut serialized) = (0, 0);
+    // Whether a product was issued, and a wait for it came after it.
+    let (mut issued, mut waited) = (false, false);
+    for known in kernel.iter().flatten() {
+        if group_product(known).is_some() {
+            products += 1;
+            serialized += usize::from(issued && waited);
+            (issued, waited) = (true, false);
+        } else if products_left(known) == Some(0) {
+            waited = true;
+        } else if known.unit == Unit::Branch {
+            // Behind a jump, a wait may be the kernel's own at the end of its step.
+            issued = false;
+        }
+    }
+    (products, serialized)
+}
+
 /// Returns the number of groups of products that may be pending after a wait.
 fn products_left(known: &Instruction) -> Option<u8> {
     if known.opcode != "WARPGROUP" || !known.has("DEPBAR") {

@@ -27,6 +27,7 @@ mod units;
 #[cfg(test)]
 mod tests;
 
+pub use code::serialized_products;
 pub use estimate::{Estimate, Shape, estimate, resident_blocks};
 pub use memory::Traffic;
 pub use sample::{Sampled, Traces, Withheld, trace};

@@ -45,7 +45,7 @@ impl Device {
             return None;
         }
         let module = self.module(function.module).ok()?;
-        if module.sass.is_some() {
+        if module.sass_only {
             // Accesses are recorded by the execution of PTX alone.
             writer.skip(format!(
                 "{kernel}: a launch was not captured, its module has no PTX; build with -arch=sm_80 or \

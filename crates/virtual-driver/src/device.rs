@@ -11,6 +11,7 @@ use vgpu::{Arch, GlobalMemory};
 use crate::images::Arrays;
 use crate::memory::Allocations;
 use crate::modules::LoadedModule;
+use crate::predicted::{PredictedTimes, Prediction};
 use crate::streams::Streams;
 use crate::summary::{Summary, plain_name};
 
@@ -34,6 +35,8 @@ pub struct Options {
     pub folder: PathBuf,
     /// Time after which a running launch is reported on standard error.
     pub progress: Option<Duration>,
+    /// Times of launches.
+    pub prediction: Prediction,
     /// Writer of captured launches.
     pub capture: Option<Arc<capture::Writer>>,
 }
@@ -61,6 +64,7 @@ pub struct Device {
     pub(crate) functions: Vec<Function>,
     pub(crate) streams: Streams,
     pub(crate) summary: Summary,
+    pub(crate) predicted: PredictedTimes,
     /// Copy of the summary for the end of the process during a launch.
     pub(crate) published: Arc<Mutex<Summary>>,
     pub(crate) published_at: Option<Instant>,
@@ -83,6 +87,7 @@ impl Device {
             functions: Vec::new(),
             streams: Streams::default(),
             summary: Summary::default(),
+            predicted: PredictedTimes::default(),
             published: Arc::default(),
             published_at: None,
             sticky: errors::SUCCESS,

@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::COOPERATIVE;
-use vgpu::{Arg, Checks, Hazard, HazardKind, Launch, LaunchReport, Module, Stop, Watch};
+use vgpu::{Arg, Checks, Counters, Hazard, HazardKind, Launch, LaunchReport, Module, Stop, Watch};
 
 use crate::device::{Device, Function};
+use crate::predicted::Prediction;
 use crate::sass_only::{self, Outcome};
 use crate::streams::{Access, Conflict};
 use crate::summary::coordinates;
@@ -51,10 +52,15 @@ impl Device {
         let launch = self.prepare(request, &function, watch);
         let code = Arc::clone(&self.module(function.module)?.code);
         let began = Instant::now();
-        if let Some(cubin) = self.module(function.module)?.sass.clone() {
-            self.run_sass(request, &function, &code, &cubin, &launch)?;
+        let predicted = self.predicted_us(request, &function, &code, &launch);
+        let loaded = self.module(function.module)?;
+        if let Some(cubin) = loaded.cubin.clone().filter(|_| loaded.sass_only) {
+            self.run_sass(request, &function, &code, (&cubin, predicted), &launch)?;
             self.report_progress(&function, began);
             return Ok(Vec::new());
+        }
+        if let Some(us) = predicted.filter(|_| self.options.prediction == Prediction::ModelOnly) {
+            return Ok(self.skip(request, &function, us));
         }
         let run = vgpu::launch(&code, &mut self.memory, self.options.arch, &launch);
         let report = run.map_err(|error| {
@@ -70,7 +76,7 @@ impl Device {
         if let Some((pending, watch)) = pending.zip(launch.watch.as_deref()) {
             self.finish_capture(pending, (request, &function), (&report, watch));
         }
-        self.finish(request, &function, &report);
+        self.finish(request, &function, &report, predicted);
         Ok(report.output)
     }
 
@@ -80,7 +86,7 @@ impl Device {
         request: &Request,
         function: &Function,
         code: &Module,
-        cubin: &[u8],
+        (cubin, predicted): (&[u8], Option<f64>),
         launch: &Launch,
     ) -> Result<(), Code> {
         let name = &function.plain_name;
@@ -95,7 +101,8 @@ impl Device {
         match outcome {
             Outcome::Ran(counters) => {
                 self.mark_written();
-                let time_us = launch_us(self.options.arch, &counters);
+                let bound = || launch_us(self.options.arch, &counters);
+                let time_us = predicted.unwrap_or_else(bound);
                 self.summary.add_launch(&function.name, &counters, time_us);
                 self.order(
                     request.stream,
@@ -164,9 +171,31 @@ impl Device {
         }
     }
 
+    /// Counts a launch with a predicted time that does not run.
+    fn skip(&mut self, request: &Request, function: &Function, time_us: f64) -> Vec<u8> {
+        let blocks = request.grid.iter().map(|extent| u64::from(*extent));
+        let counters = Counters {
+            blocks: blocks.product(),
+            ..Counters::default()
+        };
+        self.summary.add_launch(&function.name, &counters, time_us);
+        self.summary
+            .add_note("--predict-only: no launch ran, results are not the program's".to_owned());
+        let name = format!("kernel {}", function.plain_name);
+        self.order(request.stream, &name, time_us, Vec::new());
+        Vec::new()
+    }
+
     /// Adds a launch to the summary and to its stream.
-    fn finish(&mut self, request: &Request, function: &Function, report: &LaunchReport) {
-        let time_us = launch_us(self.options.arch, &report.counters);
+    fn finish(
+        &mut self,
+        request: &Request,
+        function: &Function,
+        report: &LaunchReport,
+        predicted: Option<f64>,
+    ) {
+        let bound = || launch_us(self.options.arch, &report.counters);
+        let time_us = predicted.unwrap_or_else(bound);
         self.summary
             .add_launch(&function.name, &report.counters, time_us);
         // A launch that the user's own limit ends has no hazard for that reason.

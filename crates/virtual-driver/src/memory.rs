@@ -387,13 +387,7 @@ impl Device {
 
     /// Marks all memory as written: machine code does not tell what it wrote.
     pub(crate) fn mark_written(&mut self) {
-        if !self.options.hazards
-            || self
-                .modules
-                .iter()
-                .flatten()
-                .all(|module| module.sass.is_some())
-        {
+        if !self.options.hazards || self.modules.iter().flatten().all(|module| module.sass_only) {
             return;
         }
         for allocation in self.allocations.by_address.values() {

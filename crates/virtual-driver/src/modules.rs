@@ -31,8 +31,10 @@ pub(crate) struct LoadedModule {
     resources: BTreeMap<String, Resources>,
     /// Variables by name, after their placement.
     variables: BTreeMap<String, BufferId>,
-    /// Machine code, where there is no PTX.
-    pub(crate) sass: Option<Vec<u8>>,
+    /// Machine code.
+    pub(crate) cubin: Option<Arc<[u8]>>,
+    /// There is no PTX, so that the machine code is executed.
+    pub(crate) sass_only: bool,
     /// File and line of each kernel in the source, where the PTX has line information.
     sources: BTreeMap<String, (String, u32)>,
 }
@@ -63,9 +65,10 @@ impl LoadedModule {
             .cubin
             .as_deref()
             .and_then(|bytes| Cubin::read(bytes).ok());
-        let (ptx, sass) = match (image.ptx, &cubin) {
-            (Some(ptx), _) => (ptx, None),
-            (None, Some(cubin)) => (outline(cubin), image.cubin.clone()),
+        let sass_only = image.ptx.is_none();
+        let ptx = match (image.ptx, &cubin) {
+            (Some(ptx), _) => ptx,
+            (None, Some(cubin)) => outline(cubin),
             (None, None) => {
                 let text = "a module has machine code that cannot be read";
                 return Err(failed(errors::INVALID_IMAGE, text.to_owned()));
@@ -77,7 +80,8 @@ impl LoadedModule {
             code: Arc::new(code),
             resources: cubin.map(read_resources).unwrap_or_default(),
             variables: BTreeMap::new(),
-            sass,
+            cubin: image.cubin.map(Arc::from),
+            sass_only,
             sources: read_sources(&ptx),
         };
         module.place_again(memory)?;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 use tuner_device::DeviceSelector;
-use virtual_driver::{Options, Server, Summary};
+use virtual_driver::{Options, Prediction, Server, Summary};
 
 /// Time after which a launch that runs on the host is reported.
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -76,6 +76,16 @@ pub(crate) struct Args {
     )]
     nvcc_option: Vec<String>,
 
+    /// Predict the time of each launch by the timing model, from its machine code; otherwise times are
+    /// lower bounds
+    #[arg(long)]
+    predict: bool,
+
+    /// Predict each launch and do not run it: for sizes that take too long; the program's results are
+    /// not right
+    #[arg(long, conflicts_with_all = ["predict", "folder"])]
+    predict_only: bool,
+
     /// Stop a launch after this many lane instructions [default: none]
     #[arg(long, value_name = "N")]
     max_work: Option<u64>,
@@ -90,6 +100,16 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     capture: capture::CaptureArgs,
+}
+
+impl Args {
+    fn prediction(&self) -> Prediction {
+        match (self.predict_only, self.predict) {
+            (true, _) => Prediction::ModelOnly,
+            (false, true) => Prediction::Model,
+            (false, false) => Prediction::Bound,
+        }
+    }
 }
 
 /// Format of the summary on standard error.
@@ -144,6 +164,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         threads: args.threads.map_or(0, usize::from),
         folder: folder.path().to_owned(),
         progress: Some(PROGRESS),
+        prediction: args.prediction(),
         capture: writer.clone(),
     })?;
     let status = program::spawn(&command, folder.path(), server.path())?;
@@ -188,6 +209,7 @@ pub(super) fn capture_command(
         threads: 0,
         folder: temporary.path().to_owned(),
         progress: Some(PROGRESS),
+        prediction: Prediction::Bound,
         capture: writer.clone(),
     })?;
     let status = program::spawn(&program, temporary.path(), server.path())?;

@@ -178,10 +178,9 @@ fn elect(i: &Instruction) -> Option<Run> {
 /// Lowers a change of a warp's number of registers. Each has all of them here, so a request
 /// succeeds at once; whether those of the block suffice is a matter of the PTX.
 fn set_registers(i: &Instruction) -> Option<Run> {
-    if i.has("DEALLOC") {
+    let Some(granted) = i.operands.first().and_then(Pred::from_operand) else {
         return Some(Box::new(|_, _| {}));
-    }
-    let granted = Pred::from_operand(i.operands.first()?)?;
+    };
     Some(Box::new(move |r: &mut Registers, mask| {
         r.set_truth(granted, mask, u32::MAX);
     }))
