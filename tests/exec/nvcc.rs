@@ -136,3 +136,39 @@ fn arrays_textures_and_surfaces_of_both_interfaces_work() {
         "{stderr}"
     );
 }
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn launches_are_predicted_with_and_without_running_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("app.cu");
+    let code = r#"
+#include <cstdio>
+__global__ void add(int *x) { x[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
+int main() {
+  int *x, h[1024] = {};
+  cudaMalloc(&x, sizeof h);
+  cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+  for (int i = 0; i < 3; i++) add<<<4, 256>>>(x);
+  cudaMemcpy(h, x, sizeof h, cudaMemcpyDeviceToHost);
+  printf("%d %d\n", h[0], h[1023]);
+}
+"#;
+    std::fs::write(&source, code).expect("a file");
+    let run = |option: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
+            .args(["exec", "--build"])
+            .arg(&source)
+            .arg(option)
+            .output()
+            .expect("tuner");
+        (text(&output.stdout), text(&output.stderr))
+    };
+    // The blocks that the model runs leave no trace in memory.
+    let (stdout, stderr) = run("--predict");
+    assert_eq!(stdout, "3 3\n", "{stderr}");
+    assert!(!stderr.contains("lower bound"), "{stderr}");
+    let (stdout, stderr) = run("--predict-only");
+    assert_eq!(stdout, "0 0\n", "{stderr}");
+    assert!(stderr.contains("no launch ran"), "{stderr}");
+}

@@ -217,3 +217,14 @@ fn programs_that_cannot_run_are_refused_with_a_reason() {
     let holding = holding.to_str().expect("a path");
     assert!(refused(&["--", holding]).contains("-cudart shared"));
 }
+
+#[test]
+fn a_program_without_machine_code_runs_with_bounds_for_predicted_times() {
+    for option in ["--predict", "--predict-only"] {
+        let output = exec(&[option], "add");
+        check(&output, 7, "PASS\n");
+        let said = text(&output.stderr);
+        let note = "a lower bound instead: the program has no machine code for this GPU";
+        assert!(said.contains(note), "{said}");
+    }
+}

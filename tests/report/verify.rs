@@ -187,3 +187,23 @@ fn files_that_cannot_be_checked_are_explained() {
     assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
     let _ = json(folder, &words("leaderboard scale --db t.db --format json"));
 }
+
+#[test]
+fn a_kernel_named_by_a_shipped_file_selects_no_file() {
+    let folder = shipped();
+    let folder = folder.path();
+    let text = std::fs::read_to_string(folder.join("ship/s.json")).unwrap();
+    let named = "\"kernel\": \"scale\"";
+    assert!(text.contains(named), "{text}");
+    for path in [
+        "/etc/passwd",
+        "../scale",
+        "search_spaces/scale.yaml",
+        "scale.yaml",
+    ] {
+        let other = text.replace(named, &format!("\"kernel\": \"{path}\""));
+        write(folder, "ship/other.json", &other);
+        let (_, told) = verify(folder, "ship/other.json", 2);
+        assert!(told.contains("is no kernel's name"), "{path}: {told}");
+    }
+}

@@ -3,6 +3,7 @@
 use super::{Args, Artefact, Line, Outcome};
 use crate::cli::{CliError, usage};
 use std::collections::BTreeMap;
+use std::path::Path;
 use tuner_core::record::{ConfigValues, Measurement, TimingKind, Verdict};
 use tuner_device::{DeviceSelector, limits};
 use tuner_engine::grid::Shapes;
@@ -39,6 +40,12 @@ fn groups<'a>(args: &Args, artefact: &'a Artefact) -> Result<Vec<Group<'a>>, Cli
                 artefact.path.display()
             )));
         };
+        if args.kernel.is_none() && !is_plain(&kernel) {
+            return Err(usage(format!(
+                "{} names the kernel {kernel:?}, which is no kernel's name; add --kernel NAME",
+                artefact.path.display()
+            )));
+        }
         let device = device_of(args, entry);
         groups.entry((kernel, device)).or_default().push(entry);
     }
@@ -50,6 +57,11 @@ fn groups<'a>(args: &Args, artefact: &'a Artefact) -> Result<Vec<Group<'a>>, Cli
             entries,
         })
         .collect())
+}
+
+/// Reports whether a kernel's name from a file can only be that: it must not select another file.
+fn is_plain(name: &str) -> bool {
+    tuner_space::is_kernel_name(name) && Path::new(name).extension().is_none()
 }
 
 /// Returns the device of the check of an entry.

@@ -19,6 +19,7 @@ mod variables;
 mod vocabulary;
 
 pub use bare::BareSpace;
+pub use check::is_kernel_name;
 pub(crate) use origin::Origin;
 pub use origin::{ArgumentPlace, Places};
 pub use schema::json_schema;
