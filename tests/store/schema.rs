@@ -30,3 +30,35 @@ async fn the_migrations_make_the_schema_that_is_written_down() {
         .unwrap();
     assert_eq!(mode, "wal");
 }
+
+#[tokio::test]
+async fn a_database_that_disagrees_about_a_verdict_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tuner.db");
+    tuner_store::Store::open(&path)
+        .await
+        .unwrap()
+        .close()
+        .await
+        .unwrap();
+    let mut connection = crate::rig::database::connected(&path).await;
+    let referenced: String = sqlx::query_scalar(
+        "SELECT \"table\" FROM pragma_foreign_key_list('verdicts') WHERE \"from\" = 'verdict'",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(referenced, "verdict_facts");
+    for change in [
+        "UPDATE verdict_facts SET class = 'limit' WHERE name = 'race'",
+        "UPDATE verdict_facts SET class = 'wrong', knowledge = 0 WHERE name = 'race'",
+        "DELETE FROM verdict_facts WHERE name = 'race'",
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(change))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        let error = tuner_store::Store::open(&path).await.err().unwrap();
+        assert!(error.to_string().contains("about `race`"), "{error}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Cache mode of a time: warm or cold.
 
-use crate::record::named;
+use crate::named::named;
 
 named! {
     /// State of the caches at the start of a launch. Times of different modes are never compared:

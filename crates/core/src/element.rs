@@ -4,7 +4,7 @@
 //! judged.
 
 use super::fp8;
-use crate::record::named;
+use crate::named::named;
 use half::{bf16, f16};
 
 named! {
@@ -58,6 +58,41 @@ impl Element {
             Self::F32 | Self::I32 | Self::U32 => 4,
             Self::F64 | Self::I64 | Self::U64 => 8,
         }
+    }
+
+    /// Returns the spellings of the type in CUDA C++, the preferred one first.
+    #[must_use]
+    pub fn cpp_names(self) -> &'static [&'static str] {
+        match self {
+            Self::F16 => &["__half", "half"],
+            Self::Bf16 => &["__nv_bfloat16", "nv_bfloat16"],
+            Self::F32 => &["float"],
+            Self::F64 => &["double"],
+            Self::Bool => &["bool"],
+            Self::I8 => &["signed char", "char", "int8_t"],
+            Self::U8 => &["unsigned char", "uchar", "uint8_t"],
+            Self::I16 => &["short", "int16_t"],
+            Self::U16 => &["unsigned short", "ushort", "uint16_t"],
+            Self::I32 => &["int", "int32_t"],
+            Self::U32 => &["unsigned int", "unsigned", "uint", "uint32_t"],
+            Self::I64 => &["long long", "long", "int64_t"],
+            Self::U64 => &["unsigned long long", "unsigned long", "size_t", "uint64_t"],
+            Self::F8e4m3 => &["__nv_fp8_e4m3"],
+            Self::F8e5m2 => &["__nv_fp8_e5m2"],
+        }
+    }
+
+    /// Returns the preferred spelling in CUDA C++.
+    #[must_use]
+    pub fn cpp_name(self) -> &'static str {
+        self.cpp_names().first().copied().unwrap_or_default()
+    }
+
+    /// Returns the type with this spelling in CUDA C++.
+    #[must_use]
+    pub fn from_cpp(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|element| element.cpp_names().contains(&name))
     }
 
     /// Reports whether it is a floating-point type.

@@ -1,7 +1,8 @@
 //! Judgement of a candidate: one type from the device's report to the stored row and the printed
 //! one.
 
-use crate::record::{Compared, Hazard, Verdict};
+use crate::record::compared::Compared;
+use crate::record::verdict::{Hazard, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Detail of a candidate without hazards whose space has `reference: none`.

@@ -18,6 +18,7 @@ pub mod fill;
 mod fp8;
 pub mod judgement;
 pub mod layout;
+mod named;
 pub mod objective;
 pub mod panics;
 pub mod plan;

@@ -1,6 +1,7 @@
 //! Objectives of a search in addition to the time.
 
-use crate::record::{Compilation, LeaderboardRow, Measurement, named};
+use crate::named::named;
+use crate::record::{Compilation, LeaderboardRow, Measurement};
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,44 +1,21 @@
 //! Records of one trial: plain values that the engine produces, the store holds, and the
 //! leaderboard and exports read.
 
-mod compared;
+pub(crate) mod compared;
 mod definition;
 mod proof;
+pub(crate) mod verdict;
 
 pub use compared::{Compared, rank_class};
 pub use definition::{ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition};
+pub use verdict::{Hazard, ProofEffect, Validity, Verdict, VerdictClass, VerdictFacts};
 
 use crate::cache_mode::CacheMode;
 use crate::judgement::Judgement;
+use crate::named::named;
 use crate::units::{ContentHash, Micros, Seed};
 use crate::value::Value;
 use serde::{Deserialize, Serialize};
-
-/// Declares an enumeration with named variants: the same in JSON, the database, tables and
-/// messages.
-macro_rules! named {
-    ($(#[$about:meta])* pub enum $name:ident $variants:tt) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[derive(serde::Serialize, serde::Deserialize, utoipa::ToSchema)]
-        #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
-        #[serde(rename_all = "snake_case")]
-        #[strum(serialize_all = "snake_case")]
-        pub enum $name $variants
-
-        impl $name {
-            /// All variants, in order.
-            pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
-
-            /// Returns the name.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                self.into()
-            }
-        }
-    };
-}
-pub(crate) use named;
 
 named! {
     /// Kind of device of a time.
@@ -62,70 +39,6 @@ named! {
         /// Read from a recorded file.
         Recorded,
     }
-}
-
-named! {
-    /// The judgement on one candidate, in order of precedence if several apply.
-    pub enum Verdict {
-        /// Right, and timed if requested.
-        Ok,
-        /// A constraint excludes it.
-        Rejected,
-        /// NVRTC or ptxas refused it.
-        CompileFailed,
-        /// Refused before launch, or over a device limit.
-        LaunchFailed,
-        /// Accessed memory outside a buffer.
-        OutOfBounds,
-        /// An access not aligned to its size.
-        Misaligned,
-        /// Threads of one block waited at different barriers.
-        BarrierDivergence,
-        /// No thread could make progress.
-        Deadlock,
-        /// Unordered accesses to the same byte, one of them a plain write.
-        Race,
-        /// Read unwritten memory.
-        Uninitialized,
-        /// Did not end within its deadline or instruction budget.
-        Timeout,
-        /// Launch failure, assertion or trap; or the worker died.
-        Crashed,
-        /// More memory than the device or host has.
-        OutOfMemory,
-        /// Two runs on the same input differ bitwise.
-        Nondeterministic,
-        /// Faster than the hardware permits.
-        Implausible,
-        /// A wrong result.
-        Incorrect,
-        /// The virtual GPU lacks an instruction; not a fault of the kernel.
-        Unsupported,
-        /// It ran without a fault, but no result was compared with a reference: neither ranked nor
-        /// exported.
-        Unchecked,
-        /// Its workers were repeatedly lost for external reasons: there is no result.
-        NotJudged,
-    }
-}
-
-/// A forbidden action of a kernel, with its position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Hazard {
-    /// The verdict that this hazard implies.
-    pub kind: Verdict,
-    /// The event, in a sentence; names both sides of a conflict.
-    pub detail: String,
-    /// The CUDA source file, if line information names one.
-    pub file: Option<String>,
-    /// The line in `file`, from 1.
-    pub line: Option<u32>,
-    /// The thread block, x y z.
-    pub block: Option<[u32; 3]>,
-    /// The thread in its block, x y z.
-    pub thread: Option<[u32; 3]>,
-    /// The address, `0x…`, and its buffer or state space.
-    pub address: Option<String>,
 }
 
 /// A configuration by name, in the order of the space's parameters.

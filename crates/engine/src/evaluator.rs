@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Compared, Compilation, ConfigValues, DeviceKind, Measurement, Verdict};
+use tuner_core::record::{
+    Compared, Compilation, ConfigValues, DeviceKind, Measurement, ProofEffect, Verdict,
+};
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
 use tuner_judge::gate::level::Level;
@@ -331,21 +333,19 @@ impl ProofOutcome {
     /// count against the candidate, which had passed.
     #[must_use]
     pub fn from_judgement(proof: &Judgement) -> Self {
-        let why = match proof.verdict {
-            Verdict::Ok => match proof.compared {
-                Some(Compared::Whole) => return Self::Whole,
-                _ => proof.detail.clone(),
-            },
-            // A launch that hangs is a hazard; everything else is a limit of this host.
-            Verdict::Timeout | Verdict::Crashed if proof.hazards.is_empty() => proof.detail.clone(),
-            Verdict::OutOfMemory
-            | Verdict::LaunchFailed
-            | Verdict::Unsupported
-            | Verdict::Unchecked
-            | Verdict::NotJudged => proof.detail.clone(),
-            _ => return Self::Wrong,
+        // A launch that hangs is a hazard; without one the host's limits ended the run.
+        let decides = match proof.verdict.facts().proof {
+            ProofEffect::Decides => true,
+            ProofEffect::DecidesWithHazard => !proof.hazards.is_empty(),
+            ProofEffect::NotMade => false,
         };
-        Self::NotMade(format!("{NOT_PROVEN}{why}"))
+        if decides && !proof.is_ok() {
+            return Self::Wrong;
+        }
+        if decides && proof.compared == Some(Compared::Whole) {
+            return Self::Whole;
+        }
+        Self::NotMade(format!("{NOT_PROVEN}{}", proof.detail))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::timing::predict::Explanation;
 use serde::{Deserialize, Deserializer, Serialize};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
-use tuner_core::record::{Measurement, Verdict};
+use tuner_core::record::{Measurement, Validity};
 use tuner_core::units::Micros;
 
 /// A judgement with the time measured under it.
@@ -47,10 +47,7 @@ impl TimedJudgement {
     /// lost worker or full memory may be the machine's fault, and is never reused for others.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
-        !matches!(
-            self.judgement.verdict,
-            Verdict::Timeout | Verdict::Crashed | Verdict::OutOfMemory | Verdict::NotJudged
-        )
+        self.judgement.verdict.facts().validity != Validity::Once
     }
 
     /// Deserializes the answer of a worker process, which runs this gate: the only place where a

@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::types::Text;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use tuner_core::record::{ConfigValues, TaskKey, TrialRecord, Verdict};
+use tuner_core::record::{ConfigValues, TaskKey, TrialRecord, Validity};
 use tuner_core::units::ContentHash;
 
 /// Maximum rows of a task that are read, the newest.
@@ -46,16 +46,8 @@ impl KnownTrial {
 /// Reports whether a judgement holds whenever and by whatever version it is made again.
 fn is_lasting(trial: &TrialRecord) -> bool {
     let passed = trial.judgement.is_ok();
-    passed == trial.measurement.is_some()
-        && !matches!(
-            trial.judgement.verdict,
-            Verdict::Timeout
-                | Verdict::Crashed
-                | Verdict::OutOfMemory
-                | Verdict::NotJudged
-                | Verdict::Unsupported
-                | Verdict::Unchecked
-        )
+    let validity = trial.judgement.verdict.facts().validity;
+    passed == trial.measurement.is_some() && validity == Validity::Lasting
 }
 
 impl Store {

@@ -5,10 +5,12 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnection};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+use tuner_core::record::Verdict;
 
 /// Maximum wait of a statement for another process's transaction. Transactions of this program last
 /// milliseconds; a minute bridges a laptop's sleeping disk, after which a message is more useful
@@ -62,7 +64,8 @@ pub(super) async fn writable(path: &Path) -> Result<SqliteConnection, StoreError
     let result = async {
         refuse_foreign(path, &mut connection).await?;
         switch_to_wal(path, &mut connection).await?;
-        migrate(path, &mut connection).await
+        migrate(path, &mut connection).await?;
+        check_verdicts(path, &mut connection).await
     }
     .await;
     match result {
@@ -128,7 +131,10 @@ pub(super) async fn readable(
         opened => opened?,
     };
     match check_history(path, &mut connection).await? {
-        History::Current => Ok(connection),
+        History::Current => {
+            check_verdicts(path, &mut connection).await?;
+            Ok(connection)
+        }
         History::None => Err(Failure::Foreign.with_path(path)),
         History::OlderSchema if older == OlderSchema::Copy => {
             drop(connection);
@@ -359,6 +365,31 @@ async fn check_history(
     } else {
         History::OlderSchema
     })
+}
+
+/// Compares the consequences of verdicts in the database with those of this program.
+async fn check_verdicts(path: &Path, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let stored: Vec<(String, String, bool)> =
+        sqlx::query_as("SELECT name, class, knowledge FROM verdict_facts")
+            .fetch_all(connection)
+            .await
+            .with_path(path)?;
+    let ours = Verdict::ALL.iter().map(|verdict| {
+        let facts = verdict.facts();
+        let (name, class) = (verdict.name().to_owned(), facts.class.name().to_owned());
+        (name, class, facts.knowledge)
+    });
+    let (stored, ours): (BTreeSet<_>, BTreeSet<_>) = (stored.into_iter().collect(), ours.collect());
+    match stored.symmetric_difference(&ours).next() {
+        None => Ok(()),
+        Some((name, ..)) => Err(StoreError::broken(
+            path,
+            format!(
+                "the table verdict_facts of the database disagrees with this tuner about `{name}`: \
+                 it was changed, or a migration is missing"
+            ),
+        )),
+    }
 }
 
 /// Applies the missing migrations in one transaction that other processes wait for.

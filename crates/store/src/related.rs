@@ -83,7 +83,7 @@ const RELATED: &str = "SELECT * FROM (
     JOIN problems p ON p.id = t.problem
     JOIN kernels k ON k.id = p.kernel
     WHERE k.name = ?1 AND v.sequence IS NOT NULL AND v.id <= ?2
-      AND v.verdict NOT IN ('rejected', 'unsupported', 'unchecked', 'not_judged')
+      AND v.verdict IN (SELECT name FROM verdict_facts WHERE knowledge)
       AND NOT (coalesce(k.template_hash, k.version) IS ?3 AND p.name IS ?4 AND p.sizes IS ?5
                AND d.name IS ?6 AND d.kind IS ?7)
     ORDER BY v.id DESC LIMIT ?8) ORDER BY id";

@@ -44,3 +44,14 @@ fn whole_numbers_are_stored_exactly_and_clamped() {
     Bool.encode(3.0, &mut bytes);
     assert_eq!(bytes, [0, 1]);
 }
+
+#[test]
+fn every_cpp_name_is_that_of_one_type() {
+    for element in Element::ALL {
+        assert!(!element.cpp_name().is_empty(), "{element}");
+        for name in element.cpp_names() {
+            assert_eq!(Element::from_cpp(name), Some(*element), "{name}");
+        }
+    }
+    assert_eq!(Element::from_cpp("float4"), None);
+}

@@ -1,6 +1,6 @@
 //! The state of a comparison with the reference: how much of the timed problem it covered.
 
-use super::named;
+use crate::named::named;
 
 named! {
     /// Comparison of a passed candidate's results with the reference at the size of the timed

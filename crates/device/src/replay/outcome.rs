@@ -34,11 +34,7 @@ pub(super) fn timed(mean_ms: Option<f64>, samples_ms: &[f64]) -> Outcome {
 
 /// Returns the outcome of a Kernel Tuner row that names an error.
 pub(super) fn kernel_tuner_error(error: &str) -> Outcome {
-    let verdict = match error {
-        "CompilationFailedConfig" => Verdict::CompileFailed,
-        "InvalidConfig" => Verdict::LaunchFailed,
-        _ => Verdict::Crashed,
-    };
+    let verdict = Verdict::from_kernel_tuner(error);
     failed(verdict, &format!("recorded as {error}"))
 }
 

@@ -36,6 +36,13 @@ struct ResultRow {
     objectives: Vec<String>,
 }
 
+impl ResultRow {
+    fn verdict(&self) -> Verdict {
+        let invalidity = self.invalidity.as_deref();
+        invalidity.map_or(Verdict::Ok, Verdict::from_t4)
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 struct Times {
     #[serde(alias = "compilation_time")]
@@ -80,7 +87,7 @@ pub(super) fn read<'a>(
                 .collect();
         }
         // Excluded by a constraint: not in the space.
-        if result.invalidity.as_deref() != Some("constraints") {
+        if result.verdict() != Verdict::Rejected {
             rows.push(row(source, raw, result, &names, us_per_unit)?);
         }
     }
@@ -144,14 +151,8 @@ fn row(
 }
 
 fn judge(result: &ResultRow, us_per_unit: f64) -> Outcome {
-    let failure = match result.invalidity.as_deref() {
-        None | Some("correct") => None,
-        Some("compile") => Some(Verdict::CompileFailed),
-        Some("timeout") => Some(Verdict::Timeout),
-        Some("correctness") => Some(Verdict::Incorrect),
-        Some(_) => Some(Verdict::Crashed),
-    };
-    if let Some(verdict) = failure {
+    let verdict = result.verdict();
+    if verdict != Verdict::Ok {
         let text = result.invalidity.as_deref().unwrap_or_default();
         return outcome::failed(verdict, &format!("recorded as {text}"));
     }

@@ -7,7 +7,7 @@ use super::{ExportError, costs_ms, object, python, samples_ms};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::escape;
-use tuner_core::record::{TrialRecord, Verdict};
+use tuner_core::record::TrialRecord;
 
 /// Writes a closed Kernel Tuner cache file, which Kernel Tuner can simulate from and resume.
 ///
@@ -94,11 +94,9 @@ fn line(candidate: &StoredTrial) -> Json {
             line.insert("times".to_owned(), json!(samples_ms(trial)));
         }
         None => {
-            line.insert(
-                "__error__".to_owned(),
-                json!(error(trial.judgement.verdict)),
-            );
-            line.insert("verdict".to_owned(), json!(trial.judgement.verdict));
+            let verdict = trial.judgement.verdict;
+            line.insert("__error__".to_owned(), json!(verdict.facts().kernel_tuner));
+            line.insert("verdict".to_owned(), json!(verdict));
         }
     }
     let [compile_ms, benchmark_ms] = costs_ms(trial);
@@ -120,12 +118,4 @@ pub(super) fn mean_ms(trial: &TrialRecord) -> Option<f64> {
     } else {
         time.p50.as_millis()
     })
-}
-
-fn error(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Rejected => "InvalidConfig",
-        Verdict::CompileFailed => "CompilationFailedConfig",
-        _ => "RuntimeFailedConfig",
-    }
 }

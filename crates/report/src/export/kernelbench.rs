@@ -9,7 +9,6 @@ use super::{ExportError, object, samples_ms};
 use serde_json::{Map, Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::escape;
-use tuner_core::record::Verdict;
 
 /// Writes KernelBench's evaluation results (`eval_results.json`): one for each problem, with its
 /// candidates as samples.
@@ -36,10 +35,6 @@ pub fn kernelbench(problems: &[(Entry, Vec<StoredTrial>)]) -> Result<String, Exp
 
 fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
     let trial = &candidate.trial;
-    let compiled = !matches!(
-        trial.judgement.verdict,
-        Verdict::Rejected | Verdict::CompileFailed
-    );
     let reference = entry
         .best
         .speedup_vs_default
@@ -50,8 +45,8 @@ fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
         .map(|time| stats(&samples_ms(trial), time.p50.as_millis(), &entry.best.device));
     json!({
         "sample_id": number,
-        "compiled": compiled,
-        "correctness": trial.judgement.verdict == Verdict::Ok,
+        "compiled": trial.judgement.verdict.is_compiled(),
+        "correctness": trial.judgement.is_ok(),
         "metadata": {
             "hardware": entry.best.device,
             "timing": entry.best.timing,

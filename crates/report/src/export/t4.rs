@@ -5,7 +5,6 @@ use super::{ExportError, costs_ms, object, samples_ms};
 use serde_json::{Value as Json, json};
 use tuner_core::entry::{Entry, StoredTrial};
 use tuner_core::escape;
-use tuner_core::record::Verdict;
 
 /// Writes T4 results, version 1.0.0.
 ///
@@ -39,7 +38,7 @@ fn result(candidate: &StoredTrial) -> Json {
         .map(|ms| json!({"name": "time", "value": ms, "unit": "ms"}))
         .into_iter()
         .collect();
-    let invalidity = invalidity(trial.judgement.verdict);
+    let invalidity = trial.judgement.verdict.facts().t4;
     json!({
         "timestamp": candidate.judged_at,
         "configuration": object(&trial.config),
@@ -57,20 +56,4 @@ fn result(candidate: &StoredTrial) -> Json {
         "measurements": measurements,
         "objectives": ["time"],
     })
-}
-
-/// Returns the schema's term for a verdict.
-fn invalidity(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Ok => "correct",
-        Verdict::Rejected => "constraints",
-        Verdict::CompileFailed => "compile",
-        Verdict::Timeout | Verdict::Deadlock => "timeout",
-        Verdict::Incorrect
-        | Verdict::Nondeterministic
-        | Verdict::Race
-        | Verdict::Uninitialized
-        | Verdict::Implausible => "correctness",
-        _ => "runtime",
-    }
 }
