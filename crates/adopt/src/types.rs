@@ -87,42 +87,26 @@ pub(crate) fn number(ty: &str) -> Option<Number> {
         return None;
     }
     let plain = plain(ty);
-    let element = match plain.strip_prefix("std::").unwrap_or(&plain) {
-        "float" => Element::F32,
-        "double" => Element::F64,
-        "half" | "__half" => Element::F16,
-        "__nv_bfloat16" | "nv_bfloat16" => Element::Bf16,
-        "bool" => Element::Bool,
-        "char" | "signed char" | "int8_t" => Element::I8,
-        "unsigned char" | "uchar" | "uint8_t" | "void" => Element::U8,
-        "short" | "int16_t" => Element::I16,
-        "unsigned short" | "ushort" | "uint16_t" => Element::U16,
-        "int" | "int32_t" => Element::I32,
-        "unsigned int" | "unsigned" | "uint" | "uint32_t" => Element::U32,
-        "long" | "long long" | "int64_t" => Element::I64,
-        "unsigned long" | "unsigned long long" | "size_t" | "uint64_t" => Element::U64,
-        "__nv_fp8_e4m3" => Element::F8e4m3,
-        "__nv_fp8_e5m2" => Element::F8e5m2,
-        other => {
-            let yaml = match other {
+    let name = plain.strip_prefix("std::").unwrap_or(&plain);
+    // A `void*` is a buffer of bytes.
+    let element = Element::from_cpp(name).or_else(|| (name == "void").then_some(Element::U8));
+    let (yaml, element, lanes) = match element {
+        Some(element) => (element.name(), element, 1),
+        None => {
+            let yaml = match name {
                 "dim3" => "uint3",
                 "__half2" => "half2",
                 "__nv_bfloat162" | "nv_bfloat162" => "bfloat162",
                 vector => vector,
             };
             let (element, lanes) = vector_type(yaml)?;
-            let yaml = yaml.to_owned();
-            return Some(Number {
-                yaml,
-                element,
-                lanes,
-            });
+            (yaml, element, lanes)
         }
     };
     Some(Number {
-        yaml: element.name().to_owned(),
+        yaml: yaml.to_owned(),
         element,
-        lanes: 1,
+        lanes,
     })
 }
 

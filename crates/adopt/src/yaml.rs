@@ -9,7 +9,6 @@ use super::unit::Unit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::escape::yaml as quoted;
-use tuner_core::plan::Role;
 
 /// Writes the search space of a plan.
 pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Plan) -> String {
@@ -181,14 +180,7 @@ pub(crate) fn parameters(line: &mut dyn FnMut(&str), plan: &Plan) {
 /// Begin of an argument's line: name, type, role and shape.
 fn argument_head(argument: &Argument) -> String {
     let mut text = format!("  - {{ name: {}, type: {}", argument.name, argument.ty);
-    let role = match argument.role {
-        Role::Input => "input",
-        Role::Output => "output",
-        Role::Inout => "inout",
-        Role::Scratch => "scratch",
-        Role::Scalar => "scalar",
-    };
-    let _ = write!(text, ", role: {role}");
+    let _ = write!(text, ", role: {}", argument.role);
     if let Some(shape) = &argument.shape {
         let _ = write!(text, ", shape: [{}]", quoted(&shape.to_string()));
     }

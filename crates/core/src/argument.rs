@@ -3,36 +3,78 @@
 use crate::element::Element;
 use crate::fill::Fill;
 use crate::layout::{Field, Layout};
+use crate::named::named;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Role of an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Read by the kernel, never written.
-    Input,
-    /// Written by the kernel: every element.
-    Output,
-    /// Filled before the first launch, and changed by the kernel.
-    Inout,
-    /// Scratch memory, unwritten before the first launch.
-    Scratch,
-    /// Passed by value.
-    Scalar,
+named! {
+    /// Role of an argument.
+    pub enum Role {
+        /// Read by the kernel, never written.
+        Input,
+        /// Written by the kernel: every element.
+        Output,
+        /// Filled before the first launch, and changed by the kernel.
+        Inout,
+        /// Scratch memory, unwritten before the first launch.
+        Scratch,
+        /// Passed by value.
+        Scalar,
+    }
+}
+
+/// Properties of a role.
+struct RoleFacts {
+    filled: bool,
+    compared: bool,
+    meaning: &'static str,
 }
 
 impl Role {
     /// Reports whether the buffer is filled before the first launch.
     #[must_use]
     pub fn is_filled(self) -> bool {
-        matches!(self, Self::Input | Self::Inout)
+        self.facts().filled
     }
 
     /// Reports whether the buffer's content after the last launch is a result.
     #[must_use]
     pub fn is_compared(self) -> bool {
-        matches!(self, Self::Output | Self::Inout)
+        self.facts().compared
+    }
+
+    /// Returns the meaning in a search space, as a sentence.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        self.facts().meaning
+    }
+
+    fn facts(self) -> RoleFacts {
+        let (filled, compared, meaning) = match self {
+            Self::Input => (true, false, "A buffer it reads and must not change."),
+            Self::Output => (
+                false,
+                true,
+                "A buffer it writes completely; compared with the reference.",
+            ),
+            Self::Inout => (
+                true,
+                true,
+                "A buffer that is filled, and that the kernel changes in place; compared with the \
+                 reference, which begins with the same content.",
+            ),
+            Self::Scratch => (
+                false,
+                false,
+                "A buffer it may use as it likes; not compared.",
+            ),
+            Self::Scalar => (false, false, "A number passed by value."),
+        };
+        RoleFacts {
+            filled,
+            compared,
+            meaning,
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::places::Declaration;
 use super::source::File;
-use super::types::{Fit, Form, Parameter, cuda_name};
+use super::types::{Fit, Form, Parameter};
 use std::ops::Range;
 use tuner_core::element::Element;
 use tuner_core::plan::Role;
@@ -215,7 +215,7 @@ fn constant(argument: &Argument) -> &'static str {
 }
 
 fn form_help(argument: &Argument) -> String {
-    let (ty, name) = (cuda_name(argument.ty), &argument.name);
+    let (ty, name) = (argument.ty.cpp_name(), &argument.name);
     if argument.role == Role::Scalar {
         format!(
             "write `role: input` with a `shape` here, or take `{ty} {name}` by value in the kernel"
@@ -241,7 +241,7 @@ fn type_help(argument: &Argument, parameter: &Parameter) -> String {
         let element = parameter.declaration().map_or("its own", Element::name);
         return format!("write the vector that the kernel takes here; its numbers are {element}");
     }
-    let ty = cuda_name(argument.ty);
+    let ty = argument.ty.cpp_name();
     let kernel = match argument.role {
         Role::Scalar => format!("`{ty} {}`", argument.name),
         _ => format!("`{}{ty}* {}`", constant(argument), argument.name),

@@ -1,7 +1,7 @@
 //! Final errors and warnings of a search space's declarations, with their positions.
 
 use super::source::File;
-use super::{DeclarationError, Side, base_name, collisions, entries, overrides, types};
+use super::{DeclarationError, Side, base_name, collisions, entries, overrides};
 use std::ops::Range;
 use std::path::PathBuf;
 use tuner_core::plan::Role;
@@ -60,7 +60,7 @@ impl Side<'_> {
                         Role::Inout => "an inout",
                         _ => "an output",
                     };
-                    let ty = types::cuda_name(argument.ty);
+                    let ty = argument.ty.cpp_name();
                     let help = format!("write `{ty}* {name}` in the kernel, or `role: input` here");
                     let error = Diagnostic::new(text(what), place.clone());
                     self.findings.errors.push(error.help(help));

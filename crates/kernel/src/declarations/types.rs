@@ -323,26 +323,5 @@ fn fits(declared: Element, base: Base) -> Fit {
     }
 }
 
-/// Returns the CUDA spelling of a declared type.
-pub(super) fn cuda_name(declared: Element) -> &'static str {
-    match declared {
-        Element::F16 => "__half",
-        Element::Bf16 => "__nv_bfloat16",
-        Element::F32 => "float",
-        Element::F64 => "double",
-        Element::I8 => "signed char",
-        Element::U8 => "unsigned char",
-        Element::I32 => "int",
-        Element::U32 => "unsigned int",
-        Element::I64 => "long long",
-        Element::Bool => "bool",
-        Element::I16 => "short",
-        Element::U16 => "unsigned short",
-        Element::U64 => "unsigned long long",
-        Element::F8e4m3 => "__nv_fp8_e4m3",
-        Element::F8e5m2 => "__nv_fp8_e5m2",
-    }
-}
-
 #[cfg(test)]
 mod tests;

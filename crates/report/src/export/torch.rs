@@ -108,7 +108,7 @@ fn section(
             "name": argument.name,
             "python": name,
             "type": argument.ty.name(),
-            "role": role(argument.role),
+            "role": argument.role,
             "shape": argument.shape.iter().map(text).collect::<Vec<_>>(),
             "value": value.clone().or_else(|| size.then(|| argument.name.clone())),
             "free": argument.role == Role::Scalar && value.is_none() && !size,
@@ -187,16 +187,6 @@ fn schema_type(ty: Element) -> Option<&'static str> {
         "bool" => Some("bool"),
         "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "i64" | "u64" => Some("int"),
         _ => None,
-    }
-}
-
-fn role(role: Role) -> &'static str {
-    match role {
-        Role::Input => "input",
-        Role::Output => "output",
-        Role::Inout => "inout",
-        Role::Scratch => "scratch",
-        Role::Scalar => "scalar",
     }
 }
 

@@ -405,23 +405,23 @@ impl Checker<'_> {
     }
 }
 
-/// Returns the element type for a C++ type name.
-fn cpp_number(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "float" | "float32" => "f32",
-        "double" | "float64" => "f64",
-        "half" | "__half" | "float16" | "fp16" => "f16",
-        "bfloat16" | "__nv_bfloat16" => "bf16",
-        "char" | "int8" | "int8_t" | "signed char" => "i8",
-        "uchar" | "uint8" | "uint8_t" | "unsigned char" | "byte" => "u8",
-        "short" | "int16" | "int16_t" => "i16",
-        "ushort" | "uint16" | "uint16_t" | "unsigned short" => "u16",
-        "int" | "int32" | "int32_t" => "i32",
-        "uint" | "uint32" | "uint32_t" | "unsigned" | "unsigned int" => "u32",
-        "long" | "int64" | "int64_t" | "long long" | "ptrdiff_t" => "i64",
-        "ulong" | "uint64" | "uint64_t" | "size_t" | "unsigned long long" => "u64",
+/// Returns the element type for a C++ type name, or for a name of other languages and headers.
+fn cpp_number(name: &str) -> Option<Element> {
+    Element::from_cpp(name).or(Some(match name {
+        "float32" => Element::F32,
+        "float64" => Element::F64,
+        "float16" | "fp16" => Element::F16,
+        "bfloat16" => Element::Bf16,
+        "int8" => Element::I8,
+        "uint8" | "byte" => Element::U8,
+        "int16" => Element::I16,
+        "uint16" => Element::U16,
+        "int32" => Element::I32,
+        "uint32" => Element::U32,
+        "int64" | "ptrdiff_t" => Element::I64,
+        "ulong" | "uint64" => Element::U64,
         _ => return None,
-    })
+    }))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use super::fills::FillText;
 use schemars::json_schema;
 use serde_json::{Value, json};
+use tuner_core::plan;
 
 /// Implements `JsonSchema` for a type, under the name that other schemas use.
 macro_rules! schema {
@@ -66,20 +67,11 @@ schema!(ElementType, "ElementType", _generator => {
 pub(super) struct Role;
 
 schema!(Role, "Role", _generator => {
-    let roles = words(&[
-        ("input", "A buffer it reads and must not change."),
-        (
-            "output",
-            "A buffer it writes completely; compared with the reference.",
-        ),
-        (
-            "inout",
-            "A buffer that is filled, and that the kernel changes in place; compared with the \
-             reference, which begins with the same content.",
-        ),
-        ("scratch", "A buffer it may use as it likes; not compared."),
-        ("scalar", "A number passed by value."),
-    ]);
+    let roles: Vec<(&str, &str)> = plan::Role::ALL
+        .iter()
+        .map(|role| (role.name(), role.describe()))
+        .collect();
+    let roles = words(&roles);
     json_schema!({ "oneOf": roles, "description": "Use of an argument by the kernel." })
 });
 

@@ -1,4 +1,4 @@
-use super::{Fit, Form, Parameter};
+use super::{Fit, Form, Parameter, base, fits};
 use tuner_core::element::Element;
 use tuner_core::element::Element::*;
 
@@ -86,4 +86,12 @@ fn a_type_of_ones_own_is_compared_by_size() {
         parameter("Fixed", 4).takes_scalar(I32),
         Fit::Loose(_)
     ));
+}
+
+#[test]
+fn every_cpp_name_of_an_element_is_accepted_for_it() {
+    for element in Element::ALL {
+        let name = element.cpp_name();
+        assert_eq!(fits(*element, base(name).0), Fit::Same, "{name}");
+    }
 }
