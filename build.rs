@@ -1,9 +1,14 @@
-//! Sets cfgs for the tests that need a `nats-server`, a browser, nvcc, NumPy, PyTorch or Python's CUDA packages: they
+//! Sets cfgs for the tests that need a `nats-server`, a browser, node, nvcc, NumPy, PyTorch or Python's CUDA packages: they
 //! are reported as ignored where these are missing.
 
 use std::path::Path;
 
 fn main() {
+    println!("cargo::rerun-if-env-changed=PATH");
+    let on_path = |names: &[&str]| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|at| names.iter().any(|name| at.join(name).is_file()))
+    };
     let local = Path::new(".nats/nats-server");
     println!("cargo::rustc-check-cfg=cfg(nats_server)");
     // A missing file here would trigger a rebuild each time; the script that installs it changes
@@ -47,16 +52,12 @@ fn main() {
         .or(home)
         .map(|data| data.join("tuner/nvcc/nvidia/cu13/bin/nvcc"));
     let named = std::env::var_os("TUNER_NVCC").map(std::path::PathBuf::from);
-    if named.or(fetched).is_some_and(|path| path.is_file()) {
+    let found = named.or(fetched).is_some_and(|path| path.is_file());
+    if found || on_path(&["nvcc"]) {
         println!("cargo::rustc-cfg=nvcc");
     }
     // Browser and its WebDriver.
     println!("cargo::rustc-check-cfg=cfg(browser)");
-    println!("cargo::rerun-if-env-changed=PATH");
-    let on_path = |names: &[&str]| {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|at| names.iter().any(|name| at.join(name).is_file()))
-    };
     if on_path(&["chromium", "chromium-browser", "google-chrome"]) && on_path(&["chromedriver"]) {
         println!("cargo::rustc-cfg=browser");
     }
@@ -68,16 +69,8 @@ fn main() {
     if on_path(&["clang++"]) {
         println!("cargo::rustc-cfg=clang");
     }
-    println!("cargo::rustc-check-cfg=cfg(nvcc)");
-    println!("cargo::rerun-if-env-changed=TUNER_NVCC");
-    let data = std::env::var_os("XDG_DATA_HOME").map(std::path::PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share"));
-    let fetched = data
-        .or_else(home)
-        .map(|data| data.join("tuner/nvcc/nvidia/cu13/bin/nvcc"));
-    let named = std::env::var_os("TUNER_NVCC").map(std::path::PathBuf::from);
-    let found = named.or(fetched).is_some_and(|path| path.is_file());
-    if found || on_path(&["nvcc"]) {
-        println!("cargo::rustc-cfg=nvcc");
+    println!("cargo::rustc-check-cfg=cfg(node)");
+    if on_path(&["node"]) {
+        println!("cargo::rustc-cfg=node");
     }
 }

@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             load.as_secs_f64() * 1e3,
             recording.space.count()
         );
-        for strategy in tuner_search::STRATEGIES {
+        let all = tuner_search::StrategyName::ALL.iter();
+        for strategy in all.map(|strategy| strategy.name()) {
             let (evals, elapsed) = run(&recording, strategy)?;
             println!(
                 "  {strategy}: {:.1} us per evaluation, store included ({evals} evaluations)",

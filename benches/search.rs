@@ -29,8 +29,8 @@ use tuner_core::value::Value;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Series, Study, measure};
 use tuner_search::{
-    Experience, Knowledge, Observation, Settings, Strategy, UnknownStrategy, evolve_with,
-    evolve_with_knowledge,
+    Experience, Knowledge, Observation, Settings, Strategy, StrategyName, UnknownStrategy,
+    evolve_with, evolve_with_knowledge,
 };
 use tuner_space::{Config, Constraint, Environment, Expr, Parameter, Space};
 
@@ -70,16 +70,6 @@ fn recordings(arguments: &[String]) -> Result<(Vec<Recording>, u64), Box<dyn std
     Ok((files, seeds))
 }
 
-/// Strategies that learn, and the one that does not.
-const STRATEGIES: [&str; 6] = [
-    "evolve",
-    "random",
-    "genetic",
-    "annealing",
-    "local",
-    "differential",
-];
-
 /// Mean scores on rough spaces, of the strategies named or of all.
 fn on_rough_spaces(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
     let (mut seeds, mut strategies) = (30, Vec::new());
@@ -91,7 +81,12 @@ fn on_rough_spaces(arguments: &[String]) -> Result<(), Box<dyn std::error::Error
         }
     }
     if strategies.is_empty() {
-        strategies = STRATEGIES.map(str::to_owned).to_vec();
+        // `exhaustive` learns nothing and draws like `random`.
+        let all = StrategyName::ALL.iter();
+        let compared = all.filter(|strategy| **strategy != StrategyName::Exhaustive);
+        strategies = compared
+            .map(|strategy| strategy.name().to_owned())
+            .collect();
     }
     let spaces = rough::all()?;
     for strategy in &strategies {

@@ -1,9 +1,12 @@
 //! Run arguments shared by `run` and `submit`.
 
 use super::CliError;
+use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 use tuner_engine::job::{Jobs, ProveBudget, Request};
 use tuner_engine::parse_share;
 use tuner_kernel::catalog;
+use tuner_search::StrategyName;
 
 /// Kernels, limits, device and search of a run.
 #[derive(Debug, clap::Args)]
@@ -42,9 +45,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     problem: Vec<String>,
 
-    /// Search strategy: evolve, random, local, annealing, differential, genetic or exhaustive
-    /// [default: evolve]
-    #[arg(long, value_name = "NAME")]
+    /// Search strategy [default: evolve]
+    #[arg(long, value_name = "NAME", value_parser = strategy_names())]
     strategy: Option<String>,
 
     /// Guide the search by predicted times, of a sample of the space before the run and of each
@@ -131,4 +133,10 @@ impl RunArgs {
             source: None,
         })
     }
+}
+
+/// Parses the name of a strategy; `--help` lists all of them with their descriptions.
+pub(super) fn strategy_names() -> PossibleValuesParser {
+    let known = StrategyName::value_variants();
+    PossibleValuesParser::new(known.iter().filter_map(ValueEnum::to_possible_value))
 }

@@ -6,7 +6,7 @@ use rand_distr::Distribution as _;
 use std::collections::BTreeSet;
 use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
-use tuner_search::{CompileStats, Observation, Proposal, Ready, STRATEGIES, strategy};
+use tuner_search::{CompileStats, Observation, Proposal, Ready, StrategyName, strategy};
 use tuner_space::{Config, Space};
 
 const RULES: [&str; 4] = [
@@ -64,7 +64,7 @@ proptest! {
         chaos: u64,
     ) {
         let space = super::space(&sizes, &rules);
-        for name in STRATEGIES {
+        for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
             let asked = exhaust(&space, name, seed, chaos);
             prop_assert!(asked.iter().all(|config| space.contains(config)));
             let unique: BTreeSet<&Config> = asked.iter().collect();
@@ -76,7 +76,7 @@ proptest! {
     #[test]
     fn the_same_seed_and_history_give_the_same_proposals(seed in 0_u64..1000, chaos: u64) {
         let space = super::space(&[5, 5, 5, 4], &RULES[..2]);
-        for name in STRATEGIES {
+        for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
             let first = exhaust(&space, name, seed, chaos);
             prop_assert_eq!(first, exhaust(&space, name, seed, chaos));
         }
@@ -86,7 +86,7 @@ proptest! {
 #[test]
 fn another_seed_gives_another_order() {
     let space = super::space(&[9, 9, 9], &["p0 * p1 <= 40"]);
-    for name in STRATEGIES {
+    for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
         assert_ne!(
             exhaust(&space, name, 1, 0),
             exhaust(&space, name, 2, 0),
@@ -99,7 +99,7 @@ fn another_seed_gives_another_order() {
 fn start_configurations_come_first_and_only_where_valid_and_new() {
     let space = super::space(&[4, 4], &["p0 != p1"]);
     let [good, bad] = [Config::new([1, 2]), Config::new([1, 1])];
-    for name in STRATEGIES {
+    for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
         let start = [bad.clone(), good.clone(), good.clone()];
         let mut search = strategy(name, &space, Seed(1), &start).unwrap();
         let first = search.ask().unwrap();
@@ -115,7 +115,7 @@ fn start_configurations_come_first_and_only_where_valid_and_new() {
 #[test]
 fn observed_configurations_are_not_proposed_again() {
     let space = super::space(&[3, 3], &[]);
-    for name in STRATEGIES {
+    for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
         let mut search = strategy(name, &space, Seed(1), &[]).unwrap();
         for index in 0..8 {
             let config = space.config_at(index).unwrap();
@@ -134,7 +134,7 @@ fn observed_configurations_are_not_proposed_again() {
 fn a_huge_space_is_searched_without_listing_it() {
     let space = super::space(&[64; 12], &["p0 * p1 <= 512", "p2 % p3 == 0"]);
     assert!(space.count() > 1_u128 << 60);
-    for name in STRATEGIES {
+    for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
         let mut search = strategy(name, &space, Seed(3), &[]).unwrap();
         let mut seen = BTreeSet::new();
         for _ in 0..300 {
@@ -220,7 +220,7 @@ fn chosen(space: &Space, name: &str, seed: u64, window: usize) -> Vec<Config> {
 #[test]
 fn what_is_chosen_late_or_given_up_is_still_judged_once_in_the_end() {
     let space = super::space(&[5, 5, 4], &RULES[..1]);
-    for name in STRATEGIES {
+    for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
         for window in [1, 2, 7, 40] {
             let judged = chosen(&space, name, 3, window);
             let unique: BTreeSet<&Config> = judged.iter().collect();
@@ -233,7 +233,7 @@ fn what_is_chosen_late_or_given_up_is_still_judged_once_in_the_end() {
 #[test]
 fn a_space_where_everything_fails_is_searched_to_its_end() {
     let space = super::space(&[6, 6, 4], &["p0 != p1"]);
-    for name in STRATEGIES {
+    for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
         let mut search = strategy(name, &space, Seed(5), &[space.default_config()]).unwrap();
         let mut count = 0_u128;
         while let Some(proposal) = search.ask() {
@@ -247,7 +247,7 @@ fn a_space_where_everything_fails_is_searched_to_its_end() {
 #[test]
 fn a_space_of_one_configuration_is_one_proposal() {
     let space = super::space(&[1, 1], &[]);
-    for name in STRATEGIES {
+    for name in StrategyName::ALL.iter().map(|strategy| strategy.name()) {
         let mut search = strategy(name, &space, Seed(5), &[]).unwrap();
         let only = search.ask().unwrap();
         assert!(search.ask().is_none(), "{name}");

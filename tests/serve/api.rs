@@ -3,6 +3,8 @@
 use super::{Daemon, RECORDED, request, serve};
 use serde_json::Value;
 use tempfile::TempDir;
+use tuner_core::record::Verdict;
+use tuner_search::StrategyName;
 
 #[test]
 fn a_submitted_run_is_carried_out_and_its_results_are_served() {
@@ -217,6 +219,41 @@ fn every_bad_request_is_answered_with_a_problem_that_says_what_to_do() {
     }
     let (_, runs) = daemon.get("/api/v1/runs");
     assert_eq!(runs["runs"], serde_json::json!([]), "nothing was queued");
+}
+
+#[test]
+fn verdicts_and_strategies_are_listed_for_the_page() {
+    let dir = TempDir::new().unwrap();
+    let daemon = Daemon::start(&dir.path().join("t.db"));
+    let verdicts = daemon.get("/api/v1/verdicts").1;
+    let names = verdicts.as_array().unwrap().iter();
+    let names: Vec<&str> = names.filter_map(|it| it["verdict"].as_str()).collect();
+    let known: Vec<&str> = Verdict::ALL.iter().map(|verdict| verdict.name()).collect();
+    assert_eq!(names, known);
+    assert_eq!(
+        (&verdicts[0]["class"], &verdicts[8]["class"]),
+        (&"passed".into(), &"wrong".into())
+    );
+    let document = daemon.get("/openapi.json").1;
+    let strategies = StrategyName::ALL.iter().map(|strategy| strategy.name());
+    assert_eq!(
+        document["components"]["schemas"]["StrategyName"]["enum"],
+        serde_json::json!(strategies.collect::<Vec<_>>())
+    );
+}
+
+#[test]
+#[cfg_attr(not(node), ignore = "no node is here: apt-get install nodejs")]
+fn the_script_of_the_page_can_be_parsed() {
+    let dir = TempDir::new().unwrap();
+    let daemon = Daemon::start(&dir.path().join("t.db"));
+    let script = daemon.request("GET", "/dashboard.js", "", b"").unwrap();
+    let path = dir.path().join("dashboard.js");
+    std::fs::write(&path, script.body).unwrap();
+    let mut node = std::process::Command::new("node");
+    let checked = node.arg("--check").arg(&path).output().unwrap();
+    let message = String::from_utf8_lossy(&checked.stderr);
+    assert!(checked.status.success(), "{message}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::schedule::{Allocation, CostUnit, Finished, Schedule, State, Task};
 use super::window::Window;
 use tuner_core::units::{Micros, Seed};
 use tuner_device::replay::Recording;
-use tuner_search::{self as search, UnknownStrategy};
+use tuner_search::{self as search, StrategyName, UnknownStrategy};
 
 /// Result of one task of a night.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -33,8 +33,8 @@ pub fn simulate(
 ) -> Result<Vec<NightTask>, UnknownStrategy> {
     let tasks: Vec<Task> = recordings.iter().map(ReplayEvaluator::searched).collect();
     let strategies = tasks.iter().map(|task| {
-        let strategy = search::STRATEGIES[0];
-        search::strategy(strategy, &task.space, seed, &[])
+        let strategy = StrategyName::default();
+        search::strategy(strategy.name(), &task.space, seed, &[])
     });
     let strategies = strategies.collect::<Result<Vec<_>, _>>()?;
     let window = Window::one_per_result(WINDOW);

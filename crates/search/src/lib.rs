@@ -26,16 +26,61 @@ use tuner_core::record::Verdict;
 use tuner_core::units::{Micros, Seed};
 use tuner_space::{Config, Space};
 
-/// Names that [`strategy`] accepts; the first is the default.
-pub const STRATEGIES: [&str; 7] = [
-    "evolve",
-    "random",
-    "local",
-    "annealing",
-    "differential",
-    "genetic",
-    "exhaustive",
-];
+/// Search strategies by their names on the command line, the default first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(
+    clap::ValueEnum,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray
+)]
+#[derive(utoipa::ToSchema)]
+#[strum(serialize_all = "lowercase")]
+#[schema(rename_all = "lowercase")]
+pub enum StrategyName {
+    /// Model-based evolution; the only strategy that uses prior knowledge
+    #[default]
+    Evolve,
+    /// Random configurations
+    Random,
+    /// Local search with restarts
+    Local,
+    /// Simulated annealing
+    Annealing,
+    /// Differential evolution
+    Differential,
+    /// Genetic algorithm
+    Genetic,
+    /// Every configuration once, in random order
+    Exhaustive,
+}
+
+impl StrategyName {
+    /// All strategies, in order.
+    pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns the strategy of that name.
+    ///
+    /// # Errors
+    /// An unknown name.
+    pub fn parse(name: &str) -> Result<Self, UnknownStrategy> {
+        name.parse().map_err(|_| UnknownStrategy {
+            name: name.to_owned(),
+        })
+    }
+
+    /// Reports whether the strategy learns from results, also from earlier ones.
+    #[must_use]
+    pub fn has_model(self) -> bool {
+        self == Self::Evolve
+    }
+}
 
 /// Probability with which [`Strategy::remaining_gain`] holds, measured over recorded spaces that did not
 /// take part in its calibration (`docs/evidence/search.md`).
@@ -184,7 +229,10 @@ pub trait Strategy: Send {
 
 /// Error for an unknown strategy name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown strategy `{name}`; choose one of: {}", STRATEGIES.join(", "))]
+#[error(
+    "unknown strategy `{name}`; choose one of: {}",
+    StrategyName::ALL.iter().map(|known| known.name()).collect::<Vec<_>>().join(", ")
+)]
 pub struct UnknownStrategy {
     /// The requested name.
     pub name: String,
@@ -194,7 +242,7 @@ pub struct UnknownStrategy {
 /// invalid configurations.
 ///
 /// # Errors
-/// [`UnknownStrategy`] if `name` is not in [`STRATEGIES`].
+/// [`UnknownStrategy`] if no [`StrategyName`] is called `name`.
 pub fn strategy(
     name: &str,
     space: &Space,
@@ -207,7 +255,7 @@ pub fn strategy(
 /// Creates the strategy called `name` with prior knowledge, which only `evolve` uses.
 ///
 /// # Errors
-/// [`UnknownStrategy`] if `name` is not in [`STRATEGIES`].
+/// [`UnknownStrategy`] if no [`StrategyName`] is called `name`.
 pub fn with_knowledge(
     name: &str,
     space: &Space,
@@ -215,19 +263,16 @@ pub fn with_knowledge(
     start: &[Config],
     knowledge: &Knowledge,
 ) -> Result<Box<dyn Strategy>, UnknownStrategy> {
-    Ok(match name {
-        "evolve" => evolve_with_knowledge(space, seed, start, Settings::default(), knowledge),
-        "random" => Box::new(random::Random::new(space, seed, start)),
-        "local" => classic(classic::Local::default(), space, seed, start),
-        "annealing" => classic(classic::Annealing::default(), space, seed, start),
-        "differential" => classic(classic::Differential::default(), space, seed, start),
-        "genetic" => classic(classic::Genetic::default(), space, seed, start),
-        "exhaustive" => Box::new(exhaustive::Exhaustive::new(space, seed, start)),
-        _ => {
-            return Err(UnknownStrategy {
-                name: name.to_owned(),
-            });
+    Ok(match StrategyName::parse(name)? {
+        StrategyName::Evolve => {
+            evolve_with_knowledge(space, seed, start, Settings::default(), knowledge)
         }
+        StrategyName::Random => Box::new(random::Random::new(space, seed, start)),
+        StrategyName::Local => classic(classic::Local::default(), space, seed, start),
+        StrategyName::Annealing => classic(classic::Annealing::default(), space, seed, start),
+        StrategyName::Differential => classic(classic::Differential::default(), space, seed, start),
+        StrategyName::Genetic => classic(classic::Genetic::default(), space, seed, start),
+        StrategyName::Exhaustive => Box::new(exhaustive::Exhaustive::new(space, seed, start)),
     })
 }
 

@@ -1,10 +1,20 @@
 //! Response types of the API. The OpenAPI document is generated from these types.
 
 use serde::{Deserialize, Serialize};
-use tuner_core::record::{DeviceKind, LeaderboardRow};
+use tuner_core::record::{DeviceKind, LeaderboardRow, Verdict, VerdictFacts};
 use tuner_engine::job::Request;
 use tuner_store::RunTask;
 use utoipa::ToSchema;
+
+/// A verdict and its consequences.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct VerdictView {
+    /// Its name.
+    pub verdict: Verdict,
+    /// Its consequences.
+    #[serde(flatten)]
+    pub facts: VerdictFacts,
+}
 
 /// A run and its progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]

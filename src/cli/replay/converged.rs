@@ -5,7 +5,7 @@ use crate::cli::output::{Column, number};
 use crate::cli::{CliError, usage};
 use serde::Serialize;
 use tuner_engine::quality::Series;
-use tuner_search as evolve;
+use tuner_search::StrategyName;
 
 const COLUMNS: [Column<Row>; 8] = [
     ("file", |row| row.file.clone()),
@@ -20,7 +20,7 @@ const COLUMNS: [Column<Row>; 8] = [
 
 /// Returns the requested strategies with a convergence criterion.
 pub(super) fn strategies(asked: &[String]) -> Result<Vec<String>, CliError> {
-    let able = evolve::STRATEGIES[0];
+    let able = StrategyName::default().name();
     if asked.iter().any(|name| name == able) {
         Ok(vec![able.to_owned()])
     } else {
@@ -112,7 +112,12 @@ pub(super) fn text(
     }
     let for_people = matches!(args.format, Format::Table | Format::Md);
     if for_people && names.len() > 1 {
-        rows.push(all.row("all files", evolve::STRATEGIES[0], share, args.seeds));
+        rows.push(all.row(
+            "all files",
+            StrategyName::default().name(),
+            share,
+            args.seeds,
+        ));
     }
     Ok(output::values(args.format, &COLUMNS, &rows)?)
 }

@@ -11,6 +11,7 @@ mod plot;
 
 use super::output::{self, Format};
 use super::terminal;
+use super::wanted::strategy_names;
 use super::{CliError, CommandResult, usage};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,7 @@ use std::time::Duration;
 use tuner_device::replay::Recording;
 use tuner_engine::quality::{Scores, Series, Study, measure};
 use tuner_engine::{format_duration, parse_budget, parse_share};
-use tuner_search as evolve;
-use tuner_search::Knowledge;
+use tuner_search::{self as search, Knowledge};
 
 /// Compare search strategies on recorded spaces
 ///
@@ -37,11 +37,11 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Strategies, separated by commas: evolve, random, local, annealing, differential, genetic,
-    /// exhaustive
+    /// Strategies, separated by commas
     #[arg(
         long,
         value_name = "NAMES",
+        value_parser = strategy_names(),
         value_delimiter = ',',
         default_value = "evolve,random"
     )]
@@ -133,16 +133,6 @@ const HEADINGS: [&str; 9] = [
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
-    if let Some(unknown) = args
-        .strategy
-        .iter()
-        .find(|name| !evolve::STRATEGIES.contains(&name.as_str()))
-    {
-        let error = evolve::UnknownStrategy {
-            name: unknown.clone(),
-        };
-        refuse!("{error}");
-    }
     let draw = args
         .plot
         .as_deref()
@@ -204,7 +194,7 @@ fn study(
     let runs = recordings.len() * study.strategies.len() * study.seeds as usize;
     let bar = terminal::bar(runs, "runs");
     let make = |name: &str, file: usize, seed| {
-        evolve::with_knowledge(name, &recordings[file].space, seed, &[], &known[file])
+        search::with_knowledge(name, &recordings[file].space, seed, &[], &known[file])
     };
     let series = measure(recordings, &study, make, |done| {
         bar.set_position(done as u64);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tuner_core::objective::Objectives;
 use tuner_core::record::DeviceKind;
-use tuner_search as evolve;
+use tuner_search::{Knowledge, StrategyName};
 use tuner_store::Store;
 
 /// Budget without a given budget and number of evaluations.
@@ -49,7 +49,7 @@ impl Prepared {
     /// # Errors
     /// The compiler does not work.
     async fn predict_prior(&mut self, shutdown: watch::Receiver<bool>) -> Result<(), JobError> {
-        if self.knowledge.is_none() || self.plan.start.strategy != evolve::STRATEGIES[0] {
+        if self.knowledge.is_none() || !self.uses_knowledge() {
             return Ok(());
         }
         let budget = self.plan.limits.budget;
@@ -83,9 +83,14 @@ impl Prepared {
         Ok(())
     }
 
+    /// Reports whether the strategy uses prior knowledge.
+    fn uses_knowledge(&self) -> bool {
+        StrategyName::parse(&self.plan.start.strategy).is_ok_and(StrategyName::has_model)
+    }
+
     /// Lets the search learn from concurrent runs in the same store.
     pub fn learn_from_others(&mut self) {
-        if self.plan.start.strategy == evolve::STRATEGIES[0] {
+        if self.uses_knowledge() {
             self.plan.live.clone_from(&self.knowledge);
         }
     }
@@ -109,7 +114,7 @@ impl Prepared {
                 _ => Ok(()),
             };
         };
-        if matches!(before, Some(None)) || self.plan.start.strategy != evolve::STRATEGIES[0] {
+        if matches!(before, Some(None)) || !self.uses_knowledge() {
             return Ok(());
         }
         let before = before.flatten();
@@ -119,7 +124,7 @@ impl Prepared {
         for (task, gathered) in self.plan.tasks.iter_mut().zip(gathered) {
             let predicted = predictions.next().flatten();
             let experiences: Vec<_> = predicted.into_iter().chain(gathered).collect();
-            task.knowledge = evolve::Knowledge::new(&task.space, &experiences);
+            task.knowledge = Knowledge::new(&task.space, &experiences);
             let names: Vec<String> = task.knowledge.names().map(str::to_owned).collect();
             if !names.is_empty() {
                 self.notes.push(format!(

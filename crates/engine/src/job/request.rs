@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tuner_core::objective::Objectives;
 use tuner_core::target::ComputeTarget;
 use tuner_device::DeviceSelector;
-use tuner_search as evolve;
+use tuner_search::StrategyName;
 
 /// Valid thresholds of `--until-converged`, as shares of the best time: the range that the estimate
 /// is calibrated for.
@@ -54,6 +54,7 @@ pub struct Request<P = String> {
     pub objective: Option<String>,
     /// The search strategy.
     #[serde(default)]
+    #[schema(value_type = Option<StrategyName>)]
     pub strategy: Option<String>,
     /// A model that predicts the times of candidates: `vgpu`.
     #[serde(default)]
@@ -252,27 +253,26 @@ impl Request {
         Ok(Some(objectives))
     }
 
-    /// Returns the strategy's name.
+    /// Returns the strategy.
     ///
     /// # Errors
     /// An unknown name.
-    pub fn strategy(&self) -> Result<String, JobError> {
-        let name = self.strategy.as_deref().unwrap_or(evolve::STRATEGIES[0]);
-        if evolve::STRATEGIES.contains(&name) {
-            Ok(name.to_owned())
-        } else {
-            let name = name.to_owned();
-            Err(usage(evolve::UnknownStrategy { name }))
-        }
+    pub fn strategy(&self) -> Result<StrategyName, JobError> {
+        let named = self.strategy.as_deref().map(StrategyName::parse);
+        named
+            .transpose()
+            .map(Option::unwrap_or_default)
+            .map_err(usage)
     }
 
     /// Refuses an option that only the model-based search accepts if another strategy is requested,
     /// which `lacks` it.
     pub(super) fn guided(&self, lacks: &str, option: &str) -> Result<(), JobError> {
-        let (strategy, model) = (self.strategy()?, evolve::STRATEGIES[0]);
-        if strategy != model {
+        let (strategy, model) = (self.strategy()?, StrategyName::default().name());
+        if !strategy.has_model() {
             return Err(usage(format!(
-                "--strategy {strategy} {lacks}; leave {option} out, or use {model}"
+                "--strategy {} {lacks}; leave {option} out, or use {model}",
+                strategy.name()
             )));
         }
         Ok(())

@@ -352,7 +352,7 @@ pub(super) fn assemble(
         start: RunStart {
             device: start,
             seed: Seed(request.seed),
-            strategy: request.strategy()?,
+            strategy: request.strategy()?.name().to_owned(),
             settings: serde_json::Value::Null,
             tasks: stored,
         },

@@ -44,6 +44,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(results::effects))
         .routes(routes!(results::header))
         .routes(routes!(system::devices))
+        .routes(routes!(system::verdicts))
         .routes(routes!(system::fleet))
         .routes(routes!(system::healthz))
         .routes(routes!(system::readyz))

@@ -2,13 +2,14 @@
 
 use super::super::app::App;
 use super::super::problem::Problem;
-use super::super::view::{DeviceView, Health};
+use super::super::view::{DeviceView, Health, VerdictView};
 use super::super::{clocks, health, metrics};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
+use tuner_core::record::Verdict;
 use tuner_engine::fleet::FleetView;
 use tuner_engine::threads::run_blocking;
 
@@ -36,6 +37,17 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<Response, Pro
         Ok(run_blocking("devices", describe).await?)
     })
     .await
+}
+
+/// All verdicts in order of precedence, with their consequences.
+#[utoipa::path(get, path = "/api/v1/verdicts", tag = "results",
+    responses((status = 200, body = Vec<VerdictView>)))]
+pub(super) async fn verdicts() -> Json<Vec<VerdictView>> {
+    let view = |verdict: &Verdict| VerdictView {
+        verdict: *verdict,
+        facts: verdict.facts(),
+    };
+    Json(Verdict::ALL.iter().map(view).collect())
 }
 
 /// The fleet that judges this daemon's candidates: workers, runs, queues.

@@ -2,7 +2,7 @@
 // The dashboard of `tuner serve`. Everything shown comes from the API and is set as text, never as
 // markup: kernels, configurations and compiler messages are other people's words.
 
-const state = { runs: new Map(), view: null, cleanup: [], epoch: 0 };
+const state = { runs: new Map(), view: null, cleanup: [], epoch: 0, classes: null };
 
 /** An element: h('a', {href: '#/'}, 'text', child). Attributes that are functions are listeners. */
 function h(name, attributes, ...children) {
@@ -141,7 +141,7 @@ function showTokenForm() {
     follow();
   } }, h('label', null, 'Token', input), h('button', { type: 'submit' }, 'Open'));
   show(h('h1', null, 'Token required'),
-    h('p', { class: 'note' }, 'The daemon's TUNER_TOKEN or --token-file. Kept until this tab is closed.'),
+    h('p', { class: 'note' }, 'Token of the daemon: TUNER_TOKEN or --token-file. Kept until this tab is closed.'),
     form);
   input.focus();
 }
@@ -216,7 +216,7 @@ function setQuery(path, values) {
 
 const views = {};
 
-function route() {
+async function route() {
   state.epoch += 1;
   for (const undo of state.cleanup.splice(0)) undo();
   const [name, ...rest] = location.hash.replace(/^#\/?/, '').split('?')[0].split('/');
@@ -227,7 +227,14 @@ function route() {
   }
   state.view = known;
   show(h('p', { class: 'note' }, 'Loading…'));
-  views[known](rest.map(decodeURIComponent));
+  const epoch = state.epoch;
+  try {
+    state.classes ||= new Map((await api('/api/v1/verdicts')).map((verdict) => [verdict.verdict, verdict.class]));
+  } catch (error) {
+    if (epoch === state.epoch && error.status !== 401) show(h('p', { class: 'problem', role: 'alert' }, error.message));
+    return;
+  }
+  if (epoch === state.epoch) views[known](rest.map(decodeURIComponent));
 }
 
 addEventListener('hashchange', () => { route(); main.focus({ preventScroll: true }); });

@@ -254,9 +254,16 @@ views.compare = () => {
   draw();
 };
 
-const STRATEGIES = ['evolve', 'random', 'exhaustive', 'genetic', 'annealing', 'local', 'differential'];
-
-views.start = () => {
+views.start = async () => {
+  const epoch = state.epoch;
+  let strategies;
+  try {
+    strategies = (await api('/openapi.json')).components.schemas.StrategyName.enum;
+  } catch (error) {
+    if (epoch === state.epoch && error.status !== 401) show(h('p', { class: 'problem', role: 'alert' }, error.message));
+    return;
+  }
+  if (epoch !== state.epoch) return;
   const field = (id, name, attributes) => h('label', null, name, h('input', { id, autocomplete: 'off', ...attributes }));
   const answer = h('p', { role: 'status' });
   const value = (id) => document.getElementById(id).value.trim();
@@ -277,9 +284,9 @@ views.start = () => {
     }
   } }, field('kernels', 'kernels (empty: all)', { placeholder: 'gemm_f32' }), field('device', 'device', { placeholder: 'auto, vgpu:l4, replay:FILE' }),
   field('problems', 'problems (empty: all)'), field('budget', 'budget', { placeholder: '2h' }), field('evals', 'trials', { type: 'number', min: 1 }),
-  choice('strategy', 'strategy', [['', 'evolve (the default)'], ...STRATEGIES.slice(1)], '', () => {}), field('seed', 'seed', { type: 'number', min: 0, placeholder: '1' }),
+  choice('strategy', 'strategy', [['', strategies[0] + ' (the default)'], ...strategies.slice(1)], '', () => {}), field('seed', 'seed', { type: 'number', min: 0, placeholder: '1' }),
   h('button', { type: 'submit', id: 'start' }, 'Start…'));
-  show(h('h1', null, 'Start a run'), h('p', { class: 'note' }, 'Kernels and recordings in the daemon's folders (--kernels).'), form, answer);
+  show(h('h1', null, 'Start a run'), h('p', { class: 'note' }, 'Kernels and recordings in the folders of the daemon (--kernels).'), form, answer);
 };
 
 /** Sends JSON; gives the answer. */

@@ -15,10 +15,10 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** One colour a verdict, the same in every plot and in both colour schemes. */
+/** One colour for each class of verdicts, the same in every plot and in both colour schemes. */
 function verdictColour(verdict) {
-  const colours = { ok: '--good', compile_failed: '--dim', launch_failed: '--dim', rejected: '--dim', unsupported: '--dim', not_judged: '--dim', unchecked: '--warn', timeout: '--warn', out_of_memory: '--warn', crashed: '--warn' };
-  return colour(colours[verdict] || '--bad');
+  const colours = { passed: '--good', wrong: '--bad', limit: '--warn', not_run: '--dim' };
+  return colour(colours[state.classes.get(verdict)] || '--bad');
 }
 
 /** A tooltip in the page's colours, without markup. */
