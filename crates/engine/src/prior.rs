@@ -12,6 +12,7 @@ use tuner_judge::timing::predict::Forecaster;
 use tuner_kernel::compile::DiskCache;
 use tuner_space::DeviceLimits;
 use vgpu::Arch;
+use vgpu::arch::{by_device_name, list_gpus};
 
 /// Predicts the time of a candidate with the virtual GPU's model.
 pub(crate) struct Prior {
@@ -60,19 +61,10 @@ impl Prior {
 /// nearest number of multiprocessors. `None` for a generation without a table.
 #[must_use]
 pub fn like(name: &str, limits: &DeviceLimits) -> Option<&'static Arch> {
-    let plain = |text: &str| -> String {
-        let letters = text.chars().filter(char::is_ascii_alphanumeric);
-        letters.map(|c| c.to_ascii_lowercase()).collect()
-    };
-    let wanted = plain(name);
-    if let Some(arch) = name.strip_prefix("vgpu:").and_then(Arch::by_name) {
-        return Some(arch);
-    }
-    let all = vgpu::arch::list_gpus();
-    let same = all.iter().filter(|arch| arch.cc == limits.cc);
-    same.min_by_key(|arch| {
-        let named = wanted.ends_with(arch.name) || wanted.contains(&format!("{}sxm", arch.name));
-        (!named, arch.sm_count.abs_diff(limits.sm_count))
+    let is_same = |arch: &&'static Arch| arch.cc == limits.cc;
+    by_device_name(name).filter(is_same).or_else(|| {
+        let same = list_gpus().iter().filter(is_same);
+        same.min_by_key(|arch| arch.sm_count.abs_diff(limits.sm_count))
     })
 }
 

@@ -12,6 +12,7 @@ use super::winners::{config_text, top_rows};
 use super::{costs, plots, roofline};
 use tuner_core::record::{DeviceKind, LeaderboardRow, value_of};
 use tuner_core::units::counted;
+use vgpu::arch::by_device_name;
 
 /// Subjects that are shown unfolded.
 const UNFOLDED_SUBJECTS: usize = 3;
@@ -380,7 +381,7 @@ fn bottleneck_blocks(subject: &Subject) -> Vec<Block> {
         };
         return vec![Block::text(format!("Not known: {how}.{strongest}"))];
     };
-    let three = main_three(subject, roofline::arch_of(&subject.board.key.device));
+    let three = main_three(subject, by_device_name(&subject.board.key.device));
     if three.is_empty() {
         return vec![Block::text(format!(
             "The counters ({}) name no limit.",

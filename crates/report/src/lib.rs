@@ -27,7 +27,6 @@ mod winners;
 
 pub use model::{Change, Input, KernelFacts, Peer, Subject, WinnerProfile};
 pub use overview::us;
-pub use roofline::arch_of;
 
 use document::Block;
 

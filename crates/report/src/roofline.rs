@@ -5,36 +5,10 @@ use super::document::Block;
 use super::model::Subject;
 use super::svg::{Canvas, Drawing, Scale, short};
 use vgpu::Arch;
-use vgpu::arch::list_gpus;
+use vgpu::arch::by_device_name;
 
 /// Maximum drawn candidates; more are thinned out evenly, the best are always drawn.
 const MAX_DRAWN_CANDIDATES: usize = 600;
-
-/// Returns the virtual GPU's table of a device by its reported name, for its peaks: `vgpu:h100`,
-/// `NVIDIA H100 80GB HBM3`, `A100-PCIE-40GB`. `None` if unknown.
-#[must_use]
-pub fn arch_of(device: &str) -> Option<&'static Arch> {
-    if let Some(name) = device.strip_prefix("vgpu:") {
-        return Arch::by_name(name);
-    }
-    let plain: String = device
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    // The longest first: `gh200` before `h200`.
-    let mut known: Vec<&Arch> = list_gpus().iter().collect();
-    known.sort_by_key(|arch| std::cmp::Reverse(arch.name.len()));
-    known.into_iter().find(|arch| {
-        let name = arch.name;
-        // `l4` must not match `l40`, nor `3090` `3090ti`.
-        plain.match_indices(name).any(|(at, found)| {
-            let rest = &plain[at + found.len()..];
-            !rest.starts_with("ti")
-                && !rest.starts_with(|c: char| c.is_ascii_digit() && name.len() == 2)
-        })
-    })
-}
 
 /// Returns the minimum time of these operations and bytes, µs, and its limit; `None` if neither is
 /// known.
@@ -79,7 +53,7 @@ pub(super) fn blocks(subject: &Subject, name: &str) -> Vec<Block> {
         };
         return vec![Block::text(format!("No roofline: {why}."))];
     };
-    let Some(arch) = arch_of(device) else {
+    let Some(arch) = by_device_name(device) else {
         return vec![Block::text(format!(
             "No roofline: the peaks of {} are not known here.",
             super::document::code(device)
@@ -246,6 +220,3 @@ fn draw(points: &[Point], arch: &Arch, peak: f64, own: f64, across: &str) -> Dra
     canvas.upright((14.0, height / 2.0 - 20.0), "GFLOP/s");
     canvas.finish("Roofline with the candidates")
 }
-
-#[cfg(test)]
-mod tests;

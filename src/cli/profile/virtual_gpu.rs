@@ -9,9 +9,9 @@ use tuner_device::DeviceSelector;
 use tuner_engine::Predictor;
 use tuner_engine::job::JobError;
 use tuner_kernel::catalog::Kernel;
-use tuner_report::arch_of;
 use tuner_store::{Board, Profile, ProfileSource};
 use vgpu::Arch;
+use vgpu::arch::by_device_name;
 
 /// Returns a predictor of a board's kernel on the virtual GPU of its device or of that device's
 /// model; `None` without a table for it.
@@ -19,7 +19,7 @@ pub(in crate::cli) fn predictor(
     kernel: &Kernel,
     board: &Board,
 ) -> Result<Option<(&'static Arch, Predictor)>, JobError> {
-    let Some(arch) = arch_of(&board.key.device) else {
+    let Some(arch) = by_device_name(&board.key.device) else {
         return Ok(None);
     };
     let device = DeviceSelector::Vgpu(arch.name.to_owned());

@@ -15,9 +15,10 @@ use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::render_bound;
 use tuner_report::low_parallelism::TimedProblem;
-use tuner_report::{Change, KernelFacts, Peer, Subject, WinnerProfile, arch_of};
+use tuner_report::{Change, KernelFacts, Peer, Subject, WinnerProfile};
 use tuner_space::{Binder, DeviceLimits};
 use tuner_store::{Board, ProfileSource, Store};
+use vgpu::arch::by_device_name;
 
 /// Builds one subject for each board, with warnings that consider the kernel's other problems.
 pub(super) async fn subjects(
@@ -142,7 +143,7 @@ fn device_limits(board: &Board) -> Option<DeviceLimits> {
             max_threads: number("DEVICE_MAX_THREADS")?,
         })
     };
-    stored().or_else(|| limits::by_name(arch_of(&board.key.device)?.name))
+    stored().or_else(|| limits::by_name(by_device_name(&board.key.device)?.name))
 }
 
 fn facts(kernel: &Kernel, board: &Board, best: &ConfigValues, stale: bool) -> Option<KernelFacts> {
@@ -257,7 +258,7 @@ fn profile_of(judged: &Judged, board: &Board) -> Option<WinnerProfile> {
 
 /// Returns warnings about low parallelism of a subject's winner.
 fn low_parallelism(subject: &Subject, all: &[Subject]) -> Vec<String> {
-    let Some(arch) = arch_of(&subject.board.key.device) else {
+    let Some(arch) = by_device_name(&subject.board.key.device) else {
         return Vec::new();
     };
     let Some(own) = result(subject) else {

@@ -10,13 +10,14 @@
 use super::names::{MacroName, check_macro, identifier, members, suffix, target};
 use super::rules::{EntryCode, MAX_SIZE, fold_entries};
 use super::values::{c_type, c_value, check_entry, is_flag};
-use super::{ExportError, devices, lookup};
+use super::{ExportError, lookup};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
 use tuner_core::escape::CComment;
 use tuner_core::record::{ConfigValues, TimingKind, value_of};
 use tuner_core::value::Value;
+use vgpu::arch::model;
 
 /// Helper functions of expressions.
 const HELPERS: [(&str, &str); 5] = [
@@ -99,7 +100,7 @@ pub fn own_sizes_only(kernel: &str, entries: &[Entry]) -> Result<Vec<String>, Ex
 /// lookup by device must never compare different kinds.
 pub(super) fn most_trusted(entries: &[Entry]) -> Vec<Entry> {
     // Names that mean the same GPU are one device.
-    let device = |entry: &Entry| match devices::model(&entry.best.device) {
+    let device = |entry: &Entry| match model(&entry.best.device) {
         model if model.is_empty() => target(&entry.best.device),
         model => model,
     };

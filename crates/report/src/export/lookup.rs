@@ -1,11 +1,11 @@
 //! The table and the lookup of the header.
 
-use super::devices;
 use super::header::{Column, Plan};
 use super::values::c_value;
 use std::fmt::Write as _;
 use tuner_core::escape::CLiteral;
 use tuner_core::record::value_of;
+use vgpu::arch::model;
 
 /// Writes types and the table.
 pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
@@ -50,7 +50,7 @@ pub(super) fn table(plan: &Plan<'_>, text: &mut String) {
         cells.push(format!("{:?}", entry.best.time_us_p50));
         cells.push(format!("{{{}}}", plan.values(entry)));
         cells.push(plan.instance(index).to_string());
-        cells.push(CLiteral::new(&devices::model(&entry.best.device)).to_string());
+        cells.push(CLiteral::new(&model(&entry.best.device)).to_string());
         cells.push(entry.cc.unwrap_or(0).to_string());
         cells.push(format!("{lower}_{index}_valid"));
         for (at, name) in plan.launches.iter().enumerate() {

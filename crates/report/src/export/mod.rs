@@ -2,7 +2,6 @@
 
 mod cexpr;
 mod chosen;
-mod devices;
 mod entry;
 mod header;
 mod json;

@@ -4,9 +4,11 @@
 //! can replace or extend the built-in ones: see [`use_folder`].
 
 mod clock;
+mod device_name;
 mod table;
 
 pub use clock::{ClockError, MAX_CLOCK_MHZ, MIN_CLOCK_MHZ};
+pub use device_name::{by_device_name, model};
 pub use table::{TableError, read};
 
 use std::path::Path;
@@ -182,8 +184,7 @@ fn read_table(path: &Path) -> std::io::Result<String> {
 }
 
 impl Arch {
-    /// Returns the GPU called `NAME` or `NAME@CLOCK` (`l4 a100 a4000 a6000 rtx2080ti rtx3090
-    /// rtx4090 h100 h200 b200 rtx5090 gh200 l40s t4 a10g`).
+    /// Returns the GPU called `NAME` or `NAME@CLOCK`; [`list_gpus`] has the names.
     pub fn by_name(name: &str) -> Option<&'static Arch> {
         clock::find(name).ok()
     }
