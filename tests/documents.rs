@@ -7,6 +7,8 @@
 use crate::program::{root, tuner};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tuner_core::record::Verdict;
+use tuner_search::StrategyName;
 
 /// Folders whose Markdown files are documents, besides the root and the crates.
 const FOLDERS: [&str; 5] = [
@@ -302,4 +304,27 @@ fn commands_and_paths_are_found() {
     assert_eq!(unknown("tuner walk", &definitions), Some("walk".to_owned()));
     let option = unknown("tuner run --budgets 1h", &definitions);
     assert_eq!(option, Some("run --budgets".to_owned()));
+}
+
+#[test]
+fn every_verdict_strategy_and_gpu_is_where_users_look_for_it() {
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let verdicts = text("docs/how-to/read-a-verdict.md");
+    for verdict in Verdict::ALL {
+        let name = format!("`{verdict}`");
+        assert!(verdicts.contains(&name), "{name} in read-a-verdict.md");
+    }
+    let scores = text("docs/evidence/search.md");
+    for strategy in StrategyName::ALL {
+        let name = strategy.name();
+        // It learns nothing, and so has no scores of its own.
+        if *strategy != StrategyName::Exhaustive {
+            assert!(scores.contains(name), "{name} in evidence/search.md");
+        }
+    }
+    let check = text("scripts/gpu-check");
+    for gpu in vgpu::arch::list_gpus() {
+        let name = format!(", \"{}\")", gpu.name);
+        assert!(check.contains(&name), "{name} in scripts/gpu-check");
+    }
 }

@@ -6,8 +6,8 @@
 
 use std::fmt::Write as _;
 
-/// Columns that may be left out, the least important first.
-const EXPENDABLE: [&str; 35] = [
+/// Columns that may be left out, the least important first; a command may have its own list.
+pub(super) const EXPENDABLE: [&str; 30] = [
     "warnings",
     "fix",
     "global_load_sectors",
@@ -27,10 +27,7 @@ const EXPENDABLE: [&str; 35] = [
     "max_error",
     "shared_bytes",
     "occupancy",
-    "date",
-    "commit",
     "compared",
-    "p90 us",
     "95 % interval",
     "against",
     "shipped from",
@@ -39,8 +36,6 @@ const EXPENDABLE: [&str; 35] = [
     "began",
     "spill_bytes",
     "registers",
-    "spill",
-    "regs",
     "reliability",
     "run",
 ];
@@ -61,8 +56,13 @@ pub(super) struct FittedTable {
 }
 
 /// Fits a table to this number of terminal columns: omits empty columns, prints values shared by
-/// all rows once, wraps long cells, and finally omits columns.
-pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> FittedTable {
+/// all rows once, wraps long cells, and finally omits columns: first those in `expendable`.
+pub(super) fn fit(
+    headings: &[&str],
+    rows: &[Vec<String>],
+    width: usize,
+    expendable: &[&str],
+) -> FittedTable {
     let mut columns: Vec<Column<'_>> = headings
         .iter()
         .enumerate()
@@ -86,7 +86,7 @@ pub(super) fn fit(headings: &[&str], rows: &[Vec<String>], width: usize) -> Fitt
     }
     let before = columns.len();
     while columns.len() > 1 && least(&columns) > width {
-        let by_name = EXPENDABLE.iter().find_map(|name| {
+        let by_name = expendable.iter().find_map(|name| {
             let found = columns.iter().position(|column| column.heading == *name);
             found.filter(|_| columns.len() > 1)
         });

@@ -4,7 +4,7 @@
     reason = "columns have a cell for each row; indexing JSON gives null where a key is missing"
 )]
 
-use super::output::{self, Column, Format, number, or};
+use super::output::{self, Format, number, or};
 use super::results::{Selection, block_on, board_name, kernels_named, note_unproven};
 use super::stale::{self, Present};
 use super::{CliError, CommandResult, history};
@@ -208,9 +208,10 @@ fn tables(boards: &[Board]) -> String {
 /// Formats a group's rows without empty columns.
 fn table(board: &Board) -> String {
     let tied = board.rows.iter().filter(|row| row.tied_with_best).count() > 1;
-    let columns: Vec<(&str, Vec<String>)> = CELLS
+    let shown = shown_columns();
+    let columns: Vec<(&str, Vec<String>)> = shown
         .iter()
-        .map(|(heading, cell)| (*heading, board.rows.iter().map(cell).collect()))
+        .map(|shown| (shown.heading, board.rows.iter().map(shown.cell).collect()))
         .filter(|(_, cells): &(&str, Vec<String>)| cells.iter().any(|cell| cell != "-"))
         .collect();
     let mut headings = vec!["rank"];
@@ -228,37 +229,138 @@ fn table(board: &Board) -> String {
             cells
         })
         .collect();
-    output::rows(Format::Table, &headings, &rows)
+    let mut expendable: Vec<&Shown> = shown.iter().filter(|it| it.dropped.is_some()).collect();
+    expendable.sort_by_key(|shown| shown.dropped);
+    let expendable: Vec<&str> = expendable.iter().map(|shown| shown.heading).collect();
+    output::table_dropping(&headings, &rows, &expendable)
 }
 
-/// The table's columns; `-` for a missing value.
-const CELLS: [Column<LeaderboardRow>; 13] = [
-    ("p50 us", |row| digits(row.time_us_p50)),
-    ("p90 us", |row| several(row, digits(row.time_us_p90))),
-    ("95 % interval", |row| {
+/// A column of the leaderboard. Its meaning is the doc comment of the field in [`LeaderboardRow`].
+struct LeaderboardColumn {
+    /// Key in JSON, and heading in CSV and Markdown; an interval is two columns there.
+    key: &'static str,
+    /// Left out of CSV and Markdown where no row has a value.
+    optional: bool,
+    /// Its form in a table, if it is shown there.
+    shown: Option<Shown>,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy)]
+struct Shown {
+    /// Place from the left.
+    place: u8,
+    heading: &'static str,
+    /// The cell of a row; `-` for a missing value.
+    cell: fn(&LeaderboardRow) -> String,
+    /// Place among the columns that a narrow terminal omits, the first one first; `None`: it stays.
+    dropped: Option<u8>,
+}
+
+/// Returns the table's columns from the left.
+fn shown_columns() -> Vec<Shown> {
+    let mut shown: Vec<Shown> = COLUMNS.iter().filter_map(|column| column.shown).collect();
+    shown.sort_by_key(|shown| shown.place);
+    shown
+}
+
+const fn hidden(key: &'static str) -> LeaderboardColumn {
+    LeaderboardColumn {
+        key,
+        optional: false,
+        shown: None,
+    }
+}
+
+const fn shown(
+    key: &'static str,
+    place: u8,
+    heading: &'static str,
+    dropped: Option<u8>,
+    cell: fn(&LeaderboardRow) -> String,
+) -> LeaderboardColumn {
+    LeaderboardColumn {
+        key,
+        optional: false,
+        shown: Some(Shown {
+            place,
+            heading,
+            cell,
+            dropped,
+        }),
+    }
+}
+
+const fn optional(column: LeaderboardColumn) -> LeaderboardColumn {
+    LeaderboardColumn {
+        optional: true,
+        ..column
+    }
+}
+
+/// All columns in the order of CSV and Markdown; new ones follow the others.
+const COLUMNS: [LeaderboardColumn; 32] = [
+    hidden("rank"),
+    hidden("kernel"),
+    hidden("problem"),
+    hidden("device"),
+    hidden("device_kind"),
+    hidden("timing"),
+    hidden("config"),
+    shown("time_us_p50", 1, "p50 us", None, |row| {
+        digits(row.time_us_p50)
+    }),
+    shown("time_us_p90", 2, "p90 us", Some(4), |row| {
+        several(row, digits(row.time_us_p90))
+    }),
+    shown("ci95_us", 3, "95 % interval", Some(5), |row| {
         let interval = row.ci95_us.filter(|_| row.samples > 1);
         let text = interval.map(|[low, high]| format!("{} .. {}", digits(low), digits(high)));
         or("-", text)
     }),
-    ("x default", |row| number("-", row.speedup_vs_default, 2)),
-    ("compared", |row| or("-", row.compared)),
-    ("gate", |row| or("-", row.gate.as_ref())),
-    ("regs", |row| or("-", row.registers)),
-    ("spill", |row| or("-", row.spill_bytes)),
-    ("code", |row| or("-", row.code_bytes)),
-    ("mJ", |row| or("-", row.energy_mj.map(digits))),
-    ("commit", |row| {
+    hidden("samples"),
+    hidden("tied_with_best"),
+    shown("speedup_vs_default", 4, "x default", None, |row| {
+        number("-", row.speedup_vs_default, 2)
+    }),
+    hidden("speedup_vs_baseline"),
+    shown("compared", 5, "compared", Some(3), |row| {
+        or("-", row.compared)
+    }),
+    shown("commit", 11, "commit", Some(2), |row| {
         let dirty = if row.dirty == Some(true) { "+" } else { "" };
         let commit = row.commit.as_deref().map(history::short);
         or("-", commit.map(|commit| format!("{commit}{dirty}")))
     }),
-    ("stale", |row| {
+    hidden("dirty"),
+    hidden("template_hash"),
+    hidden("cubin_hash"),
+    shown("registers", 7, "regs", Some(7), |row| {
+        or("-", row.registers)
+    }),
+    shown("spill_bytes", 8, "spill", Some(6), |row| {
+        or("-", row.spill_bytes)
+    }),
+    hidden("shared_bytes"),
+    hidden("max_error"),
+    hidden("seed"),
+    hidden("run_id"),
+    shown("measured_at", 13, "date", Some(1), |row| {
+        row.measured_at.get(..10).unwrap_or("-").to_owned()
+    }),
+    hidden("diff_hash"),
+    shown("stale", 12, "stale", None, |row| {
         let stale = row.stale == Some(true);
         if stale { "stale" } else { "-" }.to_owned()
     }),
-    ("date", |row| {
-        row.measured_at.get(..10).unwrap_or("-").to_owned()
-    }),
+    shown("gate", 6, "gate", None, |row| or("-", row.gate.as_ref())),
+    optional(shown("code_bytes", 9, "code", None, |row| {
+        or("-", row.code_bytes)
+    })),
+    optional(shown("energy_mj", 10, "mJ", None, |row| {
+        or("-", row.energy_mj.map(digits))
+    })),
+    optional(hidden("energy_ci95_mj")),
 ];
 
 /// Hides a spread of a single sample.
@@ -270,66 +372,44 @@ fn several(row: &LeaderboardRow, cell: String) -> String {
     }
 }
 
-/// The JSON keys as columns; the interval as two.
-const COLUMNS: [&str; 34] = [
-    "rank",
-    "kernel",
-    "problem",
-    "device",
-    "device_kind",
-    "timing",
-    "config",
-    "time_us_p50",
-    "time_us_p90",
-    "ci95_us_low",
-    "ci95_us_high",
-    "samples",
-    "tied_with_best",
-    "speedup_vs_default",
-    "speedup_vs_baseline",
-    "compared",
-    "commit",
-    "dirty",
-    "template_hash",
-    "cubin_hash",
-    "registers",
-    "spill_bytes",
-    "shared_bytes",
-    "max_error",
-    "seed",
-    "run_id",
-    "measured_at",
-    "diff_hash",
-    "stale",
-    "gate",
-    "code_bytes",
-    "energy_mj",
-    "energy_ci95_mj_low",
-    "energy_ci95_mj_high",
-];
-
+/// Formats all columns. Cells come from the JSON serialization, so that a value has the same
+/// spelling in every format.
 fn flat(format: Format, boards: &[Board]) -> String {
-    let rows = || boards.iter().flat_map(|board| &board.rows);
-    let mut columns = COLUMNS.to_vec();
-    if rows().all(|row| row.code_bytes.is_none()) {
-        columns.retain(|column| *column != "code_bytes");
-    }
-    if rows().all(|row| row.energy_mj.is_none()) {
-        columns.retain(|column| !column.starts_with("energy"));
-    }
-    let rows: Vec<Vec<String>> = rows()
-        .map(|row| {
-            // The JSON serialization, so that a value has the same spelling in every format.
-            let row = serde_json::to_value(row).unwrap_or_default();
-            let value = |column: &&str| match column.rsplit_once('_') {
-                Some((interval, "low")) => cell(&row[interval][0]),
-                Some((interval, "high")) => cell(&row[interval][1]),
-                _ => cell(&row[*column]),
-            };
-            columns.iter().map(value).collect()
+    let rows: Vec<serde_json::Value> = boards
+        .iter()
+        .flat_map(|board| &board.rows)
+        .map(|row| serde_json::to_value(row).unwrap_or_default())
+        .collect();
+    let has_value = |key: &str| rows.iter().any(|row| !row[key].is_null());
+    let columns: Vec<&LeaderboardColumn> = COLUMNS
+        .iter()
+        .filter(|column| !column.optional || has_value(column.key))
+        .collect();
+    let is_interval = |key: &str| key.contains("ci95");
+    let headings: Vec<String> = columns
+        .iter()
+        .flat_map(|column| match is_interval(column.key) {
+            true => ["_low", "_high"]
+                .map(|end| format!("{}{end}", column.key))
+                .to_vec(),
+            false => vec![column.key.to_owned()],
         })
         .collect();
-    output::rows(format, &columns, &rows)
+    let cells = |row: &serde_json::Value| {
+        columns
+            .iter()
+            .flat_map(|column| match is_interval(column.key) {
+                true => [0, 1].map(|end| cell(&row[column.key][end])).to_vec(),
+                false => vec![cell(&row[column.key])],
+            })
+            .collect()
+    };
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    output::rows(
+        format,
+        &headings,
+        &rows.iter().map(cells).collect::<Vec<_>>(),
+    )
 }
 
 fn cell(value: &serde_json::Value) -> String {

@@ -123,22 +123,37 @@ pub(crate) fn number(nothing: &str, value: Option<f64>, digits: usize) -> String
 }
 
 fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    table_dropping(headings, rows, &fit::EXPENDABLE)
+}
+
+/// Formats a table that omits columns on a narrow terminal: first those in `expendable`, in order.
+pub(crate) fn table_dropping(
+    headings: &[&str],
+    rows: &[Vec<String>],
+    expendable: &[&str],
+) -> String {
     let width = terminal::columns().filter(|_| !WIDE.load(Ordering::Relaxed));
-    fitted(headings, rows, width)
+    fitted(headings, rows, width, expendable)
 }
 
 /// Formats a table for a terminal, and for at most `most` columns elsewhere.
 pub(crate) fn table_within(headings: &[&str], rows: &[Vec<String>], most: usize) -> String {
-    fitted(headings, rows, Some(terminal::columns().unwrap_or(most)))
+    let width = Some(terminal::columns().unwrap_or(most));
+    fitted(headings, rows, width, &fit::EXPENDABLE)
 }
 
-fn fitted(headings: &[&str], rows: &[Vec<String>], width: Option<usize>) -> String {
+fn fitted(
+    headings: &[&str],
+    rows: &[Vec<String>],
+    width: Option<usize>,
+    expendable: &[&str],
+) -> String {
     let line = |row: &Vec<String>| row.iter().map(|cell| escape::line(cell)).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
     let Some(width) = width else {
         return laid_out(headings, &rows);
     };
-    let fitted = fit::fit(headings, &rows, width);
+    let fitted = fit::fit(headings, &rows, width, expendable);
     let headings: Vec<&str> = fitted.headings.iter().map(String::as_str).collect();
     let mut text = laid_out(&headings, &fitted.rows);
     if !fitted.common.is_empty() {
