@@ -1,7 +1,7 @@
 //! A kernel's signature and its accesses through pointers.
 
 use super::tree::{self, Node, Source, visit};
-use super::unit::{Item, Kind, Unit};
+use super::unit::{Item, Kind, Unit, node_of};
 use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
@@ -26,14 +26,6 @@ pub(crate) struct TemplateParameter {
     pub(crate) is_type: bool,
     /// Default argument.
     pub(crate) default: Option<String>,
-}
-
-/// Returns the syntax node of an item.
-pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, Node<'u>)> {
-    let source = unit.files.get(item.file)?;
-    let root = source.tree().root_node();
-    let node = root.named_descendant_for_byte_range(item.at.start, item.at.end)?;
-    Some((source, node))
 }
 
 /// Parses the parameters of a function.

@@ -214,7 +214,7 @@ fn first<'f>(files: impl Iterator<Item = &'f PathBuf>) -> String {
 }
 
 fn has_body(unit: &Unit, item: &unit::Item) -> bool {
-    kernel::node_of(unit, item).is_some_and(|(_, node)| tree::body(node).is_some())
+    unit::node_of(unit, item).is_some_and(|(_, node)| tree::body(node).is_some())
 }
 
 /// Adopts one kernel of a file.
@@ -228,7 +228,7 @@ pub fn adopt(
 ) -> Result<Adopted, AdoptError> {
     let mut skipped = None;
     for number in 0.. {
-        match adopt_one(settings, (name, number), compiler) {
+        match adopt_one(settings, name, number, compiler) {
             Err(failed @ AdoptError::NotCompiled { .. }) => {
                 skipped.get_or_insert(failed);
             }
@@ -247,7 +247,8 @@ pub fn adopt(
 /// Adopts the kernel of this name and number: each branch of conditional compilation may have one.
 fn adopt_one(
     settings: &Settings<'_>,
-    (name, number): (&str, usize),
+    name: &str,
+    number: usize,
     compiler: &Compiler,
 ) -> Result<Adopted, AdoptError> {
     let unit = Unit::read(settings.file, settings.include)?;
@@ -260,19 +261,19 @@ fn adopt_one(
         });
     };
     if let Some(mut observed) = captured::select(settings, &unit, item, name)? {
-        let (unit, item) = launching(settings, unit, item, (name, 0));
-        return match adopt_captured(settings, (&unit, item), &observed, compiler) {
+        let (unit, item) = launching(settings, unit, item, name, 0);
+        return match adopt_captured(settings, &unit, item, &observed, compiler) {
             // Launches of one run: the largest alone describes it.
             Err(error @ AdoptError::Unsupported { .. })
                 if settings.captured.len() == 1 && observed.launches.len() > 1 =>
             {
                 observed.keep_largest(&error);
-                adopt_captured(settings, (&unit, item), &observed, compiler)
+                adopt_captured(settings, &unit, item, &observed, compiler)
             }
             other => other,
         };
     }
-    let (unit, item) = launching(settings, unit, item, (name, number));
+    let (unit, item) = launching(settings, unit, item, name, number);
     let Some(mut plan) = plan::Plan::read(&unit, item, settings) else {
         return Err(AdoptError::NoKernel {
             path: settings.file.display().to_string(),
@@ -302,7 +303,8 @@ fn adopt_one(
 /// best with them.
 fn decide<'c>(
     settings: &Settings<'_>,
-    (unit, item): (&Unit, usize),
+    unit: &Unit,
+    item: usize,
     observed: &captured::Observed<'c>,
 ) -> Result<(plan::Plan, captured::Facts<'c>), AdoptError> {
     let name = observed.kernel.as_str();
@@ -332,7 +334,7 @@ fn decide<'c>(
                 continue;
             }
             let mut facts = captured::Facts::collect(&mut plan, observed);
-            if let Err(error) = facts.decide(&mut plan, (unit, item)) {
+            if let Err(error) = facts.decide(&mut plan, unit, item) {
                 failed.get_or_insert(error);
                 break;
             }
@@ -349,11 +351,12 @@ fn decide<'c>(
 /// Adopts a kernel by its captured launches.
 fn adopt_captured(
     settings: &Settings<'_>,
-    (unit, item): (&Unit, usize),
+    unit: &Unit,
+    item: usize,
     observed: &captured::Observed<'_>,
     compiler: &Compiler,
 ) -> Result<Adopted, AdoptError> {
-    let (mut plan, facts) = decide(settings, (unit, item), observed)?;
+    let (mut plan, facts) = decide(settings, unit, item, observed)?;
     let made = template::make(settings, unit, item, &plan, compiler)?;
     let launch = (plan.grid.clone(), plan.block.clone(), plan.shared.clone());
     plan.finish(unit, item, &made)?;
@@ -368,7 +371,7 @@ fn adopt_captured(
         include: &made.include,
         ..*settings
     };
-    let space = captured::write(settings, (unit, item), &plan, (&data, observed));
+    let space = captured::write(settings, unit, item, &plan, &data, observed);
     let mut notes = observed.notes.clone();
     notes.extend(plan.notes);
     notes.extend(made.notes);
@@ -397,7 +400,8 @@ fn launching(
     settings: &Settings<'_>,
     unit: Unit,
     item: usize,
-    (name, number): (&str, usize),
+    name: &str,
+    number: usize,
 ) -> (Unit, usize) {
     if !host::Host::new(&unit).launches(name).is_empty() {
         return (unit, item);

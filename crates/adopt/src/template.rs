@@ -1,9 +1,12 @@
 //! The template: cut out and compiled until no item of the unit is missing.
 
+pub(crate) mod compiled;
+
 use super::cut::{self, Template};
 use super::plan::Plan;
 use super::unit::{Around, Kind, Unit};
 use super::{AdoptError, Settings};
+use compiled::CompiledTemplate;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use tuner_core::plan::PlanLaunch;
@@ -21,19 +24,6 @@ const LINES_SHOWN: usize = 12;
 const HEADERS_SHOWN: usize = 6;
 /// Compiler option that treats unannotated functions as device functions.
 pub(crate) const DEVICE_DEFAULT: &str = "--device-as-default-execution-space";
-
-/// A template that compiles.
-#[derive(Debug)]
-pub(crate) struct CompiledTemplate {
-    /// Source text.
-    pub(crate) text: String,
-    /// The kernel's parameters according to the compiler.
-    pub(crate) parameters: Option<Vec<Parameter>>,
-    /// Include folders that the search space must name.
-    pub(crate) include: Vec<PathBuf>,
-    /// Notes for the user.
-    pub(crate) notes: Vec<String>,
-}
 
 /// Cuts a kernel out and compiles it.
 pub(crate) fn make(

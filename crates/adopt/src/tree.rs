@@ -101,7 +101,7 @@ fn parsable(text: &str) -> Vec<u8> {
             let rest = text.get(at + attribute.len()..).unwrap_or_default();
             let open = rest.len() - rest.trim_start().len();
             if rest.get(open..).is_some_and(|rest| rest.starts_with('('))
-                && let Some(end) = closing(rest, open, ('(', ')'))
+                && let Some(end) = closing(rest, open, '(', ')')
             {
                 let whole = at..at + attribute.len() + end;
                 blank(bytes.get_mut(whole).unwrap_or_default());
@@ -114,7 +114,7 @@ fn parsable(text: &str) -> Vec<u8> {
             continue;
         };
         if rest.get(open..).is_some_and(|rest| rest.starts_with('{'))
-            && let Some(end) = closing(rest, open, ('{', '}'))
+            && let Some(end) = closing(rest, open, '{', '}')
         {
             let mut start = at + open;
             for line in rest
@@ -134,7 +134,7 @@ fn parsable(text: &str) -> Vec<u8> {
 }
 
 /// Returns the byte after the bracket that closes the one at `open`.
-fn closing(text: &str, open: usize, (opens, closes): (char, char)) -> Option<usize> {
+fn closing(text: &str, open: usize, opens: char, closes: char) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.get(open..)?.char_indices() {
         if c == opens {

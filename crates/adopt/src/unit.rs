@@ -3,7 +3,6 @@
 mod branch;
 
 use super::AdoptError;
-use super::kernel::node_of;
 use super::macros::Launching;
 use super::tree::{Node, Source, words};
 pub(crate) use branch::Branch;
@@ -464,6 +463,14 @@ fn kind_of(text: &str, node: Node<'_>) -> Kind {
         return Kind::HostVariable;
     }
     Kind::Declaration
+}
+
+/// Returns the syntax node of an item.
+pub(crate) fn node_of<'u>(unit: &'u Unit, item: &Item) -> Option<(&'u Source, Node<'u>)> {
+    let source = unit.files.get(item.file)?;
+    let root = source.tree().root_node();
+    let node = root.named_descendant_for_byte_range(item.at.start, item.at.end)?;
+    Some((source, node))
 }
 
 #[cfg(test)]

@@ -195,8 +195,7 @@ impl Fill {
     }
 
     /// Returns the value of element `index` of `count` of a type in buffer number `buffer`.
-    fn structured(&self, element: Element, at: (u64, u64), (index, count): (u64, u64)) -> f64 {
-        let (seed, buffer) = at;
+    fn structured(&self, element: Element, seed: u64, buffer: u64, index: u64, count: u64) -> f64 {
         let (first, second) = uniforms(seed, buffer, index);
         match *self {
             Self::Permutation => permuted(seed, buffer, count, index) as f64,
@@ -273,10 +272,7 @@ impl Fill {
         };
         let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
             for index in range {
-                element.encode(
-                    self.structured(element, (seed, buffer), (index, count)),
-                    bytes,
-                );
+                element.encode(self.structured(element, seed, buffer, index, count), bytes);
             }
         };
         let mut bytes = Vec::with_capacity(total);

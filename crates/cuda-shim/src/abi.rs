@@ -116,6 +116,6 @@ pub(crate) unsafe fn store_text(to: *mut c_char, bytes: i32, text: &CStr) -> Res
     expect(dead_code, reason = "called by the generated functions")
 )]
 pub(crate) fn missing(function: &str) -> Code {
-    crate::say::report_missing(function);
+    crate::connection::report_missing(function);
     errors::NOT_SUPPORTED
 }

@@ -1,11 +1,12 @@
 //! CUDA arrays and texture and surface objects, which both interfaces share.
 
 use crate::connection::call;
+use crate::connection::report_missing;
 use crate::errors::{self, Code};
 use crate::memory::{Place, address_of};
 use crate::protocol::images::{ArrayShape, Format, Resource, Sampling};
 use crate::protocol::{Message, Op, Shape};
-use crate::say::{report_missing, say_once};
+use crate::say::say_once;
 
 /// Flag of a layered array.
 pub(crate) const LAYERED: u32 = 1;

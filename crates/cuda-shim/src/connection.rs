@@ -280,3 +280,13 @@ pub(crate) fn last_error(clear: bool) -> Code {
         false => LAST.get(),
     }
 }
+
+/// Names a function that the device does not implement, here and in the summary of the device.
+pub(crate) fn report_missing(function: &str) {
+    say_once(&format!(
+        "{function} is not supported by the virtual device"
+    ));
+    let mut head = Message::new();
+    head.put_str(function);
+    let _ = call(Op::Report, &head);
+}

@@ -407,7 +407,7 @@ pub(crate) unsafe fn check_dependencies(
     };
     match backwards {
         true => {
-            crate::say::report_missing("a dependency of an earlier on a later graph node");
+            crate::connection::report_missing("a dependency of an earlier on a later graph node");
             Err(errors::NOT_SUPPORTED)
         }
         false => Ok(()),

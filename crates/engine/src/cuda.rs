@@ -10,7 +10,8 @@ mod usage;
 
 use super::evaluator::{BoxError, Evaluator, Judged, Preparation};
 use super::foresight::ForecastRequest;
-use super::judging::{JudgementCache, KernelTask, SEEDS, Work};
+use super::judging::{JudgementCache, KernelTask, Work};
+use super::other_problems::SEEDS;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

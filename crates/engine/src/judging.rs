@@ -5,7 +5,7 @@ mod cache;
 mod pool;
 
 use super::evaluator::{BoxError, Judged, Preparation};
-use super::other_problems;
+use super::other_problems::{self, SEEDS};
 use super::prior::Prior;
 use super::record::stats;
 pub(super) use cache::JudgementCache;
@@ -29,9 +29,6 @@ use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{CompileError, Compiler};
 use tuner_space::{BindError, Config, DeviceLimits};
-
-/// Input seeds of every candidate.
-pub(super) const SEEDS: [u64; 1] = [0x5eed];
 
 /// Verification demand of a candidate.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 //! A run loads results of other devices, problems and versions of a kernel from its database, and
 //! reads the given files. The sources are stored with the run, so that a resumed one uses the same.
 
-use super::job::{JobError, usage};
+use super::job::error::{JobError, usage};
 use super::{Event, Task};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -279,6 +279,15 @@ pub(crate) async fn appraise(
     }
     let kept = serde_json::Value::from(kept);
     store.note_setting(run, "knowledge_worth", &kept).await
+}
+
+impl From<KnowledgeError> for JobError {
+    fn from(error: KnowledgeError) -> Self {
+        Self::Input {
+            file: error.path.clone(),
+            text: format!("error: {error}"),
+        }
+    }
 }
 
 #[cfg(test)]

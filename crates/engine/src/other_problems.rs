@@ -2,7 +2,6 @@
 //! its end, or its outputs cannot be compared, smaller problems decide.
 
 use super::evaluator::BoxError;
-use super::judging::SEEDS;
 use tuner_core::plan::Plan;
 use tuner_core::record::Verdict;
 use tuner_device::worker::host::Worker;
@@ -13,6 +12,9 @@ use tuner_kernel::compile::Compiler;
 use tuner_kernel::scaled;
 use tuner_kernel::scaled::Scaled;
 use tuner_space::{Config, Reference};
+
+/// Input seeds of every candidate.
+pub(super) const SEEDS: [u64; 1] = [0x5eed];
 
 /// Finds the largest scaled problem on which `config` is compared with the reference: a ragged one
 /// if it is right on that, else one with the divisors of the original.

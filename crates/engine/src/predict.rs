@@ -3,7 +3,8 @@
 use super::evaluator::{BoxError, Judged, Preparation};
 use super::grid::Grid;
 use super::job::{JobError, compiler_with, device_error, requested_target, usage};
-use super::judging::{Demand, JudgePool, KernelTask, SEEDS};
+use super::judging::{Demand, JudgePool, KernelTask};
+use super::other_problems::SEEDS;
 use super::parallel::in_order_each;
 use anyhow::Context as _;
 use std::path::Path;

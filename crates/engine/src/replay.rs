@@ -142,8 +142,9 @@ impl Evaluator for ReplayEvaluator {
         &self,
         _task: usize,
         _config: &Config,
-        (candidate, recorded): Self::Work,
+        work: Self::Work,
     ) -> Result<Judged, BoxError> {
+        let (candidate, recorded) = work;
         Ok(Self::judge(candidate, &recorded, self.recording.timing))
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use flow::jump;
 
 use super::memory::Memory;
-use super::program::{Barrier, Control, Op, Program, Unavailable};
+use super::op::{Barrier, Control, Op, Unavailable};
+use super::program::Program;
 use super::registers::{Banks, Registers, ThreadPosition};
 use super::warp::{State, Warp};
 use super::warpgroup::WARPS;

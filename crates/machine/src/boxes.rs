@@ -1,7 +1,6 @@
 //! Bulk copies of boxes of a tensor. They copy at once.
 
-use super::memory::Memory;
-use super::program::CONSTANT_WINDOW;
+use super::memory::{CONSTANT_WINDOW, Memory};
 use super::registers::{Origin, Source};
 use super::warp::Warp;
 use gpu_arithmetic::atomic::{AtomOp, apply};

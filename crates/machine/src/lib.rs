@@ -20,6 +20,7 @@ mod image;
 mod lower;
 mod memory;
 mod operand;
+mod op;
 mod program;
 mod proof;
 mod registers;
@@ -32,17 +33,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use block::Fault;
-pub use program::Unavailable;
+pub use op::Unavailable;
 pub use proof::{Difference, Proof, SassRun, prove, prove_run};
 
 use sass::{Instruction, Unknown};
 
 use block::{Block, BlockInputs, Counts, Slice};
 use image::Image;
+use memory::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use memory::{Memory, Written};
-use program::{
-    CONSTANT_WINDOW, LOCAL_WINDOW, Program, SHARED_WINDOW, SYSTEM_NOTHING, SYSTEM_STOPS,
-};
+use program::{Program, SYSTEM_NOTHING, SYSTEM_STOPS};
 use registers::Banks;
 use sync::Phases;
 use vgpu::Module;

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::program::{LOCAL_WINDOW, SHARED_WINDOW};
 use super::registers::{Dest, Pred, Registers, Source};
 use super::sync::Phases;
 use super::warp::Warp;
@@ -12,6 +11,13 @@ use gpu_arithmetic::layout;
 use vgpu::exec::trace::{SignalKind, WarpTrace};
 use vgpu::exec::traffic::shared_wavefronts;
 use vgpu::memory::GlobalMemory;
+
+/// Start of the shared window of generic addresses.
+pub(super) const SHARED_WINDOW: u64 = 0x7f00 << 32;
+/// Start of the local window of generic addresses.
+pub(super) const LOCAL_WINDOW: u64 = 0x7f01 << 32;
+/// Start of the window of generic addresses of constant bank 0, which holds the parameters.
+pub(super) const CONSTANT_WINDOW: u64 = 0x7f04 << 32;
 
 /// Memory window of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

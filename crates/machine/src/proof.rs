@@ -303,7 +303,7 @@ impl Execution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Op, Unavailable};
+    use crate::op::{Op, Unavailable};
     use vgpu::{Arch, Arg};
 
     /// Compares a kernel that copies tiles through shared memory, with one SASS instruction

@@ -4,7 +4,7 @@
 //! it includes loads of most kernels that reduce through shared memory. This test runs the block
 //! once with memory as it is, and once with other data in the sectors that those loads read.
 
-use super::sample::launch_blocks;
+use super::blocks::launch_blocks;
 use std::collections::BTreeSet;
 use vgpu::Arch;
 use vgpu::Module;

@@ -11,6 +11,7 @@
     reason = "the model: warps, pieces and units are numbered by the kernel and the architecture that the tables are made from"
 )]
 
+mod blocks;
 mod cache;
 mod code;
 mod cursor;

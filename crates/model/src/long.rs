@@ -11,7 +11,7 @@
 //! block, only the control flow is executed, as PTX. It must be as long as the line predicts, so
 //! that nothing else follows at the end. If a condition fails, the block is executed whole.
 
-use super::sample::launch_blocks;
+use super::blocks::launch_blocks;
 use sass_machine::{Machine, MachineError, Proof, SassRun, prove};
 use vgpu::counters::Counters;
 use vgpu::exec::launch::{Depth, End, Launch, LaunchError, launch};

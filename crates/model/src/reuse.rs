@@ -6,7 +6,7 @@
 //! them fetches it from memory. The estimate covers any order of blocks, tiles and heads; a
 //! comparison of neighbours along x and y does not.
 
-use super::sample::trace_beginnings;
+use super::blocks::trace_beginnings;
 use super::sectors::{BySector, Sectors};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use vgpu::Arch;

@@ -6,6 +6,7 @@
 //! block nearest to their mean, and scales its work to the mean. The addresses of the first loads
 //! of some blocks show the bytes that concurrent blocks share.
 
+use super::blocks::{launch_blocks, trace_beginnings};
 use super::code::{UNITS, executed};
 use super::dependence::find_deciding_buffers;
 use super::long::{BEGINNING_INSTRUCTIONS, extrapolate_long};
@@ -15,7 +16,7 @@ use std::collections::BTreeMap;
 use vgpu::Arch;
 use vgpu::Module;
 use vgpu::counters::Counters;
-use vgpu::exec::launch::{BlockSet, Checks, Depth, End, Launch, LaunchError, launch};
+use vgpu::exec::launch::{BlockSet, Depth, End, Launch, LaunchError, launch};
 use vgpu::exec::trace::BlockTrace;
 use vgpu::memory::{BufferId, GlobalMemory};
 
@@ -116,37 +117,6 @@ pub(crate) struct Imbalance {
     pub(crate) most: f64,
     /// True if some blocks could not be followed.
     pub(crate) unknown: bool,
-}
-
-/// Creates a launch of some blocks for the model: without checks, on this thread.
-pub(super) fn launch_blocks(template: &Launch, blocks: Vec<u64>, budget: u64) -> Launch {
-    let mut launch = template.clone();
-    launch.blocks = BlockSet::List(blocks);
-    launch.checks = Checks {
-        races: false,
-        uninitialized: false,
-        ..Checks::default()
-    };
-    launch.threads = 1;
-    launch.instruction_budget = budget;
-    launch
-}
-
-/// Executes the first `each` instructions of the blocks' warps to the given depth.
-pub(super) fn trace_beginnings(
-    module: &Module,
-    memory: &mut GlobalMemory,
-    arch: &Arch,
-    template: &Launch,
-    blocks: Vec<u64>,
-    each: u64,
-    depth: Depth,
-) -> Result<Vec<BlockTrace>, LaunchError> {
-    let warps = u64::from(template.block.iter().product::<u32>()).div_ceil(32);
-    let mut launched = launch_blocks(template, blocks, each * warps);
-    launched.trace = true;
-    launched.depth = depth;
-    Ok(launch(module, memory, arch, &launched)?.traces)
 }
 
 /// Executes the blocks that the model needs, without checks; `together` blocks of the grid are on

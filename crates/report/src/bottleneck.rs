@@ -97,7 +97,8 @@ impl Reading<'_> {
         name: &'static str,
         key: &str,
         part: f64,
-        (counter, words): (&'static str, &'static [&'static str]),
+        counter: &'static str,
+        words: &'static [&'static str],
         evidence: String,
     ) -> Limit {
         let named = self.bound == key;
@@ -169,13 +170,13 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
     let l2 = sectors * 32.0 / (64.0 * device_cycles);
     let wavefronts = reading.get("shared_wavefronts");
     let shared = wavefronts / device_cycles;
-    let loads = ("global_load_sectors", TILE);
     vec![
         reading.unit(
             "memory bandwidth",
             "dram",
             dram,
-            loads,
+            "global_load_sectors",
+            TILE,
             format!(
                 "{:.0} of {:.0} GB/s at least ({:.0} % of the time)",
                 bytes / seconds * 1e-9,
@@ -187,7 +188,8 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
             "traffic to the L2 cache",
             "l2",
             l2,
-            loads,
+            "global_load_sectors",
+            TILE,
             format!(
                 "{:.1} MB in sectors ({:.0} % of what 64 bytes a clock and multiprocessor allow)",
                 sectors * 32e-6,
@@ -198,7 +200,8 @@ fn traffic(reading: &Reading<'_>, bytes: f64) -> Vec<Limit> {
             "shared-memory bandwidth",
             "shared",
             shared,
-            ("shared_wavefronts", TILE),
+            "shared_wavefronts",
+            TILE,
             format!(
                 "{:.3} million wavefronts ({:.0} % of the clocks)",
                 wavefronts * 1e-6,
@@ -219,7 +222,8 @@ fn arithmetic(reading: &Reading<'_>) -> Vec<Limit> {
             "instruction issue",
             "issue",
             issued,
-            ("warp_instructions", INSTRUCTIONS),
+            "warp_instructions",
+            INSTRUCTIONS,
             format!(
                 "{:.2} million warp instructions ({:.0} % of the issue slots)",
                 warps * 1e-6,
@@ -230,14 +234,16 @@ fn arithmetic(reading: &Reading<'_>) -> Vec<Limit> {
             "tensor cores",
             "tensor",
             tensor,
-            ("tensor_flops", TILE),
+            "tensor_flops",
+            TILE,
             format!("{:.0} % of the peak of f16", 100.0 * tensor),
         ),
         reading.unit(
             "single-precision arithmetic",
             "fp32",
             fp32,
-            ("fp32_flops", TILE),
+            "fp32_flops",
+            TILE,
             format!("{:.0} % of the peak", 100.0 * fp32),
         ),
     ]

@@ -14,6 +14,7 @@ mod info;
 mod instruction;
 mod lines;
 mod place;
+mod reader;
 mod table;
 mod unit;
 

@@ -1,8 +1,8 @@
 //! Address and constant operands with special layouts.
 #![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
-use crate::decode::{Reader, choose_text};
 use crate::instruction::{Address, Bank, Constant, Operand, Register, ZERO};
+use crate::reader::{Reader, choose_text};
 use crate::table::UniformAddress;
 
 /// Width of an address register.

@@ -1,7 +1,7 @@
 //! State shared by all requests.
 
 use super::Settings;
-use super::health::Conditions;
+use super::conditions::Conditions;
 use super::live::Live;
 use super::problem::Problem;
 use super::view::RunView;

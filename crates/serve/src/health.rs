@@ -1,9 +1,7 @@
 //! Health conditions by name, each with its start.
 
 use super::app::App;
-use super::view::{ConditionView, Health};
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use super::view::Health;
 use std::time::Duration;
 use tuner_core::panics::lock;
 use tuner_kernel::compile::Surroundings;
@@ -22,53 +20,6 @@ pub(super) const NAMES: [&str; 5] = [
     "compiler_missing",
     "device_failing",
 ];
-
-/// Current conditions, and the devices whose last run failed.
-#[derive(Debug, Default)]
-pub(super) struct Conditions {
-    present: Mutex<BTreeMap<&'static str, ConditionView>>,
-    devices: Mutex<BTreeMap<String, String>>,
-}
-
-impl Conditions {
-    /// Records that a real GPU or its driver ended a run.
-    pub(super) fn device_fails(&self, device: &str, reason: String) {
-        if device.starts_with("cuda") {
-            lock(&self.devices).insert(device.to_owned(), reason);
-        }
-    }
-
-    /// Records that a run on a device completed.
-    pub(super) fn device_works(&self, device: &str) {
-        lock(&self.devices).remove(device);
-    }
-
-    /// Returns the conditions of the last examination.
-    pub(super) fn present(&self) -> Vec<ConditionView> {
-        lock(&self.present).values().cloned().collect()
-    }
-
-    fn update(&self, found: &[(&'static str, String)]) -> Vec<ConditionView> {
-        let mut present = lock(&self.present);
-        present.retain(|name, _| found.iter().any(|(other, _)| other == name));
-        for (name, detail) in found {
-            let condition = present.entry(name).or_insert_with(|| {
-                tracing::warn!(condition = name, detail, "degraded");
-                ConditionView {
-                    name: (*name).to_owned(),
-                    since: now(),
-                    detail: String::new(),
-                }
-            });
-            condition.detail.clone_from(detail);
-        }
-        present.values().cloned().collect()
-    }
-}
-
-fn now() -> String {
-    format!("{:.0}", jiff::Timestamp::now())
-}
 
 /// Examines the daemon: a test write, the queue, the compiler and the devices.
 pub(super) async fn examine(app: &App) -> Health {

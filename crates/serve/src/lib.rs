@@ -18,6 +18,7 @@ mod api;
 mod app;
 pub mod client;
 mod clocks;
+mod conditions;
 mod confine;
 mod crash;
 mod dispatch;

@@ -7,32 +7,16 @@
 
 use super::SpaceError;
 use super::diagram::{Diagram, Reducer, TERMINAL};
-use super::expr::{Bits, Program, TermId, Terms, Val};
+use super::expr::{Bits, Program, TermId, Val};
 use super::frontier::{frontier, order, splits};
+use super::group::Group;
 use super::interval::Abs;
 use super::outlook::Outlook;
-use super::parameter::Parameter;
-use super::set::Rule;
 use super::states::{Mixer, NONE, States, Table};
 use std::hash::{Hash as _, Hasher as _};
 
 /// Most memory for the construction of a group, bytes.
 const MAX_BYTES: usize = 400 << 20;
-
-/// A group of parameters and the constraints over them.
-pub(super) struct Group<'a> {
-    pub(super) terms: &'a mut Terms,
-    pub(super) parameters: &'a [Parameter],
-    pub(super) rules: &'a [Rule],
-    pub(super) roots: &'a [TermId],
-    /// Term and values of every parameter.
-    pub(super) inputs: &'a [TermId],
-    pub(super) domains: &'a [Vec<Val>],
-    /// Choices of every parameter that pass the constraints over it alone.
-    pub(super) allowed: &'a [Vec<u32>],
-    /// Logarithm (base 2) of the number of those choices.
-    pub(super) bits: &'a [f64],
-}
 
 impl Group<'_> {
     /// Builds the diagram of the parameters in `vars`.

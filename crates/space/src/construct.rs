@@ -8,6 +8,7 @@ use super::diagram::{Diagram, Reducer, TERMINAL};
 use super::expr::{Expr, ExprError, Kind, Program, Scope, Symbol, TermId, Terms, Val};
 use super::groups::{Builder, MAX_COUPLED};
 use super::parameter::{Config, Parameter, repeated};
+use super::resolved::Resolved;
 use super::set::{Empty, Inner, Rule, Space};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -94,18 +95,6 @@ pub enum Place {
     Derived(usize),
     /// In the list of constraints.
     Constraint(usize),
-}
-
-/// The resolved names of a space.
-pub struct Resolved {
-    /// All expressions, with common subexpressions shared.
-    pub terms: Terms,
-    /// Meaning of each name.
-    pub scope: Scope,
-    pub(super) inputs: Vec<TermId>,
-    pub(super) domains: Vec<Vec<Val>>,
-    /// Terms of the derived values, in declared order.
-    pub(super) derived: Vec<TermId>,
 }
 
 /// Resolves parameters, constants and derived values.

@@ -6,11 +6,11 @@
 )]
 
 use super::SpaceError;
-use super::build::Group;
-use super::construct::Resolved;
 use super::diagram::{Diagram, Reducer};
 use super::expr::{Op, Program, Term, TermId, Val};
+use super::group::Group;
 use super::parameter::Parameter;
+use super::resolved::Resolved;
 use super::set::{Empty, Rule};
 use std::collections::HashMap;
 

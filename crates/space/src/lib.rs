@@ -15,24 +15,27 @@ mod diagram;
 mod expr;
 mod file;
 mod frontier;
+mod group;
 mod groups;
 mod interval;
 mod outlook;
 mod parameter;
 mod reference;
+mod resolved;
 mod set;
 mod spec;
 mod states;
 
 pub use bind::{BindError, Binder, Bound};
+pub use construct::resolve;
 pub use construct::{Constraint, Environment, Place, SpaceError};
-pub use construct::{Resolved, resolve};
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use expr::{Bits, Kind, Program, Scope, Term, TermId, Terms};
 pub use expr::{EvaluateError, Expr, ExprError, Fault, Node, Op, Val, nearest_or_all, suggest};
 pub use file::{ArgumentPlace, BareSpace, Places, is_kernel_name, json_schema, vector_type};
 pub use parameter::{Config, Neighbourhood, Parameter};
 pub use reference::reference;
+pub use resolved::Resolved;
 pub use set::{ConfigError, Space};
 pub use spec::{
     Argument, DEVICE_NAMES, DeviceLimits, Gate, KernelSpec, Launch, Piece, PieceValue, Problem,

@@ -4,8 +4,8 @@
     reason = "registers are numbered by the program of the same outlook, parameters by their space"
 )]
 
-use super::build::Group;
 use super::expr::{Bits, Op, Program, Splits, TermId, Val};
+use super::group::Group;
 use super::interval::{self, Abs};
 
 /// Evaluator of the open constraints' possible results for a state.

@@ -2,10 +2,10 @@
 //! leaderboard.
 
 use super::Store;
+use super::board::Board;
 use super::error::{StoreError, WithPath as _};
-use super::leaderboard::Board;
 use super::run::RunId;
-use super::writer::{now, task_row};
+use super::tasks::{now, task_row};
 use sqlx::types::Json;
 use sqlx::{Row as _, SqliteConnection};
 use tuner_core::baseline_record::BaselineRecord;

@@ -4,7 +4,7 @@ use super::error::broken;
 use super::owner;
 use super::rows::config_text;
 use super::run::{RunId, RunStart, TaskStart};
-use super::writer::now;
+use super::tasks::now;
 use sqlx::types::Text;
 use sqlx::{Connection as _, SqliteConnection};
 use std::collections::BTreeMap;

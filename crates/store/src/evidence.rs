@@ -2,9 +2,10 @@
 
 use super::Store;
 use super::error::{StoreError, broken};
-use super::rows::{config_text, insert_many, samples_from_text, samples_text};
+use super::rows::insert::insert_many;
+use super::rows::text::{config_text, samples_from_text, samples_text};
 use super::run::RunId;
-use super::writer::{now, task_row};
+use super::tasks::{now, task_row};
 use sqlx::types::Text;
 use sqlx::{Arguments as _, Connection as _, Row as _, SqliteConnection};
 use tuner_core::cache_mode::CacheMode;

@@ -1,8 +1,9 @@
 //! History of the best configurations, and the course of each run.
 
 use super::Store;
+use super::board::Board;
 use super::error::{StoreError, WithPath as _};
-use super::leaderboard::{Board, LeaderboardQuery, filtered};
+use super::leaderboard::{LeaderboardQuery, filtered};
 use super::rows::Config;
 use serde::Serialize;
 use sqlx::types::Text;

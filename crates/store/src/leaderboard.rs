@@ -5,6 +5,7 @@
 //! time (an edited template, changed sizes or another recorded file make a new version).
 
 use super::baselines::peer;
+use super::board::Board;
 use super::rank::{Timed, places};
 use super::rows::{
     Config, TRIAL_COLUMNS, compared_from_row, config_from_text, hash_from_bytes, trial_from_row,
@@ -22,7 +23,7 @@ use tuner_core::record::{
     ConfigValues, Definition, DeviceKind, LeaderboardRow, TaskKey, TimingKind, Verdict,
 };
 use tuner_core::target::ComputeTarget;
-use tuner_core::units::{ContentHash, Seed};
+use tuner_core::units::Seed;
 
 /// Device selection of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,40 +63,6 @@ impl LeaderboardQuery {
         let commits = self.commits.as_ref()?;
         Some(serde_json::json!(commits).to_string())
     }
-}
-
-/// One ranked group.
-#[derive(Debug, Clone)]
-pub struct Board {
-    /// Kernel, problem and device.
-    pub key: TaskKey,
-    /// Kind of device.
-    pub device_kind: DeviceKind,
-    /// Kind of time.
-    pub timing: TimingKind,
-    /// The problem's sizes.
-    pub sizes: ConfigValues,
-    /// The device's names in expressions and their values.
-    pub environment: ConfigValues,
-    /// Target such as `sm_90`; may be empty.
-    pub arch: String,
-    /// Parameters and constraints, as of the latest run.
-    pub definition: Definition,
-    /// Path of the search space at the last tuning; `None` on replay.
-    pub space_path: Option<PathBuf>,
-    /// The default configuration, as of the latest run, if valid.
-    pub default_config: Option<ConfigValues>,
-    /// Identity of the reference of the rows; `None` on replay, and for results from before it was
-    /// recorded.
-    pub reference_hash: Option<String>,
-    /// Driver of the best row, if it has one.
-    pub driver: Option<String>,
-    /// Ranked rows, best first.
-    pub rows: Vec<LeaderboardRow>,
-    /// Identity of each row's candidate.
-    pub candidates: Vec<ContentHash>,
-    pub(super) problem_id: i64,
-    pub(super) device_id: i64,
 }
 
 /// Returns the number of a target such as `sm_90a`.
@@ -245,11 +212,11 @@ pub(super) async fn boards(
     for group in newest(connection, query).await? {
         let default = group.default_config.clone();
         let mut board = described(group);
-        let place = (board.problem_id, board.device_id);
+        let (problem, device) = (board.problem_id, board.device_id);
         let commits = query.commits_text();
         // The rank of a row depends only on the rows above it; results of one commit are few.
         let limit = query.top.filter(|_| commits.is_none());
-        let times = best_times(connection, place, board.timing, commits, limit).await?;
+        let times = best_times(connection, problem, device, board.timing, commits, limit).await?;
         let default_us = default_time(connection, &board, &times, default, limit).await?;
         add_rows(connection, &mut board, &times, default_us, query).await?;
         boards.push(board);
@@ -265,9 +232,9 @@ pub(super) async fn entry(
     let Some(best) = board.rows.first() else {
         return Ok(None);
     };
-    let place = (board.problem_id, board.device_id);
+    let (problem, device) = (board.problem_id, board.device_id);
     // Without the query's limits: exports choose by all times.
-    let times = best_times(connection, place, board.timing, None, None).await?;
+    let times = best_times(connection, problem, device, board.timing, None, None).await?;
     let times = times
         .iter()
         .filter_map(|time| Some((config_from_text(&time.config).ok()?, time.p50_us)));

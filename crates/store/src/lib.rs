@@ -10,6 +10,7 @@
 mod ack;
 mod baselines;
 mod begin;
+mod board;
 mod details;
 mod error;
 mod evidence;
@@ -29,15 +30,17 @@ mod rows;
 mod run;
 mod runs;
 mod sync;
+mod tasks;
 mod times;
 mod top;
 mod writer;
 
 pub use ack::Ack;
+pub use board::Board;
 pub use error::{Failure, StoreError};
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use known::{KnownTrial, KnownTrials};
-pub use leaderboard::{Board, DeviceFilter, LeaderboardQuery, VerdictCount};
+pub use leaderboard::{DeviceFilter, LeaderboardQuery, VerdictCount};
 pub use profiles::{Profile, ProfileSource};
 pub use queue::{DaemonRow, JobState, MAX_QUEUED_RUNS, NewJob, QueuedJob};
 pub use related::{Related, RelatedResults, TRIAL_COSTS, TrialCost};

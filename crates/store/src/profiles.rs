@@ -1,10 +1,10 @@
 //! Profiles of single candidates.
 
 use super::Store;
+use super::board::Board;
 use super::error::{StoreError, WithPath as _, broken};
-use super::leaderboard::Board;
 use super::rows::config_text;
-use super::writer::now;
+use super::tasks::now;
 use serde::Serialize;
 use sqlx::SqliteConnection;
 use sqlx::types::{Json, Text};
@@ -70,18 +70,18 @@ impl Store {
         config: &ConfigValues,
         profile: Profile,
     ) -> Result<(), StoreError> {
-        let place = (board.problem_id, board.device_id);
+        let (problem, device) = (board.problem_id, board.device_id);
         let config = config_text(config);
-        self.write(move |connection| Box::pin(store(connection, place, config, profile)))
+        self.write(move |connection| Box::pin(store(connection, problem, device, config, profile)))
             .await
     }
 }
 
-/// Writes a profile of every candidate with that configuration; `place` is the problem's and the
-/// device's row.
+/// Writes a profile of every candidate with that configuration. `problem` and `device` are rows.
 async fn store(
     connection: &mut SqliteConnection,
-    (problem, device): (i64, i64),
+    problem: i64,
+    device: i64,
     config: String,
     profile: Profile,
 ) -> Result<(), sqlx::Error> {

@@ -5,7 +5,7 @@ use super::details::packed;
 use super::error::{StoreError, broken};
 use super::rows::config_text;
 use super::run::RunId;
-use super::writer::{now, task_row};
+use super::tasks::{now, task_row};
 use sqlx::types::Text;
 use sqlx::{Connection as _, SqliteConnection};
 use tuner_core::judgement::Judgement;

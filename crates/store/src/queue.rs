@@ -4,7 +4,7 @@ use super::Store;
 use super::error::{Failure, StoreError, WithPath as _};
 use super::owner;
 use super::run::RunId;
-use super::writer::now;
+use super::tasks::now;
 use sqlx::types::Json;
 use sqlx::{Connection as _, SqliteConnection};
 

@@ -1,26 +1,24 @@
 //! Conversion of trials to rows and back. Many rows are inserted in a statement, because a
 //! statement costs a round trip to SQLite's thread and a row does not.
 
+pub(crate) mod insert;
 mod read;
+pub(crate) mod text;
 
 pub(super) use read::{TRIAL_COLUMNS, compared_from_row, trial_from_row};
+pub(super) use text::{Config, ConfigRef, config_from_text, config_text};
 
 use super::details::packed;
 use super::evidence::insert_evidence;
-use serde::{Deserialize, Serialize};
-use sqlx::error::BoxDynError;
-use sqlx::sqlite::{SqliteArguments, SqliteTypeInfo, SqliteValueRef};
+use insert::insert_many;
+use sqlx::sqlite::SqliteArguments;
 use sqlx::types::Text;
-use sqlx::{Arguments as _, AssertSqlSafe, Decode, Encode, Sqlite, SqliteConnection, Type};
-use std::fmt::Write as _;
+use sqlx::{Arguments as _, Encode, Sqlite, SqliteConnection, Type};
+use text::samples_text;
 use tuner_core::record::{
-    Compared, Compilation, ConfigValues, Measurement, TimingEvidence, TimingKind, TrialRecord,
-    config_as_object,
+    Compared, Compilation, Measurement, TimingEvidence, TimingKind, TrialRecord,
 };
 use tuner_core::units::ContentHash;
-
-/// Rows of an insert statement, largest first. Few sizes, so that all stay prepared.
-const CHUNKS: [usize; 3] = [64, 8, 1];
 
 /// A trial on its way into the database.
 pub(super) struct PendingTrial {
@@ -30,68 +28,6 @@ pub(super) struct PendingTrial {
     pub(super) trial: TrialRecord,
     /// Written before the launch, to be replaced after it.
     pub(super) announced: bool,
-}
-
-/// A configuration that is serialized as an object.
-#[derive(Serialize)]
-pub(super) struct ConfigRef<'c>(#[serde(with = "config_as_object")] pub(super) &'c ConfigValues);
-
-/// Returns a configuration as the JSON object of the database; equal configurations have equal
-/// text.
-pub(super) fn config_text(config: &ConfigValues) -> String {
-    // Values are finite numbers, booleans and text under text keys: this cannot fail.
-    serde_json::to_string(&ConfigRef(config)).unwrap_or_default()
-}
-
-/// Parses the result of [`config_text`].
-pub(super) fn config_from_text(text: &str) -> Result<ConfigValues, serde_json::Error> {
-    serde_json::from_str::<Config>(text).map(Config::into)
-}
-
-/// Formats samples as a JSON array whose numbers read back to the same bits.
-pub(super) fn samples_text(samples: &[f64]) -> String {
-    let mut text = String::with_capacity(12 * samples.len() + 2);
-    text.push('[');
-    for (index, sample) in samples.iter().enumerate() {
-        let comma = if index > 0 { "," } else { "" };
-        // Rust's shortest digits read back to the same bits.
-        let _ = write!(text, "{comma}{sample:?}");
-    }
-    text.push(']');
-    text
-}
-
-/// Parses the result of [`samples_text`]; the standard parser is exact, serde_json's default is
-/// not.
-pub(super) fn samples_from_text(text: &str) -> Vec<f64> {
-    text.trim_matches(['[', ']'])
-        .split(',')
-        .filter_map(|number| number.trim().parse().ok())
-        .collect()
-}
-
-/// A column with a configuration.
-#[derive(Deserialize)]
-pub(super) struct Config(#[serde(with = "config_as_object")] ConfigValues);
-
-impl From<Config> for ConfigValues {
-    fn from(config: Config) -> Self {
-        config.0
-    }
-}
-
-impl Type<Sqlite> for Config {
-    fn type_info() -> SqliteTypeInfo {
-        <str as Type<Sqlite>>::type_info()
-    }
-}
-
-impl<'r> Decode<'r, Sqlite> for Config {
-    fn decode(value: SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
-        let text = <&str as Decode<Sqlite>>::decode(value)?;
-        let config = config_from_text(text).map_err(|error| format!("config: {error}"))?;
-        Ok(Self(config))
-    }
 }
 
 /// Returns a hash as stored in the database: the bytes of its digits.
@@ -124,35 +60,6 @@ pub(super) fn hash_from_bytes(bytes: &[u8]) -> ContentHash {
 
 pub(super) fn integer(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// Inserts rows in chunks; `add` pushes the values of one row.
-pub(super) async fn insert_many<T>(
-    connection: &mut SqliteConnection,
-    head: &str,
-    row: &str,
-    tail: &str,
-    items: &[T],
-    add: impl Fn(&mut SqliteArguments, &T) -> Result<(), BoxDynError>,
-) -> Result<(), sqlx::Error> {
-    let mut rest = items;
-    while !rest.is_empty() {
-        let size = CHUNKS
-            .into_iter()
-            .find(|size| *size <= rest.len())
-            .unwrap_or(1);
-        let (now, later) = rest.split_at(size);
-        let sql = format!("{head}{}{tail}", vec![row; size].join(","));
-        let mut arguments = SqliteArguments::default();
-        for item in now {
-            add(&mut arguments, item).map_err(sqlx::Error::Encode)?;
-        }
-        sqlx::query_with(AssertSqlSafe(sql), arguments)
-            .execute(&mut *connection)
-            .await?;
-        rest = later;
-    }
-    Ok(())
 }
 
 /// Inserts the trials and all dependent rows; runs inside the writer's transaction.

@@ -1,6 +1,6 @@
 //! Times of the ranking candidates.
 
-use super::leaderboard::Board;
+use super::board::Board;
 use super::rank::{Relative, Timed};
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, SqliteConnection};
@@ -72,7 +72,8 @@ impl TimeRow {
 /// the view `valid_times` is queried.
 pub(super) async fn best_times(
     connection: &mut SqliteConnection,
-    (problem, device): (i64, i64),
+    problem: i64,
+    device: i64,
     timing: TimingKind,
     commits: Option<String>,
     limit: Option<usize>,

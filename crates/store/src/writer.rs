@@ -6,17 +6,17 @@
 //! disk, the larger the groups, and no timer is needed.
 
 use super::begin::{self, OpenTask};
-use super::error::{Failure, StoreError, WithPath as _, broken};
+use super::error::{Failure, StoreError, WithPath as _};
 use super::log_watch::{self, LogWatch};
 use super::open;
 use super::rows::{self, PendingTrial};
 use super::run::{RunEnd, RunId, RunStart};
+use super::tasks::now;
 use sqlx::types::Text;
 use sqlx::{Connection as _, SqliteConnection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::MissedTickBehavior;
@@ -358,35 +358,6 @@ impl Writer {
         self.open.remove(id);
         Ok(())
     }
-}
-
-/// Returns the row of a task, of a run that may have ended.
-pub(super) async fn task_row(
-    connection: &mut SqliteConnection,
-    run: &RunId,
-    key: &TaskKey,
-) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT t.id FROM tasks t JOIN runs r ON r.id = t.run
-         JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
-         WHERE r.name = ? AND k.name = ? AND p.name = ?",
-    )
-    .bind(run.as_str())
-    .bind(&key.kernel)
-    .bind(&key.problem)
-    .fetch_optional(connection)
-    .await?
-    .ok_or_else(|| {
-        broken(format!(
-            "run {run} has no task {} {}",
-            key.kernel, key.problem
-        ))
-    })
-}
-
-/// Returns the current time, RFC 3339 UTC to the millisecond.
-pub(super) fn now() -> Arc<str> {
-    format!("{:.3}", jiff::Timestamp::now()).into()
 }
 
 /// Answers, and returns whether it was a success; a caller that no longer waits does not lose its

@@ -122,8 +122,10 @@ impl Device {
     pub(crate) fn finish_capture(
         &self,
         pending: Pending,
-        (request, function): (&Request, &Function),
-        (report, watch): (&LaunchReport, &Watch),
+        request: &Request,
+        function: &Function,
+        report: &LaunchReport,
+        watch: &Watch,
     ) {
         let Some(writer) = self.options.capture.as_deref() else {
             return;
@@ -144,7 +146,7 @@ impl Device {
         let known: Vec<BufferId> = pending.buffers.iter().map(|buffer| buffer.id).collect();
         let mut contents = Vec::new();
         for reached in pending.buffers {
-            contents.push(self.captured(reached, report, (watch, cut)));
+            contents.push(self.captured(reached, report, watch, cut));
         }
         // Memory that no pointer here leads to: its existence is told, not its contents.
         for id in self.memory.buffers().filter(|id| !known.contains(id)) {
@@ -191,7 +193,8 @@ impl Device {
         &self,
         reached: Reached,
         report: &LaunchReport,
-        (watch, cut): (&Watch, bool),
+        watch: &Watch,
+        cut: bool,
     ) -> BufferContents {
         let [mut read, mut written] = ranges(report, reached.id);
         // The device keeps a bounded number of ranges of each block, and always whether there were any.

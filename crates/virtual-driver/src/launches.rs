@@ -74,7 +74,7 @@ impl Device {
         self.report_progress(&function, began);
         self.give_shared();
         if let Some((pending, watch)) = pending.zip(launch.watch.as_deref()) {
-            self.finish_capture(pending, (request, &function), (&report, watch));
+            self.finish_capture(pending, request, &function, &report, watch);
         }
         self.finish(request, &function, &report, predicted);
         Ok(report.output)

@@ -273,21 +273,23 @@ impl Device {
     pub(crate) fn copy(
         &mut self,
         stream: u64,
-        destination: (u64, Shape),
-        source: (u64, Shape),
+        destination: u64,
+        destination_shape: Shape,
+        source: u64,
+        shape: Shape,
     ) -> Result<(), Code> {
         self.check()?;
         self.check_stream(stream)?;
-        let to = self.resolve(destination.0, span(destination.1)?)?;
-        let from = self.resolve(source.0, span(source.1)?)?;
-        let shared = self.is_shared(destination.0) || self.is_shared(source.0);
+        let to = self.resolve(destination, span(destination_shape)?)?;
+        let from = self.resolve(source, span(shape)?)?;
+        let shared = self.is_shared(destination) || self.is_shared(source);
         if shared {
             self.take_shared();
         }
-        let shape = source.1;
         for z in 0..shape.depth {
             for y in 0..shape.height {
-                let to_offset = to.offset + z * destination.1.slice + y * destination.1.pitch;
+                let to_offset =
+                    to.offset + z * destination_shape.slice + y * destination_shape.pitch;
                 let from_offset = from.offset + z * shape.slice + y * shape.pitch;
                 // A copy of bytes that were never written leaves such bytes.
                 self.memory
@@ -301,8 +303,8 @@ impl Device {
         let bytes = shape.bytes().unwrap_or(0);
         let lasting = device_copy_us(self.options.arch, bytes, 2.0);
         let accesses = vec![
-            access(source.0, source.1, false),
-            access(destination.0, destination.1, true),
+            access(source, shape, false),
+            access(destination, destination_shape, true),
         ];
         self.order(stream, "copy on the device", lasting, accesses);
         Ok(())

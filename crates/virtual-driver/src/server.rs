@@ -379,7 +379,7 @@ fn answer_memory(
         Op::CopyMemory => {
             let (stream, to, from) = (fields.u64()?, fields.u64()?, fields.u64()?);
             let (to_shape, from_shape) = (Shape::take(&mut fields)?, Shape::take(&mut fields)?);
-            device.copy(stream, (to, to_shape), (from, from_shape))
+            device.copy(stream, to, to_shape, from, from_shape)
         }
         Op::FillMemory => {
             let (stream, address) = (fields.u64()?, fields.u64()?);

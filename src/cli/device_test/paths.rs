@@ -151,7 +151,15 @@ fn refused<T>(
     launch(tried).map(|_| words(fault))
 }
 
-fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)) -> Plan {
+/// Builds the plan of a kernel with an input, an output of `count` elements and a scalar.
+fn plan(
+    code: &Code,
+    entry: &str,
+    output: Element,
+    count: u64,
+    scalar: Element,
+    value: f64,
+) -> Plan {
     let argument = |name: &str, element, role, shape: &[u64], value| PlanArgument {
         fill: Fill::Arange,
         value,
@@ -163,8 +171,8 @@ fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)
         ..Plan::new(
             vec![
                 argument("x", Element::F32, Role::Input, &[COUNT], 0.0),
-                argument("y", output.0, Role::Output, &[output.1], 0.0),
-                argument("scalar", scalar.0, Role::Scalar, &[], scalar.1),
+                argument("y", output, Role::Output, &[count], 0.0),
+                argument("scalar", scalar, Role::Scalar, &[], value),
             ],
             vec![PlanLaunch::new(
                 entry,
@@ -179,7 +187,7 @@ fn plan(code: &Code, entry: &str, output: (Element, u64), scalar: (Element, f64)
 }
 
 fn triple(code: &Code, shift: f64) -> Plan {
-    plan(code, "triple", (Element::F32, COUNT), (Element::I64, shift))
+    plan(code, "triple", Element::F32, COUNT, Element::I64, shift)
 }
 
 /// Runs a plan once as the gate does.
@@ -288,8 +296,10 @@ fn shared_poison(tried: &mut TestContext) -> Result<String, String> {
     let mut plan = plan(
         &tried.code,
         "peek",
-        (Element::U32, u64::from(blocks)),
-        (Element::U32, f64::from(bytes / 4)),
+        Element::U32,
+        u64::from(blocks),
+        Element::U32,
+        f64::from(bytes / 4),
     );
     plan.launches[0].arguments = vec![1, 2];
     plan.launches[0].grid = [blocks, 1, 1];

@@ -192,7 +192,7 @@ impl Gate<'_> {
             let edited = row.template_hash.is_some() && row.template_hash != self.template;
             if edited || now.is_none() {
                 let [low, high] = row.sampled_interval_us();
-                let stored = (row.time_us_p50, low, high);
+                let stored = [row.time_us_p50, low, high];
                 comparisons.push(stored_comparison(
                     "the leaderboard's best as stored, before the template was edited",
                     own,
@@ -206,7 +206,7 @@ impl Gate<'_> {
             comparisons.push(stored_comparison(
                 "the time it was shipped with",
                 own,
-                (us, us, us),
+                [us; 3],
             ));
         }
         comparisons
@@ -216,13 +216,13 @@ impl Gate<'_> {
 fn stored_comparison(
     against: &'static str,
     own: &Measurement,
-    stored: (f64, f64, f64),
+    [us, low, high]: [f64; 3],
 ) -> Comparison {
     let now = (own.p50.get(), own.ci95[0].get(), own.ci95[1].get());
-    let [ratio, low, high] = ratio_of_medians(now, stored);
+    let [ratio, low, high] = ratio_of_medians(now, (us, low, high));
     Comparison {
         against,
-        us: stored.0,
+        us,
         ratio,
         ci95: [low, high],
     }

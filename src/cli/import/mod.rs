@@ -115,7 +115,7 @@ fn space(args: &Args, text: &str) -> CommandResult {
         .space()
         .map_err(|error| usage(format!("{}: {error}", args.file.display())))?;
     let name = args.output.clone().unwrap_or_else(|| "space.yaml".into());
-    let (yaml, not_whole) = space::yaml((&bare, &built), text, &args.file, &name);
+    let (yaml, not_whole) = space::yaml(&bare, &built, text, &args.file, &name);
     // The written file is read back: it must be the same space.
     let unread = |error| anyhow::anyhow!("the written space cannot be read: {error}");
     let count = again(&yaml, &name).map_err(unread)?;

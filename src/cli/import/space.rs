@@ -16,7 +16,8 @@ use tuner_space::{BareSpace, Space};
 /// Converts the space to YAML, with the reason why a T1 problem is not a complete search space. Its
 /// kernel's data are then a comment above the parameters.
 pub(super) fn yaml(
-    (bare, space): (&BareSpace, &Space),
+    bare: &BareSpace,
+    space: &Space,
     source: &str,
     file: &Path,
     output: &Path,
@@ -29,7 +30,7 @@ pub(super) fn yaml(
     if kernel.is_null() {
         return (text + &rest, None);
     }
-    match super::t1::whole((&json, bare), file, output, &rest) {
+    match super::t1::whole(&json, bare, file, output, &rest) {
         Ok(whole) => (text + &whole, None),
         Err(why) => {
             described(&mut text, kernel);

@@ -19,7 +19,8 @@ struct Names<'a> {
 /// Builds a complete search space, or returns the reason why the problem lacks data. `rest` is the
 /// part with parameters and constraints.
 pub(super) fn whole(
-    (json, bare): (&Json, &BareSpace),
+    json: &Json,
+    bare: &BareSpace,
     file: &Path,
     output: &Path,
     rest: &str,

@@ -75,7 +75,7 @@ pub(super) fn draw(
             high: (evals as f64).max(2.0),
             score: &|series, at| series.after(at as usize),
         };
-        panel(&mut canvas, (MARGIN.0, top), &title, &of, &counted);
+        panel(&mut canvas, [MARGIN.0, top], &title, &of, &counted);
         let spent = of.iter().flat_map(|series| &series.runs);
         let most = spent.map(|run| run.charged_us).min().unwrap_or(0) as f64 / 1e6;
         if recording.has_costs() && most > 0.0 {
@@ -85,7 +85,7 @@ pub(super) fn draw(
                 high: most,
                 score: &|series, at| series.within((at * 1e6) as u64),
             };
-            let right = (2.0 * MARGIN.0 + PANEL.0, top);
+            let right = [2.0 * MARGIN.0 + PANEL.0, top];
             panel(&mut canvas, right, &title, &of, &timed);
         }
     }
@@ -109,13 +109,7 @@ fn legend(canvas: &mut Canvas, strategies: &[String]) {
     }
 }
 
-fn panel(
-    canvas: &mut Canvas,
-    (x, y): (f64, f64),
-    title: &str,
-    series: &[&Series],
-    axis: &Axis<'_>,
-) {
+fn panel(canvas: &mut Canvas, [x, y]: [f64; 2], title: &str, series: &[&Series], axis: &Axis<'_>) {
     let ratio = (axis.high / axis.low).ln();
     let at = |point: usize| axis.low * (ratio * point as f64 / (POINTS - 1) as f64).exp();
     let curves: Vec<Vec<Scores>> = series

@@ -167,12 +167,12 @@ impl<'c> Work<'_, 'c> {
             let part = window.bytes.start..window.bytes.start + count(window) * element;
             if used && argument.role.is_filled() {
                 let hash = window.buffer.before.as_deref();
-                self.store(problem, (&argument.name, "bin"), hash, &part)?;
+                self.store(problem, &argument.name, "bin", hash, &part)?;
             }
             if argument.role.is_compared() {
                 let buffer = window.buffer;
                 let hash = buffer.after.as_deref().or(buffer.before.as_deref());
-                self.store(problem, (&argument.name, "expected.bin"), hash, &part)?;
+                self.store(problem, &argument.name, "expected.bin", hash, &part)?;
             }
         }
         Ok(None)
@@ -259,7 +259,7 @@ impl<'c> Work<'_, 'c> {
         };
         let mut texts = Vec::new();
         for problem in &problems.all {
-            texts.push(self.value(problem.launch, (argument, at), &layout)?);
+            texts.push(self.value(problem.launch, argument, at, &layout)?);
         }
         let Some(first) = texts
             .first()
@@ -279,7 +279,8 @@ impl<'c> Work<'_, 'c> {
     fn value(
         &self,
         launch: &Launch,
-        (argument, at): (&Argument, usize),
+        argument: &Argument,
+        at: usize,
         layout: &Layout,
     ) -> Result<String, AdoptError> {
         let parameter = launch.parameters.get(at);
@@ -342,7 +343,7 @@ impl<'c> Work<'_, 'c> {
                     for problem in &problems.all {
                         let own = variable(problem.launch, &name);
                         let hash = own.and_then(|own| own.before.as_deref());
-                        self.store(problem, (&file, "bin"), hash, &(0..bytes))?;
+                        self.store(problem, &file, "bin", hash, &(0..bytes))?;
                     }
                 }
                 _ => continue,
@@ -383,7 +384,8 @@ impl<'c> Work<'_, 'c> {
     fn store(
         &mut self,
         problem: &Problem<'_>,
-        (name, extension): (&str, &str),
+        name: &str,
+        extension: &str,
         hash: Option<&str>,
         part: &Range<u64>,
     ) -> Result<(), AdoptError> {

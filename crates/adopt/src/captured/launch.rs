@@ -141,7 +141,8 @@ impl<'c> Facts<'c> {
     pub(crate) fn decide(
         &mut self,
         plan: &mut Plan,
-        (unit, item): (&Unit, usize),
+        unit: &Unit,
+        item: usize,
     ) -> Result<(), AdoptError> {
         let text = |list: &[Expr], at: usize| list.get(at).cloned().unwrap_or(Expr::Number(1));
         let mut proposed: Vec<Expr> = (0..3).map(|at| text(&plan.grid, at)).collect();

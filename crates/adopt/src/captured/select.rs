@@ -100,7 +100,7 @@ pub(crate) fn select<'c>(
     }
     launches.retain(|(_, launch)| launch.kernel == instance);
     for (capture, launch) in &launches {
-        check_version(unit, item, (kernel, launch), capture)?;
+        check_version(unit, item, kernel, launch, capture)?;
         if launch.hazards > 0 {
             notes.push(format!(
                 "the captured launch {} has hazards, which may make its results depend on chance: see \
@@ -177,7 +177,8 @@ fn missing(settings: &Settings<'_>, kernel: &str) -> AdoptError {
 fn check_version(
     unit: &Unit,
     item: usize,
-    (kernel, launch): (&str, &Launch),
+    kernel: &str,
+    launch: &Launch,
     capture: &Capture,
 ) -> Result<(), AdoptError> {
     let own = unit.item(item);

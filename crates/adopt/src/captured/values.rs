@@ -34,7 +34,7 @@ pub(super) fn layout(ty: &str) -> Option<Layout> {
         .and_then(|it| it.strip_suffix('}'));
     let Some(inner) = inner else {
         let part = field("", ty)?;
-        let bytes = size(&part);
+        let bytes = size(&part.0);
         return Some(Layout {
             parts: vec![part.0],
             bytes,
@@ -45,7 +45,7 @@ pub(super) fn layout(ty: &str) -> Option<Layout> {
     for text in inner.split(',') {
         let (name, ty) = text.split_once(':')?;
         let found = field(name.trim(), ty.trim().trim_matches('"'))?;
-        let bytes = size(&found);
+        let bytes = size(&found.0);
         let (mut part, align) = found;
         part.offset = end.next_multiple_of(align);
         (end, widest) = (part.offset + bytes, widest.max(align));
@@ -87,7 +87,7 @@ fn field(name: &str, ty: &str) -> Option<(Part, u64)> {
     Some((part, align.min(16)))
 }
 
-fn size((part, _): &(Part, u64)) -> u64 {
+fn size(part: &Part) -> u64 {
     part.count * part.element.map_or(ADDRESS_BYTES, |it| it.size() as u64)
 }
 

@@ -13,9 +13,11 @@ use tuner_core::escape::yaml as quoted;
 /// Writes the search space of a plan with the data of its captures.
 pub(crate) fn write(
     settings: &Settings<'_>,
-    (unit, item): (&Unit, usize),
+    unit: &Unit,
+    item: usize,
     plan: &Plan,
-    (data, observed): (&CapturedData, &Observed<'_>),
+    data: &CapturedData,
+    observed: &Observed<'_>,
 ) -> String {
     let mut text = String::new();
     let mut line = |one: &str| {

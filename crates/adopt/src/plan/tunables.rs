@@ -2,8 +2,8 @@
 
 use super::MAX_PARAMETERS;
 use crate::cut::{self, Definition, Tunable, looks_like_tiling};
-use crate::kernel::node_of;
 use crate::tree::{self, visit};
+use crate::unit::node_of;
 use crate::unit::{Around, Kind, Unit};
 
 /// Finds constants in the reachable code that look like tile sizes.

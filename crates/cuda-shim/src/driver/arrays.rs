@@ -47,7 +47,7 @@ const FORMATS: [(c_uint, u32, u32); 8] = [
 pub(super) fn format_of(number: c_uint, channels: c_uint) -> Result<Format, Code> {
     let found = FORMATS.iter().find(|(known, ..)| *known == number);
     let Some((_, kind, channel_bytes)) = found else {
-        crate::say::report_missing(&format!("CUarray_format {number:#x}"));
+        crate::connection::report_missing(&format!("CUarray_format {number:#x}"));
         return Err(errors::NOT_SUPPORTED);
     };
     let format = Format {

@@ -3,9 +3,9 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 
 use crate::abi::{driver, store, text};
+use crate::connection::report_missing;
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
-use crate::say::report_missing;
 use crate::system::find_symbol;
 
 /// Functions with several variants, and the version of CUDA that brought each (`cudaTypedefs.h` of

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::abi::{driver, in_context, store};
 use crate::client;
 use crate::connection::device;
-use crate::driver::modules::module_handle;
+use crate::driver::module_handles::module_handle;
 use crate::errors::{self, Code};
 use crate::kernels::{DEFAULT_SHARED_BYTES, available_shared_bytes, get_function};
 use crate::memory::{address_of, pointer_to};

@@ -5,10 +5,10 @@ use std::ffi::{c_char, c_uint, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{in_context, store, text};
+use crate::connection::report_missing;
 use crate::driver::modules::JitOptions;
 use crate::errors::{self, Code};
 use crate::memory::{address_of, pointer_to};
-use crate::say::report_missing;
 
 /// Inputs of one link: images, without the libraries of the toolkit.
 static LINKS: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());

@@ -12,6 +12,7 @@ pub mod graphs;
 pub mod launches;
 pub mod linker;
 pub mod memory;
+pub mod module_handles;
 pub mod modules;
 pub mod pools;
 pub mod streams;

@@ -6,29 +6,11 @@ use crate::abi::{driver, in_context, store, text};
 use crate::connection::take_failure;
 use crate::driver::contexts::check_initialized;
 use crate::driver::functions::{forget_functions, function_handle};
+use crate::driver::module_handles::{module_handle, module_number};
 use crate::errors::{self, Code};
 use crate::images::image_bytes;
 use crate::kernels::{get_variable, list_functions, load_module, share_variable, unload_module};
-use crate::memory::{address_of, pointer_to};
-
-/// Handle of a module without a number; the others follow at distance [`HANDLE_STEP`].
-const FIRST_HANDLE: u64 = 0x2000_0000;
-/// Distance between handles.
-const HANDLE_STEP: u64 = 16;
-
-/// The handle of a module's number.
-pub(crate) fn module_handle(number: u64) -> u64 {
-    FIRST_HANDLE + number * HANDLE_STEP
-}
-
-/// The number of a module's handle.
-pub(crate) fn module_number(handle: *mut c_void) -> Result<u64, Code> {
-    let offset = address_of(handle).checked_sub(FIRST_HANDLE);
-    match offset.filter(|offset| offset % HANDLE_STEP == 0) {
-        Some(offset) if offset > 0 => Ok(offset / HANDLE_STEP),
-        _ => Err(errors::INVALID_HANDLE),
-    }
-}
+use crate::memory::pointer_to;
 
 /// Options of the compiler in the driver: numbers, and values that are pointers or numbers.
 #[derive(Debug, Clone, Copy)]

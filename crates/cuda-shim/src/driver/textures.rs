@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_uint, c_void};
 use super::arrays::format_of;
 use crate::abi::{in_context, store};
 use crate::arrays;
+use crate::connection::report_missing;
 use crate::errors::{self, Code};
 use crate::memory::address_of;
 use crate::protocol::images::{Resource, Sampling, TexelMemory};
-use crate::say::report_missing;
 
 /// `CUDA_RESOURCE_DESC` up to the fields that a resource may have.
 #[repr(C)]

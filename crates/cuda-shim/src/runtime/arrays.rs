@@ -5,12 +5,12 @@ use std::ffi::{c_int, c_uint, c_void};
 use super::memory::Extent;
 use crate::abi::{runtime, store};
 use crate::arrays::{self, Array, Corner, Region, find_array};
+use crate::connection::report_missing;
 use crate::errors::{self, Code};
 use crate::graph::{Node, submit};
 use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::protocol::Shape;
 use crate::protocol::images::{ArrayShape, Format};
-use crate::say::report_missing;
 
 /// `cudaChannelFormatDesc`.
 #[repr(C)]

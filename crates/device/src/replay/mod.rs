@@ -25,7 +25,7 @@ mod text;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use table::Table;
+use table::{Source, Table, Top};
 use text::Text;
 use tuner_core::files;
 use tuner_core::record::{
@@ -91,7 +91,7 @@ impl Recording {
         })?;
         let content = ContentHash::from_parts([bytes.as_slice()]);
         let text = Text::decode(path, bytes)?;
-        let table = Table::read(&text)?;
+        let table = read_table(&text)?;
         let (space, rows, excluded_rows) = table.build(&text)?;
         Ok(Self {
             path: path.to_owned(),
@@ -171,5 +171,28 @@ impl Recording {
     #[must_use]
     pub fn has_costs(&self) -> bool {
         self.rows.values().any(|row| row.charged_us() > 0)
+    }
+}
+
+/// Reads the table of either format.
+fn read_table(text: &Text) -> Result<Table, Diagnostics> {
+    let mut completed = String::new();
+    let whole = text.complete(&mut completed)?;
+    let source = Source { text, whole };
+    let neither = || {
+        text.error(
+            0,
+            "neither a Kernel Tuner cache (no `cache`) nor T4 results (no `results`)",
+            "name a file that Kernel Tuner, KTT or `tuner export --to t4` wrote",
+        )
+    };
+    if !whole.trim_start().starts_with('{') {
+        return Err(neither());
+    }
+    let top: Top<'_> = serde_json::from_str(whole).map_err(|error| text.json(0, whole, &error))?;
+    match (top.cache, top.results) {
+        (Some(cache), _) => kernel_tuner::read(&source, &top, cache),
+        (None, Some(results)) => t4::read(&source, &top, results),
+        (None, None) => Err(neither()),
     }
 }

@@ -5,7 +5,6 @@
 )]
 
 use super::text::{Text, start_of};
-use super::{kernel_tuner, t4};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet};
@@ -36,7 +35,7 @@ pub(super) struct Top<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) text: &'a Text,
-    whole: &'a str,
+    pub(super) whole: &'a str,
 }
 
 impl<'a> Source<'a> {
@@ -100,30 +99,6 @@ pub(super) struct Row {
 }
 
 impl Table {
-    /// Reads either format.
-    pub(super) fn read(text: &Text) -> Result<Self, Diagnostics> {
-        let mut completed = String::new();
-        let whole = text.complete(&mut completed)?;
-        let source = Source { text, whole };
-        let neither = || {
-            text.error(
-                0,
-                "neither a Kernel Tuner cache (no `cache`) nor T4 results (no `results`)",
-                "name a file that Kernel Tuner, KTT or `tuner export --to t4` wrote",
-            )
-        };
-        if !whole.trim_start().starts_with('{') {
-            return Err(neither());
-        }
-        let top: Top<'_> =
-            serde_json::from_str(whole).map_err(|error| text.json(0, whole, &error))?;
-        match (top.cache, top.results) {
-            (Some(cache), _) => kernel_tuner::read(&source, &top, cache),
-            (None, Some(results)) => t4::read(&source, &top, results),
-            (None, None) => Err(neither()),
-        }
-    }
-
     /// Returns the constraints of the top level, each with its position.
     pub(super) fn constraints<'a>(
         source: &Source<'a>,

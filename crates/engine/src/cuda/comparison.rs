@@ -4,7 +4,8 @@
 use super::{CudaEvaluator, GpuSlot};
 use crate::evaluator::{BoxError, Evaluator as _, Judged};
 use crate::fleet::{SiblingTimes, TimeRange, reference_of};
-use crate::judging::{DeferredChecks, SEEDS};
+use crate::judging::DeferredChecks;
+use crate::other_problems::SEEDS;
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;

@@ -269,7 +269,7 @@ impl Finals {
         let run = RunId::from_text(&report.run_id);
         for (task, of) in report.tasks.iter().enumerate() {
             let mut tell = |text: String| sink(&Event::Note { text });
-            match self.of_task(task, evaluator, (store, &run)).await {
+            match self.of_task(task, evaluator, store, &run).await {
                 Ok(lines) => lines.into_iter().for_each(&mut tell),
                 Err(why) => tell(format!(
                     "note: no final comparison of {} {}: {why}; its times are those of the search",
@@ -283,7 +283,8 @@ impl Finals {
         &mut self,
         task: usize,
         evaluator: &Arc<FleetEvaluator>,
-        into: (&Store, &RunId),
+        store: &Store,
+        run: &RunId,
     ) -> Result<Vec<String>, String> {
         let configs = self.stage.finalists(task)?;
         if configs.is_empty() {
@@ -291,7 +292,10 @@ impl Finals {
         }
         let (first, times) = self.ask(task, evaluator, &configs, Vec::new()).await?;
         let on = format!(" on the GPU of {first}");
-        let mut lines = self.stage.conclude(task, times, Some(into), &on).await?;
+        let mut lines = self
+            .stage
+            .conclude(task, times, Some((store, run)), &on)
+            .await?;
         if evaluator.capacity().devices > 1 {
             match self.ask(task, evaluator, &configs, vec![first]).await {
                 Ok((second, times)) => {

@@ -141,7 +141,7 @@ fn take_one(run: &Arc<Run>, id: &ContentHash, outcome: Outcome, from: From<'_>) 
         }
         Outcome::Unable(why) => {
             tracing::warn!("a worker returned an order: {}: {why}", from.worker);
-            unable(run, id, (why, false), from);
+            unable(run, id, why, false, from);
         }
         // Retries each order alone to find the one that crashes workers.
         Outcome::Lost(_) if !from.alone => {
@@ -183,7 +183,7 @@ fn examine_one(run: &Arc<Run>, id: &ContentHash, answer: Answer, from: From<'_>)
                 "a worker cannot use the run's files: {}: {why}",
                 from.worker
             );
-            unable(run, id, (why, true), from);
+            unable(run, id, why, true, from);
         }
         Some(Examined::False(why)) => refuse(run, id, &why, from),
         // Nobody needs to hear that something cannot be done.
@@ -215,7 +215,7 @@ fn is_certain(run: &Arc<Run>, id: &ContentHash, attempt: u32) -> bool {
 
 /// Notes that a worker could not carry an order out, for a reason that may blame the run's files. The
 /// order goes to another worker; after some, that is its verdict.
-fn unable(run: &Arc<Run>, id: &ContentHash, (why, blames_files): (String, bool), from: From<'_>) {
+fn unable(run: &Arc<Run>, id: &ContentHash, why: String, blames_files: bool, from: From<'_>) {
     let tries = {
         let mut state = run.state();
         let Some(waiting) = state.waiting.get_mut(id) else {

@@ -146,7 +146,8 @@ impl Calibration {
         // runs at no more than the 16-bit rate.
         let widening = if input_bits <= 8 { 2.0 } else { 1.0 };
         let promised = self.promise.max_clock_mhz.map(|mhz| {
-            let cycle = tensor_flops_per_cycle(self.promise.capability);
+            let (major, minor) = self.promise.capability;
+            let cycle = tensor_flops_per_cycle(major, minor);
             cycle * f64::from(self.promise.sm_count) * mhz * 1e6
         });
         let probed = [self.tensor_tflops, self.single_tflops]
@@ -208,8 +209,8 @@ impl Calibration {
 /// Returns floating-point operations per cycle of one multiprocessor's tensor cores, dense 16-bit
 /// inputs: NVIDIA's architecture white papers (Volta, Turing 1024; A100 2048; GA10x, Ada 1024;
 /// Hopper 4096; Blackwell data centre 8192). An unknown capability gets the highest.
-fn tensor_flops_per_cycle(capability: (u32, u32)) -> f64 {
-    match capability {
+fn tensor_flops_per_cycle(major: u32, minor: u32) -> f64 {
+    match (major, minor) {
         (7, _) | (8, 6 | 7 | 9) => 1024.0,
         (8, _) | (12, _) => 2048.0,
         (9, _) => 4096.0,

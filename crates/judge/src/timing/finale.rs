@@ -9,7 +9,7 @@
 )]
 
 use super::plan::{Plan, Runner, Settings, Step};
-use super::race::Reference;
+use super::reference::Reference;
 use super::summary::{Conditions, SampleSummary};
 use crate::stopwatch::Sample;
 use rand::SeedableRng as _;

@@ -13,3 +13,4 @@ pub mod paired;
 pub mod plan;
 pub mod predict;
 pub mod race;
+pub mod reference;

@@ -8,6 +8,7 @@
 
 use super::blocks::{Block, Blocks, ExpectedReference, RetryStats};
 use super::plan::{Plan, Runner, Settings, Step};
+use super::reference::Reference;
 use super::summary::{Conditions, SampleSummary};
 use crate::stopwatch::{Sample, Subject};
 use tuner_core::cache_mode::CacheMode;
@@ -18,19 +19,6 @@ use tuner_core::units::ContentHash;
 
 /// Name of this protocol, stored with each time.
 pub const PROTOCOL: &str = "interleaved with a fixed reference, version 1";
-
-/// The fixed reference of a session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reference {
-    /// The subject and its launches per sample.
-    pub runner: Runner,
-    /// Identity: machine code and launches.
-    pub identity: Option<ContentHash>,
-    /// Current time, microseconds: the running median.
-    pub session_us: f64,
-    /// Current clock, MHz, if the device can stamp it.
-    pub clock_mhz: Option<f64>,
-}
 
 /// Stage of a race.
 #[derive(Debug, Clone)]

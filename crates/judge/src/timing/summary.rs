@@ -1,6 +1,6 @@
 //! Statistics of samples that are interleaved with the reference.
 
-use super::race::Reference;
+use super::reference::Reference;
 use crate::stopwatch::Sample;
 use tuner_core::cache_mode::CacheMode;
 use tuner_core::evidence::{Measured, Proof};

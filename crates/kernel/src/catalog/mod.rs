@@ -2,12 +2,13 @@
 
 mod confine;
 mod files;
+pub(crate) mod kernel;
 
 pub use confine::check_laid_out;
 use files::{Macros, load_template};
 pub use files::{included, shown};
+pub use kernel::Kernel;
 
-use crate::compile::Template;
 use crate::declarations;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -129,19 +130,6 @@ fn known_text(known: &[String]) -> String {
         return "help: the folder search_spaces has no *.yaml file".to_owned();
     }
     format!("help: the known kernels are {}", known.join(", "))
-}
-
-/// A kernel with everything read for it.
-#[derive(Debug, Clone)]
-pub struct Kernel {
-    /// The search space's file.
-    pub path: PathBuf,
-    /// The search space.
-    pub spec: KernelSpec,
-    /// The template.
-    pub template: Template,
-    /// The reference kernel, if the reference is one.
-    pub reference: Option<Template>,
 }
 
 /// Sets the hash of every data file's content, which identifies the file from here on.

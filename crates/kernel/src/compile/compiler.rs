@@ -2,6 +2,7 @@
 
 use super::cache::{CACHE_BYTES_MAX, DiskCache};
 use super::discover::Surroundings;
+use super::error::CompileError;
 use super::host_headers;
 use super::image::{CompileOutcome, RawResult, RawStatus};
 use super::nvrtc::{Nvrtc, NvrtcMissing};
@@ -77,17 +78,6 @@ impl CompilerSettings {
             },
             surroundings: Surroundings::from_env(),
         }
-    }
-}
-
-/// A failure of the tuner's tools; not the candidate's fault.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("the compiler cannot work: {0}")]
-pub struct CompileError(String);
-
-impl CompileError {
-    pub(super) fn new(why: String) -> Self {
-        Self(why)
     }
 }
 
@@ -239,7 +229,7 @@ impl Compiler {
     fn run(&self, request: &Request) -> PoolReply {
         let Some(pool) = &self.pool else {
             let folder = std::env::current_dir()
-                .map_err(|error| CompileError(format!("no working directory: {error}")))?;
+                .map_err(|error| CompileError::new(format!("no working directory: {error}")))?;
             return Ok(Ok(worker::compile(&self.nvrtc, request, &folder)));
         };
         pool.compile(request)

@@ -1,8 +1,8 @@
 //! Result of the compiler, and the outcomes of a compile.
 
-use super::compiler::CompileError;
 use super::constants::with_zero_initializers;
 use super::cubin;
+use super::error::CompileError;
 use super::host_headers;
 use super::render::{Source, quoted};
 use super::resources::{KernelResources, errors_first, messages_of, parse_log, target_advice};

@@ -10,6 +10,7 @@
 
 mod cache;
 mod compiler;
+mod error;
 mod constants;
 mod cubin;
 mod discover;
@@ -27,9 +28,10 @@ mod template;
 mod worker;
 
 pub use cache::DiskCache;
-pub use compiler::{CompileError, Compiler, CompilerSettings, Isolation};
+pub use compiler::{Compiler, CompilerSettings, Isolation};
 pub(crate) use discover::absolute_variable;
 pub use discover::{Candidate, Surroundings, install_command};
+pub use error::CompileError;
 pub use host_headers::is_host_header;
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};

@@ -1,7 +1,7 @@
 //! Pool of compile workers, started on demand, replaced when they hang, crash, grow or have
 //! served for long.
 
-use super::compiler::CompileError;
+use super::error::CompileError;
 use super::image::{RawResult, over_memory};
 use super::worker::{Request, WORKER_COMMAND, WorkerConfig};
 use std::io;

@@ -4,7 +4,8 @@
 //! the answer. It is compiled to PTX without optimisation, and only the names and positions of the
 //! kernels are kept. Candidates themselves are compiled as usual.
 
-use super::compiler::{CompileError, Compiler};
+use super::compiler::Compiler;
+use super::error::CompileError;
 use super::image::RawStatus;
 use super::options;
 use super::render::Source;

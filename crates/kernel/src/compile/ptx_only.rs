@@ -7,7 +7,8 @@
 //! that a block of that size can have (PTX ISA, "Performance-Tuning Directives"). Other kernels
 //! need the full compile.
 
-use super::compiler::{CompileError, Compiler};
+use super::compiler::Compiler;
+use super::error::CompileError;
 use super::image::{CodeFacts, CompileOutcome, Image, RawStatus};
 use super::options;
 use super::render::Source;

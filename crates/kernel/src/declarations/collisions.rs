@@ -3,10 +3,9 @@
 //!
 //! The compiler would see `int 1024`, and report an expected identifier.
 
-use super::overrides::{Kind, kind};
 use super::source::{File, is_name};
 use std::ops::Range;
-use tuner_space::{Diagnostic, KernelSpec};
+use tuner_space::{DEVICE_NAMES, Diagnostic, KernelSpec};
 
 /// Words that are followed by a declared name, and never by a number.
 pub(super) const TYPES: [&str; 19] = [
@@ -59,4 +58,37 @@ pub(super) fn diagnostic(spec: &KernelSpec, file: &File, at: &Range<usize>) -> D
              top make the template compile alone), or give this another name"
         )
     })
+}
+
+/// Kind of a tuner macro.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Parameter,
+    Derived,
+    Size,
+    Device,
+}
+
+impl Kind {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Parameter => "the parameter",
+            Self::Derived => "the derived value",
+            Self::Size => "the problem size",
+            Self::Device => "a property of the device, which expressions use,",
+        }
+    }
+}
+
+/// Returns the kind of a tuner macro.
+pub(super) fn kind(spec: &KernelSpec, name: &str) -> Kind {
+    if spec.parameters.iter().any(|known| known.name == name) {
+        Kind::Parameter
+    } else if spec.derived.iter().any(|(known, _)| known == name) {
+        Kind::Derived
+    } else if DEVICE_NAMES.iter().any(|(known, _)| *known == name) {
+        Kind::Device
+    } else {
+        Kind::Size
+    }
 }

@@ -27,7 +27,7 @@ pub use question::split;
 pub use types::Parameter;
 pub use variables::variables;
 
-use crate::catalog::Kernel;
+use crate::catalog::kernel::Kernel;
 use crate::compile::{CompileError, Compiler, Probe, ProbedKernel, Source, Template, render_bound};
 use compare::{Findings, LaunchedKernel};
 use cover::Influences;
@@ -273,7 +273,7 @@ impl<'a> Side<'a> {
         }
         let source = render_bound(self.template, bound, arch);
         let members = self.members(launches, &entries);
-        let Some(answer) = self.answer(&source, bound, (&entries, &members), compiler)? else {
+        let Some(answer) = self.answer(&source, bound, &entries, &members, compiler)? else {
             return Ok(());
         };
         self.compare_members(&members, &entries, &answer);
@@ -292,7 +292,8 @@ impl<'a> Side<'a> {
         &mut self,
         source: &Source,
         bound: &Bound,
-        (entries, members): (&[&str], &[Member]),
+        entries: &[&str],
+        members: &[Member],
         compiler: &Compiler,
     ) -> Result<Option<Vec<ProbedKernel>>, DeclarationError> {
         let names: Vec<String> = entries.iter().map(|entry| self.qualified(entry)).collect();
@@ -318,7 +319,7 @@ impl<'a> Side<'a> {
             }
             // Members that cannot be queried, such as bit fields, must not hide the rest.
             Probe::Refused { .. } if !members.is_empty() => {
-                self.answer(&source, bound, (entries, &[]), compiler)
+                self.answer(&source, bound, entries, &[], compiler)
             }
             Probe::Refused { log } => {
                 tracing::debug!("{}: the types are not known: {log}", source.name);

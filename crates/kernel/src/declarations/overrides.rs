@@ -9,7 +9,7 @@
     reason = "files and tokens are numbered by the list of sources that they were found in"
 )]
 
-use super::collisions;
+use super::collisions::{self, Kind, kind};
 use super::source::{Directive, File, is_name};
 use crate::compile::Template;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,39 +99,6 @@ impl Override {
                  default of the template alone"
             )
         })
-    }
-}
-
-/// Kind of a tuner macro.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Parameter,
-    Derived,
-    Size,
-    Device,
-}
-
-impl Kind {
-    pub(super) fn text(self) -> &'static str {
-        match self {
-            Self::Parameter => "the parameter",
-            Self::Derived => "the derived value",
-            Self::Size => "the problem size",
-            Self::Device => "a property of the device, which expressions use,",
-        }
-    }
-}
-
-/// Returns the kind of a tuner macro.
-pub(super) fn kind(spec: &KernelSpec, name: &str) -> Kind {
-    if spec.parameters.iter().any(|known| known.name == name) {
-        Kind::Parameter
-    } else if spec.derived.iter().any(|(known, _)| known == name) {
-        Kind::Derived
-    } else if DEVICE_NAMES.iter().any(|(known, _)| *known == name) {
-        Kind::Device
-    } else {
-        Kind::Size
     }
 }
 

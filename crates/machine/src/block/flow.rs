@@ -2,7 +2,7 @@
 
 use super::{Fault, fault_at};
 use crate::memory::lanes;
-use crate::program::Control;
+use crate::op::Control;
 use crate::registers::{Origin, Pred, Source};
 use crate::system;
 use crate::warp::{State, Warp};

@@ -204,7 +204,7 @@ fn compare(i: &Instruction) -> Option<Run> {
         Combine::from_instruction(i),
         i.has("FTZ"),
     );
-    let outs = (form.out(0), form.out(1));
+    let outs = [form.out(0), form.out(1)];
     let (a, b) = (form.source(0)?, form.source(1)?);
     let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     Some(Box::new(move |r, mask| {
@@ -213,7 +213,10 @@ fn compare(i: &Instruction) -> Option<Run> {
             #[inline(always)]
             |l| relations.holds(flushed(a[l], ftz), flushed(b[l], ftz)),
         );
-        compared(r, outs, (combine, r.truth(with)), holds, mask);
+        {
+            let with = r.truth(with);
+            compared(r, outs, combine, with, holds, mask);
+        };
     }))
 }
 
@@ -351,13 +354,16 @@ fn double_compare(i: &Instruction) -> Option<Run> {
         Relations::from_modifiers(&i.modifiers)?,
         Combine::from_instruction(i),
     );
-    let outs = (form.out(0), form.out(1));
+    let outs = [form.out(0), form.out(1)];
     let (a, b) = (form.source(0)?, form.source(1)?);
     let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     Some(Box::new(move |r, mask| {
         let (a, b) = (r.double(&a), r.double(&b));
         let holds = lanes_where(|l| relations.holds(f64::from_bits(a[l]), f64::from_bits(b[l])));
-        compared(r, outs, (combine, r.truth(with)), holds, mask);
+        {
+            let with = r.truth(with);
+            compared(r, outs, combine, with, holds, mask);
+        };
     }))
 }
 
@@ -365,7 +371,7 @@ fn double_compare(i: &Instruction) -> Option<Run> {
 /// the second reports that both are NaN.
 fn double_choice(i: &Instruction) -> Option<Run> {
     let form = Form::new(i, false)?;
-    let outs = (form.out(0), form.out(1));
+    let outs = [form.out(0), form.out(1)];
     let (a, b) = (form.source(0)?, form.source(1)?);
     if form.ins.iter().any(|p| !p.is_always()) || !i.has("AND") {
         return None;
@@ -387,7 +393,7 @@ fn double_choice(i: &Instruction) -> Option<Run> {
             let (x, y) = pair(l);
             x.is_nan() && y.is_nan()
         });
-        r.set_truth(outs.0, mask, first & !neither);
-        r.set_truth(outs.1, mask, neither);
+        r.set_truth(outs[0], mask, first & !neither);
+        r.set_truth(outs[1], mask, neither);
     }))
 }

@@ -162,8 +162,8 @@ fn compare<H: Half + 'static>(i: &Instruction) -> Option<Run> {
     Some(Box::new(move |r, mask| {
         let [lower, upper] = held::<H>(r, &a, &b, relations);
         let with = r.truth(with);
-        compared(r, (low, Pred::ALWAYS), (combine, with), lower, mask);
-        compared(r, (high, Pred::ALWAYS), (combine, with), upper, mask);
+        compared(r, [low, Pred::ALWAYS], combine, with, lower, mask);
+        compared(r, [high, Pred::ALWAYS], combine, with, upper, mask);
     }))
 }
 

@@ -196,7 +196,7 @@ fn compare(i: &Instruction) -> Option<Run> {
     let form = Form::new(i, false)?;
     let relations = Relations::from_modifiers(&i.modifiers)?;
     let combine = Combine::from_instruction(i);
-    let outs = (form.out(0), form.out(1));
+    let outs = [form.out(0), form.out(1)];
     let (a, b) = (form.source(0)?, form.source(1)?);
     let with = form.ins.first().copied().unwrap_or(Pred::ALWAYS);
     let low = match i.has("EX") {
@@ -211,7 +211,10 @@ fn compare(i: &Instruction) -> Option<Run> {
                 true => relations.holds(a[l] as i64, b[l] as i64),
                 false => relations.holds(a[l], b[l]),
             });
-            compared(r, outs, (combine, r.truth(with)), holds, mask);
+            {
+                let with = r.truth(with);
+                compared(r, outs, combine, with, holds, mask);
+            };
         }));
     }
     let signed = !i.has("U32");
@@ -232,7 +235,10 @@ fn compare(i: &Instruction) -> Option<Run> {
             let equal = lanes_where(|l| a[l] == b[l]);
             holds = holds & !equal | r.truth(low) & equal;
         }
-        compared(r, outs, (combine, r.truth(with)), holds, mask);
+        {
+            let with = r.truth(with);
+            compared(r, outs, combine, with, holds, mask);
+        };
     }))
 }
 

@@ -4,7 +4,7 @@ use sass::{Address, Instruction, Operand, Register};
 
 use crate::atomics::Atomic;
 use crate::memory::{Access, AddressOp, Copy, Kind, Window};
-use crate::program::Op;
+use crate::op::Op;
 use crate::registers::{Dest, Pred, Source};
 use crate::sync::Sync;
 use gpu_arithmetic::atomic::{AtomOp, AtomType};

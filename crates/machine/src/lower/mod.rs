@@ -13,12 +13,9 @@ mod warpgroup;
 
 use sass::{FloatFormat, Instruction, Operand};
 
-use super::program::Op;
+use super::op::{Op, Run};
 use super::registers::{Dest, Pred, Registers, Source, map_lanes};
 use gpu_arithmetic::Lanes as Row;
-
-/// Operation of an instruction that accesses registers only, for the lanes of a mask.
-pub(super) type Run = Box<dyn Fn(&mut Registers, u32) + Send + Sync>;
 
 /// Function that reads an operand.
 type Read = fn(&Registers, &Source) -> Row;
@@ -218,10 +215,17 @@ fn lanes_where(f: impl Fn(usize) -> bool) -> u32 {
 
 /// Writes the two predicates of a comparison, its result and the negation, each combined with a
 /// third one.
-fn compared(r: &mut Registers, form: (Pred, Pred), combine: (Combine, u32), holds: u32, mask: u32) {
-    let (combine, with) = combine;
-    r.set_truth(form.0, mask, combine.combine_lanes(holds, with));
-    r.set_truth(form.1, mask, combine.combine_lanes(!holds, with));
+fn compared(
+    r: &mut Registers,
+    outs: [Pred; 2],
+    combine: Combine,
+    with: u32,
+    holds: u32,
+    mask: u32,
+) {
+    let [result, negation] = outs;
+    r.set_truth(result, mask, combine.combine_lanes(holds, with));
+    r.set_truth(negation, mask, combine.combine_lanes(!holds, with));
 }
 
 /// Lowers an instruction; `None` if it is unknown, which the caller reports by name.

@@ -3,7 +3,7 @@
 use sass::{Instruction, Operand, Unit};
 
 use super::{Form, Run, lanes_where, lower_unary};
-use crate::program::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::memory::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::registers::{Dest, Origin, Registers, Source};
 
 pub(super) fn lower(i: &Instruction) -> Option<Run> {

@@ -3,7 +3,7 @@
 use sass::{Instruction, Operand, ZERO};
 
 use super::{Form, Run};
-use crate::program::{Barrier, Control, Op};
+use crate::op::{Barrier, Control, Op};
 use crate::registers::{Dest, Origin, Pred, Registers, Source};
 use gpu_arithmetic::Lanes as Row;
 

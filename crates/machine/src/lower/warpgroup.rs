@@ -5,7 +5,7 @@ use sass::{Address, Instruction, Operand};
 use super::matrix::element;
 use super::memory::operation;
 use crate::boxes::{BoxCopy, Direction};
-use crate::program::{Control, Op};
+use crate::op::{Control, Op};
 use crate::registers::{Dest, Origin, Pred, Source};
 use crate::warpgroup::Product;
 use gpu_arithmetic::mma::{Accumulator, Element, Mma};

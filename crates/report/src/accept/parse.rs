@@ -123,7 +123,8 @@ struct Placeholders {
 
 impl Placeholders {
     /// Matches a word against a piece of a form; false if it does not fit.
-    fn take(&mut self, piece: &str, (word, place): &Word) -> bool {
+    fn take(&mut self, piece: &str, read: &Word) -> bool {
+        let (word, place) = read;
         let number = match piece {
             "CMP" => {
                 let comparison = match word.as_str() {

@@ -5,8 +5,9 @@
 )]
 
 use super::cexpr::{Target, Variable, Writer};
-use super::header::{Column, Plan, constants as entry_constants};
+use super::header::constants as entry_constants;
 use super::names::target;
+use super::plan::{Column, Plan};
 use super::rules::{lowered, meanings};
 use super::values::c_value;
 use std::collections::BTreeMap;

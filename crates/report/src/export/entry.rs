@@ -4,8 +4,8 @@
     reason = "entries are numbered by the export that holds them"
 )]
 
-use super::header::Plan;
-use super::rules::{Condition, EntryCode};
+use super::plan::Plan;
+use super::plan::{Condition, EntryCode};
 use super::values::c_value;
 use super::{lookup, shipped};
 use std::fmt::Write as _;

@@ -8,7 +8,8 @@
 )]
 
 use super::names::{MacroName, check_macro, identifier, members, suffix, target};
-use super::rules::{EntryCode, MAX_SIZE, fold_entries};
+use super::plan::{Column, Plan};
+use super::rules::{MAX_SIZE, fold_entries};
 use super::values::{c_type, c_value, check_entry, is_flag};
 use super::{ExportError, lookup};
 use std::collections::BTreeMap;
@@ -28,38 +29,6 @@ const HELPERS: [(&str, &str); 5] = [
     ("bitor", "a | b"),
     ("bitxor", "a ^ b"),
 ];
-
-/// Data shared by the parts of the header.
-pub(super) struct Plan<'e> {
-    pub(super) kernel: CComment,
-    /// Prefix in lower case, `gemm_tuned`; the upper-case one is `GEMM_TUNED_`.
-    pub(super) lower: String,
-    pub(super) upper: String,
-    pub(super) entries: &'e [Entry],
-    /// Parameter names with their member and C type.
-    pub(super) parameters: Vec<Column>,
-    /// Problem sizes with their member and C type.
-    pub(super) sizes: Vec<Column>,
-    /// A name for each launch.
-    pub(super) launches: Vec<String>,
-    /// Prefix of temporaries.
-    pub(super) temporary: String,
-    /// The first entry with each configuration.
-    pub(super) instances: Vec<usize>,
-    /// The rules and launches of each entry.
-    pub(super) codes: Vec<EntryCode>,
-    /// The product of the sizes must be below 2^53.
-    pub(super) bounded: bool,
-}
-
-/// A column of the table.
-pub(super) struct Column {
-    pub(super) name: MacroName,
-    pub(super) member: String,
-    pub(super) c_type: &'static str,
-    /// A size that must match exactly rather than approximately.
-    pub(super) exact: bool,
-}
 
 /// Writes the header.
 ///

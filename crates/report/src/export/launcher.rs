@@ -6,9 +6,10 @@ mod write;
 
 use super::ExportError;
 use super::cexpr::MAX_EXACT;
-use super::header::{Plan, most_trusted};
+use super::header::most_trusted;
 use super::names::{identifier, members};
-use super::rules::{Condition, Context, EntryCode};
+use super::plan::{Condition, EntryCode, Plan};
+use super::rules::Context;
 use code::{LauncherCode, launcher_code};
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;

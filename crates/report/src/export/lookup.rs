@@ -1,6 +1,6 @@
 //! The table and the lookup of the header.
 
-use super::header::{Column, Plan};
+use super::plan::{Column, Plan};
 use super::values::c_value;
 use std::fmt::Write as _;
 use tuner_core::escape::CLiteral;

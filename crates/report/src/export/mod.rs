@@ -12,6 +12,7 @@ mod lookup;
 mod names;
 mod others;
 mod python;
+mod plan;
 mod rules;
 mod shipped;
 mod t4;

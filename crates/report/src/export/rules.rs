@@ -8,7 +8,7 @@
 )]
 
 use super::cexpr::{MAX_EXACT, Target, Variable, Writer, operands_first};
-use super::header::{Column, Plan};
+use super::plan::{Column, Condition, EntryCode, LaunchCode, Plan};
 use super::values::c_value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -20,38 +20,6 @@ use tuner_space::{Environment, Expr, Parameter, Program, Resolved, TermId, Terms
 
 /// Largest size that a lookup accepts: kernels count in 32 bits.
 pub(super) const MAX_SIZE: i64 = i32::MAX as i64;
-
-/// One condition on the sizes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Condition {
-    pub(super) text: String,
-    /// The original rule, with its reason.
-    pub(super) source: CComment,
-}
-
-/// A launch for the sizes asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LaunchCode {
-    /// Temporaries of the values.
-    pub(super) statements: Vec<String>,
-    /// Condition, blocks, threads, dynamic shared memory and its limit, as C arguments.
-    pub(super) arguments: Vec<String>,
-}
-
-/// The code of one entry.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct EntryCode {
-    /// Temporaries of the conditions.
-    pub(super) statements: Vec<String>,
-    pub(super) conditions: Vec<Condition>,
-    pub(super) launches: Vec<LaunchCode>,
-    /// Its own sizes are beyond what a lookup accepts: it matches these alone.
-    pub(super) alone: bool,
-    /// Helper functions that the code calls.
-    pub(super) helpers: BTreeSet<&'static str>,
-    /// What C cannot state, with the reason.
-    pub(super) limits: Vec<(String, String)>,
-}
 
 /// A size that need not match.
 pub(super) struct Free {

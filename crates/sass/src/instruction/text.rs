@@ -65,7 +65,7 @@ fn signed(value: i64) -> String {
 /// Writes the signs and bars around an operand.
 fn within(
     f: &mut Formatter<'_>,
-    (negate, invert, absolute): (bool, bool, bool),
+    [negate, invert, absolute]: [bool; 3],
     text: &dyn Display,
 ) -> fmt::Result {
     if negate {
@@ -99,7 +99,7 @@ impl Display for Register {
             parts.push('.');
             parts.push_str(self.selector);
         }
-        let signs = (self.negate, self.invert, self.absolute);
+        let signs = [self.negate, self.invert, self.absolute];
         // Only a uniform register has its selector within the bars.
         if self.uniform {
             within(f, signs, &format!("{name}{parts}"))
@@ -142,7 +142,7 @@ impl Display for Constant {
             text.push('.');
             text.push_str(self.selector);
         }
-        within(f, (self.negate, self.invert, self.absolute), &text)
+        within(f, [self.negate, self.invert, self.absolute], &text)
     }
 }
 

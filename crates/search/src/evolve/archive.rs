@@ -141,14 +141,14 @@ impl Archive {
         }
         self.noisy |= error > 0.0;
         self.entries[index].result = Some(Outcome::Log(log, error));
-        insert(&mut self.elites, (log, index), keep);
+        insert(&mut self.elites, log, index, keep);
         if let Some(other) = other {
             self.entries[index].other = Some(other.max(f64::MIN_POSITIVE).ln());
             self.advance(index, keep);
         }
         if !from_prior {
             // Kept in addition, in case the knowledge is excluded later.
-            insert(&mut self.own, (log, index), keep);
+            insert(&mut self.own, log, index, keep);
         }
         let fastest = self.fastest().iter();
         fastest.map(|(_, at)| *at).position(|at| at == index)
@@ -353,10 +353,10 @@ impl Archive {
 }
 
 /// Inserts an entry into the ranking of the `keep` fastest.
-fn insert(fastest: &mut Vec<(f64, usize)>, new: (f64, usize), keep: usize) {
-    let rank = fastest.partition_point(|(other, _)| *other <= new.0);
+fn insert(fastest: &mut Vec<(f64, usize)>, log: f64, index: usize, keep: usize) {
+    let rank = fastest.partition_point(|(other, _)| *other <= log);
     if rank < keep {
-        fastest.insert(rank, new);
+        fastest.insert(rank, (log, index));
         fastest.truncate(keep);
     }
 }

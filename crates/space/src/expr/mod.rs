@@ -6,14 +6,15 @@
 
 mod lexer;
 mod number;
+mod op;
 mod ops;
 mod parser;
 mod program;
 mod terms;
 mod val;
 
+pub use op::Op;
 pub(crate) use ops::FUNCTIONS;
-pub use ops::Op;
 pub use parser::{Expr, Node};
 pub use val::{Fault, Val};
 

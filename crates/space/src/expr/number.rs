@@ -1,6 +1,6 @@
 //! Python's arithmetic on whole numbers (exact to 127 bits) and floats.
 
-use super::ops::Op;
+use super::op::Op;
 use super::val::{Fault, Val};
 
 const OVERFLOW: Val = Val::Fault(Fault::Overflow);

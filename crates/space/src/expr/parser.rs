@@ -6,7 +6,8 @@
 )]
 
 use super::lexer::{Token, tokens};
-use super::ops::{FUNCTIONS, Op};
+use super::op::Op;
+use super::ops::FUNCTIONS;
 use super::{ExprError, nearest_or_all, val::Val};
 use std::ops::Range;
 use std::sync::Arc;

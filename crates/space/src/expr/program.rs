@@ -4,7 +4,8 @@
     reason = "registers are numbered by the compiler of the same program, which gives each operand a place first"
 )]
 
-use super::ops::{Op, apply};
+use super::op::Op;
+use super::ops::apply;
 use super::terms::{Term, TermId, Terms};
 use super::val::Val;
 use std::collections::{HashMap, HashSet};

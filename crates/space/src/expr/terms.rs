@@ -5,7 +5,8 @@
     reason = "terms are numbered as they are pushed, and the parser has checked the number of operands"
 )]
 
-use super::ops::{Op, apply};
+use super::op::Op;
+use super::ops::apply;
 use super::parser::{Expr, Node};
 use super::val::{Fault, Val};
 use super::{ExprError, suggest};

@@ -7,9 +7,8 @@ use super::origin::ArgumentPlace;
 use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, Ordered, ReferenceText};
 use super::texts::ValueText;
 use super::types::Resolved;
-use super::variables::passed;
 use crate::expr::nearest_or_all;
-use crate::{Argument, Expr, Launch, Record, Reference};
+use crate::{Argument, Expr, Launch, PieceValue, Record, Reference};
 use std::collections::HashSet;
 use tuner_core::data::DataFile;
 use tuner_core::fill::Fill;
@@ -328,7 +327,7 @@ impl Checker<'_> {
         let first = places.into_iter().flatten().next();
         let place = first.map_or(0..1, |value| value.at.clone());
         if let Some(values) = text.values {
-            return self.value_files(values, first, (arguments, variables));
+            return self.value_files(values, first, arguments, variables);
         }
         match (text.oracle, text.source) {
             (Some(oracle), None) => {
@@ -393,7 +392,8 @@ impl Checker<'_> {
         &mut self,
         values: Ordered<String>,
         other: Option<&Spanned<String>>,
-        (arguments, variables): (&[Argument], &[Argument]),
+        arguments: &[Argument],
+        variables: &[Argument],
     ) -> Option<Reference> {
         if let Some(other) = other {
             let message = "a reference is values, an oracle or a source, one of the three";
@@ -448,4 +448,17 @@ impl Checker<'_> {
         }
         Some(Reference::Values(found))
     }
+}
+
+/// Returns the arguments of a launch that does not list them: all except those that a variable or a
+/// struct points to.
+fn passed(arguments: &[Argument], variables: &[Argument]) -> Vec<usize> {
+    let pointed = |index: usize| {
+        let holders = arguments.iter().chain(variables);
+        let mut pieces = holders.flat_map(|holder| &holder.pieces);
+        pieces.any(|piece| matches!(piece.value, PieceValue::Address(to) if to == index))
+    };
+    (0..arguments.len())
+        .filter(|index| !pointed(*index))
+        .collect()
 }

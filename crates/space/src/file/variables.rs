@@ -9,19 +9,6 @@ use tuner_core::element::Element;
 use tuner_core::fill::Fill;
 use tuner_core::plan::Role;
 
-/// Returns the arguments of a launch that does not list them: all except those that a variable or a
-/// struct points to.
-pub(super) fn passed(arguments: &[Argument], variables: &[Argument]) -> Vec<usize> {
-    let pointed = |index: usize| {
-        let holders = arguments.iter().chain(variables);
-        let mut pieces = holders.flat_map(|holder| &holder.pieces);
-        pieces.any(|piece| matches!(piece.value, PieceValue::Address(to) if to == index))
-    };
-    (0..arguments.len())
-        .filter(|index| !pointed(*index))
-        .collect()
-}
-
 impl Checker<'_> {
     /// Checks the variables, represented as scalars and inputs.
     pub(super) fn variables(

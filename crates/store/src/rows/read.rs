@@ -1,6 +1,7 @@
 //! Conversion of rows to trials.
 
-use super::{Config, hash_from_bytes, samples_from_text};
+use super::hash_from_bytes;
+use super::text::{Config, samples_from_text};
 use crate::details::unpacked;
 use crate::evidence::evidence_from_row;
 use sqlx::Row as _;

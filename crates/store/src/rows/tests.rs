@@ -1,5 +1,7 @@
+use super::text::samples_from_text;
 use super::*;
 use proptest::prelude::*;
+use tuner_core::record::ConfigValues;
 use tuner_core::value::Value;
 
 proptest! {

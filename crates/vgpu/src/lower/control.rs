@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::operand::{in_device_memory, kind_of};
+use super::operand::{VariableStorage, in_device_memory, kind_of};
 use super::program::{Data, NONE, Op, PointerSource};
 use super::wgmma::Fragments;
 use super::{Fail, Form, Lower, Lowered};
@@ -16,18 +16,6 @@ use ptx::definedness::MaybeUndefined;
 use ptx::pointers::{Pointer, pointers};
 use ptx::skeleton::{ADDRESSES, CONTROL, UNUSED, skeleton};
 use ptx::stores::{self, Step};
-
-/// Storage of a variable of a function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum VariableStorage {
-    Shared(u32),
-    Local(u32),
-    /// Offset and size, bytes.
-    Param(u32, u32),
-    Global(u32),
-    /// In the frame of a function that may be entered again: offset.
-    Frame(u32),
-}
 
 /// The function being lowered.
 #[derive(Default)]

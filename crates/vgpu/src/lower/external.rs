@@ -1,6 +1,6 @@
 //! Calls of functions that the CUDA runtime provides: `printf`, `assert`, `malloc`.
 
-use super::control::VariableStorage;
+use super::operand::VariableStorage;
 use super::program::{External, Op, Routine};
 use super::{Fail, Lower, Lowered};
 use crate::counters::Class;

@@ -1,6 +1,5 @@
 //! Lowering of operands to rows: registers, constants, addresses.
 
-use super::control::VariableStorage;
 use super::program::{
     Address, Area, Constant, Data, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Special,
 };
@@ -8,6 +7,18 @@ use super::{FALSE, Fail, Lower, Lowered, Mods, TRUE};
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
 use ptx::ast::{Operand, Reg, StateSpace, Type};
+
+/// Storage of a variable of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VariableStorage {
+    Shared(u32),
+    Local(u32),
+    /// Offset and size, bytes.
+    Param(u32, u32),
+    Global(u32),
+    /// In the frame of a function that may be entered again: offset.
+    Frame(u32),
+}
 
 fn wrong<T>(what: &str) -> Lowered<T> {
     Err(Fail::Operand(what.to_owned()))

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use freed::Freed;
 
+use super::buffer_id::BufferId;
 use super::heap::{Blocks, HEAP_BYTES, Heap};
 use crate::hazard::global::GlobalShadow;
 use crate::memory::init::InitMap;
@@ -28,18 +29,6 @@ const GAP_BYTES: u64 = 1 << 20;
 const MAX_ALLOCATION_BYTES: u64 = 1 << 40;
 /// Address of the first allocation.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
-
-/// Identifies one allocation of a [`GlobalMemory`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BufferId(pub(crate) usize);
-
-impl BufferId {
-    /// Returns its index among all allocations, in order.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0
-    }
-}
 
 /// Reason why an allocation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

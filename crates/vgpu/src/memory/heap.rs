@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::global::BufferId;
+use super::buffer_id::BufferId;
 
 /// Size of the heap where the host does not set one, as in CUDA.
 pub(crate) const HEAP_BYTES: u64 = 8 << 20;

@@ -4,10 +4,12 @@
     reason = "the executor: allocations are numbered as they are made, and an access is checked against its allocation first"
 )]
 
+mod buffer_id;
 mod global;
 pub(crate) mod heap;
 pub(crate) mod init;
 mod ranges;
 
+pub use buffer_id::BufferId;
 pub(crate) use global::{Allocation, Near};
-pub use global::{BufferId, GlobalMemory, Lookup, MemoryError};
+pub use global::{GlobalMemory, Lookup, MemoryError};

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::global::{BufferId, GlobalMemory, MemoryError};
+use super::buffer_id::BufferId;
+use super::global::{GlobalMemory, MemoryError};
 
 /// Bytes that are copied or filled at once.
 const PIECE: usize = 1 << 20;

@@ -103,7 +103,7 @@ pub(super) fn globals(
     let unwritten = never_written(ast);
     let globals = named
         .iter()
-        .map(|(name, v)| global_of(name, v, (&index, functions), &unwritten))
+        .map(|(name, v)| global_of(name, v, &index, functions, &unwritten))
         .collect();
     Ok((globals, index))
 }
@@ -111,7 +111,8 @@ pub(super) fn globals(
 fn global_of(
     name: &str,
     v: &Variable<'_>,
-    (index, functions): (&HashMap<String, u32>, &FunctionTable<'_>),
+    index: &HashMap<String, u32>,
+    functions: &FunctionTable<'_>,
     unwritten: &HashSet<String>,
 ) -> Global {
     let mut bytes = vec![0; v.bytes as usize];

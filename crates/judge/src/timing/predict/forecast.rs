@@ -164,13 +164,13 @@ impl Forecaster {
             let room = BlockResources::new(arch, plan, launch);
             let machine = Machine::load(&plan.code.cubin, &launch.entry);
             let machine = machine.map_err(|error| unavailable(&error))?;
-            let sampled = trace(arch, (&module, &machine), prepared, plan, launch, room)?;
+            let sampled = trace(arch, &module, &machine, prepared, plan, launch, room)?;
             let traces = match sampled {
                 Sampled::Traced(traces) => *traces,
                 Sampled::Withheld(why) => return Err(self.withheld(plan, launch, &why)),
             };
             let invented = invented(prepared, &traces);
-            let mut found = piece(arch, &machine, launch, (traces, room))?;
+            let mut found = piece(arch, &machine, launch, traces, room)?;
             found.estimate.doubts.extend(invented);
             pieces.push(found);
         }
@@ -221,7 +221,7 @@ fn fresh(plan: &Plan, limit: u64, arch: &Arch) -> Result<ArgumentMemory, Judgeme
         if argument.role.is_filled() {
             let whole = match (&argument.fill, &plan.generators) {
                 (Fill::Kernel(entry), Some(code)) => {
-                    generated(&mut memory, buffer, argument, (entry, code), arch)?
+                    generated(&mut memory, buffer, argument, entry, code, arch)?
                 }
                 _ => fill(&mut memory, buffer, argument, index as u64)?,
             };
@@ -286,7 +286,8 @@ fn generated(
     memory: &mut GlobalMemory,
     buffer: BufferId,
     argument: &PlanArgument,
-    (entry, code): (&str, &Code),
+    entry: &str,
+    code: &Code,
     arch: &Arch,
 ) -> Result<bool, Judgement> {
     let told = |why: String| refused(format!("the generator of `{}`: {why}", argument.name));
@@ -313,7 +314,8 @@ fn generated(
 /// Executes the blocks of one launch that the model needs.
 fn trace(
     arch: &Arch,
-    (module, machine): (&Module, &Machine),
+    module: &Module,
+    machine: &Machine,
     prepared: &mut ArgumentMemory,
     plan: &Plan,
     launch: &PlanLaunch,
@@ -376,7 +378,8 @@ fn piece(
     arch: &Arch,
     machine: &Machine,
     launch: &PlanLaunch,
-    (traces, room): (Traces, BlockResources),
+    traces: Traces,
+    room: BlockResources,
 ) -> Result<LaunchForecast, Judgement> {
     let (blocks, counters) = (launch.blocks(), traces.counters);
     if room.resident == 0 {

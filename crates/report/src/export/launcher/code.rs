@@ -1,7 +1,7 @@
 //! Macros, scratch memory and checked shapes of one configuration, as C over the sizes.
 
 use super::super::cexpr::{MAX_EXACT, Target, Writer, operands_first};
-use super::super::header::Plan;
+use super::super::plan::Plan;
 use super::super::rules::{Context, Part};
 use super::LauncherSource;
 use std::collections::BTreeSet;

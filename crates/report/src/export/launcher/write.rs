@@ -1,7 +1,7 @@
 //! Text of a launcher.
 
-use super::super::header::Column;
 use super::super::lookup;
+use super::super::plan::Column;
 use super::code::{Dynamic, LauncherCode, define};
 use super::{Launcher, LauncherImage, Parameter};
 use std::fmt::Write as _;
