@@ -407,7 +407,7 @@ impl Checker<'_> {
 
 /// Returns the element type for a C++ type name, or for a name of other languages and headers.
 fn cpp_number(name: &str) -> Option<Element> {
-    Element::from_cpp(name).or(Some(match name {
+    let informal = match name {
         "float32" => Element::F32,
         "float64" => Element::F64,
         "float16" | "fp16" => Element::F16,
@@ -420,8 +420,9 @@ fn cpp_number(name: &str) -> Option<Element> {
         "uint32" => Element::U32,
         "int64" | "ptrdiff_t" => Element::I64,
         "ulong" | "uint64" => Element::U64,
-        _ => return None,
-    }))
+        _ => return Element::from_cpp(name),
+    };
+    Some(informal)
 }
 
 #[cfg(test)]
