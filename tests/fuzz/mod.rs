@@ -155,7 +155,6 @@ fuzz_tests!(
     ptx,
     cubin,
     shipped_header,
-    acceptance_rules,
     run_request,
     compiler_log,
     packed_file,

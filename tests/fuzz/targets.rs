@@ -259,34 +259,6 @@ pub(super) static shipped_header: Target = Target {
     },
 };
 
-pub(super) static acceptance_rules: Target = Target {
-    name: "acceptance_rules",
-    corpus: || {
-        texts(&[
-            ">= 5 % on a third",
-            "no loss",
-            ">= 3 % on one, no loss over 1 %",
-        ])
-    },
-    words: &[
-        "%",
-        "on a third",
-        "on half",
-        "no loss",
-        "over",
-        ">=",
-        ",",
-        "\n",
-        "#",
-    ],
-    inputs: 15000,
-    read: |bytes| {
-        text(bytes, |text| {
-            said(tuner_report::accept::Rules::parse(text, "fuzz"));
-        });
-    },
-};
-
 pub(super) static run_request: Target = Target {
     name: "run_request",
     corpus: || {

@@ -138,32 +138,23 @@ fn shipped_headers_and_records_are_read_back() {
 fn acceptance_rules_judge_the_leaderboards_best() {
     let folder = tuned();
     let folder = folder.path();
-    let accept = |rules: &str| {
-        let mut arguments = gate(&words(
-            "--config PAD=0 --max-regression 50% --format json --accept",
-        ));
-        arguments.push(rules);
+    let accept = |rules: &'static str| {
+        let fixed = "--config PAD=0 --max-regression 50% --format json";
+        let mut arguments = gate(&words(fixed));
+        arguments.extend(words(rules));
         let answer = json(folder, &arguments);
         answer["promotion"]["accepted"]
             .as_bool()
             .expect("an answer")
     };
-    assert!(accept("≥ 10 % on ≥ 1 problem, p90 no worse, no spills"));
-    assert!(accept(">= 10% on 1 problem; registers <= 32"));
-    assert!(!accept(">= 10 % on >= 2 problems"));
-    assert!(!accept(">= 10 % on 1 problem, SM busy >= 70 %"));
-    write(
-        folder,
-        "rules.txt",
-        "# promotion\n>= 10 % on 1 problem\nno spills\n",
-    );
-    assert!(accept("@rules.txt"));
-    write(folder, "rules.txt", "# promotion\n>= 10 on 1 problem\n");
-    let (_, told) = run(folder, &gate(&["--accept", "@rules.txt"]), 2);
-    assert!(
-        told.contains("rules.txt:2:7: error:") && told.contains('^'),
-        "{told}"
-    );
+    assert!(accept("--min-gain 10%:1 --p90-no-worse --no-spills"));
+    assert!(accept("--min-gain 10%:1 --max-registers 32"));
+    assert!(!accept("--min-gain 10%:2"));
+    assert!(!accept("--min-gain 10%:1 --min-sm-busy 70%"));
+    let answer = json(folder, &gate(&words("--max-regression 50% --format json")));
+    assert!(answer["promotion"].is_null(), "{answer}");
+    let (_, told) = run(folder, &gate(&["--min-gain", "10%:none"]), 2);
+    assert!(told.contains("type 10%:2"), "{told}");
 }
 
 #[test]

@@ -2,20 +2,20 @@
 
 mod compare;
 mod junit;
+mod promotion;
 mod show;
 mod sources;
 
+use super::CommandResult;
 use super::output::{self, Format};
 use super::results::{block_on, db_parser, write_file};
 use super::terminal::Ticker;
-use super::{CliError, CommandResult, usage};
 use crate::exit;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
-use tuner_core::files;
+use std::path::PathBuf;
 use tuner_core::record::{Compared, ConfigValues, TimingKind, Verdict, config_as_object};
 use tuner_engine::job::{Prepared, ProveBudget, Request};
-use tuner_report::accept::{Finding, Rules};
+use tuner_report::accept::Finding;
 use tuner_report::export::CodeChange;
 use tuner_store as store;
 
@@ -32,14 +32,12 @@ Examples:
   tuner gate gemm_f32 --device cuda --junit gate.xml
   tuner gate gemm_f32 --device vgpu:h100 --shipped include/gemm_f32_tuned.h --max-regression 1%
   tuner gate attention_f16 --config BM=128,BN=64 --problem mission
-  tuner gate gemm_f32 --accept '>= 10 % on >= 2 problems, >= 5 % on a third, p90 no worse, no spills'
+  tuner gate gemm_f32 --min-gain 10%:2 --min-gain 5%:3 --p90-no-worse --no-spills
 
 The shipped configuration is the first found of: --config; --shipped; leaderboard/<device>/<kernel>.json; the
 best result at or before HEAD in the database; the default configuration.
---accept says whether the leaderboard's best may take its place. A rule has clauses between commas:
-`>= 10 % on >= 2 problems`, `>= 5 % on a third`, `>= 3 % on all problems`, `p90 no worse`, `no problem
-slower within 1 %`, `no spills`, `SM busy >= 70 %`, `registers <= 128`; @FILE reads them from a file.
-The answer changes no exit code.
+The options from --min-gain to --max-registers are rules for promoting the leaderboard's best: all of
+those given must hold. The answer changes no exit code.
 
 Exit codes: 0 passed; 2 bad usage or input, or nothing to compare with; 4 a regression or a wrong
 result.")]
@@ -68,9 +66,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     shipped: Option<PathBuf>,
 
-    /// Apply these rules for promoting the leaderboard's best
-    #[arg(long, value_name = "RULES|@FILE")]
-    accept: Option<String>,
+    #[command(flatten)]
+    promotion: promotion::PromotionArgs,
 
     /// Database of results
     #[arg(long, value_name = "FILE", default_value = store::DEFAULT_PATH, value_parser = db_parser())]
@@ -216,7 +213,7 @@ struct Answer {
 /// # Errors
 /// Bad arguments or files, nothing to compare with, or a device that does not work.
 pub(crate) fn run(args: &Args) -> CommandResult {
-    let rules = args.accept.as_deref().map(rules).transpose()?;
+    let rules = args.promotion.rules();
     let request = Request {
         kernels: vec![args.kernel.clone()],
         device: args.device.clone(),
@@ -271,14 +268,4 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     } else {
         exit::NOT_OK
     })
-}
-
-/// Reads rules from the argument or a file.
-fn rules(text: &str) -> Result<Rules, CliError> {
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(Rules::parse(text, "--accept")?);
-    };
-    let content = files::read_text(Path::new(path), files::MAX_TEXT_BYTES)
-        .map_err(|error| usage(format!("--accept: {path}: cannot be read: {error}")))?;
-    Ok(Rules::parse(&content, path)?)
 }
