@@ -1,4 +1,8 @@
-//! ELF reader for cubins. All accesses are bounds-checked, as the input is untrusted.
+//! Sections and symbols of cubins. All accesses are bounds-checked, as the input is untrusted.
+
+use object::Endianness;
+use object::elf::{FileHeader64, SHT_SYMTAB};
+use object::read::elf::{FileHeader as _, SectionHeader as _, Sym as _};
 
 /// One section.
 #[derive(Debug, Clone)]
@@ -40,75 +44,36 @@ pub(crate) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
     Some(part.iter().rev().fold(0, |all, b| all << 8 | u64::from(*b)))
 }
 
-fn text(table: &[u8], at: usize) -> String {
-    let rest = table.get(at..).unwrap_or_default();
-    let name = rest.split(|b| *b == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(name).into_owned()
-}
-
-/// Reads one entry of the symbol table.
-fn symbol(entry: &[u8; 24], names: &[u8]) -> Symbol {
-    let field = |at, length: usize| {
-        let bytes = entry.iter().skip(at).take(length).rev();
-        bytes.fold(0u64, |all, byte| all << 8 | u64::from(*byte))
-    };
-    Symbol {
-        name: text(names, field(0, 4) as usize),
-        section: field(6, 2) as usize,
-        value: field(8, 8),
-        size: field(16, 8),
-        kind: entry[4] & 0xf,
-        entry: entry[5] & 0x10 != 0,
-    }
-}
-
 impl<'a> Elf<'a> {
     /// Reads a file; `None` for bytes that are not a 64-bit little-endian ELF file.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Elf<'a>> {
-        if bytes.get(..6)? != b"\x7fELF\x02\x01" {
-            return None;
+        let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+        let endian = header.endian().ok().filter(|e| *e == Endianness::Little)?;
+        let table = header.sections(endian, bytes).ok()?;
+        let lossy = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        let mut sections = Vec::new();
+        for section in table.iter() {
+            let name = table.section_name(endian, section).unwrap_or_default();
+            sections.push(Section {
+                name: lossy(name),
+                data: section.data(endian, bytes).ok()?,
+                size: section.sh_size(endian),
+                info: section.sh_info(endian) as usize,
+            });
         }
-        let table = usize::try_from(number::<8>(bytes, 0x28)?).ok()?;
-        let flags = number::<4>(bytes, 0x30)? as u32;
-        let size = number::<2>(bytes, 0x3a)? as usize;
-        let count = number::<2>(bytes, 0x3c)? as usize;
-        let names_index = number::<2>(bytes, 0x3e)? as usize;
-        let mut raw = Vec::new();
-        for i in 0..count {
-            let at = table.checked_add(i * size)?;
-            let header = bytes.get(at..at.checked_add(64)?)?;
-            let name = number::<4>(header, 0)? as usize;
-            let kind = number::<4>(header, 4)?;
-            let offset = usize::try_from(number::<8>(header, 0x18)?).ok()?;
-            let length = usize::try_from(number::<8>(header, 0x20)?).ok()?;
-            // A section without bits (NOBITS) has no bytes in the file.
-            let data = if kind == 8 {
-                &[]
-            } else {
-                bytes.get(offset..offset.checked_add(length)?)?
-            };
-            let link = number::<4>(header, 0x28)? as usize;
-            let info = number::<4>(header, 0x2c)? as usize;
-            raw.push((name, kind, data, length as u64, link, info));
-        }
-        let names = raw.get(names_index)?.2;
-        let symbols = raw.iter().find(|section| section.1 == 2).map(|section| {
-            let table = raw.get(section.4).map_or(&[][..], |table| table.2);
-            let entries = section.2.as_chunks::<24>().0.iter();
-            entries.map(|entry| symbol(entry, table)).collect()
+        let list = table.symbols(endian, bytes, SHT_SYMTAB).ok()?;
+        let symbols = list.iter().map(|symbol| Symbol {
+            name: lossy(list.symbol_name(endian, symbol).unwrap_or_default()),
+            section: usize::from(symbol.st_shndx(endian).0),
+            value: symbol.st_value(endian),
+            size: symbol.st_size(endian),
+            kind: symbol.st_type().0,
+            entry: symbol.st_other().0 & 0x10 != 0,
         });
-        let sections = raw
-            .iter()
-            .map(|(name, _, data, size, _, info)| Section {
-                name: text(names, *name),
-                data,
-                size: *size,
-                info: *info,
-            })
-            .collect();
+        let flags = header.e_flags(endian).0;
         Some(Elf {
             sections,
-            symbols: symbols.unwrap_or_default(),
+            symbols: symbols.collect(),
             // The SM version is in the lowest byte of the flags, or (since CUDA 13) in the second
             // one.
             sm: if flags & 0xff >= 70 {
