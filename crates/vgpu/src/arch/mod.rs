@@ -9,90 +9,115 @@ mod table;
 
 pub use clock::{ClockError, MAX_CLOCK_MHZ, MIN_CLOCK_MHZ};
 pub use device_name::{by_device_name, model};
+use table::{Figure as _, Table};
 pub use table::{TableError, read};
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// One GPU model. Rates are those of one multiprocessor per clock unless stated otherwise.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Arch {
-    /// Name as in `--device vgpu:NAME`, with the clock where one is given: `h100@1500MHz`.
-    pub name: &'static str,
-    /// Marketing name.
-    pub full_name: &'static str,
+/// Declares [`Arch`] with its figures, each with its physical minimum and maximum.
+macro_rules! figures {
+    ($($(#[$about:meta])* $name:ident: $kind:ident = $least:tt, $most:tt;)*) => {
+        /// One GPU model. Rates are those of one multiprocessor per clock unless stated otherwise.
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub struct Arch {
+            /// Name as in `--device vgpu:NAME`, with the clock where one is given: `h100@1500MHz`.
+            pub name: &'static str,
+            /// Marketing name.
+            pub full_name: &'static str,
+            /// Shared memory sizes that the driver chooses from, KiB; the rest is L1.
+            pub shared_carveouts_kib: [u32; 10],
+            $($(#[$about])* pub $name: $kind,)*
+        }
+
+        impl Arch {
+            /// Names of the figures with their limits.
+            const FIGURES: &[(&str, f64, f64)] =
+                &[$((stringify!($name), $least as f64, $most as f64),)*];
+
+            fn from_table(table: &Table<'_>) -> Result<Self, TableError> {
+                Ok(Self {
+                    name: table.gpu_name()?,
+                    full_name: table.text("full_name")?,
+                    shared_carveouts_kib: table.list("shared_carveouts_kib")?,
+                    $($name: $kind::read(table, stringify!($name))?,)*
+                })
+            }
+        }
+    };
+}
+
+figures! {
     /// Compute capability times ten, such as 90.
-    pub cc: u32,
+    cc: u32 = 70.0, 129.0;
     /// Streaming multiprocessors.
-    pub sm_count: u32,
+    sm_count: u32 = 1.0, 1024.0;
     /// Boost clock, or the clock of the device's name, MHz.
-    pub boost_mhz: u32,
+    boost_mhz: u32 = MIN_CLOCK_MHZ, MAX_CLOCK_MHZ;
     /// Warp schedulers, each issuing one instruction per clock.
-    pub schedulers: u32,
+    schedulers: u32 = 1.0, 8.0;
     /// Threads that a multiprocessor holds.
-    pub max_threads_per_sm: u32,
+    max_threads_per_sm: u32 = 512.0, 4096.0;
     /// Blocks that a multiprocessor holds.
-    pub max_blocks_per_sm: u32,
+    max_blocks_per_sm: u32 = 1.0, 64.0;
     /// 32-bit registers of a multiprocessor.
-    pub registers_per_sm: u32,
+    registers_per_sm: u32 = 16_384.0, 262_144.0;
     /// Maximum shared memory of a block after opting in, including static, bytes.
-    pub shared_bytes_optin: u32,
+    shared_bytes_optin: u32 = 16_384.0, 1_048_576.0;
     /// Shared memory of one multiprocessor, bytes.
-    pub shared_bytes_per_sm: u32,
-    /// Shared memory sizes that the driver chooses from, KiB; the rest is L1.
-    pub shared_carveouts_kib: [u32; 10],
+    shared_bytes_per_sm: u32 = 16_384.0, 1_048_576.0;
     /// Single-precision multiply-adds.
-    pub fp32_lanes: u32,
+    fp32_lanes: u32 = 16.0, 512.0;
     /// 32-bit integer multiply-adds, which run on the same unit.
-    pub imad_lanes: u32,
+    imad_lanes: u32 = 16.0, 512.0;
     /// Integer additions, logic, comparisons.
-    pub alu_lanes: u32,
+    alu_lanes: u32 = 16.0, 512.0;
     /// Packed half-precision multiply-adds.
-    pub fp16_lanes: u32,
+    fp16_lanes: u32 = 16.0, 1024.0;
     /// Double-precision multiply-adds.
-    pub fp64_lanes: u32,
+    fp64_lanes: u32 = 1.0, 256.0;
     /// Approximations and conversions.
-    pub special_lanes: u32,
+    special_lanes: u32 = 4.0, 128.0;
     /// Lanes of loads, stores and shuffles.
-    pub lsu_lanes: u32,
+    lsu_lanes: u32 = 8.0, 128.0;
     /// Dense f16 matrix multiply-adds with f32 sums; bf16 is the same.
-    pub tensor_f16: u32,
+    tensor_f16: u32 = 0.0, 65_536.0;
     /// The same for tf32; zero where there are none.
-    pub tensor_tf32: u32,
+    tensor_tf32: u32 = 0.0, 65_536.0;
     /// The same for 8-bit integers.
-    pub tensor_i8: u32,
+    tensor_i8: u32 = 0.0, 65_536.0;
     /// The same for 8-bit floats.
-    pub tensor_f8: u32,
+    tensor_f8: u32 = 0.0, 65_536.0;
     /// The same for double precision; zero where the double-precision lanes do that work.
-    pub tensor_f64: u32,
+    tensor_f64: u32 = 0.0, 4096.0;
     /// Percentage of these rates that `mma.sync` reaches.
-    pub tensor_sync_pct: u32,
+    tensor_sync_pct: u32 = 10.0, 100.0;
     /// Latency of a matrix instruction, cycles.
-    pub tensor_cycles: u32,
+    tensor_cycles: u32 = 4.0, 200.0;
     /// Latency of a load from shared memory, cycles.
-    pub shared_cycles: u32,
+    shared_cycles: u32 = 10.0, 100.0;
     /// Latency of a load that hits the L1 cache, cycles.
-    pub l1_cycles: u32,
+    l1_cycles: u32 = 10.0, 200.0;
     /// Latency of a load that hits the L2 cache, cycles.
-    pub l2_cycles: u32,
+    l2_cycles: u32 = 50.0, 1000.0;
     /// Latency of a load from device memory, cycles.
-    pub dram_cycles: u32,
+    dram_cycles: u32 = 100.0, 3000.0;
     /// Shared memory bandwidth, bytes.
-    pub shared_bytes_per_clock: u32,
+    shared_bytes_per_clock: u32 = 16.0, 1024.0;
     /// First-level cache and shared memory combined, bytes.
-    pub l1_bytes: u32,
+    l1_bytes: u32 = 16_384.0, 2_097_152.0;
     /// L1 bandwidth, bytes.
-    pub l1_bytes_per_clock: u32,
+    l1_bytes_per_clock: u32 = 16.0, 1024.0;
     /// Second-level cache, bytes.
-    pub l2_bytes: u64,
+    l2_bytes: u64 = 262_144.0, 1.1e9;
     /// L2 bandwidth for all multiprocessors combined, bytes per clock.
-    pub l2_bytes_per_clock: u32,
+    l2_bytes_per_clock: u32 = 64.0, 65_536.0;
     /// Memory bandwidth, GB/s.
-    pub dram_gb_s: f64,
+    dram_gb_s: f64 = 10.0, 100_000.0;
     /// Device memory, bytes.
-    pub memory_bytes: u64,
+    memory_bytes: u64 = 1e8, 1.1e12;
     /// Minimum duration of a launch, microseconds.
-    pub launch_us: f64,
+    launch_us: f64 = 0.1, 100.0;
 }
 
 /// Maximum number of threads in a block on every supported GPU.
