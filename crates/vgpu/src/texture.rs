@@ -35,16 +35,6 @@ impl TexelFormat {
     pub fn bytes(&self) -> u32 {
         self.channel_bytes * self.channels
     }
-
-    /// Reports whether GPUs have such a format.
-    #[must_use]
-    pub fn is_valid(&self) -> bool {
-        let bytes = match self.kind {
-            ChannelKind::Float => matches!(self.channel_bytes, 2 | 4),
-            _ => matches!(self.channel_bytes, 1 | 2 | 4),
-        };
-        bytes && matches!(self.channels, 1 | 2 | 4)
-    }
 }
 
 /// Texels in device memory. An extent that the image does not have is 1.

@@ -101,6 +101,7 @@ impl Clocks {
         {
             return true;
         }
+        // The flag spares the common kernels, which only have full barriers, a load per access.
         self.partial
             && self.know[observer]
                 .as_ref()
@@ -132,12 +133,15 @@ impl Clocks {
             self.know.fill(None);
             self.share_foreign(&(0..self.threads).collect::<Vec<_>>());
         }
+        // `partial` stays set: what was acquired from other blocks must still be passed on.
         self.floor = now;
         self.segment.fill(now);
     }
 
     /// Records a warp barrier passed by all live threads of a warp.
     pub(crate) fn full_warp(&mut self, warp: usize, lanes: &[usize]) {
+        // Without vector clocks the warp's floor says everything. With them, what one lane knows of
+        // threads outside the warp reaches the others only through a joint clock.
         if self.partial {
             let joined = self.join_all(lanes.iter().copied());
             for &t in lanes {
@@ -180,6 +184,7 @@ impl Clocks {
             warp_floor: self.warp_floor[thread / 32],
             know: self.know[thread].clone(),
         };
+        // Accesses after this point must not count as covered by the snapshot.
         self.segment[thread] = self.tick();
         seen
     }

@@ -53,6 +53,8 @@ impl Lists {
     /// Ends all histories.
     pub(super) fn clear(&mut self) {
         self.ended.clear();
+        // The histories stay allocated for the next block. Their keys change, because cells of
+        // memory outlive the block and still hold these numbers.
         for (number, history) in self.histories.iter_mut().enumerate() {
             history.key = ENDED_KEY;
             self.ended.push(number as u32);
@@ -63,6 +65,7 @@ impl Lists {
     pub(super) fn split(&mut self, key: u64, cell: Cell) -> [Cell; 4] {
         let number = cell.write.segment;
         let known = cell.write.is(LISTED) && self.find_history(number, key).is_some();
+        // Two stamps serve each byte as they are; only a history belongs to one key.
         if !known {
             return [cell; 4];
         }

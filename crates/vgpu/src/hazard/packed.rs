@@ -95,6 +95,7 @@ impl PackedCells {
 
     #[inline(always)]
     fn pack(&mut self, stamp: &Stamp, block: u32, kind: usize) -> Half {
+        // Zero is the first entry, so that fresh vectors of zeros hold no accesses.
         if stamp.flags == 0 {
             return [0; 2];
         }
@@ -105,6 +106,7 @@ impl PackedCells {
             flags: stamp.flags,
             commutes: stamp.commutes,
         };
+        // The lanes of one instruction differ in their threads only.
         let last = self.last[kind];
         if self.table[usize::from(last)] == shared {
             return [last, stamp.thread];
@@ -113,6 +115,8 @@ impl PackedCells {
     }
 
     fn find(&mut self, shared: Shared, kind: usize) -> u16 {
+        // A duplicate entry further back costs a few bytes; a search of the table would cost time at
+        // every new instruction.
         let recent = self.table.len().saturating_sub(RECENT);
         let found = self.table[recent..].iter().position(|s| *s == shared);
         let entry = match found {
@@ -141,6 +145,7 @@ impl PackedCells {
             if let Some(slot) = all.get_mut(at) {
                 *slot = half;
             } else if half != [0; 2] {
+                // Allocated at the first access of its kind: a chunk may be only read or only written.
                 all.resize(words, [0; 2]);
                 all[at] = half;
             }

@@ -130,6 +130,8 @@ impl Stamp {
             return clocks.ordered(thread, usize::from(self.thread), self.segment);
         }
         let warp = thread / 32;
+        // A joint stamp names one of its threads only, so vector clocks cannot decide it. Barriers of
+        // the block, and of the warp where all threads are of one warp, order every thread.
         let own_warp = usize::from(self.thread) / 32 == warp && !self.is(WARPS);
         self.segment < clocks.floor || own_warp && self.segment < clocks.warp_floor[warp]
     }
@@ -144,7 +146,9 @@ impl Stamp {
         };
         Stamp {
             // The thread of the earlier stamp is kept: it is less often the one that continues.
+            // Each flag takes the value that excuses less: atomic only if both are, narrow if one is.
             flags: (self.flags & (new.flags | !STRONG)) | (new.flags & NARROW) | wide,
+            // The later of both: a barrier that orders it orders the other one too.
             segment: self.segment.max(new.segment),
             ..self
         }
@@ -198,6 +202,7 @@ impl Cell {
         }
         let r = &mut self.read;
         let several = r.flags & (LANES | WARPS) != 0;
+        // Readers before the floor cannot race with later accesses of the block and are forgotten.
         if r.segment < e.floor && !(several && e.exact_readers) || !several && r.thread == s.thread
         {
             *r = *s;
@@ -225,6 +230,8 @@ impl Cell {
         let read_before = r.segment < e.floor && !(several && e.exact_readers)
             || !several && r.thread == s.thread;
         let right = read_before && self.written_before(s, e);
+        // The readers go: they happen before this write, so an access that is ordered after the write
+        // is ordered after them.
         if right {
             *self = Cell {
                 write: *s,
@@ -342,6 +349,7 @@ impl Cell {
         // An atomic read since has observed the atomic write, so the write is ordered too.
         let seen = r.is(STRONG) && self.write.is(STRONG) && r.passed(a.thread, clocks);
         let w = &mut self.write;
+        // Two atomic accesses never race, ordered or not (PTX ISA 8.7, morally strong).
         if !w.is(VALID) || (w.is(STRONG) && a.strong) {
             return None;
         }
@@ -388,6 +396,7 @@ impl Cell {
         let new = Stamp::from_access(a);
         let follows = !w.is(VALID) || !w.is(STRONG) || a.observes || w.passed(a.thread, clocks);
         self.write = if follows { new } else { w.merge_with(&new) };
+        // Readers since the floor stay: this write need not happen after them.
         if self.read.segment < clocks.floor {
             self.read = Stamp::default();
         }

@@ -74,7 +74,8 @@ impl GlobalCell {
             return right;
         }
         if !write && unwritten && !self.cell.read.is(STRONG) {
-            // Another block read before.
+            // Another block read before. Inputs that all blocks read take this path: it must not end
+            // the attempt, nor keep a list of readers.
             self.read_block = SEVERAL_BLOCKS;
             return true;
         }
@@ -103,6 +104,7 @@ impl GlobalCell {
             self.write_block = SEVERAL_BLOCKS;
             return None;
         }
+        // Nothing is recorded: the attempt is undone, and the serialized one decides.
         if foreign_write || foreign_read && a.write {
             view.conflict = true;
             return None;
