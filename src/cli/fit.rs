@@ -1,8 +1,4 @@
 //! Fits tables to the terminal: fewer columns, and cells on several lines.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "each column has a cell for each row, of which there are some"
-)]
 
 use std::fmt::Write as _;
 
@@ -57,6 +53,10 @@ pub(super) struct FittedTable {
 
 /// Fits a table to this number of terminal columns: omits empty columns, prints values shared by
 /// all rows once, wraps long cells, and finally omits columns: first those in `expendable`.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "each column has a cell for each row, of which there are some"
+)]
 pub(super) fn fit(
     headings: &[&str],
     rows: &[Vec<String>],
@@ -143,6 +143,10 @@ fn least(columns: &[Column<'_>]) -> usize {
 }
 
 /// Assigns widths: the natural one, except for the widest columns, which share the rest.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "each column has a cell for each row, of which there are some"
+)]
 fn rooms(columns: &[Column<'_>], width: usize) -> Vec<usize> {
     let mut rooms: Vec<usize> = columns.iter().map(|column| column.width).collect();
     let sum = |rooms: &[usize]| rooms.iter().map(|room| room + 2).sum::<usize>();

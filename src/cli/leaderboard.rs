@@ -1,8 +1,4 @@
 //! `tuner leaderboard`: ranked results.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "columns have a cell for each row; indexing JSON gives null where a key is missing"
-)]
 
 use super::output::{self, Format, number, or};
 use super::results::{Selection, block_on, board_name, kernels_named, note_unproven};
@@ -148,6 +144,10 @@ async fn read(args: &Args) -> Result<(Vec<Board>, Vec<VerdictCount>), CliError> 
 }
 
 /// Returns the boards with only their Pareto-optimal rows in both objectives, by time.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "columns have a cell for each row; indexing JSON gives null where a key is missing"
+)]
 async fn front_boards(
     store: &Store,
     query: LeaderboardQuery,
@@ -206,6 +206,10 @@ fn tables(boards: &[Board]) -> String {
 }
 
 /// Formats a group's rows without empty columns.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "columns have a cell for each row; indexing JSON gives null where a key is missing"
+)]
 fn table(board: &Board) -> String {
     let tied = board.rows.iter().filter(|row| row.tied_with_best).count() > 1;
     let shown = shown_columns();
@@ -374,6 +378,10 @@ fn several(row: &LeaderboardRow, cell: String) -> String {
 
 /// Formats all columns. Cells come from the JSON serialization, so that a value has the same
 /// spelling in every format.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "columns have a cell for each row; indexing JSON gives null where a key is missing"
+)]
 fn flat(format: Format, boards: &[Board]) -> String {
     let rows: Vec<serde_json::Value> = boards
         .iter()

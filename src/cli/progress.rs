@@ -1,8 +1,4 @@
 //! Progress of a run: a live display on a terminal, plain lines elsewhere.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "tasks are numbered by the run that tells of them"
-)]
 
 use super::failures::Failures;
 use super::terminal::{self, Status, TaskStatus};
@@ -139,6 +135,10 @@ impl Progress {
         }
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "tasks are numbered by the run that tells of them"
+    )]
     fn trial(&mut self, trial: &TrialEvent) {
         self.evals = trial.evals;
         self.fresh += u64::from(!trial.resumed);
@@ -182,6 +182,10 @@ impl Progress {
     }
 
     /// Formats the whole run in one line: done of limit, time left, best and gain, outcomes.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "tasks are numbered by the run that tells of them"
+    )]
     fn line(&self, trial: &TrialEvent, place: usize) -> String {
         let mut done = self.done();
         if let Some(left) = self.left(self.used(trial)) {

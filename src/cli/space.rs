@@ -1,8 +1,4 @@
 //! `tuner space`: counts and samples a search space.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the parser of JSON and YAML names a place in the text that it read"
-)]
 
 use super::output::{self, Format};
 use super::{CliError, CommandResult, usage};
@@ -201,6 +197,10 @@ fn find(file: &str) -> Result<PathBuf, CliError> {
 }
 
 /// Reads a file and unpacks gzip.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the parser of JSON and YAML names a place in the text that it read"
+)]
 fn read(path: &Path) -> Result<String, String> {
     let cannot = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => "no such file; check the path".to_owned(),

@@ -1,9 +1,4 @@
 //! The two 8-bit floating-point formats of the OCP specification (OFP8, 2023).
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a code is a byte, and the table has a value for each of the 256"
-)]
-
 /// An 8-bit format.
 #[derive(Debug)]
 pub(super) struct Fp8 {
@@ -20,6 +15,10 @@ pub(super) static E4M3: Fp8 = Fp8::new(4, 7, false);
 pub(super) static E5M2: Fp8 = Fp8::new(5, 15, true);
 
 impl Fp8 {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a code is a byte, and the table has a value for each of the 256"
+    )]
     const fn new(exponent_bits: u32, bias: i32, has_infinity: bool) -> Self {
         let mut values = [0.0; 256];
         let mut code = 0;
@@ -35,6 +34,10 @@ impl Fp8 {
 
     /// Returns the value of a code.
     #[must_use]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a code is a byte, and the table has a value for each of the 256"
+    )]
     pub(super) fn decode(&self, code: u8) -> f64 {
         self.values[usize::from(code)]
     }

@@ -1,8 +1,4 @@
 //! The virtual GPU as a device: takes plans, returns hazards and results.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "slots are numbered by the session that made them"
-)]
 
 mod trace;
 
@@ -91,6 +87,10 @@ impl VirtualGpu {
         self.arch
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "slots are numbered by the session that made them"
+    )]
     fn buffer(&self, slot: Slot) -> BufferId {
         // Slots are only created by `alloc` of this session and dropped at `reset`.
         self.buffers[slot.0]

@@ -1,8 +1,4 @@
 //! Totals of a run, counted from stored results only.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "tasks are numbered by the run that made them"
-)]
 
 use super::event::{StopReason, TrialEvent};
 use super::schedule::Task;
@@ -168,6 +164,10 @@ impl Ledger {
     }
 
     /// Counts a stored result, and completes the event with the run's totals so far.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "tasks are numbered by the run that made them"
+    )]
     pub(super) fn enter(&mut self, trial: &mut TrialEvent) {
         let task = &mut self.tasks[trial.task];
         *task.verdicts.entry(trial.verdict).or_insert(0) += 1;

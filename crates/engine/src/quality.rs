@@ -1,9 +1,5 @@
 //! Search quality: recorded spaces, many seeds, the score by number of evaluations or recorded
 //! time.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "recordings, strategies and steps are numbered by the study itself"
-)]
 
 use super::parallel::in_order;
 use super::window::Window;
@@ -77,6 +73,10 @@ impl Run {
         self.last(|step| step.charged_us <= charged_us)
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "recordings, strategies and steps are numbered by the study itself"
+    )]
     fn last(&self, reached: impl Fn(&Step) -> bool) -> f64 {
         let place = self.steps.partition_point(reached);
         place.checked_sub(1).map_or(0.0, |at| self.steps[at].score)
@@ -184,6 +184,10 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 ///
 /// # Errors
 /// Errors of `make`.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "recordings, strategies and steps are numbered by the study itself"
+)]
 pub fn measure<E: Send>(
     recordings: &[Recording],
     study: &Study,

@@ -1,9 +1,5 @@
 //! Checks of a template against its search space without compiling: different defaults and
 //! parameters that it never mentions.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the default is a place among the values, which the reader of the space has checked"
-)]
 
 use crate::compile::{MacroDefault, Template, blanked, conditions, is_word};
 use tuner_core::value::Value;
@@ -42,6 +38,10 @@ pub enum Finding {
 /// Compares the parameters with the template. A parameter in compiler options as `{NAME}`, or in
 /// the name of a launched kernel, counts as mentioned.
 #[must_use]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the default is a place among the values, which the reader of the space has checked"
+)]
 pub fn examine(
     template: &Template,
     parameters: &[Parameter],

@@ -1,9 +1,5 @@
 //! Analysis of judged candidates: effects of parameters, costs of choices, causes of failure.
 //! Pure functions.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "parameters are numbered by their own list"
-)]
 
 use super::model::{Change, Subject, number};
 use std::collections::BTreeMap;
@@ -117,6 +113,10 @@ pub(super) fn share(
 
 /// Returns candidates that differ from the winner in one parameter, in the order of the space;
 /// predictions for the report fill the gaps.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "parameters are numbered by their own list"
+)]
 pub(super) fn ablation(subject: &Subject) -> Vec<Change> {
     let Some(best) = subject.best() else {
         return Vec::new();

@@ -1,8 +1,4 @@
 //! Origin of the winner: differences from the default, commands to reproduce it, and provenance.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "indexing JSON gives null where a key is missing"
-)]
 
 use super::document::{Block, code, plain};
 use super::model::{Input, Subject};
@@ -141,6 +137,10 @@ fn limits(settings: &serde_json::Value) -> String {
 }
 
 /// Returns the commands that reproduce the winner.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 pub(super) fn reproduce(input: &Input, subject: &Subject, best: &LeaderboardRow) -> Vec<Block> {
     let Some(line) = subject
         .runs

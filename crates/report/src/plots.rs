@@ -1,5 +1,4 @@
 //! The plots besides the roofline: speed-ups, convergence, effects, costs of choices.
-#![expect(clippy::indexing_slicing, reason = "the start is at most the length")]
 
 use super::analysis::Effect;
 use super::model::Change;
@@ -80,6 +79,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// Draws best time so far over candidates judged, one curve for each run. `None` if none passed.
+#[expect(clippy::indexing_slicing, reason = "the start is at most the length")]
 pub(super) fn convergence(runs: &[TimeLine], default_us: Option<f64>) -> Option<Drawing> {
     let curves: Vec<(f64, Vec<(f64, f64)>)> = runs
         .iter()

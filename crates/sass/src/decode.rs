@@ -1,5 +1,4 @@
 //! Decoder of 128-bit words into instructions.
-#![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
 use crate::instruction::{
     Bank, Constant, Control, Float, FloatFormat, Guard, Instruction, Operand, Predicate, Register,
@@ -211,6 +210,7 @@ struct Marks {
 }
 
 /// Reads the sign bits and the selector of a source; an immediate has none.
+#[expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 fn marks(reader: &mut Reader, source: &Source, at: u8) -> Option<Marks> {
     let (negate, absolute, halves) = match (at, source.halves) {
         (24, _) => (72, 73, 74),

@@ -1,5 +1,4 @@
 //! Address and constant operands with special layouts.
-#![expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 
 use crate::instruction::{Address, Bank, Constant, Operand, Register, ZERO};
 use crate::reader::{Reader, choose_text};
@@ -80,6 +79,7 @@ fn bracket(base: Register, uniform: Option<Register>, offset: i64) -> Operand {
 }
 
 /// Reads `[R+UR+offset]` with the uniform register at `at`.
+#[expect(clippy::indexing_slicing, reason = "two bits number one of four words")]
 fn shared(reader: &mut Reader, at: u8) -> Operand {
     let scale = ["", "X4", "X8", "X16"][reader.get(78, 2) as usize & 3];
     let base = Register {

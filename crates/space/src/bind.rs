@@ -1,8 +1,4 @@
 //! A specification bound to one configuration: every expression evaluated.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a configuration of this space has a choice for each parameter, and a choice is a place among its values"
-)]
 
 use super::compose::argument;
 use super::construct::resolve;
@@ -246,6 +242,10 @@ impl Binder {
     ///
     /// # Errors
     /// An expression without a usable value, such as a grid of 0 blocks.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a configuration of this space has a choice for each parameter, and a choice is a place among its values"
+    )]
     pub fn bind(&self, config: &Config) -> Result<Bound, BindError> {
         let spec = &*self.spec;
         if !config.fits(&spec.parameters) {

@@ -1,9 +1,5 @@
 //! Partition of a space's parameters into groups without common constraints, and their
 //! construction.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "parameters, their domains and allowed choices are lists of one length, and rules one of the constraints"
-)]
 
 use super::SpaceError;
 use super::diagram::{Diagram, Reducer};
@@ -42,6 +38,10 @@ impl Builder<'_> {
     }
 
     /// Finds the constraint that empties the space: alone, or together with earlier ones.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "parameters, their domains and allowed choices are lists of one length, and rules one of the constraints"
+    )]
     fn blame(&mut self, roots: &[TermId]) -> Empty {
         let unknown = || Empty {
             reason: "no configuration satisfies all constraints".to_owned(),
@@ -133,6 +133,10 @@ impl Builder<'_> {
     }
 
     /// Returns, for every parameter, the choices that pass the constraints over it alone.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "parameters, their domains and allowed choices are lists of one length, and rules one of the constraints"
+    )]
     fn allowed(&mut self, conjuncts: &[TermId]) -> Vec<Vec<u32>> {
         let mut allowed: Vec<Vec<u32>> = self
             .parameters

@@ -5,10 +5,6 @@
 //! are cleared so that more states merge. Floating point is monotone, so the results at the bounds
 //! bound all results. Beyond 2^53, where whole numbers are exact and floats are not, bounds are
 //! widened.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the parser has checked that these operations have operands"
-)]
 
 use super::expr::{Op, Val};
 
@@ -192,6 +188,10 @@ fn choose(condition: Abs, yes: Abs, no: Abs) -> Abs {
     chosen.with_fault(condition.fault)
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the parser has checked that these operations have operands"
+)]
 fn numeric(op: Op, args: &[Abs]) -> Abs {
     match (op, args) {
         (Op::Add, _) => args.iter().skip(1).fold(args[0], |sum, next| {

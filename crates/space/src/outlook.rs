@@ -1,8 +1,4 @@
 //! Possible results of open constraints during the construction of a diagram.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "registers are numbered by the program of the same outlook, parameters by their space"
-)]
 
 use super::expr::{Bits, Op, Program, Splits, TermId, Val};
 use super::group::Group;
@@ -20,6 +16,10 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "registers are numbered by the program of the same outlook, parameters by their space"
+    )]
     pub(super) fn new(
         group: &Group<'_>,
         open: &[TermId],
@@ -86,6 +86,10 @@ impl Outlook {
 
     /// Reports whether the state can lead to a valid configuration; clears slots that no longer
     /// matter.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "registers are numbered by the program of the same outlook, parameters by their space"
+    )]
     pub(super) fn judge(&self, registers: &mut [Abs], state: &mut [Val]) -> bool {
         for (register, value) in registers.iter_mut().zip(state.iter()) {
             *register = Abs::from_value(value);
@@ -109,6 +113,10 @@ impl Outlook {
     }
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "registers are numbered by the program of the same outlook, parameters by their space"
+)]
 fn run(op: Op, args: &[u32], registers: &[Abs]) -> Abs {
     match *args {
         [a] => interval::apply(op, &[registers[a as usize]]),

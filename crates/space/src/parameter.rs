@@ -1,8 +1,4 @@
 //! Parameters and configurations.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a window of two has two elements, and parameters are numbered by their space"
-)]
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -101,6 +97,10 @@ impl Config {
 
     /// Returns a copy with one choice changed.
     #[must_use]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a window of two has two elements, and parameters are numbered by their space"
+    )]
     pub fn with(&self, parameter: usize, choice: u32) -> Self {
         let mut choices = self.0.clone();
         choices[parameter] = choice;
@@ -118,6 +118,10 @@ pub enum Neighbourhood {
 }
 
 /// Returns the position of the first repeated value.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a window of two has two elements, and parameters are numbered by their space"
+)]
 pub(super) fn repeated(values: &[Value]) -> Option<usize> {
     // Most lists ascend and cannot have repeats.
     if values.windows(2).all(|pair| pair[0] < pair[1]) {

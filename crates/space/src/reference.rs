@@ -1,9 +1,5 @@
 //! Generator of the reference page of search spaces from the types that read them: every key, word,
 //! name and function.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "indexing JSON gives null where a key is missing"
-)]
 
 use crate::expr::FUNCTIONS;
 use crate::{DEVICE_NAMES, json_schema};
@@ -85,6 +81,10 @@ fn arguments(fewest: usize, most: usize) -> &'static str {
 
 /// Returns the page as Markdown.
 #[must_use]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 pub fn reference() -> String {
     let schema = json_schema();
     let mut text = String::from(
@@ -139,6 +139,10 @@ fn keys(object: &Json, schema: &Json, text: &mut String) {
 }
 
 /// Describes a value's type.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 fn kind(value: &Json, schema: &Json) -> String {
     if let Some(word) = value["const"].as_str() {
         return format!("`{word}`");
@@ -207,6 +211,10 @@ fn sections(object: &Json, before: &str) -> Vec<(String, String)> {
 }
 
 /// Writes a table of words and of single keys.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 fn words(section: &Json, text: &mut String) {
     text.push_str("| value | |\n|---|---|\n");
     for one in section["oneOf"].as_array().into_iter().flatten() {

@@ -1,8 +1,4 @@
 //! States of a layer, and a hash table that finds equal ones.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "buckets are numbered modulo the size of the table, states as they are pushed"
-)]
 
 use super::expr::Val;
 use std::hash::Hasher;
@@ -31,6 +27,10 @@ impl States {
         self.count
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "buckets are numbered modulo the size of the table, states as they are pushed"
+    )]
     pub(super) fn get(&self, state: usize) -> &[Val] {
         &self.values[state * self.width..(state + 1) * self.width]
     }
@@ -66,6 +66,10 @@ impl Table {
     }
 
     /// Returns the index whose entry `matches`, or the bucket for the next index.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "buckets are numbered modulo the size of the table, states as they are pushed"
+    )]
     pub(super) fn find(&self, hash: u64, matches: impl Fn(u32) -> bool) -> Result<u32, usize> {
         let mask = self.buckets.len() - 1;
         let mut at = hash as usize & mask;
@@ -81,6 +85,10 @@ impl Table {
     }
 
     /// Enters the next index in the bucket that [`Self::find`] returned.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "buckets are numbered modulo the size of the table, states as they are pushed"
+    )]
     pub(super) fn insert(&mut self, bucket: usize, hash: u64) {
         self.buckets[bucket] = self.hashes.len() as u32;
         self.hashes.push(hash);

@@ -1,8 +1,4 @@
 //! Counters of one launch: executed instructions and memory traffic.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "there is a count for each class of instruction"
-)]
 
 use std::ops::AddAssign;
 
@@ -92,6 +88,10 @@ impl Counters {
     /// Counts an instruction of a warp and the operations of its lanes; for a matrix instruction,
     /// one unit is 16 operations.
     #[inline]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "there is a count for each class of instruction"
+    )]
     pub(crate) fn count(&mut self, class: Class, flops: u64) {
         self.by_class[class as usize] += 1;
         if flops == 0 {
@@ -165,6 +165,10 @@ impl Counters {
     }
 
     /// Returns the warp instructions of one class.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "there is a count for each class of instruction"
+    )]
     pub fn class(&self, class: Class) -> u64 {
         self.by_class[class as usize]
     }

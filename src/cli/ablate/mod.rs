@@ -1,8 +1,4 @@
 //! `tuner ablate`: the contribution of each parameter of a configuration.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the first change is the base itself, which is always there"
-)]
 
 mod answer;
 
@@ -159,6 +155,10 @@ fn predicted(args: &Args, device: &DeviceSelector) -> Result<Vec<Answer>, CliErr
 }
 
 /// Measures the ablation on the GPU of this number.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the first change is the base itself, which is always there"
+)]
 fn measured(args: &Args, ordinal: u32) -> Result<Vec<Answer>, CliError> {
     let gpu =
         gpu::find(ordinal).map_err(|error| job::absent(&DeviceSelector::Cuda(ordinal), &error))?;

@@ -1,8 +1,4 @@
 //! Stages of judging a pair: constraints, compile, run.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "pairs are numbered by the list of tasks that they were made from"
-)]
 
 use super::row::{CheckRow, RunFigures};
 use super::select::{Pair, Task};
@@ -57,6 +53,10 @@ impl Judge<'_> {
     }
 
     /// Judges all pairs on several threads. Rows are in the order of the pairs.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "pairs are numbered by the list of tasks that they were made from"
+    )]
     pub(super) fn judge_pairs(
         &self,
         pairs: &[Pair],

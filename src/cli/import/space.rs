@@ -1,8 +1,4 @@
 //! Conversion of other tools' search spaces.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "indexing JSON gives null where a key is missing"
-)]
 
 use rand::SeedableRng as _;
 use serde_json::Value as Json;
@@ -15,6 +11,10 @@ use tuner_space::{BareSpace, Space};
 
 /// Converts the space to YAML, with the reason why a T1 problem is not a complete search space. Its
 /// kernel's data are then a comment above the parameters.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 pub(super) fn yaml(
     bare: &BareSpace,
     space: &Space,
@@ -124,6 +124,10 @@ fn described(text: &mut String, kernel: &Json) {
 }
 
 /// Returns a T1 parameter's default: a value, or a value in Python's spelling.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 fn default_of(json: &Json, name: &str) -> Option<Value> {
     let parameters = json["ConfigurationSpace"]["TuningParameters"].as_array()?;
     let default = &parameters.iter().find(|one| one["Name"] == name)?["Default"];

@@ -1,8 +1,4 @@
 //! `tuner predict`: predicted times on a virtual GPU.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "configurations are numbered by their own list"
-)]
 
 pub(super) mod configs;
 mod print;
@@ -88,6 +84,10 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// Bad arguments or files, no NVRTC, or tools that do not work.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "configurations are numbered by their own list"
+)]
 pub(crate) fn run(args: &Args) -> CommandResult {
     let problem = args.problem.as_deref();
     let folder = std::env::current_dir().context("no working directory")?;

@@ -8,10 +8,7 @@
 //!
 //! Every handle is looked up among the live ones before a call, so that a stale one is an error.
 //! The driver would follow it as a pointer.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a word is longer than the part of a word that is copied"
-)]
+
 #![expect(unsafe_code, reason = "calls the CUDA driver")]
 
 mod functions;
@@ -292,6 +289,10 @@ impl Driver for CudaDriver {
         Ok((DevicePointer(at), number(bytes)))
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a word is longer than the part of a word that is copied"
+    )]
     fn launch(&mut self, function: Function, stream: Stream, launch: &LaunchConfig) -> Answer<()> {
         self.alive("cuLaunchKernel", Kind::Stream, stream.0)?;
         let kernel = self.kernel("cuLaunchKernel", function)?;

@@ -3,10 +3,6 @@
 //! The format is that of Kernel Tuner's `process_cache` and `store_cache`: times in milliseconds,
 //! failures as `__error__` (in old files as a string in `time`), keys of the cache as values joined
 //! by commas.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the parameter is a place in the list of names, and there is a value for each name"
-)]
 
 use super::outcome;
 use super::table::{Row, Source, Table, Top, timing_of};
@@ -216,6 +212,10 @@ impl<'de> Visitor<'de> for RowSeed<'_> {
         f.write_str("an object with the parameters and the results of one configuration")
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the parameter is a place in the list of names, and there is a value for each name"
+    )]
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
         let mut values: Vec<Option<Value>> = vec![None; self.names.len()];
         let (mut time, mut times, mut error) = (serde_json::Value::Null, Vec::new(), None);

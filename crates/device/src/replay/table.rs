@@ -1,8 +1,4 @@
 //! Common form of both file formats: parameters, constraints and rows.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "every row has a value for each parameter, and constraints are numbered by their own list"
-)]
 
 use super::text::{Text, start_of};
 use serde::Deserialize;
@@ -173,6 +169,10 @@ impl Table {
             .collect()
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "every row has a value for each parameter, and constraints are numbered by their own list"
+    )]
     fn config(
         &self,
         row: &Row,
@@ -204,6 +204,10 @@ impl Table {
     }
 
     /// Returns the set that the constraints define, or without constraints the recorded rows.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "every row has a value for each parameter, and constraints are numbered by their own list"
+    )]
     fn space(
         &self,
         domains: Vec<Vec<Value>>,

@@ -4,10 +4,6 @@
 //! far. If a time differs by more than 2 % from that of the first GPU, it is not a sibling: its
 //! times would order candidates by their GPU. Smaller differences cancel in the ratio to the
 //! reference.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the place was found or has just been pushed"
-)]
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -94,6 +90,10 @@ impl Siblings {
     }
 
     /// Compares a GPU with its siblings. The first one of a task is the standard of comparison.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the place was found or has just been pushed"
+    )]
     pub fn compare(&mut self, worker: &str, times: SiblingTimes) -> &ComparedGpu {
         let task = times.task;
         let known = |placed: &ComparedGpu| placed.worker == worker && placed.task == task;

@@ -1,9 +1,5 @@
 //! Interleaved blocks: A B B A. Linear drift during a block (heat, clocks) cancels in the ratio
 //! of its inner to its outer samples.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the lengths are checked in the lines before"
-)]
 
 use super::plan::{Runner, Settings, Step};
 use crate::stopwatch::Sample;
@@ -175,6 +171,10 @@ impl Blocks {
     }
 
     /// Records the result of a step; returns a block when it is complete and reliable.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the lengths are checked in the lines before"
+    )]
     pub fn tell(&mut self, sample: Option<Sample>) -> Option<Block> {
         let Some(sample) = sample else {
             self.pause = None;
@@ -207,6 +207,10 @@ impl Blocks {
     }
 
     /// Records a warm-up sample of the reference; the last ones set its current time.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the lengths are checked in the lines before"
+    )]
     fn warm(&mut self, sample: &Sample) {
         self.rewarm -= 1;
         self.warming.push(sample.micros);

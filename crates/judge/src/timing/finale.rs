@@ -3,10 +3,6 @@
 //! The best of many noisy times is biased low (the winner's curse), so only the final comparison is
 //! published. A round is the reference, every finalist in random order, and the reference again;
 //! the ratio of two finalists is taken within rounds.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "finalists are numbered by the list that every round has a sample of each of"
-)]
 
 use super::plan::{Plan, Runner, Settings, Step};
 use super::reference::Reference;
@@ -69,6 +65,10 @@ impl FinalComparison {
     }
 
     /// Returns the ratios of a finalist to the reference, one for each round.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "finalists are numbered by the list that every round has a sample of each of"
+    )]
     fn ratios(&self, finalist: usize) -> Vec<f64> {
         let rounds = self.rounds.iter();
         rounds
@@ -78,6 +78,10 @@ impl FinalComparison {
 
     /// Returns a finalist's published time. `None` before the first round.
     #[must_use]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "finalists are numbered by the list that every round has a sample of each of"
+    )]
     pub fn measured(
         &self,
         proof: &dyn Proof,
@@ -118,6 +122,10 @@ impl FinalComparison {
         }
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "finalists are numbered by the list that every round has a sample of each of"
+    )]
     fn end_round(&mut self) {
         let taken = std::mem::take(&mut self.taken);
         let (Some(first), Some(last)) = (taken.first(), taken.last()) else {

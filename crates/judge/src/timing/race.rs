@@ -1,10 +1,6 @@
 //! Race of one candidate: warmed up, timed between samples of the fixed reference, dropped early
 //! if it is clearly slower than the incumbent, and timed until its ratio to the reference is
 //! precise enough.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "where the last session began is a former length of the same list"
-)]
 
 use super::blocks::{Block, Blocks, ExpectedReference, RetryStats};
 use super::plan::{Plan, Runner, Settings, Step};
@@ -303,6 +299,10 @@ impl WarmUp {
 
     /// Returns the warmed-up reference; `None` before the end.
     #[must_use]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "where the last session began is a former length of the same list"
+    )]
     pub(crate) fn reference(&self, identity: Option<ContentHash>) -> Option<Reference> {
         let last = self.times.len().saturating_sub(UNIT_SAMPLES);
         let clocks = self.clocks.len().saturating_sub(UNIT_SAMPLES);

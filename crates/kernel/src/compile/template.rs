@@ -1,10 +1,5 @@
 //! Kernel template as read from disk: its text, the files it includes, and their hash.
 
-#![expect(
-    clippy::indexing_slicing,
-    reason = "every place is checked against the length by the loop around it"
-)]
-
 use std::path::PathBuf;
 use std::sync::Arc;
 use tuner_core::units::ContentHash;
@@ -193,6 +188,10 @@ pub(crate) fn is_word(byte: u8) -> bool {
 }
 
 /// Blanks comments and, with `literals`, strings and character literals; keeps length and lines.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it"
+)]
 pub(crate) fn blanked(text: &str, literals: bool) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -226,6 +225,10 @@ fn find(bytes: &[u8], from: usize, pattern: &[u8]) -> usize {
 }
 
 /// Finds the end of a line comment, which continues after a backslash at the line's end.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it"
+)]
 fn line_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while at < bytes.len() {
@@ -238,6 +241,10 @@ fn line_end(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it"
+)]
 fn literal_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from + 1;
     while at < bytes.len() {

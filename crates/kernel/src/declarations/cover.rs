@@ -1,8 +1,4 @@
 //! Configurations that cover every launch and every possible type of a kernel.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "parameters are numbered by the specification, and its configurations have a choice for each"
-)]
 
 use super::base_name;
 use super::overrides::macros;
@@ -106,6 +102,10 @@ impl Influences {
 
     /// Returns the default with other values of the relevant parameters: all combinations, or, if
     /// there are many, each value once.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "parameters are numbered by the specification, and its configurations have a choice for each"
+    )]
     fn wishes(&self, spec: &KernelSpec, default: &Config) -> Vec<Config> {
         let count = |at: &usize| spec.parameters[*at].values.len();
         let combinations = self.parameters.iter().map(count);

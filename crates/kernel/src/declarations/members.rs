@@ -1,8 +1,4 @@
 //! Comparison of struct fields with the members of the kernels' structs.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "arguments and entries are numbered by the specification they were found in"
-)]
 
 use super::types::Fit;
 use super::{Side, question};
@@ -26,6 +22,10 @@ pub(super) struct Member {
 
 impl Side<'_> {
     /// Returns the fields of structs that these launches pass.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "arguments and entries are numbered by the specification they were found in"
+    )]
     pub(super) fn members(
         &self,
         launches: &[(PlanLaunch, Range<usize>)],
@@ -53,6 +53,10 @@ impl Side<'_> {
     }
 
     /// Compares the offsets of fields with those of the kernel's own struct.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "arguments and entries are numbered by the specification they were found in"
+    )]
     pub(super) fn compare_members(
         &mut self,
         members: &[Member],

@@ -2,10 +2,6 @@
 //!
 //! Not a C++ parser: the compiler determines types. This finds the positions for messages, and the
 //! macros that a declaration can depend on.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "every place is checked against the length by the loop around it, or was found in the same text"
-)]
 
 use crate::compile::{Template, blanked, is_word};
 use std::ops::Range;
@@ -41,6 +37,10 @@ pub(super) struct Directive {
 }
 
 impl File {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "every place is checked against the length by the loop around it, or was found in the same text"
+    )]
     fn new(name: &str, spelled: Option<&str>, text: &str) -> Self {
         let code = blanked(text, true);
         let mut directives = Vec::new();
@@ -105,6 +105,10 @@ impl File {
     }
 
     /// Returns the line of a byte, from 1.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "every place is checked against the length by the loop around it, or was found in the same text"
+    )]
     pub(super) fn line(&self, at: usize) -> usize {
         self.text.as_bytes()[..at.min(self.text.len())]
             .iter()
@@ -151,6 +155,10 @@ fn directive_lines(code: &str) -> Vec<Range<usize>> {
 }
 
 /// Splits into words, numbers, and single characters of punctuation.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "every place is checked against the length by the loop around it, or was found in the same text"
+)]
 fn tokens_of(code: &str, within: Range<usize>) -> Vec<Range<usize>> {
     let bytes = code.as_bytes();
     let mut tokens = Vec::new();

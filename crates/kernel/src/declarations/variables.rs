@@ -1,9 +1,5 @@
 //! Checks of template variables named by the search space, and of textures, which are
 //! unsupported.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "words are numbered by the list that they were found in, and one stands before the end"
-)]
 
 use super::places;
 use super::source::{File, is_name};
@@ -52,6 +48,10 @@ pub fn variables(spec: &KernelSpec, template: &Template) -> Result<(), Diagnosti
 }
 
 /// Returns the names after `__constant__` and `__device__` that are not functions.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "words are numbered by the list that they were found in, and one stands before the end"
+)]
 fn declared(file: &File) -> Vec<&str> {
     let mut names = Vec::new();
     let words: Vec<&str> = file.tokens.iter().map(|token| file.word(token)).collect();
@@ -73,6 +73,10 @@ fn declared(file: &File) -> Vec<&str> {
 }
 
 /// Refuses kernels with textures or surfaces among their parameters.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "words are numbered by the list that they were found in, and one stands before the end"
+)]
 fn textures(spec: &KernelSpec, files: &[File]) -> Result<(), Diagnostics> {
     for launch in &spec.launches {
         for kernel in places::declarations(files, &launch.entry) {

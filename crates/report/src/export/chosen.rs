@@ -1,8 +1,4 @@
 //! Choice of one entry of the header, with its macros and assertions.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "entries are numbered by the export that holds them"
-)]
 
 use super::cexpr::{Target, Variable, Writer};
 use super::header::constants as entry_constants;
@@ -20,6 +16,10 @@ use tuner_space::Parameter;
 
 impl Plan<'_> {
     /// Writes the choice of an entry by device, in the way of Kernel Tuner's header.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "entries are numbered by the export that holds them"
+    )]
     pub(super) fn targets(&self, text: &mut String) {
         let mut devices: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (index, entry) in self.entries.iter().enumerate() {
@@ -159,6 +159,10 @@ impl Plan<'_> {
 
     /// Returns the winner with the smallest loss, in the geometric mean, over the groups of these
     /// entries in which it was timed; it must have been timed in most. The first of equals.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "entries are numbered by the export that holds them"
+    )]
     fn typical(&self, indices: &[usize]) -> usize {
         let mut best = (
             usize::MAX,

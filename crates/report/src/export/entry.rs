@@ -1,8 +1,4 @@
 //! Provenance and functions of one entry of the header.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "entries are numbered by the export that holds them"
-)]
 
 use super::plan::Plan;
 use super::plan::{Condition, EntryCode};
@@ -16,6 +12,10 @@ use tuner_core::units::counted;
 
 impl Plan<'_> {
     /// Writes the provenance and the functions of an entry.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "entries are numbered by the export that holds them"
+    )]
     pub(super) fn entry(&self, text: &mut String, index: usize) {
         self.provenance(text, index);
         let upper = &self.upper;
@@ -109,6 +109,10 @@ impl Plan<'_> {
     }
 
     /// Writes the comments of an entry: the source of its numbers, and what `tuner gate` reads back.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "entries are numbered by the export that holds them"
+    )]
     fn provenance(&self, text: &mut String, index: usize) {
         let entry = &self.entries[index];
         let row = &entry.best;

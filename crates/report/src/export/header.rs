@@ -2,10 +2,6 @@
 //!
 //! It needs no include, so that NVRTC accepts it unchanged. With `NAME_ENTRY` it defines the macros and the
 //! launch functions of that entry only, so that a kernel cannot be launched with the values of another.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "entries are numbered by the export that holds them"
-)]
 
 use super::names::{MacroName, check_macro, identifier, members, suffix, target};
 use super::plan::{Column, Plan};
@@ -163,6 +159,10 @@ impl<'e> Plan<'e> {
     }
 
     /// Returns the number of an entry's configuration among the distinct ones.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "entries are numbered by the export that holds them"
+    )]
     pub(super) fn instance(&self, index: usize) -> usize {
         let config = |at: usize| &self.entries[at].best.config;
         let same = |known: &usize| config(*known) == config(index);
@@ -349,6 +349,10 @@ impl<'e> Plan<'e> {
 }
 
 /// Returns the first entry with each configuration.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "entries are numbered by the export that holds them"
+)]
 fn instances(entries: &[Entry]) -> Vec<usize> {
     let mut instances: Vec<usize> = Vec::new();
     for (index, entry) in entries.iter().enumerate() {

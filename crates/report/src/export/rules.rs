@@ -2,10 +2,6 @@
 //!
 //! The configuration, the device and the sizes that must match are constants of the entry, so that only its
 //! other sizes remain. A part that C cannot state ties the entry to its own sizes.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "free sizes are numbered by the list that the rules were made from"
-)]
 
 use super::cexpr::{MAX_EXACT, Target, Variable, Writer, operands_first};
 use super::plan::{Column, Condition, EntryCode, LaunchCode, Plan};
@@ -324,6 +320,10 @@ impl<'c> Context<'c> {
     }
 
     /// Evaluates terms for sizes.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "free sizes are numbered by the list that the rules were made from"
+    )]
     pub(super) fn values(
         &self,
         terms: &mut Terms,
@@ -342,6 +342,10 @@ impl<'c> Context<'c> {
     }
 
     /// Refuses a size that is an integer here, but real in C because of another entry.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "free sizes are numbered by the list that the rules were made from"
+    )]
     fn same_kind(&self, used: &[usize]) -> Result<(), String> {
         let mut sizes = used.iter().map(|at| &self.free[*at]);
         let other = sizes.find(|size| size.variable.real != matches!(size.own, Value::Float(_)));
@@ -354,6 +358,10 @@ impl<'c> Context<'c> {
         }
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "free sizes are numbered by the list that the rules were made from"
+    )]
     pub(super) fn own(&self, used: &[usize]) -> String {
         let parts: Vec<String> = used
             .iter()

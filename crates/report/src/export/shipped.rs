@@ -1,8 +1,4 @@
 //! Reader of shipped results: headers of `export` and records of `record`.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "indexing JSON gives null where a key is missing"
-)]
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -141,6 +137,10 @@ pub fn read(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
     }
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 fn record(text: &str, path: &str) -> Result<Vec<Shipped>, Diagnostics> {
     let json: Json =
         serde_json::from_str(text).map_err(|error| Diagnostics::of_json(path, text, &error))?;
@@ -227,6 +227,10 @@ pub struct LaunchedSource {
 ///
 /// # Errors
 /// A launcher whose source was edited so that it cannot be read.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexing JSON gives null where a key is missing"
+)]
 pub fn launched_source(text: &str) -> Result<Option<LaunchedSource>, String> {
     if text.trim_start().starts_with('{') {
         let json: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;

@@ -1,8 +1,4 @@
 //! Operations of the expression language, with Python's semantics.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "the parser has checked the number of operands of each operation"
-)]
 
 use super::number;
 use super::op::Op;
@@ -35,6 +31,10 @@ impl Op {
 }
 
 /// Applies an operation to its operands.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the parser has checked the number of operands of each operation"
+)]
 pub(crate) fn apply(op: Op, args: &[&Val]) -> Val {
     if args.iter().any(|arg| matches!(arg, Val::Unset)) {
         return Val::Unset;
@@ -90,6 +90,10 @@ fn junction(args: &[&Val], stop: bool) -> Val {
     (*last).clone()
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the parser has checked the number of operands of each operation"
+)]
 fn extremum(op: Op, items: &[&Val]) -> Val {
     let wanted = if op == Op::Min {
         Ordering::Less

@@ -1,9 +1,5 @@
 //! Spaces without a kernel: the tuner's bare YAML form, the JSON of published spaces, T1 input
 //! files, and the headers of Kernel Tuner's recorded caches.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a place is of the list that it was found in; indexing JSON gives null where a key is missing"
-)]
 
 use super::check::Checker;
 use super::{Origin, node, python, read};
@@ -231,6 +227,10 @@ impl Foreign<'_> {
         constraints
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a place is of the list that it was found in; indexing JSON gives null where a key is missing"
+    )]
     fn parameter(&self, name: Option<&str>, values: Vec<Value>) -> Result<Parameter, Diagnostic> {
         let Some(name) = name else {
             return Err(Diagnostic::new("a parameter has no name", 0..1)
@@ -271,6 +271,10 @@ impl Foreign<'_> {
     }
 
     /// Reads T1: values and conditions are Python source, limited here to lists and expressions.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a place is of the list that it was found in; indexing JSON gives null where a key is missing"
+    )]
     fn t1<'j>(&mut self, json: &'j Json) -> Result<Contents<'j>, Diagnostic> {
         let space = &json["ConfigurationSpace"];
         let mut parameters = Vec::new();
@@ -291,6 +295,10 @@ impl Foreign<'_> {
     }
 
     /// Reads a recorded cache: its constraints define the space if it has any, otherwise its rows.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a place is of the list that it was found in; indexing JSON gives null where a key is missing"
+    )]
     fn recorded<'j>(&mut self, json: &'j Json) -> Result<Contents<'j>, Diagnostic> {
         let keys: Vec<&str> = match &json["tune_params_keys"] {
             Json::Array(keys) => keys.iter().filter_map(Json::as_str).collect(),

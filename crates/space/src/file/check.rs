@@ -1,8 +1,4 @@
 //! Semantic checks: builds a specification from a file's sections.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "places are of the lists that they were found in, one line before"
-)]
 
 use super::de::Spanned;
 use super::origin::{Origin, Places};
@@ -316,6 +312,10 @@ impl<'s> Checker<'s> {
     }
 
     /// Checks that parameters, sizes and derived values have distinct names.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "places are of the lists that they were found in, one line before"
+    )]
     fn names(
         &mut self,
         parameters: &Ordered<ParameterText>,
@@ -365,6 +365,10 @@ impl<'s> Checker<'s> {
         }
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "places are of the lists that they were found in, one line before"
+    )]
     fn seeds(
         &mut self,
         seeds: Vec<Ordered<Scalar>>,
@@ -463,6 +467,10 @@ impl<'s> Checker<'s> {
         }
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "places are of the lists that they were found in, one line before"
+    )]
     fn unresolved(&mut self, error: &SpaceError, environment: &Environment) {
         match error {
             SpaceError::Expression {

@@ -1,8 +1,4 @@
 //! Checks of parameters and their values.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "places are of the lists that they were found in, one line before"
-)]
 
 use super::check::Checker;
 use super::de::{Spanned, comma_separated};
@@ -17,6 +13,10 @@ const MAX_VALUES: usize = 4_000_000;
 const TOO_MANY: &str = "the range has more than four million values";
 
 impl Checker<'_> {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "places are of the lists that they were found in, one line before"
+    )]
     pub(super) fn parameters(&mut self, texts: &Ordered<ParameterText>) -> Vec<Parameter> {
         let mut parameters = Vec::new();
         for (name, text) in &texts.0 {

@@ -1,8 +1,4 @@
 //! One plan on one virtual GPU: memory, traces, the model.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "a part is at most as long as its piece"
-)]
 
 use super::cache::PredictionCache;
 use super::cases::keep;
@@ -271,6 +267,10 @@ fn fill(
 }
 
 /// Repeats the bytes until the buffer is full.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "a part is at most as long as its piece"
+)]
 fn repeated(memory: &mut GlobalMemory, buffer: BufferId, part: &[u8]) {
     let (total, mut at) = (memory.len(buffer), 0);
     while at < total && !part.is_empty() {

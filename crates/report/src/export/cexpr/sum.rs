@@ -1,8 +1,4 @@
 //! Sums and products as C expressions.
-#![expect(
-    clippy::indexing_slicing,
-    reason = "variables are numbered by their list"
-)]
 
 use super::{Level, MAX_WHOLE, Number, Target, Writer, Written, merged};
 use tuner_space::{Op, Term, TermId, Val};
@@ -127,6 +123,10 @@ impl Writer<'_> {
         }
     }
 
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "variables are numbered by their list"
+    )]
     pub(super) fn is_real(&self, id: TermId) -> bool {
         match self.terms.term(id) {
             Term::Const(value) => matches!(value, Val::Float(_)),
