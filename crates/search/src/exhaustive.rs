@@ -58,6 +58,7 @@ impl Strategy for Exhaustive {
         while self.next < self.order.len {
             let config = self.space.config_at(self.order.index_at(self.next));
             self.next += 1;
+            // One proposed out of order is skipped, and forgotten: its index does not come again.
             if let Some(config) = config.filter(|config| !self.ahead.remove(config)) {
                 self.left -= 1;
                 return Some(self.propose(config, "exhaustive"));

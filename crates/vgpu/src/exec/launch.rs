@@ -363,6 +363,7 @@ pub fn launch(
         true => Some(workspace(memory)?),
         false => None,
     };
+    // Shadow memory is not cleared between launches: this number tells their accesses apart.
     memory.launches += 1;
     let address = workspace.map_or(0, |buffer| memory.address(buffer));
     let work = Work {

@@ -38,6 +38,7 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
     cta.open_run(pc);
     loop {
         let inst = &code[pc as usize];
+        // Few instructions are marked: one test keeps these checks out of the common path.
         if inst.marks != 0 {
             if inst.marks & JOIN != 0 && reaches_reconvergence(w, reconvergence, pc) {
                 cta.close_run(pc);
@@ -57,6 +58,7 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
             }
         }
         let active = mask & enabled_lanes(w, inst);
+        // A GPU issues an instruction that its guard disables in every lane, so it counts.
         ran += 1;
         if active == 0 {
             pc += 1;
@@ -67,6 +69,7 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
             w.paths[path].pc = pc;
             break;
         }
+        // Counted before it may be skipped: counters describe the kernel, not what was executed of it.
         let count = u64::from(active.count_ones());
         lane_sum += count;
         let flops = count * u64::from(inst.flops);
@@ -78,6 +81,8 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
             pc += 1;
             continue;
         }
+        // Operations on registers report no hazard and never suspend a path: only others need to
+        // know where they are.
         cta.pc = pc;
         w.paths[path].pc = pc;
         match execute(cta, w, path, inst, active, mask) {
@@ -278,6 +283,7 @@ fn execute_control(
             let reconvergence = w.paths[path].reconvergence;
             w.paths[path].state = State::Retired;
             w.alive &= !active;
+            // Other paths must not wait for lanes that never arrive.
             w.withdraw(reconvergence, active, NONE);
             cta.leave(w, active);
             Next::Stop

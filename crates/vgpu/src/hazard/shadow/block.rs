@@ -32,6 +32,8 @@ pub(crate) struct BlockShadow {
 impl BlockShadow {
     /// Resizes it for a block. Its contents must be older than the block's clocks.
     pub(crate) fn renew(&mut self, words: usize) {
+        // Cells of the block before stay: their stamps are below the floor of the new clocks, and so
+        // count as ordered. Clearing them would cost a pass over the memory for each block.
         self.cells.resize(words, Cell::default());
         self.lists.clear();
     }
@@ -61,6 +63,7 @@ impl BlockShadow {
         let Some((cell, others)) = self.cells[first..first + WIDE_WORDS].split_first_mut() else {
             return Err(());
         };
+        // Cells with a history hold its number, so that equal cells also share it.
         if cell.write.is(SPLIT) || others.iter().any(|other| other != cell) {
             return Err(());
         }
@@ -110,6 +113,7 @@ impl BlockShadow {
         a: &Access,
         clocks: &Clocks,
     ) -> Option<Conflict> {
+        // In a shared history this access would count as one to all four words.
         if self.cells[word].write.is(LISTED) {
             self.separate_words(word);
         }
@@ -175,6 +179,7 @@ impl BlockShadow {
     pub(crate) fn last_write(&self, word: usize) -> Option<(u32, u32, usize)> {
         let mut w = self.cells.get(word)?.write;
         if w.is(LISTED) {
+            // The number does not tell whether the word has the history alone or with three others.
             let keys = [word as u64 * 4, wide_key(word)];
             w = keys
                 .iter()
