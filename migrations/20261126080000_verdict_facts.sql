@@ -37,18 +37,19 @@ SET sql = substr(sql, 1, instr(sql, 'CHECK (verdict IN (') - 1)
 WHERE type = 'table' AND name = 'verdicts' AND instr(sql, 'CHECK (verdict IN (') > 0;
 PRAGMA writable_schema = RESET;
 
+-- A look-up of one verdict, not a list: both are evaluated for each stored result.
 DROP VIEW withdrawn;
 CREATE VIEW withdrawn AS
 SELECT v.id AS verdict FROM verdicts v JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run
 WHERE v.verdict = 'ok' AND EXISTS (
     SELECT 1 FROM verdicts w JOIN tasks u ON u.id = w.task JOIN runs s ON s.id = u.run
     WHERE w.candidate = v.candidate AND s.device = r.device
-      AND w.verdict IN (SELECT name FROM verdict_facts WHERE class = 'wrong')
+      AND (SELECT f.class FROM verdict_facts f WHERE f.name = w.verdict) = 'wrong'
       AND (w.judged_at, w.id) > (v.judged_at, v.id));
 
 DROP TRIGGER best_times_withdrawn;
 CREATE TRIGGER best_times_withdrawn AFTER INSERT ON verdicts
-WHEN new.verdict IN (SELECT name FROM verdict_facts WHERE class = 'wrong') BEGIN
+WHEN (SELECT class FROM verdict_facts WHERE name = new.verdict) = 'wrong' BEGIN
     DELETE FROM best_times WHERE candidate = new.candidate AND device =
         (SELECT r.device FROM tasks t JOIN runs r ON r.id = t.run WHERE t.id = new.task);
     INSERT INTO best_times (problem, device, kind, candidate, verdict, class, p50_us)
