@@ -174,7 +174,7 @@ mod tests {
                 write: false,
                 target: Target::Global {
                     first: warp.sectors.len() as u32,
-                    count: list.len() as u8,
+                    count: list.len() as u16,
                     lookups: 1,
                 },
             });
