@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn copies_wait_for_room() {
         let mut engine = CopyEngine::default();
-        for _ in 0..3 {
+        for end in [1000, 2000, 3000] {
             engine.begin(0, 16384);
-            engine.note(1000, 16384);
+            engine.note(end, 16384);
         }
         assert_eq!(engine.begin(0, 16384), 1000);
         assert_eq!(engine.bytes, 2 * 16384);
