@@ -120,8 +120,7 @@ impl<'a> Lower<'a> {
                 Ok(d)
             }
             Operand::Int(value) => Ok(self.number(kind, *value)),
-            // PTX accepts `0f` literals where a double is needed, and the reverse: they are
-            // converted.
+            // PTX accepts `0f` literals for doubles, and the reverse, and converts them.
             Operand::F32(bits) if kind == Kind::R64 => {
                 Ok(self.number(kind, f64::from(f32::from_bits(*bits)).to_bits()))
             }
@@ -377,8 +376,7 @@ impl<'a> Lower<'a> {
                 }
                 let value = self.name_address(name, *offset)?;
                 match value {
-                    // A named shared variable in a generic access: its address is in the shared
-                    // window.
+                    // A shared variable in a generic access has its address in the window.
                     Constant::Value(v) if area == Area::Generic => {
                         let window = match self.shared.contains_key(name) {
                             true => SHARED_WINDOW,
