@@ -79,6 +79,7 @@ const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem,
      JOIN kernels k ON k.id = p.kernel
      WHERE v.verdict = 'ok' AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id)
        AND v.compared IS NOT 'smaller_problems'
+       AND NOT EXISTS (SELECT 1 FROM change_runs x WHERE x.run = r.name)
        AND (?1 IS NULL OR k.name = ?1) AND (?2 IS NULL OR p.name = ?2)
        AND (?3 IS NULL OR d.name = ?3 COLLATE NOCASE) AND (?4 IS NULL OR d.kind = ?4)
        AND (?5 IS NULL OR r.selector = ?5)

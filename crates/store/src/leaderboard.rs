@@ -131,6 +131,7 @@ const GROUPS: &str = "SELECT k.name AS kernel, p.name AS problem, p.id AS proble
        AND (?3 IS NULL OR d.name = ?3 COLLATE NOCASE) AND (?4 IS NULL OR d.kind = ?4)
        AND (?5 IS NULL OR r.selector = ?5)
        AND (?6 IS NULL OR r.recording_hash = ?6 OR r.recording_path = ?7)
+       AND NOT EXISTS (SELECT 1 FROM change_runs c WHERE c.run = r.name)
        AND EXISTS (SELECT 1 FROM verdicts v JOIN provenance o ON o.id = v.provenance
                    WHERE v.task = t.id
                    AND (?8 IS NULL OR o.git_commit IN (SELECT value FROM json_each(?8))))

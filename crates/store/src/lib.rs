@@ -11,6 +11,7 @@ mod ack;
 mod baselines;
 mod begin;
 mod board;
+mod changes;
 mod details;
 mod error;
 mod evidence;
@@ -37,6 +38,7 @@ mod writer;
 
 pub use ack::Ack;
 pub use board::Board;
+pub use changes::{Change, ChangeTime, EvolutionStart, Lineage};
 pub use error::{Failure, StoreError};
 pub use history::{BestPeriod, Moment, RunFacts, Step, TimeLine};
 pub use known::{KnownTrial, KnownTrials};

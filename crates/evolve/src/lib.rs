@@ -1,0 +1,18 @@
+//! Changes of a kernel's code, proposed by a mutator and decided by the gate and the times.
+//!
+//! This crate is pure: it starts no process, opens no file and knows no device. [`protocol`] has the
+//! request and the answer of a mutator, [`answer`] reads an answer strictly, [`edits`] and [`patch`]
+//! apply its text, [`space_change`] its search space, [`includes`] refuses headers by name.
+//! [`population`] chooses parents, [`accept`] decides about a judged change, [`figures`] has the figures
+//! of merit.
+
+pub mod accept;
+pub mod answer;
+pub mod edits;
+pub mod figures;
+pub mod includes;
+pub mod outcome;
+pub mod patch;
+pub mod population;
+pub mod protocol;
+pub mod space_change;
