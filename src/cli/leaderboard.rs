@@ -3,7 +3,7 @@
 use super::output::{self, Format, number, or};
 use super::results::{Selection, block_on, board_name, kernels_named, note_unproven};
 use super::stale::{self, Present};
-use super::{CliError, CommandResult, history};
+use super::{CliError, CommandResult, history, lineage};
 use crate::exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,6 +29,7 @@ Examples:
   tuner leaderboard gemm_f32 --at v1.2               as it stood at that commit
   tuner leaderboard gemm_f32 --history               what was best when, and what ended it
   tuner leaderboard gemm_f32 --pareto=time,registers  what nothing beats in both
+  tuner leaderboard gemm_f32 --lineage               changes of the code, by parent
 
 compared: how results were compared with the reference at the size of the problem. `whole`: all blocks
 ran and every output was compared; `sampled`: a sample of the blocks; `smaller_problems`: on smaller
@@ -66,6 +67,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME,OTHER", num_args = 0..=1, require_equals = true, default_missing_value = "time,registers", conflicts_with = "history")]
     pareto: Option<Objectives>,
 
+    /// Show the family tree of changed code (`tuner evolve`) with its figures
+    #[arg(long, conflicts_with_all = ["at", "top", "history", "pareto"])]
+    lineage: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -76,6 +81,10 @@ const TABLE_ROWS: usize = 10;
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> CommandResult {
+    if args.lineage {
+        let text = block_on(lineage::text(&args.kernels, &args.selection, args.format))?;
+        return output::result(&text);
+    }
     if args.history {
         let periods = block_on(read_history(args))?;
         let text = history::text(args.format, &periods)?;

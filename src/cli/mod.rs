@@ -12,6 +12,7 @@ pub(crate) mod device_worker;
 pub(crate) mod doctor;
 mod error;
 mod events;
+pub(crate) mod evolve;
 pub(crate) mod exec;
 mod failures;
 mod fit;
@@ -21,6 +22,7 @@ pub(crate) mod gate;
 mod history;
 pub(crate) mod import;
 pub(crate) mod leaderboard;
+mod lineage;
 pub(crate) mod man;
 pub(crate) mod new;
 pub(crate) mod output;
@@ -103,6 +105,7 @@ commands! {
     Portfolio(Box<portfolio::Args>) => portfolio::run,
     Gate(gate::Args) => gate::run,
     Verify(verify::Args) => verify::run,
+    Evolve(Box<evolve::Args>) => evolve::run,
     Profile(profile::Args) => profile::run,
     Replay(replay::Args) => replay::run,
     Space(space::Args) => space::run,

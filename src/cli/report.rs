@@ -2,6 +2,7 @@
 
 mod gather;
 
+use super::lineage::family_trees;
 use super::results::{Selection, block_on};
 use super::terminal::Ticker;
 use super::{CliError, CommandResult, usage};
@@ -95,11 +96,13 @@ async fn read(args: &Args) -> Result<Option<Input>, CliError> {
         return Ok(None);
     }
     let subjects = gather::subjects(&store, boards, args).await?;
+    let families = family_trees(&store, &args.kernels, &args.selection).await?;
     store.close().await?;
     Ok(Some(Input {
         database: args.selection.db.display().to_string(),
         gpu_price: args.gpu_price,
         subjects,
+        families,
     }))
 }
 

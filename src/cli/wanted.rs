@@ -131,6 +131,8 @@ impl RunArgs {
             fresh: self.fresh,
             shapes: None,
             source: None,
+            change: None,
+            fresh_checks: None,
         })
     }
 }

@@ -55,6 +55,8 @@ pub struct KernelTask {
     pub(crate) prior: Option<Arc<Prior>>,
     /// Checks that wait until a candidate may win.
     pub(crate) puts_off: DeferredChecks,
+    /// Seeds of the inputs.
+    pub(crate) seeds: Vec<u64>,
     /// The device executes PTX: the verdict depends on PTX as well as on the machine code.
     pub(crate) executes_ptx: bool,
 }
@@ -102,6 +104,7 @@ impl KernelTask {
             checks: checks.collect::<Result<_, _>>()?,
             prior: None,
             puts_off: DeferredChecks::Nothing,
+            seeds: SEEDS.to_vec(),
             executes_ptx: false,
         })
     }
@@ -114,6 +117,7 @@ impl KernelTask {
             checks: Vec::new(),
             prior: None,
             puts_off: DeferredChecks::Nothing,
+            seeds: SEEDS.to_vec(),
             executes_ptx: false,
         }
     }
@@ -206,7 +210,7 @@ impl KernelTask {
             job: Job {
                 checks: checks.into_iter().map(|built| built.plan).collect(),
                 timed: Some(timed.plan),
-                seeds: SEEDS.to_vec(),
+                seeds: self.seeds.clone(),
                 schedules: 0,
                 level: Level::Screening,
                 proof_limit: None,
@@ -258,7 +262,7 @@ impl KernelTask {
             Ok(checks) => {
                 let job = Job {
                     checks: checks.into_iter().map(|built| built.plan).collect(),
-                    seeds: SEEDS.to_vec(),
+                    seeds: self.seeds.clone(),
                     ..Job::default()
                 };
                 judge(job)?.judgement

@@ -5,13 +5,15 @@
 //! worker ── Parent: requests in, replies out, dies with the tuner ───────┘ frames
 //! ```
 //!
-//! [`Process`] is a worker that answers requests; [`run()`] runs a command to its end. The waiting
+//! [`Process`] is a worker that answers requests; [`run()`] runs a command to its end, and
+//! [`ask()`] one that answers within limits. The waiting
 //! thread moves all pipes itself. A full pipe, a silent child or a stopped one therefore costs a
 //! deadline and never hangs, and a child needs no thread.
 //!
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+mod answer;
 mod ending;
 mod frame;
 mod memory;
@@ -21,6 +23,7 @@ mod process;
 mod run;
 mod worker;
 
+pub use answer::{AnswerLimits, NoAnswer, ask};
 pub use ending::{Ending, Failure};
 pub use frame::{Decoder, Parts, encode, from_json, to_json};
 pub use memory::free_memory;

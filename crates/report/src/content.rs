@@ -9,7 +9,7 @@ use super::origin::{differences, provenance, reproduce};
 use super::overview::{self, shape, speedup, us, versus};
 use super::pareto;
 use super::winners::{config_text, top_rows};
-use super::{costs, plots, roofline};
+use super::{costs, family, plots, roofline};
 use tuner_core::record::{DeviceKind, LeaderboardRow, value_of};
 use tuner_core::units::counted;
 use vgpu::arch::by_device_name;
@@ -58,6 +58,7 @@ pub(super) fn document(input: &Input) -> Vec<Block> {
             blocks: build_section(input, subject, number),
         });
     }
+    blocks.extend(input.families.iter().flat_map(family::blocks));
     blocks.extend(costs::blocks(input));
     blocks.extend(provenance(input));
     blocks

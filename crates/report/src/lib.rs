@@ -11,6 +11,7 @@ mod bottleneck;
 mod content;
 mod costs;
 mod document;
+pub mod family;
 mod html;
 mod knowledge;
 pub mod low_parallelism;

@@ -1,5 +1,6 @@
 //! Input of a report: plain values, read elsewhere.
 
+use super::family::FamilyTree;
 use serde_json::{Map, Value as Json};
 use tuner_core::entry::StoredTrial;
 use tuner_core::record::{ConfigValues, LeaderboardRow, Verdict};
@@ -14,6 +15,8 @@ pub struct Input {
     pub gpu_price: Option<f64>,
     /// One for each kernel, problem and device; sorted.
     pub subjects: Vec<Subject>,
+    /// Family trees of changed templates of these kernels, oldest first.
+    pub families: Vec<FamilyTree>,
 }
 
 /// One kernel on one problem and device.

@@ -65,6 +65,8 @@ pub(super) fn confine(
         fresh: request.fresh,
         shapes: None,
         source: None,
+        change: None,
+        fresh_checks: None,
     };
     confined.check().map_err(refused)?;
     if matches!(confined.selector(), Ok(DeviceSelector::Replay(_))) {

@@ -5,6 +5,7 @@ use crate::grid::Shapes;
 use crate::{Limits, parse_budget, parse_share};
 use serde::{Deserialize, Serialize};
 use tuner_core::objective::Objectives;
+use tuner_core::record::ConfigValues;
 use tuner_core::target::ComputeTarget;
 use tuner_device::DeviceSelector;
 use tuner_search::StrategyName;
@@ -90,6 +91,30 @@ pub struct Request<P = String> {
     /// Source instead of the template of the files; not part of a stored or remote request.
     #[serde(skip)]
     pub source: Option<SourceText>,
+    /// Source and search space instead of those of the files; not part of a stored or remote request.
+    #[serde(skip)]
+    pub change: Option<ChangedCode>,
+    /// Further check problems and other seeds of the inputs; not part of a stored or remote request.
+    #[serde(skip)]
+    pub fresh_checks: Option<FreshChecks>,
+}
+
+/// Changed code of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedCode {
+    /// CUDA source.
+    pub source: String,
+    /// Search space, YAML or JSON.
+    pub space: String,
+}
+
+/// Checks that the author of the kernel has not seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreshChecks {
+    /// Seeds of the inputs.
+    pub seeds: Vec<u64>,
+    /// Check problems by name, with their sizes.
+    pub problems: Vec<(String, ConfigValues)>,
 }
 
 /// Source of a kernel with the files that it includes.
@@ -131,6 +156,8 @@ impl Default for Request {
             fresh: false,
             shapes: None,
             source: None,
+            change: None,
+            fresh_checks: None,
         }
     }
 }

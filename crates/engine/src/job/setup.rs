@@ -4,6 +4,7 @@ use super::tasks::{self, Target};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::baseline::Baseline;
 use crate::fleet::Fleet;
+use crate::grid::Shapes;
 use crate::judging::DeferredChecks;
 use crate::prior::Prior;
 use crate::virtual_gpu::VirtualEvaluator;
@@ -180,6 +181,9 @@ impl GpuTasks {
             let builder = KernelTask::new(kernel, &one.task.key.problem, &limits, &arch);
             let mut builder = builder.map_err(usage)?;
             builder.prior.clone_from(&prior);
+            if let Some(fresh) = &request.fresh_checks {
+                builder.seeds.clone_from(&fresh.seeds);
+            }
             all.builders.push(builder);
             let baseline = Baseline::from_kernel(kernel, &one.task.key, None);
             all.baselines
@@ -195,6 +199,14 @@ impl GpuTasks {
 fn resolve(request: &Request, folder: &Path) -> Result<Vec<Kernel>, JobError> {
     let mut kernels = catalog::resolve(&request.kernels, folder)?;
     for kernel in &mut kernels {
+        if let Some(change) = &request.change {
+            *kernel = kernel.with_code(&change.source, &change.space)?;
+        }
+        if let Some(fresh) = &request.fresh_checks {
+            let listed = Shapes::Listed(fresh.problems.clone());
+            let drawn = listed.problems(&kernel.spec).map_err(usage)?;
+            kernel.spec.check_problems.extend(drawn);
+        }
         if let Some(shapes) = &request.shapes {
             kernel.spec.problems = shapes.problems(&kernel.spec).map_err(usage)?;
         }

@@ -208,6 +208,30 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// Returns the kernel with this source and search space in the place of its files' contents. Names
+    /// of files stay relative to the files; the reference is kept.
+    ///
+    /// # Errors
+    /// A wrong search space, and a source that includes a file outside the allowed folders.
+    pub fn with_code(&self, source: &str, space: &str) -> Result<Self, CatalogError> {
+        let mut spec = KernelSpec::parse(space, Path::new(&shown(&self.path)))?;
+        confine::check_files(&spec, std::env::current_dir().ok().as_deref())?;
+        hash_data(&mut spec)?;
+        let headers = included(source, &spec.source, &spec.include)?;
+        let folders = self.template.include_dirs.to_vec();
+        let template = Template::new(&self.template.name, source, headers, folders);
+        declarations::variables(&spec, &template)?;
+        declarations::overrides(&spec, &template)?;
+        Ok(Self {
+            path: self.path.clone(),
+            spec,
+            template,
+            reference: self.reference.clone(),
+        })
+    }
+}
+
 /// Returns the replacement texts of each parameter in the template.
 fn text_values(spec: &KernelSpec) -> Macros {
     let texts = |value: &Value| match value {

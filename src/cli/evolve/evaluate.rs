@@ -1,0 +1,341 @@
+//! Evaluation of a kernel's code: fresh checks, tuning, and the counters of its best configurations.
+
+use super::options::Options;
+use crate::cli::CliError;
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
+use tokio::sync::watch;
+use tuner_core::record::{ConfigValues, Verdict};
+use tuner_core::units::ContentHash;
+use tuner_core::value::Value;
+use tuner_engine::job::{ChangedCode, FreshChecks, JobError, Prepared, Request};
+use tuner_engine::{Best, Event, Judged, StopReason};
+use tuner_evolve::accept::Time;
+use tuner_kernel::catalog::Kernel;
+use tuner_space::{Config, Problem, Space};
+use tuner_store::{RunId, Store};
+
+/// Check problems that are drawn for a change.
+const DRAWN_PROBLEMS: usize = 2;
+/// Seeds of inputs that are drawn for a change.
+const DRAWN_SEEDS: usize = 2;
+
+/// Best configuration of a problem with the facts of its code.
+#[derive(Debug, Clone)]
+pub(super) struct Tuned {
+    pub(super) config: ConfigValues,
+    pub(super) time: Time,
+    pub(super) facts: CodeFacts,
+}
+
+/// Facts of a configuration's machine code.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CodeFacts {
+    pub(super) code: String,
+    pub(super) registers: Option<u32>,
+    pub(super) spill_bytes: Option<u64>,
+    /// Counters of the device, by name.
+    pub(super) counters: serde_json::Map<String, serde_json::Value>,
+}
+
+impl CodeFacts {
+    fn new(judged: &Judged) -> Self {
+        let compiled = judged.compilation.as_ref();
+        let counters = judged.found.explanation.as_ref();
+        let counters = counters.and_then(|one| serde_json::to_value(one).ok());
+        Self {
+            code: compiled.map_or_else(String::new, |facts| facts.cubin_hash.to_string()),
+            registers: compiled.map(|facts| facts.registers),
+            spill_bytes: compiled.map(|facts| facts.spill_bytes),
+            counters: match counters {
+                Some(serde_json::Value::Object(counters)) => counters,
+                _ => serde_json::Map::new(),
+            },
+        }
+    }
+}
+
+/// Best configurations by problem.
+pub(super) type Results = BTreeMap<String, Tuned>;
+
+/// Result of an evaluation.
+pub(super) enum Evaluation {
+    /// Right on all problems.
+    Right(Results),
+    /// The machine code is that of the parent.
+    Unchanged,
+    /// A defect.
+    Wrong { verdict: Verdict, detail: String },
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// Code to evaluate; `None`: the files' own.
+pub(super) type MaybeCode<'a> = Option<&'a ChangedCode>;
+
+/// Evaluator of one kernel on one device.
+pub(super) struct Evaluator<'a> {
+    pub(super) options: &'a Options,
+    pub(super) store: &'a Store,
+    pub(super) shutdown: watch::Receiver<bool>,
+}
+
+impl Evaluator<'_> {
+    fn request(&self, code: MaybeCode<'_>, problems: &[String], evals: u64) -> Request {
+        Request {
+            kernels: vec![self.options.kernel.clone()],
+            device: self.options.device.clone(),
+            problems: problems.to_vec(),
+            evals: Some(evals),
+            seed: self.options.seed,
+            jobs: self.options.jobs,
+            no_baseline: code.is_some(),
+            prove_budget: self.options.prove_budget,
+            change: code.cloned(),
+            ..Request::default()
+        }
+    }
+
+    /// Tunes code on a problem, and returns its best; `Err` of the inner result has the verdict where
+    /// none passed. `None`: interrupted.
+    pub(super) async fn tune(
+        &self,
+        code: MaybeCode<'_>,
+        problem: &str,
+        evals: u64,
+    ) -> Result<Option<Result<Best, Verdict>>, CliError> {
+        let request = self.request(code, &[problem.to_owned()], evals);
+        let mut prepared = Prepared::new(&request, &self.options.folder)?;
+        if code.is_some() {
+            let id = RunId::new();
+            self.store.mark_change_run(&id).await?;
+            prepared.name(id);
+        }
+        prepared.ready(self.store, &self.shutdown).await?;
+        let mut ignore = |_: &Event| {};
+        let report = prepared.execute(self.store, self.shutdown.clone(), &mut ignore);
+        let report = report.await?;
+        if report.reason == StopReason::Interrupted {
+            return Ok(None);
+        }
+        let Some(task) = report.tasks.into_iter().next() else {
+            return Ok(Some(Err(Verdict::NotJudged)));
+        };
+        let most = task.verdicts.iter().max_by_key(|(_, count)| **count);
+        let verdict = most.map_or(Verdict::NotJudged, |(verdict, _)| *verdict);
+        Ok(Some(task.best.ok_or(verdict)))
+    }
+
+    /// Sets up the judgement of single configurations with fresh seeds and shapes.
+    fn judge(&self, code: MaybeCode<'_>, round: u32) -> Result<Prepared, JobError> {
+        let mut request = self.request(code, &self.options.problems, 1);
+        request.no_baseline = true;
+        request.fresh_checks = Some(fresh_checks(
+            &self.options.parsed,
+            self.options.check_seed,
+            round,
+        ));
+        Prepared::new(&request, &self.options.folder)
+    }
+
+    /// Takes the facts of code at known configurations.
+    pub(super) fn facts(
+        &self,
+        code: MaybeCode<'_>,
+        configs: &BTreeMap<String, ConfigValues>,
+    ) -> Result<BTreeMap<String, CodeFacts>, CliError> {
+        let prepared = Prepared::new(
+            &self.request(code, &self.options.problems, 1),
+            &self.options.folder,
+        )?;
+        let mut facts = BTreeMap::new();
+        for (task, one) in prepared.plan().tasks.iter().enumerate() {
+            let problem = one.key.problem.clone();
+            if let Some(config) = configs.get(&problem) {
+                let config = projected(&one.space, config);
+                facts.insert(problem, CodeFacts::new(&prepared.judge(task, &config)?));
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Evaluates a change: its parent's best configurations under fresh checks, tuning, and fresh
+    /// checks of what tuning found.
+    pub(super) async fn evaluate(
+        &self,
+        code: &ChangedCode,
+        parent: &Parent<'_>,
+        round: u32,
+    ) -> Result<Evaluation, CliError> {
+        let prepared = match self.judge(Some(code), round) {
+            Ok(prepared) => prepared,
+            Err(error) => return not_judged(error),
+        };
+        let mut codes = BTreeMap::new();
+        for (task, one) in prepared.plan().tasks.iter().enumerate() {
+            if *self.shutdown.borrow() {
+                return Ok(Evaluation::Interrupted);
+            }
+            let config = parent
+                .results
+                .get(&one.key.problem)
+                .map(|tuned| &tuned.config);
+            let config = config.map_or_else(
+                || one.space.default_config(),
+                |config| projected(&one.space, config),
+            );
+            let judged = prepared.judge(task, &config)?;
+            if !judged.found.judgement.is_ok() {
+                return Ok(wrong(&judged, &one.key.problem));
+            }
+            codes.insert(&one.key.problem, CodeFacts::new(&judged).code);
+        }
+        let before = parent.results.values().map(|tuned| &tuned.facts.code);
+        if code.space == parent.space && before.eq(codes.values()) {
+            return Ok(Evaluation::Unchanged);
+        }
+        let mut best = BTreeMap::new();
+        for problem in &self.options.problems {
+            match self.tune(Some(code), problem, self.options.evals).await? {
+                None => return Ok(Evaluation::Interrupted),
+                Some(Ok(found)) => best.insert(problem.clone(), found),
+                Some(Err(verdict)) => {
+                    let detail = format!("problem {problem}: no configuration passed");
+                    return Ok(Evaluation::Wrong { verdict, detail });
+                }
+            };
+        }
+        self.finalists(&prepared, best)
+    }
+
+    /// Judges the best configurations with fresh checks.
+    fn finalists(
+        &self,
+        prepared: &Prepared,
+        mut best: BTreeMap<String, Best>,
+    ) -> Result<Evaluation, CliError> {
+        let mut results = Results::new();
+        for (task, one) in prepared.plan().tasks.iter().enumerate() {
+            let Some(found) = best.remove(&one.key.problem) else {
+                continue;
+            };
+            let judged = prepared.judge(task, &projected(&one.space, &found.config))?;
+            if !judged.found.judgement.is_ok() {
+                return Ok(wrong(&judged, &one.key.problem));
+            }
+            let tuned = Tuned::new(found, CodeFacts::new(&judged));
+            results.insert(one.key.problem.clone(), tuned);
+        }
+        Ok(Evaluation::Right(results))
+    }
+}
+
+/// Parent of a change, as its evaluation needs it.
+pub(super) struct Parent<'a> {
+    pub(super) space: &'a str,
+    pub(super) results: &'a Results,
+}
+
+impl Tuned {
+    pub(super) fn new(best: Best, facts: CodeFacts) -> Self {
+        Self {
+            time: Time {
+                us: best.time_us,
+                ci95_us: best.ci95_us,
+                spill_bytes: facts.spill_bytes,
+                registers: facts.registers,
+            },
+            config: best.config,
+            facts,
+        }
+    }
+}
+
+/// A change that cannot be set up is wrong, unless the tuner itself failed.
+fn not_judged(error: JobError) -> Result<Evaluation, CliError> {
+    match error {
+        JobError::Usage(detail) | JobError::Input { text: detail, .. } => Ok(Evaluation::Wrong {
+            verdict: Verdict::CompileFailed,
+            detail,
+        }),
+        other => Err(other.into()),
+    }
+}
+
+fn wrong(judged: &Judged, problem: &str) -> Evaluation {
+    let judgement = &judged.found.judgement;
+    let mut detail = format!("problem {problem}: {}", judgement.detail);
+    for hazard in judgement.hazards.iter().take(3) {
+        if let (Some(file), Some(line)) = (&hazard.file, hazard.line) {
+            detail.push_str(&format!("; {file}:{line}: {}", hazard.detail));
+        }
+    }
+    Evaluation::Wrong {
+        verdict: judgement.verdict,
+        detail,
+    }
+}
+
+/// Returns the configuration with these values where the space has them, else the defaults.
+fn projected(space: &Space, values: &ConfigValues) -> Config {
+    let mut config = space.default_config();
+    for (name, value) in values {
+        let place = space.parameters().iter().position(|one| one.name == *name);
+        let choice = place.and_then(|at| space.parameters().get(at)?.index_of(value));
+        if let (Some(place), Some(choice)) = (place, choice) {
+            config = config.with(place, choice);
+        }
+    }
+    match space.contains(&config) {
+        true => config,
+        false => space.default_config(),
+    }
+}
+
+/// Draws input seeds, and check problems within the ranges that the sizes of the declared check
+/// problems span.
+fn fresh_checks(kernel: &Kernel, seed: u64, round: u32) -> FreshChecks {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ u64::from(round).rotate_left(17));
+    let checks = &kernel.spec.check_problems;
+    let mut problems = Vec::new();
+    for number in 1..=DRAWN_PROBLEMS {
+        let Some(base) = checks.first() else {
+            break;
+        };
+        let sizes = base.sizes.iter().map(|(name, value)| {
+            let range = range_of(checks, name);
+            let drawn = range.map(|[low, high]| Value::Int(rng.random_range(low..=high)));
+            (name.clone(), drawn.unwrap_or_else(|| value.clone()))
+        });
+        problems.push((format!("drawn{number}"), sizes.collect()));
+    }
+    FreshChecks {
+        seeds: (0..DRAWN_SEEDS).map(|_| rng.random()).collect(),
+        problems,
+    }
+}
+
+/// Returns the smallest and the largest value of a size in the declared check problems.
+fn range_of(checks: &[Problem], name: &str) -> Option<[i64; 2]> {
+    let values = checks.iter().filter_map(|problem| {
+        let (_, value) = problem.sizes.iter().find(|(size, _)| size == name)?;
+        match value {
+            Value::Int(value) => Some(*value),
+            _ => None,
+        }
+    });
+    let values: Vec<i64> = values.collect();
+    Some([*values.iter().min()?, *values.iter().max()?])
+}
+
+/// Derives the seed of the checks, which no request to a mutator contains.
+pub(super) fn check_seed(seed: u64, template: &ContentHash) -> u64 {
+    let parts = [
+        b"checks".as_slice(),
+        &seed.to_le_bytes(),
+        template.as_str().as_bytes(),
+    ];
+    let hash = ContentHash::from_parts(parts);
+    u64::from_str_radix(hash.as_str().get(..16).unwrap_or_default(), 16).unwrap_or(seed)
+}

@@ -1,0 +1,141 @@
+//! Mutators: a command, the scripted transformations, an HTTP endpoint, a folder.
+
+use super::http::HttpMutator;
+use super::manual::ManualMutator;
+use std::time::{Duration, Instant};
+use tuner_evolve::protocol::{MAX_ANSWER_BYTES, MutationRequest, Usage};
+use tuner_evolve::scripted;
+use tuner_process::{AnswerLimits, NoAnswer, Program, ask, start_error};
+
+/// Answer as it arrived.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    pub(super) bytes: Vec<u8>,
+    /// Cost that the mutator's transport reported.
+    pub(super) usage: Option<Usage>,
+}
+
+/// Reason why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MutatorError {
+    /// This request had none; later ones may.
+    #[error("{0}")]
+    NoAnswer(String),
+    /// No request will have one: the evolution ends.
+    #[error("{0}")]
+    Exhausted(String),
+    /// The user stopped the evolution.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Source of changes.
+pub(super) trait Mutator: Send {
+    /// Answers a request within the time.
+    ///
+    /// # Errors
+    /// See [`MutatorError`]; none of them ends the tuner with a failure.
+    fn propose(
+        &mut self,
+        request: &MutationRequest,
+        within: Duration,
+        stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Reply, MutatorError>;
+}
+
+/// Mutator that a name or a command line selects.
+pub(super) fn named(
+    text: &str,
+    folder: &std::path::Path,
+    cost_limit: Option<f64>,
+) -> Result<Box<dyn Mutator>, String> {
+    Ok(match text {
+        "scripted" => Box::new(Scripted),
+        "http" => Box::new(HttpMutator::from_environment(folder, cost_limit)?),
+        "manual" => Box::new(ManualMutator::new(folder)?),
+        command => Box::new(CommandMutator {
+            command: command.to_owned(),
+        }),
+    })
+}
+
+/// Transformations of source text, in this process.
+struct Scripted;
+
+impl Mutator for Scripted {
+    fn propose(
+        &mut self,
+        request: &MutationRequest,
+        _: Duration,
+        _: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Reply, MutatorError> {
+        match scripted::answer(request) {
+            Some(answer) => Ok(Reply {
+                bytes: serde_json::to_vec(&answer).unwrap_or_default(),
+                usage: None,
+            }),
+            None => Err(MutatorError::NoAnswer(
+                "no transformation applies to this parent that was not tried on it".to_owned(),
+            )),
+        }
+    }
+}
+
+/// The user's command, run by the shell once for each request.
+struct CommandMutator {
+    command: String,
+}
+
+impl Mutator for CommandMutator {
+    fn propose(
+        &mut self,
+        request: &MutationRequest,
+        within: Duration,
+        stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Reply, MutatorError> {
+        let program = Program {
+            path: "/bin/sh".into(),
+            arguments: vec!["-c".into(), self.command.clone().into()],
+            ..Program::default()
+        };
+        let mut question = serde_json::to_vec(request).unwrap_or_default();
+        question.push(b'\n');
+        let limits = AnswerLimits {
+            within,
+            output_bytes: MAX_ANSWER_BYTES,
+        };
+        match ask(&program, question, limits, &|| stopped()) {
+            Ok(bytes) => Ok(Reply { bytes, usage: None }),
+            Err(NoAnswer::Stopped) => Err(MutatorError::Stopped),
+            Err(NoAnswer::Host(error)) => {
+                Err(MutatorError::NoAnswer(start_error(&program.path, &error)))
+            }
+            Err(other) => Err(MutatorError::NoAnswer(format!(
+                "`{}`: {other}",
+                self.command
+            ))),
+        }
+    }
+}
+
+/// Sleeps in short steps until `ready`, the deadline or a stop.
+pub(super) fn wait_until<T>(
+    within: Duration,
+    stopped: &(dyn Fn() -> bool + Sync),
+    mut ready: impl FnMut() -> Option<T>,
+) -> Result<Option<T>, MutatorError> {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(found) = ready() {
+            return Ok(Some(found));
+        }
+        if stopped() {
+            return Err(MutatorError::Stopped);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        std::thread::sleep(left.min(Duration::from_millis(100)));
+    }
+}

@@ -1,0 +1,455 @@
+//! Rounds of an evolution: parent, request, answer, evaluation, decision, storage, announcement.
+
+use super::evaluate::{Evaluation, Evaluator, Parent, Results, Tuned};
+use super::mutator::{Mutator, MutatorError, Reply};
+use super::options::Options;
+use super::request::{self, Asked};
+use super::show;
+use super::watch::Files;
+use crate::cli::{CliError, usage};
+use std::collections::BTreeMap;
+use std::time::Instant;
+use tokio::sync::watch::Receiver;
+use tuner_core::record::ConfigValues;
+use tuner_core::units::ContentHash;
+use tuner_engine::job::ChangedCode;
+use tuner_evolve::accept::{Comparison, Time, decide};
+use tuner_evolve::answer::{self, AnswerError, Code};
+use tuner_evolve::outcome::Outcome;
+use tuner_evolve::patch;
+use tuner_evolve::population::{Member, Population};
+use tuner_evolve::protocol::{MutationRequest, Usage};
+use tuner_evolve::space_change;
+use tuner_store::{Change, ChangeTime, Lineage, Store};
+
+/// Consecutive requests without an answer after which an evolution ends.
+const MAX_SILENT_ROUNDS: u32 = 5;
+
+/// Reason of an evolution's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Rounds,
+    Budget,
+    /// The mutator answers no more.
+    Silent,
+    Interrupted,
+}
+
+/// State of an evolution.
+pub(super) struct Session<'a> {
+    pub(super) options: &'a Options,
+    pub(super) store: &'a Store,
+    pub(super) evaluator: Evaluator<'a>,
+    pub(super) mutator: Box<dyn Mutator>,
+    pub(super) mutator_name: String,
+    pub(super) name: String,
+    pub(super) shipped: Results,
+    pub(super) population: Population,
+    pub(super) changes: Vec<Change>,
+    /// Results of changes that this process evaluated or read.
+    pub(super) results: BTreeMap<i64, Results>,
+    pub(super) files: Files,
+}
+
+/// Code and results of a member.
+struct ParentCode {
+    change: Option<i64>,
+    code: ChangedCode,
+    results: Results,
+}
+
+/// Answer with its cost.
+struct Answered {
+    note: String,
+    usage: Usage,
+    seconds: f64,
+    code: Result<ChangedCode, (Outcome, String)>,
+}
+
+impl Session<'_> {
+    /// Runs the rounds that are left.
+    ///
+    /// # Errors
+    /// The tuner failed; what was announced is stored.
+    pub(super) async fn run(&mut self, shutdown: Receiver<bool>) -> Result<End, CliError> {
+        let began = Instant::now();
+        let first = self.changes.last().map_or(1, |change| change.round + 1);
+        let mut silent = 0;
+        for round in first..=self.options.rounds {
+            if *shutdown.borrow() {
+                return Ok(End::Interrupted);
+            }
+            if self
+                .options
+                .budget
+                .is_some_and(|budget| began.elapsed() >= budget)
+            {
+                return Ok(End::Budget);
+            }
+            let Some(change) = self.round(round, &shutdown).await? else {
+                return Ok(End::Interrupted);
+            };
+            silent = match change.outcome == Outcome::NoAnswer.to_string() {
+                true => silent + 1,
+                false => 0,
+            };
+            if silent == MAX_SILENT_ROUNDS {
+                return Ok(End::Silent);
+            }
+        }
+        Ok(End::Rounds)
+    }
+
+    /// Runs one round, and returns its stored change; `None`: interrupted, nothing is stored.
+    async fn round(
+        &mut self,
+        round: u32,
+        shutdown: &Receiver<bool>,
+    ) -> Result<Option<Change>, CliError> {
+        let parent = self.parent(round)?;
+        let request = self.request(round, &parent)?;
+        let Some(answered) = self.ask(request, &parent, shutdown)? else {
+            return Ok(None);
+        };
+        let island = Population::island(round);
+        let mut change = Change {
+            id: 0,
+            round,
+            parent: parent.change,
+            mutator: self.mutator_name.clone(),
+            note: answered.note,
+            diff: String::new(),
+            source: None,
+            space: None,
+            tokens: u32::try_from(answered.usage.tokens).unwrap_or(u32::MAX),
+            cost: answered.usage.cost,
+            seconds: answered.seconds,
+            outcome: String::new(),
+            verdict: None,
+            detail: String::new(),
+            code: String::new(),
+            behaviour: Vec::new(),
+            times: Vec::new(),
+        };
+        let mut results = None;
+        match answered.code {
+            Err((outcome, detail)) => {
+                change.outcome = outcome.to_string();
+                change.detail = detail;
+            }
+            Ok(code) => {
+                change.diff = diff(&parent.code, &code);
+                let of = Parent {
+                    space: &parent.code.space,
+                    results: &parent.results,
+                };
+                match self.evaluator.evaluate(&code, &of, round).await? {
+                    Evaluation::Interrupted => return Ok(None),
+                    Evaluation::Right(found) => results = Some(self.judged(&mut change, found)),
+                    Evaluation::Unchanged => {
+                        change.outcome = Outcome::Unchanged.to_string();
+                        "the machine code is the parent's".clone_into(&mut change.detail);
+                    }
+                    Evaluation::Wrong { verdict, detail } => {
+                        change.outcome = Outcome::Failed.to_string();
+                        change.verdict = Some(verdict.to_string());
+                        change.detail = detail;
+                    }
+                }
+                (change.source, change.space) = (Some(code.source), Some(code.space));
+            }
+        }
+        change.id = self.store.add_change(&self.name, change.clone()).await?;
+        if let Some(results) = results {
+            self.population.add(member(&change, Some(island)));
+            self.results.insert(change.id, results);
+        }
+        self.changes.push(change.clone());
+        // Announced after the commit.
+        show::change(&change, self.options);
+        Ok(Some(change))
+    }
+
+    /// Decides about a right change, and notes its times.
+    fn judged(&self, change: &mut Change, found: Results) -> Results {
+        let incumbent = self.incumbent(change.parent);
+        let comparisons = found.iter().filter_map(|(problem, tuned)| {
+            Some(Comparison {
+                problem: problem.clone(),
+                incumbent: incumbent.get(problem)?.time,
+                change: tuned.time,
+            })
+        });
+        let comparisons: Vec<Comparison> = comparisons.collect();
+        let decision = decide(&self.options.rules, self.options.predicted, &comparisons);
+        change.outcome = decision.outcome.to_string();
+        change.verdict = Some("ok".to_owned());
+        change.detail = decision.detail();
+        change.code = code_hash(&found);
+        change.behaviour = behaviour(&found);
+        change.times = found
+            .iter()
+            .map(|(problem, tuned)| {
+                let us = |results: &Results| {
+                    results
+                        .get(problem)
+                        .map_or(tuned.time.us, |one| one.time.us)
+                };
+                ChangeTime {
+                    problem: problem.clone(),
+                    us: tuned.time.us,
+                    incumbent_us: us(incumbent),
+                    shipped_us: us(&self.shipped),
+                    config: tuned.config.clone(),
+                }
+            })
+            .collect();
+        found
+    }
+
+    /// Returns the results of the nearest ancestor that was accepted or predicted better, else of the
+    /// shipped template.
+    fn incumbent(&self, mut change: Option<i64>) -> &Results {
+        while let Some(found) = self.changes.iter().find(|one| Some(one.id) == change) {
+            let outcome: Option<Outcome> = found.outcome.parse().ok();
+            if outcome.is_some_and(Outcome::is_incumbent)
+                && let Some(results) = self.results.get(&found.id)
+            {
+                return results;
+            }
+            change = found.parent;
+        }
+        &self.shipped
+    }
+
+    /// Chooses the parent of a round.
+    fn parent(&self, round: u32) -> Result<ParentCode, CliError> {
+        let member = self.population.choose_parent(self.options.seed, round);
+        let change = member.and_then(|member| member.change);
+        let stored = self.changes.iter().find(|one| Some(one.id) == change);
+        let code = stored.and_then(|one| {
+            Some(ChangedCode {
+                source: one.source.clone()?,
+                space: one.space.clone()?,
+            })
+        });
+        let results = change.map_or(Some(&self.shipped), |change| self.results.get(&change));
+        let results = results.ok_or_else(|| usage("the evolution's parent has no stored times"))?;
+        Ok(ParentCode {
+            change,
+            code: code.unwrap_or_else(|| self.options.code.clone()),
+            results: results.clone(),
+        })
+    }
+
+    fn request(&mut self, round: u32, parent: &ParentCode) -> Result<MutationRequest, CliError> {
+        let facts = parent.results.iter();
+        let facts = facts
+            .map(|(problem, tuned)| (problem.clone(), tuned.facts.clone()))
+            .collect();
+        let asked = Asked {
+            change: parent.change,
+            source: &parent.code.source,
+            space: &parent.code.space,
+            results: &parent.results,
+            facts: &facts,
+            shipped: &self.shipped,
+        };
+        request::build(self.options, round, &self.name, &asked, &self.changes).map_err(usage)
+    }
+
+    /// Asks the mutator, and once more with the defect of a wrong answer. `None`: interrupted.
+    fn ask(
+        &mut self,
+        mut request: MutationRequest,
+        parent: &ParentCode,
+        shutdown: &Receiver<bool>,
+    ) -> Result<Option<Answered>, CliError> {
+        let began = Instant::now();
+        let mut usage = Usage::default();
+        loop {
+            let stopped = || *shutdown.borrow();
+            let within = self.options.timeout;
+            let reply =
+                tokio::task::block_in_place(|| self.mutator.propose(&request, within, &stopped));
+            let changed = self.files.changed();
+            let (note, code) = match reply {
+                Err(MutatorError::Stopped) => return Ok(None),
+                Err(MutatorError::NoAnswer(why) | MutatorError::Exhausted(why)) => {
+                    (String::new(), Err((Outcome::NoAnswer, why)))
+                }
+                Ok(_) if changed.is_some() => (
+                    String::new(),
+                    Err((Outcome::Refused, changed.unwrap_or_default())),
+                ),
+                Ok(reply) => {
+                    let (note, used, code) = self.read(&reply, &request.id, parent);
+                    usage.tokens += used.tokens;
+                    usage.cost += used.cost;
+                    match code {
+                        Ok(code) => (note, Ok(code)),
+                        Err(error) if request.correction.is_none() => {
+                            request.correction = Some(error.to_string());
+                            continue;
+                        }
+                        Err(error) => (note, Err((error.outcome(), error.to_string()))),
+                    }
+                }
+            };
+            return Ok(Some(Answered {
+                note,
+                usage,
+                seconds: began.elapsed().as_secs_f64(),
+                code,
+            }));
+        }
+    }
+
+    /// Reads an answer and applies it.
+    fn read(
+        &self,
+        reply: &Reply,
+        id: &str,
+        parent: &ParentCode,
+    ) -> (String, Usage, Result<ChangedCode, AnswerError>) {
+        let answer = match answer::read(&reply.bytes, id) {
+            Ok(answer) => answer,
+            Err(error) => return (String::new(), reply.usage.unwrap_or_default(), Err(error)),
+        };
+        let usage = reply.usage.or(answer.usage).unwrap_or_default();
+        let code = || -> Result<ChangedCode, AnswerError> {
+            let space = space_change::document(&parent.code.space)?;
+            let source = parent.code.source.clone();
+            let code = answer::apply(&answer, &Code { source, space }, &self.options.headers)?;
+            let code = ChangedCode {
+                source: code.source,
+                space: serde_json::to_string_pretty(&code.space).unwrap_or_default(),
+            };
+            let kernel = self.options.parsed.with_code(&code.source, &code.space);
+            kernel.map_err(|error| AnswerError::NotJson(error.to_string()))?;
+            Ok(code)
+        };
+        let code = code();
+        (answer.note, usage, code)
+    }
+
+    /// Takes over the changes of an interrupted evolution.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub(super) fn take_over(&mut self, lineage: Lineage) -> Result<(), CliError> {
+        self.name = lineage.name;
+        for change in lineage.changes {
+            let outcome: Option<Outcome> = change.outcome.parse().ok();
+            if outcome.is_some_and(Outcome::is_right) {
+                let results = self.stored_results(&change)?;
+                self.results.insert(change.id, results);
+                let island = Population::island(change.round);
+                self.population.add(member(&change, Some(island)));
+            }
+            self.changes.push(change);
+        }
+        Ok(())
+    }
+
+    /// Returns the results of a stored change, with counters taken anew.
+    fn stored_results(&self, change: &Change) -> Result<Results, CliError> {
+        let (Some(source), Some(space)) = (change.source.clone(), change.space.clone()) else {
+            return Ok(Results::new());
+        };
+        let code = ChangedCode { source, space };
+        let configs: BTreeMap<String, ConfigValues> = change
+            .times
+            .iter()
+            .map(|time| (time.problem.clone(), time.config.clone()))
+            .collect();
+        let facts = self.evaluator.facts(Some(&code), &configs)?;
+        let results = change.times.iter().map(|time| {
+            let facts = facts.get(&time.problem).cloned().unwrap_or_default();
+            let tuned = Tuned {
+                config: time.config.clone(),
+                time: Time {
+                    us: time.us,
+                    ci95_us: None,
+                    spill_bytes: facts.spill_bytes,
+                    registers: facts.registers,
+                },
+                facts,
+            };
+            (time.problem.clone(), tuned)
+        });
+        Ok(results.collect())
+    }
+}
+
+/// Returns the member of a stored change.
+fn member(change: &Change, island: Option<u32>) -> Member {
+    let times = change.times.iter();
+    Member {
+        change: Some(change.id),
+        island,
+        outcome: change.outcome.parse().unwrap_or(Outcome::NotBetter),
+        code: change.code.clone(),
+        times: times.map(|time| (time.problem.clone(), time.us)).collect(),
+        behaviour: change.behaviour.clone(),
+    }
+}
+
+/// Returns the member of the shipped template.
+pub(super) fn shipped_member(results: &Results) -> Member {
+    Member {
+        change: None,
+        island: None,
+        outcome: Outcome::NotBetter,
+        code: code_hash(results),
+        times: results
+            .iter()
+            .map(|(problem, one)| (problem.clone(), one.time.us))
+            .collect(),
+        behaviour: behaviour(results),
+    }
+}
+
+fn code_hash(results: &Results) -> String {
+    let codes = results.values().map(|one| one.facts.code.as_bytes());
+    ContentHash::from_parts(codes).to_string()
+}
+
+/// Returns logarithms of registers and counters, by problem.
+fn behaviour(results: &Results) -> Vec<f64> {
+    const COUNTERS: [&str; 4] = [
+        "warp_instructions",
+        "shared_wavefronts",
+        "global_load_sectors",
+        "occupancy",
+    ];
+    let figures = results.values().flat_map(|one| {
+        let counter = |name: &&str| {
+            one.facts
+                .counters
+                .get(*name)
+                .and_then(serde_json::Value::as_f64)
+        };
+        let counters = COUNTERS
+            .iter()
+            .map(move |name| counter(name).unwrap_or(0.0));
+        let registers = one.facts.registers.map_or(0.0, f64::from);
+        std::iter::once(registers)
+            .chain(counters)
+            .map(f64::ln_1p)
+            .collect::<Vec<f64>>()
+    });
+    figures.collect()
+}
+
+/// Returns the unified diff of source and search space.
+fn diff(parent: &ChangedCode, change: &ChangedCode) -> String {
+    let mut text = String::new();
+    if parent.source != change.source {
+        text.push_str(&patch::between(&parent.source, &change.source));
+    }
+    if parent.space != change.space {
+        text.push_str(&patch::between(&parent.space, &change.space));
+    }
+    text
+}

@@ -1,0 +1,53 @@
+//! Messages of an evolution.
+
+use super::options::Options;
+use super::session::{End, Session};
+use std::fmt::Write as _;
+use tuner_core::escape;
+use tuner_evolve::lineage;
+use tuner_report::us;
+use tuner_store::{Change, Lineage};
+
+/// Announces a stored change in one line.
+pub(super) fn change(change: &Change, options: &Options) {
+    let outcome = lineage::outcome_text(change);
+    let found = escape::line(&lineage::found(change));
+    let note = match change.note.is_empty() {
+        true => String::new(),
+        false => format!(" | {}", escape::line(&change.note)),
+    };
+    let parent = change
+        .parent
+        .map_or("shipped".to_owned(), |parent| format!("{parent}"));
+    let (round, rounds, id) = (change.round, options.rounds, change.id);
+    say!("round {round}/{rounds}: change {id} of {parent}{note}: {outcome}: {found}");
+}
+
+/// Returns the summary: the family tree, the figures and the next commands.
+pub(super) fn summary(session: &Session<'_>, end: End, db: &str) -> String {
+    let mut text = String::new();
+    let kernel = &session.options.parsed.spec.kernel;
+    let ended = match end {
+        End::Rounds => "all rounds done",
+        End::Budget => "the budget is used up",
+        End::Silent => "the mutator gave no answer five times in a row",
+        End::Interrupted => "interrupted",
+    };
+    let _ = writeln!(text, "{ended}: {kernel} on {}", session.options.device_name);
+    for (problem, tuned) in &session.shipped {
+        let _ = writeln!(text, "  shipped  {problem} {} us", us(tuned.time.us));
+    }
+    let lineage = Lineage {
+        name: session.name.clone(),
+        start: session.options.start(session.mutator_name.clone()),
+        state: String::new(),
+        changes: session.changes.clone(),
+    };
+    text.push_str(&lineage::tree(&lineage, None).text());
+    let kernel = escape::shell(kernel);
+    let _ = writeln!(text, "next: tuner leaderboard {kernel} --lineage{db}");
+    if end == End::Interrupted {
+        text.push_str("go on: the same command with --resume\n");
+    }
+    text
+}
