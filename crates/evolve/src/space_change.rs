@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 /// Most parameters of a changed space.
 const MAX_PARAMETERS: usize = 64;
 
+/// Most configurations that a change adds to the seeds.
+const MAX_SEEDS: usize = 8;
+
 /// Defect of a change, or of the document that it is made to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
@@ -33,7 +36,11 @@ pub enum SpaceError {
 /// # Errors
 /// Text that is not a map.
 pub fn document(yaml: &str) -> Result<Map<String, Value>, SpaceError> {
-    serde_yaml::from_str(yaml).map_err(|error| SpaceError::Unreadable(error.to_string()))
+    let mut options = serde_yaml::Options::default();
+    // Only `true` and `false` are booleans, as in a search space: an argument may be called `y`.
+    options.strict_booleans = true;
+    serde_yaml::from_str_with_options(yaml, options)
+        .map_err(|error| SpaceError::Unreadable(error.to_string()))
 }
 
 /// Returns the part of a document that a mutator may change.
@@ -73,6 +80,17 @@ pub fn apply(document: &mut Map<String, Value>, change: &SpaceChange) -> Result<
     }
     if let Some(launches) = &change.launches {
         document.insert("launches".to_owned(), json!(launches));
+    }
+    if !change.seeds.is_empty() {
+        let known = document.entry("seeds").or_insert_with(|| json!([]));
+        let mut seeds: Vec<Value> = change
+            .seeds
+            .iter()
+            .take(MAX_SEEDS)
+            .map(|one| json!(one))
+            .collect();
+        seeds.extend(known.as_array().cloned().unwrap_or_default());
+        *known = Value::Array(seeds);
     }
     if !change.parameters.is_empty() {
         keep_known_seeds(document);
@@ -138,6 +156,7 @@ mod tests {
                 why: "room".to_owned(),
             }],
             remove_constraints: vec!["A <= 2".to_owned()],
+            seeds: vec![serde_json::from_value(json!({"C": 4})).unwrap()],
             launches: Some(vec![json!({"entry": "other"})]),
         };
         apply(&mut space, &change).unwrap();
@@ -147,9 +166,15 @@ mod tests {
             space["constraints"],
             json!([{"rule": "D < 9", "why": "room"}])
         );
-        assert_eq!(space["seeds"], json!([{"A": 2}]));
+        assert_eq!(space["seeds"], json!([{"C": 4}, {"A": 2}]));
         assert_eq!(space["launches"][0]["entry"], "other");
         assert_eq!(space["kernel"], "k");
+    }
+
+    #[test]
+    fn a_name_is_no_boolean() {
+        let space = document("arguments: [{ name: y }, { name: no }]").unwrap();
+        assert_eq!(space["arguments"], json!([{"name": "y"}, {"name": "no"}]));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tuner_engine::{Best, Event, Judged, StopReason};
 use tuner_evolve::accept::Time;
 use tuner_kernel::catalog::Kernel;
 use tuner_space::{Config, Problem, Space};
-use tuner_store::{RunId, Store};
+use tuner_store::{DeviceFilter, LeaderboardQuery, RunId, Store};
 
 /// Check problems that are drawn for a change.
 const DRAWN_PROBLEMS: usize = 2;
@@ -125,6 +125,33 @@ impl Evaluator<'_> {
         let most = task.verdicts.iter().max_by_key(|(_, count)| **count);
         let verdict = most.map_or(Verdict::NotJudged, |(verdict, _)| *verdict);
         Ok(Some(task.best.ok_or(verdict)))
+    }
+
+    /// Returns the fastest stored configuration of the shipped template on a problem, if it is faster
+    /// than `found`: an earlier run may have tuned it for longer.
+    pub(super) async fn stored_best(&self, problem: &str, found: Best) -> Result<Best, CliError> {
+        let query = LeaderboardQuery {
+            kernel: Some(self.options.parsed.spec.kernel.clone()),
+            problem: Some(problem.to_owned()),
+            device: Some(DeviceFilter::Name(self.options.device_name.clone())),
+            timings: vec![self.options.timing()],
+            top: Some(1),
+            ..LeaderboardQuery::default()
+        };
+        let template = self.options.parsed.template.hash.to_string();
+        let boards = self.store.boards(&query).await?;
+        let rows = boards.into_iter().flat_map(|board| board.rows);
+        let mut same = rows.filter(|row| row.template_hash.as_ref() == Some(&template));
+        Ok(match same.next() {
+            Some(row) if row.time_us_p50 < found.time_us => Best {
+                config: row.config,
+                time_us: row.time_us_p50,
+                timing: Some(row.timing),
+                compared: row.compared,
+                ci95_us: row.ci95_us,
+            },
+            _ => found,
+        })
     }
 
     /// Sets up the judgement of single configurations with fresh seeds and shapes.

@@ -184,6 +184,7 @@ async fn evolve(
         changes: Vec::new(),
         results: BTreeMap::new(),
         files: Files::new(&options.parsed),
+        exhausted: false,
     };
     let unfinished = match args.resume {
         true => store.unfinished_evolution(&start).await?,
@@ -247,6 +248,7 @@ async fn shipped(
                 );
             }
         };
+        let best = evaluator.stored_best(problem, best).await?;
         say!(
             "shipped: {problem} {} us {} after {} configurations",
             us(best.time_us),

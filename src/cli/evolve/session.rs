@@ -49,6 +49,8 @@ pub(super) struct Session<'a> {
     /// Results of changes that this process evaluated or read.
     pub(super) results: BTreeMap<i64, Results>,
     pub(super) files: Files,
+    /// No later request will have an answer.
+    pub(super) exhausted: bool,
 }
 
 /// Code and results of a member.
@@ -93,7 +95,7 @@ impl Session<'_> {
                 true => silent + 1,
                 false => 0,
             };
-            if silent == MAX_SILENT_ROUNDS {
+            if self.exhausted || silent == MAX_SILENT_ROUNDS {
                 return Ok(End::Silent);
             }
         }
@@ -275,7 +277,9 @@ impl Session<'_> {
             let changed = self.files.changed();
             let (note, code) = match reply {
                 Err(MutatorError::Stopped) => return Ok(None),
-                Err(MutatorError::NoAnswer(why) | MutatorError::Exhausted(why)) => {
+                Err(MutatorError::NoAnswer(why)) => (String::new(), Err((Outcome::NoAnswer, why))),
+                Err(MutatorError::Exhausted(why)) => {
+                    self.exhausted = true;
                     (String::new(), Err((Outcome::NoAnswer, why)))
                 }
                 Ok(_) if changed.is_some() => (

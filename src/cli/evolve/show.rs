@@ -30,7 +30,7 @@ pub(super) fn summary(session: &Session<'_>, end: End, db: &str) -> String {
     let ended = match end {
         End::Rounds => "all rounds done",
         End::Budget => "the budget is used up",
-        End::Silent => "the mutator gave no answer five times in a row",
+        End::Silent => "the mutator answers no more",
         End::Interrupted => "interrupted",
     };
     let _ = writeln!(text, "{ended}: {kernel} on {}", session.options.device_name);

@@ -8,6 +8,7 @@ mod code;
 mod double_buffer;
 mod hoist;
 mod launch_bounds;
+mod recipes;
 mod remove_barrier;
 mod swap_loops;
 mod unroll;
@@ -47,6 +48,9 @@ struct Subject<'a> {
     space: &'a Value,
 }
 
+/// Probability of a combination where one applies.
+const RECIPE_PROBABILITY: f64 = 0.5;
+
 type Transformation = fn(&Subject<'_>) -> Vec<Variant>;
 
 /// All transformations.
@@ -77,6 +81,10 @@ pub fn answer(request: &MutationRequest) -> Option<MutationAnswer> {
         .filter(|variants| !variants.is_empty())
         .collect();
     let mut rng = ChaCha8Rng::seed_from_u64(request.seed);
+    let combined = untried(recipes::variants(&subject), request);
+    if !combined.is_empty() && (groups.is_empty() || rng.random_bool(RECIPE_PROBABILITY)) {
+        groups = vec![combined];
+    }
     if groups.is_empty() {
         return None;
     }

@@ -3,6 +3,8 @@
 
 use super::code::{Loop, replace_word, spliced};
 use super::{Subject, Variant};
+use crate::protocol::SpaceChange;
+use serde_json::{Map, Value};
 
 pub(super) fn variants(subject: &Subject<'_>) -> Vec<Variant> {
     let loops = subject.code.loops();
@@ -40,13 +42,26 @@ fn swapped(subject: &Subject<'_>, outer: &Loop<'_>, inner: &Loop<'_>) -> Option<
         return None;
     }
     let (rows, filter) = (inner.to, outer.to);
-    let guarded = replace_word(rest, i, &format!("(step - {r})"));
+    let pragma = text
+        .get(outer.whole.start..outer.statement.start)
+        .unwrap_or_default()
+        .trim_end_matches(' ');
+    let work = replace_word(rest, i, &format!("(step - {r})"));
+    // Passes at both ends touch a part of the output rows; those between touch all, without a test.
     let replaced = format!(
-        "for (int step = 0; step < {filter} + {rows} - 1; ++step) {{\n        const int row = {base} * {rows} + step;\n\
-         #pragma unroll\n        for (int {r} = 0; {r} < {rows}; ++{r}) {{\n            \
-         if (step - {r} < 0 || step - {r} >= {filter}) continue;{guarded}}}\n    }}"
+        "auto pass = [&](int step, bool whole) {{
+        const int row = {base} * {rows} + step;
+#pragma unroll
+        for (int {r} = 0; {r} < {rows}; ++{r})
+            if (whole || (step - {r} >= 0 && step - {r} < {filter})) {{{work}}}
+    }};
+#pragma unroll
+    for (int step = 0; step < {rows} - 1; ++step) pass(step, false);
+{pragma}    for (int step = {rows} - 1; step < {filter}; ++step) pass(step, true);
+#pragma unroll
+    for (int step = {filter} < {rows} ? {rows} - 1 : {filter}; step < {filter} + {rows} - 1; ++step) pass(step, false);"
     );
-    let source = spliced(text, outer.statement.clone(), &replaced);
+    let source = spliced(text, outer.whole.clone(), &replaced);
     // The rows of the output move with those of the input.
     let old = format!("{base} + {r} * {apart}");
     let new = format!("{base} * {rows} + {r}");
@@ -54,5 +69,44 @@ fn swapped(subject: &Subject<'_>, outer: &Loop<'_>, inner: &Loop<'_>) -> Option<
         "swap_loops: input rows outside, output rows inside, line {}",
         outer.line
     );
-    Some(Variant::new(label, source.replace(&old, &new)))
+    Some(Variant {
+        space: Some(SpaceChange {
+            seeds: seeds(subject),
+            ..SpaceChange::default()
+        }),
+        ..Variant::new(label, source.replace(&old, &new))
+    })
+}
+
+/// Starting points of the shipped convolution's space that suit the order: rows side by side in
+/// registers, the filter in shared memory.
+fn seeds(subject: &Subject<'_>) -> Vec<Map<String, Value>> {
+    const NAMES: [&str; 8] = [
+        "BLOCK_X",
+        "BLOCK_Y",
+        "TILE_X",
+        "TILE_Y",
+        "STRIDED",
+        "REUSE",
+        "FILTER_SHARED",
+        "PADDING",
+    ];
+    const POINTS: [[u32; 8]; 3] = [
+        [32, 8, 4, 4, 0, 1, 1, 0],
+        [32, 4, 4, 2, 0, 1, 1, 0],
+        [16, 16, 6, 4, 0, 1, 1, 0],
+    ];
+    if NAMES
+        .iter()
+        .any(|name| !subject.space["parameters"][name].is_object())
+    {
+        return Vec::new();
+    }
+    let point = |values: &[u32; 8]| {
+        let named = NAMES.iter().zip(values);
+        named
+            .map(|(name, value)| ((*name).to_owned(), Value::from(*value)))
+            .collect()
+    };
+    POINTS.iter().map(point).collect()
 }
