@@ -25,6 +25,7 @@ mod doctor;
 mod documents;
 mod engine;
 mod errors;
+mod evolve;
 mod exec;
 mod expectations;
 mod failing;

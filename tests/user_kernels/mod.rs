@@ -97,3 +97,17 @@ fn the_suite_holds_at_least_sixty_wrong_kernels_and_forty_right_ones() {
         eprintln!("{} wrong, {} right", of(Kind::Wrong), of(Kind::Right));
     }
 }
+
+#[test]
+fn the_cheats_are_forty_at_least_and_twenty_have_a_public_address() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/user_kernels/projects/cheats.toml");
+    let file: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
+    let cheats = file["wrong"].as_table().unwrap();
+    let public = cheats.values().filter(|one| {
+        let why = one["why"].as_str().unwrap();
+        why.contains("https://")
+    });
+    assert!(cheats.len() >= 40, "{}", cheats.len());
+    assert!(public.count() >= 20);
+}

@@ -43,8 +43,8 @@ impl Mutator for ManualMutator {
     ) -> Result<Reply, MutatorError> {
         let text = serde_json::to_string_pretty(request).unwrap_or_default();
         let (round, kernel) = (request.round, &request.task.kernel);
-        let asked = self.write(&format!("request-{round}.json"), &text)?;
         let source = self.write(&format!("{kernel}-{round}.cu"), &request.parent.source)?;
+        let asked = self.write(&format!("request-{round}.json"), &text)?;
         let answer = self.folder.join(format!("answer-{round}.json"));
         let known = std::fs::metadata(&answer)
             .and_then(|facts| facts.modified())

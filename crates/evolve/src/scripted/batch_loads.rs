@@ -6,7 +6,7 @@
 use super::code::{Loop, has_word, replace_word, spliced};
 use super::{Subject, Variant};
 
-const FACTORS: [u32; 3] = [2, 4, 8];
+pub(super) const FACTORS: [u32; 3] = [2, 4, 8];
 
 pub(super) fn variants(subject: &Subject<'_>) -> Vec<Variant> {
     let text = subject.code.text;

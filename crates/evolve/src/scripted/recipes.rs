@@ -12,13 +12,14 @@ pub(super) fn variants(subject: &Subject<'_>) -> Vec<Variant> {
         }) {
             let copies = |next: &Subject<'_>| {
                 let batched = batch_loads::variants(next).into_iter();
+                // The first copy is that of the tile; the filter is small.
+                let batched = batched.take(batch_loads::FACTORS.len());
                 batched.chain(widen::variants(next)).collect()
             };
             for copied in then(subject, &filter, copies) {
                 all.extend(then(subject, &copied, |next| {
                     align_rows::tile(next).into_iter().collect()
                 }));
-                all.push(copied);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Swap the loops over filter rows and over the thread's rows: a row of the input is read once and used
 //! for every output row that it touches. A thread's rows lie side by side then.
 
-use super::code::{Loop, replace_word, spliced};
+use super::code::{Loop, has_word, replace_word, spliced};
 use super::{Subject, Variant};
 use crate::protocol::SpaceChange;
 use serde_json::{Map, Value};
@@ -46,12 +46,13 @@ fn swapped(subject: &Subject<'_>, outer: &Loop<'_>, inner: &Loop<'_>) -> Option<
         .get(outer.whole.start..outer.statement.start)
         .unwrap_or_default()
         .trim_end_matches(' ');
-    let work = replace_word(rest, i, &format!("(step - {r})"));
+    let (loads, rest) = hoisted(rest, i, r);
+    let work = replace_word(&rest, i, &format!("(step - {r})"));
     // Passes at both ends touch a part of the output rows; those between touch all, without a test.
     let replaced = format!(
         "auto pass = [&](int step, bool whole) {{
         const int row = {base} * {rows} + step;
-#pragma unroll
+{loads}#pragma unroll
         for (int {r} = 0; {r} < {rows}; ++{r})
             if (whole || (step - {r} >= 0 && step - {r} < {filter})) {{{work}}}
     }};
@@ -78,10 +79,34 @@ fn swapped(subject: &Subject<'_>, outer: &Loop<'_>, inner: &Loop<'_>) -> Option<
     })
 }
 
+/// Takes the loads of a row out of a body of the form `if (COND) { T NAME[…]; for (…) NAME[…] = …; … }`
+/// where they depend on neither loop. Returns them, and the body without them.
+fn hoisted(body: &str, i: &str, r: &str) -> (String, String) {
+    let split = || {
+        let (condition, inner) = body.trim_start().strip_prefix("if (")?.split_once(") {")?;
+        let (declaration, after) = inner.split_once(';')?;
+        let end = after.find(';')? + after.get(after.find(';')? + 1..)?.find(';')? + 1;
+        let end = end + after.get(end + 1..)?.find(';')? + 2;
+        let (fill, others) = after.split_at_checked(end)?;
+        let free = [declaration, fill]
+            .iter()
+            .all(|text| !has_word(text, i) && !has_word(text, r));
+        let is_fill = fill.contains("for (") && declaration.contains('[');
+        (free && is_fill).then(|| {
+            let loads = format!(
+                "        {};\n        if ({condition}) {{{fill}\n        }}\n",
+                declaration.trim()
+            );
+            (loads, format!("\n            if ({condition}) {{{others}"))
+        })
+    };
+    split().unwrap_or_else(|| (String::new(), body.to_owned()))
+}
+
 /// Starting points of the shipped convolution's space that suit the order: rows side by side in
 /// registers, the filter in shared memory.
 fn seeds(subject: &Subject<'_>) -> Vec<Map<String, Value>> {
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "BLOCK_X",
         "BLOCK_Y",
         "TILE_X",
@@ -90,11 +115,13 @@ fn seeds(subject: &Subject<'_>) -> Vec<Map<String, Value>> {
         "REUSE",
         "FILTER_SHARED",
         "PADDING",
+        "UNROLL_ROWS",
     ];
-    const POINTS: [[u32; 8]; 3] = [
-        [32, 8, 4, 4, 0, 1, 1, 0],
-        [32, 4, 4, 2, 0, 1, 1, 0],
-        [16, 16, 6, 4, 0, 1, 1, 0],
+    const POINTS: [[u32; 9]; 4] = [
+        [32, 8, 4, 4, 0, 1, 1, 0, 0],
+        [32, 4, 4, 4, 0, 1, 1, 0, 0],
+        [48, 4, 2, 4, 0, 1, 1, 0, 1],
+        [16, 4, 2, 4, 0, 1, 1, 1, 0],
     ];
     if NAMES
         .iter()
@@ -102,7 +129,7 @@ fn seeds(subject: &Subject<'_>) -> Vec<Map<String, Value>> {
     {
         return Vec::new();
     }
-    let point = |values: &[u32; 8]| {
+    let point = |values: &[u32; 9]| {
         let named = NAMES.iter().zip(values);
         named
             .map(|(name, value)| ((*name).to_owned(), Value::from(*value)))
