@@ -24,7 +24,7 @@ use serde_json::Value;
 /// Changed code of a transformation.
 #[derive(Debug, Clone, PartialEq)]
 struct Variant {
-    /// What was changed where; unique among the variants of a source.
+    /// Place and kind of the change; unique among the variants of a source.
     label: String,
     source: String,
     space: Option<SpaceChange>,
