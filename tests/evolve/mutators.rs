@@ -166,3 +166,19 @@ fn scripted_changes_are_those_of_the_seed() {
     assert_eq!(first.len(), 2);
     assert_eq!(first, notes("b.db"));
 }
+
+#[test]
+fn sizes_that_no_file_names_are_checked_too() {
+    let folder = project();
+    let folder = folder.path();
+    // Right on the timed problem and on both check problems of the file.
+    let known = "(N == 4096 || N == 1003 || N == 5 ? 2.5f : 1.0f)";
+    let mutator = with_source(folder, &FAST.replace("2.5f", known));
+    crate::program::write(folder, "kernel.cu", &FAST.replace("2.5f", known));
+    let declared = run(folder, "check space.yaml --device vgpu:h100 --format json");
+    assert_eq!(declared.code, 0, "{}", declared.stderr);
+    let shipped = project();
+    std::fs::copy(shipped.path().join("kernel.cu"), folder.join("kernel.cu")).unwrap();
+    let ended = evolve(folder, &mutator, &["--rounds", "1"]);
+    ended.says(3, &["failed (incorrect)", "problem drawn"]);
+}
