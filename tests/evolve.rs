@@ -91,14 +91,7 @@ fn evolve(folder: &Path, mutator: &str, more: &[&str]) -> Ended {
                 "--device",
                 "vgpu:h100",
             ])
-            .args([
-                "--evals",
-                "2",
-                "--base-evals",
-                "2",
-                "--accept",
-                ">= 3 % on >= 1 problem",
-            ])
+            .args(["--evals", "2", "--base-evals", "2", "--min-gain", "3%:1"])
             .args(["--db", "t.db"])
             .args(more),
     )

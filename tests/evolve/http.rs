@@ -105,14 +105,7 @@ fn evolve(folder: &Path, port: u16, more: &[&str]) -> Ended {
                 "--db",
                 "t.db",
             ])
-            .args([
-                "--evals",
-                "2",
-                "--base-evals",
-                "2",
-                "--accept",
-                ">= 3 % on >= 1 problem",
-            ])
+            .args(["--evals", "2", "--base-evals", "2", "--min-gain", "3%:1"])
             .args(more)
             .env("TUNER_LLM_URL", format!("http://127.0.0.1:{port}/v1"))
             .env("TUNER_LLM_MODEL", "stand-in-1")

@@ -195,7 +195,7 @@ fn bad_usage_names_the_fix() {
             ["--device", "replay:x.json"],
             "type --device cuda:N or vgpu:NAME",
         ),
-        (["--accept", "faster"], "this begins no clause"),
+        (["--min-gain", "faster"], "faster"),
         (["--problem", "other"], "the problem `other` is not known"),
         (["--timeout", "soon"], "--timeout"),
     ] {

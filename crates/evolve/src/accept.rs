@@ -6,10 +6,17 @@
 
 use crate::outcome::Outcome;
 use tuner_core::statistics::{PREDICTION_RESOLUTION, ratio_of_medians};
-use tuner_report::accept::{Figures, Finding, Rules};
+use tuner_report::accept::{Clause, Figures, Finding, Gain, Rules};
 
-/// Rule without `--accept`.
-pub const DEFAULT_RULES: &str = ">= 3 % on >= 2 problems";
+/// Returns the rules without options: 3 % on two problems.
+#[must_use]
+pub fn default_rules() -> Rules {
+    let gain = Gain {
+        percent: 3.0,
+        problems: Some(2),
+    };
+    Rules(vec![Clause::Gain(gain)])
+}
 
 /// Median with its 95 % interval, microseconds; a predicted time has no interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,10 +117,6 @@ fn compare(one: &Comparison, predicted: bool, resolved: bool) -> Figures {
 mod tests {
     use super::*;
 
-    fn rules() -> Rules {
-        Rules::parse(DEFAULT_RULES, "rules").unwrap()
-    }
-
     fn time(us: f64, ci95_us: Option<[f64; 2]>) -> Time {
         Time {
             us,
@@ -135,7 +138,7 @@ mod tests {
                 change: time(*change, interval(*change)),
             });
         let all: Vec<Comparison> = all.collect();
-        decide(&rules(), predicted, &all).outcome
+        decide(&default_rules(), predicted, &all).outcome
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Store;
 use super::error::{StoreError, WithPath as _, broken};
 use super::rows::{Config, config_text};
 use super::run::RunId;
-use super::writer::now;
+use super::tasks::now;
 use sqlx::types::{Json, Text};
 use sqlx::{Connection as _, Sqlite, SqliteConnection, Transaction};
 use tuner_core::record::{ConfigValues, TimingKind};

@@ -11,6 +11,7 @@ mod show;
 mod watch;
 
 use super::events::{stopping, watch_signals};
+use super::gate::promotion::PromotionArgs;
 use super::results::{db_parser, default_database};
 use super::terminal::Ticker;
 use super::{CliError, CommandResult, output, usage};
@@ -24,7 +25,6 @@ use tokio::sync::watch::Receiver;
 use tuner_core::escape;
 use tuner_engine::job::{Jobs, ProveBudget};
 use tuner_engine::threads::start_runtime;
-use tuner_evolve::accept::DEFAULT_RULES;
 use tuner_evolve::outcome::Outcome;
 use tuner_evolve::population::Population;
 use tuner_report::us;
@@ -76,9 +76,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..))]
     base_evals: u64,
 
-    /// Rule of acceptance; on a virtual GPU the gain must exceed the model's resolution too
-    #[arg(long, value_name = "RULE", default_value = DEFAULT_RULES)]
-    accept: String,
+    /// Rules of acceptance [default: --min-gain 3%:2]; on a virtual GPU the gain must exceed the model's
+    /// resolution too
+    #[command(flatten)]
+    promotion: PromotionArgs,
 
     /// Device: auto, cuda, cuda:N, vgpu:NAME or vgpu:NAME@CLOCK
     #[arg(long, value_name = "DEVICE", default_value = "auto")]

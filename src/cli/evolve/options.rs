@@ -10,6 +10,7 @@ use tuner_core::units::Seed;
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_engine::job::{ChangedCode, Jobs, Prepared, ProveBudget, Request};
 use tuner_engine::parse_budget;
+use tuner_evolve::accept::default_rules;
 use tuner_evolve::space_change;
 use tuner_kernel::catalog::{self, Kernel};
 use tuner_kernel::compile::included_names;
@@ -66,7 +67,7 @@ impl Options {
                 "evolve needs one device that compiles; type --device cuda:N or vgpu:NAME",
             ));
         }
-        let rules = Rules::parse(&args.accept, "--accept")?;
+        let rules = args.promotion.rules().unwrap_or_else(default_rules);
         let facts = facts(args, &folder)?;
         let problems = match args.problem.is_empty() {
             true => parsed

@@ -14,7 +14,6 @@ use tuner_evolve::protocol::{
     ProblemBest, Rules, Sibling, Task,
 };
 use tuner_evolve::space_change::{self, SpaceError};
-use tuner_report::arch_of;
 use tuner_store::Change;
 
 /// Failures and siblings in a request.
@@ -163,7 +162,7 @@ fn siblings(parent: Option<i64>, changes: &[Change]) -> Vec<Sibling> {
 
 /// Returns the time at peak arithmetic and bandwidth.
 fn roofline_us(options: &Options, problem: &str, config: &ConfigValues) -> Option<f64> {
-    let arch = arch_of(&options.device_name)?;
+    let arch = vgpu::arch::by_device_name(&options.device_name)?;
     let spec = &options.parsed.spec;
     let limits = options.limits?;
     let space = spec.space(problem, &limits).ok()?;

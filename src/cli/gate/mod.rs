@@ -2,7 +2,7 @@
 
 mod compare;
 mod junit;
-mod promotion;
+pub(super) mod promotion;
 mod show;
 mod sources;
 

@@ -5,7 +5,7 @@ use tuner_report::accept::{Clause, Gain, Rules};
 
 /// Rules for promoting the leaderboard's best; none given: it is not judged.
 #[derive(Debug, clap::Args)]
-pub(super) struct PromotionArgs {
+pub(in crate::cli) struct PromotionArgs {
     /// Promote if it is faster by this percentage on so many problems [default: all]; may be repeated
     #[arg(long, value_name = "PERCENT[:PROBLEMS]", value_parser = gain)]
     min_gain: Vec<Gain>,
@@ -33,7 +33,7 @@ pub(super) struct PromotionArgs {
 
 impl PromotionArgs {
     /// Returns the rules; `None` without an option.
-    pub(super) fn rules(&self) -> Option<Rules> {
+    pub(in crate::cli) fn rules(&self) -> Option<Rules> {
         let gains = self.min_gain.iter().copied().map(Clause::Gain);
         let clauses: Vec<Clause> = gains
             .chain(self.p90_no_worse.map(Clause::P90NoWorse))

@@ -9,6 +9,7 @@ use files::{Macros, load_template};
 pub use files::{included, shown};
 pub use kernel::Kernel;
 
+use crate::compile::Template;
 use crate::declarations;
 use std::collections::BTreeMap;
 use std::ops::Range;
