@@ -49,9 +49,7 @@ struct Hunk {
 pub fn apply(source: &str, diff: &str) -> Result<String, PatchError> {
     let old: Vec<&str> = source.lines().collect();
     let mut new: Vec<&str> = Vec::new();
-    // Next line of the source to copy.
-    let mut next = 0;
-    let (mut hunks, mut files) = (0, 0);
+    let (mut next, mut hunks, mut files) = (0, 0, 0);
     let mut lines = diff.lines().enumerate().peekable();
     while let Some((index, line)) = lines.next() {
         if line.starts_with("--- ") {
@@ -111,13 +109,11 @@ pub fn apply(source: &str, diff: &str) -> Result<String, PatchError> {
         }
         lines.next_if(|(_, line)| line.starts_with('\\'));
     }
-    if hunks == 0 {
-        return Err(PatchError::NoHunk);
-    }
     new.extend(old.get(next..).unwrap_or_default());
-    let mut text = new.join("\n");
-    text.push('\n');
-    Ok(text)
+    match hunks {
+        0 => Err(PatchError::NoHunk),
+        _ => Ok(new.join("\n") + "\n"),
+    }
 }
 
 /// Returns the unified diff of two sources.

@@ -220,15 +220,17 @@ async fn evolve(
     if let Some(folder) = &args.output {
         write_better(&session, folder)?;
     }
-    let passed = session.changes.iter().any(|change| {
-        let outcome: Option<Outcome> = change.outcome.parse().ok();
-        outcome.is_some_and(Outcome::is_right)
-    });
-    let db = match args.db == default_database() {
+    let passed = session.population.members().len() > 1;
+    let text = show::summary(&session, end, &db_argument(args));
+    Ok(Some((end, text, passed)))
+}
+
+/// Returns the argument that names the database in the next command; empty for the default.
+fn db_argument(args: &Args) -> String {
+    match args.db == default_database() {
         true => String::new(),
         false => format!(" --db {}", escape::shell(&args.db.to_string_lossy())),
-    };
-    Ok(Some((end, show::summary(&session, end, &db), passed)))
+    }
 }
 
 /// Tunes the shipped template on each problem; `None`: interrupted.
