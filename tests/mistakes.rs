@@ -136,7 +136,7 @@ const COMMANDS: [Mistake; 25] = [
     (NONE, "run scale.yaml --device gpu", 2, "`gpu`", "use auto, cuda"),
     (NONE, "run scale.yaml --budget 5", 2, "`5`", "such as 90s"),
     (NONE, "run scale.yaml --problem ragged", 2, "`ragged`", "choose from: large"),
-    (NONE, "run scale.yaml --strategy bayes", 2, "`bayes`", "choose one of: evolve"),
+    (NONE, "run scale.yaml --strategy bayes", 2, "'bayes'", "possible values: evolve"),
     (NONE, "rum scale.yaml", 2, "'rum'", "'run'"),
     (NONE, "leaderboard", 2, "leaderboard/tuner.db", "`tuner run` makes one"),
     (NONE, "export scale.yaml", 2, "leaderboard/tuner.db", "--db FILE names another"),

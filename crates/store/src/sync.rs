@@ -135,6 +135,47 @@ fn qualify(table: &str, columns: &str) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
+const EVOLUTIONS: &str = "name, kernel, template_hash, device, timing, seed, mutator, settings, state, \
+    started_at, ended_at";
+const CHANGES: &str = "mutator, note, diff, source, space, tokens, cost, seconds, outcome, verdict, \
+    detail, code, behaviour, made_at";
+const CHANGE_TIMES: &str = "problem, us, incumbent_us, shipped_us, config";
+
+/// Returns the statements for changes of kernels' code: an evolution is known by its name, a change by
+/// its round.
+fn of_evolutions() -> Vec<String> {
+    let changes = qualify("o", CHANGES);
+    let times = qualify("o", CHANGE_TIMES);
+    vec![
+        format!(
+            "INSERT OR IGNORE INTO evolutions ({EVOLUTIONS}) SELECT {EVOLUTIONS} FROM other.evolutions"
+        ),
+        "CREATE TEMP TABLE evolution_map AS SELECT o.id AS old, e.id AS new
+         FROM other.evolutions o JOIN main.evolutions e ON e.name = o.name"
+            .to_owned(),
+        // Parents are set below, when all changes have their numbers.
+        format!(
+            "INSERT OR IGNORE INTO changes (evolution, round, parent, {CHANGES})
+             SELECT m.new, o.round, NULL, {changes}
+             FROM other.changes o JOIN evolution_map m ON m.old = o.evolution"
+        ),
+        "CREATE TEMP TABLE change_map AS SELECT o.id AS old, c.id AS new
+         FROM other.changes o JOIN evolution_map m ON m.old = o.evolution
+         JOIN main.changes c ON c.evolution = m.new AND c.round = o.round"
+            .to_owned(),
+        "UPDATE main.changes SET parent = (
+             SELECT p.new FROM change_map m JOIN other.changes o ON o.id = m.old
+             JOIN change_map p ON p.old = o.parent WHERE m.new = changes.id)
+         WHERE parent IS NULL AND id IN (SELECT new FROM change_map)"
+            .to_owned(),
+        format!(
+            "INSERT OR IGNORE INTO change_times (change, {CHANGE_TIMES}) SELECT m.new, {times}
+             FROM other.change_times o JOIN change_map m ON m.old = o.change"
+        ),
+        "INSERT OR IGNORE INTO change_runs (run) SELECT run FROM other.change_runs".to_owned(),
+    ]
+}
+
 /// Returns all statements, in order.
 fn statements() -> Vec<String> {
     let same = |a: &str, b: &str, columns: &str| {
@@ -197,6 +238,7 @@ fn statements() -> Vec<String> {
                            AND b.command = o.command AND b.measured_at = o.measured_at)",
         qualify("o", BASELINES)
     ));
+    all.extend(of_evolutions());
     all
 }
 

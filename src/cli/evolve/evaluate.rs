@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use tokio::sync::watch;
 use tuner_core::record::{ConfigValues, Verdict};
-use tuner_core::units::ContentHash;
 use tuner_core::value::Value;
 use tuner_engine::job::{ChangedCode, FreshChecks, JobError, Prepared, Request};
 use tuner_engine::{Best, Event, Judged, StopReason};
@@ -354,15 +353,4 @@ fn range_of(checks: &[Problem], name: &str) -> Option<[i64; 2]> {
     });
     let values: Vec<i64> = values.collect();
     Some([*values.iter().min()?, *values.iter().max()?])
-}
-
-/// Derives the seed of the checks, which no request to a mutator contains.
-pub(super) fn check_seed(seed: u64, template: &ContentHash) -> u64 {
-    let parts = [
-        b"checks".as_slice(),
-        &seed.to_le_bytes(),
-        template.as_str().as_bytes(),
-    ];
-    let hash = ContentHash::from_parts(parts);
-    u64::from_str_radix(hash.as_str().get(..16).unwrap_or_default(), 16).unwrap_or(seed)
 }

@@ -1,9 +1,11 @@
 //! `tuner evolve`: changes of a kernel's code, proposed by a mutator, decided by gate and times.
 
+mod announce;
 mod evaluate;
 mod http;
 mod manual;
 mod mutator;
+mod named;
 mod options;
 mod request;
 mod session;
@@ -134,7 +136,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> CommandResult {
     let ticker = Ticker::start();
     let options = Options::new(args)?;
-    let mutator = mutator::named(&args.mutator, &args.folder, args.cost_limit).map_err(usage)?;
+    let mutator = named::select(&args.mutator, &args.folder, args.cost_limit).map_err(usage)?;
     let runtime = start_runtime("tuner", 2)?;
     let ended = runtime.block_on(async {
         let shutdown = watch_signals(stopping)?;

@@ -1,7 +1,5 @@
 //! Mutators: a command, the scripted transformations, an HTTP endpoint, a folder.
 
-use super::http::HttpMutator;
-use super::manual::ManualMutator;
 use std::time::{Duration, Instant};
 use tuner_evolve::protocol::{MAX_ANSWER_BYTES, MutationRequest, Usage};
 use tuner_evolve::scripted;
@@ -43,24 +41,8 @@ pub(super) trait Mutator: Send {
     ) -> Result<Reply, MutatorError>;
 }
 
-/// Mutator that a name or a command line selects.
-pub(super) fn named(
-    text: &str,
-    folder: &std::path::Path,
-    cost_limit: Option<f64>,
-) -> Result<Box<dyn Mutator>, String> {
-    Ok(match text {
-        "scripted" => Box::new(Scripted),
-        "http" => Box::new(HttpMutator::from_environment(folder, cost_limit)?),
-        "manual" => Box::new(ManualMutator::new(folder)?),
-        command => Box::new(CommandMutator {
-            command: command.to_owned(),
-        }),
-    })
-}
-
 /// Transformations of source text, in this process.
-struct Scripted;
+pub(super) struct Scripted;
 
 impl Mutator for Scripted {
     fn propose(
@@ -82,8 +64,8 @@ impl Mutator for Scripted {
 }
 
 /// The user's command, run by the shell once for each request.
-struct CommandMutator {
-    command: String,
+pub(super) struct CommandMutator {
+    pub(super) command: String,
 }
 
 impl Mutator for CommandMutator {

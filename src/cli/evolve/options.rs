@@ -1,12 +1,11 @@
 //! Settings of an evolution, checked.
 
 use super::Args;
-use super::evaluate::check_seed;
 use crate::cli::{CliError, complete, usage};
 use std::path::PathBuf;
 use std::time::Duration;
 use tuner_core::record::{DeviceKind, TimingKind};
-use tuner_core::units::Seed;
+use tuner_core::units::{ContentHash, Seed};
 use tuner_device::{DeviceFacts, DeviceSelector};
 use tuner_engine::job::{ChangedCode, Jobs, Prepared, ProveBudget, Request};
 use tuner_engine::parse_budget;
@@ -156,4 +155,15 @@ fn facts(args: &Args, folder: &std::path::Path) -> Result<DeviceFacts, CliError>
     let prepared = Prepared::new(&request, folder)?;
     prepared.notes.iter().for_each(|note| say!("{note}"));
     Ok(prepared.facts().clone())
+}
+
+/// Derives the seed of the checks, which no request to a mutator contains.
+fn check_seed(seed: u64, template: &ContentHash) -> u64 {
+    let parts = [
+        b"checks".as_slice(),
+        &seed.to_le_bytes(),
+        template.as_str().as_bytes(),
+    ];
+    let hash = ContentHash::from_parts(parts);
+    u64::from_str_radix(hash.as_str().get(..16).unwrap_or_default(), 16).unwrap_or(seed)
 }

@@ -1,10 +1,10 @@
 //! Rounds of an evolution: parent, request, answer, evaluation, decision, storage, announcement.
 
+use super::announce;
 use super::evaluate::{Evaluation, Evaluator, Parent, Results, Tuned};
 use super::mutator::{Mutator, MutatorError, Reply};
 use super::options::Options;
 use super::request::{self, Asked};
-use super::show;
 use super::watch::Files;
 use crate::cli::{CliError, usage};
 use std::collections::BTreeMap;
@@ -168,7 +168,7 @@ impl Session<'_> {
         }
         self.changes.push(change.clone());
         // Announced after the commit.
-        show::change(&change, self.options);
+        announce::change(&change, self.options);
         Ok(Some(change))
     }
 

@@ -486,13 +486,6 @@ impl<'a> Sm<'a> {
 }
 
 impl Warp {
-    /// Returns the completion of all but the last `left` groups of products.
-    fn products_done(&self, left: u8) -> (u64, Stall) {
-        let open = self.products.len().saturating_sub(left.into());
-        let end = self.products[..open].last().copied().unwrap_or(0);
-        (end, Stall::MathPipe)
-    }
-
     /// Returns the completion of all but the last `left` groups of copies.
     fn copied(&self, left: u8) -> (u64, Stall) {
         let open = self.groups.len().saturating_sub(left.into());

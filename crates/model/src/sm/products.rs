@@ -5,8 +5,8 @@
 //! shared memory at the rate of that memory (18, 20, 24, 32, 64 and 128 cycles for N = 8 to 256), a chain on
 //! the same accumulators for three more, and about seven products wait in a scheduler's queue.
 
-use super::Sm;
 use super::paths::Issue;
+use super::{Sm, Stall, Warp};
 use crate::code::GroupProduct;
 use std::collections::VecDeque;
 
@@ -67,6 +67,15 @@ impl Sm<'_> {
         if product.commits {
             warp.products.push(warp.product_end);
         }
+    }
+}
+
+impl Warp {
+    /// Returns the completion of all but the last `left` groups of products.
+    pub(super) fn products_done(&self, left: u8) -> (u64, Stall) {
+        let open = self.products.len().saturating_sub(left.into());
+        let end = self.products[..open].last().copied().unwrap_or(0);
+        (end, Stall::MathPipe)
     }
 }
 

@@ -125,13 +125,6 @@ fn size_names(problems: &[Problem]) -> HashSet<String> {
     sizes.map(|(name, _)| name.clone()).collect()
 }
 
-/// Reports whether a text can be a kernel's name, and so part of a file's name.
-#[must_use]
-pub fn is_kernel_name(name: &str) -> bool {
-    let valid = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    !name.is_empty() && !name.starts_with('.') && name.chars().all(valid)
-}
-
 impl<'s> Checker<'s> {
     pub(super) fn new(source: &'s str, path: &'s Path) -> Self {
         Self {
@@ -202,7 +195,7 @@ impl<'s> Checker<'s> {
     }
 
     fn kernel_name(&mut self, name: Spanned<String>) -> String {
-        if !is_kernel_name(&name.value) {
+        if !super::vocabulary::is_kernel_name(&name.value) {
             self.error(
                 format!("`{}` cannot be a kernel's name", name.value),
                 name.at,

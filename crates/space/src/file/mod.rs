@@ -19,11 +19,11 @@ mod variables;
 mod vocabulary;
 
 pub use bare::BareSpace;
-pub use check::is_kernel_name;
 pub(crate) use origin::Origin;
 pub use origin::{ArgumentPlace, Places};
 pub use schema::json_schema;
 pub use types::vector_type;
+pub use vocabulary::is_kernel_name;
 
 use super::{Diagnostics, KernelSpec};
 use std::path::Path;

@@ -130,3 +130,10 @@ schema!(FillText, "Fill", _generator => {
     ]));
     json_schema!({ "oneOf": fills, "description": "Initial contents of a buffer." })
 });
+
+/// Reports whether a text can be a kernel's name, and so part of a file's name.
+#[must_use]
+pub fn is_kernel_name(name: &str) -> bool {
+    let valid = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(valid)
+}

@@ -32,3 +32,72 @@ async fn every_column_of_every_table_is_taken_over() {
     connection.close().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Adds an evolution with two changes, the second a child of the first.
+async fn evolve(connection: &mut SqliteConnection, name: &str) {
+    let text = format!(
+        "INSERT INTO evolutions (name, kernel, template_hash, device, timing, seed, mutator, settings,
+             state, started_at) VALUES ('{name}', 'k', 'h', 'd', 'predicted', '1', 'm', '{{}}', 'finished', 't');
+         INSERT INTO changes (evolution, round, parent, mutator, note, diff, tokens, cost, seconds, outcome,
+             detail, code, behaviour, made_at)
+         SELECT max(id), 1, NULL, 'm', 'first', '', 0, 0, 0, 'predicted_better', '', '', '[]', 't'
+             FROM evolutions;
+         INSERT INTO changes (evolution, round, parent, mutator, note, diff, tokens, cost, seconds, outcome,
+             detail, code, behaviour, made_at)
+         SELECT max(evolution), 2, max(id), 'm', 'second', '', 0, 0, 0, 'failed', '', '', '[]', 't'
+             FROM changes;
+         INSERT INTO change_times SELECT max(id), 'p', 1, 2, 3, '{{}}' FROM changes;"
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(text))
+        .execute(connection)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn changes_of_code_keep_their_parents_and_are_taken_over_once() {
+    let folder = std::env::temp_dir().join(format!("tuner-sync-changes-{}", std::process::id()));
+    let (path, other) = (folder.join("t.db"), folder.join("other.db"));
+    let mut source = open::writable(&other).await.unwrap();
+    evolve(&mut source, "theirs").await;
+    source.close().await.unwrap();
+    let mut connection = open::writable(&path).await.unwrap();
+    evolve(&mut connection, "ours").await;
+    for _ in 0..2 {
+        let attach = format!("ATTACH '{}' AS other", other.display());
+        let steps = std::iter::once(attach).chain(statements());
+        for text in steps {
+            sqlx::raw_sql(sqlx::AssertSqlSafe(text))
+                .execute(&mut connection)
+                .await
+                .unwrap();
+        }
+        let question = "SELECT e.name, c.note, p.note, t.us FROM changes c
+            JOIN evolutions e ON e.id = c.evolution LEFT JOIN changes p ON p.id = c.parent
+            LEFT JOIN change_times t ON t.change = c.id ORDER BY e.id, c.round";
+        type Row = (String, String, Option<String>, Option<f64>);
+        let found: Vec<Row> = sqlx::query_as(question)
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+        let row = |name: &str, note: &str, parent: Option<&str>, us| {
+            (
+                name.to_owned(),
+                note.to_owned(),
+                parent.map(str::to_owned),
+                us,
+            )
+        };
+        let all = ["ours", "theirs"].map(|name| {
+            [
+                row(name, "first", None, None),
+                row(name, "second", Some("first"), Some(1.0)),
+            ]
+        });
+        assert_eq!(found, all.concat());
+        connection.close().await.unwrap();
+        connection = open::writable(&path).await.unwrap();
+    }
+    connection.close().await.unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -33,6 +33,7 @@ mod transfer;
 mod rows;
 pub mod traffic;
 pub mod trace;
+mod traced;
 pub mod watch;
 mod partial;
 mod placement;
