@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
-/// What the stand-in answers to one request.
+/// Answer of the stand-in to one request.
 enum Canned {
     /// Status, further headers and body.
     Document(u16, &'static str, String),

@@ -54,7 +54,7 @@ impl Population {
 
     /// Returns the member of a change.
     #[must_use]
-    pub fn of(&self, change: Option<i64>) -> Option<&Member> {
+    pub fn member_of(&self, change: Option<i64>) -> Option<&Member> {
         self.members.iter().find(|member| member.change == change)
     }
 
@@ -226,7 +226,10 @@ mod tests {
             ..member(Some(4), Some(1), 80.0, 30.0)
         });
         assert_eq!(
-            distance(all.of(Some(2)).unwrap(), all.of(Some(4)).unwrap()),
+            distance(
+                all.member_of(Some(2)).unwrap(),
+                all.member_of(Some(4)).unwrap()
+            ),
             0.0
         );
         assert!(all.has_code("Some(2)") && !all.has_code("x"));

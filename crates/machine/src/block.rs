@@ -341,8 +341,8 @@ impl<'a> Block<'a> {
         }
         // Read before `complete`, which may end this phase.
         let phase = barrier.phases;
-        let number = self.memory.phases.of_block_barrier(index, phase);
         if let Some(trace) = &mut warp.trace {
+            let number = self.memory.phases.of_block_barrier(index, phase);
             trace.signal_of_last(number, SignalKind::Arrives);
             if operands.waits {
                 trace.signal_of_last(number, SignalKind::Waits);

@@ -8,7 +8,7 @@ use std::ops::Range;
 use vgpu::tensor_box::{Chunk, TensorBox};
 use vgpu::{TENSOR_MAP_BYTES, TensorMap};
 
-/// What a copy does with the box.
+/// Direction of a copy, with the operation of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Global to shared memory, completing a barrier.

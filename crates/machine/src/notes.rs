@@ -35,10 +35,10 @@ impl Warp {
     }
 
     /// Records a signal to a barrier in shared memory.
-    pub(super) fn note_signal(&mut self, phase: u32, kind: SignalKind) {
+    pub(super) fn note_signal(&mut self, phase: impl FnOnce() -> u32, kind: SignalKind) {
         let pc = self.pc;
         if let Some(trace) = self.trace.as_mut() {
-            trace.signal(pc, phase, kind);
+            trace.signal(pc, phase(), kind);
         }
     }
 

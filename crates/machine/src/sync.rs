@@ -109,7 +109,7 @@ impl Memory<'_> {
                 // Before 9.0 a separate instruction adds one arrival to the phase.
                 if *expected || !self.barriers_count_bytes {
                     for lane in lanes(mask) {
-                        let phase = self.phases.present(at[lane]);
+                        let phase = || self.phases.present(at[lane]);
                         w.note_signal(phase, SignalKind::ArrivesAfterCopies);
                         self.progress(at[lane], 1, 0)?;
                     }
@@ -134,8 +134,7 @@ impl Memory<'_> {
                 let arrivals = w.registers.raw(arrivals.from);
                 let mut tokens = [0; 32];
                 for lane in lanes(mask) {
-                    let phase = self.phases.present(at[lane]);
-                    w.note_signal(phase, SignalKind::Arrives);
+                    w.note_signal(|| self.phases.present(at[lane]), SignalKind::Arrives);
                     let more = i64::from(bytes[lane]);
                     tokens[lane] = self.progress(at[lane], arrivals[lane].into(), more)?;
                 }
@@ -157,7 +156,7 @@ impl Memory<'_> {
                 if let Some(lane) = lanes(over).next()
                     && let Some(phase) = self.phases.last(at[lane])
                 {
-                    w.note_signal(phase, SignalKind::Waits);
+                    w.note_signal(|| phase, SignalKind::Waits);
                 }
                 w.registers.set_truth(*out, mask, over);
             }
@@ -179,8 +178,7 @@ impl Memory<'_> {
         at: u64,
         bytes: u32,
     ) -> Result<(), String> {
-        let phase = self.phases.present(at);
-        w.note_signal(phase, SignalKind::Copies);
+        w.note_signal(|| self.phases.present(at), SignalKind::Copies);
         self.progress(at, 0, -i64::from(bytes))?;
         Ok(())
     }

@@ -403,6 +403,26 @@ impl Space {
         Ok(Config::new(choices))
     }
 
+    /// Returns the base with those of the named values changed that the space has. It may be invalid: see
+    /// [`Self::contains`].
+    #[must_use]
+    pub fn with_known_values(&self, base: &Config, values: &[(String, Value)]) -> Config {
+        let mut config = base.clone();
+        for (name, value) in values {
+            let place = self
+                .0
+                .parameters
+                .iter()
+                .position(|parameter| parameter.name == *name);
+            if let Some(place) = place
+                && let Some(choice) = self.0.parameters[place].index_of(value)
+            {
+                config = config.with(place, choice);
+            }
+        }
+        config
+    }
+
     /// Returns the configuration of all defaults. It may be invalid: see [`Self::contains`].
     #[must_use]
     pub fn default_config(&self) -> Config {

@@ -53,20 +53,8 @@ impl Device {
         if let Some(known) = self.predicted.get(&shape) {
             return *known;
         }
-        let before: Vec<(BufferId, Vec<u8>)> = self
-            .memory
-            .buffers()
-            .map(|buffer| (buffer, self.memory.read(buffer)))
-            .collect();
-        let predicted = self.predict(request, function, code, launch);
-        for (buffer, bytes) in before {
-            // Untouched buffers keep their marks of unwritten bytes.
-            if self.memory.read(buffer) != bytes {
-                self.memory.write(buffer, 0, &bytes);
-            }
-        }
         let name = &function.plain_name;
-        let time = match predicted {
+        let time = match self.predict(request, function, code, launch) {
             Ok((us, doubts)) => {
                 for doubt in doubts {
                     let note = format!("time of {name} is not reliable: {doubt}");
@@ -122,7 +110,18 @@ impl Device {
         let resident =
             gpu_model::resident_blocks(arch, threads, shape.registers, shape.shared_bytes);
         let together = u64::from(resident) * u64::from(arch.sm_count);
+        let before: Vec<(BufferId, Vec<u8>)> = self
+            .memory
+            .buffers()
+            .map(|buffer| (buffer, self.memory.read(buffer)))
+            .collect();
         let sampled = gpu_model::trace(&machine, code, &mut self.memory, arch, &template, together);
+        for (buffer, bytes) in before {
+            // Untouched buffers keep their marks of unwritten bytes.
+            if self.memory.read(buffer) != bytes {
+                self.memory.write(buffer, 0, &bytes);
+            }
+        }
         let traces = match sampled.map_err(|error| error.to_string())? {
             Sampled::Traced(traces) => *traces,
             Sampled::Withheld(why) => return Err(why.to_string()),

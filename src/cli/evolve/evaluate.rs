@@ -250,7 +250,12 @@ impl Evaluator<'_> {
             if !judged.found.judgement.is_ok() {
                 return Ok(wrong(&judged, &one.key.problem));
             }
-            let tuned = Tuned::new(found, CodeFacts::new(&judged));
+            let tuned = Tuned::new(
+                found.config,
+                found.time_us,
+                found.ci95_us,
+                CodeFacts::new(&judged),
+            );
             results.insert(one.key.problem.clone(), tuned);
         }
         Ok(Evaluation::Right(results))
@@ -264,15 +269,20 @@ pub(super) struct Parent<'a> {
 }
 
 impl Tuned {
-    pub(super) fn new(best: Best, facts: CodeFacts) -> Self {
+    pub(super) fn new(
+        config: ConfigValues,
+        us: f64,
+        ci95_us: Option<[f64; 2]>,
+        facts: CodeFacts,
+    ) -> Self {
         Self {
             time: Time {
-                us: best.time_us,
-                ci95_us: best.ci95_us,
+                us,
+                ci95_us,
                 spill_bytes: facts.spill_bytes,
                 registers: facts.registers,
             },
-            config: best.config,
+            config,
             facts,
         }
     }
@@ -305,14 +315,7 @@ fn wrong(judged: &Judged, problem: &str) -> Evaluation {
 
 /// Returns the configuration with these values where the space has them, else the defaults.
 fn projected(space: &Space, values: &ConfigValues) -> Config {
-    let mut config = space.default_config();
-    for (name, value) in values {
-        let place = space.parameters().iter().position(|one| one.name == *name);
-        let choice = place.and_then(|at| space.parameters().get(at)?.index_of(value));
-        if let (Some(place), Some(choice)) = (place, choice) {
-            config = config.with(place, choice);
-        }
-    }
+    let config = space.with_known_values(&space.default_config(), values);
     match space.contains(&config) {
         true => config,
         false => space.default_config(),

@@ -268,7 +268,10 @@ async fn shipped(
     let mut facts = evaluator.facts(None, &configs.collect())?;
     let results = found.into_iter().map(|(problem, best)| {
         let facts = facts.remove(&problem).unwrap_or_default();
-        (problem, Tuned::new(best, facts))
+        (
+            problem,
+            Tuned::new(best.config, best.time_us, best.ci95_us, facts),
+        )
     });
     Ok(Some(results.collect()))
 }

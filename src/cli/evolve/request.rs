@@ -1,9 +1,8 @@
 //! Request for a change: task, parent, counters, failures of the line, siblings, rules.
 
-use super::evaluate::{CodeFacts, Results};
+use super::evaluate::Results;
 use super::options::Options;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use tuner_core::record::ConfigValues;
 use tuner_core::statistics::PREDICTION_RESOLUTION;
 use tuner_core::units::ContentHash;
@@ -29,8 +28,6 @@ pub(super) struct Asked<'a> {
     pub(super) source: &'a str,
     pub(super) space: &'a str,
     pub(super) results: &'a Results,
-    /// Counters by problem.
-    pub(super) facts: &'a BTreeMap<String, CodeFacts>,
     pub(super) shipped: &'a Results,
 }
 
@@ -47,20 +44,17 @@ pub(super) fn build(
 ) -> Result<MutationRequest, SpaceError> {
     let document = space_change::document(asked.space)?;
     let part = |key: &str| document.get(key).cloned().unwrap_or(Value::Null);
-    let best = asked.results.iter().map(|(problem, tuned)| {
-        let facts = asked.facts.get(problem).cloned().unwrap_or_default();
-        ProblemBest {
-            problem: problem.clone(),
-            config: config_map(&tuned.config),
-            time_us: tuned.time.us,
-            shipped_us: asked
-                .shipped
-                .get(problem)
-                .map_or(tuned.time.us, |one| one.time.us),
-            roofline_us: roofline_us(options, problem, &tuned.config),
-            bottlenecks: bottlenecks(&facts.counters),
-            counters: facts.counters,
-        }
+    let best = asked.results.iter().map(|(problem, tuned)| ProblemBest {
+        problem: problem.clone(),
+        config: config_map(&tuned.config),
+        time_us: tuned.time.us,
+        shipped_us: asked
+            .shipped
+            .get(problem)
+            .map_or(tuned.time.us, |one| one.time.us),
+        roofline_us: roofline_us(options, problem, &tuned.config),
+        bottlenecks: bottlenecks(&tuned.facts.counters),
+        counters: tuned.facts.counters.clone(),
     });
     let wanted = |problem: &String| options.problems.contains(problem);
     let problems = part("problems");

@@ -13,7 +13,7 @@ use tokio::sync::watch::Receiver;
 use tuner_core::record::ConfigValues;
 use tuner_core::units::ContentHash;
 use tuner_engine::job::ChangedCode;
-use tuner_evolve::accept::{Comparison, Time, decide};
+use tuner_evolve::accept::{Comparison, decide};
 use tuner_evolve::answer::{self, AnswerError, Code};
 use tuner_evolve::outcome::Outcome;
 use tuner_evolve::patch;
@@ -245,16 +245,11 @@ impl Session<'_> {
     }
 
     fn request(&mut self, round: u32, parent: &ParentCode) -> Result<MutationRequest, CliError> {
-        let facts = parent.results.iter();
-        let facts = facts
-            .map(|(problem, tuned)| (problem.clone(), tuned.facts.clone()))
-            .collect();
         let asked = Asked {
             change: parent.change,
             source: &parent.code.source,
             space: &parent.code.space,
             results: &parent.results,
-            facts: &facts,
             shipped: &self.shipped,
         };
         request::build(self.options, round, &self.name, &asked, &self.changes).map_err(usage)
@@ -370,16 +365,8 @@ impl Session<'_> {
         let facts = self.evaluator.facts(Some(&code), &configs)?;
         let results = change.times.iter().map(|time| {
             let facts = facts.get(&time.problem).cloned().unwrap_or_default();
-            let tuned = Tuned {
-                config: time.config.clone(),
-                time: Time {
-                    us: time.us,
-                    ci95_us: None,
-                    spill_bytes: facts.spill_bytes,
-                    registers: facts.registers,
-                },
-                facts,
-            };
+            // The interval of a measured time is not stored.
+            let tuned = Tuned::new(time.config.clone(), time.us, None, facts);
             (time.problem.clone(), tuned)
         });
         Ok(results.collect())

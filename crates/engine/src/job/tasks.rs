@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use tuner_core::activity;
 use tuner_core::provenance;
 use tuner_core::record::{
-    ConfigValues, ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition,
-    Provenance, TaskKey,
+    ConstraintDefinition, Definition, LaunchDefinition, ParameterDefinition, Provenance, TaskKey,
 };
 use tuner_core::units::ContentHash;
 use tuner_judge::gate::oracle;
@@ -231,27 +230,11 @@ fn start_points(spec: &KernelSpec, space: &Space) -> (Vec<StartPoint>, Vec<Strin
     let default = space.default_config();
     add(default.clone(), "default", "the default configuration");
     for (number, seed) in spec.seeds.iter().enumerate() {
-        let config = overlay(space, &default, seed);
+        // The reader of the file has checked names and values.
+        let config = space.with_known_values(&default, seed);
         add(config, "seed", &format!("seed {}", number + 1));
     }
     (points, notes)
-}
-
-/// Returns the base with the named values changed; the file's reader has checked names and values.
-fn overlay(space: &Space, base: &Config, values: &ConfigValues) -> Config {
-    let mut config = base.clone();
-    for (name, value) in values {
-        let place = space
-            .parameters()
-            .iter()
-            .position(|parameter| parameter.name == *name);
-        if let Some(place) = place
-            && let Some(choice) = space.parameters()[place].index_of(value)
-        {
-            config = config.with(place, choice);
-        }
-    }
-    config
 }
 
 fn definition(spec: &KernelSpec) -> Definition {

@@ -213,10 +213,8 @@ fn compare(i: &Instruction) -> Option<Run> {
             #[inline(always)]
             |l| relations.holds(flushed(a[l], ftz), flushed(b[l], ftz)),
         );
-        {
-            let with = r.truth(with);
-            compared(r, outs, combine, with, holds, mask);
-        };
+        let with = r.truth(with);
+        compared(r, outs, combine, with, holds, mask);
     }))
 }
 
@@ -360,10 +358,8 @@ fn double_compare(i: &Instruction) -> Option<Run> {
     Some(Box::new(move |r, mask| {
         let (a, b) = (r.double(&a), r.double(&b));
         let holds = lanes_where(|l| relations.holds(f64::from_bits(a[l]), f64::from_bits(b[l])));
-        {
-            let with = r.truth(with);
-            compared(r, outs, combine, with, holds, mask);
-        };
+        let with = r.truth(with);
+        compared(r, outs, combine, with, holds, mask);
     }))
 }
 

@@ -211,10 +211,8 @@ fn compare(i: &Instruction) -> Option<Run> {
                 true => relations.holds(a[l] as i64, b[l] as i64),
                 false => relations.holds(a[l], b[l]),
             });
-            {
-                let with = r.truth(with);
-                compared(r, outs, combine, with, holds, mask);
-            };
+            let with = r.truth(with);
+            compared(r, outs, combine, with, holds, mask);
         }));
     }
     let signed = !i.has("U32");
@@ -235,10 +233,8 @@ fn compare(i: &Instruction) -> Option<Run> {
             let equal = lanes_where(|l| a[l] == b[l]);
             holds = holds & !equal | r.truth(low) & equal;
         }
-        {
-            let with = r.truth(with);
-            compared(r, outs, combine, with, holds, mask);
-        };
+        let with = r.truth(with);
+        compared(r, outs, combine, with, holds, mask);
     }))
 }
 

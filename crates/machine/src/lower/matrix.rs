@@ -29,7 +29,7 @@ fn shape(i: &Instruction) -> Option<(usize, usize, usize)> {
     })
 }
 
-pub(super) fn element(name: &str) -> Option<Element> {
+fn element(name: &str) -> Option<Element> {
     Some(match name {
         "S8" => Element::S8,
         "U8" => Element::U8,
@@ -41,32 +41,34 @@ pub(super) fn element(name: &str) -> Option<Element> {
     })
 }
 
-fn form_of(i: &Instruction) -> Option<Mma> {
-    let (m, n, k) = shape(i)?;
-    let known = ["F32", "F16", "BF16", "TF32", "SAT", "ROW", "COL"];
-    let named: Vec<Element> = i
-        .modifiers
-        .iter()
-        .skip(1)
-        .filter_map(|m| element(m))
-        .collect();
-    let all_known = |m: &&'static str| known.contains(m) || element(m).is_some();
-    if !i.modifiers.iter().skip(1).all(all_known) {
-        return None;
-    }
+/// Returns the types of A, B and the accumulators of a product, of one warp or of a warp-group.
+pub(super) fn types(i: &Instruction) -> Option<(Element, Element, Accumulator)> {
+    let named = i.modifiers.iter().skip(1).filter_map(|m| element(m));
+    let named: Vec<Element> = named.collect();
     let (a, b) = match (i.opcode, named.as_slice()) {
-        ("IMMA" | "QMMA", &[a, b]) => (a, b),
-        ("HMMA", []) if i.has("TF32") => (Element::Tf32, Element::Tf32),
-        ("HMMA", []) if i.has("BF16") => (Element::Bf16, Element::Bf16),
-        ("HMMA", []) => (Element::F16, Element::F16),
+        ("IMMA" | "QMMA" | "IGMMA" | "QGMMA", &[a, b]) => (a, b),
+        ("HMMA" | "HGMMA", []) if i.has("TF32") => (Element::Tf32, Element::Tf32),
+        ("HMMA" | "HGMMA", []) if i.has("BF16") => (Element::Bf16, Element::Bf16),
+        ("HMMA" | "HGMMA", []) => (Element::F16, Element::F16),
         _ => return None,
     };
     let accumulator = match i.opcode {
-        "IMMA" => Accumulator::S32,
+        "IMMA" | "IGMMA" => Accumulator::S32,
         _ if i.has("F32") => Accumulator::F32,
         _ if i.has("F16") => Accumulator::F16,
         _ => return None,
     };
+    Some((a, b, accumulator))
+}
+
+fn form_of(i: &Instruction) -> Option<Mma> {
+    let (m, n, k) = shape(i)?;
+    let known = ["F32", "F16", "BF16", "TF32", "SAT", "ROW", "COL"];
+    let all_known = |m: &&'static str| known.contains(m) || element(m).is_some();
+    if !i.modifiers.iter().skip(1).all(all_known) {
+        return None;
+    }
+    let (a, b, accumulator) = types(i)?;
     Some(Mma {
         m,
         n,

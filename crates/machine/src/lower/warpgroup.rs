@@ -2,13 +2,13 @@
 
 use sass::{Address, Instruction, Operand};
 
-use super::matrix::element;
+use super::matrix::types;
 use super::memory::operation;
 use crate::boxes::{BoxCopy, Direction};
 use crate::op::{Control, Op};
 use crate::registers::{Dest, Origin, Pred, Source};
 use crate::warpgroup::Product;
-use gpu_arithmetic::mma::{Accumulator, Element, Mma};
+use gpu_arithmetic::mma::Mma;
 
 pub(super) fn lower(i: &Instruction) -> Option<Op> {
     Some(match i.opcode {
@@ -37,20 +37,7 @@ fn columns(i: &Instruction) -> Option<u32> {
 }
 
 fn form(i: &Instruction) -> Option<Mma> {
-    let named: Vec<Element> = i.modifiers.iter().filter_map(|m| element(m)).collect();
-    let (a, b) = match (i.opcode, named.as_slice()) {
-        ("IGMMA" | "QGMMA", &[a, b]) => (a, b),
-        ("HGMMA", []) if i.has("TF32") => (Element::Tf32, Element::Tf32),
-        ("HGMMA", []) if i.has("BF16") => (Element::Bf16, Element::Bf16),
-        ("HGMMA", []) => (Element::F16, Element::F16),
-        _ => return None,
-    };
-    let accumulator = match i.opcode {
-        "IGMMA" => Accumulator::S32,
-        _ if i.has("F32") => Accumulator::F32,
-        _ if i.has("F16") => Accumulator::F16,
-        _ => return None,
-    };
+    let (a, b, accumulator) = types(i)?;
     Some(Mma {
         m: 16,
         n: 8,

@@ -48,7 +48,7 @@ pub(super) struct EntryCode {
     pub(super) alone: bool,
     /// Helper functions that the code calls.
     pub(super) helpers: BTreeSet<&'static str>,
-    /// What C cannot state, with the reason.
+    /// Parts that C cannot state, with the reason.
     pub(super) limits: Vec<(String, String)>,
 }
 
