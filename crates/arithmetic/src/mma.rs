@@ -9,6 +9,8 @@
 //! 4-bit integer products stay below 2^24, so the same loop is exact for them. Double-precision
 //! forms are chains of fused multiply-adds in the order of k.
 
+mod narrow;
+
 use super::host::vectorised;
 use super::layout::{a_element, accumulator_element, b_element};
 use super::{Lanes, Round, double, half};

@@ -151,7 +151,10 @@ pub fn multiply(form: Mma, a: &[Lanes], columns: &[Step], negate: [bool; 2], d: 
         let right: Vec<&Lanes> = right.iter().collect();
         let before = registers.to_vec();
         let before: Vec<&Lanes> = before.iter().collect();
-        form.run(&left, &right, &before, registers);
+        match form.a {
+            Element::E4m3 | Element::E5m2 => form.run_narrow(&left, &right, &before, registers),
+            _ => form.run(&left, &right, &before, registers),
+        }
     }
 }
 

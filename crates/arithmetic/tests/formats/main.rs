@@ -8,3 +8,4 @@ mod conversions;
 mod approximations;
 mod integers;
 mod matrices;
+mod tensor_cores;
