@@ -28,7 +28,7 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_kernel::compile::Compiler;
 use tuner_search::Experience;
 use tuner_space::Config;
-use usage::{Usage, usage_line};
+use usage::Usage;
 
 /// One kernel and problem to tune on a real GPU.
 pub(crate) struct CudaTask {
@@ -135,7 +135,7 @@ impl CudaEvaluator {
     pub(crate) fn usage(&self) -> Option<String> {
         let usage = lock(&self.usage).clone();
         let all = usage.ended?.duration_since(usage.began?) * u32::try_from(self.devices).ok()?;
-        Some(usage_line(&usage.spent, usage.candidates, all))
+        Some(usage.line(all))
     }
 
     /// Calls `work` with an exclusive worker.
@@ -307,8 +307,14 @@ impl Evaluator for CudaEvaluator {
                 level: Level::Timing,
                 ..job
             };
-            self.with_bench(|bench| bench.worker.judge(job))
-                .map_err(|error| kernel.blame(error.into()))
+            let (judged, spent) = self.with_bench(|bench| {
+                let began = Instant::now();
+                (bench.worker.judge(job), began.elapsed())
+            });
+            let mut usage = lock(&self.usage);
+            usage.deferred += spent;
+            usage.ended = Some(Instant::now());
+            judged.map_err(|error| kernel.blame(error.into()))
         })?;
         if judged.verdict() != Verdict::NotJudged {
             lock(&self.proven).insert(key, judged.found.judgement.is_ok());

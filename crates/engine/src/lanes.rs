@@ -117,8 +117,15 @@ pub(super) struct Lanes<E: Evaluator> {
     sender: results::UnboundedSender<Message<E::Work>>,
     results: results::UnboundedReceiver<Message<E::Work>>,
     cancelled: Arc<AtomicBool>,
-    /// Threads that prepare, and that drive a device.
-    threads: (usize, usize),
+    threads: Threads,
+}
+
+/// Numbers of running threads.
+#[derive(Default)]
+struct Threads {
+    preparing: usize,
+    devices: usize,
+    proving: usize,
 }
 
 impl<E: Evaluator> Lanes<E> {
@@ -133,33 +140,27 @@ impl<E: Evaluator> Lanes<E> {
             sender,
             results,
             cancelled: Arc::new(AtomicBool::new(false)),
-            threads: (0, 0),
+            threads: Threads::default(),
         }
     }
 
-    /// Starts missing threads up to `jobs` preparing threads and one for each device.
+    /// Starts missing threads up to `jobs` preparing and proving threads and one for each device.
     pub(super) fn grow(&mut self, jobs: usize, devices: usize) -> std::io::Result<()> {
         if self.evaluator.instant() {
             return Ok(());
         }
-        if self.threads.1 == 0 {
-            self.start_proving()?;
-        }
-        // The first of each kind must start. Without the others it does their work.
-        while self.threads.1 < devices {
-            match self.start_device(self.threads.1) {
-                Err(error) if self.threads.1 == 0 => return Err(error),
-                Err(_) => break,
-                Ok(()) => self.threads.1 += 1,
-            }
-        }
-        while self.threads.0 < jobs.max(1) {
-            match self.start_preparing(self.threads.0) {
-                Err(error) if self.threads.0 == 0 => return Err(error),
-                Err(_) => break,
-                Ok(()) => self.threads.0 += 1,
-            }
-        }
+        let Threads {
+            preparing,
+            devices: driving,
+            proving,
+        } = self.threads;
+        let jobs = jobs.max(1);
+        self.threads = Threads {
+            // Checks compile a candidate for other problems, several times as long as they run it.
+            proving: grown(proving, jobs, |number| self.start_proving(number))?,
+            devices: grown(driving, devices, |number| self.start_device(number))?,
+            preparing: grown(preparing, jobs, |number| self.start_preparing(number))?,
+        };
         Ok(())
     }
 
@@ -189,9 +190,9 @@ impl<E: Evaluator> Lanes<E> {
         self.device.answer(name, self.sender.clone(), evaluated)
     }
 
-    /// Starts one thread for deferred checks of candidates that may win: few do, and the device
-    /// continues with the others.
-    fn start_proving(&self) -> std::io::Result<()> {
+    /// Starts a thread for deferred checks of candidates that may win; the device continues with
+    /// the others.
+    fn start_proving(&self, number: usize) -> std::io::Result<()> {
         let evaluator = Arc::clone(&self.evaluator);
         let proved = move |proof: Proof| {
             let Proof { job, judged, whole } = proof;
@@ -203,7 +204,7 @@ impl<E: Evaluator> Lanes<E> {
                 Step::Evaluated(result.map(Box::new))
             }))
         };
-        let name = "prove".to_owned();
+        let name = format!("prove-{number}");
         self.proofs.answer(name, self.sender.clone(), proved)
     }
 
@@ -230,6 +231,23 @@ impl<E: Evaluator> Drop for Lanes<E> {
     fn drop(&mut self) {
         self.cancel();
     }
+}
+
+/// Starts threads until there are `wanted`, and returns how many there are then. The first must
+/// start; without the others it does their work.
+fn grown(
+    from: usize,
+    wanted: usize,
+    start: impl Fn(usize) -> std::io::Result<()>,
+) -> std::io::Result<usize> {
+    for number in from..wanted {
+        match start(number) {
+            Err(error) if number == 0 => return Err(error),
+            Err(_) => return Ok(number),
+            Ok(()) => {}
+        }
+    }
+    Ok(from.max(wanted))
 }
 
 /// Converts a panic in a lane to an error that ends the run after everything finished is stored.
