@@ -67,6 +67,8 @@ pub(super) struct Instr {
     pub(super) constant: Option<u32>,
     /// Groups of asynchronous copies that may still be pending after a wait.
     pub(super) left: u8,
+    /// True for a copy to shared memory that leaves out the L1 cache.
+    pub(super) bypasses: bool,
     /// True if the instruction ends a group of asynchronous copies.
     pub(super) commits: bool,
     /// End of this local-memory access in the thread's frame, bytes.
@@ -156,6 +158,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         operand: None,
         constant: None,
         left: 0,
+        bypasses: false,
         commits: false,
         frame: 0,
         reads: [NO_READ; READS],
@@ -177,6 +180,7 @@ fn instruction(decoded: &Result<Instruction, Unknown>) -> Instr {
         operand: constant(known).filter(|_| known.unit != Unit::Constant),
         constant: constant(known).filter(|_| known.unit == Unit::Constant),
         left: left(known),
+        bypasses: known.has("BYPASS"),
         commits: matches!(known.opcode, "LDGDEPBAR" | "UTMACMDFLUSH"),
         frame: frame(known),
         reads: reads(known),

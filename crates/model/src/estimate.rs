@@ -97,7 +97,13 @@ pub fn estimate(
     let mut traffic = around.traffic(arch, shape.grid, together, asked, kept, traces.allocated);
     let threads = together as f64 * f64::from(shape.threads);
     traffic.local_hit_share = memory::local_hit_share(arch, &code, threads);
-    let clock = f64::from(arch.boost_mhz) * 1e6;
+    let products = code.iter().any(|instr| instr.unit == Unit::Tensor);
+    let mhz = if products {
+        arch.tensor_mhz
+    } else {
+        arch.boost_mhz
+    };
+    let clock = f64::from(mhz) * 1e6;
     let work = Work {
         arch,
         code: &code,
@@ -110,6 +116,8 @@ pub fn estimate(
         l2_rate: (f64::from(arch.l2_bytes_per_clock) / active).min(L2_PORT_RATE),
         dram_rate: arch.dram_gb_s * 1e9 / clock / active,
         first_miss: traffic.first_miss,
+        cold: traffic.cold,
+        write_cost: f64::from(arch.dram_write_pct) / 100.0,
         local_hit_share: traffic.local_hit_share,
     };
     let outcome = Sm::new(&work).run();

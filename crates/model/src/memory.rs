@@ -16,6 +16,8 @@ pub struct Traffic {
     pub first_miss: f64,
     /// L2 hit share of local memory.
     pub local_hit_share: f64,
+    /// Share of the bytes that the L2 cache does not hold from an equal launch before.
+    pub cold: f64,
     /// Lower bound of the DRAM bytes.
     pub least_bytes: f64,
     /// Expected DRAM bytes, without local memory.
@@ -122,16 +124,26 @@ impl Neighbourhood {
         } else {
             (wave * waves).max(whole).min(asked * 32.0 * blocks)
         };
+        let cold = cold_share(arch, whole);
         let common = self.common.len() as f64 * kept.max(1.0);
         let own = ((each - common).max(1.0) * 32.0 * blocks).max(1.0);
         Traffic {
             block_sectors: each,
-            first_miss: (dram / own).clamp(0.0, 1.0),
+            first_miss: (dram / own).clamp(0.0, 1.0) * cold,
             local_hit_share: 1.0,
-            least_bytes: whole.min(dram),
-            dram_bytes: dram,
+            cold,
+            least_bytes: whole.min(dram) * cold,
+            dram_bytes: dram * cold,
         }
     }
+}
+
+/// Computes the share of the bytes of a launch that come from memory although an equal launch came
+/// before. Half of the L2 cache is safe: on GPUs with two partitions a line that both read is in both
+/// (Jia et al., arXiv 1804.06826, and NVIDIA's A100 whitepaper). Beyond its size nothing stays.
+fn cold_share(arch: &Arch, bytes: f64) -> f64 {
+    let size = arch.l2_bytes as f64;
+    (2.0 * bytes / size - 1.0).clamp(0.0, 1.0)
 }
 
 /// Computes the share of the local memory of all resident threads that stays in the L2 cache.

@@ -74,7 +74,7 @@ impl Sm<'_> {
         } else {
             tally.l1_sectors += sectors.len() as u64;
         }
-        let end = self.fetch_sectors(start, sectors.len() as u64, fetched);
+        let end = self.fetch_sectors(start, sectors.len() as u64, fetched, write);
         if write {
             // The source is free when it was read.
             let read = start + bytes.div_ceil(u64::from(self.work.arch.shared_bytes_per_clock));

@@ -74,7 +74,8 @@ impl Lines {
     }
 }
 
-/// Instruction caches of a multiprocessor, empty at the start of a launch.
+/// Instruction caches of a multiprocessor. At the start of a launch the shared one holds the code, if it
+/// fits: the same launch came before, as in the warm protocol of timing.
 #[derive(Debug)]
 pub(super) struct Fetch {
     own: Vec<Lines>,
@@ -92,15 +93,19 @@ impl Fetch {
     /// Creates the caches for `code` instructions.
     pub(super) fn new(arch: &Arch, code: usize) -> Fetch {
         let own = if arch.cc < 80 { 16 * 1024 } else { 32 * 1024 };
-        let shared = 128 * 1024;
+        let whole = code.next_multiple_of(LINE as usize) + CONSTANT_BANK_INSTRUCTIONS;
+        let mut shared = Lines::new(whole, 128 * 1024);
+        let lines = code.div_ceil(LINE as usize);
+        if lines <= shared.most {
+            for line in 0..lines as u32 {
+                shared.put(line, 0);
+            }
+        }
         Fetch {
             own: (0..arch.schedulers)
                 .map(|_| Lines::new(code, own))
                 .collect(),
-            shared: Lines::new(
-                code.next_multiple_of(LINE as usize) + CONSTANT_BANK_INSTRUCTIONS,
-                shared,
-            ),
+            shared,
             code: code.div_ceil(LINE as usize) as u32,
             free: 0,
             beyond: arch.l2_cycles.into(),

@@ -59,6 +59,10 @@ pub(super) struct Work<'a> {
     /// Memory share of the first accesses to a block's private sectors. The L2 cache serves the
     /// other first accesses and all later ones.
     pub(super) first_miss: f64,
+    /// The same share for sectors that blocks have in common.
+    pub(super) cold: f64,
+    /// Time of a written byte in memory as a multiple of a read one's.
+    pub(super) write_cost: f64,
     /// L2 hit share of local memory.
     pub(super) local_hit_share: f64,
 }

@@ -168,25 +168,22 @@ impl<'a> Sm<'a> {
             AccessLookup::Access(access, _) => u64::from(instr.bytes) * u64::from(access.lanes),
             _ => u64::from(instr.bytes) * 32,
         };
-        // A copy to shared memory moves each byte once; a load delivers bytes to every lane.
+        // A copy to shared memory moves each byte once, past the L1 cache none through it; a load
+        // delivers bytes to every lane.
         let all = match instr.unit {
+            Unit::CopyAsync if instr.bypasses => 0,
             Unit::CopyAsync => all.min(sectors.len() as u64 * 32),
             _ => all,
+        };
+        let lookups = match found {
+            AccessLookup::Access(access, _) => lookups(access),
+            _ => all.div_ceil(128).max(1),
         };
         let end = if sectors.is_empty() {
             // Outside the kept trace, assume the usual pattern: consecutive lanes.
             let usual = [PRIVATE, PRIVATE | 1, PRIVATE | 2, PRIVATE | 3];
-            self.sectors(
-                &usual,
-                issue,
-                instr,
-                Transfer::new(all.div_ceil(128), all, write),
-            )
+            self.sectors(&usual, issue, instr, Transfer::new(lookups, all, write))
         } else {
-            let lookups = match found {
-                AccessLookup::Access(access, _) => lookups(access),
-                _ => 1,
-            };
             self.sectors(sectors, issue, instr, Transfer::new(lookups, all, write))
         };
         if let (AccessLookup::Access(access, _), Unit::Atomic) = (found, instr.unit) {
@@ -199,7 +196,9 @@ impl<'a> Sm<'a> {
                 AccessLookup::Access(_, Some(pair)) => wavefronts(pair).0,
                 _ => least,
             };
-            let busy = into * self.rates.wavefront;
+            // A copy past the L1 cache looks up its lines while the bytes of others are written.
+            let looked_up = if instr.bypasses { lookups } else { 0 };
+            let busy = (into * self.rates.wavefront).saturating_sub(looked_up);
             self.out.tally.lsu_cycles += busy;
             self.lsu.take(now, now + MIN_DISPATCH_CYCLES, busy);
             let warp = &mut self.warps[warp_index];
@@ -305,7 +304,7 @@ impl<'a> Sm<'a> {
         }
         let mut end = under_way.max(self.after(done, arch.l1_cycles.into()));
         if missed > 0 {
-            end = end.max(self.fetch_sectors(done, missed, fetched));
+            end = end.max(self.fetch_sectors(done, missed, fetched, write));
             for sector in sectors.iter().filter(|_| !write) {
                 self.l1.arrives(moved(sector), end);
             }
@@ -318,14 +317,20 @@ impl<'a> Sm<'a> {
         let own = sector_of_replica(sector, replica);
         match sector & PRIVATE {
             _ if !self.seen.insert(own | u64::from(write) << 62) => 0.0,
-            0 => 1.0,
+            0 => self.work.cold,
             _ => self.work.first_miss,
         }
     }
 
     /// Fetches missed sectors from L2, a fraction of them from memory, and returns the arrival of
     /// the last one.
-    pub(super) fn fetch_sectors(&mut self, done: u64, missed: u64, from_memory: f64) -> u64 {
+    pub(super) fn fetch_sectors(
+        &mut self,
+        done: u64,
+        missed: u64,
+        from_memory: f64,
+        write: bool,
+    ) -> u64 {
         let arch = self.work.arch;
         let bytes = missed as f64 * 32.0;
         let tally = &mut self.out.tally;
@@ -340,10 +345,12 @@ impl<'a> Sm<'a> {
         }
         let whole = self.misses.floor();
         self.misses -= whole;
+        let cost = if write { self.work.write_cost } else { 1.0 };
+        let bytes = whole * 32.0 * cost;
         let tally = &mut self.out.tally;
         tally.dram_sectors += whole;
-        tally.dram_cycles += whole * 32.0 / self.work.dram_rate;
-        let served = self.dram.take(done, whole * 32.0);
+        tally.dram_cycles += bytes / self.work.dram_rate;
+        let served = self.dram.take(done, bytes);
         end.max(self.after(served, arch.dram_cycles.into()))
     }
 }

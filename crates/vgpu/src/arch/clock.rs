@@ -71,6 +71,7 @@ fn at_clock(table: &Arch, mhz: u32) -> Arch {
     Arch {
         name: Box::leak(format!("{}@{mhz}MHz", table.name).into_boxed_str()),
         boost_mhz: mhz,
+        tensor_mhz: mhz,
         dram_cycles: table.l2_cycles + scaled.round() as u32,
         ..*table
     }

@@ -54,6 +54,8 @@ figures! {
     sm_count: u32 = 1.0, 1024.0;
     /// Boost clock, or the clock of the device's name, MHz.
     boost_mhz: u32 = MIN_CLOCK_MHZ, MAX_CLOCK_MHZ;
+    /// Clock of kernels with matrix instructions, MHz: the tensor cores draw more power.
+    tensor_mhz: u32 = MIN_CLOCK_MHZ, MAX_CLOCK_MHZ;
     /// Warp schedulers, each issuing one instruction per clock.
     schedulers: u32 = 1.0, 8.0;
     /// Threads that a multiprocessor holds.
@@ -114,6 +116,8 @@ figures! {
     l2_bytes_per_clock: u32 = 64.0, 65_536.0;
     /// Memory bandwidth, GB/s.
     dram_gb_s: f64 = 10.0, 100_000.0;
+    /// Time of a written byte in percent of a read one's.
+    dram_write_pct: u32 = 100.0, 1000.0;
     /// Device memory, bytes.
     memory_bytes: u64 = 1e8, 1.1e12;
     /// Minimum duration of a launch, microseconds.
