@@ -35,6 +35,7 @@ mod foreign;
 mod fuzz;
 mod gate;
 mod golden;
+mod hardware;
 mod hazards;
 mod inputs;
 mod installed;

@@ -1,6 +1,7 @@
 //! The pipeline with a toy device: order, limits, faults, resuming.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tuner_core::record::Verdict;
@@ -76,6 +77,19 @@ fn what_may_win_is_judged_on_what_was_put_off_before_it_is_told() {
         })
     };
     assert!(of("a").1 + of("b").1 > 0);
+}
+
+#[test]
+fn checks_that_were_put_off_do_not_wait_for_each_other() {
+    let meeting = Arc::new(Meeting::default());
+    let toy = Toy {
+        puts_off: true,
+        meeting: Some(Arc::clone(&meeting)),
+        ..Toy::new(Order::Arrival, false)
+    };
+    let arrived = run(toy, plan(&["k"], evals(40), 4));
+    assert_eq!(arrived.trials.len(), 40);
+    assert!(meeting.took_place(), "each check waited for the one before");
 }
 
 #[test]

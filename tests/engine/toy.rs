@@ -1,8 +1,8 @@
 //! A toy device, and what drives a run on it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -40,6 +40,36 @@ pub(super) struct Toy {
     pub(super) slow: Option<(usize, Duration)>,
     pub(super) evaluated: AtomicU64,
     pub(super) proven: AtomicU64,
+    /// Deferred checks wait for each other here.
+    pub(super) meeting: Option<Arc<Meeting>>,
+}
+
+/// Where two deferred checks meet, if there are ever two at once.
+#[derive(Default)]
+pub(super) struct Meeting {
+    /// Checks inside, and the most at once.
+    there: Mutex<(usize, usize)>,
+    changed: Condvar,
+}
+
+impl Meeting {
+    /// Waits until two are inside at once, or have been, but not for ever.
+    fn attend(&self) {
+        let mut there = self.there.lock().unwrap();
+        there.0 += 1;
+        there.1 = there.1.max(there.0);
+        self.changed.notify_all();
+        let limit = Duration::from_secs(10);
+        let waited = self
+            .changed
+            .wait_timeout_while(there, limit, |there| there.1 < 2);
+        waited.unwrap().0.0 -= 1;
+    }
+
+    /// Reports whether two were inside at once.
+    pub(super) fn took_place(&self) -> bool {
+        self.there.lock().unwrap().1 >= 2
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -72,6 +102,7 @@ impl Toy {
             slow: None,
             evaluated: AtomicU64::new(0),
             proven: AtomicU64::new(0),
+            meeting: None,
         }
     }
 
@@ -174,6 +205,9 @@ impl Evaluator for Toy {
     fn prove(&self, _task: usize, config: &Config, judged: Judged) -> Result<Judged, BoxError> {
         self.pause(config, 11);
         self.proven.fetch_add(1, Ordering::SeqCst);
+        if let Some(meeting) = &self.meeting {
+            meeting.attend();
+        }
         let verdict = if config.choices()[2] == 1 {
             Verdict::Incorrect
         } else {
