@@ -24,6 +24,9 @@
 #endif
 
 // ---- Parameters ----
+#ifndef CORE
+#define CORE 0              // 0: mma.sync, 1: wgmma of warp groups (warpgroup.cuh, sm_90a only)
+#endif
 #ifndef BM
 #define BM 128              // Rows of C a block
 #endif
@@ -34,10 +37,10 @@
 #define BK 32               // Step along K: 16, 32, 64
 #endif
 #ifndef WM
-#define WM 64               // Rows of C a warp
+#define WM 64               // Rows of C a warp, with CORE 1 a warp group
 #endif
 #ifndef WN
-#define WN 64               // Columns of C a warp
+#define WN 64               // Columns of C a warp, with CORE 1 a warp group
 #endif
 #ifndef STAGES
 #define STAGES 3            // Steps in shared memory
@@ -84,23 +87,35 @@
 #ifndef MIN_BLOCKS
 #define MIN_BLOCKS 0        // Blocks a multiprocessor asked of the register allocator; 0: no wish
 #endif
+#ifndef WG_PENDING
+#define WG_PENDING 0        // CORE 1: steps whose products are still running when the next step begins: 0, 1
+#endif
 
 // ---- Derived ----
-#define WARPS_M (BM / WM)                           // Warps along M
-#define WARPS_N (BN / WN)                           // Warps along N
-#define WARP_COUNT (WARPS_M * WARPS_N)
+#define WARPS_M (BM / WM)                           // Warps, or warp groups, along M
+#define WARPS_N (BN / WN)                           // Warps, or warp groups, along N
+#define WARP_COUNT (WARPS_M * WARPS_N * (CORE ? 4 : 1))
 #define THREAD_COUNT (32 * WARP_COUNT)              // Threads a block
-#define MT (WM / 16)                                // mma tiles of a warp along M
+#define MT_ROWS (CORE ? 64 : 16)                    // Rows from a warp's mma tile to its next along M
+#define MT (WM / MT_ROWS)                           // mma tiles of a warp along M, 16 rows each
+#define WARP_ROWS (16 * MT)                         // Rows of C whose sums a warp has
 #define NT (WN / 8)                                 // mma tiles of a warp along N
 #define A_LD (BK + PAD)                             // Halves from one shared row of A to the next
+#if CORE
+#define B_LD (WN % 64 == 0 ? 64 : WN % 32 == 0 ? 32 : 16)   // A panel of B: rows as wide as a swizzle of wgmma
+#else
 #define B_LD (BN + PAD)
+#endif
 #define A_BYTES (2 * BM * A_LD)                     // One step of A
-#define B_BYTES (2 * BK * B_LD)
+#define B_BYTES (2 * BK * (BN + PAD))
 #define STAGE_BYTES (A_BYTES + B_BYTES)
 #define C_LD (WN + 8)                               // Halves from one staged row of C to the next
 
 static_assert(BM % WM == 0 && BN % WN == 0, "whole warp tiles fill the block's tile");
 static_assert(WM % 16 == 0 && WN % 16 == 0 && BK % 16 == 0, "mma tiles are 16 x 8 x 16, and B is loaded 16 columns at once");
+static_assert(!CORE || WM % 64 == 0, "wgmma has 64 rows");
+static_assert(!CORE || SWIZZLE, "wgmma reads swizzled tiles");
+static_assert(!WG_PENDING || (CORE && STAGES >= 3), "copies need a stage that no product reads");
 static_assert(WARP_COUNT <= 32, "a block has at most 1024 threads");
 static_assert(!(SWIZZLE && PAD), "swizzle or padding, not both");
 static_assert(EPILOGUE == 0 || SPLIT_K == 1, "partial results are stored as float32 directly");
@@ -117,7 +132,8 @@ typedef unsigned long long u64;
 #define ELEMENT "f16"
 #endif
 
-extern __shared__ __align__(128) unsigned char shared_memory[];
+// The swizzles of wgmma are functions of the address: 128 bytes repeat after 1024.
+extern __shared__ __align__(CORE ? 1024 : 128) unsigned char shared_memory[];
 
 // Two floats rounded to a pair of elements; `low` goes to the lower address.
 __device__ __forceinline__ u32 pack(float low, float high) {
@@ -185,6 +201,7 @@ __device__ constexpr int copies_of() {
 
 // Copies `WIDE` halves of a ROWS x COLUMNS tile whose first element is `from`, in a matrix with
 // `rows` rows and `columns` columns from there on and `stride` halves a row: the thread's copy number `i`.
+// Where LD is less than COLUMNS, the tile consists of panels of LD columns, one after another.
 template <int ROWS, int COLUMNS, int LD, int WIDE>
 __device__ __forceinline__ void copy_part(u32 tile, const u16* from, int rows, int columns, u32 stride, int i) {
     constexpr int PARTS = COLUMNS / WIDE, COPIES = ROWS * PARTS;
@@ -194,8 +211,11 @@ __device__ __forceinline__ void copy_part(u32 tile, const u16* from, int rows, i
     const int column = (THREAD_COUNT % PARTS == 0 ? threadIdx.x % PARTS : index % PARTS) * WIDE;
     if (COPIES % THREAD_COUNT == 0 || index < COPIES) {
         const bool inside = row < rows && column < columns;
+        u32 to = tile + 2 * (column % 8);
+        if constexpr (LD < COLUMNS) to += column / LD * (2 * ROWS * LD) + chunk_at<LD>(row, column % LD / 8);
+        else to += chunk_at<LD>(row, column / 8);
         // A copy that reads nothing still needs an address inside the matrix.
-        copy<WIDE>(tile + chunk_at<LD>(row, column / 8) + 2 * (column % 8), from + (inside ? row * stride + column : 0), inside);
+        copy<WIDE>(to, from + (inside ? row * stride + column : 0), inside);
     }
 }
 
@@ -273,8 +293,11 @@ __device__ __forceinline__ void issue(u32 base, const u16* a, const u16* b, cons
     load_tile<BK, BN, B_LD>(stage + A_BYTES, b, k, work.column0, size.k, size.n);
 }
 
-// ---- The warp's part of a step ----
+// ---- The sums of a part of a tile: `accumulate` ----
 
+#if CORE
+#include "warpgroup.cuh"
+#else
 struct Fragments {
     u32 a[MT][4];
     u32 b[NT][2];
@@ -334,6 +357,35 @@ __device__ __forceinline__ void step(float (&c)[MT][NT][4], u32 stage, int m, in
     }
 }
 
+// Adds the product of all steps of a unit to `c`, for the warp tile at (m, n).
+__device__ __forceinline__ void accumulate(float (&c)[MT][NT][4], const Sizes& size, const Work& work, u32 base, const u16* a, const u16* b, int m, int n, int lane) {
+    // One group a step, empty past the end, so that the number of groups after a step's own is the
+    // same in every step.
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; ++i) {
+        issue(base, a, b, size, work, i);
+        commit();
+    }
+#pragma unroll UNROLL_K
+    for (int i = 0; i < work.count; ++i) {
+        if (STAGES == 1) {
+            if (i > 0) __syncthreads();
+            issue(base, a, b, size, work, i);
+            commit();
+            wait_groups<0>();
+            __syncthreads();
+        } else {
+            wait_groups<STAGES == 1 ? 0 : STAGES - 2>();
+            // Step i is readable by all, and all are done with step i - 1, whose stage comes next.
+            __syncthreads();
+            issue(base, a, b, size, work, i + STAGES - 1);
+            commit();
+        }
+        step(c, base + i % STAGES * STAGE_BYTES, m, n, lane);
+    }
+}
+#endif
+
 // ---- Epilogue ----
 
 // Four threads, each with one pair of each of four 8-column tiles, trade until thread t has all
@@ -369,8 +421,14 @@ __device__ __forceinline__ void store_pairs(u16* c, const Sizes& size, int row, 
     }
 }
 
+// The row of a warp's part that has the local number `local`: 16 of every MT_ROWS belong to the warp.
+__device__ __forceinline__ int row_of(int local) {
+    if constexpr (MT_ROWS == 16) return local;
+    else return local / 16 * MT_ROWS + local % 16;
+}
+
 // Stores the warp's part of C, whose first element is (row, column), `WIDE` halves at once. `staging`:
-// shared memory for WM rows of C_LD halves, free for this warp.
+// shared memory for WARP_ROWS rows of C_LD halves, free for this warp.
 template <int WIDE>
 __device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, const Sizes& size, u32 staging, int row, int column, int lane) {
 #pragma unroll
@@ -385,7 +443,7 @@ __device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, c
 #pragma unroll
             for (int j = 0; j < NT; ++j) {
                 const u32 x[1] = {pair[j]};
-                store_pairs<1, WIDE>(out, size, row + local, column + 8 * j + 2 * (lane % 4), x);
+                store_pairs<1, WIDE>(out, size, row + row_of(local), column + 8 * j + 2 * (lane % 4), x);
             }
 #elif EPILOGUE == 1
 #pragma unroll
@@ -396,19 +454,19 @@ __device__ __forceinline__ void store_c(const float (&c)[MT][NT][4], u16* out, c
             for (int j = 0; j < NT; j += 4) {
                 u32 x[4] = {pair[j], pair[j + 1], pair[j + 2], pair[j + 3]};
                 trade_pairs(x, lane);
-                store_pairs<4, WIDE>(out, size, row + local, column + 8 * (j + lane % 4), x);
+                store_pairs<4, WIDE>(out, size, row + row_of(local), column + 8 * (j + lane % 4), x);
             }
 #endif
         }
 #if EPILOGUE == 1
     __syncwarp();
 #pragma unroll
-    for (int i = 0; i < WM * (WN / 8) / 32; ++i) {
+    for (int i = 0; i < WARP_ROWS * (WN / 8) / 32; ++i) {
         const int index = lane + 32 * i, local = index / (WN / 8), chunk = index % (WN / 8);
         u32 x[4];
         asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                      : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(staging + 2 * (local * C_LD + 8 * chunk)) : "memory");
-        store_pairs<4, WIDE>(out, size, row + local, column + 8 * chunk, x);
+        store_pairs<4, WIDE>(out, size, row + row_of(local), column + 8 * chunk, x);
     }
 #endif
 }
@@ -422,7 +480,7 @@ __device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float
         for (int h = 0; h < 2; ++h)
 #pragma unroll
             for (int j = 0; j < NT; ++j) {
-                const int r = row + 16 * i + lane / 4 + 8 * h, n = column + 8 * j + 2 * (lane % 4);
+                const int r = row + MT_ROWS * i + lane / 4 + 8 * h, n = column + 8 * j + 2 * (lane % 4);
                 float* to = partial + (u64)r * size.n + n;
                 if (r >= size.m) continue;
                 if (PAIRS) {
@@ -439,7 +497,10 @@ __device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float
 // One unit of work: the tile's sums, then its stores.
 __device__ __forceinline__ void multiply_tile(const Sizes& size, const Work& work, u32 base, const u16* a, const u16* b, u16* out, float* partial) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int m = warp / WARPS_N * WM, n = warp % WARPS_N * WN;
+    // All lanes have the same part: the shuffle tells the compiler that descriptors are uniform.
+    const int part = CORE ? __shfl_sync(0xffffffffu, warp / 4, 0) : warp;
+    const int m = part / WARPS_N * WM, n = part % WARPS_N * WN;
+    const int row = work.row0 + m + (CORE ? warp % 4 * 16 : 0), column = work.column0 + n;
     float c[MT][NT][4];
 #pragma unroll
     for (int i = 0; i < MT; ++i)
@@ -447,42 +508,19 @@ __device__ __forceinline__ void multiply_tile(const Sizes& size, const Work& wor
         for (int j = 0; j < NT; ++j)
 #pragma unroll
             for (int e = 0; e < 4; ++e) c[i][j][e] = 0.0f;
-    // One group a step, empty past the end, so that the number of groups after a step's own is the
-    // same in every step.
-#pragma unroll
-    for (int i = 0; i < STAGES - 1; ++i) {
-        issue(base, a, b, size, work, i);
-        commit();
-    }
-#pragma unroll UNROLL_K
-    for (int i = 0; i < work.count; ++i) {
-        if (STAGES == 1) {
-            if (i > 0) __syncthreads();
-            issue(base, a, b, size, work, i);
-            commit();
-            wait_groups<0>();
-            __syncthreads();
-        } else {
-            wait_groups<STAGES == 1 ? 0 : STAGES - 2>();
-            // Step i is readable by all, and all are done with step i - 1, whose stage comes next.
-            __syncthreads();
-            issue(base, a, b, size, work, i + STAGES - 1);
-            commit();
-        }
-        step(c, base + i % STAGES * STAGE_BYTES, m, n, lane);
-    }
+    accumulate(c, size, work, base, a, b, m, n, lane);
     if (SPLIT_K > 1) {
         partial += (u64)work.split * size.m * size.n;
-        if (ALIGNED || size.n % 2 == 0) store_partial<true>(c, partial, size, work.row0 + m, work.column0 + n, lane);
-        else store_partial<false>(c, partial, size, work.row0 + m, work.column0 + n, lane);
+        if (ALIGNED || size.n % 2 == 0) store_partial<true>(c, partial, size, row, column, lane);
+        else store_partial<false>(c, partial, size, row, column, lane);
         return;
     }
     // The stages become the staging of C when all warps have read them.
     if (EPILOGUE == 1) __syncthreads();
-    const u32 staging = base + warp * (2 * WM * C_LD);
-    if (ALIGNED) store_c<8>(c, out, size, staging, work.row0 + m, work.column0 + n, lane);
-    else if (size.n % 2 == 0) store_c<2>(c, out, size, staging, work.row0 + m, work.column0 + n, lane);
-    else store_c<1>(c, out, size, staging, work.row0 + m, work.column0 + n, lane);
+    const u32 staging = base + warp * (2 * WARP_ROWS * C_LD);
+    if (ALIGNED) store_c<8>(c, out, size, staging, row, column, lane);
+    else if (size.n % 2 == 0) store_c<2>(c, out, size, staging, row, column, lane);
+    else store_c<1>(c, out, size, staging, row, column, lane);
 }
 
 // Blocks take units of work; with SPLIT_K > 1 they leave their sums in `partial`.
