@@ -12,7 +12,7 @@ use tuner_device::worker::protocol::Job;
 use tuner_judge::gate::references::References;
 use tuner_judge::gate::verify::{Demands, Evidence, verify};
 use tuner_judge::judgement::TimedJudgement;
-use tuner_judge::session::{Run, RunReport, Session, Slot, TraceRequest, TraceResult};
+use tuner_judge::session::{Order, Run, RunReport, Session, Slot, TraceRequest, TraceResult};
 
 /// `y[i] = factor * x[i]` after so many rounds of a loop, factors as PTX writes them.
 fn code(entry: &str, loops: u32, factor: &str) -> Code {
@@ -70,6 +70,8 @@ pub(super) fn plan(elements: u64, [mine, reference]: [u32; 2], factor: &str) -> 
 struct Counting {
     gpu: VirtualGpu,
     lane_instructions: u64,
+    /// Factor of the counts of runs in another order, where warps poll more often.
+    other_orders: u64,
 }
 
 impl Session for Counting {
@@ -106,7 +108,10 @@ impl Session for Counting {
         Ok(traced)
     }
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
-        let report = self.gpu.run(run)?;
+        let mut report = self.gpu.run(run)?;
+        if matches!(run.order, Order::Other { .. }) {
+            report.work.counters.lane_instructions *= self.other_orders;
+        }
         self.lane_instructions += report.work.counters.lane_instructions;
         Ok(report)
     }
@@ -126,6 +131,7 @@ pub(super) fn verified(plan: &Plan, demands: &Demands) -> (Result<Evidence, Judg
     let mut session = Counting {
         gpu: gpu(1 << 22),
         lane_instructions: 0,
+        other_orders: 1,
     };
     let found = verify(&mut session, plan, demands, &mut References::default());
     let found = found.expect("there is no oracle to be wrong");
@@ -152,6 +158,24 @@ fn a_reference_runs_only_the_blocks_that_write_what_is_compared() {
     let rejection = found.expect_err("it is wrong");
     assert_eq!(rejection.verdict, Verdict::Incorrect);
     assert!(work < 20_000_000, "{work}");
+}
+
+#[test]
+fn a_problem_that_is_run_whole_once_is_run_whole_in_every_order() {
+    let demands = Demands {
+        whole_limit: 4_000_000,
+        ..Demands::default()
+    };
+    let mut session = Counting {
+        gpu: gpu(1 << 22),
+        lane_instructions: 0,
+        other_orders: 4,
+    };
+    let plan = plan(1 << 16, [10, 10], TWO);
+    let found = verify(&mut session, &plan, &demands, &mut References::default());
+    let found = found.expect("there is no oracle to be wrong");
+    let (_, evidence) = found.expect("both orders have the same result");
+    assert!(!evidence.sampled);
 }
 
 #[test]

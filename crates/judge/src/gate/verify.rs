@@ -94,8 +94,10 @@ pub(super) struct Gate<'a> {
     pub(super) expected: Expectations,
     /// A run left changed variables in its module.
     pub(super) remembers: bool,
-    /// The blocks that represent the problem, once chosen.
+    /// The blocks that represent the problem; `None` if it is run whole.
     pub(super) sample: Option<Sample>,
+    /// The blocks of `sample` were chosen.
+    has_chosen: bool,
 }
 
 impl<'a> Gate<'a> {
@@ -120,6 +122,7 @@ impl<'a> Gate<'a> {
             expected: Expectations::default(),
             remembers: false,
             sample: None,
+            has_chosen: false,
         }
     }
 }
@@ -344,7 +347,10 @@ impl Gate<'_> {
         if together || !self.session.can_sample() || self.demands.surely_whole(plan) {
             return Ok(None);
         }
-        if self.sample.is_none() {
+        // Chosen once: in another order polling warps execute another number of instructions, and
+        // runs that are compared must execute the same blocks.
+        if !self.has_chosen {
+            self.has_chosen = true;
             self.sample = self.choose_sample(data, order, slots)?;
             self.refresh(data, slots)?;
         }
