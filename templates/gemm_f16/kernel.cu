@@ -12,6 +12,8 @@
 //     |tile|   |     |     |         result does not depend on timing.
 //     +----+   +-----+-----+
 //
+// With CORE 1 a warp group, four warps, owns WM x WN and multiplies by wgmma: warpgroup.cuh.
+//
 // M, N and K are arguments, so that one compilation serves all that are ALIGNED alike. Any sizes: what
 // lies outside is read as zero. Fragment layouts are those of the PTX ISA.
 
@@ -193,6 +195,14 @@ __device__ __forceinline__ void copy(u32 to, const u16* from, bool inside) {
     }
 }
 
+// Byte offset of the chunk of (row, column) in a tile. Where LD is less than COLUMNS, the tile consists
+// of panels of LD columns, one after another.
+template <int ROWS, int COLUMNS, int LD>
+__device__ __forceinline__ u32 place_of(int row, int column) {
+    if constexpr (LD < COLUMNS) return column / LD * (2 * ROWS * LD) + chunk_at<LD>(row, column % LD / 8);
+    else return chunk_at<LD>(row, column / 8);
+}
+
 // Copies of `WIDE` halves that a thread makes of a tile.
 template <int ROWS, int COLUMNS, int WIDE>
 __device__ constexpr int copies_of() {
@@ -201,7 +211,6 @@ __device__ constexpr int copies_of() {
 
 // Copies `WIDE` halves of a ROWS x COLUMNS tile whose first element is `from`, in a matrix with
 // `rows` rows and `columns` columns from there on and `stride` halves a row: the thread's copy number `i`.
-// Where LD is less than COLUMNS, the tile consists of panels of LD columns, one after another.
 template <int ROWS, int COLUMNS, int LD, int WIDE>
 __device__ __forceinline__ void copy_part(u32 tile, const u16* from, int rows, int columns, u32 stride, int i) {
     constexpr int PARTS = COLUMNS / WIDE, COPIES = ROWS * PARTS;
@@ -211,11 +220,8 @@ __device__ __forceinline__ void copy_part(u32 tile, const u16* from, int rows, i
     const int column = (THREAD_COUNT % PARTS == 0 ? threadIdx.x % PARTS : index % PARTS) * WIDE;
     if (COPIES % THREAD_COUNT == 0 || index < COPIES) {
         const bool inside = row < rows && column < columns;
-        u32 to = tile + 2 * (column % 8);
-        if constexpr (LD < COLUMNS) to += column / LD * (2 * ROWS * LD) + chunk_at<LD>(row, column % LD / 8);
-        else to += chunk_at<LD>(row, column / 8);
         // A copy that reads nothing still needs an address inside the matrix.
-        copy<WIDE>(to, from + (inside ? row * stride + column : 0), inside);
+        copy<WIDE>(tile + place_of<ROWS, COLUMNS, LD>(row, column) + 2 * (column % 8), from + (inside ? row * stride + column : 0), inside);
     }
 }
 
@@ -500,7 +506,7 @@ __device__ __forceinline__ void multiply_tile(const Sizes& size, const Work& wor
     // All lanes have the same part: the shuffle tells the compiler that descriptors are uniform.
     const int part = CORE ? __shfl_sync(0xffffffffu, warp / 4, 0) : warp;
     const int m = part / WARPS_N * WM, n = part % WARPS_N * WN;
-    const int row = work.row0 + m + (CORE ? warp % 4 * 16 : 0), column = work.column0 + n;
+    const int first = m + (CORE ? warp % 4 * 16 : 0);    // The first row of the warp's sums
     float c[MT][NT][4];
 #pragma unroll
     for (int i = 0; i < MT; ++i)
@@ -511,16 +517,16 @@ __device__ __forceinline__ void multiply_tile(const Sizes& size, const Work& wor
     accumulate(c, size, work, base, a, b, m, n, lane);
     if (SPLIT_K > 1) {
         partial += (u64)work.split * size.m * size.n;
-        if (ALIGNED || size.n % 2 == 0) store_partial<true>(c, partial, size, row, column, lane);
-        else store_partial<false>(c, partial, size, row, column, lane);
+        if (ALIGNED || size.n % 2 == 0) store_partial<true>(c, partial, size, work.row0 + first, work.column0 + n, lane);
+        else store_partial<false>(c, partial, size, work.row0 + first, work.column0 + n, lane);
         return;
     }
     // The stages become the staging of C when all warps have read them.
     if (EPILOGUE == 1) __syncthreads();
     const u32 staging = base + warp * (2 * WARP_ROWS * C_LD);
-    if (ALIGNED) store_c<8>(c, out, size, staging, row, column, lane);
-    else if (size.n % 2 == 0) store_c<2>(c, out, size, staging, row, column, lane);
-    else store_c<1>(c, out, size, staging, row, column, lane);
+    if (ALIGNED) store_c<8>(c, out, size, staging, work.row0 + first, work.column0 + n, lane);
+    else if (size.n % 2 == 0) store_c<2>(c, out, size, staging, work.row0 + first, work.column0 + n, lane);
+    else store_c<1>(c, out, size, staging, work.row0 + first, work.column0 + n, lane);
 }
 
 // Blocks take units of work; with SPLIT_K > 1 they leave their sums in `partial`.
