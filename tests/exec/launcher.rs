@@ -61,6 +61,12 @@ fn root() -> &'static Path {
 
 /// Tunes a quick space with other problems in a folder, and exports its launcher.
 fn launcher(folder: &Path, case: &Case) -> PathBuf {
+    let space = project(folder, case);
+    tuned(folder, case, &space, "vgpu:a100")
+}
+
+/// Copies the template and the quick space of a kernel, with other problems.
+fn project(folder: &Path, case: &Case) -> PathBuf {
     let kernel = case.kernel;
     let spaces = folder.join("search_spaces");
     let templates = folder.join("templates").join(kernel);
@@ -80,18 +86,15 @@ fn launcher(folder: &Path, case: &Case) -> PathBuf {
         format!("{before}  small: {}\n{after}", case.problems),
     )
     .unwrap();
-    let header = folder.join(format!("{kernel}_launch.h"));
+    space
+}
+
+/// Tunes a space and exports its launcher.
+fn tuned(folder: &Path, case: &Case, space: &Path, device: &str) -> PathBuf {
+    let header = folder.join(format!("{}_launch.h", case.kernel));
     let output = tuner(folder)
-        .args([
-            "run",
-            "--evals",
-            "10",
-            "--device",
-            "vgpu:a100",
-            "--db",
-            "t.db",
-        ])
-        .arg(&space)
+        .args(["run", "--evals", "10", "--device", device, "--db", "t.db"])
+        .arg(space)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -106,7 +109,7 @@ fn launcher(folder: &Path, case: &Case) -> PathBuf {
         .args(["--db", "t.db"])
         .args(case.embed)
         .arg("-o")
-        .args([&header, &space])
+        .args([&*header, space])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -308,6 +311,37 @@ fn launchers_do_what_the_tuner_does() {
             case.kernel
         );
     }
+}
+
+/// Replaces a text that occurs once in a file.
+fn replace(file: &Path, from: &str, to: &str) {
+    let content = std::fs::read_to_string(file).unwrap();
+    assert_eq!(content.matches(from).count(), 1, "{from}");
+    std::fs::write(file, content.replace(from, to)).unwrap();
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn a_launcher_compiles_wgmma_for_the_target_that_has_it() {
+    let case = Case {
+        embed: &[],
+        ..CASES[0]
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let space = project(folder.path(), &case);
+    let template = folder.path().join("templates/gemm_f16/kernel.cu");
+    replace(&template, "#define CORE 0 ", "#define CORE 1 ");
+    replace(&space, "THREADS: \"32 *", "THREADS: \"128 *");
+    replace(&space, "WM: { values: [32, 64]", "WM: { values: [64]");
+    tuned(folder.path(), &case, &space, "vgpu:h100");
+    let binary = program(folder.path(), case.kernel, &["-DGEMM_F16_CHECKED_ONLY=0"]);
+    let shapes = "100 72 40\n65 33 17\n";
+    let found = run(folder.path(), &case, "vgpu:h100", &binary, shapes);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found.iter().all(|line| line.starts_with("right")),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace K_launcher {
@@ -147,6 +148,41 @@ inline std::string joined(const char *const *parts) {
   return all;
 }
 
+/* A compiled program: its code, the names of its kernels there, and the compiler's messages. */
+struct Built { std::vector<char> image; std::vector<std::string> symbols; std::string log; };
+
+/* Compiles a program with NVRTC and returns its error, 0 if there is none. */
+inline int build(Built &built, const Source &source, const std::string &text, const std::vector<std::string> &options, const char *const *kernels) {
+  Nvrtc &n = nvrtc();
+  std::vector<const char *> flags;
+  for (const std::string &option : options) flags.push_back(option.c_str());
+  std::vector<std::string> headers;
+  std::vector<const char *> texts;
+  for (int i = 0; i < source.header_count; ++i) headers.push_back(joined(source.headers[i]));
+  for (const std::string &header : headers) texts.push_back(header.c_str());
+  Nvrtc::Program program = nullptr;
+  int got = n.create(&program, text.c_str(), source.name, source.header_count, texts.data(), source.header_names);
+  for (const char *const *kernel = kernels; !got && *kernel; ++kernel) got = n.add(program, *kernel);
+  if (!got) got = n.compile(program, static_cast<int>(flags.size()), flags.data());
+  size_t size = 0;
+  if (got && program && !n.log_size(program, &size) && size > 1) {
+    built.log.resize(size);
+    n.log(program, &built.log[0]);
+  }
+  for (const char *const *kernel = kernels; !got && *kernel; ++kernel) {
+    const char *symbol = nullptr;
+    got = n.lowered(program, *kernel, &symbol);
+    if (!got) built.symbols.push_back(symbol);
+  }
+  if (!got) got = n.size(program, &size);
+  if (!got) {
+    built.image.resize(size);
+    got = n.get(program, built.image.data());
+  }
+  if (program) n.destroy(&program);
+  return got;
+}
+
 /* Compiles the kernel for these macros and the device, and loads it. */
 inline K_status compile(Code &code, const Source &source, const std::string &macros, const char *const *own, const char *const *kernels, const Device &device) {
   Nvrtc &n = nvrtc();
@@ -155,38 +191,18 @@ inline K_status compile(Code &code, const Source &source, const std::string &mac
   std::vector<std::string> options = {"--gpu-architecture=sm_" + std::to_string(device.major) + std::to_string(device.minor), "--std=c++17"};
   while (*own) options.push_back(*own++);
   options.insert(options.end(), n.includes.begin(), n.includes.end());
-  std::vector<const char *> flags;
-  for (const std::string &option : options) flags.push_back(option.c_str());
-  std::vector<std::string> headers;
-  std::vector<const char *> texts;
-  for (int i = 0; i < source.header_count; ++i) headers.push_back(joined(source.headers[i]));
-  for (const std::string &header : headers) texts.push_back(header.c_str());
   const std::string text = macros + joined(source.text);
-  Nvrtc::Program program = nullptr;
-  int got = n.create(&program, text.c_str(), source.name, source.header_count, texts.data(), source.header_names);
-  for (const char *const *kernel = kernels; !got && *kernel; ++kernel) got = n.add(program, *kernel);
-  if (!got) got = n.compile(program, static_cast<int>(flags.size()), flags.data());
-  std::string log;
-  size_t size = 0;
-  if (got && program && !n.log_size(program, &size) && size > 1) {
-    log.resize(size);
-    n.log(program, &log[0]);
+  Built built;
+  int got = build(built, source, text, options, kernels);
+  if (got && built.log.find("not supported on .target") != std::string::npos) {
+    /* An instruction such as wgmma, which only the target of one architecture has. */
+    Built specific;
+    options[0] += "a";
+    const int again = build(specific, source, text, options, kernels);
+    if (!again) { got = again; built = std::move(specific); }
   }
-  std::vector<std::string> symbols;
-  std::vector<char> image;
-  for (const char *const *kernel = kernels; !got && *kernel; ++kernel) {
-    const char *symbol = nullptr;
-    got = n.lowered(program, *kernel, &symbol);
-    if (!got) symbols.push_back(symbol);
-  }
-  if (!got) got = n.size(program, &size);
-  if (!got) {
-    image.resize(size);
-    got = n.get(program, image.data());
-  }
-  if (program) n.destroy(&program);
-  if (got) return failed(CUDA_ERROR_INVALID_SOURCE, "NVRTC does not compile the kernel for sm_%d%d (error %d): %s", device.major, device.minor, got, log.c_str());
-  const CUresult loaded = load(code, image.data(), symbols);
+  if (got) return failed(CUDA_ERROR_INVALID_SOURCE, "NVRTC does not compile the kernel for sm_%d%d (error %d): %s", device.major, device.minor, got, built.log.c_str());
+  const CUresult loaded = load(code, built.image.data(), built.symbols);
   if (loaded != CUDA_SUCCESS)
     return failed(loaded, "the driver refuses code of NVRTC for sm_%d%d: %s; it may be older than NVRTC", device.major, device.minor, text_of(loaded));
   return static_cast<K_status>(0);
