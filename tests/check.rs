@@ -177,6 +177,24 @@ fn a_given_configuration_takes_defaults_and_may_be_rejected_with_its_reason() {
 }
 
 #[test]
+fn a_seed_for_another_device_is_left_out_with_a_note() {
+    let space = SPACE.replace(
+        "arguments:",
+        "  - { rule: \"FACTOR == 2 or DEVICE_CC == 90\", why: for Hopper }\narguments:",
+    );
+    let space = format!("{space}seeds: [{{ FACTOR: 1 }}, {{ BLOCK: 64 }}]\n");
+    let dir = scaled(KERNEL, &space);
+    for (arch, rows_expected, notes) in [("sm_90", 5, 0), ("sm_89", 2, 1)] {
+        let line = format!("check scale --arch {arch}");
+        let (code, rows) = json(dir.path(), &line);
+        assert_eq!((rows.len(), code), (rows_expected, 0), "{rows:#?}");
+        let told = run(dir.path(), &line).stderr;
+        let note = "note: search_spaces/scale.yaml: seed 1 is left out: for Hopper";
+        assert_eq!(told.matches(note).count(), notes, "{told}");
+    }
+}
+
+#[test]
 fn a_broken_template_fails_at_its_own_line() {
     let dir = scaled(&KERNEL.replace("FACTOR * x[i]", "FACTOR * x[j]"), SPACE);
     let (code, rows) = json(dir.path(), "check scale --arch sm_90 --config BLOCK=64");

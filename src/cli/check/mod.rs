@@ -28,7 +28,7 @@ use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, CompilerSettings};
 use tuner_kernel::{declarations, defaults};
-use tuner_space::{Problem, suggest};
+use tuner_space::{Config, Problem, Space, suggest};
 
 /// Most floating-point operations of a timed problem that is run whole.
 const FLOPS_WHOLE: f64 = 2e7;
@@ -346,18 +346,18 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
         }
     }
     if args.config.is_empty() && args.sample.is_none() {
+        let mut notes = BTreeSet::new();
         for (task, Task { space, .. }) in tasks.iter().enumerate() {
             add(Pair {
                 task,
                 config: space.default_config(),
             });
-            for seed in &kernel.spec.seeds {
-                let config = space.config_from_values(seed).map_err(|error| {
-                    let yaml = catalog::shown(&kernel.path);
-                    usage(format!("{yaml}: seeds: {error}"))
-                })?;
+            for config in valid_seeds(kernel, space, &mut notes)? {
                 add(Pair { task, config });
             }
+        }
+        for note in notes {
+            say!("{note}");
         }
     }
     let default = if args.config.is_empty() {
@@ -370,6 +370,29 @@ fn pairs(kernel: &Kernel, tasks: &[Task], args: &Args) -> Result<Vec<Pair>, CliE
         .into_iter()
         .for_each(add);
     Ok(pairs)
+}
+
+/// Returns the seeds that are valid on the device, as `run` tries them; others become notes.
+fn valid_seeds(
+    kernel: &Kernel,
+    space: &Space,
+    notes: &mut BTreeSet<String>,
+) -> Result<Vec<Config>, CliError> {
+    let mut configs = Vec::new();
+    for (number, seed) in kernel.spec.seeds.iter().enumerate() {
+        let yaml = catalog::shown(&kernel.path);
+        let config = space
+            .config_from_values(seed)
+            .map_err(|error| usage(format!("{yaml}: seeds: {error}")))?;
+        match space.reject_reason(&config) {
+            None => configs.push(config),
+            Some(reason) => {
+                let seed = number + 1;
+                notes.insert(format!("note: {yaml}: seed {seed} is left out: {reason}"));
+            }
+        }
+    }
+    Ok(configs)
 }
 
 /// Prints a one-line summary of a kernel's rows.
