@@ -288,10 +288,13 @@ def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values
     source = kernel.rendered(names, variant)
     key = (device.index, source)
     if key not in kernel.compiled:
-        options = ProgramOptions(arch=f"sm_{gpu.arch}", std="c++17", **compile_options(kernel))
         entries = sorted({one["entry"] for one in kernel.launches})
-        program = Program(source, code_type="c++", options=options)
-        code = program.compile("cubin", name_expressions=entries)
+
+        def compiled(target: str) -> Any:
+            options = ProgramOptions(arch=target, std="c++17", **compile_options(kernel))
+            return Program(source, code_type="c++", options=options).compile("cubin", name_expressions=entries)
+
+        code = compiled_for(f"sm_{gpu.arch}", compiled)
         kernel.compiled[key] = {entry: code.get_kernel(entry) for entry in entries}
 
     class Current:
@@ -302,6 +305,16 @@ def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values
     for one in plan:
         config = LaunchConfig(grid=one["grid"], block=one["block"], shmem_size=one["shared"])
         launch(stream, config, kernel.compiled[key][one["entry"]], *(values[name] for name in one["args"]))
+
+
+def compiled_for(target: str, compiled: Callable[[str], Any]) -> Any:
+    """Compiles for a target, or for its architecture alone if the code has instructions such as wgmma."""
+    try:
+        return compiled(target)
+    except Exception as error:
+        if "not supported on .target" not in str(error):
+            raise
+    return compiled(target + "a")
 
 
 def compile_options(kernel: Kernel) -> dict[str, Any]:

@@ -41,6 +41,19 @@ def test_fake_has_the_shape_of_the_result():
     assert first.dtype == package.DTYPES[KERNEL.outputs[0]["type"]]
 
 
+def test_code_of_one_architecture_is_compiled_for_it():
+    from @PACKAGE@._runtime import compiled_for
+
+    def compiled(target, message="Instruction 'wgmma.fence' not supported on .target 'sm_90'"):
+        if not target.endswith("a"):
+            raise RuntimeError(message)
+        return target
+
+    assert compiled_for("sm_90", compiled) == "sm_90a"
+    with pytest.raises(RuntimeError, match="expected a semicolon"):
+        compiled_for("sm_90", lambda target: compiled(target, "expected a semicolon"))
+
+
 def test_a_wrong_dtype_is_refused():
     arguments = tensors(small(KERNEL.variants[0]), "meta")
     arguments[0] = arguments[0].to(torch.complex64)
