@@ -336,3 +336,67 @@ fn the_outputs_of_one_configuration_are_written_as_they_are_after_the_run() {
         refused.stderr
     );
 }
+
+/// Four products of a warp group, each of which waits for the one before where `WAITS` is 1.
+const PRODUCTS: &str = "\
+__device__ unsigned long long tile(const void* at) {
+  unsigned long long address = __cvta_generic_to_shared(at);
+  return (address & 0x3ffff) >> 4 | 128ull >> 4 << 16 | 256ull >> 4 << 32;
+}
+extern \"C\" __global__ void __launch_bounds__(128) products(const unsigned* x, float* y) {
+  __shared__ alignas(128) unsigned a[64 * 8], b[8 * 8];
+  for (unsigned i = threadIdx.x; i < 64 * 8; i += 128) a[i] = x[i];
+  for (unsigned i = threadIdx.x; i < 8 * 8; i += 128) b[i] = x[i];
+  asm volatile(\"fence.proxy.async;\" ::: \"memory\");
+  __syncthreads();
+  unsigned long long left = tile(a), right = tile(b);
+  float d[4] = {};
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    if (i == 0 || WAITS) asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");
+    asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;\"
+                 : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) : \"l\"(left), \"l\"(right));
+    if (i == 3 || WAITS)
+      asm volatile(\"wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");
+  }
+  for (int i = 0; i < 4; i++) y[threadIdx.x * 4 + i] = d[i];
+}
+";
+
+const PRODUCTS_SPACE: &str = "\
+version: 1
+kernel: products
+source: products.cu
+problems:
+  small: { N: 512 }
+parameters:
+  WAITS: { values: [0, 1], default: 0 }
+arguments:
+  - { name: x, type: u32, role: input, shape: [N], fill: zeros }
+  - { name: y, type: f32, role: output, shape: [N] }
+launches:
+  - { entry: products, grid: [1], block: [128] }
+reference: none
+";
+
+#[test]
+fn serialized_products_of_warp_groups_are_a_warning() {
+    let folder = folder(&[
+        ("products.cu", PRODUCTS),
+        ("products.yaml", PRODUCTS_SPACE),
+        ("both.csv", "WAITS\n0\n1\n"),
+    ]);
+    for (waits, told) in [(0, false), (1, true)] {
+        let mut command = tuner(folder.path());
+        command.args(words("check products.yaml --device vgpu:h100 --config"));
+        let checked = ended(command.arg(format!("WAITS={waits}")));
+        let warned = checked
+            .stderr
+            .contains("its wgmma is serialized: 75 % of the products");
+        assert_eq!(warned, told, "{}", checked.stderr);
+    }
+    let line = "predict products.yaml --device vgpu:h100 --configs both.csv";
+    let predicted = run(folder.path(), line).stderr;
+    let wanted = "the wgmma of 1 of 2 configurations is serialized";
+    assert!(predicted.contains(wanted), "{predicted}");
+}

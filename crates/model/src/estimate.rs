@@ -48,6 +48,9 @@ pub struct Estimate {
     pub replayed_cycles: u64,
     /// Instructions of all warps of the launch, by unit in the order of [`Unit`].
     pub(crate) by_unit: [f64; UNITS],
+    /// Share of the products of warp-groups that wait for the one before because the assembler
+    /// serialized them; `None` without such products.
+    pub(crate) serialized: Option<f64>,
     /// Memory traffic of the whole launch.
     pub traffic: Traffic,
     /// Roofline floor.
@@ -77,6 +80,7 @@ pub fn estimate(
     shape: &Shape,
 ) -> Option<Estimate> {
     let code = code::code(machine.code());
+    let (products_of_groups, waiting) = code::serialized_products(machine.code());
     traces.main.warps.retain(|warp| !warp.runs.is_empty());
     let resident = resident_blocks(arch, shape.threads, shape.registers, shape.shared_bytes);
     if resident == 0 || traces.main.warps.is_empty() {
@@ -138,6 +142,7 @@ pub fn estimate(
         by_unit: traces
             .by_unit
             .map(|n| n as f64 * blocks as f64 * imbalance.mean),
+        serialized: (products_of_groups > 0).then(|| waiting as f64 / products_of_groups as f64),
         traffic,
         floor,
         doubts: Vec::new(),

@@ -9,6 +9,10 @@ use vgpu::Arch;
 /// Smallest busy share of a unit that limits a launch.
 const MIN_BUSY_SHARE: f64 = 0.6;
 
+/// Metric of a launch with products of warp-groups: the percentage of them that the assembler
+/// serialized.
+pub const SERIALIZED: &str = "wgmma_serialized_pct";
+
 impl Estimate {
     /// Returns the busiest unit; `latency` if none is busy.
     pub(super) fn limit(&self, arch: &Arch) -> &'static str {
@@ -49,6 +53,8 @@ impl Estimate {
         let mut all = self.of_instructions(slots);
         all.extend(self.of_memory());
         all.extend(self.of_idle_cycles(slots));
+        let serialized = self.serialized.map(|share| (SERIALIZED, 100.0 * share));
+        all.extend(serialized);
         all
     }
 

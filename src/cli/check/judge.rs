@@ -13,6 +13,8 @@ use tuner_engine::job::JobError;
 use tuner_engine::{Demand, JudgePool, Judged};
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::tolerance;
+use tuner_judge::judgement::TimedJudgement;
+use tuner_judge::timing::predict::Explanation;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::Compiler;
 use tuner_report::low_parallelism::TimedProblem;
@@ -106,6 +108,7 @@ impl Judge<'_> {
 
     fn filled(&self, row: CheckRow, judged: Judged, plan: Option<PlanFigures>) -> CheckRow {
         let found = judged.found;
+        let warnings = warnings(&found);
         let facts = judged.compilation.as_ref();
         let (flops, bytes, tolerance) = plan.unwrap_or_default();
         let mut timed = self.kernel.spec.problems.iter();
@@ -121,6 +124,7 @@ impl Judge<'_> {
             max_error: found.judgement.max_error,
             compared: found.judgement.compared,
             tolerance: Some(tolerance).filter(|_| is_compared_here(&found.judgement)),
+            warnings,
             seen: found.explanation.map(|explanation| RunFigures {
                 predicted_us: time_us,
                 blocks: explanation.blocks,
@@ -136,7 +140,6 @@ impl Judge<'_> {
                     bytes,
                 }),
             }),
-            warnings: found.judgement.warnings.iter().map(warning).collect(),
             judgement: found.judgement,
             ..row
         }
@@ -179,6 +182,14 @@ fn changed(space: &Space, pair: &Pair) -> ConfigValues {
         .filter(|(value, default)| value != default)
         .map(|(value, _)| value)
         .collect()
+}
+
+/// Returns the findings of a candidate that are warnings.
+fn warnings(found: &TimedJudgement) -> Vec<String> {
+    let seen = found.explanation.as_ref();
+    let serialized = seen.and_then(Explanation::serialization);
+    let warned = found.judgement.warnings.iter().map(warning);
+    warned.chain(serialized).collect()
 }
 
 /// Formats a finding that is a warning and not a failure.

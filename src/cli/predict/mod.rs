@@ -16,7 +16,7 @@ use tuner_core::record::{ConfigValues, Verdict, config_as_object};
 use tuner_core::units::Micros;
 use tuner_device::DeviceSelector;
 use tuner_engine::{Judged, Predictor};
-use tuner_judge::timing::predict::Explanation;
+use tuner_judge::timing::predict::{Explanation, SERIALIZED};
 use tuner_space::{Config, Reference};
 
 /// Interval of plain progress lines.
@@ -101,10 +101,15 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     }
     let mut printer = Printer::new(args.format, &predictor.space);
     let mut progress = Progress::new(configs.len());
-    let mut failed = None;
+    let (mut failed, mut serialized) = (None, 0_usize);
     let tell = |index: usize, judged: Judged| {
         let row = Row::new(&predictor, &configs[index], judged);
+        let warned = row
+            .explanation
+            .as_ref()
+            .and_then(Explanation::serialization);
         progress.step(|| {
+            serialized += usize::from(warned.is_some());
             let printed = printer.add(row);
             failed = failed.take().or_else(|| printed.err());
         });
@@ -117,6 +122,14 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     progress.bar.finish_and_clear();
     let printed = failed.map_or_else(|| printer.end(), Err);
     printed.context("cannot write to standard output")?;
+    if serialized > 0 {
+        say!(
+            "warning: the wgmma of {serialized} of {} configurations is serialized: most products wait for the \
+             one before (messages C7510 and C7511 of ptxas); the metric {} has the share",
+            configs.len(),
+            SERIALIZED,
+        );
+    }
     if let Some(cost) = predictor.cost() {
         say!("{cost}");
     }

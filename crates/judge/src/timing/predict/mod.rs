@@ -10,6 +10,7 @@ mod forecast;
 mod cache;
 
 pub use forecast::{Forecast, Forecaster};
+pub use gpu_model::SERIALIZED;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -80,6 +81,19 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// Returns a warning where the assembler serialized most products of warp-groups: it found them
+    /// using registers that other code changes (messages C7510 and C7511 of ptxas).
+    #[must_use]
+    pub fn serialization(&self) -> Option<String> {
+        let share = self.metrics.get(gpu_model::SERIALIZED)?;
+        (*share > 50.0).then(|| {
+            format!(
+                "its wgmma is serialized: {share:.0} % of the products wait for the one before. Where the source \
+                 does not wait, ptxas makes it wait (messages C7510 and C7511)"
+            )
+        })
+    }
+
     /// Returns the label of the time: empty, or that it is not reliable and why.
     #[must_use]
     pub fn reliability(&self) -> String {
