@@ -1,6 +1,6 @@
 //! Predictions against times that an H200 measured (docs/evidence/hardware.md).
 
-use crate::program::{in_folder, root, words};
+use crate::program::{ended, root, tuner, words};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -49,17 +49,13 @@ fn compared(kernel: &str, problem: &str) -> (Vec<f64>, f64) {
         text += &(values.join(",") + "\n");
     }
     std::fs::write(&table, text).expect("the file is written");
-    let mut command = in_folder(env!("CARGO_BIN_EXE_tuner"), root());
+    let mut command = tuner(root());
     command.args(["predict", kernel, "--problem", problem, "--configs"]);
     command.arg(&table);
     command.args(words("--device vgpu:h200 --format json"));
-    let output = command.output().expect("it runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let predicted: Vec<Value> = serde_json::from_slice(&output.stdout).expect("rows");
+    let ended = ended(&mut command);
+    ended.says(0, &[]);
+    let predicted: Vec<Value> = serde_json::from_str(&ended.stdout).expect("rows");
     // Rows with an unreliable time come last, so they are found by their configuration.
     let by_config: BTreeMap<Vec<String>, f64> = predicted
         .iter()

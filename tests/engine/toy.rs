@@ -44,7 +44,7 @@ pub(super) struct Toy {
     pub(super) meeting: Option<Arc<Meeting>>,
 }
 
-/// Where two deferred checks meet, if there are ever two at once.
+/// Meeting of two deferred checks, if there are ever two at once.
 #[derive(Default)]
 pub(super) struct Meeting {
     /// Checks inside, and the most at once.

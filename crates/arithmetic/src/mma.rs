@@ -181,15 +181,7 @@ impl Mma {
         dot: &mut [[f32; 64]; 2],
     ) {
         let blocks = self.m / 8;
-        let mut right = [[0.0; 8]; K];
-        let mut planes = [[0.0; 32]; E];
-        for (register, rows) in b.iter().zip(right.chunks_exact_mut(W)) {
-            unpack(self.b, register, &mut planes);
-            for (k, row) in rows.iter_mut().enumerate() {
-                let plane = &planes[k % E];
-                *row = std::array::from_fn(|column| plane[column * 4 + k / E]);
-            }
-        }
+        let right = elements::<E, W, K>(self.b, b.iter().copied());
         let mut left = [[0.0; 32]; P];
         for (block, sums) in dot.iter_mut().enumerate().take(blocks) {
             let registers = a.iter().skip(block).step_by(blocks);
@@ -232,6 +224,25 @@ fn multiply<const E: usize, const W: usize, const K: usize, const P: usize>(
         }
         sums.copy_from_slice(acc.as_flattened());
     }
+}
+
+/// Unpacks eight columns of B, or rows of A, by their k from registers of `E` elements, `W` = 4·E of
+/// a column.
+#[inline(always)]
+fn elements<'a, const E: usize, const W: usize, const K: usize>(
+    element: Element,
+    registers: impl Iterator<Item = &'a Lanes>,
+) -> [[f32; 8]; K] {
+    let mut values = [[0.0; 8]; K];
+    let mut planes = [[0.0; 32]; E];
+    for (register, values) in registers.zip(values.chunks_exact_mut(W)) {
+        unpack(element, register, &mut planes);
+        for (k, row) in values.iter_mut().enumerate() {
+            let plane = &planes[k % E];
+            *row = std::array::from_fn(|line| plane[line * 4 + k / E]);
+        }
+    }
+    values
 }
 
 /// Unpacks the elements of a register into one plane for each position.
@@ -325,23 +336,41 @@ fn accumulate_mixed(
     let blocks = c.chunks_exact(c_step).zip(d.chunks_exact_mut(d_step));
     for ((c, d), dot) in blocks.zip(dot) {
         let mut sums = *dot;
-        for (lane, pair) in sums.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            for (sub, sum) in pair.iter_mut().enumerate() {
-                *sum += match c_type {
-                    Accumulator::F16 => half::f16_to_f32_raw(c[0][lane] >> (16 * sub)),
-                    _ => f32::from_bits(c[sub][lane]),
-                };
-            }
+        for (sum, before) in sums.iter_mut().zip(load(c_type, c)) {
+            *sum += before;
         }
-        let codes = sums.map(half::f32_to_f16_raw);
-        for lane in 0..32 {
-            if d_type == Accumulator::F16 {
-                d[0][lane] = codes[2 * lane] | codes[2 * lane + 1] << 16;
-            } else {
-                for (sub, register) in d.iter_mut().enumerate() {
-                    register[lane] = super::single::canonical(sums[2 * lane + sub]).to_bits();
-                }
-            }
+        store(d_type, &sums, d);
+    }
+}
+
+/// Reads the accumulators of 8 rows, row-major.
+#[inline(always)]
+fn load(accumulator: Accumulator, registers: &[&Lanes]) -> [f32; 64] {
+    let mut values = [0.0; 64];
+    for (lane, pair) in values.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        for (sub, value) in pair.iter_mut().enumerate() {
+            *value = match accumulator {
+                Accumulator::F16 => half::f16_to_f32_raw(registers[0][lane] >> (16 * sub)),
+                _ => f32::from_bits(registers[sub][lane]),
+            };
+        }
+    }
+    values
+}
+
+/// Writes the accumulators of 8 rows, row-major.
+#[inline(always)]
+fn store(accumulator: Accumulator, values: &[f32; 64], registers: &mut [Lanes]) {
+    if accumulator == Accumulator::F16 {
+        let codes = values.map(half::f32_to_f16_raw);
+        for (lane, code) in codes.as_chunks::<2>().0.iter().enumerate() {
+            registers[0][lane] = code[0] | code[1] << 16;
+        }
+        return;
+    }
+    for (lane, pair) in values.as_chunks::<2>().0.iter().enumerate() {
+        for (sub, value) in pair.iter().enumerate() {
+            registers[sub][lane] = super::single::canonical(*value).to_bits();
         }
     }
 }

@@ -31,5 +31,5 @@ mod tests;
 pub use code::serialized_products;
 pub use estimate::{Estimate, Shape, estimate, resident_blocks};
 pub use memory::Traffic;
-pub use metrics::SERIALIZED;
+pub use metrics::{SERIALIZED, SERIALIZED_MOST_PCT};
 pub use sample::{Sampled, Traces, Withheld, trace};

@@ -12,6 +12,8 @@ const MIN_BUSY_SHARE: f64 = 0.6;
 /// Metric of a launch with products of warp-groups: the percentage of them that the assembler
 /// serialized.
 pub const SERIALIZED: &str = "wgmma_serialized_pct";
+/// Percentage above which a launch gets a warning.
+pub const SERIALIZED_MOST_PCT: f64 = 50.0;
 
 impl Estimate {
     /// Returns the busiest unit; `latency` if none is busy.

@@ -86,7 +86,7 @@ impl Device {
         let cubin = cubin.ok_or("the program has no machine code for this GPU")?;
         let machine = Machine::load(&cubin, &function.name).map_err(|error| error.to_string())?;
         let (products, serialized) = gpu_model::serialized_products(machine.code());
-        if 2 * serialized > products {
+        if 100.0 * serialized as f64 > gpu_model::SERIALIZED_MOST_PCT * products as f64 {
             self.summary.add_note(format!(
                 "wgmma of {} is serialized: {serialized} of {products} products wait for the one before; see \
                  the messages C7510 and C7511 of ptxas",

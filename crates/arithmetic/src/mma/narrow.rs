@@ -6,10 +6,8 @@
 //! exactly. The sum is cut off to 13 bits of fraction, or rounded to the nearest half. The exponent
 //! of a product is the sum of its factors' exponents, before its significand is normalised.
 
-use super::{Accumulator, Element, Lanes, Mma};
-use crate::half;
+use super::{Accumulator, Element, Lanes, Mma, elements, load, store};
 use crate::host::vectorised;
-use crate::single::canonical;
 
 /// Bits of fraction that alignment and the result keep.
 const FRACTION: u32 = 13;
@@ -61,34 +59,17 @@ impl Mma {
 
     #[inline(always)]
     fn run_narrow_here(&self, a: &[&Lanes], b: &[&Lanes], c: &[&Lanes], d: &mut [Lanes]) {
-        let right = Factors::new(self.b, elements(self.b, b.iter().copied()));
+        let right = Factors::new(self.b, elements::<4, 16, K>(self.b, b.iter().copied()));
         let each = 2 / self.d.per_register();
         let blocks = c.chunks_exact(each).zip(d.chunks_exact_mut(each));
         for (block, (c, d)) in blocks.enumerate() {
-            let left = elements(self.a, a.iter().skip(block).step_by(2).copied());
-            let left = Factors::new(self.a, left);
-            let mut sums = [[0.0; 8]; 8];
-            for (lane, pair) in sums.as_flattened_mut().chunks_exact_mut(2).enumerate() {
-                for (sub, sum) in pair.iter_mut().enumerate() {
-                    *sum = match self.d {
-                        Accumulator::F16 => half::f16_to_f32_raw(c[0][lane] >> (16 * sub)),
-                        _ => f32::from_bits(c[sub][lane]),
-                    };
-                }
-            }
-            for (row, sums) in sums.iter_mut().enumerate() {
+            let left = a.iter().skip(block).step_by(2).copied();
+            let left = Factors::new(self.a, elements::<4, 16, K>(self.a, left));
+            let mut sums = load(self.d, c);
+            for (row, sums) in sums.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 self.add_row(&left, row, &right, sums);
             }
-            for (lane, pair) in sums.as_flattened().chunks_exact(2).enumerate() {
-                if self.d == Accumulator::F16 {
-                    let [low, high] = [pair[0], pair[1]].map(half::f32_to_f16_raw);
-                    d[0][lane] = low | high << 16;
-                } else {
-                    for (sub, sum) in pair.iter().enumerate() {
-                        d[sub][lane] = canonical(*sum).to_bits();
-                    }
-                }
-            }
+            store(self.d, &sums, d);
         }
     }
 
@@ -135,18 +116,4 @@ impl Mma {
             sums[column] = if in_range { sum } else { plain[column] };
         }
     }
-}
-
-/// Unpacks eight rows of A, or columns of B, from the registers of their 16 columns each.
-#[inline(always)]
-fn elements<'a>(element: Element, registers: impl Iterator<Item = &'a Lanes>) -> [[f32; 8]; K] {
-    let mut values = [[0.0; 8]; K];
-    let mut planes = [[0.0; 32]; 4];
-    for (register, values) in registers.zip(values.chunks_exact_mut(16)) {
-        super::unpack(element, register, &mut planes);
-        for (k, row) in values.iter_mut().enumerate() {
-            *row = std::array::from_fn(|line| planes[k % 4][line * 4 + k / 4]);
-        }
-    }
-    values
 }

@@ -86,7 +86,7 @@ impl Explanation {
     #[must_use]
     pub fn serialization(&self) -> Option<String> {
         let share = self.metrics.get(gpu_model::SERIALIZED)?;
-        (*share > 50.0).then(|| {
+        (*share > gpu_model::SERIALIZED_MOST_PCT).then(|| {
             format!(
                 "its wgmma is serialized: {share:.0} % of the products wait for the one before. Where the source \
                  does not wait, ptxas makes it wait (messages C7510 and C7511)"
