@@ -108,8 +108,9 @@ impl Cta<'_> {
     /// Executes the warp's part of `wgmma.mma_async`.
     pub(super) fn wgmma(&mut self, w: &mut Warp, m: &Wgmma, active: u32) {
         let thread = w.index * 32;
-        let groups = self.context.threads.is_multiple_of(WARPS * 32);
-        if active != FULL || !groups {
+        // Warps beyond the last whole group, such as producers, do not matter to the others.
+        let whole = (w.index / WARPS + 1) * WARPS * 32 <= self.context.threads;
+        if active != FULL || !whole {
             self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
                 "a wgmma needs all threads of four aligned warps".to_owned()
             });
