@@ -87,6 +87,79 @@ fn a_norm_needs_more_rows_than_may_round_badly_by_chance() {
     );
 }
 
+/// O of a kernel that subtracts the maximum of the first 64 keys and rounds P to f16. The largest weight of
+/// each 16th row is 4, off by `unlucky` roundoffs. `cut`: O is cut off instead of rounded.
+fn lagging(problem: &Problem, depth: usize, unlucky: f64, cut: bool) -> Vec<u8> {
+    let [q, k, v] = [0, 1, 2].map(|of: usize| {
+        let tensor = &problem.inputs[of];
+        tensor.strided(0, tensor.shape.iter().product(), 1)
+    });
+    let half = |x: f64| {
+        let mut bytes = Vec::new();
+        Element::F16.encode(x, &mut bytes);
+        (Element::F16.decode(&bytes), bytes)
+    };
+    let mut out = Vec::new();
+    for (row, query) in q.chunks(depth).enumerate() {
+        let dot = |key: &[f64]| key.iter().zip(query).map(|(a, b)| a * b).sum::<f64>();
+        let scale = problem.scalars["scale"];
+        let scores: Vec<f64> = k.chunks(depth).map(|key| scale * dot(key)).collect();
+        let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let top = if row % 16 == 0 {
+            most(&scores) - (4.0 * (1.0 + unlucky * Element::F16.unit_roundoff())).ln()
+        } else {
+            most(&scores[..64])
+        };
+        let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for column in 0..depth {
+            let terms = weights.iter().zip(v.iter().skip(column).step_by(depth));
+            let value = terms.map(|(p, v)| half(*p).0 * v).sum::<f64>() / total;
+            let (rounded, mut bytes) = half(value);
+            if cut && rounded.abs() > value.abs() {
+                let bits = u16::from_le_bytes([bytes[0], bytes[1]]) - 1;
+                bytes = bits.to_le_bytes().to_vec();
+            }
+            out.extend(bytes);
+        }
+    }
+    out
+}
+
+/// The largest weight of a row is not 1 then and is rounded, which moves the whole row: it may carry the
+/// tile where the other rows spread theirs over many keys.
+#[test]
+fn a_maximum_that_lags_behind_is_honest_and_a_result_cut_off_is_not() {
+    use crate::gate::compare::with_oracle;
+    use crate::gate::expected_output::Rule;
+    let shape = [1, 1, 512, 64];
+    let mut problem = problem(0.0, 1, 1);
+    let named = (1..).zip(["q", "k", "v"]);
+    problem.inputs = named
+        .map(|(seed, name)| input(name, Element::F16, &shape, seed))
+        .collect();
+    problem.outputs = vec![output("o", Element::F16, &shape)];
+    problem.scalars.insert("scale".into(), 0.125);
+    let error = |problem: &Problem, unlucky, cut| {
+        let bytes = lagging(problem, 64, unlucky, cut);
+        let (oracle, all) = (Attention::new(problem).unwrap(), 0..512 * 64);
+        let ranges = std::slice::from_ref(&all);
+        with_oracle(&oracle, 0, Element::F16, &bytes, ranges, Rule::Tiles).max_error
+    };
+    let (honest, cut) = (error(&problem, 0.0, false), error(&problem, 0.0, true));
+    assert!(honest < 0.95 && cut > 1.0, "{honest}, cut off {cut}");
+    // The first row of each tile: three times the scores of the others.
+    let q = &problem.inputs[0];
+    let mut peaked = Vec::new();
+    for (at, value) in q.strided(0, 512 * 64, 1).into_iter().enumerate() {
+        let factor = if at / 64 % 16 == 0 { 3.0 } else { 1.0 };
+        Element::F16.encode(factor * value, &mut peaked);
+    }
+    problem.inputs[0].bytes = peaked.into();
+    let honest = error(&problem, 0.9, false);
+    assert!(honest < 1.0, "a row carries the tile: {honest}");
+}
+
 #[test]
 fn the_first_causal_row_sees_only_the_first_key() {
     let problem = problem(1.0, 6, 6);
