@@ -87,6 +87,31 @@ fn the_program_for_nvcc_launches_the_kernel() {
     launches(at, "./main");
 }
 
+/// nvcc, other than NVRTC, does not replace macros in a `#pragma unroll`.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn the_templates_compile_with_nvcc() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kernel, core) in [
+        ("attention_f16", 2),
+        ("attention_f16", 3),
+        ("attention_f8", 0),
+        ("conv2d_f32", 0),
+        ("gemm_f16", 0),
+        ("gemm_f16", 1),
+        ("gemm_f32", 0),
+        ("layernorm", 0),
+        ("reduce_sum", 0),
+        ("softmax", 0),
+    ] {
+        let mut nvcc = Command::new(toolkit().join("bin/nvcc"));
+        nvcc.args("-std=c++17 -arch=sm_90a -cubin -o kernel.cubin".split(' '));
+        nvcc.arg(format!("-DCORE={core}"));
+        nvcc.arg(root().join(format!("templates/{kernel}/kernel.cu")));
+        succeeds(nvcc.current_dir(folder.path()));
+    }
+}
+
 #[test]
 #[cfg_attr(
     not(nvcc),

@@ -33,7 +33,8 @@
 
 // ---- Parameters ----
 #ifndef CORE
-#define CORE 2              // 0: scalar loops, 1: wmma with scores in shared memory, 2: mma.sync with scores in registers
+#define CORE 2              // 0: scalar loops, 1: wmma with scores in shared memory, 2: mma.sync with scores in registers,
+                            // 3: wgmma of warp groups with scores in registers (warpgroup.cuh, sm_90a only)
 #endif
 #ifndef BM
 #define BM 64               // Rows of Q a block
@@ -87,7 +88,7 @@
 #define RESCALE 0           // 0: O follows every new maximum; else only one that rises by more than this, in log2
 #endif
 #ifndef PIPE_QK
-#define PIPE_QK 0           // 1: Q K of the next step before the softmax of this one
+#define PIPE_QK 0           // 1: Q K of the next step before the softmax of this one; core 3: beside P V of this one
 #endif
 #ifndef KV_ORDER
 #define KV_ORDER 0          // K/V tiles 0: first to last, 1: last to first
@@ -121,12 +122,14 @@
 #endif
 
 // ---- Derived ----
+// A constant, as nvcc does not replace macros in a #pragma.
+constexpr int kUnroll = UNROLL_KV;
 #define THREADS (32 * (WARPS + PRODUCERS))          // Threads a block
 #define CONSUMERS (32 * WARPS)                      // Threads that compute
 #define LOADERS (PRODUCERS ? 32 * PRODUCERS : THREADS) // Threads that load K and V
 #define LD (D + PAD)                                // Halves from one shared row to the next
 #define CHUNKS (D / 8)                              // 16-byte chunks a row
-#define WM (BM / WARPS)                             // Q rows a warp (core 2)
+#define WM (BM / WARPS)                             // Q rows a warp (cores 2 and 3)
 #define MT (CORE == 2 ? WM / 16 : 1)                // mma row tiles a warp (core 2)
 #define TILE_BYTES (2 * BN * LD)                    // One tile of K or V, bytes
 #define KV_BYTES ((STAGES_K + STAGES_V) * TILE_BYTES)
@@ -138,14 +141,22 @@
 #define SCORE_LD (BN + SCORE_PAD)                   // Floats from one row of scores to the next
 #define P_LD (BN + 8)                               // Halves from one row of P to the next (core 1)
 #define O_LD (D + 4)                                // Floats from one row of O to the next (core 1)
+// Whether a warp group that only loads leaves registers to those that compute.
+#define MOVES_REGISTERS (CORE == 3 && PRODUCERS == 4 && WARPS > 4 && MIN_BLOCKS < 2)
+#define SHARE (65536 / THREADS / 8 * 8)             // Registers a thread at launch
+#define LOADER_REGISTERS 64
 #define LANES (CORE == 0 ? CONSUMERS / BM : 1)      // Threads a Q row (core 0)
 
 static_assert(BM % 16 == 0 && BN % 16 == 0 && D % 16 == 0, "mma tiles are 16 rows and 16 deep");
 static_assert(CORE != 2 || BM % (16 * WARPS) == 0, "a warp owns whole 16-row tiles");
+static_assert(CORE != 3 || (WARPS % 4 == 0 && WM == 16), "a warp group owns 64 rows");
+static_assert(CORE != 3 || (SWIZZLE && G2S >= 2 && Q_PATH == 0), "wgmma reads swizzled tiles that cp.async filled");
+static_assert(CORE != 3 || !PIPE_QK || PRODUCERS || BARRIERS == 1,
+              "a copy may replace K only after the products that read it, which run until the step's end");
 static_assert(CORE != 0 || (CONSUMERS % BM == 0 && (LANES & (LANES - 1)) == 0 && LANES <= 32 && D % (2 * LANES) == 0),
               "a power of two of lanes shares a row, and each has whole pairs of columns");
-static_assert(CORE == 2 || (PRODUCERS == 0 && Q_PATH == 0 && PIPE_QK == 0 && !SWIZZLE && EPILOGUE < 2),
-              "only core 2 has producers, Q in registers, pipelined scores, swizzle and shuffled stores");
+static_assert(CORE >= 2 || (PRODUCERS == 0 && Q_PATH == 0 && PIPE_QK == 0 && !SWIZZLE && EPILOGUE < 2),
+              "only cores 2 and 3 have producers, Q in registers, pipelined scores, swizzle and shuffled stores");
 static_assert(BARRIERS == 2 || (STAGES_K > 1 && STAGES_V > 1), "one barrier a step needs two tiles of each");
 static_assert(BARRIERS == 2 || PRODUCERS == 0, "producers do not use block barriers");
 static_assert(!(SWIZZLE && PAD), "swizzle or padding, not both");
@@ -158,6 +169,10 @@ static_assert(EPILOGUE == 0 || SPLIT_KV == 1, "partial results are stored as fp3
 typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned long long u64;
+
+#if CORE == 3
+#include "../wgmma.cuh"
+#endif
 
 // ---- Elements ----
 
@@ -203,7 +218,7 @@ __device__ __forceinline__ float exponential(float x) {
 
 // ---- Shared memory ----
 
-extern __shared__ __align__(128) unsigned char shared_memory[];
+extern __shared__ __align__(CORE == 3 ? 1024 : 128) unsigned char shared_memory[];
 
 // Shared-memory address of the first byte.
 __device__ __forceinline__ u32 shared_base() {
@@ -220,8 +235,10 @@ __device__ __forceinline__ u32 shared_base() {
 #define O_AT (P_AT + 2 * BM * P_LD)                  // Core 1: BM rows of D floats
 #define STATS_AT (O_AT + 4 * BM * O_LD)              // Core 1: m and l of BM rows
 
-// Byte offset of 16-byte chunk `chunk` of row `row` in a tile.
+// Byte offset of 16-byte chunk `chunk` of row `row` in a tile. Core 3: eight rows of 64 columns lie
+// together, as the swizzle of wgmma has them, and the next 64 columns of these rows after them.
 __device__ __forceinline__ u32 chunk_at(int row, int chunk) {
+    if (CORE == 3) return row / 8 * (16 * LD) + chunk / 8 * 1024 + row % 8 * 128 + 16 * ((chunk ^ row) & 7);
     return row * (2 * LD) + 16 * (SWIZZLE ? chunk ^ (row & 7) : chunk);
 }
 
@@ -274,6 +291,9 @@ template <int PENDING>
 __device__ __forceinline__ void wait_groups() {
 #if G2S >= 2
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+#endif
+#if CORE == 3
+    publish();
 #endif
 }
 
@@ -442,9 +462,12 @@ __device__ __forceinline__ void init_mbarriers(const Ring& ring) {
 template <int BASE, int STAGES>
 __device__ __forceinline__ void wait_full(const Ring& ring, int i) {
     const int at = ring.passed + i;
-    if (HANDOVER == 1)
+    if (HANDOVER == 1) {
         mbarrier_wait(mbarrier_of(ring, BASE + at % STAGES), at / STAGES & 1);
-    else
+#if CORE == 3
+        publish();
+#endif
+    } else
         named_sync(BASE + at % STAGES);
 }
 
@@ -603,12 +626,13 @@ __device__ __forceinline__ float* partial_row(float* partial, const Work& work, 
     return partial + ((u64)(work.split * work.size.heads + work.head) * work.size.rows + row) * (D + 2);
 }
 
-// ---- Core 2: mma.sync, a warp owns WM whole rows ----
+// ---- Cores 2 and 3: scores in registers, a warp owns WM whole rows ----
 //
 // Accumulator tile of m16n8: thread (g = lane / 4, t = lane % 4) holds rows g and g + 8, columns
-// 2t and 2t + 1. Two neighbouring tiles of S, rounded, are the A fragment of P for one k16 step.
+// 2t and 2t + 1. Two neighbouring tiles of S, rounded, are the A fragment of P for one k16 step. wgmma
+// gives a warp the same part of its 16 rows.
 
-#if CORE == 2
+#if CORE >= 2
 
 struct Rows {
     float o[MT][D / 8][4];  // Accumulated sum of P V
@@ -717,39 +741,79 @@ __device__ __forceinline__ float row_maximum(const Scores& s, int mt, int h) {
     return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
 }
 
+// What a step does to the sums so far of row halves 0 and 1 of a tile.
+struct Turn {
+    float shift[2];     // What the exponentials' arguments are reduced by
+    float decay[2];     // The factor of O and l
+    bool moved;         // Whether a maximum of this thread's rows moved
+};
+
+// Brings the maxima up to a tile of scores.
+__device__ __forceinline__ Turn new_maxima(const Scores& s, Rows& rows, int mt, float to_log) {
+    Turn turn;
+    turn.moved = false;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        const float old = rows.m[mt][h], top = fmaxf(old, row_maximum(s, mt, h));
+        // A maximum that rises a little may stay behind: P is then at most 2^RESCALE.
+        const bool moves = RESCALE == 0 || top * to_log > old * to_log + RESCALE_LOG;
+        const float now = moves ? top : old;
+        turn.moved |= now != old;
+        // A row that has seen no key yet has no maximum; any finite shift serves.
+        turn.shift[h] = now == minus_infinity() ? 0.0f : now * to_log;
+        turn.decay[h] = exponential(old * to_log - turn.shift[h]);
+        rows.m[mt][h] = now;
+    }
+    return turn;
+}
+
+// Whether O and l of the warp's rows change.
+__device__ __forceinline__ bool rescales(const Turn& turn) {
+    return RESCALE == 0 || __any_sync(0xffffffffu, turn.moved);
+}
+
+__device__ __forceinline__ void rescale_outputs(Rows& rows, int mt, const Turn& turn) {
+#pragma unroll
+    for (int n = 0; n < D / 8; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) rows.o[mt][n][i] *= turn.decay[i / 2];
+}
+
+__device__ __forceinline__ void rescale_sums(Rows& rows, int mt, const Turn& turn) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) rows.l[mt][h] *= turn.decay[h];
+}
+
+// Turns scores into exponentials and adds them to l.
+__device__ __forceinline__ void exponentials(Scores& s, Rows& rows, int mt, const Turn& turn, float to_log) {
+#pragma unroll
+    for (int n = 0; n < BN / 8; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            s[mt][n][i] = exponential(s[mt][n][i] * to_log - turn.shift[i / 2]);
+            rows.l[mt][i / 2] += s[mt][n][i];
+        }
+}
+
+// The A fragment of P for k16 step `kk`.
+__device__ __forceinline__ void p_fragment(u32 (&a)[4], const Scores& p, int mt, int kk) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        a[i] = pack(p[mt][2 * kk + i / 2][2 * (i % 2)], p[mt][2 * kk + i / 2][2 * (i % 2) + 1]);
+}
+
+#if CORE == 2
+
 // Turns scores into exponentials and brings O and l to the new maxima.
 __device__ __forceinline__ void softmax(Scores& s, Rows& rows, float to_log) {
 #pragma unroll
     for (int mt = 0; mt < MT; ++mt) {
-        float shift[2], decay[2];
-        bool moved = false;
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-            const float old = rows.m[mt][h], top = fmaxf(old, row_maximum(s, mt, h));
-            // A maximum that rises a little may stay behind: P is then at most 2^RESCALE.
-            const bool moves = RESCALE == 0 || top * to_log > old * to_log + RESCALE_LOG;
-            const float now = moves ? top : old;
-            moved |= now != old;
-            // A row that has seen no key yet has no maximum; any finite shift serves.
-            shift[h] = now == minus_infinity() ? 0.0f : now * to_log;
-            decay[h] = exponential(old * to_log - shift[h]);
-            rows.m[mt][h] = now;
+        const Turn turn = new_maxima(s, rows, mt, to_log);
+        if (rescales(turn)) {
+            rescale_sums(rows, mt, turn);
+            rescale_outputs(rows, mt, turn);
         }
-        if (RESCALE == 0 || __any_sync(0xffffffffu, moved)) {
-#pragma unroll
-            for (int h = 0; h < 2; ++h) rows.l[mt][h] *= decay[h];
-#pragma unroll
-            for (int n = 0; n < D / 8; ++n)
-#pragma unroll
-                for (int i = 0; i < 4; ++i) rows.o[mt][n][i] *= decay[i / 2];
-        }
-#pragma unroll
-        for (int n = 0; n < BN / 8; ++n)
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                s[mt][n][i] = exponential(s[mt][n][i] * to_log - shift[i / 2]);
-                rows.l[mt][i / 2] += s[mt][n][i];
-            }
+        exponentials(s, rows, mt, turn, to_log);
     }
 }
 
@@ -759,10 +823,7 @@ __device__ __forceinline__ void add_values(Rows& rows, const Scores& p, u32 v, i
     for (int kk = 0; kk < BN / 16; ++kk) {
         u32 a[MT][4];
 #pragma unroll
-        for (int mt = 0; mt < MT; ++mt)
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                a[mt][i] = pack(p[mt][2 * kk + i / 2][2 * (i % 2)], p[mt][2 * kk + i / 2][2 * (i % 2) + 1]);
+        for (int mt = 0; mt < MT; ++mt) p_fragment(a[mt], p, mt, kk);
 #pragma unroll
         for (int n = 0; n < D / 16; ++n) {
             u32 b[4];
@@ -781,6 +842,39 @@ __device__ __forceinline__ void add_values(Rows& rows, const Scores& p, u32 v, i
         }
     }
 }
+
+// The steps of a warp that computes.
+__device__ __forceinline__ void consume(Rows& rows, const QFragments& fragments, const Ring& ring, const Work& work, u32 q,
+                                        int row, int lane, float to_log) {
+    Scores ahead;
+#pragma unroll kUnroll
+    for (int j = -PIPE_QK; j < work.count; ++j) {
+        Scores s;
+        if (PIPE_QK && j >= 0)
+#pragma unroll
+            for (int mt = 0; mt < MT; ++mt)
+#pragma unroll
+                for (int n = 0; n < BN / 8; ++n)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) s[mt][n][i] = ahead[mt][n][i];
+        const int next = j + PIPE_QK;
+        before_scores(ring, work, j);
+        if (next < work.count) {
+            scores_of(PIPE_QK ? ahead : s, fragments, q, k_slot(ring, next), lane);
+            const int key0 = kv_tile(work, next) * BN;
+            if (needs_mask(work.size, key0, row)) mask_scores(PIPE_QK ? ahead : s, work.size, row, key0, lane);
+        }
+        after_scores(ring, work, j);
+        if (j >= 0) softmax(s, rows, to_log);
+        before_values(ring, work, j);
+        if (j >= 0) add_values(rows, s, v_slot(ring, j), lane);
+        after_values(ring, work, j);
+    }
+}
+
+#else
+#include "warpgroup.cuh"
+#endif
 
 // Stores a warp's rows of a split's partial result.
 __device__ __forceinline__ void store_partial(const Rows& rows, const Work& work, float* partial, int row, int lane, float to_log) {
@@ -876,35 +970,6 @@ __device__ __forceinline__ void finish_rows(Rows& rows) {
         }
 }
 
-// The steps of a warp that computes.
-__device__ __forceinline__ void consume(Rows& rows, const QFragments& fragments, const Ring& ring, const Work& work, u32 q,
-                                        int row, int lane, float to_log) {
-    Scores ahead;
-#pragma unroll UNROLL_KV
-    for (int j = -PIPE_QK; j < work.count; ++j) {
-        Scores s;
-        if (PIPE_QK && j >= 0)
-#pragma unroll
-            for (int mt = 0; mt < MT; ++mt)
-#pragma unroll
-                for (int n = 0; n < BN / 8; ++n)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) s[mt][n][i] = ahead[mt][n][i];
-        const int next = j + PIPE_QK;
-        before_scores(ring, work, j);
-        if (next < work.count) {
-            scores_of(PIPE_QK ? ahead : s, fragments, q, k_slot(ring, next), lane);
-            const int key0 = kv_tile(work, next) * BN;
-            if (needs_mask(work.size, key0, row)) mask_scores(PIPE_QK ? ahead : s, work.size, row, key0, lane);
-        }
-        after_scores(ring, work, j);
-        if (j >= 0) softmax(s, rows, to_log);
-        before_values(ring, work, j);
-        if (j >= 0) add_values(rows, s, v_slot(ring, j), lane);
-        after_values(ring, work, j);
-    }
-}
-
 // One unit of work of the warps that compute.
 __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const u16* q, u16* o, float* partial, float scale) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -931,7 +996,9 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
         if (Q_PATH == 1 || (Q_PATH == 0 && PRODUCERS)) {
             commit();
             wait_groups<0>();
-            __syncwarp();
+            // The products of a warp group read the rows of all its warps.
+            if (CORE == 3) sync_consumers();
+            else __syncwarp();
         }
         if (Q_PATH == 1) {
 #pragma unroll
@@ -951,7 +1018,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
     }
     // O is staged over this warp's Q rows, or over K and V when all warps have read them.
     if (EPILOGUE == 1) {
-        if (Q_PATH == 0) __syncwarp();
+        if (Q_PATH == 0 && CORE == 2) __syncwarp();
         else sync_consumers();
     }
     store_rows(rows, o, own, row, work.size.rows, lane);
@@ -1098,7 +1165,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
     for (int i = threadIdx.x; i < BM; i += THREADS) stats[i] = make_float2(minus_infinity(), 0.0f);
     if (work.count > 0) load_rows<BM, THREADS, false>(ring.base + Q_AT, q, work.row0, work.size.rows, threadIdx.x);
     prime(ring, work);
-#pragma unroll UNROLL_KV
+#pragma unroll kUnroll
     for (int j = 0; j < work.count; ++j) {
         before_scores(ring, work, j);
         scores_of(ring.base, k_slot(ring, j), warp);
@@ -1156,7 +1223,7 @@ __device__ __forceinline__ void attend(const Ring& ring, const Work& work, const
     for (int d = 0; d < OWN; ++d) o[d] = 0.0f;
     if (work.count > 0) load_rows<BM, THREADS, false>(ring.base + Q_AT, q, work.row0, work.size.rows, threadIdx.x);
     prime(ring, work);
-#pragma unroll UNROLL_KV
+#pragma unroll kUnroll
     for (int j = 0; j < work.count; ++j) {
         const int key0 = kv_tile(work, j) * BN;
         const bool masked = needs_mask(work.size, key0, work.row0);
@@ -1254,8 +1321,8 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
     __syncthreads();
 #endif
     // A block keeps its units apart by a barrier where memory or named barriers are used again. Where
-    // each warp owns its Q rows and mbarrier phases run on, producers may run ahead into the next.
-    constexpr bool APART = !(USES_MBARRIER && !ALIASED);
+    // each warp alone reads its Q rows and mbarrier phases run on, producers may run ahead into the next.
+    constexpr bool APART = CORE == 3 || !(USES_MBARRIER && !ALIASED);
     for (int tile = blockIdx.x; tile < tiles; tile = PERSISTENT ? tile + gridDim.x : tiles) {
         if (PERSISTENT && tile != (int)blockIdx.x) {
             if (APART) __syncthreads();
@@ -1266,11 +1333,19 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
         ring.v = v + (u64)work.head * T * D;
 #if PRODUCERS
         if (threadIdx.x >= CONSUMERS) {
+#if MOVES_REGISTERS
+            lose_registers();
+#endif
             if (Q_PATH == 1) sync_roles();
             produce(ring, work);
         } else
 #endif
+        {
+#if MOVES_REGISTERS
+            gain_registers();
+#endif
             attend(ring, work, q + (u64)work.head * S * D, o + (u64)work.head * S * D, partial, scale);
+        }
         if (USES_MBARRIER) ring.passed += work.count;
     }
 }

@@ -84,6 +84,8 @@
 #endif
 
 // ---- Derived ----
+// A constant, as nvcc does not replace macros in a #pragma.
+constexpr int kUnroll = UNROLL_KV;
 #define THREADS (32 * WARPS)
 #define WM (BM / WARPS)                             // Q rows a warp
 #define MT (WM / 16)                                // mma row tiles a warp
@@ -439,7 +441,7 @@ attention(const u8* __restrict__ q, const u8* __restrict__ k, const u8* __restri
     float unit = 1.0f;      // Scale of V that O is in units of
     Staged staged;
     if (PREFETCH && steps > 0) fetch(staged, k, v, 0, T);
-#pragma unroll UNROLL_KV
+#pragma unroll kUnroll
     for (int j = 0; j < steps; ++j) {
         const int key0 = j * BN, slot = STAGES > 1 ? j % STAGES : 0;
         if (!PREFETCH) fetch(staged, k, v, key0, T);

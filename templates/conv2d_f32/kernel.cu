@@ -67,6 +67,8 @@
 #endif
 
 // ---- Derived ----
+// A constant, as nvcc does not replace macros in a #pragma.
+constexpr int kUnroll = UNROLL_ROWS ? FILTER_HEIGHT : 1;
 #define THREAD_COUNT (BLOCK_X * BLOCK_Y)
 #define OUT_X (BLOCK_X * TILE_X)                    // Columns of y a block
 #define OUT_Y (BLOCK_Y * TILE_Y)
@@ -143,7 +145,7 @@ conv2d(const float* __restrict__ x, const float* __restrict__ filter, float* __r
     for (int r = 0; r < TILE_Y; ++r)
 #pragma unroll
         for (int c = 0; c < TILE_X; ++c) sum[r][c] = 0.0f;
-#pragma unroll (UNROLL_ROWS ? FILTER_HEIGHT : 1)
+#pragma unroll kUnroll
     for (int i = 0; i < FILTER_HEIGHT; ++i)
 #pragma unroll
         for (int r = 0; r < TILE_Y; ++r) {

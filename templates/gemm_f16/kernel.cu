@@ -94,6 +94,8 @@
 #endif
 
 // ---- Derived ----
+// A constant, as nvcc does not replace macros in a #pragma.
+constexpr int kUnroll = UNROLL_K;
 #define WARPS_M (BM / WM)                           // Warps, or warp groups, along M
 #define WARPS_N (BN / WN)                           // Warps, or warp groups, along N
 #define WARP_COUNT (WARPS_M * WARPS_N * (CORE ? 4 : 1))
@@ -372,7 +374,7 @@ __device__ __forceinline__ void accumulate(float (&c)[MT][NT][4], const Sizes& s
         issue(base, a, b, size, work, i);
         commit();
     }
-#pragma unroll UNROLL_K
+#pragma unroll kUnroll
     for (int i = 0; i < work.count; ++i) {
         if (STAGES == 1) {
             if (i > 0) __syncthreads();

@@ -71,6 +71,8 @@
 #endif
 
 // ---- Derived ------------------------------------------------------------------------------------
+// A constant, as nvcc does not replace macros in a #pragma.
+constexpr int kUnroll = UNROLL_K;
 constexpr int kThreadsN = BLOCK_N / THREAD_N;  // threads side by side along N
 constexpr int kThreadsM = BLOCK_M / THREAD_M;  // threads side by side along M
 constexpr int kThreads = kThreadsM * kThreadsN;
@@ -185,7 +187,7 @@ __device__ __forceinline__ void stage(float* tile, const Pack<kVecA> (&share_a)[
 // Adds the product of a staged pair of tiles to this thread's sums.
 __device__ __forceinline__ void multiply(const float* tile, int thread_m, int thread_n,
                                          float (&sum)[THREAD_M][THREAD_N]) {
-#pragma unroll UNROLL_K
+#pragma unroll kUnroll
   for (int k = 0; k < BLOCK_K; ++k) {
     float left[THREAD_M], right[THREAD_N];
 #pragma unroll

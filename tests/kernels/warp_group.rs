@@ -1,13 +1,12 @@
-//! The warp-group core of gemm_f16 and gemm_bf16 (`CORE=1`): its results, and the hazards of a core that
-//! lacks one of its fences, waits or barriers.
+//! The warp-group cores of gemm_f16 and gemm_bf16 (`CORE=1`) and of attention_f16 and attention_bf16
+//! (`CORE=3`): their results, and the hazards of a core that lacks one of its fences, waits or barriers.
 
 use crate::kernels::failures;
 use crate::program::{root, tuner};
 use std::fs;
-use std::path::Path;
 
 /// All swizzles, epilogues and ways to fill the device, one to four warp groups, and products that cross steps.
-const CONFIGURATIONS: [&str; 8] = [
+const PRODUCTS: [&str; 8] = [
     "CORE=1,BM=64,BN=16,BK=16,WM=64,WN=16,STAGES=1",
     "CORE=1,BM=64,BN=32,BK=16,WM=64,WN=32,STAGES=6,G2S=3",
     "CORE=1,BM=128,BN=96,BK=32,WM=64,WN=48,STAGES=2,UNROLL_K=2",
@@ -18,12 +17,26 @@ const CONFIGURATIONS: [&str; 8] = [
     "CORE=1,BM=128,BN=256,BK=64,WM=64,WN=256,STAGES=4,WG_PENDING=1",
 ];
 
+/// All ways to fill tiles and to hand them over, one to three warp groups, products beside the softmax,
+/// registers that move between warp groups.
+const ATTENTION: [&str; 7] = [
+    "CORE=3,BM=64,BN=64,WARPS=4,STAGES_K=1,STAGES_V=1",
+    "CORE=3,BM=128,BN=128,WARPS=8,STAGES_K=2,STAGES_V=2,BARRIERS=1,PIPE_QK=1",
+    "CORE=3,BM=64,BN=32,WARPS=4,STAGES_K=3,STAGES_V=2,PRODUCERS=2,HANDOVER=0,PIPE_QK=1,EPILOGUE=1",
+    "CORE=3,BM=64,BN=80,WARPS=4,STAGES_K=2,STAGES_V=2,BARRIERS=1,PIPE_QK=1,SPLIT_KV=3,RESCALE=8",
+    "CORE=3,BM=192,BN=16,WARPS=12,STAGES_K=1,STAGES_V=1,EPILOGUE=2,PERSISTENT=1,KV_ORDER=1,UNROLL_KV=2",
+    "CORE=3,BM=64,BN=48,WARPS=4,STAGES_K=2,STAGES_V=3,PRODUCERS=1,HANDOVER=1,PERSISTENT=1,EPILOGUE=1",
+    "CORE=3,BM=128,BN=128,WARPS=8,STAGES_K=2,STAGES_V=2,PRODUCERS=4,HANDOVER=1,PIPE_QK=1,EPILOGUE=1",
+];
+
 #[test]
 fn the_warp_group_core_is_right_and_free_of_hazards() {
     let mut wrong = Vec::new();
     for (kernel, configurations) in [
-        ("gemm_f16", &CONFIGURATIONS[..]),
-        ("gemm_bf16", &CONFIGURATIONS[6..]),
+        ("gemm_f16", &PRODUCTS[..]),
+        ("gemm_bf16", &PRODUCTS[6..]),
+        ("attention_f16", &ATTENTION[..]),
+        ("attention_bf16", &ATTENTION[6..]),
     ] {
         let mut arguments = vec!["--device", "vgpu:h200"];
         arguments.extend(configurations.iter().flat_map(|one| ["--config", one]));
@@ -32,81 +45,139 @@ fn the_warp_group_core_is_right_and_free_of_hazards() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Checks a copy of the kernel in which `correct` is replaced by `broken`.
-fn check_broken(folder: &Path, correct: &str, broken: &str, configuration: &str) -> String {
-    let core = folder.join("templates/gemm_f16/warpgroup.cuh");
-    let text = fs::read_to_string(root().join("templates/gemm_f16/warpgroup.cuh")).unwrap();
-    assert_eq!(text.matches(correct).count(), 1, "{correct}");
-    fs::write(core, text.replace(correct, broken)).unwrap();
-    let output = tuner(folder)
-        .args(["check", "search_spaces/gemm_f16.yaml", "--device"])
-        .args(["vgpu:h200", "--problem", "thin", "--format", "json"])
-        .args(["--config", configuration])
+/// Checks a copy of a kernel in whose file `correct` is replaced by `broken`.
+fn check_broken(
+    kernel: &str,
+    problem: &str,
+    file: &str,
+    (correct, broken): (&str, &str),
+    configuration: &str,
+) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let own = ["kernel.cu", "warpgroup.cuh"].map(|name| format!("templates/{kernel}/{name}"));
+    let shared = [
+        format!("search_spaces/{kernel}.yaml"),
+        "templates/wgmma.cuh".to_owned(),
+    ];
+    for name in own.iter().chain(&shared) {
+        let copy = folder.path().join(name);
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        let mut text = fs::read_to_string(root().join(name)).unwrap();
+        if name.ends_with(file) {
+            assert_eq!(text.matches(correct).count(), 1, "{correct}");
+            text = text.replace(correct, broken);
+        }
+        fs::write(copy, text).unwrap();
+    }
+    let output = tuner(folder.path())
+        .args([
+            "check",
+            &shared[0],
+            "--device",
+            "vgpu:h200",
+            "--problem",
+            problem,
+        ])
+        .args(["--format", "json", "--config", configuration])
         .output()
         .expect("tuner runs");
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    format!(
-        "{}: {}",
-        rows[0]["verdict"].as_str().unwrap_or_default(),
-        rows[0]["detail"].as_str().unwrap_or_default()
-    )
+    let text = |key: &str| rows[0][key].as_str().unwrap_or_default().to_owned();
+    format!("{}: {}", text("verdict"), text("detail"))
 }
 
-#[test]
-fn a_warp_group_core_without_a_fence_or_a_wait_is_a_race() {
-    let folder = tempfile::tempdir().unwrap();
-    for file in [
-        "search_spaces/gemm_f16.yaml",
-        "templates/gemm_f16/kernel.cu",
-    ] {
-        let copy = folder.path().join(file);
-        fs::create_dir_all(copy.parent().unwrap()).unwrap();
-        fs::copy(root().join(file), copy).unwrap();
+/// Faults of a kernel: the file, the correct text, the broken one, the configuration that shows it, and
+/// what the hazard's message contains.
+type Fault = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+fn assert_races(kernel: &str, problem: &str, faults: &[Fault]) {
+    for (file, correct, broken, configuration, hazard) in faults {
+        let found = check_broken(kernel, problem, file, (correct, broken), configuration);
+        let expected = found.starts_with("race: ") && found.contains(hazard);
+        assert!(
+            expected,
+            "{kernel} with `{broken}` for `{correct}`: {found}"
+        );
     }
+}
+
+const UNPUBLISHED: &str =
+    "a wgmma reads shared memory that ordinary stores wrote, without `fence.proxy.async`";
+const UNFENCED: &str = "a wgmma uses registers that changed after the last `wgmma.fence`";
+const UNFINISHED: &str = "reads the accumulators of a wgmma that was not waited for";
+const OVERWRITTEN: &str = "a write of shared memory is not ordered with a wgmma";
+const UNFILLED: &str = "a read of shared memory is not ordered with an asynchronous copy";
+const PUBLISH: &str = "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");";
+const FENCE: &str = "asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");";
+
+#[test]
+fn a_product_without_a_fence_or_a_wait_is_a_race() {
     // Five steps of 32, so that stages are used again.
     let plain = "CORE=1,BN=64,STAGES=3";
     let pending = "CORE=1,BN=64,STAGES=3,WG_PENDING=1";
-    for (correct, broken, configuration, hazard) in [
+    let core = "warpgroup.cuh";
+    let waits = "wait_groups<(AHEAD > 0 ? AHEAD - 1 : 0)>();";
+    let faults = [
+        ("wgmma.cuh", PUBLISH, "", plain, UNPUBLISHED),
+        ("wgmma.cuh", FENCE, "", plain, UNFENCED),
         (
-            "asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");",
-            "",
-            plain,
-            "a wgmma reads shared memory that ordinary stores wrote, without `fence.proxy.async`",
-        ),
-        (
-            "asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");",
-            "",
-            plain,
-            "a wgmma uses registers that changed after the last `wgmma.fence`",
-        ),
-        (
+            core,
             "if (WG_PENDING) wait_products<0>();",
             "",
             pending,
-            "reads the accumulators of a wgmma that was not waited for",
+            UNFINISHED,
         ),
         (
+            core,
             "wait_products<WG_PENDING>();",
             "wait_products<1>();",
             plain,
-            "a write of shared memory is not ordered with a wgmma",
+            OVERWRITTEN,
         ),
         (
+            core,
             "STAGES - 1 - WG_PENDING;",
             "STAGES - 1;",
             pending,
-            "a write of shared memory is not ordered with a wgmma",
+            OVERWRITTEN,
         ),
+        (core, waits, "wait_groups<AHEAD>();", plain, UNFILLED),
+    ];
+    assert_races("gemm_f16", "thin", &faults);
+}
+
+#[test]
+fn attention_without_a_fence_or_a_wait_is_a_race() {
+    let ring = "CORE=3,BM=64,BN=32,WARPS=4,STAGES_K=2,STAGES_V=2,BARRIERS=1,PIPE_QK=1";
+    let handed =
+        "CORE=3,BM=64,BN=32,WARPS=4,STAGES_K=2,STAGES_V=2,PRODUCERS=1,HANDOVER=1,PIPE_QK=1";
+    let core = "warpgroup.cuh";
+    let values = "        wait_products<0>();\n        pin(rows.o[0]);\n        after_values(ring, work, j);\n    }\n    if";
+    let late = "        pin(rows.o[0]);\n        after_values(ring, work, j);\n    }\n    if";
+    let early = "        after_values(ring, work, j);\n        wait_products<0>();\n        pin(rows.o[0]);\n    }\n    if";
+    let copies = "wait_groups<(STAGES_K < STAGES_V ? STAGES_K : STAGES_V) - 2>();";
+    let fewer = "wait_groups<(STAGES_K < STAGES_V ? STAGES_K : STAGES_V) - 1>();";
+    let faults = [
+        ("wgmma.cuh", PUBLISH, "", ring, UNPUBLISHED),
+        ("wgmma.cuh", PUBLISH, "", handed, UNPUBLISHED),
+        ("wgmma.cuh", FENCE, "", ring, UNFENCED),
         (
-            "wait_groups<(AHEAD > 0 ? AHEAD - 1 : 0)>();",
-            "wait_groups<AHEAD>();",
-            plain,
-            "a read of shared memory is not ordered with an asynchronous copy",
+            core,
+            "wait_products<VALUES ? 1 : 0>();",
+            "wait_products<VALUES ? 2 : 1>();",
+            ring,
+            UNFINISHED,
         ),
-    ] {
-        let found = check_broken(folder.path(), correct, broken, configuration);
-        let expected = found.starts_with("race: ") && found.contains(hazard);
-        assert!(expected, "without `{correct}`: {found}");
-    }
+        (core, values, late, ring, OVERWRITTEN),
+        (core, values, early, handed, OVERWRITTEN),
+        ("kernel.cu", copies, fewer, ring, UNFILLED),
+    ];
+    assert_races("attention_f16", "longer_keys", &faults);
 }
