@@ -1,5 +1,7 @@
 //! `tuner export --torch`: the package's choice against the tuner's own, and its tests with PyTorch.
 
+mod includes;
+
 use crate::program::{ended, folder, root, tuner};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use tuner_core::entry::Entry;
 use tuner_core::plan::PlanLaunch;
 use tuner_core::value::Value;
 use tuner_kernel::catalog::Kernel;
-use tuner_kernel::compile::{Compiler, CompilerSettings, render};
+use tuner_kernel::compile::{Compiler, CompilerSettings, Header, included_host_headers, render};
 use tuner_report::export::{
     Launcher, LauncherError, LauncherImage, LauncherSource, launcher_entries,
 };
@@ -149,13 +149,14 @@ pub(super) fn launcher_source<'a>(
     mentions: &'a dyn Fn(&str) -> bool,
     checked_only: bool,
 ) -> LauncherSource<'a> {
-    let headers = kernel.template.headers.iter();
+    let own = kernel.template.headers.iter().cloned();
+    let headers = own.chain(included_host_headers(&kernel.template));
     LauncherSource {
         spec: &kernel.spec,
         name: &kernel.template.name,
         text: &kernel.template.text,
         headers: headers
-            .map(|header| (header.spelled.clone(), header.text.clone()))
+            .map(|Header { spelled, text, .. }| (spelled, text))
             .collect(),
         mentions,
         checked_only,

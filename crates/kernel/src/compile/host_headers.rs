@@ -1,7 +1,7 @@
 //! Host compiler headers that NVRTC lacks, provided from memory: the part of each that kernels
 //! can use, as in Jitify. A file that includes `<stdio.h>` for its host code compiles unchanged.
 
-use super::template::Header;
+use super::template::{Header, Template, definitions, included_macros, included_names};
 use tuner_core::units::ContentHash;
 
 /// Headers with content that kernels use.
@@ -151,23 +151,57 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 /// Returns the headers that are added to a source with these headers.
 pub(super) fn beside(own: &[Header]) -> Vec<Header> {
-    let text = |name: &str| {
-        if let Some((_, text)) = HEADERS.iter().find(|(known, _)| *known == name) {
-            return (*text).to_owned();
+    names()
+        .filter(|name| own.iter().all(|header| header.spelled != *name))
+        .map(header)
+        .collect()
+}
+
+/// Returns the headers from memory that a template includes, transitively, conditional includes
+/// too. A program that compiles the template without this crate needs them.
+#[must_use]
+pub fn included_host_headers(template: &Template) -> Vec<Header> {
+    let own = template.headers.iter();
+    let mut texts: Vec<String> = own.map(|header| header.text.clone()).collect();
+    texts.push(template.text.to_string());
+    let mut included: Vec<Header> = Vec::new();
+    while let Some(text) = texts.pop() {
+        let mut spelled = included_names(&text);
+        for name in included_macros(&text) {
+            let values = definitions(&text, &name).into_iter();
+            spelled.extend(values.flat_map(|value| included_names(&format!("#include {value}"))));
         }
+        for (name, _) in spelled {
+            let mut present = template.headers.iter().chain(&included);
+            if present.any(|header| header.spelled == name) {
+                continue;
+            }
+            if let Some(known) = names().find(|known| *known == name) {
+                let header = header(known);
+                texts.push(header.text.clone());
+                included.push(header);
+            }
+        }
+    }
+    included.sort_by(|a, b| a.spelled.cmp(&b.spelled));
+    included
+}
+
+/// Returns the header from memory of one of [`names`].
+fn header(name: &str) -> Header {
+    let text = if let Some((_, text)) = HEADERS.iter().find(|(known, _)| *known == name) {
+        (*text).to_owned()
+    } else {
         match ALIASES.iter().find(|(alias, _)| *alias == name) {
             Some((_, real)) => format!("#include <{real}>\n"),
             None => EMPTY.to_owned(),
         }
     };
-    names()
-        .filter(|name| own.iter().all(|header| header.spelled != *name))
-        .map(|name| Header {
-            spelled: name.to_owned(),
-            path: name.to_owned(),
-            text: text(name),
-        })
-        .collect()
+    Header {
+        spelled: name.to_owned(),
+        path: name.to_owned(),
+        text,
+    }
 }
 
 /// Returns the identity of all of them, for caching.

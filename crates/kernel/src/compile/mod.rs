@@ -32,7 +32,7 @@ pub use compiler::{Compiler, CompilerSettings, Isolation};
 pub(crate) use discover::absolute_variable;
 pub use discover::{Candidate, Surroundings, install_command};
 pub use error::CompileError;
-pub use host_headers::is_host_header;
+pub use host_headers::{included_host_headers, is_host_header};
 pub use image::{CompileOutcome, Image};
 pub use nvrtc::{Nvrtc, NvrtcError, NvrtcMissing};
 pub use probe::{Probe, ProbedKernel};

@@ -136,6 +136,7 @@ struct Nvrtc {
     for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
       if (const char *root = getenv(variable)) includes.push_back("-I" + std::string(root) + "/include");
     includes.push_back("-I/usr/local/cuda/include");
+    for (size_t i = 0, count = includes.size(); i < count; ++i) includes.push_back(includes[i] + "/cccl"); /* cuda/ and cub/ since CUDA 13 */
   }
 };
 inline Nvrtc &nvrtc() { static Nvrtc loaded; return loaded; }

@@ -1,4 +1,4 @@
-use super::{Header, advice, beside, is_host_header, names};
+use super::{Header, Template, advice, beside, included_host_headers, is_host_header, names};
 use std::collections::BTreeSet;
 
 #[test]
@@ -27,4 +27,24 @@ fn what_is_missing_is_told_with_what_to_type() {
     assert!(advice("cannot open source file \"cub/cub.cuh\"").contains("make nvrtc"));
     assert!(advice("cannot open source file \"curand_kernel.h\"").contains("nvidia-curand"));
     assert_eq!(advice("t.cu(1): error: expected a \";\""), "");
+}
+
+#[test]
+fn included_headers_are_transitive_and_leave_out_those_of_the_template() {
+    let own = Header {
+        spelled: "vector".to_owned(),
+        path: "vector".to_owned(),
+        text: "#include \"cmath\"\n".to_owned(),
+    };
+    let text = "#include <cstdint>\n#include <vector>\n#include <cuda_fp16.h>\n\
+                #define IO <stdio.h>\n#if 0\n#include IO\n#endif\n";
+    let template = Template::new("k.cu", text, vec![own], Vec::new());
+    let included = included_host_headers(&template);
+    let names: Vec<&str> = included.iter().map(|one| one.spelled.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "cmath", "cstdint", "math.h", "stddef.h", "stdint.h", "stdio.h"
+        ]
+    );
 }

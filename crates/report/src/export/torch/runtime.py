@@ -1,13 +1,17 @@
 """Runtime of an exported kernel: choice of a variant, compilation with NVRTC, launch.
 
-Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and `cuda.core` for launches on a GPU.
+Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and for launches on a GPU `cuda.core` with
+the `cuda.bindings` that it brings.
 """
 
 from __future__ import annotations
 
 import ast
 import ctypes
+import glob
+import importlib.util
 import math
+import os
 from typing import Any, Callable
 
 import torch
@@ -277,25 +281,20 @@ class Kernel:
 
 
 def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values: dict[str, Any], device: Any) -> None:
-    """Compiles at first use and launches, both by `cuda.core`."""
+    """Compiles at first use, and launches by `cuda.core`."""
     try:
-        from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+        from cuda.core import Device, LaunchConfig, ObjectCode, launch
     except ImportError:
-        from cuda.core.experimental import Device, LaunchConfig, Program, ProgramOptions, launch
+        from cuda.core.experimental import Device, LaunchConfig, ObjectCode, launch
     gpu = Device(device.index or 0)
     gpu.set_current()
     plan = kernel.plan(names)
     source = kernel.rendered(names, variant)
     key = (device.index, source)
     if key not in kernel.compiled:
-        entries = sorted({one["entry"] for one in kernel.launches})
-
-        def compiled(target: str) -> Any:
-            options = ProgramOptions(arch=target, std="c++17", **compile_options(kernel))
-            return Program(source, code_type="c++", options=options).compile("cubin", name_expressions=entries)
-
-        code = compiled_for(f"sm_{gpu.arch}", compiled)
-        kernel.compiled[key] = {entry: code.get_kernel(entry) for entry in entries}
+        cubin, symbols = compiled_for(f"sm_{gpu.arch}", lambda target: compile_cubin(kernel, source, target))
+        code = ObjectCode.from_cubin(cubin)
+        kernel.compiled[key] = {entry: code.get_kernel(symbol) for entry, symbol in symbols.items()}
 
     class Current:
         def __cuda_stream__(self) -> tuple[int, int]:
@@ -305,6 +304,60 @@ def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values
     for one in plan:
         config = LaunchConfig(grid=one["grid"], block=one["block"], shmem_size=one["shared"])
         launch(stream, config, kernel.compiled[key][one["entry"]], *(values[name] for name in one["args"]))
+
+
+def compile_cubin(kernel: Kernel, source: str, target: str) -> tuple[bytes, dict[str, str]]:
+    """Compiles by NVRTC; returns the code and the symbol of each entry.
+
+    The kernel's own include files are passed from memory under the names of their directives, as
+    `tuner` itself does; `Program` of `cuda.core` takes none.
+    """
+    from cuda.bindings import nvrtc
+
+    def checked(result: tuple[Any, ...]) -> Any:
+        error, *returned = result
+        if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise RuntimeError(f"{kernel.name}: {error}{log()}")
+        return returned[0] if returned else None
+
+    program = None
+
+    def log() -> str:
+        if program is None:
+            return ""
+        error, size = nvrtc.nvrtcGetProgramLogSize(program)
+        text = bytearray(size)
+        nvrtc.nvrtcGetProgramLog(program, text)
+        return "\n" + text.rstrip(b"\0").decode("utf-8", "replace")
+
+    names = [name.encode() for name, _ in kernel.headers]
+    texts = [text.encode() for _, text in kernel.headers]
+    title = f"{kernel.name}.cu".encode()
+    program = checked(nvrtc.nvrtcCreateProgram(source.encode(), title, len(names), texts, names))
+    try:
+        entries = sorted({one["entry"] for one in kernel.launches})
+        for entry in entries:
+            checked(nvrtc.nvrtcAddNameExpression(program, entry.encode()))
+        options = [f"--gpu-architecture={target}", "--std=c++17", *compile_options(kernel)]
+        options += [f"-I{folder}" for folder in cuda_headers()]
+        checked(nvrtc.nvrtcCompileProgram(program, len(options), [one.encode() for one in options]))
+        cubin = bytearray(checked(nvrtc.nvrtcGetCUBINSize(program)))
+        checked(nvrtc.nvrtcGetCUBIN(program, cubin))
+        return bytes(cubin), {entry: checked(nvrtc.nvrtcGetLoweredName(program, entry.encode())).decode() for entry in entries}
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def cuda_headers() -> list[str]:
+    """Folders of CUDA's own headers: of the toolkit, and of NVIDIA's wheels."""
+    roots = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        roots += sorted(glob.glob(os.path.join(folder, "cu[0-9]*")), reverse=True)
+        roots += [os.path.join(folder, name) for name in ("cuda_runtime", "cuda_cccl")]
+    folders = [os.path.join(root, "include") for root in [*roots, "/usr/local/cuda"]]
+    folders += [os.path.join(folder, "cccl") for folder in folders]
+    return [folder for folder in folders if os.path.isdir(folder)]
 
 
 def compiled_for(target: str, compiled: Callable[[str], Any]) -> Any:
@@ -317,15 +370,12 @@ def compiled_for(target: str, compiled: Callable[[str], Any]) -> Any:
     return compiled(target + "a")
 
 
-def compile_options(kernel: Kernel) -> dict[str, Any]:
-    """Options of `cuda.core` for the compiler options of the search space."""
-    options: dict[str, Any] = {}
+def compile_options(kernel: Kernel) -> list[str]:
+    """Compiler options of the search space."""
     for option in kernel.options:
-        if option in ("--use_fast_math", "-use_fast_math"):
-            options["use_fast_math"] = True
-        else:
+        if option not in ("--use_fast_math", "-use_fast_math"):
             raise ValueError(f"{kernel.name}: the compiler option {option} is not supported")
-    return options
+    return list(kernel.options)
 
 
 def register(kernel: Kernel, namespace: str, op: str) -> Callable[..., Any]:
