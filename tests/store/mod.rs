@@ -5,6 +5,7 @@ mod child;
 mod commands;
 mod compared;
 mod faults;
+mod finals;
 mod header_entries;
 pub(crate) mod headers;
 mod lookups;

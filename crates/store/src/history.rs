@@ -62,7 +62,7 @@ pub struct BestPeriod {
     pub next_us_p50: Option<f64>,
 }
 
-// SQLite takes the other columns of a group from the row that holds its minimum.
+// The best of a task with a final comparison is the best of that. SQLite takes the other columns of a group from the row that holds its minimum.
 const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem, p.id AS version,
         d.name AS device, d.kind AS device_kind, m.kind AS timing, c.config,
         coalesce(k.template_hash, k.version) AS template_hash, min(m.p50_us) AS p50_us,
@@ -79,6 +79,8 @@ const BEST_OF_TASKS: &str = "SELECT v.task, k.name AS kernel, p.name AS problem,
      JOIN kernels k ON k.id = p.kernel
      WHERE v.verdict = 'ok' AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id)
        AND v.compared IS NOT 'smaller_problems'
+       AND (m.stage = 'final' OR v.task NOT IN (
+           SELECT y.task FROM final_times f JOIN verdicts y ON y.id = f.verdict))
        AND NOT EXISTS (SELECT 1 FROM change_runs x WHERE x.run = r.name)
        AND (?1 IS NULL OR k.name = ?1) AND (?2 IS NULL OR p.name = ?2)
        AND (?3 IS NULL OR d.name = ?3 COLLATE NOCASE) AND (?4 IS NULL OR d.kind = ?4)
@@ -244,9 +246,8 @@ pub(super) async fn time_lines(
         let steps = sqlx::query_as(
             "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2
                     AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id),
-                    coalesce(f.p50_us, m.p50_us), NULL) AS p50_us, v.charged_us
+                    m.p50_us, NULL) AS p50_us, v.charged_us
              FROM verdicts v LEFT JOIN measurements m ON m.verdict = v.id
-             LEFT JOIN final_times f ON f.verdict = v.id
              WHERE v.task = ?1 ORDER BY v.sequence IS NULL, v.sequence, v.id",
         )
         .bind(task.try_get::<i64, _>("task")?)

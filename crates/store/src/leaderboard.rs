@@ -11,7 +11,7 @@ use super::rows::{
     Config, TRIAL_COLUMNS, compared_from_row, config_from_text, hash_from_bytes, trial_from_row,
 };
 use super::run::RecordingSource;
-use super::times::{TimeRow, best_times, default_time, predicted_interval};
+use super::times::{DefaultTime, TimeRow, best_times, default_time, predicted_interval};
 use sqlx::query::QueryAs;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::types::Text;
@@ -218,8 +218,8 @@ pub(super) async fn boards(
         // The rank of a row depends only on the rows above it; results of one commit are few.
         let limit = query.top.filter(|_| commits.is_none());
         let times = best_times(connection, problem, device, board.timing, commits, limit).await?;
-        let default_us = default_time(connection, &board, &times, default, limit).await?;
-        add_rows(connection, &mut board, &times, default_us, query).await?;
+        let default = default_time(connection, &board, &times, default, limit).await?;
+        add_rows(connection, &mut board, &times, default, query).await?;
         boards.push(board);
     }
     Ok(boards)
@@ -234,11 +234,11 @@ pub(super) async fn entry(
         return Ok(None);
     };
     let (problem, device) = (board.problem_id, board.device_id);
-    // Without the query's limits: exports choose by all times.
+    // Without the query's limits: exports choose by all times, those of the search, which all have.
     let times = best_times(connection, problem, device, board.timing, None, None).await?;
     let times = times
         .iter()
-        .filter_map(|time| Some((config_from_text(&time.config).ok()?, time.p50_us)));
+        .filter_map(|time| Some((config_from_text(&time.config).ok()?, time.search_time())));
     Ok(Some(Entry {
         best: best.clone(),
         sizes: board.sizes.clone(),
@@ -255,7 +255,7 @@ async fn add_rows(
     connection: &mut SqliteConnection,
     board: &mut Board,
     times: &[TimeRow],
-    default_us: Option<f64>,
+    default: Option<DefaultTime>,
     query: &LeaderboardQuery,
 ) -> Result<(), sqlx::Error> {
     let top = query.top.unwrap_or(usize::MAX);
@@ -268,7 +268,7 @@ async fn add_rows(
         row.code_bytes = row.code_bytes.filter(|_| query.code_sizes);
         row.rank = place.rank;
         row.tied_with_best = place.tied_with_best;
-        row.speedup_vs_default = default_us.map(|default| default / row.time_us_p50);
+        row.speedup_vs_default = default.map(|default| default.speedup(time));
         row.speedup_vs_baseline = peer
             .as_ref()
             .and_then(|peer| peer.speedup(row.time_us_p50, time.reference()));

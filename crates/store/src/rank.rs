@@ -10,6 +10,8 @@ pub(super) struct Timed {
     pub(super) p50: f64,
     pub(super) low: f64,
     pub(super) high: f64,
+    /// The time of the search, if `p50` is of a final comparison.
+    pub(super) search: Option<f64>,
     /// The same as a ratio to a fixed reference, if one was timed between its samples.
     pub(super) relative: Option<Relative>,
 }
@@ -38,28 +40,34 @@ pub(super) struct Place {
 /// an interval of no width, and so ties only with an equal time.
 ///
 /// If both were timed against the same fixed reference, the ratios to it are compared instead of
-/// the times: they may come from different runs with different clocks.
+/// the times: they may come from different runs with different clocks. If one has a time of a final
+/// comparison and the other has not, the times of the search are compared.
 pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
     if best.class != other.class {
         return false;
     }
     // Ratios to one reference cancel the clocks of different sessions.
-    match (&best.relative, &other.relative) {
-        (Some(a), Some(b)) if a.reference == b.reference => {
-            may_be_equal(median_end(a.p50, a.high), median_end(b.p50, b.low))
-        }
-        _ => may_be_equal(
+    if let (Some(a), Some(b)) = (&best.relative, &other.relative)
+        && a.reference == b.reference
+    {
+        return may_be_equal(median_end(a.p50, a.high), median_end(b.p50, b.low));
+    }
+    let (fast, slow) = match (best.search, other.search) {
+        (Some(best), None) => (median_end(best, best), median_end(other.p50, other.low)),
+        (None, Some(other)) => (median_end(best.p50, best.high), median_end(other, other)),
+        _ => (
             median_end(best.p50, best.high),
             median_end(other.p50, other.low),
         ),
-    }
+    };
+    may_be_equal(fast, slow)
 }
 
 fn median_end(median: f64, end: f64) -> MedianEnd {
     MedianEnd { median, end }
 }
 
-/// Ranks candidates sorted by rank class and time. A row shares the rank above if the times are
+/// Ranks candidates in the order of [`best_times`](super::times::best_times). A row shares the rank above if the times are
 /// equal or both tie with the best; otherwise its rank is its position, so ranks never decrease.
 pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
     let Some(best) = sorted.first() else {
@@ -74,6 +82,7 @@ pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
         let rank = match (places.last(), sorted.get(index.wrapping_sub(1))) {
             (Some(above), Some(time_above))
                 if (time_above.class == time.class
+                    && time_above.search.is_some() == time.search.is_some()
                     && time_above.p50.total_cmp(&time.p50).is_eq())
                     || (above.rank == 1 && above.tied_with_best && tied_with_best) =>
             {

@@ -15,6 +15,8 @@ pub(super) struct TimeRow {
     pub(super) hash: Vec<u8>,
     class: u8,
     pub(super) p50_us: f64,
+    /// The fastest time of the search, if `p50_us` is of a final comparison.
+    search_us: Option<f64>,
     ci_low_us: f64,
     ci_high_us: f64,
     reference: Option<String>,
@@ -35,6 +37,7 @@ impl TimeRow {
                 // interval.
                 low: self.p50_us / PREDICTION_RESOLUTION,
                 high: self.p50_us,
+                search: None,
                 relative: None,
             };
         }
@@ -53,7 +56,22 @@ impl TimeRow {
             p50: self.p50_us,
             low: self.ci_low_us,
             high: self.ci_high_us,
+            search: self.search_us,
             relative,
+        }
+    }
+
+    /// Returns its time in the search, which every row has: rows with and without a final
+    /// comparison are comparable by it.
+    pub(super) fn search_time(&self) -> f64 {
+        self.search_us.unwrap_or(self.p50_us)
+    }
+
+    /// Returns the time for a ratio to this row.
+    pub(super) fn default_time(&self) -> DefaultTime {
+        DefaultTime {
+            p50_us: self.p50_us,
+            search_us: self.search_us,
         }
     }
 
@@ -63,7 +81,24 @@ impl TimeRow {
     }
 }
 
-/// Returns the times of candidates, those compared at the timed size first, of these the fastest
+/// Time of the default configuration.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub(super) struct DefaultTime {
+    p50_us: f64,
+    search_us: Option<f64>,
+}
+
+impl DefaultTime {
+    /// Returns the speed-up of a row: both times of final comparisons, or both of the search.
+    pub(super) fn speedup(self, row: &TimeRow) -> f64 {
+        match (self.search_us, row.search_us) {
+            (Some(_), Some(_)) => self.p50_us / row.p50_us,
+            _ => self.search_us.unwrap_or(self.p50_us) / row.search_time(),
+        }
+    }
+}
+
+/// Returns the times of candidates in the order of their ranks, those compared at the timed size
 /// first; at most `limit` if given.
 ///
 /// If a candidate was timed more than once, that of the latest final comparison counts, since the
@@ -82,57 +117,114 @@ pub(super) async fn best_times(
     let source = match commits {
         None => "best_times",
         Some(_) => {
-            "(SELECT v.*, row_number() OVER (PARTITION BY candidate ORDER BY class, stage,
-                 iif(stage = 'final', -verdict, 0), p50_us, verdict) AS place
-             FROM valid_times v JOIN provenance o ON o.id = v.provenance
-             WHERE problem = ?1 AND device = ?2 AND kind = ?3
-               AND o.git_commit IN (SELECT value FROM json_each(?5)))"
+            "(SELECT *, iif(stage = 'final', fastest_us, NULL) AS search_us FROM (
+                 SELECT v.problem, v.device, v.kind, v.candidate, v.verdict, v.class, v.stage, v.p50_us,
+                     min(v.search_us) OVER (PARTITION BY candidate, class) AS fastest_us,
+                     row_number() OVER (PARTITION BY candidate ORDER BY class, stage,
+                         iif(stage = 'final', -verdict, 0), p50_us, verdict) AS place
+                 FROM valid_times v JOIN provenance o ON o.id = v.provenance
+                 WHERE problem = ?1 AND device = ?2 AND kind = ?3
+                   AND o.git_commit IN (SELECT value FROM json_each(?5))) WHERE place = 1)"
         }
     };
-    let first = commits.as_ref().map_or("", |_| "AND b.place = 1");
-    sqlx::query_as(AssertSqlSafe(question(source, first)))
-        .bind(problem)
-        .bind(device)
-        .bind(Text(timing))
-        // A negative LIMIT means none in SQLite.
-        .bind(limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)))
-        .bind(commits)
-        .fetch_all(connection)
-        .await
+    let mut parts = [Vec::new(), Vec::new()];
+    // All times of final comparisons, a few for each run, decide the ranks of the others.
+    for (part, (which, limit)) in parts.iter_mut().zip([(FINAL, None), (SEARCH, limit)]) {
+        *part = sqlx::query_as(AssertSqlSafe(question(source, which)))
+            .bind(problem)
+            .bind(device)
+            .bind(Text(timing))
+            // A negative LIMIT means none in SQLite.
+            .bind(limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX)))
+            .bind(&commits)
+            .fetch_all(&mut *connection)
+            .await?;
+    }
+    let [finals, searched] = parts;
+    let mut times = merged(finals, searched);
+    times.truncate(limit.unwrap_or(usize::MAX));
+    Ok(times)
 }
 
-/// Builds the query for the times of a board in `source`, in order.
-pub(super) fn question(source: &str, first: &str) -> String {
+/// Rows of final comparisons.
+pub(super) const FINAL: &str = "b.search_us IS NOT NULL";
+/// Rows of the search alone.
+pub(super) const SEARCH: &str = "b.search_us IS NULL";
+
+/// Merges rows of final comparisons and rows of the search, each in the order of class and time.
+///
+/// The two protocols are not compared with each other: a row of the search follows all final rows of
+/// its class that the search measured as fast or faster, and its time orders it among the rest.
+fn merged(finals: Vec<TimeRow>, searched: Vec<TimeRow>) -> Vec<TimeRow> {
+    let mut bounds: Vec<(u8, f64, f64)> = finals
+        .iter()
+        .map(|row| (row.class, row.search_time(), row.p50_us))
+        .collect();
+    bounds.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let mut bounds = bounds.into_iter().peekable();
+    // The class, and the slowest final time of those that the search measured as fast so far.
+    let mut slowest = (0, 0.0_f64);
+    let searched = searched.into_iter().map(|row| {
+        while let Some((class, _, us)) =
+            bounds.next_if(|(class, us, _)| (*class, *us) <= (row.class, row.p50_us))
+        {
+            slowest = match slowest {
+                (known, other) if known == class => (class, us.max(other)),
+                _ => (class, us),
+            };
+        }
+        let bound = if slowest.0 == row.class {
+            slowest.1
+        } else {
+            0.0
+        };
+        (row.p50_us.max(bound), row)
+    });
+    let mut searched = searched.peekable();
+    let mut rows = Vec::with_capacity(finals.len() + searched.len());
+    for row in finals {
+        let place = (row.class, row.p50_us);
+        while let Some((_, before)) = searched.next_if(|(us, other)| (other.class, *us) < place) {
+            rows.push(before);
+        }
+        rows.push(row);
+    }
+    rows.extend(searched.map(|(_, row)| row));
+    rows
+}
+
+/// Builds the query for the times of a board in `source`, in order: [`FINAL`] or [`SEARCH`] rows.
+pub(super) fn question(source: &str, which: &str) -> String {
     format!(
-        "SELECT b.verdict, c.config, c.hash, b.class, b.p50_us, m.ci_low_us, m.ci_high_us,
+        "SELECT b.verdict, c.config, c.hash, b.class, b.p50_us, b.search_us, m.ci_low_us, m.ci_high_us,
              e.reference, e.reference_us, e.ratio, e.ratio_low, e.ratio_high
          FROM {source} b JOIN times m ON m.verdict = b.verdict
          JOIN candidates c ON c.id = b.candidate
          LEFT JOIN timing_evidence e ON e.verdict = b.verdict AND e.stage = m.stage
-         WHERE b.problem = ?1 AND b.device = ?2 AND b.kind = ?3 {first}
+         WHERE b.problem = ?1 AND b.device = ?2 AND b.kind = ?3 AND {which}
          ORDER BY b.class, b.p50_us, c.config, b.verdict LIMIT ?4"
     )
 }
 
-/// Returns the best time of the default configuration on a board, microseconds. `limit`: maximum
-/// number of times already read.
+/// Returns the best time of the default configuration on a board. `limit`: maximum number of times
+/// already read.
 pub(super) async fn default_time(
     connection: &mut SqliteConnection,
     board: &Board,
     times: &[TimeRow],
     config: Option<String>,
     limit: Option<usize>,
-) -> Result<Option<f64>, sqlx::Error> {
+) -> Result<Option<DefaultTime>, sqlx::Error> {
     let Some(config) = config else {
         return Ok(None);
     };
     let read = times.iter().find(|time| time.config == config);
     if read.is_some() || limit.is_none_or(|limit| times.len() < limit) {
-        return Ok(read.map(|time| time.p50_us));
+        return Ok(read.map(TimeRow::default_time));
     }
     // The default is tried first: it is among the first results of a task, except in recordings.
-    let tried: (i64, Option<f64>) = sqlx::query_as(
-        "SELECT count(*), min(b.p50_us) FROM tasks t JOIN runs r ON r.id = t.run
+    let tried: (i64, Option<f64>, Option<f64>) = sqlx::query_as(
+        "SELECT count(*), min(b.p50_us), b.search_us FROM tasks t JOIN runs r ON r.id = t.run
          JOIN verdicts v ON v.task = t.id AND v.sequence < 16
          JOIN candidates c ON c.id = v.candidate
          LEFT JOIN best_times b ON b.candidate = c.id AND b.device = r.device AND b.kind = ?4
@@ -147,10 +239,11 @@ pub(super) async fn default_time(
     // Found among the first results, with or without a time: the search of all results is not
     // needed.
     if tried.0 > 0 {
-        return Ok(tried.1);
+        let (_, p50_us, search_us) = tried;
+        return Ok(p50_us.map(|p50_us| DefaultTime { p50_us, search_us }));
     }
-    sqlx::query_scalar(
-        "SELECT b.p50_us FROM best_times b JOIN candidates c ON c.id = b.candidate
+    sqlx::query_as(
+        "SELECT b.p50_us, b.search_us FROM best_times b JOIN candidates c ON c.id = b.candidate
          WHERE b.problem = ?1 AND c.config = ?2 AND b.device = ?3 AND b.kind = ?4",
     )
     .bind(board.problem_id)

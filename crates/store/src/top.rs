@@ -297,7 +297,9 @@ async fn effects(
     .bind(Text(board.timing))
     .fetch_one(&mut *connection)
     .await?;
-    let sql = format!("SELECT c.config, b.p50_us {of_board} AND b.candidate % ?4 = 0");
+    let sql = format!(
+        "SELECT c.config, coalesce(b.search_us, b.p50_us) {of_board} AND b.candidate % ?4 = 0"
+    );
     let rows: Vec<(Config, f64)> = sqlx::query_as(AssertSqlSafe(sql))
         .bind(board.problem_id)
         .bind(board.device_id)

@@ -175,8 +175,10 @@ impl Plan<'_> {
                 .iter()
                 .filter_map(|other| {
                     let entry = &self.entries[*other];
-                    let (_, us) = entry.times.iter().find(|(c, _)| c == config)?;
-                    Some((us / entry.best.time_us_p50).ln())
+                    let time = |config| Some(entry.times.iter().find(|(c, _)| c == config)?.1);
+                    // The best's own time may be of a final comparison, which the others lack.
+                    let best = time(&entry.best.config).unwrap_or(entry.best.time_us_p50);
+                    Some((time(config)? / best).ln())
                 })
                 .collect();
             let untimed = indices.len() - losses.len();

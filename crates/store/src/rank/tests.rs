@@ -8,6 +8,7 @@ fn check(times: &[(f64, f64, f64)], expected: &[(u32, bool)]) {
             p50: *p50,
             low: *low,
             high: *high,
+            search: None,
             relative: None,
         })
         .collect();
@@ -66,6 +67,7 @@ fn times_of_different_runs_are_compared_by_their_ratio_to_the_same_reference() {
             p50: ratio * unit,
             low: ends[0] * unit,
             high: ends[1] * unit,
+            search: None,
             relative: Some(Relative {
                 reference: reference.into(),
                 p50: ratio,
@@ -83,4 +85,29 @@ fn times_of_different_runs_are_compared_by_their_ratio_to_the_same_reference() {
 #[test]
 fn nothing_has_no_places() {
     check(&[], &[]);
+}
+
+#[test]
+fn a_time_of_the_search_ties_with_a_final_one_by_the_times_of_the_search() {
+    let timed = |p50: f64, search| Timed {
+        class: 0,
+        p50,
+        low: p50 * 0.99,
+        high: p50 * 1.01,
+        search,
+        relative: None,
+    };
+    let best = timed(222.0, Some(197.0));
+    assert!(ties(&best, &timed(197.5, None)));
+    assert!(!ties(&best, &timed(221.0, None)));
+    assert!(ties(&best, &timed(223.0, Some(150.0))));
+    assert!(!ties(&timed(100.0, None), &timed(101.0, Some(150.0))));
+    // Equal times of two protocols share no rank.
+    let ranks = places(&[
+        timed(50.0, None),
+        timed(222.0, Some(197.0)),
+        timed(222.0, None),
+    ]);
+    let ranks: Vec<u32> = ranks.iter().map(|place| place.rank).collect();
+    assert_eq!(ranks, [1, 2, 3]);
 }
