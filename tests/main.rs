@@ -31,6 +31,7 @@ mod expectations;
 mod failing;
 mod faults;
 mod fleet;
+mod final_comparison;
 mod foreign;
 mod fuzz;
 mod gate;

@@ -8,7 +8,7 @@ use crate::exit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use tuner_core::escape;
-use tuner_core::objective::{Objectives, front};
+use tuner_core::objective::{Objective, Objectives, front};
 use tuner_core::record::{LeaderboardRow, TaskKey, rank_class};
 use tuner_report::us as digits;
 use tuner_store::{BestPeriod, Board, LeaderboardQuery, Store, VerdictCount};
@@ -176,15 +176,18 @@ async fn front_boards(
             .rows
             .retain(|row| row.is_proven() && Some(rank_class(row.compared)) == best);
         note_unproven(all - board.rows.len(), &board_name(board));
-        let point = |row: &LeaderboardRow| {
-            let [first, second] = objectives.both().map(|each| each.of_row(row));
-            Some([first?, second?])
-        };
         let known: Vec<(usize, [f64; 2])> = board
             .rows
             .iter()
+            .zip(protocol_factors(&board.rows))
             .enumerate()
-            .filter_map(|(at, row)| Some((at, point(row)?)))
+            .filter_map(|(at, (row, factor))| {
+                let [first, second] = objectives.both().map(|each| match each {
+                    Objective::Time | Objective::P90 => Some(each.of_row(row)? * factor),
+                    _ => each.of_row(row),
+                });
+                Some((at, [first?, second?]))
+            })
             .collect();
         if known.is_empty() && !board.rows.is_empty() {
             say!("{}: no result has both {objectives}", board.key);
@@ -194,6 +197,19 @@ async fn front_boards(
         board.rows = kept.map(|at| board.rows[known[at].0].clone()).collect();
     }
     Ok(boards)
+}
+
+/// Returns the factor of each row's time that gives it its place among rows of one class: a row of the
+/// search whose time is below that of a finalist above it is compared as slower than the finalist.
+fn protocol_factors(ranked: &[LeaderboardRow]) -> impl Iterator<Item = f64> {
+    let mut slowest = 0.0_f64;
+    ranked.iter().map(move |row| {
+        slowest = slowest.max(row.time_us_p50);
+        match row.time_us_p50 < slowest {
+            true => slowest / row.time_us_p50 * (1.0 + 1e-9),
+            false => 1.0,
+        }
+    })
 }
 
 /// Formats one table for each group.
@@ -312,7 +328,7 @@ const fn optional(column: LeaderboardColumn) -> LeaderboardColumn {
 }
 
 /// All columns in the order of CSV and Markdown; new ones follow the others.
-const COLUMNS: [LeaderboardColumn; 32] = [
+const COLUMNS: [LeaderboardColumn; 33] = [
     hidden("rank"),
     hidden("kernel"),
     hidden("problem"),
@@ -374,6 +390,9 @@ const COLUMNS: [LeaderboardColumn; 32] = [
         or("-", row.energy_mj.map(digits))
     })),
     optional(hidden("energy_ci95_mj")),
+    optional(shown("search_us", 3, "search us", Some(5), |row| {
+        or("-", row.search_us.map(digits))
+    })),
 ];
 
 /// Hides a spread of a single sample.

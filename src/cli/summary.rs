@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tuner_core::escape;
 use tuner_core::record::{Compared, DeviceKind, TimingKind, assignments};
 use tuner_core::units::counted;
-use tuner_engine::{Report, StopReason, TaskReport, TaskState, format_duration};
+use tuner_engine::{Best, Report, StopReason, TaskReport, TaskState, format_duration};
 
 /// Width of the table.
 const WIDTH: usize = 100;
@@ -66,13 +66,20 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     match &task.best {
         Some(best) => {
             let time = |us| progress::labelled(us, best.timing);
-            let _ = writeln!(text, "  best     {}", time(best.time_us));
+            let _ = writeln!(text, "  best     {}", best_text(best));
             if let Some(compared) = best.compared {
                 let _ = writeln!(text, "  compared {compared}: {}", compared.describe());
             }
             if let Some(default) = task.default_us {
-                let _ = writeln!(text, "  default  {}", time(default));
-                let _ = writeln!(text, "  speed-up {:.2}x", default / best.time_us);
+                // Only the search timed both.
+                let protocol = match best.search_us {
+                    Some(_) => " in the search",
+                    None => "",
+                };
+                let _ = writeln!(text, "  default  {}{protocol}", time(default));
+                if let Some(speedup) = task.speedup() {
+                    let _ = writeln!(text, "  speed-up {speedup:.2}x{protocol}");
+                }
             }
             let config = escape::line(&assignments(&best.config, " "));
             let _ = writeln!(text, "  config   {config}");
@@ -91,9 +98,18 @@ pub(super) fn task_summary(text: &mut String, task: &TaskReport) {
     let _ = writeln!(text, "  verdicts {}", progress::counts(&task.verdicts));
 }
 
-/// Speed-up of the best over the default.
-fn gain(task: &TaskReport) -> Option<f64> {
-    Some(task.default_us? / task.best.as_ref()?.time_us)
+/// Formats the time of the best; that of a final comparison with its interval.
+fn best_text(best: &Best) -> String {
+    let time = progress::labelled(best.time_us, best.timing);
+    match (best.search_us, best.ci95_us) {
+        (Some(search), Some([low, high])) => format!(
+            "{time} in the final comparison (95 %: {} to {}), {} in the search",
+            progress::time(low),
+            progress::time(high),
+            progress::time(search)
+        ),
+        _ => time,
+    }
 }
 
 /// Formats a time of a table; predictions have fewer digits, because they are no measurements.
@@ -111,10 +127,12 @@ fn time(us: Option<f64>, timing: Option<TimingKind>) -> String {
 
 /// Formats the speed-up with the interval that follows from those of both times.
 fn gain_text(task: &TaskReport) -> String {
-    let Some(gain) = gain(task) else {
+    let Some(gain) = task.speedup() else {
         return "-".to_owned();
     };
-    let best = task.best.as_ref().and_then(|best| best.ci95_us);
+    // The interval of a final comparison is not that of the ratio, which is of the search.
+    let best = task.best.as_ref().filter(|best| best.search_us.is_none());
+    let best = best.and_then(|best| best.ci95_us);
     match task.default_ci95_us.zip(best) {
         Some(([low, high], [best_low, best_high])) if best_low > 0.0 => {
             format!("{gain:.2}x ({:.2}-{:.2})", low / best_high, high / best_low)
@@ -132,7 +150,7 @@ fn table(tasks: &[TaskReport]) -> String {
     let key = |task: &TaskReport| {
         (
             task.state() == TaskState::NotReached,
-            -gain(task).unwrap_or(0.0),
+            -task.speedup().unwrap_or(0.0),
         )
     };
     sorted.sort_by(|a, b| {

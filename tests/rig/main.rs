@@ -5,7 +5,7 @@
 //! `TUNER_FAKE_CUDA_ERROR=CALL:CODE` a driver call whose first use in every process fails. With
 //! `TUNER_FAKE_GATE=host` outputs are compared on the host, which is quicker;
 //! `TUNER_FAKE_SLOWER=N` makes the GPU slower by N thousandths, and with `TUNER_FAKE_ENERGY=none` it
-//! does not count its energy. What plants faults is in
+//! does not count its energy. What plants faults and slows a final comparison down is in
 //! `tuner_testkit::faults`. `tuner` itself knows none of these variables.
 
 use std::process::ExitCode;

@@ -330,6 +330,10 @@ pub struct LeaderboardRow {
     /// 95 % interval of that, millijoules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_ci95_mj: Option<[f64; 2]>,
+    /// Fastest time of the search, µs, if the time is of a final comparison: the rows without one are
+    /// compared with it by this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search_us: Option<f64>,
 }
 
 /// Returns the value of that name.

@@ -19,6 +19,8 @@ pub struct Best {
     pub compared: Option<Compared>,
     /// 95 % interval of the time, if it was measured.
     pub ci95_us: Option<[f64; 2]>,
+    /// Its time in the search, microseconds, if `time_us` is of the run's final comparison.
+    pub search_us: Option<f64>,
 }
 
 /// One task's share of a [`Report`].
@@ -26,9 +28,9 @@ pub struct Best {
 pub struct TaskReport {
     /// Kernel, problem and device.
     pub key: TaskKey,
-    /// The fastest; `None` if none passed.
+    /// The fastest of the final comparison, or of the search without one; `None` if none passed.
     pub best: Option<Best>,
-    /// The default configuration's time, microseconds, if it has one.
+    /// The default configuration's time in the search, microseconds, if it has one.
     pub default_us: Option<f64>,
     /// 95 % interval of that time, if it was measured.
     pub default_ci95_us: Option<[f64; 2]>,
@@ -48,6 +50,14 @@ impl TaskReport {
     #[must_use]
     pub fn evals(&self) -> u64 {
         self.verdicts.values().sum()
+    }
+
+    /// Returns the speed-up of the best over the default, both in the search: the times of a final
+    /// comparison come from another protocol.
+    #[must_use]
+    pub fn speedup(&self) -> Option<f64> {
+        let best = self.best.as_ref()?;
+        Some(self.default_us? / best.search_us.unwrap_or(best.time_us))
     }
 
     /// Returns the state of its tuning.
@@ -189,6 +199,7 @@ impl Ledger {
                     timing: trial.timing,
                     compared: trial.compared,
                     ci95_us: trial.ci95_us,
+                    search_us: None,
                 });
             }
         }

@@ -268,6 +268,7 @@ async fn add_rows(
         row.code_bytes = row.code_bytes.filter(|_| query.code_sizes);
         row.rank = place.rank;
         row.tied_with_best = place.tied_with_best;
+        row.search_us = time.search_us;
         row.speedup_vs_default = default.map(|default| default.speedup(time));
         row.speedup_vs_baseline = peer
             .as_ref()
@@ -378,6 +379,7 @@ async fn full_row(
         code_bytes: row.try_get("code_bytes")?,
         energy_mj: row.try_get("energy_mj")?,
         energy_ci95_mj: low.zip(high).map(|(low, high)| [low, high]),
+        search_us: None,
     };
     Ok((row.try_get("driver")?, leaderboard_row))
 }

@@ -10,7 +10,7 @@ use sqlx::SqliteConnection;
 use sqlx::types::Text;
 use std::collections::BTreeMap;
 use tuner_core::record::{
-    Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object,
+    Compared, ConfigValues, DeviceKind, TimingKind, Verdict, config_as_object, rank_class,
 };
 use tuner_core::units::ContentHash;
 use utoipa::ToSchema;
@@ -96,8 +96,15 @@ pub struct RunTask {
     pub valid: Option<String>,
     /// Configurations judged.
     pub evals: u64,
-    /// The fastest verified time, µs.
+    /// The fastest verified time, µs: that of the run's final comparison if there was one.
     pub best_us: Option<f64>,
+    /// 95 % interval of that time, µs, if it is of the final comparison; null otherwise.
+    #[serde(default)]
+    pub best_ci95_us: Option<[f64; 2]>,
+    /// Time of that configuration in the search, µs, if `best_us` is of the final comparison; null
+    /// otherwise. `default_us` and `curve` are of the search.
+    #[serde(default)]
+    pub search_us: Option<f64>,
     /// Source of that time; null without a time.
     #[serde(default)]
     pub timing: Option<TimingKind>,
@@ -361,22 +368,15 @@ struct Fall {
     compared: Option<Text<Compared>>,
 }
 
-/// Reads the data of a task except its names.
-async fn run_task(
+/// Reads the falls of a task's best time in the search.
+async fn best_falls(
     connection: &mut SqliteConnection,
     task: i64,
-    default: Option<String>,
-) -> Result<RunTask, sqlx::Error> {
-    let counts: Vec<(Text<Verdict>, u64, u64)> = sqlx::query_as(
-        "SELECT verdict, count(*), sum(charged_us) FROM verdicts WHERE task = ? GROUP BY verdict",
-    )
-    .bind(task)
-    .fetch_all(&mut *connection)
-    .await?;
+) -> Result<Vec<Fall>, sqlx::Error> {
     // Only the falls of the running minimum leave the database: a curve has tens of points, a task
     // may have a million results. Times that were not compared at the timed size count only if
     // there is no other.
-    let falls: Vec<Fall> = sqlx::query_as(
+    sqlx::query_as(
         "SELECT sequence + 1 AS evals, p50_us AS us, candidate, compared FROM (
             SELECT *, min(p50_us) OVER (
                 ORDER BY sequence ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
@@ -393,9 +393,63 @@ async fn run_task(
     )
     .bind(task)
     .fetch_all(&mut *connection)
+    .await
+}
+
+/// The fastest of a task's final comparison.
+#[derive(sqlx::FromRow)]
+struct FinalBest {
+    candidate: i64,
+    compared: Option<Text<Compared>>,
+    p50_us: f64,
+    ci_low_us: f64,
+    ci_high_us: f64,
+    search_us: f64,
+}
+
+/// Reads the fastest of a task's final comparison; `None` if there was none.
+async fn final_best(
+    connection: &mut SqliteConnection,
+    task: i64,
+) -> Result<Option<FinalBest>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT v.candidate, v.compared, f.p50_us, f.ci_low_us, f.ci_high_us, m.p50_us AS search_us
+         FROM verdicts v JOIN final_times f ON f.verdict = v.id
+         JOIN measurements m ON m.verdict = v.id JOIN candidates c ON c.id = v.candidate
+         WHERE v.task = ? AND v.verdict = 'ok'
+           AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id)
+         ORDER BY coalesce(v.compared IN ('smaller_problems', 'unknown'), 0), f.p50_us, c.config
+         LIMIT 1",
+    )
+    .bind(task)
+    .fetch_optional(connection)
+    .await
+}
+
+/// Reads the data of a task except its names.
+async fn run_task(
+    connection: &mut SqliteConnection,
+    task: i64,
+    default: Option<String>,
+) -> Result<RunTask, sqlx::Error> {
+    let counts: Vec<(Text<Verdict>, u64, u64)> = sqlx::query_as(
+        "SELECT verdict, count(*), sum(charged_us) FROM verdicts WHERE task = ? GROUP BY verdict",
+    )
+    .bind(task)
+    .fetch_all(&mut *connection)
     .await?;
+    let falls = best_falls(connection, task).await?;
+    let found = final_best(connection, task).await?;
+    let class = |compared: &Option<Text<Compared>>| rank_class(compared.as_ref().map(|it| it.0));
+    let found = found.filter(|found| {
+        let fall = falls.last();
+        fall.is_none_or(|fall| class(&found.compared) <= class(&fall.compared))
+    });
     let best: Option<Config> = sqlx::query_scalar("SELECT config FROM candidates WHERE id = ?")
-        .bind(falls.last().map(|fall| fall.candidate))
+        .bind(match &found {
+            Some(found) => Some(found.candidate),
+            None => falls.last().map(|fall| fall.candidate),
+        })
         .fetch_optional(&mut *connection)
         .await?;
     let timing: Option<Text<TimingKind>> = sqlx::query_scalar(
@@ -421,12 +475,20 @@ async fn run_task(
             .into_iter()
             .map(|(verdict, count, _)| (verdict.0, count))
             .collect(),
-        best_us: falls.last().map(|fall| fall.point.us),
+        best_us: match &found {
+            Some(found) => Some(found.p50_us),
+            None => falls.last().map(|fall| fall.point.us),
+        },
+        best_ci95_us: found
+            .as_ref()
+            .map(|found| [found.ci_low_us, found.ci_high_us]),
+        search_us: found.as_ref().map(|found| found.search_us),
         timing: timing.map(|timing| timing.0),
-        best_compared: falls
-            .last()
-            .and_then(|fall| fall.compared.as_ref())
-            .map(|it| it.0),
+        best_compared: match &found {
+            Some(found) => found.compared.as_ref(),
+            None => falls.last().and_then(|fall| fall.compared.as_ref()),
+        }
+        .map(|it| it.0),
         curve: falls.into_iter().map(|fall| fall.point).collect(),
         best_config: best.map(Config::into),
         ..RunTask::default()

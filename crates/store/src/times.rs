@@ -16,7 +16,7 @@ pub(super) struct TimeRow {
     class: u8,
     pub(super) p50_us: f64,
     /// The fastest time of the search, if `p50_us` is of a final comparison.
-    search_us: Option<f64>,
+    pub(super) search_us: Option<f64>,
     ci_low_us: f64,
     ci_high_us: f64,
     reference: Option<String>,

@@ -2,6 +2,8 @@
 //!
 //! `TUNER_FAULT=WHAT@N` strikes a device worker at its candidate N (from 0; `every` for each);
 //! `TUNER_COMPILE_FAULT=WHAT` a compile worker at a source that contains the word `tuner_fault`.
+//! `TUNER_FAKE_FINAL_SLOWER=N` makes the stand-in for a GPU slower by N thousandths from a final
+//! comparison on, as a power limit does to a real one.
 
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::Write as _;
@@ -29,6 +31,13 @@ fn strike(request: &Parts) {
     let kind = header.trim_start_matches(['{', '"']);
     if !CANDIDATES.iter().any(|name| kind.starts_with(name)) {
         return;
+    }
+    // The reference of a baseline is timed by the same request, at another level.
+    if kind.starts_with("finale")
+        && header.contains(r#""level":"final""#)
+        && let Ok(slower) = std::env::var("TUNER_FAKE_FINAL_SLOWER")
+    {
+        crate::fake::throttle(slower.parse().unwrap_or(0));
     }
     let number = CANDIDATE.fetch_add(1, Ordering::Relaxed);
     if let Ok(fault) = std::env::var("TUNER_FAULT")

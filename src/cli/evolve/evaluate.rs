@@ -148,6 +148,7 @@ impl Evaluator<'_> {
                 timing: Some(row.timing),
                 compared: row.compared,
                 ci95_us: row.ci95_us,
+                search_us: None,
             },
             _ => found,
         })

@@ -1,14 +1,16 @@
 //! Stages around a run on a real GPU: baselines before and after it, and the final comparison of
-//! the best.
+//! the best, whose result is the run's.
 
 use crate::baseline::{Baseline, DEADLINE};
 use crate::cuda::CudaEvaluator;
 use crate::threads::run_blocking;
-use crate::{Event, Report, StopReason, Task};
+use crate::{Best, Event, Report, StopReason, Task};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
-use tuner_core::record::ConfigValues;
+use tuner_core::record::{
+    Compared, ConfigValues, TimingKind, VerdictClass, assignments, rank_class,
+};
 use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
 use tuner_store::{RunId, Store};
@@ -24,8 +26,33 @@ pub(super) struct FinalStage {
     tasks: Vec<Task>,
     /// By task.
     baselines: Vec<Option<Baseline>>,
-    /// Of each task, fastest first.
-    best: Vec<Vec<(f64, ConfigValues)>>,
+    /// Of each task, in the order of rank class and time.
+    best: Vec<Vec<Finalist>>,
+}
+
+/// A candidate for the final comparison.
+#[derive(Debug, Clone)]
+struct Finalist {
+    config: ConfigValues,
+    /// Its time in the search, microseconds.
+    search_us: f64,
+    compared: Option<Compared>,
+}
+
+impl Finalist {
+    /// Returns the order of finalists of the search.
+    fn place(&self) -> (u8, f64) {
+        (rank_class(self.compared), self.search_us)
+    }
+}
+
+/// Result of a task's final comparison.
+#[derive(Default)]
+pub(super) struct FinalResult {
+    /// Lines for the user.
+    pub(super) lines: Vec<String>,
+    /// The fastest; `None` if none was timed.
+    pub(super) best: Option<Best>,
 }
 
 impl FinalStage {
@@ -43,9 +70,14 @@ impl FinalStage {
         let (Some(us), Some(best)) = (trial.time_us, self.best.get_mut(trial.task)) else {
             return;
         };
-        let place = best.partition_point(|(other, _)| *other <= us);
-        if place < FINALISTS && best.iter().all(|(_, config)| *config != trial.config) {
-            best.insert(place, (us, trial.config.clone()));
+        let finalist = Finalist {
+            config: trial.config.clone(),
+            search_us: us,
+            compared: trial.compared,
+        };
+        let place = best.partition_point(|other| other.place() <= finalist.place());
+        if place < FINALISTS && best.iter().all(|other| other.config != trial.config) {
+            best.insert(place, finalist);
             best.truncate(FINALISTS);
         }
     }
@@ -95,11 +127,11 @@ impl FinalStage {
         notes
     }
 
-    /// Ends the run: the final comparison, the baselines once more, and storing the results.
-    /// Failures here are reported and do not affect the run.
+    /// Ends the run: the final comparison, whose best becomes the report's, the baselines once more,
+    /// and storing the results. Failures here are reported and do not affect the run.
     pub(super) async fn end(
         mut self,
-        report: &Report,
+        report: &mut Report,
         evaluator: &Arc<CudaEvaluator>,
         store: &Store,
         seed: u64,
@@ -110,12 +142,15 @@ impl FinalStage {
         let mut tell = |text: String| sink(&Event::Note { text });
         evaluator.usage().into_iter().for_each(&mut tell);
         if report.reason != StopReason::Interrupted {
-            for task in 0..self.tasks.len() {
+            for (task, reported) in report.tasks.iter_mut().enumerate() {
                 if *stop.borrow() {
                     break;
                 }
                 match self.finale(task, evaluator, store, &run, seed).await {
-                    Ok(lines) => lines.into_iter().for_each(&mut tell),
+                    Ok(result) => {
+                        result.lines.into_iter().for_each(&mut tell);
+                        reported.best = result.best.or(reported.best.take());
+                    }
                     Err(why) => tell(format!(
                         "note: no final comparison of {} {}: {why}; its times are those of the search",
                         self.tasks[task].key.kernel, self.tasks[task].key.problem
@@ -143,10 +178,10 @@ impl FinalStage {
         store: &Store,
         run: &RunId,
         seed: u64,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<FinalResult, String> {
         let configs = self.finalists(task)?;
         if configs.is_empty() {
-            return Ok(Vec::new());
+            return Ok(FinalResult::default());
         }
         let device = Arc::clone(evaluator);
         // New data: not the seed that the search's times were taken on.
@@ -163,49 +198,77 @@ impl FinalStage {
         let space = &self.tasks[task].space;
         let configs = self.best[task]
             .iter()
-            .map(|(_, config)| space.config_from_values(config));
+            .map(|finalist| space.config_from_values(&finalist.config));
         let configs: Result<_, tuner_space::ConfigError> = configs.collect();
         configs.map_err(|error| error.to_string())
     }
 
-    /// Reports the result of a task's final comparison, and publishes the times if a store is
-    /// given. `on`: the GPU's display name.
+    /// Returns the result of a task's final comparison, and publishes the times if a store is given.
+    /// `on`: the GPU's display name.
     pub(super) async fn conclude(
         &self,
         task: usize,
         times: Vec<TimedJudgement>,
         into: Option<(&Store, &RunId)>,
         on: &str,
-    ) -> Result<Vec<String>, String> {
-        let (key, best) = (&self.tasks[task].key, &self.best[task]);
-        let mut lines = vec![format!(
+    ) -> Result<FinalResult, String> {
+        let (key, finalists) = (&self.tasks[task].key, &self.best[task]);
+        let mut result = FinalResult::default();
+        result.lines.push(format!(
             "{} {}: final comparison of the best {}{on}",
             key.kernel,
             key.problem,
             times.len()
-        )];
-        for ((before, config), time) in best.iter().zip(times) {
-            match time.measured {
-                Some(measured) => {
-                    let time = measured.record();
-                    lines.push(format!(
-                        "  {:.2} µs in the search, {:.2} µs now ({:.2} to {:.2})",
-                        before,
-                        time.p50.get(),
-                        time.ci95[0].get(),
-                        time.ci95[1].get()
-                    ));
-                    if let Some((store, run)) = into {
-                        let published = store.publish(run, key, config, measured).await;
-                        published.map_err(|error| error.to_string())?;
-                    }
+        ));
+        for (finalist, time) in finalists.iter().zip(times) {
+            let (config, before) = (&finalist.config, finalist.search_us);
+            let Some(measured) = time.measured else {
+                let why = &time.judgement;
+                result
+                    .lines
+                    .push(format!("  {before:.2} µs in the search, failed now: {why}"));
+                // Its time of the search would rank before those of the others.
+                if let Some((store, run)) = into
+                    && why.verdict.facts().class == VerdictClass::Wrong
+                {
+                    let stored = store.store_proof(run, key, config, time.judgement).await;
+                    stored.map_err(|error| error.to_string())?;
                 }
-                None => lines.push(format!(
-                    "  {before:.2} µs in the search, failed now: {}",
-                    time.judgement
-                )),
+                continue;
+            };
+            let best = Best {
+                config: config.clone(),
+                time_us: measured.record().p50.get(),
+                timing: Some(TimingKind::Measured),
+                compared: finalist.compared,
+                ci95_us: Some(measured.record().ci95.map(|end| end.get())),
+                search_us: Some(before),
+            };
+            let [low, high] = measured.record().ci95.map(|end| end.get());
+            result.lines.push(format!(
+                "  {before:.2} µs in the search, {:.2} µs now ({low:.2} to {high:.2})",
+                best.time_us
+            ));
+            let place = |best: &Best| (rank_class(best.compared), best.time_us);
+            if result
+                .best
+                .as_ref()
+                .is_none_or(|other| place(&best) < place(other))
+            {
+                result.best = Some(best);
+            }
+            if let Some((store, run)) = into {
+                let published = store.publish(run, key, config, measured).await;
+                published.map_err(|error| error.to_string())?;
             }
         }
-        Ok(lines)
+        if let Some(best) = &result.best {
+            result.lines.push(format!(
+                "  fastest: {:.2} µs with {}",
+                best.time_us,
+                assignments(&best.config, " ")
+            ));
+        }
+        Ok(result)
     }
 }

@@ -302,14 +302,14 @@ impl Prepared {
                 for text in final_stage.visit(Moment::Before, evaluator, &stop).await {
                     sink(&Event::Note { text });
                 }
-                let report = {
+                let mut report = {
                     let mut both = |event: &Event| {
                         final_stage.take(event);
                         sink(event);
                     };
                     engine::run(evaluator, self.plan, store, shutdown, &mut both).await
                 };
-                if let Ok(report) = &report {
+                if let Ok(report) = &mut report {
                     final_stage
                         .end(report, evaluator, store, seed, &stop, sink)
                         .await;

@@ -1,6 +1,6 @@
 //! Runs whose candidates are judged by a fleet.
 
-use super::final_stage::{FinalStage, OTHER_DATA};
+use super::final_stage::{FinalResult, FinalStage, OTHER_DATA};
 use super::setup::{self, GpuTasks, UNCOMPARED, assemble, compiler, device_start, virtual_facts};
 use super::{Device, JobError, Prepared, Request, usage};
 use crate::error::EngineError;
@@ -210,14 +210,14 @@ pub(super) async fn execute(
     let report = match finals {
         None => run(&evaluator, plan, store, shutdown, sink).await,
         Some(mut finals) => {
-            let report = {
+            let mut report = {
                 let mut both = |event: &Event| {
                     finals.stage.take(event);
                     sink(event);
                 };
                 run(&evaluator, plan, store, shutdown, &mut both).await
             };
-            if let Ok(report) = &report {
+            if let Ok(report) = &mut report {
                 finals.hold(report, &evaluator, store, sink).await;
             }
             report
@@ -258,7 +258,7 @@ impl Finals {
     /// Runs them. Failures here are reported and do not affect the run.
     async fn hold(
         &mut self,
-        report: &Report,
+        report: &mut Report,
         evaluator: &Arc<FleetEvaluator>,
         store: &Store,
         sink: &mut (dyn FnMut(&Event) + Send),
@@ -267,10 +267,13 @@ impl Finals {
             return;
         }
         let run = RunId::from_text(&report.run_id);
-        for (task, of) in report.tasks.iter().enumerate() {
+        for (task, of) in report.tasks.iter_mut().enumerate() {
             let mut tell = |text: String| sink(&Event::Note { text });
             match self.of_task(task, evaluator, store, &run).await {
-                Ok(lines) => lines.into_iter().for_each(&mut tell),
+                Ok(result) => {
+                    result.lines.into_iter().for_each(&mut tell);
+                    of.best = result.best.or(of.best.take());
+                }
                 Err(why) => tell(format!(
                     "note: no final comparison of {} {}: {why}; its times are those of the search",
                     of.key.kernel, of.key.problem
@@ -285,14 +288,14 @@ impl Finals {
         evaluator: &Arc<FleetEvaluator>,
         store: &Store,
         run: &RunId,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<FinalResult, String> {
         let configs = self.stage.finalists(task)?;
         if configs.is_empty() {
-            return Ok(Vec::new());
+            return Ok(FinalResult::default());
         }
         let (first, times) = self.ask(task, evaluator, &configs, Vec::new()).await?;
         let on = format!(" on the GPU of {first}");
-        let mut lines = self
+        let mut result = self
             .stage
             .conclude(task, times, Some((store, run)), &on)
             .await?;
@@ -300,12 +303,15 @@ impl Finals {
             match self.ask(task, evaluator, &configs, vec![first]).await {
                 Ok((second, times)) => {
                     let on = format!(", repeated on the GPU of {second}");
-                    lines.extend(self.stage.conclude(task, times, None, &on).await?);
+                    let repeated = self.stage.conclude(task, times, None, &on).await?;
+                    result.lines.extend(repeated.lines);
                 }
-                Err(why) => lines.push(format!("note: not repeated on a second GPU: {why}")),
+                Err(why) => result
+                    .lines
+                    .push(format!("note: not repeated on a second GPU: {why}")),
             }
         }
-        Ok(lines)
+        Ok(result)
     }
 
     async fn ask(

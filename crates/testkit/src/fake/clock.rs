@@ -1,6 +1,16 @@
 //! Synthetic time of the stand-in: a host that queues and a device that works, with a little
 //! reproducible noise.
 
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// Slowdown of all devices of this process from now on, in thousandths.
+static THROTTLE: AtomicU16 = AtomicU16::new(0);
+
+/// Slows all devices of this process down by `thousandths`, as a power limit does.
+pub fn throttle(thousandths: u16) {
+    THROTTLE.store(thousandths, Ordering::Relaxed);
+}
+
 /// Clock of the multiprocessors, MHz.
 pub(super) const MHZ: f64 = 1500.0;
 
@@ -111,7 +121,8 @@ impl Clock {
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
         let unit = (self.state >> 11) as f64 / (1u64 << 53) as f64;
-        let micros = micros * self.pace * (1.0 + 0.01 * (unit - 0.5));
+        let throttled = 1.0 + f64::from(THROTTLE.load(Ordering::Relaxed)) / 1e3;
+        let micros = micros * self.pace * throttled * (1.0 + 0.01 * (unit - 0.5));
         self.now = self.micros() + micros;
         self.busy += micros;
     }

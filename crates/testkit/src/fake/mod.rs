@@ -21,7 +21,7 @@ mod meter;
 mod virtual_driver;
 
 pub use cache::Gauges;
-pub use clock::Costs;
+pub use clock::{Costs, throttle};
 pub use failing::{Failing, Notes};
 pub use meter::Meter;
 pub use virtual_driver::VirtualDriver;
