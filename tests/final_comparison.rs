@@ -121,7 +121,10 @@ fn a_candidate_that_was_not_in_the_final_comparison_does_not_win_by_its_time_in_
     // Whatever is shown or exported agrees.
     assert_eq!(rows(at, " --top 1"), all[..1]);
     let front = rows(at, " --pareto=time,registers");
-    assert!(front.iter().all(|row| row["search_us"].is_number()), "{front:#?}");
+    assert!(
+        front.iter().all(|row| row["search_us"].is_number()),
+        "{front:#?}"
+    );
     assert_eq!(front[0]["config"], all[0]["config"], "{front:#?}");
     let json = tuner(at, "export scale --to json --db tuner.db").json();
     assert_eq!(json["entries"][0]["config"], all[0]["config"]);

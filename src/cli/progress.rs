@@ -9,6 +9,7 @@ use tuner_core::record::{TimingKind, Verdict};
 use tuner_core::units::counted;
 use tuner_engine::{Event, StopReason, TrialEvent, format_duration};
 use tuner_serve::view::RunView;
+use tuner_store::RunTask;
 
 /// Tasks that are listed by name at the begin of a run.
 const LISTED_TASKS: usize = 5;
@@ -300,7 +301,7 @@ impl Progress {
 impl TaskLine {
     /// Formats the best time and its speed-up over the default.
     fn best(&self) -> String {
-        best(self.best_us, self.timing, self.default_us)
+        best_text(self.best_us, self.timing, self.gain())
     }
 
     /// Returns the speed-up over the default.
@@ -309,16 +310,22 @@ impl TaskLine {
     }
 }
 
-/// Formats the best time of a task and its speed-up over the default.
-pub(super) fn best(
-    best_us: Option<f64>,
-    timing: Option<TimingKind>,
-    default_us: Option<f64>,
-) -> String {
+/// Formats the best time of a task and its speed-up over the default, which is of the search.
+pub(super) fn best(task: &RunTask) -> String {
+    let searched = task.search_us.or(task.best_us);
+    let gain = task.default_us.zip(searched);
+    best_text(
+        task.best_us,
+        task.timing,
+        gain.map(|(default, best)| default / best),
+    )
+}
+
+fn best_text(best_us: Option<f64>, timing: Option<TimingKind>, gain: Option<f64>) -> String {
     let Some(best) = best_us else {
         return "none passed yet".to_owned();
     };
-    let speedup = default_us.map(|default| format!(" ({:.2}x the default)", default / best));
+    let speedup = gain.map(|gain| format!(" ({gain:.2}x the default)"));
     format!(
         "best {}{}",
         labelled(best, timing),

@@ -147,7 +147,7 @@ fn described(view: &RunView) -> String {
         let _ = writeln!(text, "  {note}");
     }
     for task in &view.tasks {
-        let best = best(task.best_us, task.timing, task.default_us);
+        let best = best(task);
         let name = escape::line(&format!("{} | {}", task.kernel, task.problem));
         let _ = writeln!(text, "{name}: {best}");
         let _ = writeln!(text, "  {}", counts(&task.verdicts));

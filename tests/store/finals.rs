@@ -88,6 +88,17 @@ async fn a_time_of_the_search_does_not_outrank_finalists_that_the_search_measure
     // Candidates are compared with each other by the times of the search, which all have.
     let times: Vec<f64> = entry.times.iter().map(|(_, us)| *us).collect();
     assert_eq!(times, [197.1, 198.0, 199.0, 199.8, 196.7, 200.9, 240.0]);
+    let task = store.run_tasks(&run).await.unwrap().remove(0);
+    let stated = (
+        task.best_config.unwrap()[0].1.as_i64(),
+        task.best_us,
+        task.search_us,
+    );
+    assert_eq!(stated, (Some(2), Some(222.9), Some(197.1)));
+    let [low, high] = task.best_ci95_us.unwrap();
+    assert!((low..=high).contains(&222.9), "{low} {high}");
+    // The curve is of the search.
+    assert_eq!(task.curve.last().unwrap().us, 196.7);
     let history = store.history(&LeaderboardQuery::default()).await.unwrap();
     assert_eq!(history.last().unwrap().time_us_p50, 222.9);
 }

@@ -191,10 +191,10 @@ fn convergence(subject: &Subject, plot: &str) -> Vec<Block> {
                 .iter()
                 .filter_map(|step| step.p50_us)
                 .fold(f64::INFINITY, f64::min);
-            let best = if found.is_finite() {
-                format!("best {} µs", us(found))
-            } else {
-                "nothing passed".to_owned()
+            let best = match line.final_us {
+                Some(best) => format!("best {} µs in the final comparison", us(best)),
+                None if found.is_finite() => format!("best {} µs", us(found)),
+                None => "nothing passed".to_owned(),
             };
             format!(
                 "{}: {}, seed {}, {}, {best}{}, {}",

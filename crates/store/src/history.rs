@@ -5,6 +5,7 @@ use super::board::Board;
 use super::error::{StoreError, WithPath as _};
 use super::leaderboard::{LeaderboardQuery, filtered};
 use super::rows::Config;
+use super::runs::final_best;
 use serde::Serialize;
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, FromRow as _, Row as _, SqliteConnection};
@@ -213,8 +214,10 @@ pub struct Step {
 pub struct TimeLine {
     /// The run.
     pub run: RunFacts,
-    /// Its trials, in the order they were reported to the search.
+    /// Its trials, in the order they were reported to the search, with their times of the search.
     pub steps: Vec<Step>,
+    /// The best time of its final comparison, µs; `None` without one.
+    pub final_us: Option<f64>,
 }
 
 /// Returns the course of each run; see [`super::Store::time_lines`].
@@ -243,6 +246,7 @@ pub(super) async fn time_lines(
     .await?;
     let mut lines = Vec::with_capacity(tasks.len());
     for task in &tasks {
+        let task_id: i64 = task.try_get("task")?;
         let steps = sqlx::query_as(
             "SELECT v.verdict, iif(v.verdict = 'ok' AND m.kind = ?2
                     AND NOT EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id),
@@ -250,12 +254,17 @@ pub(super) async fn time_lines(
              FROM verdicts v LEFT JOIN measurements m ON m.verdict = v.id
              WHERE v.task = ?1 ORDER BY v.sequence IS NULL, v.sequence, v.id",
         )
-        .bind(task.try_get::<i64, _>("task")?)
+        .bind(task_id)
         .bind(Text(board.timing))
         .fetch_all(&mut *connection)
         .await?;
         let run = RunFacts::from_row(task)?;
-        lines.push(TimeLine { run, steps });
+        let found = final_best(connection, task_id).await?;
+        lines.push(TimeLine {
+            run,
+            steps,
+            final_us: found.map(|found| found.p50_us),
+        });
     }
     Ok(lines)
 }

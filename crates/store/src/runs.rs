@@ -398,17 +398,17 @@ async fn best_falls(
 
 /// The fastest of a task's final comparison.
 #[derive(sqlx::FromRow)]
-struct FinalBest {
+pub(super) struct FinalBest {
     candidate: i64,
     compared: Option<Text<Compared>>,
-    p50_us: f64,
+    pub(super) p50_us: f64,
     ci_low_us: f64,
     ci_high_us: f64,
     search_us: f64,
 }
 
 /// Reads the fastest of a task's final comparison; `None` if there was none.
-async fn final_best(
+pub(super) async fn final_best(
     connection: &mut SqliteConnection,
     task: i64,
 ) -> Result<Option<FinalBest>, sqlx::Error> {

@@ -223,13 +223,15 @@ views.compare = () => {
         groups.set(key, [...(groups.get(key) || []), { run, task }]);
       }
     }
+    // Final comparisons have another protocol than the searches of other runs.
+    const searched = (task) => task.search_us || task.best_us || 0;
     const sections = [...groups].map(([key, members]) => {
       const made = figure(key, null, [], 320);
       const curves = members.map(({ run, task }) => ({ name: run.id + ' ' + (run.strategy || '') + ' ' + shortDevice(run.device), points: task.curve, evals: task.evals }));
       made.section.append(table([{ name: 'run' }, { name: 'device' }, { name: 'strategy' }, { name: 'seed', class: 'num' }, { name: 'judged', class: 'num' }, { name: 'passed', class: 'num' },
         { name: 'best', class: 'num' }, { name: '× the slowest of these', class: 'num wide' }, { name: 'best configuration', class: 'wrap mono wide' }],
       members.map(({ run, task }) => ({ href: '#/run/' + run.id, label: 'run ' + run.id, cells: [run.id, shortDevice(run.device), run.strategy, run.seed, count(task.evals), count(task.verdicts.ok || 0),
-        timed(task.best_us, task.timing), ratio(Math.max(...members.map((member) => member.task.best_us || 0)), task.best_us), configText(task.best_config)] })), ''));
+        timed(task.best_us, task.timing), ratio(Math.max(...members.map((member) => searched(member.task))), searched(task)), configText(task.best_config)] })), ''));
       return { made, curves };
     });
     place.replaceChildren(...[...place.querySelectorAll('.problem')], ...sections.map(({ made }) => made.section),
