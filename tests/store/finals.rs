@@ -88,6 +88,12 @@ async fn a_time_of_the_search_does_not_outrank_finalists_that_the_search_measure
     // Candidates are compared with each other by the times of the search, which all have.
     let times: Vec<f64> = entry.times.iter().map(|(_, us)| *us).collect();
     assert_eq!(times, [197.1, 198.0, 199.0, 199.8, 196.7, 200.9, 240.0]);
+    let candidates = store.candidates(board).await.unwrap();
+    let measured = candidates
+        .iter()
+        .filter_map(|one| one.trial.measurement.as_ref());
+    let measured: Vec<f64> = measured.map(|time| time.p50.get()).collect();
+    assert_eq!(measured, SEARCH.map(|(_, us)| us));
     let task = store.run_tasks(&run).await.unwrap().remove(0);
     let stated = (
         task.best_config.unwrap()[0].1.as_i64(),

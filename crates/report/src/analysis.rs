@@ -124,7 +124,7 @@ pub(super) fn ablation(subject: &Subject) -> Vec<Change> {
     let mut changes: Vec<Change> = subject
         .candidates
         .iter()
-        .filter_map(|judged| one_change(&best.config, best.time_us_p50, &judged.trial))
+        .filter_map(|judged| one_change(&best.config, best.search_time_us(), &judged.trial))
         .collect();
     for change in &subject.predicted_changes {
         let known = |other: &Change| other.parameter == change.parameter && other.to == change.to;

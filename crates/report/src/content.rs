@@ -234,7 +234,7 @@ fn parameter_effects(subject: &Subject, best: &LeaderboardRow, plot: &str) -> Ve
                     Some(time) => format!(
                         "{} {:.2}x ({}/{})",
                         value.value,
-                        time / best.time_us_p50,
+                        time / best.search_time_us(),
                         value.passed,
                         value.judged
                     ),
@@ -252,7 +252,7 @@ fn parameter_effects(subject: &Subject, best: &LeaderboardRow, plot: &str) -> Ve
     vec![
         Block::Plot {
             name: format!("{plot}-effects"),
-            svg: plots::effects(&effects, best.time_us_p50),
+            svg: plots::effects(&effects, best.search_time_us()),
             caption: "The best time with each value over the best of all; in brackets the share of the variance of log time that the parameter explains among the candidates judged. ✕: nothing passed.".to_owned(),
         },
         Block::table(

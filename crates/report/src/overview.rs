@@ -22,7 +22,15 @@ pub(super) fn versus(subject: &Subject) -> Option<Peer> {
     }
     let best = subject.best()?;
     let [our_low, our_high] = best.sampled_interval_us();
-    let ours = (best.time_us_p50, our_low, our_high);
+    let own = subject
+        .candidate(&best.config)
+        .filter(|_| best.search_us.is_some());
+    let own = own.and_then(|own| own.trial.measurement.as_ref());
+    // Candidates have times of the search: those of a final comparison have another protocol.
+    let ours = match own {
+        Some(own) => (own.p50.get(), own.ci95[0].get(), own.ci95[1].get()),
+        None => (best.time_us_p50, our_low, our_high),
+    };
     let default = subject.candidate(subject.board.default_config.as_ref()?)?;
     time(&default.trial)?;
     let taken = default.trial.measurement.as_ref()?;

@@ -3,7 +3,7 @@
 use super::Store;
 use super::ack::Ack;
 use super::error::{StoreError, WithPath as _};
-use super::rows::{TRIAL_COLUMNS, config_text, trial_from_row};
+use super::rows::{SEARCH_COLUMNS, config_text, trial_from_row};
 use super::run::{RunId, RunStart, TaskStart};
 use sqlx::AssertSqlSafe;
 use sqlx::types::Text;
@@ -66,7 +66,7 @@ impl Store {
             return Ok(KnownTrials::new());
         };
         let sql = format!(
-            "{TRIAL_COLUMNS} JOIN runs r ON r.id = t.run JOIN devices d ON d.id = r.device
+            "{SEARCH_COLUMNS} JOIN runs r ON r.id = t.run JOIN devices d ON d.id = r.device
              JOIN provenance o ON o.id = v.provenance
              WHERE k.name = ? AND k.template_hash = ? AND k.reference_hash = ? AND p.name = ?
                AND p.sizes = ? AND d.name = ? AND d.kind = ? AND o.tuner_version = ?

@@ -8,7 +8,7 @@ use super::baselines::peer;
 use super::board::Board;
 use super::rank::{Timed, places};
 use super::rows::{
-    Config, TRIAL_COLUMNS, compared_from_row, config_from_text, hash_from_bytes, trial_from_row,
+    Config, SEARCH_COLUMNS, compared_from_row, config_from_text, hash_from_bytes, trial_from_row,
 };
 use super::run::RecordingSource;
 use super::times::{DefaultTime, TimeRow, best_times, default_time, predicted_interval};
@@ -427,7 +427,7 @@ pub(super) async fn candidates(
     board: &Board,
 ) -> Result<Vec<StoredTrial>, sqlx::Error> {
     let sql = format!(
-        "{TRIAL_COLUMNS} JOIN runs r ON r.id = t.run
+        "{SEARCH_COLUMNS} JOIN runs r ON r.id = t.run
          WHERE c.problem = ? AND r.device = ? AND (m.kind IS NULL OR m.kind = ?)
          ORDER BY c.id, v.verdict <> 'ok' OR EXISTS (SELECT 1 FROM withdrawn w WHERE w.verdict = v.id),
              p50_us, iif(m.kind IS NULL, -v.id, v.id)"

@@ -347,7 +347,7 @@ impl Store {
     }
 
     /// Returns every candidate of a board's kernel, problem and device with its valid verdict: its
-    /// best time, or else its latest failure.
+    /// best time of the search, or else its latest failure.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -74,7 +74,7 @@ struct Row {
 const RELATED: &str = "SELECT * FROM (
     SELECT v.id, p.id AS problem_id, d.id AS device_id, p.name AS problem, d.name AS device,
         d.kind, coalesce(k.template_hash, k.version) AS version, c.config, v.verdict,
-        (SELECT min(m.p50_us) FROM times m WHERE m.verdict = v.id) AS p50_us
+        (SELECT m.p50_us FROM measurements m WHERE m.verdict = v.id) AS p50_us
     FROM verdicts v
     JOIN candidates c ON c.id = v.candidate
     JOIN tasks t ON t.id = v.task

@@ -2,7 +2,7 @@
 
 use super::error::broken;
 use super::owner;
-use super::rows::{TRIAL_COLUMNS, config_text, trial_from_row};
+use super::rows::{SEARCH_COLUMNS, config_text, trial_from_row};
 use super::run::{RunId, RunStart, StoredRun, StoredTask, TaskStart};
 use sqlx::types::Text;
 use sqlx::{AssertSqlSafe, SqliteConnection};
@@ -123,7 +123,7 @@ async fn load(
 ) -> Result<StoredRun, sqlx::Error> {
     for task in &start.tasks {
         let sql = format!(
-            "{TRIAL_COLUMNS} WHERE t.run = ? AND k.name = ? AND p.name = ?
+            "{SEARCH_COLUMNS} WHERE t.run = ? AND k.name = ? AND p.name = ?
              ORDER BY v.sequence, v.id"
         );
         let rows = sqlx::query(AssertSqlSafe(sql))

@@ -5,7 +5,7 @@ pub(crate) mod insert;
 mod read;
 pub(crate) mod text;
 
-pub(super) use read::{TRIAL_COLUMNS, compared_from_row, trial_from_row};
+pub(super) use read::{SEARCH_COLUMNS, TRIAL_COLUMNS, compared_from_row, trial_from_row};
 pub(super) use text::{Config, ConfigRef, config_from_text, config_text};
 
 use super::details::packed;

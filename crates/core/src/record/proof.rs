@@ -13,6 +13,12 @@ impl LeaderboardRow {
         interval.unwrap_or([self.time_us_p50; 2])
     }
 
+    /// Returns its fastest time of the search, µs: all candidates are comparable by it.
+    #[must_use]
+    pub fn search_time_us(&self) -> f64 {
+        self.search_us.unwrap_or(self.time_us_p50)
+    }
+
     /// Returns false after only the first gate level, on which nothing is published.
     #[must_use]
     pub fn is_proven(&self) -> bool {

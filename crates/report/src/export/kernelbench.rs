@@ -38,7 +38,7 @@ fn sample(entry: &Entry, number: usize, candidate: &StoredTrial) -> Json {
     let reference = entry
         .best
         .speedup_vs_default
-        .map(|ratio| ratio * entry.best.time_us_p50 / 1e3);
+        .map(|ratio| ratio * entry.best.search_time_us() / 1e3);
     let stats = trial
         .measurement
         .as_ref()

@@ -11,10 +11,13 @@ use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compared, Compilation, Measurement, TrialRecord};
 use tuner_core::units::{ContentHash, Micros};
 
-/// Columns that [`trial_from_row`] reads, with their joins. The times are those of the view
-/// `times`, written out: SQLite materializes a view with joins on the right of LEFT JOIN.
-pub(crate) const TRIAL_COLUMNS: &str =
-    "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.compared,
+/// Columns that [`trial_from_row`] reads, with their joins. `$final` decides which times of final
+/// comparisons replace those of the search. The times are those of the view `times`, written out:
+/// SQLite materializes a view with joins on the right of LEFT JOIN.
+macro_rules! trial_columns {
+    ($final:literal) => {
+        concat!(
+            "SELECT v.id AS verdict_id, v.sequence, v.verdict, v.detail, v.max_error, v.compared,
         v.charged_us, v.origin, v.judged_at, c.hash, c.config, k.template_hash, x.cubin_hash, x.nvrtc_version,
         x.arch, x.registers, x.spill_bytes, x.stack_bytes, x.shared_bytes, x.compile_us,
         x.ptx_bytes, x.sass_bytes, m.kind, m.reused,
@@ -36,12 +39,22 @@ pub(crate) const TRIAL_COLUMNS: &str =
      JOIN kernels k ON k.id = p.kernel
      LEFT JOIN compilations x ON x.candidate = c.id
      LEFT JOIN measurements m ON m.verdict = v.id
-     LEFT JOIN final_times f ON f.verdict = v.id
+     LEFT JOIN final_times f ON ",
+            $final,
+            "
      LEFT JOIN timing_evidence e ON e.verdict = v.id
          AND e.stage = iif(f.verdict IS NULL, 'race', 'final')
      LEFT JOIN timing_evidence w ON w.verdict = v.id AND w.stage = 'race'
      LEFT JOIN counters n ON n.verdict = v.id
-     LEFT JOIN long_details l ON l.verdict = v.id ";
+     LEFT JOIN long_details l ON l.verdict = v.id "
+        )
+    };
+}
+
+/// Columns of trials with the times that count.
+pub(crate) const TRIAL_COLUMNS: &str = trial_columns!("f.verdict = v.id");
+/// Columns of trials with the times of the search, by which all candidates are comparable.
+pub(crate) const SEARCH_COLUMNS: &str = trial_columns!("FALSE");
 
 /// Reads a trial as submitted; its sequence is `None` if it is only announced.
 pub(crate) fn trial_from_row(row: &SqliteRow) -> Result<(Option<u64>, TrialRecord), sqlx::Error> {
