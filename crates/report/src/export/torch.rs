@@ -212,7 +212,7 @@ fn pyproject(package: &str) -> String {
     format!(
         "[build-system]\nrequires = [\"setuptools>=68\"]\nbuild-backend = \"setuptools.build_meta\"\n\n\
          [project]\nname = \"{}\"\nversion = \"{}\"\nrequires-python = \">=3.10\"\n\
-         dependencies = [\"torch>=2.4\"]\n\n[project.optional-dependencies]\ngpu = [\"cuda-core\"]\n\n\
+         dependencies = [\"torch>=2.4\"]\n\n[project.optional-dependencies]\ngpu = [\"cuda-core\", \"cuda-bindings\"]\n\n\
          [tool.setuptools]\npackages = [\"{package}\"]\n\n\
          [tool.setuptools.package-data]\n{package} = [\"kernel.json\"]\n",
         package.replace('_', "-"),

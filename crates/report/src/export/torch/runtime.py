@@ -1,7 +1,7 @@
 """Runtime of an exported kernel: choice of a variant, compilation with NVRTC, launch.
 
-Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and for launches on a GPU `cuda.core` with
-the `cuda.bindings` that it brings.
+Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and for launches on a GPU `cuda.core` and
+`cuda.bindings`.
 """
 
 from __future__ import annotations
