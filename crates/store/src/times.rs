@@ -115,7 +115,7 @@ pub(super) async fn best_times(
 ) -> Result<Vec<TimeRow>, sqlx::Error> {
     // The table holds the best of all commits; a subset must be ranked again.
     let source = match commits {
-        None => "best_times",
+        None => TABLE,
         Some(_) => {
             "(SELECT *, iif(stage = 'final', fastest_us, NULL) AS search_us FROM (
                  SELECT v.problem, v.device, v.kind, v.candidate, v.verdict, v.class, v.stage, v.p50_us,
@@ -150,6 +150,8 @@ pub(super) async fn best_times(
 pub(super) const FINAL: &str = "b.search_us IS NOT NULL";
 /// Rows of the search alone.
 pub(super) const SEARCH: &str = "b.search_us IS NULL";
+/// The table of the best times.
+pub(super) const TABLE: &str = "best_times";
 
 /// Merges rows of final comparisons and rows of the search, each in the order of class and time.
 ///
@@ -195,10 +197,15 @@ fn merged(finals: Vec<TimeRow>, searched: Vec<TimeRow>) -> Vec<TimeRow> {
 
 /// Builds the query for the times of a board in `source`, in order: [`FINAL`] or [`SEARCH`] rows.
 pub(super) fn question(source: &str, which: &str) -> String {
+    // Without statistics SQLite reads all rows of a board to find the few of final comparisons.
+    let index = match (source, which) {
+        (TABLE, FINAL) => "INDEXED BY best_times_final",
+        _ => "",
+    };
     format!(
         "SELECT b.verdict, c.config, c.hash, b.class, b.p50_us, b.search_us, m.ci_low_us, m.ci_high_us,
              e.reference, e.reference_us, e.ratio, e.ratio_low, e.ratio_high
-         FROM {source} b JOIN times m ON m.verdict = b.verdict
+         FROM {source} b {index} JOIN times m ON m.verdict = b.verdict
          JOIN candidates c ON c.id = b.candidate
          LEFT JOIN timing_evidence e ON e.verdict = b.verdict AND e.stage = m.stage
          WHERE b.problem = ?1 AND b.device = ?2 AND b.kind = ?3 AND {which}

@@ -13,8 +13,8 @@ async fn questions_of_a_page_are_index_scans() {
         (ATTEMPTS_OF, "SCAN p"),
         (one_trial.as_str(), "no scan"),
         (runs::RUN_TRIALS, "SCAN latest"),
-        (&times::question("best_times", times::SEARCH), "no scan"),
-        (&times::question("best_times", times::FINAL), "no scan"),
+        (&times::question(times::TABLE, times::SEARCH), "no scan"),
+        (&times::question(times::TABLE, times::FINAL), "no scan"),
     ] {
         let explained = format!("EXPLAIN QUERY PLAN {question}");
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(explained))
