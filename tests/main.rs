@@ -63,6 +63,7 @@ mod space_schema;
 mod space_sets;
 mod store;
 mod sync;
+mod tensor_maps;
 mod test_targets;
 mod timing;
 mod torch;

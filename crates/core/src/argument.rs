@@ -5,7 +5,7 @@ use crate::fill::Fill;
 use crate::layout::{Field, Layout};
 use crate::named::named;
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 named! {
     /// Role of an argument.
@@ -103,12 +103,29 @@ pub struct PlanArgument {
 }
 
 /// A value of several numbers, little endian, in C++ layout.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Passed {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Pointers in it: the byte offset of each, and the argument that it points to.
     pub addresses: Vec<(u64, usize)>,
+    /// The bytes are a tensor map in the virtual GPU's encoding, which a driver encodes anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tensor_map: bool,
+}
+
+/// Stored identities are computed from this text: a field added by a later version is included only
+/// if it is not at its default.
+impl fmt::Debug for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Passed");
+        text.field("bytes", &self.bytes)
+            .field("addresses", &self.addresses);
+        if self.tensor_map {
+            text.field("tensor_map", &self.tensor_map);
+        }
+        text.finish()
+    }
 }
 
 impl Passed {

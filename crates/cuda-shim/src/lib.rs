@@ -37,7 +37,7 @@ mod properties;
 mod registered;
 mod say;
 mod system;
-#[path = "../../vgpu/src/tensor_map.rs"]
+#[path = "../../tensor-map/src/lib.rs"]
 pub mod tensor_map;
 
 pub mod driver;

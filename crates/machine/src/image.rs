@@ -14,6 +14,9 @@ pub(super) struct Image {
     pub(super) bank0: Vec<u8>,
     /// Offset of the parameters in bank 0.
     pub(super) parameters: usize,
+    /// Offset of each parameter from there, bytes: large alignments are those of the bank, not of the
+    /// parameters alone.
+    pub(super) places: Vec<usize>,
     /// Bank 2: literals of the kernel.
     pub(super) bank2: Vec<u8>,
     /// Bank 3: variables in constant memory.
@@ -49,6 +52,12 @@ impl Image {
             code: kernel.code,
             bank0,
             parameters: kernel.info.parameter_base as usize,
+            places: kernel
+                .info
+                .parameters
+                .iter()
+                .map(|one| one.offset as usize)
+                .collect(),
             bank2,
             bank3,
             bank4,

@@ -256,12 +256,18 @@ impl Machine {
             put(0x18, &SHARED_WINDOW.to_le_bytes());
             put(0x20, &LOCAL_WINDOW.to_le_bytes());
         } else if image.sm < 100 {
-            // Tensor maps among the parameters are named by their generic address, from 16 bytes behind the
-            // first parameter on.
-            let parameters = image.parameters as u64 + 0x10;
-            put(0x198, &(CONSTANT_WINDOW + parameters).to_le_bytes());
+            // Tensor maps among the parameters are named by their generic address.
+            let first = CONSTANT_WINDOW + image.parameters as u64;
+            put(0x198, &first.to_le_bytes());
         }
-        put(image.parameters, parameters);
+        let declared = module.entry(&launch.entry);
+        let declared = declared.map_or(&[][..], |entry| &entry.params);
+        for (number, parameter) in declared.iter().enumerate() {
+            let packed = parameter.offset as usize;
+            let place = image.places.get(number).copied().unwrap_or(packed);
+            let value = parameters.get(packed..packed + parameter.bytes as usize);
+            put(image.parameters + place, value.unwrap_or_default());
+        }
         let mut bank3 = image.bank3.clone();
         for (name, offset, bytes) in &image.constants {
             let found = variables.iter().find(|(variable, _)| variable == name);

@@ -6,6 +6,7 @@ use super::expr::{Expr, Program, Val};
 use super::{
     Config, DeviceLimits, ExprError, KernelSpec, Launch, PieceValue, Reference, Space, SpaceError,
 };
+use gpu_tensor_map::TensorMapError;
 use std::sync::Arc;
 use tuner_core::plan::{PlanArgument, PlanLaunch, PlanVariable};
 use tuner_core::value::Value;
@@ -71,6 +72,14 @@ pub enum BindError {
         text: String,
         /// Description of a valid value.
         wanted: &'static str,
+    },
+    /// A tensor map that the driver would refuse.
+    #[error("the tensor map `{name}`: {limit}")]
+    TensorMap {
+        /// Its argument.
+        name: String,
+        /// The limit that it breaks.
+        limit: TensorMapError,
     },
 }
 
@@ -178,8 +187,16 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
             add(format!("the value of `{}`", argument.name), value);
         }
         for piece in &argument.pieces {
-            if let PieceValue::Number(value) = &piece.value {
-                add(format!("the value of `{}`", argument.name), value);
+            match &piece.value {
+                PieceValue::Number(value) => {
+                    add(format!("the value of `{}`", argument.name), value)
+                }
+                PieceValue::TensorMap(map) => {
+                    for (key, expr) in map.expressions() {
+                        add(format!("`{key}` of `{}`", argument.name), expr);
+                    }
+                }
+                PieceValue::Address(_) => {}
             }
         }
     }
@@ -359,13 +376,13 @@ fn launch(
     }))
 }
 
-fn taken<'v>(rest: Rest<'_, 'v>) -> Result<(&'v (String, Expr), &'v Val), BindError> {
+pub(super) fn taken<'v>(rest: Rest<'_, 'v>) -> Result<(&'v (String, Expr), &'v Val), BindError> {
     // `parts` and `assemble` visit the same expressions, so this error means a foreign
     // configuration.
     rest.next().ok_or(BindError::Config)
 }
 
-fn unusable(what: &str, expr: &Expr, value: &Val, wanted: &'static str) -> BindError {
+pub(super) fn unusable(what: &str, expr: &Expr, value: &Val, wanted: &'static str) -> BindError {
     let value = match value {
         Val::Fault(fault) => fault.to_string(),
         Val::Int(value) => value.to_string(),
@@ -423,7 +440,7 @@ pub(super) fn number(rest: Rest<'_, '_>) -> Result<Number, BindError> {
 }
 
 /// Converts to a whole number. A float counts where it is whole, because `/` always returns one.
-fn whole(value: &Val) -> Option<i128> {
+pub(super) fn whole(value: &Val) -> Option<i128> {
     match value {
         Val::Float(float) if float.fract() == 0.0 && float.abs() < 1e18 => Some(*float as i128),
         _ => value.int(),

@@ -1,6 +1,7 @@
 //! Arguments and variables with the values of one configuration.
 
 use super::bind::{BindError, Number, Rest, extent, number};
+use super::tensor_map;
 use super::{Argument, Expr, PieceValue, Record, RecordField};
 use tuner_core::fill::Fill;
 use tuner_core::layout::{Field, Layout};
@@ -76,7 +77,7 @@ fn passed(
         argument.ty.encode_whole(whole, &mut bytes);
         return Ok(Some(Passed {
             bytes,
-            addresses: Vec::new(),
+            ..Passed::default()
         }));
     }
     if argument.pieces.is_empty() {
@@ -88,7 +89,7 @@ fn passed(
     };
     let mut passed = Passed {
         bytes: vec![0; usize::try_from(size).unwrap_or(0)],
-        addresses: Vec::new(),
+        ..Passed::default()
     };
     for piece in &argument.pieces {
         let mut bytes = Vec::new();
@@ -101,6 +102,10 @@ fn passed(
                 Number::Whole(whole) => piece.ty.encode_whole(whole, &mut bytes),
                 Number::Float(value) => piece.ty.encode(value, &mut bytes),
             },
+            PieceValue::TensorMap(map) => {
+                bytes = tensor_map::encoded(&argument.name, map, rest)?;
+                passed.tensor_map = true;
+            }
         }
         let at = usize::try_from(piece.offset).unwrap_or(usize::MAX);
         if let Some(place) = passed.bytes.get_mut(at..at.saturating_add(bytes.len())) {

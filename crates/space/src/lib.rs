@@ -25,6 +25,7 @@ mod resolved;
 mod set;
 mod spec;
 mod states;
+mod tensor_map;
 
 pub use bind::{BindError, Binder, Bound};
 pub use construct::resolve;
@@ -38,6 +39,6 @@ pub use reference::reference;
 pub use resolved::Resolved;
 pub use set::{ConfigError, Space};
 pub use spec::{
-    Argument, DEVICE_NAMES, DeviceLimits, Gate, KernelSpec, Launch, Piece, PieceValue, Problem,
-    Record, RecordField, Reference, SameValueWrites, Sizes,
+    Argument, DEVICE_NAMES, DeviceLimits, Gate, KernelSpec, Launch, MapText, Piece, PieceValue,
+    Problem, Record, RecordField, Reference, SameValueWrites, Sizes,
 };

@@ -2,6 +2,7 @@
 
 use super::file::Origin;
 use super::{Config, Constraint, Environment, Expr, Parameter};
+use gpu_tensor_map::TensorElement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +137,15 @@ pub struct Argument {
     pub pieces: Vec<Piece>,
 }
 
+impl Argument {
+    /// Reports whether it is a tensor map.
+    #[must_use]
+    pub fn is_tensor_map(&self) -> bool {
+        let mut pieces = self.pieces.iter();
+        pieces.any(|piece| matches!(piece.value, PieceValue::TensorMap(_)))
+    }
+}
+
 /// A struct.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
@@ -180,6 +190,53 @@ pub enum PieceValue {
     Number(Expr),
     /// The address of the argument of that index.
     Address(usize),
+    /// A tensor map but for the address of its tensor.
+    TensorMap(Box<MapText>),
+}
+
+/// A tensor map of an argument. Lists begin with the outermost dimension, as shapes do.
+#[derive(Debug, Clone)]
+pub struct MapText {
+    /// Type of the tensor's elements.
+    pub element: TensorElement,
+    /// Extents of the tensor, elements.
+    pub shape: Vec<Expr>,
+    /// Elements from one index to the next, of each dimension but the innermost; empty for a tensor
+    /// without gaps.
+    pub strides: Vec<Expr>,
+    /// Extents of the box that a copy moves, elements.
+    pub boxes: Vec<Expr>,
+    /// Steps between the elements of the box; empty for ones.
+    pub steps: Vec<Expr>,
+    /// Bytes in which chunks of 16 are permuted: 0, 32, 64 or 128.
+    pub swizzle: Expr,
+    /// Bytes of interleaved channels: 0, 16 or 32.
+    pub interleave: Expr,
+    /// Bytes that a miss brings into L2: 0, 64, 128 or 256.
+    pub l2_promotion: Expr,
+    /// Whether elements outside the tensor are NaN instead of zero.
+    pub nan_fill: Expr,
+}
+
+impl MapText {
+    /// Returns the expressions in the order in which they are evaluated, each with its key.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = (&'static str, &Expr)> {
+        let lists = [
+            ("shape", &self.shape),
+            ("strides", &self.strides),
+            ("box", &self.boxes),
+            ("steps", &self.steps),
+        ];
+        let single = [
+            ("swizzle", &self.swizzle),
+            ("interleave", &self.interleave),
+            ("l2_promotion", &self.l2_promotion),
+            ("nan_fill", &self.nan_fill),
+        ];
+        let lists = lists.into_iter();
+        let lists = lists.flat_map(|(key, list)| list.iter().map(move |expr| (key, expr)));
+        lists.chain(single)
+    }
 }
 
 /// One launch.

@@ -321,7 +321,10 @@ mod tests {
     #[test]
     fn every_limit_of_the_driver_is_checked() {
         type Break = fn(&mut TensorMap);
-        assert_eq!(map().encode()[ADDRESS_OFFSET as usize..][..8], (1u64 << 20).to_le_bytes());
+        assert_eq!(
+            map().encode()[ADDRESS_OFFSET as usize..][..8],
+            (1u64 << 20).to_le_bytes()
+        );
         let cases: [(Break, &str); 14] = [
             (|m| m.address += 8, "multiple of 16"),
             (|m| m.sizes[0] = 0, "1 to 2^32"),

@@ -18,7 +18,6 @@ pub mod counters;
 pub mod exec;
 mod module;
 pub mod table;
-mod tensor_map;
 mod texture;
 pub mod tensor_box;
 pub mod warpgroup;
@@ -32,6 +31,7 @@ pub use exec::launch::{
 pub use exec::rounding::Rounding;
 pub use exec::stop::{Assertion, Stop};
 pub use exec::watch::{BlockAccesses, BufferRange, StridedRange, Watch};
+pub use gpu_tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorMapError};
 pub use hazard::{
     CodeLine, Hazard, HazardAccess, HazardAllocation, HazardConflict, HazardKey, HazardKind,
     SourceLine, Space,
@@ -39,5 +39,4 @@ pub use hazard::{
 pub use memory::{BufferId, GlobalMemory, MemoryError};
 pub use module::{ControlDependence, Entry, LoadError, Module, Parameter, Unsupported, plain_name};
 pub use ptx::stores::Roots;
-pub use tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorMapError};
 pub use texture::{AddressMode, ChannelKind, Image, Sampler, TexelFormat, Texture};

@@ -1,9 +1,9 @@
 //! Boxes of tensors: which bytes of global and shared memory a bulk copy of a box moves. The executors of PTX
 //! and of machine code share it.
 
-use crate::tensor_map::{TensorElement, TensorMap};
 use crate::warpgroup::{CHUNK_BYTES, Swizzle};
 use gpu_arithmetic::atomic::AtomType;
+use gpu_tensor_map::{TensorElement, TensorMap};
 use std::ops::Range;
 
 /// Alignment of a box in shared memory, bytes.

@@ -33,6 +33,22 @@ macro_rules! binding {
     };
 }
 
+/// `cuTensorMapEncodeTiled`, its enumerations as numbers.
+pub(super) type EncodeTiled = unsafe extern "C" fn(
+    *mut sys::CUtensorMap,
+    c_uint,
+    u32,
+    *mut c_void,
+    *const u64,
+    *const u64,
+    *const u32,
+    *const u32,
+    c_uint,
+    c_uint,
+    c_uint,
+    c_uint,
+) -> u32;
+
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(= $binding:ident)?;)*) => {
         #[expect(non_snake_case, reason = "the driver's own names")]
@@ -41,6 +57,7 @@ macro_rules! functions {
             pub(super) cuFuncGetParamInfo:
                 Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> u32>,
             pub(super) cuFuncLoad: Option<unsafe extern "C" fn(CUfunction) -> u32>,
+            pub(super) cuTensorMapEncodeTiled: Option<EncodeTiled>,
         }
 
         impl Functions {
@@ -59,6 +76,11 @@ macro_rules! functions {
                         .map(|symbol| *symbol),
                     // SAFETY: as above.
                     cuFuncLoad: unsafe { library.get(b"cuFuncLoad\0") }
+                        .ok()
+                        .map(|symbol| *symbol),
+                    // SAFETY: as above; CUDA 12 and newer have it. Its enumerations are unsigned 32-bit
+                    // numbers.
+                    cuTensorMapEncodeTiled: unsafe { library.get(b"cuTensorMapEncodeTiled\0") }
                         .ok()
                         .map(|symbol| *symbol),
                 })

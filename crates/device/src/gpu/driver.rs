@@ -8,6 +8,7 @@
 pub use super::error::{Blame, CudaError, code};
 pub use cudarc::driver::sys::CUdevice_attribute as DeviceAttribute;
 pub use cudarc::driver::sys::CUfunction_attribute as FunctionAttribute;
+use vgpu::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Result of a driver call.
 pub type Answer<T> = Result<T, CudaError>;
@@ -168,6 +169,9 @@ pub trait Driver {
         attribute: FunctionAttribute,
         value: i32,
     ) -> Answer<()>;
+    /// `cuTensorMapEncodeTiled`: the bytes that a kernel takes as `CUtensorMap`. Drivers of CUDA 12 and newer
+    /// have it.
+    fn tensor_map(&mut self, map: &TensorMap) -> Answer<[u8; TENSOR_MAP_BYTES]>;
     /// `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     fn occupancy(&mut self, function: Function, threads: i32, shared_bytes: u64) -> Answer<i32>;
     /// `cuLaunchKernel`, or `cuLaunchCooperativeKernel` for a cooperative launch. Parameters that

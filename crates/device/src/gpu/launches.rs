@@ -5,6 +5,7 @@ use super::driver::{DevicePointer, Function, LaunchConfig};
 use crate::vgpu::too_large_together;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
+use vgpu::TensorMap;
 
 /// A launch ready for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,14 @@ pub(super) fn set_variables(
 fn address(pointers: &[Option<DevicePointer>], argument: usize) -> Option<u64> {
     let pointer = pointers.get(argument).copied().flatten()?;
     Some(pointer.address())
+}
+
+/// Returns a tensor map of a plan in the driver's encoding.
+fn tensor_map(gpu: &mut Gpu, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Judgement> {
+    let map =
+        TensorMap::decode(bytes).ok_or_else(|| refused(format!("`{name}` is no tensor map")))?;
+    let encoded = gpu.call(|driver, _| driver.tensor_map(&map))?;
+    Ok(encoded.to_vec())
 }
 
 /// Loads the kernel and lays out its parameters; `pointers` are the buffers of the plan's
@@ -70,7 +79,11 @@ pub(super) fn prepare_launch(
         let argument = plan.arguments.get(*index).ok_or_else(missing)?;
         if argument.role == Role::Scalar {
             let bytes = argument.scalar_at(|at| address(pointers, at));
-            return bytes.ok_or_else(missing);
+            let bytes = bytes.ok_or_else(missing)?;
+            return match &argument.passed {
+                Some(passed) if passed.tensor_map => tensor_map(gpu, &argument.name, &bytes),
+                _ => Ok(bytes),
+            };
         }
         let address = address(pointers, *index).ok_or_else(missing)?;
         Ok(address.to_le_bytes().to_vec())

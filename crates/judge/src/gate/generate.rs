@@ -48,7 +48,7 @@ fn plan_of(argument: &PlanArgument, entry: &str, code: &Code, seed: u64) -> Plan
         layout: None,
         passed: Some(Passed {
             bytes: value.to_le_bytes().to_vec(),
-            addresses: Vec::new(),
+            ..Passed::default()
         }),
     };
     let buffer = PlanArgument {

@@ -200,6 +200,7 @@ impl LaunchedKernel<'_> {
 /// Returns the declared type in the space's terms.
 fn type_name(argument: &Argument) -> String {
     match (&argument.record, argument.lanes) {
+        _ if argument.is_tensor_map() => "tensor_map".to_owned(),
         (Some(record), _) => format!("struct of {} bytes", record.size),
         (None, 1) => argument.ty.name().to_owned(),
         (None, lanes) => format!("{} x {lanes}", argument.ty.name()),
@@ -230,6 +231,10 @@ fn form_help(argument: &Argument) -> String {
 }
 
 fn type_help(argument: &Argument, parameter: &Parameter) -> String {
+    if argument.is_tensor_map() {
+        return "take `const __grid_constant__ CUtensorMap` in the kernel, and include `<cuda.h>`"
+            .to_owned();
+    }
     if argument.record.is_some() {
         return format!(
             "write the fields of the kernel's type in their order, {} bytes in all (a field whose \

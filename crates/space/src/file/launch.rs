@@ -3,6 +3,7 @@
 use super::check::Checker;
 use super::de::Spanned;
 use super::fills::FillText;
+use super::maps::is_map;
 use super::origin::ArgumentPlace;
 use super::schema::{ArgumentText, Formula, FormulaText, LaunchText, Ordered, ReferenceText};
 use super::texts::ValueText;
@@ -63,6 +64,14 @@ impl Checker<'_> {
         known: &[Argument],
         sizes: &HashSet<String>,
     ) -> Option<Argument> {
+        self.places.arguments.push(ArgumentPlace {
+            ty: text.ty.at.clone(),
+            role: text.role.at.clone(),
+        });
+        if is_map(&text) {
+            return self.map(text, known);
+        }
+        self.no_map_keys(&text);
         let name = text.name.value;
         let role = text.role.value;
         let scalar = role == Role::Scalar;
@@ -118,10 +127,6 @@ impl Checker<'_> {
             );
         }
         let ty = self.resolve_type(&text.ty);
-        self.places.arguments.push(ArgumentPlace {
-            ty: text.ty.at,
-            role: text.role.at,
-        });
         let fill = text.fill.filter(|_| role.is_filled());
         let parts = Parts {
             role,
@@ -364,7 +369,7 @@ impl Checker<'_> {
                     launch: Box::new(Launch {
                         entry: entry.value,
                         when: None,
-                        args: passed(arguments, variables),
+                        args: taken_by_reference(arguments, variables),
                         grid: grid?,
                         block: block?,
                         shared,
@@ -453,12 +458,23 @@ impl Checker<'_> {
 /// Returns the arguments of a launch that does not list them: all except those that a variable or a
 /// struct points to.
 fn passed(arguments: &[Argument], variables: &[Argument]) -> Vec<usize> {
-    let pointed = |index: usize| {
-        let holders = arguments.iter().chain(variables);
-        let mut pieces = holders.flat_map(|holder| &holder.pieces);
-        pieces.any(|piece| matches!(piece.value, PieceValue::Address(to) if to == index))
-    };
-    (0..arguments.len())
-        .filter(|index| !pointed(*index))
+    let holders: Vec<&Argument> = arguments.iter().chain(variables).collect();
+    let all = 0..arguments.len();
+    all.filter(|index| !pointed(*index, &holders)).collect()
+}
+
+/// Returns the arguments of a reference kernel: the same, with the buffers of tensor maps in place of the maps.
+fn taken_by_reference(arguments: &[Argument], variables: &[Argument]) -> Vec<usize> {
+    let all = arguments.iter().chain(variables);
+    let holders: Vec<&Argument> = all.filter(|holder| !holder.is_tensor_map()).collect();
+    let all = arguments.iter().enumerate();
+    all.filter(|(index, argument)| !argument.is_tensor_map() && !pointed(*index, &holders))
+        .map(|(index, _)| index)
         .collect()
+}
+
+/// Reports whether one of these values has the address of an argument.
+fn pointed(index: usize, holders: &[&Argument]) -> bool {
+    let mut pieces = holders.iter().flat_map(|holder| &holder.pieces);
+    pieces.any(|piece| matches!(piece.value, PieceValue::Address(to) if to == index))
 }

@@ -130,6 +130,19 @@ impl KernelSpec {
                 self.expression(what, &error.text),
             ),
             BindError::Space(error) => return self.explain_refused(error),
+            BindError::TensorMap { name, limit } => {
+                let number = self.arguments.iter().position(|known| known.name == *name);
+                let place = number.and_then(|number| self.origin.places.arguments.get(number));
+                (
+                    format!("the tensor map `{name}` on problem `{problem}`: {limit}"),
+                    Some(
+                        "its innermost dimension is 0; change it, or rule such configurations out \
+                         by a constraint"
+                            .to_owned(),
+                    ),
+                    place.map(|place| place.ty.clone()),
+                )
+            }
             other => (other.to_string(), None, None),
         };
         self.faults(vec![Diagnostic { message, help, at }])

@@ -147,6 +147,27 @@ pub(super) struct ArgumentText {
     pub(super) fill: Option<Spanned<FillText>>,
     /// A scalar's value; of a vector a list, of a struct one for each field.
     pub(super) value: Option<Spanned<ValueText>>,
+    /// Of a tensor map, the buffer that it describes. `shape` is the tensor's, the buffer's when left out.
+    pub(super) of: Option<Spanned<String>>,
+    /// Of a tensor map, the type of the tensor's elements where it is not the buffer's: `tf32`, `tf32_ftz`,
+    /// `f32_ftz`, or a number's type of the same size.
+    pub(super) element: Option<Spanned<String>>,
+    /// Of a tensor map, the extents of the box that a copy moves, outermost first.
+    #[serde(rename = "box")]
+    pub(super) boxes: Option<Spanned<Vec<Formula>>>,
+    /// Of a tensor map, elements from one index to the next, of each dimension but the innermost; without gaps
+    /// when left out.
+    pub(super) strides: Option<Spanned<Vec<Formula>>>,
+    /// Of a tensor map, steps between the elements of the box, 1 to 8; 1 when left out.
+    pub(super) steps: Option<Spanned<Vec<Formula>>>,
+    /// Of a tensor map, bytes in which chunks of 16 are permuted: 0 (the default), 32, 64 or 128.
+    pub(super) swizzle: Option<Formula>,
+    /// Of a tensor map, bytes of interleaved channels: 0 (the default), 16 or 32.
+    pub(super) interleave: Option<Formula>,
+    /// Of a tensor map, bytes that a miss brings into L2: 0 (the default), 64, 128 or 256.
+    pub(super) l2_promotion: Option<Formula>,
+    /// Of a tensor map, 1 where elements outside the tensor are NaN; 0, zeros, when left out.
+    pub(super) nan_fill: Option<Formula>,
 }
 
 /// A variable of the template: a number or a vector with `value`, an array with `shape` and `fill`,

@@ -84,6 +84,7 @@ pub(super) fn names() -> Vec<String> {
         names.extend((1..=4).map(|lanes| format!("{name}{lanes}")));
     }
     names.extend(PAIRS.iter().map(|(name, _)| (*name).to_owned()));
+    names.push(super::maps::TYPE.to_owned());
     names
 }
 

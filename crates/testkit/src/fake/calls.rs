@@ -6,7 +6,7 @@ use super::execute::Queued;
 use super::virtual_driver::{Kernel, MEMORY_BYTES, VirtualDriver};
 use std::sync::Arc;
 use tuner_device::gpu::driver::*;
-use vgpu::Module as Ptx;
+use vgpu::{Module as Ptx, TENSOR_MAP_BYTES, TensorMap};
 
 impl Driver for VirtualDriver {
     fn init(&mut self) -> Answer<()> {
@@ -239,6 +239,11 @@ impl Driver for VirtualDriver {
             return Err(CudaError::new("cuFuncSetAttribute", code::INVALID_VALUE));
         }
         Ok(())
+    }
+
+    fn tensor_map(&mut self, map: &TensorMap) -> Answer<[u8; TENSOR_MAP_BYTES]> {
+        self.sound("cuTensorMapEncodeTiled")?;
+        Ok(map.encode())
     }
 
     fn occupancy(&mut self, function: Function, threads: i32, _: u64) -> Answer<i32> {

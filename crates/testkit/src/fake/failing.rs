@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tuner_device::gpu::driver::*;
+use vgpu::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Log of a [`Failing`] driver, shared with the test.
 #[derive(Debug, Default)]
@@ -99,6 +100,7 @@ pass_on! {
         = "cuFuncGetAttribute";
     function_set_attribute(function: Function, attribute: FunctionAttribute, value: i32) -> ()
         = "cuFuncSetAttribute";
+    tensor_map(map: &TensorMap) -> [u8; TENSOR_MAP_BYTES] = "cuTensorMapEncodeTiled";
     occupancy(function: Function, threads: i32, shared_bytes: u64) -> i32
         = "cuOccupancyMaxActiveBlocksPerMultiprocessor";
     variable(module: Module, name: &str) -> (DevicePointer, u64) = "cuModuleGetGlobal_v2";

@@ -11,9 +11,9 @@ use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, NONE, TensorCopy};
 use crate::tensor_box::{Chunk, TensorBox};
-use crate::tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 use crate::warpgroup::CHUNK_BYTES;
 use gpu_arithmetic::atomic::AtomOp;
+use gpu_tensor_map::{TENSOR_MAP_BYTES, TensorMap};
 
 /// The copy of one lane.
 struct BoxCopy<'m> {

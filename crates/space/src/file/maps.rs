@@ -1,0 +1,217 @@
+//! Tensor maps: arguments that describe a buffer and the boxes of it that bulk copies move.
+
+use super::check::Checker;
+use super::de::Spanned;
+use super::schema::{ArgumentText, Formula};
+use super::texts::TypeText;
+use crate::tensor_map::{element_names, element_of, named_element};
+use crate::{Argument, Expr, MapText, Piece, PieceValue, Record};
+use gpu_tensor_map::{ADDRESS_OFFSET, MAX_RANK, TENSOR_MAP_BYTES, TensorElement};
+use std::ops::Range;
+use tuner_core::element::Element;
+use tuner_core::plan::Role;
+
+/// The type's name.
+pub(super) const TYPE: &str = "tensor_map";
+
+/// Reports whether an argument is a tensor map.
+pub(super) fn is_map(text: &ArgumentText) -> bool {
+    matches!(&text.ty.value, TypeText::Name(name) if name == TYPE)
+}
+
+impl Checker<'_> {
+    /// Reports the keys of a tensor map that another argument has.
+    pub(super) fn no_map_keys(&mut self, text: &ArgumentText) {
+        let lists = [
+            ("box", &text.boxes),
+            ("strides", &text.strides),
+            ("steps", &text.steps),
+        ];
+        let lists = lists.map(|(key, list)| (key, list.as_ref().map(|list| list.at.clone())));
+        let single = [
+            ("swizzle", &text.swizzle),
+            ("interleave", &text.interleave),
+            ("l2_promotion", &text.l2_promotion),
+            ("nan_fill", &text.nan_fill),
+        ];
+        let single = single.map(|(key, given)| (key, given.as_ref().map(|given| given.at.clone())));
+        let words = [("of", &text.of), ("element", &text.element)];
+        let words = words.map(|(key, given)| (key, given.as_ref().map(|given| given.at.clone())));
+        for (key, at) in lists.into_iter().chain(single).chain(words) {
+            if let Some(at) = at {
+                let message = format!(
+                    "`{key}` belongs to a tensor map, which `{}` is not",
+                    text.name.value
+                );
+                self.error(
+                    message,
+                    at,
+                    "write `type: tensor_map` and `role: scalar`, or remove it",
+                );
+            }
+        }
+    }
+
+    /// Checks a tensor map.
+    pub(super) fn map(&mut self, text: ArgumentText, known: &[Argument]) -> Option<Argument> {
+        let (name, at) = (text.name.value, text.ty.at);
+        if text.role.value != Role::Scalar {
+            let help = "write `role: scalar`, and `of` the buffer that it describes";
+            self.error(
+                format!("the tensor map `{name}` is passed by value"),
+                text.role.at,
+                help,
+            );
+        }
+        let unused = [text.fill.map(|it| it.at), text.value.map(|it| it.at)];
+        for at in unused.into_iter().flatten() {
+            self.error(
+                format!("the tensor map `{name}` has a value or a fill"),
+                at,
+                "remove it: its keys are its value",
+            );
+        }
+        let Some(of) = text.of else {
+            self.error(
+                format!("the tensor map `{name}` describes no buffer"),
+                at,
+                "add `of: BUFFER`",
+            );
+            return None;
+        };
+        let index = self.pointed(&name, &of.value, &of.at, known)?;
+        let tensor = known.get(index)?;
+        let element = self.map_element(&name, text.element, tensor, &of.at)?;
+        let shape = match text.shape {
+            Some(shape) => self.map_list(shape)?,
+            None => tensor.shape.clone(),
+        };
+        let Some(boxes) = text.boxes else {
+            self.error(
+                format!("the tensor map `{name}` has no box"),
+                at,
+                "add `box: [ROWS, COLUMNS]`, the extents of a copy",
+            );
+            return None;
+        };
+        let (box_at, rank) = (boxes.at.clone(), shape.len());
+        let boxes = self.map_list(boxes)?;
+        let strides = self.map_optional(text.strides)?;
+        let steps = self.map_optional(text.steps)?;
+        let lengths = [
+            (boxes.len(), rank),
+            (strides.len(), rank - 1),
+            (steps.len(), rank),
+        ];
+        let fits = |(number, (length, wanted)): (usize, &(usize, usize))| {
+            length == wanted || (number > 0 && *length == 0)
+        };
+        if rank > MAX_RANK || !lengths.iter().enumerate().all(fits) {
+            let message =
+                format!("the tensor of `{name}` has {rank} dimensions, at most {MAX_RANK}");
+            let help = "give the box and `steps` one extent for each, and `strides` one for each but the innermost";
+            self.error(message, box_at, help);
+            return None;
+        }
+        let map = MapText {
+            element,
+            shape,
+            strides,
+            boxes,
+            steps,
+            swizzle: self.map_number(text.swizzle)?,
+            interleave: self.map_number(text.interleave)?,
+            l2_promotion: self.map_number(text.l2_promotion)?,
+            nan_fill: self.map_number(text.nan_fill)?,
+        };
+        Some(argument(name, map, index))
+    }
+
+    /// Returns the type of the tensor's elements: that of the buffer, or a named one of its size.
+    fn map_element(
+        &mut self,
+        name: &str,
+        given: Option<Spanned<String>>,
+        tensor: &Argument,
+        at: &Range<usize>,
+    ) -> Option<TensorElement> {
+        let plain = tensor.record.is_none() && tensor.lanes == 1;
+        let own = plain.then(|| element_of(tensor.ty));
+        if !plain {
+            let message = format!(
+                "`{name}` is a tensor map of `{}`, whose elements are no plain numbers",
+                tensor.name
+            );
+            self.error(
+                message,
+                at.clone(),
+                "declare the buffer with the type of its numbers",
+            );
+        }
+        let Some(given) = given else { return own };
+        let parsed = named_element(&given.value);
+        let parsed = parsed.or_else(|| given.value.parse().ok().map(element_of));
+        let fits = parsed.filter(|element| own.is_none_or(|own| own.bytes() == element.bytes()));
+        if fits.is_none() {
+            let names: Vec<&str> = element_names().collect();
+            let message = format!(
+                "`{}` is no type of {} bytes",
+                given.value,
+                own.map_or(0, TensorElement::bytes)
+            );
+            self.error(
+                message,
+                given.at,
+                format!("write a number's type, or {}", names.join(", ")),
+            );
+        }
+        fits
+    }
+
+    fn map_list(&mut self, list: Spanned<Vec<Formula>>) -> Option<Vec<Expr>> {
+        list.value
+            .into_iter()
+            .map(|each| self.formula(each))
+            .collect()
+    }
+
+    fn map_optional(&mut self, list: Option<Spanned<Vec<Formula>>>) -> Option<Vec<Expr>> {
+        list.map_or(Some(Vec::new()), |list| self.map_list(list))
+    }
+
+    /// Returns the expression of a key; 0 where it is left out.
+    fn map_number(&mut self, given: Option<Formula>) -> Option<Expr> {
+        given.map_or_else(|| Expr::parse("0").ok(), |given| self.formula(given))
+    }
+}
+
+/// Builds the argument: the encoded map, and the address in it.
+fn argument(name: String, map: MapText, of: usize) -> Argument {
+    let pieces = vec![
+        Piece {
+            offset: 0,
+            ty: Element::U8,
+            value: PieceValue::TensorMap(Box::new(map)),
+        },
+        Piece {
+            offset: ADDRESS_OFFSET,
+            ty: Element::U64,
+            value: PieceValue::Address(of),
+        },
+    ];
+    Argument {
+        name,
+        ty: Element::U8,
+        lanes: 1,
+        record: Some(Record {
+            size: TENSOR_MAP_BYTES as u64,
+            fields: Vec::new(),
+        }),
+        role: Role::Scalar,
+        shape: Vec::new(),
+        fill: None,
+        fill_sizes: Vec::new(),
+        value: None,
+        pieces,
+    }
+}

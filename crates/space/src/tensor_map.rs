@@ -1,0 +1,107 @@
+//! Tensor maps with the values of one configuration.
+
+use super::bind::{BindError, Rest, extent, taken, unusable, whole};
+use super::{Expr, MapText};
+use gpu_tensor_map::{TensorElement, TensorMap};
+use tuner_core::element::Element;
+
+/// The key `element` of a map: types that no buffer has.
+const ELEMENTS: [(&str, TensorElement); 3] = [
+    ("tf32", TensorElement::Tf32),
+    ("tf32_ftz", TensorElement::Tf32Ftz),
+    ("f32_ftz", TensorElement::F32Ftz),
+];
+
+/// Returns the type of a map's elements that a buffer of this type has; one of its size where maps lack it.
+pub(super) fn element_of(element: Element) -> TensorElement {
+    match element {
+        Element::Bool | Element::U8 | Element::I8 | Element::F8e4m3 | Element::F8e5m2 => {
+            TensorElement::U8
+        }
+        Element::U16 | Element::I16 => TensorElement::U16,
+        Element::U32 => TensorElement::U32,
+        Element::I32 => TensorElement::S32,
+        Element::U64 => TensorElement::U64,
+        Element::I64 => TensorElement::S64,
+        Element::F16 => TensorElement::F16,
+        Element::Bf16 => TensorElement::Bf16,
+        Element::F32 => TensorElement::F32,
+        Element::F64 => TensorElement::F64,
+    }
+}
+
+/// Returns the type with a name that only maps have.
+pub(super) fn named_element(name: &str) -> Option<TensorElement> {
+    let mut known = ELEMENTS.iter();
+    known.find(|(known, _)| *known == name).map(|(_, it)| *it)
+}
+
+/// Returns the names of the types that only maps have.
+pub(super) fn element_names() -> impl Iterator<Item = &'static str> {
+    ELEMENTS.iter().map(|(name, _)| *name)
+}
+
+/// Returns a map's bytes in the virtual GPU's encoding, without the tensor's address.
+///
+/// # Errors
+/// An expression without a usable value, or a limit of the driver that the map breaks.
+pub(super) fn encoded(name: &str, map: &MapText, rest: Rest<'_, '_>) -> Result<Vec<u8>, BindError> {
+    let mut list = |of: &[Expr]| -> Result<Vec<u64>, BindError> {
+        // The innermost dimension comes first in a map.
+        let mut values = of
+            .iter()
+            .map(|_| extent(rest))
+            .collect::<Result<Vec<_>, _>>()?;
+        values.reverse();
+        Ok(values)
+    };
+    let (sizes, given) = (list(&map.shape)?, list(&map.strides)?);
+    let (boxes, steps) = (list(&map.boxes)?, list(&map.steps)?);
+    let bytes = u64::from(map.element.bytes());
+    let packed = sizes.iter().scan(1_u64, |stride, size| {
+        *stride = stride.saturating_mul(*size);
+        Some(*stride)
+    });
+    let packed: Vec<u64> = packed.take(sizes.len().saturating_sub(1)).collect();
+    let strides = if map.strides.is_empty() {
+        packed
+    } else {
+        given
+    };
+    let small = |values: Vec<u64>| {
+        values
+            .into_iter()
+            .map(|value| u32::try_from(value).unwrap_or(u32::MAX))
+    };
+    let found = TensorMap {
+        element: map.element,
+        address: 0,
+        strides: strides
+            .into_iter()
+            .map(|stride| stride.saturating_mul(bytes))
+            .collect(),
+        boxes: small(boxes).collect(),
+        steps: match map.steps.is_empty() {
+            true => vec![1; sizes.len()],
+            false => small(steps).collect(),
+        },
+        sizes,
+        swizzle: choice(rest, &[0, 32, 64, 128], "0, 32, 64 or 128")?,
+        interleave: choice(rest, &[0, 16, 32], "0, 16 or 32")?,
+        promotion: choice(rest, &[0, 64, 128, 256], "0, 64, 128 or 256")?,
+        fills_nan: choice(rest, &[0, 1], "0 or 1")? == 1,
+    };
+    found.check().map_err(|limit| BindError::TensorMap {
+        name: name.to_owned(),
+        limit,
+    })?;
+    Ok(found.encode().to_vec())
+}
+
+/// Returns the place of a number among those that are possible: the driver's number for it.
+fn choice(rest: Rest<'_, '_>, possible: &[i128], wanted: &'static str) -> Result<u32, BindError> {
+    let ((what, expr), value) = taken(rest)?;
+    let place = whole(value).and_then(|number| possible.iter().position(|it| *it == number));
+    let place = place.and_then(|place| u32::try_from(place).ok());
+    place.ok_or_else(|| unusable(what, expr, value, wanted))
+}
