@@ -1,6 +1,7 @@
 //! The functions of the driver's library, looked up by name, with cudarc's signatures.
 #![expect(unsafe_code, reason = "looks up the CUDA driver's functions")]
 
+use crate::gpu::driver::{Answer, CudaError, code};
 use cudarc::driver::sys;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use sys::{
@@ -8,6 +9,7 @@ use sys::{
     CUfunction_attribute, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
     CUstreamCaptureMode, CUuuid,
 };
+use vgpu::{TENSOR_MAP_BYTES, TensorMap};
 
 /// Reasons for the absence of a usable driver.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -144,4 +146,40 @@ functions! {
     cuGraphLaunch(CUgraphExec, CUstream);
     cuGraphDestroy(CUgraph);
     cuGraphExecDestroy(CUgraphExec);
+}
+
+impl Functions {
+    /// Encodes a tensor map.
+    pub(super) fn encode(&self, map: &TensorMap) -> Answer<[u8; TENSOR_MAP_BYTES]> {
+        let name = "cuTensorMapEncodeTiled";
+        let encode = self.cuTensorMapEncodeTiled;
+        let encode = encode.ok_or_else(|| CudaError::new(name, code::NOT_SUPPORTED))?;
+        let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
+        // SAFETY: the lists have the map's rank, as `TensorMap::check` found, and outlive the call; the driver
+        // writes the map and does not read the tensor.
+        let answer = unsafe {
+            encode(
+                &raw mut encoded,
+                map.element as u32,
+                map.sizes.len() as u32,
+                map.address as *mut c_void,
+                map.sizes.as_ptr(),
+                map.strides.as_ptr(),
+                map.boxes.as_ptr(),
+                map.steps.as_ptr(),
+                map.interleave,
+                map.swizzle,
+                map.promotion,
+                u32::from(map.fills_nan),
+            )
+        };
+        if answer != 0 {
+            return Err(CudaError::new(name, answer));
+        }
+        let mut bytes = [0; TENSOR_MAP_BYTES];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(encoded.opaque) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        Ok(bytes)
+    }
 }

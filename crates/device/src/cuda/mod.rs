@@ -245,36 +245,7 @@ impl Driver for CudaDriver {
     }
 
     fn tensor_map(&mut self, map: &TensorMap) -> Answer<[u8; TENSOR_MAP_BYTES]> {
-        let name = "cuTensorMapEncodeTiled";
-        let encode = self.cuda.cuTensorMapEncodeTiled;
-        let encode = encode.ok_or_else(|| CudaError::new(name, code::NOT_SUPPORTED))?;
-        let mut encoded = sys::CUtensorMap { opaque: [0; 16] };
-        // SAFETY: the lists have the map's rank, as `TensorMap::check` found, and outlive the call; the driver
-        // writes the map and does not read the tensor.
-        let answer = unsafe {
-            encode(
-                &raw mut encoded,
-                map.element as u32,
-                map.sizes.len() as u32,
-                map.address as *mut c_void,
-                map.sizes.as_ptr(),
-                map.strides.as_ptr(),
-                map.boxes.as_ptr(),
-                map.steps.as_ptr(),
-                map.interleave,
-                map.swizzle,
-                map.promotion,
-                u32::from(map.fills_nan),
-            )
-        };
-        if answer != 0 {
-            return Err(CudaError::new(name, answer));
-        }
-        let mut bytes = [0; TENSOR_MAP_BYTES];
-        for (to, word) in bytes.chunks_exact_mut(8).zip(encoded.opaque) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
-        Ok(bytes)
+        self.cuda.encode(map)
     }
 
     fn function_attribute(
