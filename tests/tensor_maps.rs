@@ -4,6 +4,7 @@
 use crate::program::{ended, replace, root, tuner, with_gpu};
 use std::path::Path;
 use std::process::Command;
+use tuner_kernel::compile::{Nvrtc, Surroundings};
 
 /// A kernel whose tiles come in and go out by tensor maps, with a search space.
 fn example() -> tempfile::TempDir {
@@ -74,6 +75,49 @@ fn a_driver_encodes_the_tensor_maps() {
     );
     let rows = check(with_gpu(folder.path()), "cuda:0", "ROWS=64");
     assert_eq!(rows[0]["verdict"], "ok", "{rows}");
+}
+
+/// nvcc of `scripts/get-nvcc`, or of the environment.
+fn toolkit() -> std::path::PathBuf {
+    let data = std::env::var_os("XDG_DATA_HOME").map(Into::into);
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let data = data.unwrap_or_else(|| Path::new(&home).join(".local/share"));
+    match std::env::var_os("TUNER_NVCC") {
+        Some(nvcc) => Path::new(&nvcc).join("../.."),
+        None => data.join("tuner/nvcc/nvidia/cu13"),
+    }
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn a_launcher_encodes_the_tensor_maps_of_its_buffers() {
+    let folder = example();
+    let at = folder.path();
+    let main = root().join("tests/tensor_maps/main.cu");
+    std::fs::copy(main, at.join("main.cu")).expect("the program is copied");
+    for command in [
+        "run space.yaml --device vgpu:h100 --db t.db --evals 2 --seed 1",
+        "export space.yaml --db t.db --allow-predicted --launcher cpp -o twice_launch.h",
+    ] {
+        ended(tuner(at).args(command.split(' '))).says(0, &[]);
+    }
+    let mut nvcc = Command::new(toolkit().join("bin/nvcc"));
+    nvcc.args("-std=c++17 -cudart shared -arch=sm_90 -Xcompiler -Wall,-Wextra,-Werror main.cu -o main -ldl -L".split(' '));
+    ended(nvcc.arg(toolkit().join("lib")).current_dir(at)).says(0, &[]);
+    let nvrtc = Nvrtc::find(&Surroundings::from_env()).expect("NVRTC is here");
+    let mut exec = tuner(at);
+    exec.args(["exec", "--device", "vgpu:h100", "--", "./main"])
+        .env("TWICE_NVRTC", &nvrtc.library);
+    let ended = ended(&mut exec);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(lines[0], "right, 3600 elements", "{}", ended.stdout);
+    assert!(
+        lines[1].contains("the driver refuses the tensor map x_map")
+            || lines[1].contains("no configuration was tuned and checked for"),
+        "{}",
+        lines[1]
+    );
 }
 
 #[test]

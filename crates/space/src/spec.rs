@@ -138,11 +138,22 @@ pub struct Argument {
 }
 
 impl Argument {
+    /// Returns the map and the index of its buffer, if it is a tensor map.
+    #[must_use]
+    pub fn tensor_map(&self) -> Option<(&MapText, usize)> {
+        match self.pieces.as_slice() {
+            [map, of] => match (&map.value, &of.value) {
+                (PieceValue::TensorMap(map), PieceValue::Address(of)) => Some((map, *of)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Reports whether it is a tensor map.
     #[must_use]
     pub fn is_tensor_map(&self) -> bool {
-        let mut pieces = self.pieces.iter();
-        pieces.any(|piece| matches!(piece.value, PieceValue::TensorMap(_)))
+        self.tensor_map().is_some()
     }
 }
 

@@ -2,11 +2,13 @@
 //! launches.
 
 mod code;
+mod maps;
 mod write;
 
 use super::ExportError;
 use super::cexpr::MAX_EXACT;
 use super::header::most_trusted;
+use super::lookup;
 use super::names::{identifier, members};
 use super::plan::{Condition, EntryCode, Plan};
 use super::rules::Context;
@@ -193,6 +195,23 @@ impl<'a> Launcher<'a> {
     }
 }
 
+impl Launcher<'_> {
+    /// Returns a format of all sizes, and its values.
+    fn size_texts(&self) -> (String, String) {
+        let (mut format, mut values) = (String::new(), String::new());
+        for size in &self.plan.sizes {
+            let letter = match lookup::size_type(size) {
+                "double" => "%g",
+                "const char *" => "%s",
+                _ => "%lld",
+            };
+            let _ = write!(format, " {} {letter}", size.name);
+            let _ = write!(values, ", {}", size.member);
+        }
+        (format, values)
+    }
+}
+
 /// Refuses what a launcher cannot pass.
 pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
     let unsupported = |what: String| Err(LauncherError::Unsupported(what));
@@ -201,6 +220,7 @@ pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
     }
     for argument in &spec.arguments {
         let composed = argument.record.is_some() || !argument.pieces.is_empty();
+        let composed = composed && !argument.is_tensor_map();
         if composed || (argument.role == Role::Scalar && argument.lanes > 1) {
             return unsupported(format!("the composed argument `{}`", argument.name));
         }

@@ -4,6 +4,7 @@ use super::super::cexpr::{MAX_EXACT, Target, Writer, operands_first};
 use super::super::plan::Plan;
 use super::super::rules::{Context, Part};
 use super::LauncherSource;
+use super::maps::{expressions, initializer};
 use std::collections::BTreeSet;
 use tuner_core::entry::Entry;
 use tuner_core::plan::Role;
@@ -35,6 +36,8 @@ pub(super) struct LauncherCode {
     pub(super) covered: String,
     /// Bytes of each scratch argument, in C.
     pub(super) scratch: Vec<String>,
+    /// The tensor maps, in C.
+    pub(super) maps: Vec<String>,
     /// Helper functions that the texts call.
     pub(super) helpers: BTreeSet<&'static str>,
 }
@@ -62,7 +65,10 @@ pub(super) fn launcher_code(
         .arguments
         .iter()
         .flat_map(|argument| &argument.shape);
-    let shapes: Vec<&str> = shapes.map(Expr::text).collect();
+    let maps = source.spec.arguments.iter();
+    let maps = maps.filter_map(|argument| argument.tensor_map());
+    let maps = maps.flat_map(|(map, _)| expressions(map));
+    let shapes: Vec<&str> = shapes.chain(maps).map(Expr::text).collect();
     let launches = entry.definition.launches.iter().flat_map(|launch| {
         let extents = launch.grid.iter().chain(&launch.block);
         extents.chain([&launch.shared]).chain(&launch.when)
@@ -82,6 +88,7 @@ pub(super) fn launcher_code(
     };
     assembly.macros(&macros);
     let limits = assembly.shapes();
+    assembly.maps();
     let mut defined = limits;
     if !assembly.tied.is_empty() {
         let tied: Vec<usize> = assembly.tied.iter().copied().collect();
@@ -250,6 +257,35 @@ impl Assembly<'_> {
             }
         }
         limits
+    }
+
+    /// Writes the tensor maps.
+    fn maps(&mut self) {
+        let maps = self.source.spec.arguments.iter();
+        for (map, _) in maps.filter_map(|argument| argument.tensor_map()) {
+            let texts = expressions(map).into_iter().map(|expr| self.number(expr));
+            let texts = texts.collect();
+            self.code.maps.push(initializer(map, texts));
+        }
+    }
+
+    /// Writes a whole number: a constant, or an expression over the sizes.
+    fn number(&mut self, expr: &Expr) -> String {
+        let value = match self.context.part(&mut self.names, expr.text(), false) {
+            Part::Constant(value) => value,
+            Part::Own { used, value, .. } => {
+                self.tied.extend(used);
+                value
+            }
+            Part::Written(root) => match self.whole(root) {
+                Some(text) => return text,
+                None => {
+                    self.tie_all();
+                    self.own_value(root)
+                }
+            },
+        };
+        macro_value(&value).unwrap_or_else(|| "0".to_owned())
     }
 
     /// Writes the condition that the gate has checked a shape of the same class: one that takes the same branches

@@ -52,6 +52,9 @@ impl Launcher<'_> {
             size,
         } in &self.arguments
         {
+            if argument.is_tensor_map() {
+                continue;
+            }
             let is_scalar = argument.role == Role::Scalar;
             let scalar = element(argument.ty, is_scalar);
             parameters.push(match argument.role {
@@ -96,6 +99,7 @@ impl Launcher<'_> {
         let types: Vec<String> = self
             .arguments
             .iter()
+            .filter(|parameter| !parameter.argument.is_tensor_map())
             .map(|parameter| format!("{}: {}", parameter.name, parameter.argument.ty))
             .collect();
         let _ = write!(
@@ -118,7 +122,8 @@ impl Launcher<'_> {
 
     pub(super) fn runtime(&self) -> String {
         let lower = &self.plan.lower;
-        RUNTIME
+        [RUNTIME, self.map_runtime()]
+            .concat()
             .replace("K_launch_extents", &format!("{lower}_launch"))
             .replace("K_UPPER_", &format!("{}_", self.upper))
             .replace("K_", &format!("{}_", self.prefix))
@@ -135,6 +140,7 @@ impl Launcher<'_> {
             self.code(text, index, code, &parameters);
         }
         self.tables(text, &parameters);
+        self.map_functions(text);
         self.choice(text, &parameters);
         let _ = writeln!(text, "\n}} /* namespace {k}_launcher */\n");
         self.entrances(text);
@@ -348,21 +354,6 @@ impl Launcher<'_> {
         );
     }
 
-    /// Returns a format of all sizes, and its values.
-    fn size_texts(&self) -> (String, String) {
-        let (mut format, mut values) = (String::new(), String::new());
-        for size in &self.plan.sizes {
-            let letter = match lookup::size_type(size) {
-                "double" => "%g",
-                "const char *" => "%s",
-                _ => "%lld",
-            };
-            let _ = write!(format, " {} {letter}", size.name);
-            let _ = write!(values, ", {}", size.member);
-        }
-        (format, values)
-    }
-
     /// Writes the exported functions.
     fn entrances(&self, text: &mut String) {
         let (k, lower) = (&self.prefix, &self.plan.lower);
@@ -420,6 +411,7 @@ impl Launcher<'_> {
                 let _ = writeln!(text, "  {ty} {name}_value = static_cast<{ty}>({name});");
             }
         }
+        self.map_values(text, &sizes);
         for name in &self.plan.launches {
             let _ = writeln!(
                 text,

@@ -1,0 +1,125 @@
+//! Tensor maps of a launcher: encoded at each launch, since they hold the buffers' addresses.
+
+use super::super::lookup;
+use super::{Launcher, Parameter};
+use std::fmt::Write as _;
+use tuner_core::escape::CLiteral;
+use tuner_space::{Expr, MapText};
+
+/// What launchers with tensor maps need besides the runtime.
+const RUNTIME: &str = include_str!("../tensor_maps.hpp");
+
+/// Returns the expressions of a map, in the order in which [`initializer`] takes their C texts.
+pub(super) fn expressions(map: &MapText) -> Vec<&Expr> {
+    let single = [
+        &map.swizzle,
+        &map.interleave,
+        &map.l2_promotion,
+        &map.nan_fill,
+    ];
+    let lists = [&map.shape, &map.strides, &map.boxes, &map.steps];
+    lists.into_iter().flatten().chain(single).collect()
+}
+
+/// Formats a map in C from the texts of its expressions.
+pub(super) fn initializer(map: &MapText, texts: Vec<String>) -> String {
+    let mut texts = texts
+        .into_iter()
+        .map(|text| format!("static_cast<long long>({text})"));
+    // The innermost dimension comes first.
+    let mut list = |of: &[Expr], missing: &str| {
+        let mut values: Vec<String> = texts.by_ref().take(of.len()).collect();
+        values.reverse();
+        if values.is_empty() {
+            values = vec![missing.to_owned(); map.shape.len()];
+        }
+        format!("{{{}}}", values.join(", "))
+    };
+    let lists = [
+        list(&map.shape, "1"),
+        list(&map.strides, "0"),
+        list(&map.boxes, "1"),
+        list(&map.steps, "1"),
+    ];
+    let single: Vec<String> = texts.collect();
+    format!(
+        "{{{}, {}, {}, {}, {}}}",
+        map.element as u32,
+        map.element.bytes(),
+        map.shape.len(),
+        lists.join(", "),
+        single.join(", ")
+    )
+}
+
+impl Launcher<'_> {
+    /// Iterates over the tensor maps, each with its map and the name of its buffer.
+    fn maps(&self) -> impl Iterator<Item = (&Parameter<'_>, &str)> {
+        self.arguments.iter().filter_map(|parameter| {
+            let (_, of) = parameter.argument.tensor_map()?;
+            Some((parameter, self.arguments.get(of)?.name.as_str()))
+        })
+    }
+
+    /// Returns the functions that encode maps; empty without maps.
+    pub(super) fn map_runtime(&self) -> &'static str {
+        if self.maps().next().is_some() {
+            RUNTIME
+        } else {
+            ""
+        }
+    }
+
+    /// Writes the maps of each configuration as a function of the sizes.
+    pub(super) fn map_functions(&self, text: &mut String) {
+        if self.maps().next().is_none() {
+            return;
+        }
+        let parameters = lookup::parameters(self.plan.sizes.iter());
+        let comma = if parameters.is_empty() { "" } else { ", " };
+        let unused: String = self
+            .plan
+            .sizes
+            .iter()
+            .map(|size| format!("(void){}; ", size.member))
+            .collect();
+        for (index, code) in self.codes.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "\nstatic void maps_{index}({parameters}{comma}Map *maps) {{\n  {unused}"
+            );
+            for (at, map) in code.maps.iter().enumerate() {
+                let _ = writeln!(text, "  maps[{at}] = {map};");
+            }
+            text.push_str("}\n");
+        }
+        let all: String = (0..self.codes.len())
+            .map(|index| format!("maps_{index}, "))
+            .collect();
+        let _ = writeln!(
+            text,
+            "static void (*const all_maps[])({parameters}{comma}Map *) = {{{all}}};"
+        );
+    }
+
+    /// Writes the encoding of the maps of a launch.
+    pub(super) fn map_values(&self, text: &mut String, sizes: &str) {
+        let count = self.maps().count();
+        if count == 0 {
+            return;
+        }
+        let comma = if sizes.is_empty() { "" } else { ", " };
+        let _ = writeln!(
+            text,
+            "  Map maps[{count}] = {{}};\n  all_maps[chosen]({sizes}{comma}maps);"
+        );
+        for (at, (parameter, of)) in self.maps().enumerate() {
+            let name = &parameter.name;
+            let _ = writeln!(
+                text,
+                "  CUtensorMap {name} = {{}};\n  if ((status = encode({name}, maps[{at}], {of}, {})) != fine) return status;",
+                CLiteral::new(&parameter.argument.name),
+            );
+        }
+    }
+}
