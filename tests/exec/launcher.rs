@@ -76,6 +76,8 @@ fn project(folder: &Path, case: &Case) -> PathBuf {
         let file = file.unwrap();
         std::fs::copy(file.path(), templates.join(file.file_name())).unwrap();
     }
+    let shared = "templates/wgmma.cuh";
+    std::fs::copy(root().join(shared), folder.join(shared)).unwrap();
     let file = root().join(format!("search_spaces/{kernel}.quick.yaml"));
     let content = std::fs::read_to_string(file).unwrap();
     let (before, rest) = content.split_once("  small: ").unwrap();
