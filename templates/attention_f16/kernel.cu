@@ -90,6 +90,9 @@
 #ifndef PIPE_QK
 #define PIPE_QK 0           // 1: Q K of the next step before the softmax of this one; core 3: beside P V of this one
 #endif
+#ifndef TURNS
+#define TURNS 0             // Core 3: 1: a warp group starts its products after the one before has started its own
+#endif
 #ifndef KV_ORDER
 #define KV_ORDER 0          // K/V tiles 0: first to last, 1: last to first
 #endif
@@ -153,6 +156,8 @@ static_assert(CORE != 3 || (WARPS % 4 == 0 && WM == 16), "a warp group owns 64 r
 static_assert(CORE != 3 || (SWIZZLE && G2S >= 2 && Q_PATH == 0), "wgmma reads swizzled tiles that cp.async filled");
 static_assert(CORE != 3 || !PIPE_QK || PRODUCERS || BARRIERS == 1,
               "a copy may replace K only after the products that read it, which run until the step's end");
+static_assert(!TURNS || (CORE == 3 && PIPE_QK && WARPS > 4 && (!PRODUCERS || HANDOVER == 1)),
+              "turns are those of several warp groups, and take named barriers");
 static_assert(CORE != 0 || (CONSUMERS % BM == 0 && (LANES & (LANES - 1)) == 0 && LANES <= 32 && D % (2 * LANES) == 0),
               "a power of two of lanes shares a row, and each has whole pairs of columns");
 static_assert(CORE >= 2 || (PRODUCERS == 0 && Q_PATH == 0 && PIPE_QK == 0 && !SWIZZLE && EPILOGUE < 2),

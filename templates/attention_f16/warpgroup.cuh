@@ -62,18 +62,36 @@ __device__ __forceinline__ void pack_scores(PFragments& p, const Scores& s) {
     for (int kk = 0; kk < BN / 16; ++kk) p_fragment(p[kk], s, 0, kk);
 }
 
+// Turns of the warp groups, so that the softmax of one runs beside the products of another
+// (FlashAttention-3, section 3.1). Named barriers from 2 on: a group waits at its own until the one
+// before has started its products.
+#define GROUPS (WARPS / 4)
+__device__ __forceinline__ int warp_group() { return threadIdx.x / 128; }
+__device__ __forceinline__ void give_turn(int group) {
+    if (TURNS) asm volatile("bar.arrive %0, 256;" ::"r"(2 + group) : "memory");
+}
+__device__ __forceinline__ void take_turn() {
+    if (TURNS) asm volatile("bar.sync %0, 256;" ::"r"(2 + warp_group()) : "memory");
+}
+
 // S of step `j + 1` (`SCORES`) and O += P V of step `j` (`VALUES`).
 template <bool SCORES, bool VALUES>
 __device__ __forceinline__ void step(Scores& s, Rows& rows, PFragments& p, const Ring& ring, const Work& work, u32 q, int j,
                                      int row, int lane, float to_log) {
     Turn turn;
     before_scores(ring, work, j);
-    if (SCORES) start_scores(s, q, k_slot(ring, j + 1));
+    if (SCORES) {
+        take_turn();
+        start_scores(s, q, k_slot(ring, j + 1));
+    }
     if (VALUES) {
         before_values(ring, work, j);
         start_values(rows, p, v_slot(ring, j));
     }
     if (SCORES) {
+        // The turn after the last is nobody's.
+        if (warp_group() < GROUPS - 1) give_turn(warp_group() + 1);
+        else if (j + 2 < work.count) give_turn(0);
         wait_products<VALUES ? 1 : 0>();
         pin(s[0]);
         after_scores(ring, work, j);
@@ -99,6 +117,7 @@ __device__ __forceinline__ void consume(Rows& rows, const QFragments&, const Rin
     PFragments p;
 #if PIPE_QK
     if (work.count == 0) return;
+    if (warp_group() == GROUPS - 1) give_turn(0);
     step<true, false>(s, rows, p, ring, work, q, -1, row, lane, to_log);
 #pragma unroll kUnroll
     for (int j = 0; j + 1 < work.count; ++j) step<true, true>(s, rows, p, ring, work, q, j, row, lane, to_log);
