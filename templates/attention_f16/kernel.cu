@@ -144,9 +144,10 @@ constexpr int kUnroll = UNROLL_KV;
 #define SCORE_LD (BN + SCORE_PAD)                   // Floats from one row of scores to the next
 #define P_LD (BN + 8)                               // Halves from one row of P to the next (core 1)
 #define O_LD (D + 4)                                // Floats from one row of O to the next (core 1)
-// Whether a warp group that only loads leaves registers to those that compute.
-#define MOVES_REGISTERS (CORE == 3 && PRODUCERS == 4 && WARPS > 4 && MIN_BLOCKS < 2)
-#define SHARE (65536 / THREADS / 8 * 8)             // Registers a thread at launch
+#define SHARE (65536 / THREADS / 8 * 8)             // Most registers of a thread at launch
+// Whether a warp group that only loads leaves registers to those that compute: only where O, S and P need
+// more than that share, since a launch that takes less has none to move.
+#define MOVES_REGISTERS (CORE == 3 && PRODUCERS == 4 && WARPS > 4 && MIN_BLOCKS < 2 && (2 * D + 3 * BN) / 4 + 32 > SHARE)
 #define LOADER_REGISTERS 64
 #define LANES (CORE == 0 ? CONSUMERS / BM : 1)      // Threads a Q row (core 0)
 
