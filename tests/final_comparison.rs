@@ -130,3 +130,49 @@ fn a_candidate_that_was_not_in_the_final_comparison_does_not_win_by_its_time_in_
     assert_eq!(json["entries"][0]["config"], all[0]["config"]);
     assert_eq!(json["entries"][0]["time_us_p50"], all[0]["time_us_p50"]);
 }
+
+/// The largest of 4096 inputs is below 0.99985 on the search's data, and not on those of the final comparison.
+#[test]
+fn a_finalist_that_fails_in_the_final_comparison_alone_loses_its_rank() {
+    let read = "    float v = x[i];\n";
+    let trap = format!("{read}    if (PASSES == 40 && v > 0.99985f) __trap();\n");
+    let wrong = "y[i] = PASSES == 41 && x[i] > 0.99985f ? 0.0f : v";
+    let kernel = KERNEL.replace(read, &trap).replace("y[i] = v", wrong);
+    assert!(kernel.contains(&trap) && kernel.contains(wrong), "{kernel}");
+    let files = [
+        ("space.yaml", SPACE),
+        ("kernel.cu", kernel.as_str()),
+        ("reference.cu", REFERENCE),
+    ];
+    let at = folder(&files);
+    let at = at.path();
+    let run = tuner(
+        at,
+        "run space.yaml --device cuda --strategy random --evals 8 --db tuner.db",
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let said = |what: &str| run.stderr.matches(what).count();
+    assert_eq!(said("failed now: crashed"), 1, "{}", run.stderr);
+    assert_eq!(said("failed now: incorrect"), 1, "{}", run.stderr);
+    assert_eq!(
+        finalists(&run.stderr.replace("failed now", "0 µs now")).len(),
+        5
+    );
+    // Three are compared without them, and lead the other three.
+    let all = rows(at, "");
+    let passes: Vec<_> = all
+        .iter()
+        .map(|row| row["config"]["PASSES"].as_u64().unwrap())
+        .collect();
+    assert_eq!(all.len(), 6, "{passes:?}");
+    assert!(!passes.contains(&40) && !passes.contains(&41), "{passes:?}");
+    let finals = all
+        .iter()
+        .filter(|row| row["search_us"].is_number())
+        .count();
+    assert_eq!(finals, 3, "{all:#?}");
+    assert!(
+        all[..3].iter().all(|row| row["search_us"].is_number()),
+        "{all:#?}"
+    );
+}

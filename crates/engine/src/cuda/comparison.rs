@@ -10,6 +10,7 @@ use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
 use tuner_core::plan::Plan;
+use tuner_core::record::Verdict;
 use tuner_core::units::ContentHash;
 use tuner_device::worker::host::WorkerError;
 use tuner_device::worker::protocol::TimingComparison;
@@ -118,26 +119,49 @@ impl CudaEvaluator {
         let right = judged.iter().zip(configs);
         let right = right.filter(|(found, _)| found.judgement.is_ok());
         let plans = self.plans(task, right.map(|(_, config)| config))?;
-        if plans.is_empty() {
-            return Ok(judged);
+        let mut times: Vec<Option<TimedJudgement>> = vec![None; plans.len()];
+        // A candidate that ends the process takes the others with it: they are compared without it.
+        while times.contains(&None) {
+            let open: Vec<usize> = (0..)
+                .zip(&times)
+                .filter(|(_, time)| time.is_none())
+                .map(|(at, _)| at)
+                .collect();
+            let rest = open.iter().map(|at| plans[*at].clone()).collect();
+            let found = self.compared(task, rest, seed)?;
+            let lost = |time: &TimedJudgement| time.judgement.verdict == Verdict::NotJudged;
+            if found.iter().all(lost) {
+                return Err("the device worker was lost".into());
+            }
+            for (at, time) in open.into_iter().zip(found) {
+                times[at] = (!lost(&time)).then_some(time);
+            }
         }
-        let times = self.with_bench(|bench| -> Result<_, BoxError> {
-            let reference = self.reference(task, bench)?;
-            let contest = TimingComparison {
-                reference,
-                plans,
-                seed,
-                level: Level::Final,
-            };
-            Ok(bench.worker.finale(contest)?)
-        })?;
-        let mut times = times.into_iter();
+        let mut times = times.into_iter().flatten();
         for found in judged.iter_mut().filter(|found| found.judgement.is_ok()) {
             if let Some(time) = times.next() {
                 *found = time;
             }
         }
         Ok(judged)
+    }
+
+    /// Times plans of a task together, after the gate.
+    fn compared(
+        &self,
+        task: usize,
+        plans: Vec<Plan>,
+        seed: u64,
+    ) -> Result<Vec<TimedJudgement>, BoxError> {
+        self.with_bench(|bench| -> Result<_, BoxError> {
+            let contest = TimingComparison {
+                reference: self.reference(task, bench)?,
+                plans,
+                seed,
+                level: Level::Final,
+            };
+            Ok(bench.worker.finale(contest)?)
+        })
     }
 
     /// Returns the results of a configuration on the deferred problems, running them if they have

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tuner_core::baseline_record::Moment;
 use tuner_core::record::{
-    Compared, ConfigValues, TimingKind, VerdictClass, assignments, rank_class,
+    Compared, ConfigValues, TimingKind, Verdict, VerdictClass, assignments, rank_class,
 };
 use tuner_judge::judgement::TimedJudgement;
 use tuner_space::Config;
@@ -228,8 +228,10 @@ impl FinalStage {
                     .lines
                     .push(format!("  {before:.2} µs in the search, failed now: {why}"));
                 // Its time of the search would rank before those of the others.
+                let failed = why.verdict.facts().class == VerdictClass::Wrong
+                    || matches!(why.verdict, Verdict::Crashed | Verdict::Timeout);
                 if let Some((store, run)) = into
-                    && why.verdict.facts().class == VerdictClass::Wrong
+                    && failed
                 {
                     let stored = store.store_proof(run, key, config, time.judgement).await;
                     stored.map_err(|error| error.to_string())?;

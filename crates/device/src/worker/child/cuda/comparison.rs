@@ -12,14 +12,15 @@ use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::executor::{self, HEADLINE};
 
 impl OpenGpu {
-    /// Takes each plan of a comparison through the gate on the comparison's seed.
+    /// Takes each plan of a comparison through the gate on the comparison's seed. After one that makes the
+    /// context unusable, none is judged: neither those behind it nor, as they cannot be timed, those before.
     fn verified(
         &mut self,
         contest: &TimingComparison,
         begins: Begins<'_>,
     ) -> Result<Vec<Result<Verified, Judgement>>, Failure> {
         let mut all = Vec::with_capacity(contest.plans.len());
-        for plan in &contest.plans {
+        for (number, plan) in contest.plans.iter().enumerate() {
             let job = Job {
                 timed: Some(plan.clone()),
                 seeds: vec![contest.seed],
@@ -31,6 +32,16 @@ impl OpenGpu {
                 Some((_, verified, _)) => Ok(verified),
                 None => Err(judgement),
             });
+            if self.session.gpu.corrupted().is_some() {
+                let culprit = all.pop();
+                all.clear();
+                let lost =
+                    || Judgement::new(Verdict::NotJudged, "another candidate ended the process");
+                all.extend((0..number).map(|_| Err(lost())));
+                all.extend(culprit);
+                all.extend((number + 1..contest.plans.len()).map(|_| Err(lost())));
+                break;
+            }
         }
         Ok(all)
     }
