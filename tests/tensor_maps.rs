@@ -187,12 +187,17 @@ fn a_mistake_in_a_tensor_map_is_reported_with_its_place() {
         (
             "of: x, box: [ROWS, COLUMNS]",
             "of: x, box: [COLUMNS]",
-            "the tensor of `x_map` has 2 dimensions, at most 5",
+            "the tensor of `x_map` has 2 dimensions, of 1 to 5",
         ),
         (
             "strides: [C]",
             "strides: [C, 1]",
-            "the tensor of `y_map` has 2 dimensions, at most 5",
+            "the tensor of `y_map` has 2 dimensions, of 1 to 5",
+        ),
+        (
+            "of: x,",
+            "of: x, shape: [],",
+            "the tensor of `x_map` has 0 dimensions, of 1 to 5",
         ),
         (
             "of: x,",

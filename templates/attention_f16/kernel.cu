@@ -1340,7 +1340,7 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
 #if PRODUCERS
         if (threadIdx.x >= CONSUMERS) {
 #if MOVES_REGISTERS
-            lose_registers();
+            release_registers();
 #endif
             if (Q_PATH == 1) sync_roles();
             produce(ring, work);
@@ -1348,7 +1348,7 @@ attention(const u16* __restrict__ q, const u16* __restrict__ k, const u16* __res
 #endif
         {
 #if MOVES_REGISTERS
-            gain_registers();
+            request_registers();
 #endif
             attend(ring, work, q + (u64)work.head * S * D, o + (u64)work.head * S * D, partial, scale);
         }

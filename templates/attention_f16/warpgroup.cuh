@@ -13,10 +13,10 @@ WGMMA_OF_REGISTERS(product_of_values, D, ELEMENT, 1)
 typedef u32 PFragments[BN / 16][4];
 
 #if MOVES_REGISTERS
-__device__ __forceinline__ void lose_registers() {
+__device__ __forceinline__ void release_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(LOADER_REGISTERS));
 }
-__device__ __forceinline__ void gain_registers() {
+__device__ __forceinline__ void request_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"((SHARE + (SHARE - LOADER_REGISTERS) * 128 / CONSUMERS) / 8 * 8));
 }
 #endif
@@ -67,10 +67,10 @@ __device__ __forceinline__ void pack_scores(PFragments& p, const Scores& s) {
 // before has started its products.
 #define GROUPS (WARPS / 4)
 __device__ __forceinline__ int warp_group() { return threadIdx.x / 128; }
-__device__ __forceinline__ void give_turn(int group) {
+__device__ __forceinline__ void signal_group(int group) {
     if (TURNS) asm volatile("bar.arrive %0, 256;" ::"r"(2 + group) : "memory");
 }
-__device__ __forceinline__ void take_turn() {
+__device__ __forceinline__ void wait_for_signal() {
     if (TURNS) asm volatile("bar.sync %0, 256;" ::"r"(2 + warp_group()) : "memory");
 }
 
@@ -81,7 +81,7 @@ __device__ __forceinline__ void step(Scores& s, Rows& rows, PFragments& p, const
     Turn turn;
     before_scores(ring, work, j);
     if (SCORES) {
-        take_turn();
+        wait_for_signal();
         start_scores(s, q, k_slot(ring, j + 1));
     }
     if (VALUES) {
@@ -89,9 +89,9 @@ __device__ __forceinline__ void step(Scores& s, Rows& rows, PFragments& p, const
         start_values(rows, p, v_slot(ring, j));
     }
     if (SCORES) {
-        // The turn after the last is nobody's.
-        if (warp_group() < GROUPS - 1) give_turn(warp_group() + 1);
-        else if (j + 2 < work.count) give_turn(0);
+        // No products follow those of the last step.
+        if (warp_group() < GROUPS - 1) signal_group(warp_group() + 1);
+        else if (j + 2 < work.count) signal_group(0);
         wait_products<VALUES ? 1 : 0>();
         pin(s[0]);
         after_scores(ring, work, j);
@@ -117,7 +117,7 @@ __device__ __forceinline__ void consume(Rows& rows, const QFragments&, const Rin
     PFragments p;
 #if PIPE_QK
     if (work.count == 0) return;
-    if (warp_group() == GROUPS - 1) give_turn(0);
+    if (warp_group() == GROUPS - 1) signal_group(0);
     step<true, false>(s, rows, p, ring, work, q, -1, row, lane, to_log);
 #pragma unroll kUnroll
     for (int j = 0; j + 1 < work.count; ++j) step<true, true>(s, rows, p, ring, work, q, j, row, lane, to_log);

@@ -120,7 +120,7 @@ impl CudaEvaluator {
         let right = right.filter(|(found, _)| found.judgement.is_ok());
         let plans = self.plans(task, right.map(|(_, config)| config))?;
         let mut times: Vec<Option<TimedJudgement>> = vec![None; plans.len()];
-        // A candidate that ends the process takes the others with it: they are compared without it.
+        // A candidate that ends the process ends the comparison: the others are compared without it.
         while times.contains(&None) {
             let open: Vec<usize> = (0..)
                 .zip(&times)

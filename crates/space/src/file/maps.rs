@@ -100,15 +100,15 @@ impl Checker<'_> {
         let steps = self.map_optional(text.steps)?;
         let lengths = [
             (boxes.len(), rank),
-            (strides.len(), rank - 1),
+            (strides.len(), rank.saturating_sub(1)),
             (steps.len(), rank),
         ];
         let fits = |(number, (length, wanted)): (usize, &(usize, usize))| {
             length == wanted || (number > 0 && *length == 0)
         };
-        if rank > MAX_RANK || !lengths.iter().enumerate().all(fits) {
+        if rank == 0 || rank > MAX_RANK || !lengths.iter().enumerate().all(fits) {
             let message =
-                format!("the tensor of `{name}` has {rank} dimensions, at most {MAX_RANK}");
+                format!("the tensor of `{name}` has {rank} dimensions, of 1 to {MAX_RANK}");
             let help = "give the box and `steps` one extent for each, and `strides` one for each but the innermost";
             self.error(message, box_at, help);
             return None;

@@ -33,12 +33,12 @@ impl OpenGpu {
                 None => Err(judgement),
             });
             if self.session.gpu.corrupted().is_some() {
-                let culprit = all.pop();
+                let failed = all.pop();
                 all.clear();
                 let lost =
                     || Judgement::new(Verdict::NotJudged, "another candidate ended the process");
                 all.extend((0..number).map(|_| Err(lost())));
-                all.extend(culprit);
+                all.extend(failed);
                 all.extend((number + 1..contest.plans.len()).map(|_| Err(lost())));
                 break;
             }
