@@ -12,7 +12,7 @@
 mod read;
 mod write;
 
-pub use read::{Capture, CaptureError, base_name};
+pub use read::{Capture, CaptureError, base_name, is_value_name};
 pub use write::{BufferContents, Limits, Shape, Writer, shown_bytes};
 
 use serde::{Deserialize, Serialize};

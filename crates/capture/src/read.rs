@@ -2,11 +2,17 @@
 
 use crate::{DATA, DOCUMENT, Document, FORMAT, Launch};
 use sha2::Digest as _;
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Largest document that is read, bytes.
 const MAX_DOCUMENT_BYTES: u64 = 1 << 30;
+/// Largest contents of a buffer that are read, bytes.
+const MAX_CONTENTS_BYTES: u64 = 4 << 30;
+/// Longest name of a value, characters: it is a part of file names.
+const MAX_NAME: usize = 64;
 
 /// A capture on disk.
 #[derive(Debug, Clone)]
@@ -57,7 +63,7 @@ impl Capture {
             path: path.display().to_string(),
             why,
         };
-        let text = match std::fs::File::open(&path) {
+        let text = match open_regular(&path) {
             Ok(file) => {
                 let mut text = String::new();
                 file.take(MAX_DOCUMENT_BYTES)
@@ -65,7 +71,7 @@ impl Capture {
                     .map_err(|error| damaged(error.to_string()))?;
                 text
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(CaptureError::Missing {
                     folder: folder.display().to_string(),
                 });
@@ -79,6 +85,10 @@ impl Capture {
             return Err(damaged(format!(
                 "it has format {found}, and this program reads format {FORMAT}"
             )));
+        }
+        // They become names of problems, of folders and of macros.
+        if let Some(name) = document.values.keys().find(|name| !is_value_name(name)) {
+            return Err(damaged(format!("{name:.80?} is not a name of a value")));
         }
         Ok(Capture {
             folder: folder.to_owned(),
@@ -103,16 +113,58 @@ impl Capture {
             path: path.display().to_string(),
             why,
         };
-        let file = std::fs::File::open(&path).map_err(|error| failed(error.to_string()))?;
+        if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(failed("its name is not a SHA-256 hash".to_owned()));
+        }
+        let limit = self.size_of(hash).min(MAX_CONTENTS_BYTES);
+        let file = open_regular(&path).map_err(|error| failed(error.to_string()))?;
         let mut bytes = Vec::new();
         flate2::read::GzDecoder::new(file)
+            .take(limit + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| failed(error.to_string()))?;
+        if bytes.len() as u64 > limit {
+            return Err(failed(format!("it unpacks to more than {limit} bytes")));
+        }
         if hex::encode(sha2::Sha256::digest(&bytes)) != hash {
             return Err(failed("its contents are not those of its name".to_owned()));
         }
         Ok(bytes)
     }
+
+    /// Returns the size of the largest buffer that has these contents, bytes.
+    fn size_of(&self, hash: &str) -> u64 {
+        let launches = self.document.launches.iter();
+        let buffers = launches.flat_map(|launch| &launch.buffers);
+        let named = buffers.filter(|buffer| {
+            let mut hashes = buffer.before.iter().chain(&buffer.after);
+            hashes.any(|known| known == hash)
+        });
+        named.map(|buffer| buffer.bytes).max().unwrap_or(0)
+    }
+}
+
+/// Opens a regular file to read; a FIFO would block until somebody writes to it.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        )),
+    }
+}
+
+/// Reports whether a value of a capture may have this name: one of C, of limited length.
+#[must_use]
+pub fn is_value_name(name: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let first_is_digit = name.starts_with(|c: char| c.is_ascii_digit());
+    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(word) && !first_is_digit
 }
 
 /// Returns the last part of a kernel's name, without template arguments.

@@ -26,6 +26,10 @@ fn launch(kernel: &str) -> Launch {
 
 fn buffer(before: &[u8]) -> BufferContents {
     BufferContents {
+        buffer: Buffer {
+            bytes: before.len() as u64,
+            ..Buffer::default()
+        },
         before: Some(before.to_vec()),
         ..BufferContents::default()
     }
@@ -139,6 +143,82 @@ fn damaged_contents_and_documents_are_refused() {
     std::fs::write(folder.path().join(DOCUMENT), other).expect("another version");
     let error = Capture::open(folder.path()).expect_err("another version");
     assert!(error.to_string().contains("format 99"), "{error}");
+}
+
+/// Replaces a text in the document of a capture with one buffer of four bytes.
+fn edit_document(folder: &Path, from: &str, to: &str) {
+    let path = folder.join(DOCUMENT);
+    let text = std::fs::read_to_string(&path).expect("the document");
+    assert!(text.contains(from), "{text}");
+    std::fs::write(path, text.replace(from, to)).expect("written");
+}
+
+/// A capture with one launch, and the file of its contents.
+fn one_launch(folder: &Path) -> (String, std::path::PathBuf) {
+    writer(folder, limits(4, 99)).add(launch("k"), vec![buffer(b"data")]);
+    let capture = Capture::open(folder).expect("a capture");
+    let hash = capture.document.launches[0].buffers[0].before.clone();
+    let hash = hash.expect("contents");
+    let path = folder.join(DATA).join(format!("{hash}.gz"));
+    (hash, path)
+}
+
+#[test]
+fn contents_that_unpack_to_more_than_their_buffer_are_refused_before_they_are_unpacked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (hash, path) = one_launch(folder.path());
+    let file = std::fs::File::create(&path).expect("the file");
+    let mut bomb = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    for _ in 0..64 {
+        std::io::Write::write_all(&mut bomb, &vec![0; 1 << 20]).expect("zeros");
+    }
+    bomb.finish().expect("the end");
+    let capture = Capture::open(folder.path()).expect("a capture");
+    let error = capture.contents(&hash).expect_err("a bomb").to_string();
+    assert!(error.contains("more than 4 bytes"), "{error}");
+}
+
+#[test]
+fn names_that_leave_the_folder_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    one_launch(folder.path());
+    for name in [
+        "../../x",
+        "/x",
+        "a/b",
+        "",
+        "a b",
+        "9",
+        r"a\u0000",
+        &"a".repeat(65),
+    ] {
+        let values = format!("\"values\": {{\"{name}\": 1}}");
+        edit_document(folder.path(), "\"values\": {}", &values);
+        let error = Capture::open(folder.path()).expect_err(name).to_string();
+        assert!(error.contains("is not a name of a value"), "{error}");
+        edit_document(folder.path(), &values, "\"values\": {}");
+    }
+    let capture = Capture::open(folder.path()).expect("a capture");
+    let error = capture.contents("../../x").expect_err("a path").to_string();
+    assert!(error.contains("not a SHA-256 hash"), "{error}");
+}
+
+#[test]
+fn a_fifo_is_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (hash, path) = one_launch(folder.path());
+    let capture = Capture::open(folder.path()).expect("a capture");
+    for file in [path, folder.path().join(DOCUMENT)] {
+        std::fs::remove_file(&file).expect("removed");
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.expect("mkfifo").success());
+    }
+    let error = capture.contents(&hash).expect_err("a FIFO").to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+    let error = Capture::open(folder.path())
+        .expect_err("a FIFO")
+        .to_string();
+    assert!(error.contains("not a regular file"), "{error}");
 }
 
 #[test]

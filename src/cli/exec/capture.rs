@@ -89,7 +89,7 @@ pub(crate) fn parse_value(text: &str) -> Result<(String, i64), String> {
     let found = text
         .split_once('=')
         .and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)))
-        .filter(|(name, _)| !name.is_empty());
+        .filter(|(name, _)| capture::is_value_name(name));
     match found {
         Some((name, value)) => Ok((name.to_owned(), value)),
         None => Err(format!(
