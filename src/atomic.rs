@@ -1,7 +1,7 @@
 //! Atomic file replacement.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
@@ -12,7 +12,11 @@ use std::path::Path;
 /// System error for the directory or the file; the old content is then unchanged.
 pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     // Resolved, so that a link stays a link.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = match path.canonicalize() {
+        Ok(resolved) => resolved,
+        Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
+        Err(error) => return Err(error),
+    };
     let old = std::fs::metadata(&path).ok();
     if old.as_ref().is_some_and(|facts| !facts.is_file()) {
         refuse_unwritable(&path)?;
@@ -24,7 +28,9 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
     };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = directory.join(format!(".{name}.{}.tmp", std::process::id()));
-    let written = File::create(&temporary).and_then(|mut file| {
+    // A dead process of the same id may have left one, or another user of the folder a link.
+    let _ = std::fs::remove_file(&temporary);
+    let written = File::create_new(&temporary).and_then(|mut file| {
         file.write_all(content)?;
         if let Some(old) = old {
             file.set_permissions(old.permissions())?;

@@ -18,6 +18,29 @@ fn a_failed_write_leaves_nothing_behind_and_a_good_one_replaces_through_links() 
 }
 
 #[test]
+fn a_link_at_the_temporary_name_is_not_written_through() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let temporary = path(&format!(".a.h.{}.tmp", std::process::id()));
+    std::fs::write(path("theirs"), b"theirs").unwrap();
+    std::os::unix::fs::symlink(path("theirs"), temporary).unwrap();
+    super::write(&path("a.h"), b"ours").unwrap();
+    assert_eq!(std::fs::read(path("theirs")).unwrap(), b"theirs");
+    assert_eq!(std::fs::read(path("a.h")).unwrap(), b"ours");
+    assert!(!path("a.h").is_symlink());
+}
+
+#[test]
+fn a_link_to_itself_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join("loop");
+    std::os::unix::fs::symlink(&link, &link).unwrap();
+    let error = super::write(&link, b"x").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::FilesystemLoop, "{error}");
+    assert!(link.is_symlink());
+}
+
+#[test]
 fn a_fifo_is_refused_at_once() {
     let directory = tempfile::tempdir().unwrap();
     let fifo = directory.path().join("fifo");
