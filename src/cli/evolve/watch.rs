@@ -44,6 +44,7 @@ impl Files {
 }
 
 fn hash(path: &PathBuf) -> Option<ContentHash> {
-    let bytes = std::fs::read(path).ok()?;
+    // The mutator may have put anything in its place.
+    let bytes = tuner_core::files::read(path, tuner_core::files::MAX_TEXT_BYTES).ok()?;
     Some(ContentHash::from_parts([bytes.as_slice()]))
 }
