@@ -15,7 +15,7 @@ use tuner_report::export;
 use tuner_store::{LeaderboardQuery, RunEnd, RunStart, Store};
 
 /// What ends strings, comments, cells, lines and commands, and 10,000 characters.
-fn nasty() -> String {
+pub(super) fn nasty() -> String {
     let head = "=cmd|' /C calc'!A0 \"'`\\ */ /* // %s%n ${x} $(x) <script>alert(1)</script> & | \
                 ~~ __a__ [b](c) ]]> --> {{ \u{1b}[31m \u{7f} \u{9b}2J \u{202e} \u{2066} \u{2028} \u{feff}";
     let lines = "\r\nFORGED\n#error FORGED\n#define FORGED 1\n- FORGED\n=FORGED\n```\n??/\n\\\n";
@@ -41,7 +41,7 @@ fn assert_visible(case: &str, text: &str) {
 
 /// Nothing is hidden, and no line is another's.
 #[track_caller]
-fn assert_text(case: &str, text: &str) {
+pub(super) fn assert_text(case: &str, text: &str) {
     assert_visible(case, text);
     for line in text.lines() {
         let forged = ["FORGED", "#error", "#define FORGED", "- FORGED", "=FORGED"];
@@ -51,7 +51,7 @@ fn assert_text(case: &str, text: &str) {
 }
 
 /// A run in which every text is nasty; parameters have names that C takes, so that a header exists.
-fn nasty_start(kind: DeviceKind) -> RunStart {
+pub(super) fn nasty_start(kind: DeviceKind) -> RunStart {
     let text = nasty();
     let mut start = start(kind);
     start.device.name = format!("device {text}");
@@ -131,13 +131,13 @@ fn trials(start: &RunStart) -> Vec<TrialRecord> {
     vec![best, slow, wrong]
 }
 
-async fn stored(store: &Store, start: &RunStart) {
+pub(super) async fn stored(store: &Store, start: &RunStart) {
     let run = submitted(store, start, &trials(start)).await;
     store.finish_run(&run, RunEnd::Failed).await.unwrap();
 }
 
 /// What there is to export of a store's first board.
-async fn exported(store: &Store) -> (Entry, Vec<StoredTrial>) {
+pub(super) async fn exported(store: &Store) -> (Entry, Vec<StoredTrial>) {
     let boards = store.boards(&LeaderboardQuery::default()).await.unwrap();
     let entry = store.entries(&boards).await.unwrap().remove(0);
     (entry, store.candidates(&boards[0]).await.unwrap())

@@ -1,6 +1,7 @@
 //! What becomes of results: provenance, history, reports and profiles, as a user meets them.
 
 mod documents;
+mod foreign_packages;
 mod foreign_text;
 mod gate;
 mod interop;

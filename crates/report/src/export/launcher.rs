@@ -9,7 +9,7 @@ use super::ExportError;
 use super::cexpr::MAX_EXACT;
 use super::header::most_trusted;
 use super::lookup;
-use super::names::{identifier, members};
+use super::names::{identifier, is_identifier, members};
 use super::plan::{Condition, EntryCode, Plan};
 use super::rules::Context;
 use code::{LauncherCode, launcher_code};
@@ -219,6 +219,9 @@ pub(super) fn check(spec: &KernelSpec) -> Result<(), LauncherError> {
         return unsupported(format!("the variable `{}` of the template", variable.name));
     }
     for argument in &spec.arguments {
+        if !is_identifier(&argument.name) {
+            return Err(ExportError::NotAName(argument.name.clone()).into());
+        }
         let composed = argument.record.is_some() || !argument.pieces.is_empty();
         let composed = composed && !argument.is_tensor_map();
         if composed || (argument.role == Role::Scalar && argument.lanes > 1) {

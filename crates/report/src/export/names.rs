@@ -102,14 +102,18 @@ impl std::fmt::Display for MacroName {
     }
 }
 
-/// Refuses invalid macro names and reserved words.
-pub(super) fn check_macro(name: &str) -> Result<MacroName, ExportError> {
+/// Reports whether a name has the characters of a C identifier.
+pub(super) fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next();
-    let good = first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+    first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !name.starts_with("__")
-        && !is_among(name, &[C23, CPP20, "defined"]);
+}
+
+/// Refuses invalid macro names and reserved words.
+pub(super) fn check_macro(name: &str) -> Result<MacroName, ExportError> {
+    let good =
+        is_identifier(name) && !name.starts_with("__") && !is_among(name, &[C23, CPP20, "defined"]);
     if good {
         Ok(MacroName(name.to_owned()))
     } else {

@@ -4,9 +4,9 @@
 //! of search spaces and devices is data in `kernel.json`.
 
 use super::launcher::{LauncherError, LauncherSource, check, launcher_entries};
-use super::names::{identifier, is_python_word};
+use super::names::{identifier, is_python_word, target_name};
 use super::object;
-use super::values::is_flag;
+use super::values::{check_entry, is_flag};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use tuner_core::element::Element;
@@ -34,13 +34,18 @@ pub fn torch_package(
 ) -> Result<PackageFiles, LauncherError> {
     check(source.spec)?;
     let entries = launcher_entries(entries);
+    // The runtime writes them as macros in front of the source.
+    for entry in &entries {
+        check_entry(entry)?;
+    }
     let first = entries.first().ok_or(super::ExportError::Empty)?;
     let names = python_names(&source.spec.arguments);
     let sizes: Vec<&str> = first.sizes.iter().map(|(name, _)| name.as_str()).collect();
     for argument in &source.spec.arguments {
         check_argument(argument, &sizes)?;
     }
-    let op = identifier(kernel).to_ascii_lowercase();
+    // It is a part of file names, which have a limit.
+    let op = identifier(&target_name(kernel)).to_ascii_lowercase();
     let package = format!("{op}_torch");
     let data = json!({
         "format": "tuner-export",
