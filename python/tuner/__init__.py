@@ -20,6 +20,7 @@ from ._errors import BusyError, InputError, TunerError
 from ._program import Event, EventStream, find_program, run_json
 from ._progress import Progress
 from ._results import Results
+from ._text import visible
 
 __all__ = [
     "BusyError",
@@ -80,8 +81,8 @@ def tune(
     :raises InputError: bad usage or a bad file, with `file`, `line` and `column`
     :raises TunerError: the tuner failed
     """
-    kernel = [] if kernel_or_space is None else [os.fspath(kernel_or_space)]
-    arguments = ["run", *kernel, "--device", device, "--events", "-"]
+    kernel = [] if kernel_or_space is None else [_operand(kernel_or_space)]
+    arguments = ["run", *kernel, f"--device={device}", "--events", "-"]
     if isinstance(budget, (int, float)):
         budget = f"{max(1, round(budget))}s"
     named = {"budget": budget, "evals": evals, "problem": problem, "strategy": strategy, "seed": seed}
@@ -136,9 +137,9 @@ def check(
     :param device: `vgpu:NAME` or `cuda:N`
     :raises InputError: bad usage or a bad file
     """
-    arguments = ["check", os.fspath(kernel_or_space)]
+    arguments = ["check", _operand(kernel_or_space)]
     for config in configs:
-        arguments += ["--config", format_config(config)]
+        arguments.append(f"--config={format_config(config)}")
     arguments += _options({"sample": sample, "problem": problem, "device": device, "seed": seed})
     return run_json(
         [*arguments, *options], accepted=(0, 4), cwd=None if cwd is None else os.fspath(cwd)
@@ -162,11 +163,11 @@ def predict(
     :param problem: problem; by default the first
     :raises InputError: bad usage or a bad file
     """
-    arguments = ["predict", os.fspath(kernel_or_space), "--device", device]
+    arguments = ["predict", _operand(kernel_or_space), f"--device={device}"]
     arguments += _options({"problem": problem})
     stdin = None
     if isinstance(configs, (str, os.PathLike)):
-        arguments += ["--configs", os.fspath(configs)]
+        arguments.append(f"--configs={os.fspath(configs)}")
     elif configs is not None:
         arguments += ["--configs", "-"]
         stdin = _csv(configs)
@@ -191,7 +192,7 @@ def load_results(
     :param problem: the only problem
     :param top: number of results for each kernel, problem and device
     """
-    arguments = ["leaderboard"] + ([kernel] if kernel else [])
+    arguments = ["leaderboard"] + ([_operand(kernel)] if kernel else [])
     database = None if db is None else os.fspath(db)
     if database is not None and not os.path.isfile(database):
         raise InputError(f"{database}: no such database; `tuner run --db FILE` makes one", file=database)
@@ -207,6 +208,10 @@ def load_results(
 
 def format_config(config: Config) -> str:
     """Formats values as `--config` takes them."""
+    for name, value in config.items():
+        # A comma and an equals sign begin the next parameter.
+        if set(",=") & set(name) or any("=" in part for part in _spelled(value).split(",")[1:]):
+            raise InputError(f"{visible(name)[:80]}={visible(value)[:80]} cannot be written as a configuration")
     return ",".join(f"{name}={_spelled(value)}" for name, value in config.items()) or "default"
 
 
@@ -215,8 +220,16 @@ def _spelled(value: Any) -> str:
 
 
 def _options(named: Mapping[str, Any]) -> List[str]:
-    pairs = ((f"--{name}", str(value)) for name, value in named.items() if value is not None)
-    return [word for pair in pairs for word in pair]
+    # One word each: a value that begins with a hyphen is not another option.
+    return [f"--{name}={value}" for name, value in named.items() if value is not None]
+
+
+def _operand(kernel: Kernel) -> str:
+    """Returns the word that names a kernel."""
+    word = os.fspath(kernel)
+    if word.startswith("-"):
+        raise InputError(f"{visible(word)[:80]} is an option, not a kernel; a path may begin with ./")
+    return word
 
 
 def _csv(configs: Sequence[Config]) -> str:

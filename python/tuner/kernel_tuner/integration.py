@@ -7,6 +7,7 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from .._text import visible
 from .util import NpEncoder, get_instance_string, get_kernel_string, get_objective_defaults, looks_like_a_filename
 
 Record = Dict[str, Any]
@@ -89,7 +90,9 @@ def create_device_targets(
     `-DTARGET_<device>`; without one, parameters that are good for most."""
     results = TuneResults(results_filename)
     blocks: List[str] = []
-    for device in sorted({record["device_name"] for record in results.data}):
+    for device in sorted({str(record["device_name"]) for record in results.data}):
+        if device != _device(device):
+            raise ValueError(f"{visible(device)[:80]} is not the name of a target; correct the file of results")
         word = "elif" if blocks else "ifdef"
         best = results.get_best_config(device)
         blocks.append(f"\n#{word} TARGET_{device}\n{_definitions(best.get('tunable_parameters', best))}\n")
@@ -107,8 +110,9 @@ def create_device_targets(
 def _definitions(params: Mapping[str, Any]) -> str:
     """Returns `#define` lines; raises ValueError if a name or value is not that of a macro."""
     for name, value in params.items():
-        if not _MACRO_NAME.match(name) or any(mark in str(value) for mark in ("\n", "\r", "/*", "//", "\\")):
-            raise ValueError(f"{name}={value!r} is not a macro; correct the file of results")
+        marks = any(mark in str(value) for mark in ("/*", "//", "\\", "??/"))
+        if not _MACRO_NAME.match(name) or marks or not str(value).isprintable():
+            raise ValueError(f"{visible(name)[:80]}={value!r:.80} is not a macro; correct the file of results")
     return "\n".join(f"#define {name} {value}" for name, value in params.items())
 
 

@@ -39,7 +39,10 @@ def device() -> Optional[str]:
 
 def database() -> str:
     """Returns the database of the environment, or `tuner/kernel_tuner.db` in the user's data folder."""
-    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    home = os.environ.get("XDG_DATA_HOME", "")
+    if not os.path.isabs(home):
+        # The XDG Base Directory Specification ignores a relative path.
+        home = os.path.expanduser("~/.local/share")
     return os.environ.get(DATABASE) or os.path.join(home, "tuner", "kernel_tuner.db")
 
 

@@ -138,7 +138,7 @@ def check_restrictions(restrictions: Any, params: Mapping[str, Any], verbose: bo
             continue
         if not valid:
             if verbose:
-                print(f"skipping config {visible(get_instance_string(params))}, reason: config fails restriction {restrict}")
+                print(f"skipping config {visible(get_instance_string(params))}, reason: config fails restriction {visible(restrict)}")
             return False
     return True
 
