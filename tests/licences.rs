@@ -1,5 +1,6 @@
 //! Every crate that is built into the program has a licence that `deny.toml` allows.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Whether an SPDX expression can be satisfied with allowed licences. `/` is the old way to write
@@ -171,6 +172,130 @@ fn a_crate_that_breaks_a_rule_is_named() {
         "unsummed",
     ];
     assert_eq!(named, expected, "{said}");
+}
+
+/// Writes an advisory on a crate.
+fn add_advisory(database: &Path, name: &str, more: &str, versions: &str) {
+    let folder = database.join("crates").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!(
+        "```toml\n[advisory]\nid = \"RUSTSEC-2026-0001\"\npackage = \"{name}\"\ndate = \"2026-01-02\"\n\
+         {more}\n[versions]\n{versions}\n```\n\n# It is broken\n"
+    );
+    std::fs::write(folder.join("RUSTSEC-2026-0001.md"), text).unwrap();
+}
+
+#[test]
+fn a_crate_with_an_advisory_is_named_and_a_missing_database_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let advisories = [
+        ("old", "1.4.9", "", "patched = [\">= 1.5.0\"]", true),
+        ("pre", "1.5.0-rc.1", "", "patched = [\">= 1.5.0\"]", true),
+        ("worse", "1.0.0", "", "patched = []", true),
+        (
+            "between",
+            "1.3.0",
+            "",
+            "patched = [\"^1.2.1, < 1.3\", \">= 2\"]",
+            true,
+        ),
+        (
+            "unsound",
+            "0.2.9",
+            "informational = \"unsound\"",
+            "patched = [\"^0.3\"]",
+            true,
+        ),
+        (
+            "left",
+            "1.0.0",
+            "informational = \"unmaintained\"",
+            "patched = []",
+            true,
+        ),
+        ("patched", "1.5.0", "", "patched = [\">= 1.5.0\"]", false),
+        (
+            "backported",
+            "1.2.7",
+            "",
+            "patched = [\"~1.2.4\", \">= 2\"]",
+            false,
+        ),
+        ("caret", "0.3.4", "", "patched = [\"^0.3.2\"]", false),
+        ("exact", "0.3.4", "", "patched = [\"=0.3.4\"]", false),
+        (
+            "early",
+            "0.1.0",
+            "",
+            "patched = []\nunaffected = [\"< 0.2.0\"]",
+            false,
+        ),
+        (
+            "withdrawn",
+            "1.0.0",
+            "withdrawn = \"2026-01-03\"",
+            "patched = []",
+            false,
+        ),
+        (
+            "told",
+            "1.0.0",
+            "informational = \"notice\"",
+            "patched = []",
+            false,
+        ),
+        (
+            "far",
+            "1.0.0",
+            "informational = \"unmaintained\"",
+            "patched = []",
+            false,
+        ),
+    ];
+    let mut lock = String::from(
+        "[[package]]\nname = \"own\"\nversion = \"1.0.0\"\ndependencies = [\"left\", \"old 1.4.9\"]\n",
+    );
+    for (name, version, more, versions, _) in advisories {
+        lock += &format!(
+            "[[package]]\nname = \"{name}\"\nversion = \"{version}\"\nchecksum = \"00\"\n\
+             source = \"registry+https://github.com/rust-lang/crates.io-index\"\n"
+        );
+        add_advisory(&dir.path().join("db"), name, more, versions);
+    }
+    std::fs::write(path("Cargo.lock"), lock).unwrap();
+    std::fs::write(path("metadata.json"), r#"{"packages": []}"#).unwrap();
+    let files = ["metadata.json", "Cargo.lock", "db", "none"].map(path);
+    let [metadata, lock, database, none] = files.each_ref().map(String::as_str);
+    let check = [
+        "check",
+        "--metadata",
+        metadata,
+        "--lock",
+        lock,
+        "--advisories",
+    ];
+    let Some(output) = supply_chain(&[&check[..], &[database]].concat()) else {
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let named: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("error: ")?.split(' ').next())
+        .collect();
+    let expected = advisories.iter().filter(|(.., refused)| *refused);
+    assert_eq!(
+        named,
+        expected.map(|(name, ..)| *name).collect::<Vec<_>>(),
+        "{said}"
+    );
+    let output = supply_chain(&[&check[..], &[none]].concat()).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("advisories were NOT checked"),
+        "{said}"
+    );
 }
 
 #[test]
