@@ -238,8 +238,12 @@ impl Compiler {
     fn request(&self, source: &Source) -> Request {
         let mut options = source.options.clone();
         let own = self.nvrtc.include.iter().chain(&self.nvrtc.libraries);
-        let folders = source.include_dirs.iter().chain(own);
-        options.extend(folders.map(|folder| format!("-I{}", folder.display())));
+        let folders: Vec<PathBuf> = source.include_dirs.iter().chain(own).cloned().collect();
+        options.extend(
+            folders
+                .iter()
+                .map(|folder| format!("-I{}", folder.display())),
+        );
         let headers: Vec<Header> = source.headers.iter().map(with_own_lines).collect();
         let mut names = vec![source.name.clone()];
         names.extend(headers.iter().map(|header| header.path.clone()));
@@ -249,6 +253,7 @@ impl Compiler {
             names,
             headers,
             options,
+            folders,
             expressions: source.expressions().map(str::to_owned).collect(),
             linked_folders: self.linked_folders.clone(),
         }

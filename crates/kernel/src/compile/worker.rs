@@ -31,6 +31,8 @@ pub(super) struct Request {
     pub(super) names: Vec<String>,
     pub(super) headers: Vec<Header>,
     pub(super) options: Vec<String>,
+    /// Folders of headers that may be read.
+    pub(super) folders: Vec<PathBuf>,
     /// C++ expressions that name kernels.
     pub(super) expressions: Vec<String>,
     /// Targets of links among CUDA's own headers.
@@ -56,7 +58,17 @@ pub(super) fn compile(nvrtc: &Nvrtc, request: &Request, folder: &Path) -> RawRes
         let log = format!("error: the option `{option}` writes a file; take it out of `compile`");
         return RawResult::new(RawStatus::Refused, log);
     }
-    let mut readable = header_folders(&request.options);
+    // `compile: { include: … }` is what is confined; an option could name any folder.
+    let named = header_folders(&request.options);
+    if let Some(folder) = named.iter().find(|it| !request.folders.contains(it)) {
+        let log = format!(
+            "error: an option names the folder of headers {}; name it by `compile: {{ include: \
+             [FOLDER] }}` of the search space",
+            folder.display()
+        );
+        return RawResult::new(RawStatus::Refused, log);
+    }
+    let mut readable = request.folders.clone();
     readable.extend(nvrtc.library.parent().map(Path::to_owned));
     readable.extend(request.linked_folders.iter().cloned());
     let result = run_confined(&readable, || {

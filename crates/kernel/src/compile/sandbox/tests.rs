@@ -3,18 +3,25 @@ use crate::compile::discover::Surroundings;
 use crate::compile::image::RawStatus;
 use crate::compile::nvrtc::Nvrtc;
 use crate::compile::worker::{self, Request};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Compiles a text with these folders of headers: the status and the log.
+/// Compiles a text with these options, whose folders may be read: the status and the log.
 fn compile(text: &str, options: &[String]) -> (RawStatus, String) {
+    compile_with(text, options, &header_folders(options))
+}
+
+/// Compiles a text with these options and folders of headers that may be read.
+fn compile_with(text: &str, options: &[String], folders: &[PathBuf]) -> (RawStatus, String) {
     let nvrtc = Nvrtc::find(&Surroundings::from_env()).unwrap();
-    let own = nvrtc.include.iter().chain(&nvrtc.libraries);
-    let own = own.map(|folder| format!("-I{}", folder.display()));
+    let own: Vec<&PathBuf> = nvrtc.include.iter().chain(&nvrtc.libraries).collect();
+    let folders = folders.iter().chain(own.iter().copied()).cloned().collect();
+    let own = own.iter().map(|folder| format!("-I{}", folder.display()));
     let request = Request {
         text: text.to_owned(),
         names: Vec::new(),
         headers: Vec::new(),
         options: options.iter().cloned().chain(own).collect(),
+        folders,
         expressions: Vec::new(),
         linked_folders: Vec::new(),
     };
@@ -111,6 +118,27 @@ fn folders_are_read_from_every_spelling_of_the_option() {
     let options: Vec<String> = options.map(str::to_owned).to_vec();
     let folders = header_folders(&options);
     assert_eq!(folders, ["/a", "/b", "/c", "/d"].map(Path::new));
+}
+
+#[test]
+fn an_option_opens_no_folder_and_no_file() {
+    let (root, folder, secret) = project();
+    let granted = header_folders(&[folder]);
+    let root = root.path().display().to_string();
+    let text = "extern \"C\" __global__ void k() {}";
+    for options in [
+        vec![format!("-I{root}"), format!("--pre-include={secret}")],
+        vec!["-I".to_owned(), root.clone()],
+        vec![format!("--include-path={root}")],
+        vec![format!("--pre-include={secret}")],
+        vec![format!("-include={secret}")],
+        vec!["-include".to_owned(), secret.clone()],
+        vec![format!("--pre-include={root}/include/../secret.h")],
+    ] {
+        let (status, log) = compile_with(text, &options, &granted);
+        assert_eq!(status, RawStatus::Refused, "{options:?}: {log}");
+        assert!(!log.contains("hunter2"), "{options:?}: {log}");
+    }
 }
 
 #[test]
