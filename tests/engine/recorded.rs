@@ -64,6 +64,21 @@ fn row(recording: &Recording, b: i64, m: &str) -> Recorded {
     )
 }
 
+#[test]
+fn a_time_that_no_kernel_takes_is_none() {
+    let dir = TempDir::new().unwrap();
+    for time in ["1e-300", "1e-8", "-1", "0", "1e15"] {
+        let text = closed().replace("\"time\": 2.0", &format!("\"time\": {time}"));
+        let recording = Recording::load(&write(&dir, "x.json", text.as_bytes())).unwrap();
+        assert_eq!(
+            verdict(&row(&recording, 1, "a")),
+            Verdict::Crashed,
+            "{time}"
+        );
+        assert_eq!(verdict(&row(&recording, 2, "a")), Verdict::Ok);
+    }
+}
+
 /// Loads, and gives the message of the failure.
 fn failure(path: &Path) -> String {
     Recording::load(path).err().unwrap().to_string()

@@ -77,9 +77,13 @@ fn within(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large(max: u64) -> io::Error {
+    let limit = match max >> 20 {
+        0 => format!("{max} bytes"),
+        mebibytes => format!("{mebibytes} MiB"),
+    };
     io::Error::new(
         io::ErrorKind::FileTooLarge,
-        format!("it holds more than {} MiB", max >> 20),
+        format!("it holds more than {limit}"),
     )
 }
 

@@ -1,6 +1,7 @@
 //! Quantities with their unit in the type, and counts with their noun.
 
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// Formats a count with its noun: "1 worker", "12 workers". The plural is the noun with an "s".
 #[must_use]
@@ -35,10 +36,14 @@ impl Micros {
         (us.is_finite() && us > 0.0).then_some(Self(us))
     }
 
-    /// Wraps a time in milliseconds, the unit of Kernel Tuner's files.
+    /// Plausible kernel times, microseconds: one cycle of a fast clock takes 0.3 ns, and runs have
+    /// deadlines far below the three hours of the upper end.
+    pub const PLAUSIBLE_US: RangeInclusive<f64> = 1e-4..=1e10;
+
+    /// Wraps a time in milliseconds, the unit of Kernel Tuner's files; `None` unless it is plausible.
     #[must_use]
     pub fn from_millis(ms: f64) -> Option<Self> {
-        Self::new(ms * 1e3)
+        Self::new(ms * 1e3).filter(|time| Self::PLAUSIBLE_US.contains(&time.get()))
     }
 
     /// Returns the time in microseconds.

@@ -48,3 +48,11 @@ fn what_comes_before_damage_is_kept() {
     assert!(unpacked.damage.is_some());
     assert!(plain.starts_with(&unpacked.bytes) && !unpacked.bytes.is_empty());
 }
+
+#[test]
+fn a_small_limit_is_named_in_bytes() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), [0; 100]).unwrap();
+    let error = read(file.path(), 99).unwrap_err();
+    assert_eq!(error.to_string(), "it holds more than 99 bytes");
+}

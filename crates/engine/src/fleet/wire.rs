@@ -3,7 +3,6 @@
 use super::siblings::SiblingTimes;
 use crate::Judged;
 use serde::{Deserialize, Serialize};
-use std::ops::RangeInclusive;
 use tuner_core::record::Compilation;
 use tuner_core::units::{ContentHash, Micros};
 use tuner_device::DeviceFacts;
@@ -186,10 +185,6 @@ impl Answer {
 /// Longest time that a candidate may be charged with, microseconds: some 11 days.
 const CHARGED_MAX_US: u64 = 1_000_000_000_000;
 
-/// Plausible kernel times, microseconds: one cycle of a fast clock takes 0.3 ns, and runs have
-/// deadlines far below the three hours of the upper end.
-const TIMES_US: RangeInclusive<f64> = 1e-4..=1e10;
-
 impl SiblingTimes {
     /// Reports whether all times are possible.
     #[must_use]
@@ -199,7 +194,7 @@ impl SiblingTimes {
             [range.us, low, high]
         });
         let mut times = incumbent.chain([self.reference_us]);
-        times.all(|time| TIMES_US.contains(&time))
+        times.all(|time| Micros::PLAUSIBLE_US.contains(&time))
     }
 }
 
@@ -211,7 +206,7 @@ fn is_consistent(found: &TimedJudgement) -> bool {
     let times = [record.p50, record.p90, record.ci95[0], record.ci95[1]];
     let times = times.into_iter().map(Micros::get);
     let mut all = times.chain(record.samples.iter().copied());
-    found.judgement.is_ok() && all.all(|time| TIMES_US.contains(&time))
+    found.judgement.is_ok() && all.all(|time| Micros::PLAUSIBLE_US.contains(&time))
 }
 
 #[cfg(test)]
