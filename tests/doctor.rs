@@ -47,6 +47,32 @@ fn doctor_without_nvrtc_says_what_to_type() {
         );
 }
 
+/// The XDG Base Directory Specification ignores them.
+#[test]
+fn relative_folders_of_the_environment_are_ignored() {
+    let at = tempfile::tempdir().unwrap();
+    let home = at.path().join("home");
+    let work = at.path().join("work");
+    for folder in [&home, &work] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    let output = tuner()
+        .args(["doctor", "--format", "json"])
+        .current_dir(&work)
+        .env("HOME", &home)
+        .env("XDG_CACHE_HOME", "cache")
+        .env("XDG_DATA_HOME", "data")
+        .env_remove("TUNER_CACHE")
+        .output()
+        .unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = found.as_array().unwrap();
+    let cache = rows.iter().find(|row| row["check"] == "compile cache");
+    let expected = home.join(".cache/tuner").display().to_string();
+    assert_eq!(cache.unwrap()["detail"], expected.as_str());
+    assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0);
+}
+
 #[test]
 fn doctor_reports_a_file_that_is_no_database() {
     let dir = tempfile::tempdir().unwrap();

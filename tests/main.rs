@@ -56,6 +56,7 @@ mod report;
 mod rig;
 mod run;
 mod serve;
+mod special_files;
 mod space_command;
 mod space_expressions;
 mod space_published;

@@ -105,10 +105,10 @@ impl Access {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub(crate) async fn options(&self) -> Result<ConnectOptions, AccessError> {
+    pub(crate) fn options(&self) -> Result<ConnectOptions, AccessError> {
         let mut options = ConnectOptions::new();
         if let Some(path) = &self.credentials {
-            let with = options.credentials_file(path).await;
+            let with = options.credentials(&secret(path)?);
             options = with.map_err(|why| unreadable(path, why))?;
         }
         if let Some(path) = &self.nkey {
@@ -142,8 +142,9 @@ fn unreadable(path: &Path, why: std::io::Error) -> AccessError {
     }
 }
 
+/// Checks a file that the library reads by itself, without limits.
 fn readable(path: &Path) -> Result<(), AccessError> {
-    files::open_regular(path)
+    files::read(path, files::MAX_TEXT_BYTES)
         .map(drop)
         .map_err(|why| unreadable(path, why))
 }

@@ -189,8 +189,7 @@ impl Wire {
         loop {
             let seen = Arc::clone(&connected);
             let options = access
-                .options()
-                .await?
+                .options()?
                 .name("tuner")
                 .connection_timeout(REQUEST)
                 .request_timeout(Some(REQUEST))
