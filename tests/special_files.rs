@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Longest time of a command that has nothing to do.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A command of the program with the arguments that it needs.
 struct Form {
@@ -135,6 +135,7 @@ fn run(folder: &Path, arguments: &[String]) -> (Option<i32>, String) {
 
 /// Runs every command with a file that is none in every place; `make` creates it.
 fn sweep(make: impl Fn(&Path), refuses: impl Fn(&str, &str) -> bool) {
+    let mut wrong = Vec::new();
     let at = folder(&[("k.cu", "__global__ void k(float *x) { x[0] = 1; }\n")]);
     for name in ["search_spaces", "templates"] {
         std::os::unix::fs::symlink(root().join(name), at.path().join(name)).unwrap();
@@ -163,16 +164,14 @@ fn sweep(make: impl Fn(&Path), refuses: impl Fn(&str, &str) -> bool) {
             let words = arguments(form, &option, &path);
             let (code, said) = run(at.path(), &words);
             let shown = words.join(" ");
-            assert!(
-                code.is_some_and(|code| code <= 4),
-                "{shown}: {code:?} {said:.500}"
-            );
-            assert!(!said.contains("panicked"), "{shown}: {said:.500}");
-            if refuses(form.name, &option) {
-                assert!(matches!(code, Some(1 | 2)), "{shown}: {code:?} {said:.500}");
+            let ends = code.is_some_and(|code| code <= 4) && !said.contains("panicked");
+            let refused = matches!(code, Some(1 | 2));
+            if !ends || !refused && refuses(form.name, &option) {
+                wrong.push(format!("{shown}: {code:?} {said:.500}"));
             }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Doctor reports it among other findings; a folder of headers is the compiler's matter.

@@ -1,6 +1,6 @@
 //! The program: whether it can use the virtual GPU, its environment, its run.
 
-use super::super::CliError;
+use super::super::{CliError, usage};
 use super::Args;
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use tuner_core::files;
 use tuner_core::target::ComputeTarget;
 use tuner_kernel::catalog::shown;
 use vgpu::Arch;
@@ -110,11 +111,23 @@ fn check(path: &Path) -> Result<(), CliError> {
     }
 }
 
+/// Refuses what nvcc would wait for, or read without end.
+fn check_source(path: &Path) -> std::io::Result<()> {
+    let facts = files::open_regular(path)?.metadata()?;
+    match facts.len() > files::MAX_RECORDING_BYTES {
+        true => Err(std::io::ErrorKind::FileTooLarge.into()),
+        false => Ok(()),
+    }
+}
+
 /// Compiles CUDA files with the installed compiler.
 fn compile(args: &Args, folder: &Path, arch: &Arch) -> Result<PathBuf, CliError> {
     let Some(nvcc) = find_nvcc() else {
         refuse!("nvcc is not installed; fetch it with scripts/get-nvcc, or put it into PATH");
     };
+    for path in &args.build {
+        check_source(path).map_err(|why| usage(format!("{}: {why}", shown(path))))?;
+    }
     let program = folder.join("program");
     let mut command = std::process::Command::new(&nvcc);
     command
@@ -135,7 +148,7 @@ fn compile(args: &Args, folder: &Path, arch: &Arch) -> Result<PathBuf, CliError>
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         let out = String::from_utf8_lossy(&output.stdout).into_owned();
-        return Err(super::super::usage(format!("nvcc failed:\n{out}{text}")));
+        return Err(usage(format!("nvcc failed:\n{out}{text}")));
     }
     Ok(program)
 }
