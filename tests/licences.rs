@@ -174,6 +174,72 @@ fn a_crate_that_breaks_a_rule_is_named() {
     assert_eq!(named, expected, "{said}");
 }
 
+/// Crates with their version, what their advisory says, its versions, and whether they are refused.
+const ADVISORIES: [(&str, &str, &str, &str, bool); 14] = [
+    ("old", "1.4.9", "", "patched = [\">= 1.5.0\"]", true),
+    ("pre", "1.5.0-rc.1", "", "patched = [\">= 1.5.0\"]", true),
+    ("worse", "1.0.0", "", "patched = []", true),
+    (
+        "between",
+        "1.3.0",
+        "",
+        "patched = [\"^1.2.1, < 1.3\", \">= 2\"]",
+        true,
+    ),
+    (
+        "unsound",
+        "0.2.9",
+        "informational = \"unsound\"",
+        "patched = [\"^0.3\"]",
+        true,
+    ),
+    (
+        "left",
+        "1.0.0",
+        "informational = \"unmaintained\"",
+        "patched = []",
+        true,
+    ),
+    ("patched", "1.5.0", "", "patched = [\">= 1.5.0\"]", false),
+    (
+        "backported",
+        "1.2.7",
+        "",
+        "patched = [\"~1.2.4\", \">= 2\"]",
+        false,
+    ),
+    ("caret", "0.3.4", "", "patched = [\"^0.3.2\"]", false),
+    ("exact", "0.3.4", "", "patched = [\"=0.3.4\"]", false),
+    (
+        "early",
+        "0.1.0",
+        "",
+        "patched = []\nunaffected = [\"< 0.2.0\"]",
+        false,
+    ),
+    (
+        "withdrawn",
+        "1.0.0",
+        "withdrawn = \"2026-01-03\"",
+        "patched = []",
+        false,
+    ),
+    (
+        "told",
+        "1.0.0",
+        "informational = \"notice\"",
+        "patched = []",
+        false,
+    ),
+    (
+        "far",
+        "1.0.0",
+        "informational = \"unmaintained\"",
+        "patched = []",
+        false,
+    ),
+];
+
 /// Writes an advisory on a crate.
 fn add_advisory(database: &Path, name: &str, more: &str, versions: &str) {
     let folder = database.join("crates").join(name);
@@ -189,74 +255,10 @@ fn add_advisory(database: &Path, name: &str, more: &str, versions: &str) {
 fn a_crate_with_an_advisory_is_named_and_a_missing_database_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let advisories = [
-        ("old", "1.4.9", "", "patched = [\">= 1.5.0\"]", true),
-        ("pre", "1.5.0-rc.1", "", "patched = [\">= 1.5.0\"]", true),
-        ("worse", "1.0.0", "", "patched = []", true),
-        (
-            "between",
-            "1.3.0",
-            "",
-            "patched = [\"^1.2.1, < 1.3\", \">= 2\"]",
-            true,
-        ),
-        (
-            "unsound",
-            "0.2.9",
-            "informational = \"unsound\"",
-            "patched = [\"^0.3\"]",
-            true,
-        ),
-        (
-            "left",
-            "1.0.0",
-            "informational = \"unmaintained\"",
-            "patched = []",
-            true,
-        ),
-        ("patched", "1.5.0", "", "patched = [\">= 1.5.0\"]", false),
-        (
-            "backported",
-            "1.2.7",
-            "",
-            "patched = [\"~1.2.4\", \">= 2\"]",
-            false,
-        ),
-        ("caret", "0.3.4", "", "patched = [\"^0.3.2\"]", false),
-        ("exact", "0.3.4", "", "patched = [\"=0.3.4\"]", false),
-        (
-            "early",
-            "0.1.0",
-            "",
-            "patched = []\nunaffected = [\"< 0.2.0\"]",
-            false,
-        ),
-        (
-            "withdrawn",
-            "1.0.0",
-            "withdrawn = \"2026-01-03\"",
-            "patched = []",
-            false,
-        ),
-        (
-            "told",
-            "1.0.0",
-            "informational = \"notice\"",
-            "patched = []",
-            false,
-        ),
-        (
-            "far",
-            "1.0.0",
-            "informational = \"unmaintained\"",
-            "patched = []",
-            false,
-        ),
-    ];
     let mut lock = String::from(
         "[[package]]\nname = \"own\"\nversion = \"1.0.0\"\ndependencies = [\"left\", \"old 1.4.9\"]\n",
     );
-    for (name, version, more, versions, _) in advisories {
+    for (name, version, more, versions, _) in ADVISORIES {
         lock += &format!(
             "[[package]]\nname = \"{name}\"\nversion = \"{version}\"\nchecksum = \"00\"\n\
              source = \"registry+https://github.com/rust-lang/crates.io-index\"\n"
@@ -284,7 +286,7 @@ fn a_crate_with_an_advisory_is_named_and_a_missing_database_is_reported() {
         .lines()
         .filter_map(|line| line.strip_prefix("error: ")?.split(' ').next())
         .collect();
-    let expected = advisories.iter().filter(|(.., refused)| *refused);
+    let expected = ADVISORIES.iter().filter(|(.., refused)| *refused);
     assert_eq!(
         named,
         expected.map(|(name, ..)| *name).collect::<Vec<_>>(),

@@ -16,7 +16,7 @@ use tuner_store::{LeaderboardQuery, RunEnd, RunStart, Store};
 
 /// What ends strings, comments, cells, lines and commands, and 10,000 characters.
 pub(super) fn nasty() -> String {
-    let head = "=cmd|' /C calc'!A0 \"'`\\ */ /* // %s%n ${x} $(x) <script>alert(1)</script> & | \
+    let head = "=cmd|' /C calc'!A0 \"'`\\ */ FORGED /* // %s%n ${x} $(x) <script>alert(1)</script> & | \
                 ~~ __a__ [b](c) ]]> --> {{ \u{1b}[31m \u{7f} \u{9b}2J \u{202e} \u{2066} \u{2028} \u{feff}";
     let lines = "\r\nFORGED\n#error FORGED\n#define FORGED 1\n- FORGED\n=FORGED\n```\n??/\n\\\n";
     format!("{head}{lines}{}", "x".repeat(10_000))

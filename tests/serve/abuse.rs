@@ -125,6 +125,11 @@ fn a_token_that_is_none_is_refused_at_the_start() {
         (" \n\t", 0o600, "holds no token"),
         ("short", 0o600, "shorter than 16"),
         ("a-token-of-some-length", 0o644, "chmod 600"),
+        ("a-token-of-some\nlength-and-more", 0o600, "one line"),
+        ("a-token of some length", 0o600, "one line"),
+        ("a-token-of-\u{1b}[31m-length", 0o600, "one line"),
+        ("a-token-of-some-l\u{e4}ngth", 0o600, "one line"),
+        ("\u{feff}a-token-of-some-length", 0o600, "one line"),
     ] {
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -139,6 +144,11 @@ fn a_token_that_is_none_is_refused_at_the_start() {
         assert_eq!(output.status.code(), Some(2), "{text:?}: {message}");
         assert!(message.contains("TUNER_TOKEN holds no token"), "{message}");
     }
+    let several = "a-token-of-some-length\r\nx: y";
+    let output = serve(&db).env("TUNER_TOKEN", several).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("one line"), "{message}");
     assert!(!db.exists());
 }
 
