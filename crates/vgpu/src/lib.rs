@@ -29,6 +29,7 @@ pub use exec::launch::{
     launch,
 };
 pub use exec::rounding::Rounding;
+pub use exec::shadow_values::FloatFormat;
 pub use exec::stop::{Assertion, Stop};
 pub use exec::watch::{BlockAccesses, BufferRange, StridedRange, Watch};
 pub use gpu_tensor_map::{MAX_RANK, TENSOR_MAP_BYTES, TensorElement, TensorMap, TensorMapError};

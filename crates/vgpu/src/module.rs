@@ -186,6 +186,14 @@ impl Module {
         Module::lowered(ptx, ptx::parse(ptx)?, Form::RandomlyRounded)
     }
 
+    /// Reads PTX text for launches with [`Launch::shadow_values`].
+    ///
+    /// # Errors
+    /// Those of [`Module::load`].
+    pub fn load_with_shadow_values(ptx: &str) -> Result<Module, LoadError> {
+        Module::lowered(ptx, ptx::parse(ptx)?, Form::Shadowed)
+    }
+
     fn lowered(ptx: &str, ast: ptx::ast::Ast<'_>, form: Form) -> Result<Module, LoadError> {
         check_sizes(&ast)?;
         let functions = lower::FunctionTable::new(&ast);

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::cta::{Context, fresh_state};
 use super::launch::{Depth, Launch, LaunchReport, Schedule};
 use super::placement::Placement;
+use super::shadow_values::GlobalShadows;
 use super::workers::{blocks_each, run_blocks};
 use crate::arch::Arch;
 use crate::lower::program::Program;
@@ -90,6 +91,8 @@ impl Work<'_> {
         // Shadow marks carry the attempt's number, so the shadow is never cleared.
         memory.attempts += 1;
         let launch = self.launch;
+        // Those of an attempt that was undone are void.
+        memory.shadows = launch.shadow_values.then(GlobalShadows::default);
         // With partial synchronisation, one write and one read per word may be too few to decide an
         // order.
         let can_record = mode == Attempt::Serialized && self.program.partial_sync;

@@ -65,7 +65,11 @@ impl Cta<'_> {
                     b: *b,
                     c: *c,
                 };
+                let shadows = w.shadows_of(*a);
                 let (stray, from) = shuffle(w, *mode, &rows, group);
+                if let Some(shadows) = shadows {
+                    w.shuffle_shadows(*dest, &shadows, &from, group);
+                }
                 if let Some(stray) = stray {
                     self.stray_shuffle(w, *mode, stray, mask_row);
                 }

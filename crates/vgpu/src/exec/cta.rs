@@ -15,6 +15,7 @@ use super::placement::Placement;
 use super::printed::Printed;
 use super::registers::WarpRegisters;
 use super::rounding::Rounding;
+use super::shadow_values::ShadowWord;
 use super::stop::{Assertion, Halt, Stop};
 use super::trace::{self, BlockTrace};
 use super::warp::{Warp, filled};
@@ -241,6 +242,8 @@ pub(super) struct Cta<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) block: u32,
     pub(super) shared: Vec<u32>,
+    /// Shadow values of shared memory, from the first store of one on.
+    pub(super) shared_shadows: Vec<ShadowWord>,
     pub(super) shared_state: Vec<u8>,
     pub(super) shadow: BlockShadow,
     /// Histories of global words, where blocks are isolated.
@@ -304,6 +307,7 @@ impl<'a> Cta<'a> {
             context,
             block,
             shared: filled(spare.shared, words, context.shared_fill),
+            shared_shadows: Vec::new(),
             shared_state,
             shadow,
             lists: Lists::default(),

@@ -157,6 +157,9 @@ pub struct Launch {
     pub watch: Option<Arc<Watch>>,
     /// Random rounding; requires a module from [`Module::load_randomly_rounded`].
     pub rounding: Option<Rounding>,
+    /// Compute shadow values, which [`GlobalMemory::shadow_value`] returns afterwards; requires a
+    /// module from [`Module::load_with_shadow_values`].
+    pub shadow_values: bool,
 }
 
 /// Part of a kernel that is executed: control flow can be followed without computing all values.
@@ -195,6 +198,7 @@ impl Launch {
             cooperative: false,
             watch: None,
             rounding: None,
+            shadow_values: false,
         }
     }
 }

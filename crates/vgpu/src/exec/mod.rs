@@ -11,6 +11,7 @@
 
 pub mod launch;
 pub mod rounding;
+pub(crate) mod shadow_values;
 pub mod stop;
 mod externals;
 mod listed;

@@ -3,6 +3,7 @@
 use super::cta::Cta;
 use super::misc;
 use super::regs::{FULL, Regs, Slots};
+use super::shadow_values;
 use super::stop::{Halt, Stop};
 use super::warp::{Path, State, Warp};
 use super::{matrices, transfer::lanes};
@@ -169,11 +170,17 @@ fn execute(
     mask: u32,
 ) -> Next {
     match &inst.op {
+        Op::Shadowed(alu) => shadow_values::execute(w, alu, active),
+        Op::Load(m) if w.shadows.is_some() => cta.load_shadowed(w, m, active),
         Op::Load(m) => cta.load(w, m, active),
         Op::Store(m) if inst.marks & WATCHED != 0 && w.undefined_registers != 0 => {
-            cta.store_defined(w, m, active)
+            cta.store_defined(w, m, active);
+            cta.store_shadows(w, m, active);
         }
-        Op::Store(m) => cta.store(w, m, active),
+        Op::Store(m) => {
+            cta.store(w, m, active);
+            cta.store_shadows(w, m, active);
+        }
         Op::Branch { target, join } => {
             return branch(cta, w, path, *target, *join, active, mask);
         }
@@ -183,7 +190,11 @@ fn execute(
             trans,
             data,
         } => {
-            cta.ldmatrix(w, at, *trans, &data[..usize::from(*count)]);
+            let data = &data[..usize::from(*count)];
+            match w.shadows {
+                None => cta.ldmatrix(w, at, *trans, data),
+                Some(_) => cta.ldmatrix_shadowed(w, at, *trans, data),
+            }
         }
         Op::StMatrix {
             at,
@@ -193,7 +204,11 @@ fn execute(
         } => {
             cta.stmatrix(w, at, *trans, &data[..usize::from(*count)]);
         }
-        Op::Mma(m) => matrices::mma(w, m),
+        Op::Mma(m) => {
+            let shadows = w.mma_shadows(m);
+            matrices::mma(w, m);
+            w.set_product(&m.d, shadows, m.form.d);
+        }
         Op::Wgmma(m) => cta.wgmma(w, m, active),
         Op::WgmmaFence => cta.wgmma_fence(w),
         Op::WgmmaCommit => cta.wgmma_commit(w),
@@ -214,13 +229,21 @@ fn execute(
                 return Next::Stop;
             }
         }
+        Op::Atom(a) if w.shadows.is_some() => cta.atom_shadowed(w, a, active),
         Op::Atom(a) => cta.atom(w, a, active),
         Op::Fence { device_wide } => {
             lanes(active).for_each(|l| cta.fence(w.index * 32 + l, *device_wide));
         }
         Op::MmaF64(m) => matrices::mma_f64(w, m),
-        Op::WmmaMma(m) => matrices::wmma(w, m),
-        Op::WmmaMem(m) => cta.wmma_memory(w, m, active),
+        Op::WmmaMma(m) => {
+            let shadows = w.wmma_shadows(m);
+            matrices::wmma(w, m);
+            w.set_product(&m.d, shadows, m.form.0.d);
+        }
+        Op::WmmaMem(m) => {
+            cta.wmma_memory(w, m, active);
+            cta.wmma_store_shadows(w, m, active);
+        }
         Op::MovMatrix { dest, source } => {
             let row = gpu_arithmetic::layout::movmatrix(&w.regs.r32[*source as usize]);
             w.regs.r32[*dest as usize] = row;
@@ -309,7 +332,9 @@ fn execute_control(
             }
         }
         op => {
+            let moved = w.moved_shadows(op);
             misc::registers(cta, w, op, active);
+            w.set_moved(moved, active);
             Next::Continue
         }
     }

@@ -5,6 +5,7 @@ use super::cta::Context;
 use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
 use super::rounding::Coins;
+use super::shadow_values::WarpShadows;
 use crate::lower::program::{Constant, NONE, Special};
 
 /// Full turns without a change of memory before the states of a warp are compared: a computing warp
@@ -51,6 +52,8 @@ pub(super) struct ReconvergencePoint {
 #[derive(Debug, Default)]
 pub(super) struct Warp {
     pub(super) regs: Regs,
+    /// Shadow values, in launches that have them.
+    pub(super) shadows: Option<Box<WarpShadows>>,
     pub(super) index: usize,
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
@@ -120,6 +123,8 @@ impl Warp {
                 r64: filled(old.regs.r64, p.rows64 as usize, [0; 32]),
                 preds: filled(old.regs.preds, p.preds as usize, 0),
             },
+            shadows: (context.memory.shadows.is_some())
+                .then(|| Box::new(WarpShadows::new(p.rows32, p.rows64))),
             index,
             alive,
             paths: filled(

@@ -151,7 +151,7 @@ impl<'a> Lower<'a> {
     pub(super) fn watch(&mut self, i: &Instruction<'a>, first: usize, watching: &Watching) {
         let code = &self.program.code;
         // Conversions of operands surround the operation itself.
-        let plain = |inst: &Inst| matches!(inst.op, Op::Alu(..));
+        let plain = |inst: &Inst| matches!(inst.op, Op::Alu(..) | Op::Shadowed(_));
         let main = (first..code.len()).find(|at| !plain(&code[*at]));
         let Some(at) = main.or_else(|| (first < code.len()).then_some(first)) else {
             return;

@@ -3,9 +3,12 @@
 use super::program::{
     Address, Area, CarryOp, Constant, Data, LOCAL_WINDOW, Op, PARAM_WINDOW, SHARED_WINDOW,
 };
-use super::{Fail, Lower, Lowered, Mods, Picked, convert, float, int, random, select, video};
+use super::{
+    Fail, Lower, Lowered, Mods, Picked, convert, float, int, random, select, shadow_values, video,
+};
 use crate::counters::Class;
 use crate::exec::regs::{Kind, Slots, alu};
+use crate::exec::shadow_values::{ShadowOperation, ShadowedAlu};
 use ptx::ast::{Instruction, Operand, Type};
 
 impl<'a> Lower<'a> {
@@ -91,12 +94,25 @@ impl<'a> Lower<'a> {
         let Some((dest, sources)) = i.operands.split_first() else {
             return Err(Fail::Operand("operands are missing".to_owned()));
         };
-        self.emit(picked, dest, &sources.iter().collect::<Vec<_>>())
+        let operation = shadow_values::pick(i.opcode, &Mods(&i.modifiers));
+        let sources: Vec<_> = sources.iter().collect();
+        self.emit_shadowed(picked, operation, dest, &sources)
     }
 
     fn emit(
         &mut self,
         picked: Picked,
+        dest: &Operand<'a>,
+        sources: &[&Operand<'a>],
+    ) -> Lowered<()> {
+        self.emit_shadowed(picked, None, dest, sources)
+    }
+
+    /// Emits an instruction that has this operation on shadow values, if the program has any.
+    fn emit_shadowed(
+        &mut self,
+        picked: Picked,
+        operation: Option<ShadowOperation>,
         dest: &Operand<'a>,
         sources: &[&Operand<'a>],
     ) -> Lowered<()> {
@@ -123,10 +139,16 @@ impl<'a> Lower<'a> {
         // The most frequent instruction has an operation of its own, which the inner loop calls
         // directly.
         let fused = flops == 2 && imm == 0 && class == Class::Fp32;
-        let op = if fused {
-            Op::FmaF32(slots)
-        } else {
-            Op::Alu(alu.run, slots)
+        let op = match () {
+            () if self.form == super::Form::Shadowed => Op::Shadowed(Box::new(ShadowedAlu {
+                run: alu.run,
+                slots,
+                sources: alu.sources,
+                dest: alu.dest,
+                operation,
+            })),
+            () if fused => Op::FmaF32(slots),
+            () => Op::Alu(alu.run, slots),
         };
         self.push_flops(op, class, flops);
         self.finish_dest(fix, d);

@@ -13,6 +13,7 @@ mod int;
 mod video;
 mod float;
 mod random;
+mod shadow_values;
 mod select;
 mod convert;
 mod memory;
@@ -150,6 +151,8 @@ pub(crate) enum Form {
     Slice(Roots),
     /// All instructions, with randomly rounded results.
     RandomlyRounded,
+    /// All instructions, with shadow values.
+    Shadowed,
 }
 
 /// Lowers one entry with every function it calls.

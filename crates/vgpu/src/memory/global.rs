@@ -14,6 +14,7 @@ use freed::Freed;
 
 use super::buffer_id::BufferId;
 use super::heap::{Blocks, HEAP_BYTES, Heap};
+use crate::exec::shadow_values::{FloatFormat, GlobalShadows};
 use crate::hazard::global::GlobalShadow;
 use crate::memory::init::InitMap;
 use crate::texture::ImageObjects;
@@ -106,6 +107,8 @@ pub struct GlobalMemory {
     pub(crate) attempts: u32,
     /// Launches so far.
     pub(crate) launches: u32,
+    /// Shadow values of the last launch, if it computed any.
+    pub(crate) shadows: Option<GlobalShadows>,
 }
 
 /// Result of resolving an address.
@@ -142,6 +145,7 @@ impl GlobalMemory {
             heap: None,
             attempts: 0,
             launches: 0,
+            shadows: None,
         }
     }
 
@@ -249,6 +253,27 @@ impl GlobalMemory {
         for (chunk, word) in rest.chunks_mut(4).zip(words) {
             chunk.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..chunk.len()]);
         }
+    }
+
+    /// Returns the shadow value of a number that the last launch stored at `offset`, if it computed
+    /// shadow values: the number in double precision, from exact inputs. `None` where the number was
+    /// not computed in floating point, or its shadow ended: see [`Launch::shadow_values`].
+    ///
+    /// [`Launch::shadow_values`]: crate::Launch::shadow_values
+    #[must_use]
+    pub fn shadow_value(&self, buffer: BufferId, offset: u64, format: FloatFormat) -> Option<f64> {
+        let allocation = self.allocations.get(buffer.0)?;
+        let word = |at: u64| {
+            let word = allocation.words.get((at / 4) as usize)?;
+            Some(u64::from(word.load(Relaxed)))
+        };
+        let bits = match format {
+            FloatFormat::Single => word(offset)?,
+            FloatFormat::Double => word(offset)? | word(offset + 4)? << 32,
+            FloatFormat::Half | FloatFormat::Bfloat => word(offset)? >> (8 * (offset & 2)) & 0xffff,
+        };
+        let shadows = self.shadows.as_ref()?;
+        shadows.value(allocation.base + offset, format, bits)
     }
 
     /// The allocations that are not freed.

@@ -10,6 +10,7 @@ use super::{
     Address, Area, Call, CallPointer, Data, External, Fetch, ImageQuery, Order, SurfaceAccess,
 };
 use crate::exec::regs::{AluFn, Slots};
+use crate::exec::shadow_values::ShadowedAlu;
 use crate::exec::stop::Stop;
 
 /// Load or store.
@@ -191,6 +192,8 @@ pub(crate) enum Op {
     Alu(AluFn, Slots),
     /// 32-bit `fma.rn.f32` and friends over whole rows.
     FmaF32(Slots),
+    /// An operation on registers in a program with shadow values.
+    Shadowed(Box<ShadowedAlu>),
     Load(Box<Mem>),
     Store(Box<Mem>),
     Atom(Box<Atom>),
