@@ -9,7 +9,7 @@ use tuner_judge::gate::compare::Comparison;
 use tuner_judge::gate::expected_output::Rule;
 use tuner_judge::gate::oracle;
 use tuner_judge::gate::oracle::Oracle;
-use tuner_judge::gate::spread::{MAX_ROUNDED_RUNS, precision};
+use tuner_judge::gate::spread::{FurtherRuns, MAX_ROUNDED_RUNS, precision, shadow_error_type};
 use tuner_judge::gate::tolerance::Tolerance;
 
 /// What results are compared with.
@@ -22,8 +22,9 @@ pub(crate) enum By {
 
 enum Wanted {
     Oracle(Arc<dyn Oracle>),
-    /// The tolerance, what the reference wrote, and what it wrote with random rounding.
-    Kernel(Tolerance, Vec<u8>, Vec<Vec<u8>>),
+    /// The tolerance, what the reference wrote, what it wrote with random rounding, and the distances
+    /// of its shadow values.
+    Kernel(Tolerance, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>),
 }
 
 /// A problem, its right answer, and what an honest kernel makes of it.
@@ -55,7 +56,13 @@ impl Case {
                 let rounded = numbers
                     .map(|number| run(precision(element).unwrap_or_default(), number))
                     .collect();
-                Wanted::Kernel(Tolerance::for_argument(&plan, output), reference, rounded)
+                let tolerance = Tolerance::for_argument(&plan, output);
+                let shadows = problem.run(&How {
+                    shadow: true,
+                    ..how
+                });
+                let errors = shadow_errors(element, &reference, &shadows);
+                Wanted::Kernel(tolerance, reference, rounded, errors)
             }
         };
         Self {
@@ -74,10 +81,13 @@ impl Case {
                 let all = std::slice::from_ref(&all);
                 compare::with_oracle(oracle.as_ref(), 0, self.element, bytes, all, Rule::Tiles)
             }
-            Wanted::Kernel(tolerance, reference, rounded) => {
+            Wanted::Kernel(tolerance, reference, rounded, errors) => {
                 let all = std::iter::once(0..self.count).collect::<Vec<_>>();
-                let rounded: Vec<&[u8]> = rounded.iter().map(Vec::as_slice).collect();
-                tolerance.compare(bytes, reference, &all, &rounded)
+                let runs = FurtherRuns {
+                    rounded: rounded.iter().map(Vec::as_slice).collect(),
+                    shadow_errors: errors.as_deref(),
+                };
+                tolerance.compare(bytes, reference, &all, &runs)
             }
         }
     }
@@ -95,6 +105,16 @@ pub(crate) fn nearest(element: Element, values: &[f64]) -> Vec<u8> {
         element.encode(*value, &mut bytes);
     }
     bytes
+}
+
+/// Distances of shadow values from what the reference wrote, as the virtual GPU returns them.
+fn shadow_errors(element: Element, reference: &[u8], shadows: &[f64]) -> Option<Vec<u8>> {
+    let ty = shadow_error_type(element)?;
+    let mut errors = Vec::new();
+    for (code, shadow) in reference.chunks(element.size()).zip(shadows) {
+        ty.encode(shadow - element.decode(code), &mut errors);
+    }
+    Some(errors)
 }
 
 fn oracle(problem: &Problem) -> Arc<dyn Oracle> {

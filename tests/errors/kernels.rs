@@ -26,6 +26,8 @@ pub(crate) struct How {
     pub(crate) first_twice: bool,
     /// Random rounding of every result: number of the run and significand bits.
     pub(crate) random: Option<(usize, u32)>,
+    /// Nothing is rounded: the kernel's shadow values.
+    pub(crate) shadow: bool,
 }
 
 /// The operations, with the sizes that are studied.
@@ -95,12 +97,16 @@ impl How {
             without_last: false,
             first_twice: false,
             random: None,
+            shadow: false,
         }
     }
 
     /// A result in a type: rounded to nearest, or up or down at random. The coin depends on the
     /// run and the value, so that a run can be repeated; the second run inverts the first.
     fn round(&self, element: Element, value: f64) -> f64 {
+        if self.shadow {
+            return value;
+        }
         let Some((run, precision)) = self.random else {
             return round(element, value);
         };
@@ -281,6 +287,7 @@ impl Problem {
         let held = if input.size() == 1 { output } else { input };
         let exact = How {
             random: how.random,
+            shadow: how.shadow,
             ..How::honest(how.order, Element::F32)
         };
         let scale = f64::from((1.0 / 32f64.sqrt()) as f32);
@@ -307,7 +314,7 @@ impl Problem {
                 let terms: Vec<f64> = weights
                     .iter()
                     .zip(v.chunks(32))
-                    .map(|(p, v)| round(held, *p) * v[d])
+                    .map(|(p, v)| if how.shadow { *p } else { round(held, *p) } * v[d])
                     .collect();
                 how.round(Element::F32, part.sum(&terms, 16) / total)
             })

@@ -6,6 +6,7 @@ use tuner_core::element::Element;
 use tuner_core::element::Element::{F16, F32, F64, I8, I32};
 use tuner_core::fill::Fill;
 use tuner_core::plan::{Plan, PlanReference};
+use tuner_judge::gate::spread::FurtherRuns;
 use tuner_judge::gate::tolerance::{Tolerance, describe};
 
 const MILLION: u64 = 1_000_000;
@@ -25,7 +26,7 @@ fn passes(plan: &Plan, got: &[f32], want: &[f32]) -> bool {
     let output = plan.arguments.last().expect("an output");
     let all = std::iter::once(0..want.len() as u64).collect::<Vec<_>>();
     Tolerance::for_argument(plan, output)
-        .compare(&bytes(got), &bytes(want), &all, &[])
+        .compare(&bytes(got), &bytes(want), &all, &FurtherRuns::default())
         .passed()
 }
 
@@ -68,7 +69,12 @@ fn whole_numbers_must_be_equal_unless_the_space_says_otherwise() {
     let judge = |plan: &Plan, by: f64| {
         let tolerance = Tolerance::for_argument(plan, plan.arguments.last().expect("an output"));
         let wrong: Vec<f64> = right.iter().map(|value| value + by).collect();
-        tolerance.compare(&nearest(I32, &wrong), &nearest(I32, &right), &all, &[])
+        tolerance.compare(
+            &nearest(I32, &wrong),
+            &nearest(I32, &right),
+            &all,
+            &FurtherRuns::default(),
+        )
     };
     assert!(judge(&plan, 0.0).passed());
     for by in [1.0, -1.0, 300.0] {
@@ -166,7 +172,12 @@ fn float64_is_held_to_float64() {
     let judge = |by: f64| {
         let right = nearest(F64, &[1.0; 2048]);
         tolerance
-            .compare(&nearest(F64, &[1.0 + by; 2048]), &right, &all, &[])
+            .compare(
+                &nearest(F64, &[1.0 + by; 2048]),
+                &right,
+                &all,
+                &FurtherRuns::default(),
+            )
             .passed()
     };
     assert!(judge(1e-15) && !judge(1e-12));
@@ -194,4 +205,40 @@ fn a_float64_reference_is_named_with_its_error_model() {
         "{text}"
     );
     assert!(text.contains("512 terms"), "{text}");
+}
+
+/// Judges 2048 elements of a long sum that should be 1, which the reference has as `1 + own`.
+fn beside_a_shadow(own: f64, got: f64) -> bool {
+    let mut plan = gemm([F32, F32]);
+    plan.gate.terms = Some(512.0);
+    let tolerance = Tolerance::for_argument(&plan, plan.arguments.last().expect("an output"));
+    let all = std::iter::once(0..2048u64).collect::<Vec<_>>();
+    let ones = |by: f64| nearest(F32, &[1.0 + by; 2048]);
+    let reference = ones(own);
+    let rounded = [ones(-0.1 * own), ones(-0.11 * own)];
+    let errors = nearest(F32, &[-own; 2048]);
+    let runs = FurtherRuns {
+        rounded: rounded.iter().map(Vec::as_slice).collect(),
+        shadow_errors: Some(&errors),
+    };
+    let result = tolerance.compare(&ones(got), &reference, &all, &runs);
+    result.passed()
+}
+
+#[test]
+fn a_reference_that_errs_neither_refuses_nor_hides() {
+    let own = 4e-5;
+    assert!(beside_a_shadow(own, 0.0), "the right result");
+    assert!(beside_a_shadow(own, own), "what the reference returns");
+    assert!(beside_a_shadow(own, -own), "as inaccurate as the reference");
+    assert!(!beside_a_shadow(own, 2.0 * own));
+    assert!(!beside_a_shadow(own, -2.0 * own));
+}
+
+#[test]
+fn a_shadow_far_from_the_value_is_another_branch() {
+    // More than 2^10 units of 2^-24 away: the reference's values decide.
+    let own = 2e-4;
+    assert!(beside_a_shadow(own, own));
+    assert!(!beside_a_shadow(own, 0.0));
 }

@@ -1,5 +1,6 @@
 //! The virtual GPU as a device: takes plans, returns hazards and results.
 
+mod shadow;
 mod trace;
 
 use ::vgpu::{
@@ -9,6 +10,7 @@ use ::vgpu::{
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use tuner_core::element::Element;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Role};
 use tuner_core::record::{Hazard, Verdict};
@@ -51,6 +53,8 @@ pub struct VirtualGpu {
     modules: HashMap<ContentHash, Parsed>,
     /// Random rounding of the following runs.
     rounding: Option<::vgpu::Rounding>,
+    /// The following runs compute shadow values.
+    shadow_values: bool,
     /// Kept variables of the module with this text, used instead of their initial values.
     kept: Option<(Arc<str>, Vec<Vec<u8>>)>,
     /// Variables at the first run since the last reset.
@@ -71,6 +75,7 @@ impl VirtualGpu {
                 .keeping(DiskCache::default_folder()),
             modules: HashMap::new(),
             rounding: None,
+            shadow_values: false,
             kept: None,
             found: None,
         }
@@ -104,6 +109,7 @@ impl VirtualGpu {
             (Some(Roots::Stores), _) => b"stores",
             (Some(Roots::Accesses), _) => b"accesses",
             (None, true) => b"rounded",
+            (None, false) if self.shadow_values => b"shadowed",
             (None, false) => b"",
         };
         let key = ContentHash::from_parts([code.ptx.as_bytes(), kind]);
@@ -113,6 +119,7 @@ impl VirtualGpu {
         let loaded = match slice {
             Some(roots) => Module::load_slice(&code.ptx, roots),
             None if random => Module::load_randomly_rounded(&code.ptx),
+            None if self.shadow_values => Module::load_with_shadow_values(&code.ptx),
             None => Module::load(&code.ptx),
         };
         let module = match loaded {
@@ -191,6 +198,7 @@ impl VirtualGpu {
             },
             cooperative: run.launch.cooperative,
             rounding: self.rounding,
+            shadow_values: self.shadow_values,
             ..Launch::new(
                 &run.launch.entry,
                 run.launch.grid,
@@ -296,6 +304,15 @@ impl Session for VirtualGpu {
     fn set_rounding(&mut self, rounding: Option<::vgpu::Rounding>) -> bool {
         self.rounding = rounding;
         true
+    }
+
+    fn set_shadow_values(&mut self, shadow_values: bool) -> bool {
+        self.shadow_values = shadow_values;
+        true
+    }
+
+    fn shadow_errors(&self, slot: Slot, element: Element) -> Option<Vec<u8>> {
+        shadow::shadow_errors(&self.memory, self.buffer(slot), element)
     }
 
     fn address(&self, slot: Slot) -> Option<u64> {

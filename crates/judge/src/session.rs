@@ -388,6 +388,21 @@ pub trait Session {
         false
     }
 
+    /// Makes later runs compute shadow values, or not: each floating-point value in double precision
+    /// from exact inputs, beside the ordinary one. Returns whether the device can.
+    fn set_shadow_values(&mut self, _shadow_values: bool) -> bool {
+        false
+    }
+
+    /// Returns shadow value − value of each number of a buffer that the last run stored with shadow
+    /// values, 0 for the others, as the type [`shadow_error_type`] of the buffer's; `None` if there
+    /// are none.
+    ///
+    /// [`shadow_error_type`]: crate::gate::spread::shadow_error_type
+    fn shadow_errors(&self, _slot: Slot, _element: Element) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Resets the variables of modules (`__device__`) to their initializers for all later runs: a
     /// candidate then sees the state of a newly loaded module.
     fn forget_variables(&mut self) {}

@@ -9,7 +9,7 @@ use super::proof;
 use super::ranges::{changed, outside};
 use super::rounding::{RoundedRuns, output_of};
 use super::sampling::{HARD_WORK_MAX, WorkBudget, affordable, compared_max, thin, work_max};
-use super::spread::precision;
+use super::spread::{FurtherRuns, precision};
 use super::tolerance::Tolerance;
 use super::verify::{Gate, Pass, Stop};
 use crate::session::Contents;
@@ -225,9 +225,14 @@ impl Gate<'_> {
                 let (got, want) = (layout.column(field, bytes), layout.column(field, wanted));
                 let wide = precision(field.element);
                 let runs = runs.iter().find(|(bits, _)| Some(*bits) == wide);
-                let runs = runs.map_or_else(Vec::new, |(_, runs)| output_of(runs, number));
+                let runs = runs.map(|(_, runs)| output_of(runs, number));
+                let runs = runs.map_or_else(Vec::new, |runs| runs.rounded);
                 let runs: Vec<_> = runs.iter().map(|run| layout.column(field, run)).collect();
-                let runs: Vec<_> = runs.iter().map(Vec::as_slice).collect();
+                let runs = FurtherRuns {
+                    rounded: runs.iter().map(Vec::as_slice).collect(),
+                    // A buffer of structs has no one type of errors.
+                    shadow_errors: None,
+                };
                 let result =
                     Tolerance::for_argument(plan, &column).compare(&got, &want, &known, &runs);
                 if !result.passed() && told.is_none() {
@@ -268,7 +273,8 @@ impl Gate<'_> {
                     let precisions = precision(element).into_iter().collect();
                     let compare = |runs: &[(u32, RoundedRuns)]| {
                         let runs = runs.first();
-                        let runs = runs.map_or_else(Vec::new, |(_, runs)| output_of(runs, number));
+                        let runs = runs.map(|(_, runs)| output_of(runs, number));
+                        let runs = runs.unwrap_or_default();
                         (tolerance.compare(bytes, wanted, &known, &runs), ())
                     };
                     return Ok(self.under_spread(data, &precisions, compare)?.0);

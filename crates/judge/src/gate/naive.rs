@@ -314,6 +314,38 @@ impl Gate<'_> {
         slots: &[Option<Slot>],
     ) -> Result<(), Stop> {
         let outputs = self.outputs(slots)?;
+        self.learn_contents(data, naive, slots, outputs, None)
+    }
+
+    /// Adds the shadow errors of the last run of the reference, for the elements that it wrote.
+    pub(super) fn learn_shadow_errors(
+        &mut self,
+        data: Data,
+        naive: &mut PartialReference,
+        slots: &[Option<Slot>],
+    ) -> Result<(), Stop> {
+        let outputs = self.outputs(slots)?;
+        let errors = compared(self.plan).map(|(index, argument)| {
+            let slot = slots[index].filter(|_| argument.layout.is_none())?;
+            self.session.shadow_errors(slot, argument.element)
+        });
+        let errors = errors.zip(&outputs).map(|(errors, output)| {
+            // Zeros: no output without errors may be missing, whose place in the list counts.
+            errors.unwrap_or_else(|| vec![0; output.len()])
+        });
+        let errors = errors.collect();
+        self.learn_contents(data, naive, slots, outputs, Some(errors))
+    }
+
+    /// Adds `contents` (`None`: the outputs) of the elements that a run wrote to the known ones.
+    fn learn_contents(
+        &mut self,
+        data: Data,
+        naive: &mut PartialReference,
+        slots: &[Option<Slot>],
+        outputs: Vec<Vec<u8>>,
+        contents: Option<Vec<Vec<u8>>>,
+    ) -> Result<(), Stop> {
         let initial = self.references.inputs(&self.keyed, data);
         let mut known = Vec::with_capacity(outputs.len());
         for ((index, argument), bytes) in compared(self.plan).zip(&outputs) {
@@ -327,6 +359,7 @@ impl Gate<'_> {
             let (size, count) = (size as u64, (bytes.len() / size) as u64);
             known.push(outside(&holes.unwrap_or_default(), size, count));
         }
+        let outputs = contents.unwrap_or(outputs);
         if naive.known.is_empty() {
             (naive.outputs, naive.known) = (Arc::new(outputs), known);
             return Ok(());

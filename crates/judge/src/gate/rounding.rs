@@ -4,7 +4,7 @@ use super::adversarial::Data;
 use super::compare::Comparison;
 use super::naive::{Kernel, PartialReference};
 use super::oracle::OracleError;
-use super::spread::{MAX_ROUNDED_RUNS, ROUNDED_RUNS};
+use super::spread::{FurtherRuns, MAX_ROUNDED_RUNS, ROUNDED_RUNS, shadow_error_type};
 use super::verify::{Gate, Stop};
 use crate::session::Blocks;
 use std::collections::BTreeSet;
@@ -22,6 +22,10 @@ const MAX_ROUNDED_BYTES: u64 = 1 << 29;
 #[derive(Debug, Clone, Default)]
 pub(super) struct RandomRoundings {
     runs: Vec<RoundedRun>,
+    /// The run with shadow values; its outputs are the distances of these from the values.
+    shadow: RoundedRun,
+    /// A run with shadow values failed.
+    shadow_failed: bool,
     /// A run did not end or had a hazard, as some kernels do with other roundings.
     failed: bool,
 }
@@ -38,18 +42,36 @@ struct RoundedRun {
 impl RandomRoundings {
     /// Returns the memory of the outputs.
     pub(super) fn bytes(&self) -> u64 {
-        self.runs.iter().map(|run| run.naive.bytes()).sum()
+        let runs = self.runs.iter().chain([&self.shadow]);
+        runs.map(|run| run.naive.bytes()).sum()
     }
 }
 
-/// Outputs of each run.
-pub(super) type RoundedRuns = Vec<Arc<Vec<Vec<u8>>>>;
+/// Outputs of the runs.
+pub(super) struct RoundedRuns {
+    rounded: Vec<Arc<Vec<Vec<u8>>>>,
+    shadow_errors: Option<Arc<Vec<Vec<u8>>>>,
+}
 
 /// Returns one output of each run.
-pub(super) fn output_of(runs: &RoundedRuns, number: usize) -> Vec<&[u8]> {
-    let runs = runs.iter();
-    runs.map(|run| run.get(number).map_or(&[][..], Vec::as_slice))
-        .collect()
+pub(super) fn output_of(runs: &RoundedRuns, number: usize) -> FurtherRuns<'_> {
+    let rounded = runs.rounded.iter();
+    let errors = runs.shadow_errors.as_ref().and_then(|all| all.get(number));
+    FurtherRuns {
+        rounded: rounded
+            .map(|run| run.get(number).map_or(&[][..], Vec::as_slice))
+            .collect(),
+        shadow_errors: errors
+            .map(Vec::as_slice)
+            .filter(|errors| !errors.is_empty()),
+    }
+}
+
+/// Arithmetic of a further run.
+#[derive(Debug, Clone, Copy)]
+enum Arithmetic {
+    Rounded(Rounding),
+    WithShadowValues,
 }
 
 impl Gate<'_> {
@@ -117,12 +139,29 @@ impl Gate<'_> {
                     inverted: number == 1,
                     precision,
                 };
-                rounded.failed =
-                    rounded.failed || !self.round_further(data, &kernel, run, &blocks, rounding)?;
+                rounded.failed = rounded.failed
+                    || !self.run_further(
+                        data,
+                        &kernel,
+                        run,
+                        &blocks,
+                        Arithmetic::Rounded(rounding),
+                    )?;
             }
-            let runs = rounded.runs.iter().take(count);
-            let outputs = runs.map(|run| Arc::clone(&run.naive.outputs)).collect();
+            let shadows = !rounded.failed && self.session.set_shadow_values(false);
+            if shadows && !rounded.shadow_failed && self.has_shadow_errors() {
+                let (run, arithmetic) = (&mut rounded.shadow, Arithmetic::WithShadowValues);
+                let ended = self.run_further(data, &kernel, run, &blocks, arithmetic)?;
+                rounded.shadow_failed = !ended;
+            }
             if !rounded.failed {
+                let runs = rounded.runs.iter().take(count);
+                let errors = &rounded.shadow.naive.outputs;
+                let known = !rounded.shadow_failed && !errors.is_empty();
+                let outputs = RoundedRuns {
+                    rounded: runs.map(|run| Arc::clone(&run.naive.outputs)).collect(),
+                    shadow_errors: known.then(|| Arc::clone(errors)),
+                };
                 all.push((precision, outputs));
             }
             self.references
@@ -131,15 +170,21 @@ impl Gate<'_> {
         Ok(all)
     }
 
+    /// Reports whether shadow values of some output have a use.
+    fn has_shadow_errors(&self) -> bool {
+        let mut outputs = self.plan.compared();
+        outputs.any(|a| a.layout.is_none() && shadow_error_type(a.element).is_some())
+    }
+
     /// Runs those of the blocks (`None`: all) that have not run yet; reports whether they ended
     /// without a hazard.
-    fn round_further(
+    fn run_further(
         &mut self,
         data: Data,
         kernel: &Kernel<'_>,
         run: &mut RoundedRun,
         blocks: &Option<BTreeSet<u64>>,
-        rounding: Rounding,
+        arithmetic: Arithmetic,
     ) -> Result<bool, Stop> {
         let missing = match blocks {
             _ if run.whole => return Ok(true),
@@ -157,10 +202,14 @@ impl Gate<'_> {
             self.prepare(data, kernel.code)?;
         }
         self.references.report_progress();
-        self.session.set_rounding(Some(rounding));
+        match arithmetic {
+            Arithmetic::Rounded(rounding) => self.session.set_rounding(Some(rounding)),
+            Arithmetic::WithShadowValues => self.session.set_shadow_values(true),
+        };
         let ran = self.run_naive(data, kernel, missing.clone(), None);
         // Also after a failure: a candidate must never run with random rounding.
         self.session.set_rounding(None);
+        self.session.set_shadow_values(false);
         let (report, slots) = match ran {
             Ok(ran) => ran,
             // Convergence loops may not end under random rounding; that is not an error of the
@@ -170,7 +219,12 @@ impl Gate<'_> {
             }
             Err(error) => return Err(error),
         };
-        self.learn(data, &mut run.naive, &slots)?;
+        match arithmetic {
+            Arithmetic::Rounded(_) => self.learn(data, &mut run.naive, &slots)?,
+            Arithmetic::WithShadowValues => {
+                self.learn_shadow_errors(data, &mut run.naive, &slots)?;
+            }
+        }
         run.cost += report.work.counters.lane_instructions;
         match missing {
             Blocks::Some(missing) => run.naive.blocks.extend(missing),

@@ -18,6 +18,21 @@ const POOL_SIZE: usize = 16;
 /// Spread over size of the smallest elements of a pool, relative to that of the middle one.
 const SMALLEST_RATIO: f64 = 8.0;
 
+/// Standard deviations by which the mean of the runs may differ from a shadow value: few runs.
+const CONTRADICTION_SPREADS: f64 = 4.0;
+
+/// Share of the mean's distance from the reference's value from which the distance of the shadow
+/// value is the reference's own error.
+const MIN_SHADOW_ERROR: f64 = 1.0 / 8.0;
+
+/// Share of the reference's own error in a spread: 2√2 spreads, the fewest that are allowed around a
+/// shadow value, allow a kernel the same error once.
+const OWN_ERROR: f64 = std::f64::consts::FRAC_1_SQRT_2 / 2.0;
+
+/// Units of the output's type by which they may differ besides: approximations of special functions,
+/// which random rounding moves by one unit only.
+const CONTRADICTION_UNITS: f64 = 16.0;
+
 /// Returns the significand bits of reference results under random rounding: those of the output's
 /// type, since rounding to more bits would not show in it, and rounding to fewer would show more
 /// than its own. `None` if the type has too few bits or is not floating-point.
@@ -28,12 +43,36 @@ pub fn precision(element: Element) -> Option<u32> {
     rounded.then(|| -element.unit_roundoff().log2().round() as i32 as u32)
 }
 
+/// Returns the type of a shadow value's distance from the value of an output: as wide as the
+/// output's, so that both are indexed alike. `None` where a shadow is of no use: for integers, types
+/// without random rounding, float64, whose values are computed in double already, and 16-bit types,
+/// whose own rounding hides the errors of a reference's sums.
+#[must_use]
+pub fn shadow_error_type(element: Element) -> Option<Element> {
+    (element == Element::F32).then_some(Element::F32)
+}
+
+/// Outputs of further runs of a reference.
+#[derive(Debug, Clone, Default)]
+pub struct FurtherRuns<'a> {
+    /// Values under random rounding, by run.
+    pub rounded: Vec<&'a [u8]>,
+    /// Distances of the shadow values from the values, as [`shadow_error_type`].
+    pub shadow_errors: Option<&'a [u8]>,
+}
+
 /// The spread of the known elements of an output.
 pub(super) struct Spread<'a> {
     element: Element,
-    rounded: &'a [&'a [u8]],
+    runs: &'a FurtherRuns<'a>,
     /// By element; 0 if unknown.
     sizes: Vec<f32>,
+}
+
+/// Mean and standard deviation of the values of an element.
+struct Moments {
+    mean: f64,
+    deviation: f64,
 }
 
 /// An element with its size and spread.
@@ -50,14 +89,14 @@ impl<'a> Spread<'a> {
     pub(super) fn new(
         element: Element,
         reference: &[u8],
-        rounded: &'a [&'a [u8]],
+        runs: &'a FurtherRuns<'a>,
         known: &[Range<u64>],
         group: u64,
     ) -> Self {
         let end = known.iter().map(|range| range.end).max().unwrap_or(0);
         let mut spread = Self {
             element,
-            rounded,
+            runs,
             sizes: vec![0.0; usize::try_from(end).unwrap_or(0)],
         };
         let mut members: Vec<ElementSpread> = Vec::new();
@@ -74,7 +113,7 @@ impl<'a> Spread<'a> {
                     index,
                     size: want.abs(),
                     // Groups follow the index, since neighbours share the scale of their inputs.
-                    spread: spread.measure(index, want),
+                    spread: spread.measure(index, want, spread.shadow(index, want)),
                 });
             }
         }
@@ -82,11 +121,35 @@ impl<'a> Spread<'a> {
         spread
     }
 
-    /// Returns the standard deviation of an element's values plus half the distance of their mean
-    /// from the value without random rounding: the reference's own error. Infinite if a run is not
-    /// finite.
-    fn measure(&self, index: u64, want: f64) -> f64 {
-        let runs = self.rounded.len().max(2) as f64;
+    /// Returns an element's shadow value; the reference's `value` where there is none, and where the
+    /// runs with random rounding contradict it: a shadow that an instruction has ended on the way is
+    /// not the function that the reference computes.
+    pub(super) fn shadow(&self, index: u64, value: f64) -> f64 {
+        let errors = self.runs.shadow_errors.zip(shadow_error_type(self.element));
+        let Some((errors, ty)) = errors else {
+            return value;
+        };
+        let error = ty.decode(from(ty, errors, index));
+        let shadow = value + error;
+        if error == 0.0 || !shadow.is_finite() {
+            return value;
+        }
+        let Moments { mean, deviation } = self.moments(index, value);
+        let units = CONTRADICTION_UNITS * self.element.unit_roundoff();
+        let near = CONTRADICTION_SPREADS * deviation + units * value.abs().max(shadow.abs());
+        // Half a unit is the mean distance of a rounding at random from one to nearest, and the most
+        // that one to nearest errs: the shadow is nearer to the mean than the value is.
+        if (mean - error).abs() <= mean.abs() + near {
+            shadow
+        } else {
+            value
+        }
+    }
+
+    /// Returns mean and standard deviation of an element's values, as distances from `want`. Infinite
+    /// if a run is not finite.
+    fn moments(&self, index: u64, want: f64) -> Moments {
+        let runs = self.runs.rounded.len().max(2) as f64;
         let (mut sum, mut squares, mut largest) = (0.0, 0.0, want.abs());
         for value in self.values(index) {
             sum += value - want;
@@ -98,18 +161,39 @@ impl<'a> Spread<'a> {
             };
         }
         if !largest.is_finite() || !squares.is_finite() {
-            return f64::INFINITY;
+            return Moments {
+                mean: f64::INFINITY,
+                deviation: f64::INFINITY,
+            };
         }
         let mean = sum / runs;
         let variance = (squares - runs * mean * mean).max(0.0) / (runs - 1.0);
-        // Rounding to nearest may be biased where random rounding is not: the offset is an error
-        // too.
-        let spread = variance.sqrt() + mean.abs() / 2.0;
-        if self.element.size() > 2 {
+        Moments {
+            mean,
+            deviation: variance.sqrt(),
+        }
+    }
+
+    /// Returns the standard deviation of an element's values plus the share of the reference's own
+    /// error that other right kernels may have too: its distance from the `shadow`, or where that
+    /// shows none, half the distance of the runs' mean. Infinite if a run is not finite.
+    fn measure(&self, index: u64, value: f64, shadow: f64) -> f64 {
+        let Moments { mean, deviation } = self.moments(index, value);
+        let error = (shadow - value).abs();
+        // Roundings to nearest may all go one way where random ones do not. A shadow that was ended
+        // by an instruction on bits shows nothing of it, the mean does.
+        let own = if error > mean.abs() * MIN_SHADOW_ERROR {
+            error * OWN_ERROR
+        } else {
+            mean.abs() / 2.0
+        };
+        let spread = deviation + own;
+        if self.element.size() > 2 || !spread.is_finite() {
             return spread;
         }
         // A narrow type rounds the reference's result: one step is not evidence of more.
-        let step = step(self.element, largest);
+        let values = self.values(index).map(f64::abs);
+        let step = step(self.element, values.fold(value.abs(), f64::max));
         (spread * spread - step * step).max(0.0).sqrt()
     }
 
@@ -166,8 +250,8 @@ impl<'a> Spread<'a> {
     }
 
     /// Returns the same size from the element alone, without its neighbours.
-    pub(super) fn own_size(&self, index: u64, want: f64) -> f64 {
-        self.measure(index, want) / self.element.unit_roundoff()
+    pub(super) fn own_size(&self, index: u64, value: f64, shadow: f64) -> f64 {
+        self.measure(index, value, shadow) / self.element.unit_roundoff()
     }
 
     /// Returns the values of an element in all runs, ascending.
@@ -180,7 +264,7 @@ impl<'a> Spread<'a> {
     /// Returns the values of an element in the runs with random rounding.
     fn values(&self, index: u64) -> impl Iterator<Item = f64> {
         let element = self.element;
-        let runs = self.rounded.iter();
+        let runs = self.runs.rounded.iter();
         runs.map(move |bytes| element.decode(from(element, bytes, index)))
     }
 }

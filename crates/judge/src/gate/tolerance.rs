@@ -15,7 +15,7 @@ pub use text::describe;
 use super::compare::{self, Comparison, from};
 use super::expected_output;
 use super::oracle::eighths;
-use super::spread::{Spread, precision};
+use super::spread::{FurtherRuns, Spread, precision};
 use crate::session::ExpectedOutput;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -60,6 +60,15 @@ enum Terms {
     Inputs,
 }
 
+/// Value that the tolerance of an element surrounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Centre {
+    /// The reference's, with its rounding errors.
+    Reference,
+    /// The reference's shadow value.
+    Shadow,
+}
+
 /// Rounding errors, in units of the accumulator, allowed for any kernel: special functions,
 /// divisions, fast mathematics.
 const ROUNDING_UNITS: f64 = 32.0;
@@ -69,9 +78,12 @@ const CHAIN_MAX: f64 = 16384.0;
 
 /// Allowed error of a candidate's element in spreads of the reference. A random rounding errs twice
 /// as much (rms) as one to nearest, and two kernels that round to nearest differ by √2 of the error
-/// of one: 4 standard deviations are 5.7 times the rms of their difference. The reference's own
-/// error counts twice.
+/// of one: 4 standard deviations are 5.7 times the rms of their difference.
 const SPREADS: f64 = 4.0;
+
+/// The same around a shadow value, where only the candidate errs: its error is smaller than the
+/// difference of two kernels by √2.
+const SHADOW_SPREADS: f64 = SPREADS / std::f64::consts::SQRT_2;
 
 /// The same for sums of fewer terms than [`SHORT_SUM`], as far as the plan shows: the spread alone
 /// must cover another summation order.
@@ -130,48 +142,59 @@ impl Tolerance {
         }
     }
 
-    /// Compares the known elements of an output with those of the reference; `spread` is that of
-    /// its outputs under random rounding, if available.
+    /// Compares the known elements of an output with those of the reference, and of its runs with
+    /// random rounding and shadow values as far as there are any.
     #[must_use]
     pub fn compare(
         &self,
         bytes: &[u8],
         reference: &[u8],
         known: &[Range<u64>],
-        rounded: &[&[u8]],
+        runs: &FurtherRuns<'_>,
     ) -> Comparison {
         let scales = Scales::new(self, reference, known);
-        let spreads = !rounded.is_empty() && precision(self.element).is_some();
+        let spreads = !runs.rounded.is_empty() && precision(self.element).is_some();
         let spread = spreads.then(|| {
             let group = self.run();
-            Spread::new(self.element, reference, rounded, known, group)
+            Spread::new(self.element, reference, runs, known, group)
         });
         let mut result = Comparison::default();
         let mut jumps = 0;
         for range in known {
-            let tolerance = |index, value: f64| {
+            let expected = |index, value: f64| {
                 let rms = scales.scale_at(index);
                 let Some(spread) = &spread else {
-                    return self.bound(value, rms);
+                    return [value, self.bound(value, rms)];
                 };
                 // In the regular case the pooled spread protects against one that is small by
                 // chance.
                 let size = spread.size(index);
                 // Cancellation explains a size within this many units of the data; a larger one may
                 // be a jump.
-                if size <= JUMP_UNITS * value.abs().max(rms).max(self.inputs) {
-                    return self.bound_with_size(value, size, rms);
+                let most = JUMP_UNITS * value.abs().max(rms).max(self.inputs);
+                let shadow = spread.shadow(index, value);
+                // Beyond as many units the shadow is another branch's value, not the error's centre.
+                let near = (shadow - value).abs() <= most * self.element.unit_roundoff();
+                let centre = if near { shadow } else { value };
+                let around = if centre == value {
+                    Centre::Reference
+                } else {
+                    Centre::Shadow
+                };
+                if size <= most {
+                    return [centre, self.bound_with_size(centre, size, rms, around)];
                 }
                 let seen = spread.all_values(index, value);
                 if !self.jumps(&seen) {
-                    return self.bound_with_size(value, spread.own_size(index, value), rms);
+                    let size = spread.own_size(index, value, shadow);
+                    return [centre, self.bound_with_size(centre, size, rms, around)];
                 }
                 jumps += 1;
                 let got = self.element.decode(from(self.element, bytes, index));
-                self.bound_at_jump(got, value, &seen)
+                [value, self.bound_at_jump(got, value, &seen)]
             };
             let part =
-                compare::with_reference(self.element, bytes, reference, range.clone(), tolerance);
+                compare::with_reference(self.element, bytes, reference, range.clone(), expected);
             result.merge(&part);
         }
         result.discontinuous = jumps;
@@ -197,29 +220,38 @@ impl Tolerance {
     /// Returns the tolerance of a value whose terms have this size, among values of this rms.
     /// Values that a kernel may sum in another order, or store in another type, are at most as
     /// large as the surrounding values.
-    fn bound_with_size(&self, value: f64, size: f64, rms: f64) -> f64 {
+    fn bound_with_size(&self, value: f64, size: f64, rms: f64, centre: Centre) -> f64 {
         let (atol, rtol) = self.given;
         let unit = self.element.accumulator().unit_roundoff();
-        let same_order = self.spreads() * unit * size;
+        let same_order = self.spreads(centre) * unit * size;
         // The spread may overestimate the terms, the rms of the surroundings bounds them.
         let other_order = self.sums * size.min(rms);
         let between = self.between * size.max(value.abs()).min(rms);
-        rtol.unwrap_or(self.own) * value.abs()
+        rtol.unwrap_or(self.own(centre)) * value.abs()
             + atol.unwrap_or_else(|| same_order.max(other_order) + between + self.least())
     }
 
+    /// Returns the allowed error over an element's own size. A shadow value is not rounded: only the
+    /// candidate rounds to the output's type.
+    fn own(&self, centre: Centre) -> f64 {
+        match centre {
+            Centre::Reference => self.own,
+            Centre::Shadow => self.own - self.element.unit_roundoff(),
+        }
+    }
+
     /// Returns the allowed spreads of the reference.
-    fn spreads(&self) -> f64 {
-        if self.terms.0 < SHORT_SUM {
-            SHORT_SUM_SPREADS
-        } else {
-            SPREADS
+    fn spreads(&self, centre: Centre) -> f64 {
+        match centre {
+            _ if self.terms.0 < SHORT_SUM => SHORT_SUM_SPREADS,
+            Centre::Reference => SPREADS,
+            Centre::Shadow => SHADOW_SPREADS,
         }
     }
 
     /// Returns the tolerance of a value that is not a sum.
     fn near(&self, value: f64) -> f64 {
-        self.bound_with_size(value, 0.0, 0.0)
+        self.bound_with_size(value, 0.0, 0.0, Centre::Reference)
     }
 
     /// Reports whether an element, whose values are in ascending order, takes one of two values

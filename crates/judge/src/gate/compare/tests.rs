@@ -10,7 +10,7 @@ fn bytes(values: &[f32]) -> Vec<u8> {
 fn flat(element: Element, got: &[u8], want: &[u8], atol: f64, rtol: f64) -> Comparison {
     let count = (want.len() / element.size()) as u64;
     with_reference(element, got, want, 0..count, |_, value| {
-        atol + rtol * value.abs()
+        [value, atol + rtol * value.abs()]
     })
 }
 

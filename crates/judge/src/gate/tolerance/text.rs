@@ -1,7 +1,7 @@
 //! Textual description of tolerances.
 
-use super::{Terms, Tolerance};
-use crate::gate::spread::precision;
+use super::{Centre, Terms, Tolerance};
+use crate::gate::spread::{precision, shadow_error_type};
 use std::fmt;
 use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
 
@@ -49,12 +49,16 @@ impl fmt::Display for Tolerance {
                 "{relative:.1e} of the value + {spread:.1e} of the rms around it"
             );
         }
+        let (centre, name) = match shadow_error_type(self.element) {
+            Some(_) => (Centre::Shadow, "reference's shadow value"),
+            None => (Centre::Reference, "value"),
+        };
         write!(
             f,
-            "{:.1e} of the value + {:.0} times the reference's spread under random rounding, \
+            "{:.1e} of the {name} + {:.1} times the reference's spread under random rounding, \
              or {:.1e} of the size of the terms",
-            self.own,
-            self.spreads(),
+            self.own(centre),
+            self.spreads(centre),
             self.sums + self.between
         )
     }
