@@ -342,21 +342,21 @@ const COLUMNS: [LeaderboardColumn; 33] = [
     shown("time_us_p90", 2, "p90 us", Some(4), |row| {
         several(row, digits(row.time_us_p90))
     }),
-    shown("ci95_us", 3, "95 % interval", Some(5), |row| {
+    shown("ci95_us", 3, "95 % interval", Some(6), |row| {
         let interval = row.ci95_us.filter(|_| row.samples > 1);
         let text = interval.map(|[low, high]| format!("{} .. {}", digits(low), digits(high)));
         or("-", text)
     }),
     hidden("samples"),
     hidden("tied_with_best"),
-    shown("speedup_vs_default", 4, "x default", None, |row| {
+    shown("speedup_vs_default", 5, "x default", None, |row| {
         number("-", row.speedup_vs_default, 2)
     }),
     hidden("speedup_vs_baseline"),
-    shown("compared", 5, "compared", Some(3), |row| {
+    shown("compared", 6, "compared", Some(3), |row| {
         or("-", row.compared)
     }),
-    shown("commit", 11, "commit", Some(2), |row| {
+    shown("commit", 12, "commit", Some(2), |row| {
         let dirty = if row.dirty == Some(true) { "+" } else { "" };
         let commit = row.commit.as_deref().map(history::short);
         or("-", commit.map(|commit| format!("{commit}{dirty}")))
@@ -364,33 +364,33 @@ const COLUMNS: [LeaderboardColumn; 33] = [
     hidden("dirty"),
     hidden("template_hash"),
     hidden("cubin_hash"),
-    shown("registers", 7, "regs", Some(7), |row| {
+    shown("registers", 8, "regs", Some(8), |row| {
         or("-", row.registers)
     }),
-    shown("spill_bytes", 8, "spill", Some(6), |row| {
+    shown("spill_bytes", 9, "spill", Some(7), |row| {
         or("-", row.spill_bytes)
     }),
     hidden("shared_bytes"),
     hidden("max_error"),
     hidden("seed"),
     hidden("run_id"),
-    shown("measured_at", 13, "date", Some(1), |row| {
+    shown("measured_at", 14, "date", Some(1), |row| {
         row.measured_at.get(..10).unwrap_or("-").to_owned()
     }),
     hidden("diff_hash"),
-    shown("stale", 12, "stale", None, |row| {
+    shown("stale", 13, "stale", None, |row| {
         let stale = row.stale == Some(true);
         if stale { "stale" } else { "-" }.to_owned()
     }),
-    shown("gate", 6, "gate", None, |row| or("-", row.gate.as_ref())),
-    optional(shown("code_bytes", 9, "code", None, |row| {
+    shown("gate", 7, "gate", None, |row| or("-", row.gate.as_ref())),
+    optional(shown("code_bytes", 10, "code", None, |row| {
         or("-", row.code_bytes)
     })),
-    optional(shown("energy_mj", 10, "mJ", None, |row| {
+    optional(shown("energy_mj", 11, "mJ", None, |row| {
         or("-", row.energy_mj.map(digits))
     })),
     optional(hidden("energy_ci95_mj")),
-    optional(shown("search_us", 3, "search us", Some(5), |row| {
+    optional(shown("search_us", 4, "search us", Some(5), |row| {
         or("-", row.search_us.map(digits))
     })),
 ];

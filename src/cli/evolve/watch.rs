@@ -1,6 +1,6 @@
 //! The kernel's files: a mutator must not change them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tuner_core::units::ContentHash;
 use tuner_kernel::catalog::{self, Kernel};
 
@@ -43,7 +43,7 @@ impl Files {
     }
 }
 
-fn hash(path: &PathBuf) -> Option<ContentHash> {
+fn hash(path: &Path) -> Option<ContentHash> {
     // The mutator may have put anything in its place.
     let bytes = tuner_core::files::read(path, tuner_core::files::MAX_TEXT_BYTES).ok()?;
     Some(ContentHash::from_parts([bytes.as_slice()]))
