@@ -108,7 +108,9 @@ impl Access {
     pub(crate) fn options(&self) -> Result<ConnectOptions, AccessError> {
         let mut options = ConnectOptions::new();
         if let Some(path) = &self.credentials {
-            let with = options.credentials(&secret(path)?);
+            // Whole: the library looks for the line break behind the last line.
+            let text = text(path)?;
+            let with = options.credentials(&text);
             options = with.map_err(|why| unreadable(path, why))?;
         }
         if let Some(path) = &self.nkey {
@@ -163,9 +165,11 @@ fn seed(path: &Path) -> Result<String, AccessError> {
 }
 
 fn secret(path: &Path) -> Result<String, AccessError> {
-    let text =
-        files::read_text(path, files::MAX_TEXT_BYTES).map_err(|why| unreadable(path, why))?;
-    Ok(text.trim().to_owned())
+    Ok(text(path)?.trim().to_owned())
+}
+
+fn text(path: &Path) -> Result<String, AccessError> {
+    files::read_text(path, files::MAX_TEXT_BYTES).map_err(|why| unreadable(path, why))
 }
 
 #[cfg(test)]
