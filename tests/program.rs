@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -61,6 +61,16 @@ pub(crate) fn in_folder(program: impl AsRef<OsStr>, folder: &Path) -> Command {
         command.env("TUNER_NVRTC", own);
     }
     command
+}
+
+/// The folder of nvcc's CUDA.
+pub(crate) fn toolkit() -> PathBuf {
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));
+    match std::env::var_os("TUNER_NVCC").map(PathBuf::from) {
+        Some(nvcc) => nvcc.join("../.."),
+        None => data.unwrap().join("tuner/nvcc/nvidia/cu13"),
+    }
 }
 
 /// What came of a program.

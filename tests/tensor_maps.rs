@@ -1,7 +1,7 @@
 //! Tensor maps as arguments (docs/arguments.md): passed to kernels on the virtual GPU and by a driver, and
 //! every limit and mistake with its message.
 
-use crate::program::{ended, replace, root, tuner, with_gpu};
+use crate::program::{ended, replace, root, toolkit, tuner, with_gpu};
 use std::path::Path;
 use std::process::Command;
 use tuner_kernel::compile::{Nvrtc, Surroundings};
@@ -75,17 +75,6 @@ fn a_driver_encodes_the_tensor_maps() {
     );
     let rows = check(with_gpu(folder.path()), "cuda:0", "ROWS=64");
     assert_eq!(rows[0]["verdict"], "ok", "{rows}");
-}
-
-/// nvcc of `scripts/get-nvcc`, or of the environment.
-fn toolkit() -> std::path::PathBuf {
-    let data = std::env::var_os("XDG_DATA_HOME").map(Into::into);
-    let home = std::env::var_os("HOME").unwrap_or_default();
-    let data = data.unwrap_or_else(|| Path::new(&home).join(".local/share"));
-    match std::env::var_os("TUNER_NVCC") {
-        Some(nvcc) => Path::new(&nvcc).join("../.."),
-        None => data.join("tuner/nvcc/nvidia/cu13"),
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The page `docs/how-to/use-the-winner.md`: each of its programs is compiled, and run where it can be.
 
-use crate::program::{ended, root, tuner};
-use std::path::{Path, PathBuf};
+use crate::program::{ended, root, toolkit, tuner};
+use std::path::Path;
 use std::process::Command;
 use tuner_kernel::compile::{Nvrtc, Surroundings};
 
@@ -41,16 +41,6 @@ fn every_example_has_at_most_ten_lines_of_code() {
             .filter(|line| !line.trim().is_empty())
             .count();
         assert!(lines <= 10, "{section}: {lines}");
-    }
-}
-
-/// The folder of nvcc's CUDA.
-fn toolkit() -> PathBuf {
-    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")));
-    match std::env::var_os("TUNER_NVCC").map(PathBuf::from) {
-        Some(nvcc) => nvcc.join("../.."),
-        None => data.unwrap().join("tuner/nvcc/nvidia/cu13"),
     }
 }
 

@@ -225,7 +225,7 @@ pub struct MapText {
     pub interleave: Expr,
     /// Bytes that a miss brings into L2: 0, 64, 128 or 256.
     pub l2_promotion: Expr,
-    /// Whether elements outside the tensor are NaN instead of zero.
+    /// 1 where elements outside the tensor are NaN, 0 where they are zero.
     pub nan_fill: Expr,
 }
 

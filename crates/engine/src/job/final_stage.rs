@@ -41,7 +41,7 @@ struct Finalist {
 
 impl Finalist {
     /// Returns the order of finalists of the search.
-    fn place(&self) -> (u8, f64) {
+    fn rank_key(&self) -> (u8, f64) {
         (rank_class(self.compared), self.search_us)
     }
 }
@@ -75,7 +75,7 @@ impl FinalStage {
             search_us: us,
             compared: trial.compared,
         };
-        let place = best.partition_point(|other| other.place() <= finalist.place());
+        let place = best.partition_point(|other| other.rank_key() <= finalist.rank_key());
         if place < FINALISTS && best.iter().all(|other| other.config != trial.config) {
             best.insert(place, finalist);
             best.truncate(FINALISTS);

@@ -4,7 +4,7 @@ use super::adversarial::Data;
 use super::compare::Comparison;
 use super::naive::{Kernel, PartialReference};
 use super::oracle::OracleError;
-use super::spread::{FurtherRuns, MAX_ROUNDED_RUNS, ROUNDED_RUNS, shadow_error_type};
+use super::spread::{FurtherRuns, MAX_ROUNDED_RUNS, ROUNDED_RUNS, precision, shadow_error_type};
 use super::verify::{Gate, Stop};
 use crate::session::Blocks;
 use std::collections::BTreeSet;
@@ -149,7 +149,7 @@ impl Gate<'_> {
                     )?;
             }
             let shadows = !rounded.failed && self.session.set_shadow_values(false);
-            if shadows && !rounded.shadow_failed && self.has_shadow_errors() {
+            if shadows && !rounded.shadow_failed && self.has_shadow_errors(precision) {
                 let (run, arithmetic) = (&mut rounded.shadow, Arithmetic::WithShadowValues);
                 let ended = self.run_further(data, &kernel, run, &blocks, arithmetic)?;
                 rounded.shadow_failed = !ended;
@@ -170,10 +170,11 @@ impl Gate<'_> {
         Ok(all)
     }
 
-    /// Reports whether shadow values of some output have a use.
-    fn has_shadow_errors(&self) -> bool {
-        let mut outputs = self.plan.compared();
-        outputs.any(|a| a.layout.is_none() && shadow_error_type(a.element).is_some())
+    /// Reports whether shadow values of some output of this precision have a use.
+    fn has_shadow_errors(&self, bits: u32) -> bool {
+        let mut outputs = self.plan.compared().filter(|a| a.layout.is_none());
+        outputs
+            .any(|a| precision(a.element) == Some(bits) && shadow_error_type(a.element).is_some())
     }
 
     /// Runs those of the blocks (`None`: all) that have not run yet; reports whether they ended

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use tuner_core::escape::CLiteral;
 use tuner_space::{Expr, MapText};
 
-/// What launchers with tensor maps need besides the runtime.
+/// Functions of launchers with tensor maps, behind the runtime.
 const RUNTIME: &str = include_str!("../tensor_maps.hpp");
 
 /// Returns the expressions of a map, in the order in which [`initializer`] takes their C texts.
@@ -77,12 +77,7 @@ impl Launcher<'_> {
         }
         let parameters = lookup::parameters(self.plan.sizes.iter());
         let comma = if parameters.is_empty() { "" } else { ", " };
-        let unused: String = self
-            .plan
-            .sizes
-            .iter()
-            .map(|size| format!("(void){}; ", size.member))
-            .collect();
+        let unused = self.unused_sizes();
         for (index, code) in self.codes.iter().enumerate() {
             let _ = writeln!(
                 text,

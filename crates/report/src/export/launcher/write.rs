@@ -250,14 +250,17 @@ impl Launcher<'_> {
         );
     }
 
+    /// Returns statements for functions of the sizes, which need not read all of them.
+    pub(super) fn unused_sizes(&self) -> String {
+        let sizes = self.plan.sizes.iter();
+        sizes
+            .map(|size| format!("(void){}; ", size.member))
+            .collect()
+    }
+
     /// Writes options, macros and scratch memory of a configuration.
     fn code(&self, text: &mut String, index: usize, code: &LauncherCode, parameters: &str) {
-        let unused: String = self
-            .plan
-            .sizes
-            .iter()
-            .map(|size| format!("(void){}; ", size.member))
-            .collect();
+        let unused = self.unused_sizes();
         let options = self.options(index);
         let options = options
             .iter()

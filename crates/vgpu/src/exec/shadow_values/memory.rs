@@ -228,7 +228,7 @@ impl Cta<'_> {
     }
 }
 
-/// What an atomic did to one or two words of memory.
+/// Result of an atomic on one or two words of memory.
 struct AtomicUpdate {
     op: AtomOp,
     before: u64,

@@ -11,16 +11,25 @@ use tuner_judge::gate::Verified;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::timing::executor::{self, HEADLINE};
 
+/// Result of a plan in a process that another one ended.
+fn not_judged() -> Judgement {
+    Judgement::new(Verdict::NotJudged, "another candidate ended the process")
+}
+
 impl OpenGpu {
-    /// Takes each plan of a comparison through the gate on the comparison's seed. After one that makes the
-    /// context unusable, none is judged: neither those behind it nor, as they cannot be timed, those before.
+    /// Takes each plan of a comparison through the gate on the comparison's seed. Those behind one that
+    /// makes the context unusable are not judged.
     fn verified(
         &mut self,
         contest: &TimingComparison,
         begins: Begins<'_>,
     ) -> Result<Vec<Result<Verified, Judgement>>, Failure> {
         let mut all = Vec::with_capacity(contest.plans.len());
-        for (number, plan) in contest.plans.iter().enumerate() {
+        for plan in &contest.plans {
+            if self.session.gpu.corrupted().is_some() {
+                all.push(Err(not_judged()));
+                continue;
+            }
             let job = Job {
                 timed: Some(plan.clone()),
                 seeds: vec![contest.seed],
@@ -32,16 +41,6 @@ impl OpenGpu {
                 Some((_, verified, _)) => Ok(verified),
                 None => Err(judgement),
             });
-            if self.session.gpu.corrupted().is_some() {
-                let failed = all.pop();
-                all.clear();
-                let lost =
-                    || Judgement::new(Verdict::NotJudged, "another candidate ended the process");
-                all.extend((0..number).map(|_| Err(lost())));
-                all.extend(failed);
-                all.extend((number + 1..contest.plans.len()).map(|_| Err(lost())));
-                break;
-            }
         }
         Ok(all)
     }
@@ -77,7 +76,12 @@ impl OpenGpu {
         contest: &TimingComparison,
         begins: Begins<'_>,
     ) -> Result<Response, Failure> {
-        let verified = self.verified(contest, begins)?;
+        let mut verified = self.verified(contest, begins)?;
+        if self.session.gpu.corrupted().is_some() {
+            // Those before the one that failed cannot be timed any more.
+            let passed = verified.iter_mut().filter(|verified| verified.is_ok());
+            passed.for_each(|verified| *verified = Err(not_judged()));
+        }
         begins(Step::Time).map_err(Failure::Pipe)?;
         Ok(self
             .last_word(contest, verified)
