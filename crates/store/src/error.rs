@@ -204,11 +204,10 @@ impl StoreError {
                 "this process has as many files open as it may: raise `ulimit -n`".to_owned(),
             ),
             Some(14) => Failure::CannotOpen(detail),
-            Some(7) => Failure::Broken(format!(
-                "SQLite gets no memory ({detail}): raise `ulimit -v` or the container's limit; what \
-                 was announced is stored"
-            )),
+            Some(7) => no_memory(&detail),
             Some(26) => Failure::NotADatabase,
+            // sqlx has no result code where SQLite cannot allocate the connection itself.
+            None if is_out_of_memory(error) => no_memory(&detail),
             _ => Failure::Broken(match error {
                 // A connection is a thread.
                 sqlx::Error::Io(io) if io.raw_os_error() == Some(libc::EAGAIN) => format!(
@@ -228,6 +227,17 @@ impl StoreError {
         }
         self
     }
+}
+
+fn no_memory(detail: &str) -> Failure {
+    Failure::Broken(format!(
+        "SQLite gets no memory ({detail}): raise `ulimit -v` or the container's limit; what was \
+         announced is stored"
+    ))
+}
+
+fn is_out_of_memory(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(io) if io.kind() == std::io::ErrorKind::OutOfMemory)
 }
 
 /// Reports whether no more files can be opened: SQLite does not report that reason.
@@ -263,4 +273,20 @@ fn extended_code(error: &sqlx::Error) -> Option<i32> {
 /// Returns SQLite's primary result code; the low byte of the extended one.
 pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
     extended_code(error).map(|code| code & 0xff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, Path, StoreError};
+
+    #[test]
+    fn a_connection_without_memory_says_which_limit_to_raise() {
+        let kind = std::io::ErrorKind::OutOfMemory;
+        let error = sqlx::Error::Io(std::io::Error::new(kind, "no memory for the sqlite3 object"));
+        let failure = StoreError::from_sqlx(Path::new("t.db"), &error).failure;
+        assert!(
+            matches!(&failure, Failure::Broken(said) if said.contains("ulimit -v")),
+            "{failure:?}"
+        );
+    }
 }
