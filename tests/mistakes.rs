@@ -88,7 +88,7 @@ const ARGUMENTS: [Mistake; 11] = [
 const GRID: &str = "\"ceil_div(N, BLOCK * VEC)\"";
 
 #[rustfmt::skip]
-const LAUNCHES: [Mistake; 14] = [
+const LAUNCHES: [Mistake; 15] = [
     ((YAML, "entry: scale,", "entry: scala,"), CHECK, 4, "scale.yaml:16:14", "correct `entry`"),
     ((YAML, ", block: [BLOCK, 1, 1] }", " }"), CHECK, 2, "scale.yaml:16:5", "add `block: …`"),
     ((YAML, "block: [BLOCK", "blocks: [BLOCK"), CHECK, 2, "scale.yaml:16:63", "did you mean `block`?"),
@@ -96,6 +96,7 @@ const LAUNCHES: [Mistake; 14] = [
     ((YAML, "block: [BLOCK, 1, 1]", "block: [BLOCK, 1, 1, 1]"), CHECK, 2, "scale.yaml:16:70", "write x, y and z"),
     ((YAML, GRID, "\"N // (BLOCK * 100)\""), CHECK, 2, "scale.yaml:16:28", "a whole number from 1"),
     ((YAML, GRID, "\"N / BLOCK\""), CHECK, 2, "scale.yaml:16:28", "change `N / BLOCK`"),
+    ((YAML, GRID, "\"(N + BLOCK - 1) / BLOCK\""), CHECK, 2, "scale.yaml:16:28", "write `ceil_div(a, b)` to round up"),
     ((YAML, GRID, "\"N // (VEC - 1)\""), CHECK, 2, "scale.yaml:16:28", "division by zero"),
     ((YAML, "entry: scale, grid", "entry: scale, args: [x, z], grid"), CHECK, 2, "scale.yaml:16:31", "the arguments are x, y"),
     ((YAML, "entry: scale, grid", "entry: scale, args: [x], grid"), CHECK, 2, "scale.yaml:16:14", "what is missing: parameter 2"),

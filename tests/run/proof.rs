@@ -239,3 +239,50 @@ fn a_slow_candidate_that_is_wrong_on_the_smallest_check_problem_does_not_rank() 
     assert!(ended.stdout.contains("incorrect 1"), "{}", ended.stdout);
     assert_eq!(ranked(folder.path()), [state(0, "whole")]);
 }
+
+/// One block computes all, and takes longer than a sample may: a proof may spend more on it.
+#[test]
+fn a_reference_of_one_long_block_is_run_by_the_proof() {
+    let folder = folder(&[("space.yaml", LONG_REFERENCE)]);
+    let place = folder.path();
+    let reference = r#"
+extern "C" __global__ void ref(const int* x, int* y) {
+  for (int i = threadIdx.x; i < N; i += 32) {
+    int v = x[i];
+    for (int r = 0; r < 18000; ++r) asm volatile("add.s32 %0, %0, 1;" : "+r"(v));
+    y[i] = v;
+  }
+}
+"#;
+    std::fs::write(place.join("ref.cu"), reference).unwrap();
+    // The wrong element is of no check problem.
+    for (offset, code) in [("18000", 0), ("18000 + (i == 50000)", 3)] {
+        let kernel = format!(
+            r#"extern "C" __global__ void k(const int* x, int* y) {{
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < N) y[i] = x[i] + {offset};
+}}
+"#
+        );
+        std::fs::write(place.join("kernel.cu"), kernel).unwrap();
+        let ended = run(place, "run space.yaml --device vgpu:l4 --evals 1 --db t.db");
+        assert_eq!(ended.code, code, "{} {}", ended.stdout, ended.stderr);
+        let whole = ended.stdout.contains("compared whole");
+        assert_eq!(whole, code == 0, "{}", ended.stdout);
+    }
+}
+
+const LONG_REFERENCE: &str = r#"version: 1
+kernel: long_reference
+source: kernel.cu
+problems: { large: { N: 65536 } }
+check_problems: { odd: { N: 1001 } }
+parameters:
+  WAY: { values: [0], default: 0, doc: way }
+arguments:
+  - { name: x, type: i32, role: input, shape: [N], fill: { uniform: { min: 0, max: 9 } } }
+  - { name: y, type: i32, role: output, shape: [N] }
+launches:
+  - { entry: k, grid: ["ceil_div(N, 256)", 1, 1], block: [256, 1, 1] }
+reference: { source: ref.cu, entry: ref, grid: [1, 1, 1], block: [32, 1, 1] }
+"#;

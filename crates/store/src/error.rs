@@ -282,7 +282,10 @@ mod tests {
     #[test]
     fn a_connection_without_memory_says_which_limit_to_raise() {
         let kind = std::io::ErrorKind::OutOfMemory;
-        let error = sqlx::Error::Io(std::io::Error::new(kind, "no memory for the sqlite3 object"));
+        let error = sqlx::Error::Io(std::io::Error::new(
+            kind,
+            "no memory for the sqlite3 object",
+        ));
         let failure = StoreError::from_sqlx(Path::new("t.db"), &error).failure;
         assert!(
             matches!(&failure, Failure::Broken(said) if said.contains("ulimit -v")),

@@ -33,6 +33,8 @@ pub(super) struct PartialReference {
     pub(super) blocks: BTreeSet<u64>,
     /// Lane instructions of the first block; `None` if it did not end.
     cost: Option<u64>,
+    /// Warp instructions that the first block was allowed.
+    allowed: u64,
     /// Distribution of each output over the blocks; `None` if their results cannot be separated.
     tilings: Vec<Option<Tiling>>,
     /// Blocks that write the points of an output without a known tiling.
@@ -117,9 +119,12 @@ impl Gate<'_> {
         if !self.session.can_sample() || kernel.launch.cooperative {
             return Ok(all(self.naive_whole(data, &kernel)?));
         }
+        let allowed = self.demands.block_limit;
+        let allowed = allowed.max(self.demands.reference_block_limit);
         let naive = match self.references.take_part(&self.keyed, data) {
-            Some(naive) => naive,
-            None => self.first_block(data, &kernel)?,
+            // A proof allows more than the sample in which the block did not end.
+            Some(naive) if naive.cost.is_some() || naive.allowed >= allowed => naive,
+            _ => self.first_block(data, &kernel, allowed)?,
         };
         let whole = naive
             .cost
@@ -250,18 +255,21 @@ impl Gate<'_> {
         Ok(outputs)
     }
 
-    /// Runs one block to measure its cost and the distribution of the outputs over blocks.
-    fn first_block(&mut self, data: Data, kernel: &Kernel<'_>) -> Result<PartialReference, Stop> {
+    /// Runs one block, up to `allowed` warp instructions, to measure its cost and the distribution of
+    /// the outputs over blocks.
+    fn first_block(
+        &mut self,
+        data: Data,
+        kernel: &Kernel<'_>,
+        allowed: u64,
+    ) -> Result<PartialReference, Stop> {
         let block = sampling::first(kernel.launch.blocks());
-        let budget = Some(
-            self.demands
-                .block_limit
-                .max(self.demands.reference_block_limit),
-        );
-        let (report, slots) = self.run_naive(data, kernel, Blocks::Some(vec![block]), budget)?;
+        let list = Blocks::Some(vec![block]);
+        let (report, slots) = self.run_naive(data, kernel, list, Some(allowed))?;
         let counters = report.work.counters;
         let mut naive = PartialReference {
             cost: (!report.budget_exhausted).then_some(counters.lane_instructions),
+            allowed,
             ..PartialReference::default()
         };
         // With atomics several blocks may contribute to one element, which a tiling cannot express.

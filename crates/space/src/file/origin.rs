@@ -119,8 +119,9 @@ impl KernelSpec {
             } => (
                 format!("{what} is {value} on problem `{problem}`, but must be {wanted}"),
                 Some(format!(
-                    "change `{text}`, the sizes of `{problem}`, or rule such configurations out by \
-                     a constraint"
+                    "{}change `{text}`, the sizes of `{problem}`, or rule such configurations out \
+                     by a constraint",
+                    division_help(value, text)
                 )),
                 self.expression(what, text),
             ),
@@ -222,5 +223,15 @@ impl BareSpace {
     #[must_use]
     pub fn explain_refused(&self, error: &SpaceError) -> Diagnostics {
         self.origin.refused(error, &self.constraints)
+    }
+}
+
+/// Explains `/`, which C++ rounds for whole numbers, where its result has a fraction.
+fn division_help(value: &str, text: &str) -> &'static str {
+    let fraction = value.parse::<f64>().is_ok_and(|value| value.fract() != 0.0);
+    if fraction && text.contains('/') {
+        "`/` does not round: write `ceil_div(a, b)` to round up, `a // b` to round down; or "
+    } else {
+        ""
     }
 }
