@@ -242,3 +242,22 @@ fn a_shadow_far_from_the_value_is_another_branch() {
     assert!(beside_a_shadow(own, own));
     assert!(!beside_a_shadow(own, 0.0));
 }
+
+#[test]
+fn a_metric_in_another_unit_allows_no_more_than_a_sum_of_all_inputs() {
+    let honest = gemm([F32, F32]);
+    let with_flops = |flops: f64| Plan {
+        flops: Some(flops),
+        ..honest.clone()
+    };
+    let described = |plan: &Plan| describe(plan);
+    let outputs: u64 = honest.compared().map(|argument| argument.count()).sum();
+    let inputs: u64 = honest.filled().map(|argument| argument.count()).sum();
+    let right = described(&with_flops(2.0 * 512.0 * outputs as f64));
+    assert!(right.contains("sums of 512 terms"), "{right}");
+    let wrong = described(&with_flops(2.0 * 512.0 * outputs as f64 * 1e9));
+    assert!(
+        wrong.contains(&format!("sums of {} terms", inputs.max(4096))),
+        "{wrong}"
+    );
+}

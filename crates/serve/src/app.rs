@@ -140,13 +140,7 @@ impl App {
         compute: impl Future<Output = Result<T, Problem>>,
     ) -> Result<Response, Problem> {
         let response = |json| ([(CONTENT_TYPE, "application/json")], json).into_response();
-        let slot = {
-            let mut cache = lock(&self.cache);
-            if cache.len() >= CACHED && !cache.contains_key(&name) {
-                cache.clear();
-            }
-            Arc::clone(cache.entry(name).or_default())
-        };
+        let slot = slot_of(&mut lock(&self.cache), name);
         let mut slot = slot.lock().await;
         let version = self.live.version();
         if let Some((at, of, answer)) = slot.as_ref() {
@@ -244,5 +238,28 @@ pub(super) fn run_view(row: RunRow) -> RunView {
         started_at: row.started_at,
         ended_at: row.ended_at,
         ..RunView::default()
+    }
+}
+
+/// Returns the slot of a name. Beyond [`CACHED`] names all slots are dropped first.
+fn slot_of(cache: &mut HashMap<String, Arc<Slot>>, name: String) -> Arc<Slot> {
+    if cache.len() >= CACHED && !cache.contains_key(&name) {
+        cache.clear();
+    }
+    Arc::clone(cache.entry(name).or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, CACHED, slot_of};
+
+    #[test]
+    fn queries_of_many_names_keep_few_answers() {
+        let mut cache = super::HashMap::new();
+        for number in 0..3 * CACHED {
+            let slot = slot_of(&mut cache, number.to_string());
+            assert!(Arc::ptr_eq(&slot, &slot_of(&mut cache, number.to_string())));
+            assert!(cache.len() <= CACHED, "{number}");
+        }
     }
 }

@@ -150,6 +150,37 @@ fn waiting_for_what_nobody_writes_is_found() {
     assert_eq!(kinds(&report), [HazardKind::Deadlock]);
 }
 
+#[test]
+fn a_loop_that_reads_nothing_is_endless_and_one_that_reads_waits() {
+    for (load, words) in [
+        ("", "endless loop"),
+        ("ld.volatile.shared.u32 %r1, [word];", "wait in a loop"),
+    ] {
+        let text = format!(
+            ".version 8.0
+            .target sm_80
+            .address_size 64
+            .visible .entry loops() {{
+            .shared .align 4 .b32 word;
+            .reg .pred %p<2>; .reg .b32 %r<3>;
+            mov.u32 %r1, 0;
+            st.volatile.shared.u32 [word], %r1;
+            LOOP:
+            {load}
+            add.u32 %r2, %r1, 0;
+            setp.eq.u32 %p1, %r2, 0;
+            @%p1 bra LOOP;
+            ret;
+            }}"
+        );
+        let module = Module::load(&text).unwrap();
+        let l = Launch::new("loops", [1, 1, 1], [1, 1, 1], Vec::new());
+        let report = launch(&module, &mut GlobalMemory::new(1 << 20), h100(), &l).unwrap();
+        assert_eq!(kinds(&report), [HazardKind::Deadlock], "{words}");
+        assert!(report.hazards[0].detail.contains(words), "{report:?}");
+    }
+}
+
 /// Runs threads that wait for an `mbarrier` at which thread 0 arrives after a long loop, or never.
 fn waiting(arrives: bool) -> LaunchReport {
     let arrive = if arrives {

@@ -1,84 +1,68 @@
 //! The outcome as JUnit XML for CI systems.
 
 use super::{Answer, Line, Outcome};
+use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 use std::fmt::Write as _;
-use tuner_core::escape::markup as escape;
+use tuner_core::escape;
 use tuner_core::record::{TimingKind, assignments};
 
 /// Renders the document without a time of day: the same outcome gives the same bytes.
-pub(super) fn text(answer: &Answer) -> String {
-    let all = || answer.problems.iter();
-    let count = |outcome| all().filter(|line| line.outcome == outcome).count();
-    let counts = format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
-        answer.problems.len() + usize::from(answer.promotion.is_some()),
-        count(Outcome::Regression) + count(Outcome::Wrong),
-        count(Outcome::Skipped)
-            + usize::from(answer.promotion.as_ref().is_some_and(|p| !p.accepted)),
-    );
-    let name = escape(&format!(
-        "tuner gate {} on {}",
-        answer.kernel, answer.device
-    ));
-    let mut xml = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tuner gate\" {counts}>\n\
-         <testsuite name=\"{name}\" {counts}>\n"
-    );
-    for line in &answer.problems {
-        case(&mut xml, line);
-    }
+///
+/// # Errors
+/// The document cannot be written.
+pub(super) fn text(answer: &Answer) -> Result<String, SerializeError> {
+    let name = format!("tuner gate {} on {}", answer.kernel, answer.device);
+    let mut suite = TestSuite::new(visible(&name));
+    suite.add_test_cases(answer.problems.iter().map(case));
     if let Some(promotion) = &answer.promotion {
-        let words: Vec<String> = promotion
-            .findings
-            .iter()
-            .map(|finding| {
-                let sign = if finding.holds { "holds" } else { "fails" };
-                format!("{sign}: {} ({})", finding.clause, finding.because)
-            })
-            .collect();
-        let _ = writeln!(
-            xml,
-            "<testcase classname=\"tuner.gate.{}\" name=\"promotion of the leaderboard&apos;s best\">",
-            escape(&answer.kernel)
-        );
-        if !promotion.accepted {
-            xml.push_str("<skipped message=\"not promoted\"/>\n");
-        }
-        let _ = writeln!(
-            xml,
-            "<system-out>{}</system-out>\n</testcase>",
-            escape(&words.join("\n"))
-        );
+        let findings = promotion.findings.iter().map(|finding| {
+            let sign = if finding.holds { "holds" } else { "fails" };
+            format!("{sign}: {} ({})", finding.clause, finding.because)
+        });
+        let words: Vec<String> = findings.collect();
+        let status = if promotion.accepted {
+            TestCaseStatus::success()
+        } else {
+            with_message(TestCaseStatus::skipped(), "not promoted")
+        };
+        let name = "promotion of the leaderboard's best";
+        suite.add_test_case(named(&answer.kernel, name, status, &words.join("\n")));
     }
-    xml.push_str("</testsuite>\n</testsuites>\n");
-    xml
+    let mut report = Report::new("tuner gate");
+    report.add_test_suite(suite);
+    report.to_string()
 }
 
-fn case(xml: &mut String, line: &Line) {
-    let _ = writeln!(
-        xml,
-        "<testcase classname=\"tuner.gate.{}\" name=\"{}\">",
-        escape(&line.kernel),
-        escape(&line.problem)
-    );
-    let detail = escape(&line.detail);
-    match line.outcome {
-        Outcome::Passed => {}
-        Outcome::Skipped => {
-            let _ = writeln!(xml, "<skipped message=\"{detail}\"/>");
-        }
-        Outcome::Regression => {
-            let _ = writeln!(xml, "<failure type=\"regression\" message=\"{detail}\"/>");
-        }
-        Outcome::Wrong => {
-            let _ = writeln!(xml, "<failure type=\"wrong result\" message=\"{detail}\"/>");
-        }
-    }
-    let _ = writeln!(
-        xml,
-        "<system-out>{}</system-out>\n</testcase>",
-        escape(&story(line))
-    );
+fn case(line: &Line) -> TestCase {
+    let failure = |kind: &str| {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type(kind);
+        with_message(status, &line.detail)
+    };
+    let status = match line.outcome {
+        Outcome::Passed => TestCaseStatus::success(),
+        Outcome::Skipped => with_message(TestCaseStatus::skipped(), &line.detail),
+        Outcome::Regression => failure("regression"),
+        Outcome::Wrong => failure("wrong result"),
+    };
+    named(&line.kernel, &line.problem, status, &story(line))
+}
+
+fn with_message(mut status: TestCaseStatus, message: &str) -> TestCaseStatus {
+    status.set_message(visible(message));
+    status
+}
+
+fn named(kernel: &str, name: &str, status: TestCaseStatus, output: &str) -> TestCase {
+    let mut case = TestCase::new(visible(name), status);
+    case.set_classname(format!("tuner.gate.{}", visible(kernel)));
+    case.set_system_out(visible(output));
+    case
+}
+
+/// Replaces what a reader cannot see, and what XML forbids.
+fn visible(text: &str) -> String {
+    escape::lines(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 fn story(line: &Line) -> String {

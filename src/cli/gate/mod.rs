@@ -258,7 +258,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         promotion,
     };
     if let Some(path) = &args.junit {
-        write_file(path, junit::text(&answer))?;
+        write_file(path, junit::text(&answer).map_err(anyhow::Error::from)?)?;
     }
     let text = show::text(args.format, &answer)?;
     output::print(&text)?;

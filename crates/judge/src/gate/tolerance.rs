@@ -102,6 +102,9 @@ const MIN_OUTPUTS: u64 = 8;
 /// Minimum number of values whose rms is the scale of the elements among them.
 const MIN_SCALE_VALUES: u64 = 64;
 
+/// Least limit of the terms that a metric may show: kernels that iterate have few inputs or none.
+const MIN_TERMS_LIMIT: f64 = 4096.0;
+
 impl Tolerance {
     /// Derives the tolerance of an argument of the plan against a reference kernel.
     #[must_use]
@@ -367,7 +370,8 @@ fn count<'a>(arguments: impl Iterator<Item = &'a PlanArgument>) -> f64 {
 }
 
 /// Returns the number of terms of the sum of an output element: from the space; else one term for
-/// two operations of its metric, or the number of inputs for each output, whichever is larger.
+/// two operations of its metric, but at most the number of inputs or [`MIN_TERMS_LIMIT`], or the
+/// number of inputs for each output, whichever is larger.
 /// Without a metric a row of a matrix may have been summed for all its elements.
 fn terms(plan: &Plan) -> (f64, Terms) {
     if let Some(terms) = plan.gate.terms {
@@ -380,6 +384,8 @@ fn terms(plan: &Plan) -> (f64, Terms) {
     let row = rows.filter_map(|a| a.shape.last().copied()).max();
     let share = (count(plan.filled()) / outputs).max(row.unwrap_or(1) as f64);
     let flops = plan.flops.unwrap_or(0.0) / (2.0 * outputs);
+    // No sum has more terms than there are inputs. A metric in another unit would let anything pass.
+    let flops = flops.min(count(plan.filled()).max(MIN_TERMS_LIMIT));
     if flops >= share.max(1.0) {
         (flops, Terms::Flops)
     } else {

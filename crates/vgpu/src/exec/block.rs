@@ -9,6 +9,7 @@ use super::stop::{Halt, Stop};
 use super::stuck;
 use super::transfer::lanes;
 use super::warp::{State, Warp};
+use crate::counters::{Class, Counters};
 use crate::hazard::HazardKind;
 use crate::hazard::report::Location;
 use crate::lower::program::NONE;
@@ -274,14 +275,34 @@ impl<'a> Block<'a> {
         if self.abandons_isolated() {
             return true;
         }
+        let detail = if self.reads_while_it_repeats(thread / 32) {
+            "threads wait in a loop for a value that no thread will write"
+        } else {
+            "endless loop: the registers repeat their values, and it reads nothing that could change"
+        };
         self.cta.pc = pc;
         self.cta
             .hazard(HazardKind::Deadlock, thread, Location::NONE, NONE, || {
-                "threads wait in a loop for a value that no thread will write".to_owned()
+                detail.to_owned()
             });
         self.cta.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
         self.cta.context.stop.store(true, Relaxed);
         true
+    }
+
+    /// Runs a warp that repeats its states a little further, and reports whether it reads memory or
+    /// synchronises.
+    fn reads_while_it_repeats(&mut self, warp: usize) -> bool {
+        let reading = |counters: &Counters| -> u64 {
+            use Class::{Atomic, Global, Shared, Sync};
+            let classes = [Global, Shared, Atomic, Sync];
+            classes.map(|class| counters.class(class)).iter().sum()
+        };
+        let before = reading(&self.cta.counters);
+        for _ in 0..MAX_LONG_TURNS {
+            self.turn(warp, TURN_INSTRUCTIONS);
+        }
+        reading(&self.cta.counters) != before
     }
 
     /// Abandons an isolated attempt that ends early: how far its blocks got depends on the host.

@@ -249,13 +249,17 @@ impl AtomicUpdate {
             AtomType::F32 if self.computes() => {
                 let old = self.old[0].as_single(self.before as u32);
                 let b = words[0].as_single(bits as u32);
-                let value = self.combine(FloatFormat::Single, (old, self.before), (b, bits));
+                let ordinary = |bits| plain(FloatFormat::Single, bits);
+                let old = old.unwrap_or_else(|| ordinary(self.before));
+                let value = self.combine(old, b.unwrap_or_else(|| ordinary(bits)));
                 [ShadowWord::single(self.after as u32, value), none]
             }
             AtomType::F64 if self.computes() => {
                 let old = ShadowWord::as_double(self.old, self.before);
                 let b = ShadowWord::as_double(words, bits);
-                let value = self.combine(FloatFormat::Double, (old, self.before), (b, bits));
+                let ordinary = |bits| plain(FloatFormat::Double, bits);
+                let old = old.unwrap_or_else(|| ordinary(self.before));
+                let value = self.combine(old, b.unwrap_or_else(|| ordinary(bits)));
                 ShadowWord::double(self.after, value)
             }
             AtomType::F16 if self.computes() => self.halves(FloatFormat::Half, &[self.high]),
@@ -270,12 +274,11 @@ impl AtomicUpdate {
         matches!(self.op, AtomOp::Add | AtomOp::Min | AtomOp::Max)
     }
 
-    fn combine(&self, format: FloatFormat, old: (Option<f64>, u64), b: (Option<f64>, u64)) -> f64 {
-        let [x, y] = [old, b].map(|(shadow, bits)| shadow.unwrap_or_else(|| plain(format, bits)));
+    fn combine(&self, old: f64, b: f64) -> f64 {
         match self.op {
-            AtomOp::Min => x.min(y),
-            AtomOp::Max => x.max(y),
-            _ => x + y,
+            AtomOp::Min => old.min(b),
+            AtomOp::Max => old.max(b),
+            _ => old + b,
         }
     }
 
@@ -287,8 +290,10 @@ impl AtomicUpdate {
             let from_high = high && parts.len() == 2;
             let part = |bits: u64, high: bool| (bits >> if high { 16 } else { 0 }) as u16;
             let (before, b) = (part(self.before, high), part(bits, from_high));
-            let old = (word.half(high, before), before.into());
-            let value = self.combine(format, old, (words[0].half(from_high, b), b.into()));
+            let old = word.half(high, before);
+            let old = old.unwrap_or_else(|| plain(format, before.into()));
+            let operand = words[0].half(from_high, b);
+            let value = self.combine(old, operand.unwrap_or_else(|| plain(format, b.into())));
             word.set_half(high, part(self.after, high), Some(value));
         }
         [word, ShadowWord::default()]
