@@ -4,15 +4,20 @@
 //! Inputs are real files of the project and those of `tests/fuzz/corpus`, mutated from a fixed seed.
 //! `cargo test --test program fuzz::` tries a fixed number for each target, some 20 s in all;
 //! `TUNER_FUZZ_SECONDS=600 cargo test --release --test program fuzz:: -- --nocapture` gives each ten
-//! minutes and prints how many inputs it had. An input that fails is kept in the target folder (one that
+//! minutes and prints how many inputs it had. With
+//! `RUSTFLAGS="-C instrument-coverage --cfg fuzz_coverage" LLVM_PROFILE_FILE=/dev/null` and `--test-threads=1`
+//! inputs that reach new parts of the program are mutated further (its own `--target-dir` keeps the other
+//! builds). An input that fails is kept in the target folder (one that
 //! ends the process, with `TUNER_FUZZ_KEEP=1`) and named; put it into `tests/fuzz/crashes/TARGET/`,
 //! where it is tried first from then on.
 
+mod coverage;
 mod http;
 mod messages;
 mod mutate;
 mod targets;
 
+use coverage::Coverage;
 use mutate::Mutator;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -104,6 +109,7 @@ fn fuzz(target: &'static Target, read: impl Fn(&[u8]) + Send + 'static) -> Strin
     });
     let every = std::env::var_os("TUNER_FUZZ_KEEP").is_some();
     let budget = Budget::of(target);
+    let mut coverage = Coverage::new();
     let (mut count, mut mutated, mut longest) = (0_u64, 0_u64, Duration::ZERO);
     let mut given = inputs.into_iter();
     loop {
@@ -118,6 +124,7 @@ fn fuzz(target: &'static Target, read: impl Fn(&[u8]) + Send + 'static) -> Strin
         // An overflow of the stack ends the process: then this is the input.
         let kept = every.then(|| keep(target.name, &input));
         let began = Instant::now();
+        Coverage::begin();
         sender.send(input.clone()).unwrap();
         let what = match results.recv_timeout(HANG) {
             Ok(true) => None,
@@ -133,8 +140,18 @@ fn fuzz(target: &'static Target, read: impl Fn(&[u8]) + Send + 'static) -> Strin
         }
         longest = longest.max(began.elapsed());
         count += 1;
+        if coverage.as_mut().is_some_and(Coverage::add) {
+            mutator.learn(input);
+        }
     }
-    format!("{}: {count} inputs, the longest {longest:?}", target.name)
+    let reached = coverage.map_or_else(String::new, |coverage| {
+        let (reached, kept) = (coverage.reached(), mutator.learned());
+        format!(", {reached} counters reached, {kept} inputs mutated further")
+    });
+    format!(
+        "{}: {count} inputs, the longest {longest:?}{reached}",
+        target.name
+    )
 }
 
 macro_rules! fuzz_tests {

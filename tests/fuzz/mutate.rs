@@ -36,6 +36,8 @@ const MAX_BYTES: usize = 1 << 20;
 /// Makes inputs from a corpus.
 pub(super) struct Mutator {
     corpus: Vec<Vec<u8>>,
+    /// Inputs that reached new parts of the program.
+    learned: Vec<Vec<u8>>,
     words: &'static [&'static str],
     rng: ChaCha8Rng,
 }
@@ -44,6 +46,7 @@ impl Mutator {
     pub(super) fn new(corpus: Vec<Vec<u8>>, words: &'static [&'static str]) -> Self {
         Self {
             corpus,
+            learned: Vec::new(),
             words,
             rng: ChaCha8Rng::seed_from_u64(17),
         }
@@ -59,9 +62,23 @@ impl Mutator {
         bytes
     }
 
+    /// Adds an input to those that are mutated.
+    pub(super) fn learn(&mut self, input: Vec<u8>) {
+        self.learned.push(input);
+    }
+
+    pub(super) fn learned(&self) -> usize {
+        self.learned.len()
+    }
+
     fn any(&mut self) -> &[u8] {
-        let at = self.rng.random_range(0..self.corpus.len());
-        &self.corpus[at]
+        // Three in four: what was learned last reaches deepest.
+        let from = match self.learned.len() {
+            0 => &self.corpus,
+            _ if self.rng.random_range(0..4) == 0 => &self.corpus,
+            _ => &self.learned,
+        };
+        &from[self.rng.random_range(0..from.len())]
     }
 
     /// A part of a text of that length, short ones preferred.
