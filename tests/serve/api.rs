@@ -122,7 +122,7 @@ const UNFOUND: [(&str, &str, u16, &str); 12] = [
     ("GET", "/api/v1/leaderboard?top=many", 400, "top"),
     ("GET", "/api/v1/leaderboard?sort=up", 400, "sort"),
     ("GET", "/api/v1/candidates/zz", 404, "no such candidate"),
-    ("GET", "/api/v1/leaderboard?top=0", 400, "1 to 1000"),
+    ("GET", "/api/v1/leaderboard?top=0", 400, "1 to 100000"),
     ("GET", "/api/v1/runs?limit=0", 400, "1 to 100"),
     ("GET", "/api/v1/runs?limit=101", 400, "1 to 100"),
     ("GET", "/nowhere", 404, "/openapi.json"),

@@ -3,6 +3,7 @@
 //! they are missing.
 
 mod driver;
+mod page;
 mod plots;
 
 pub(crate) use driver::Browser;

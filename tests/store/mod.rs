@@ -4,6 +4,7 @@ mod basics;
 mod child;
 mod commands;
 mod compared;
+mod deletion;
 mod faults;
 mod finals;
 mod header_entries;

@@ -3,10 +3,11 @@
 //! resolved. Contents of invalid files are never quoted to a client.
 
 use super::problem::Problem;
+use super::view::{Choices, KernelChoice};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use std::path::{Component, Path, PathBuf};
-use tuner_device::DeviceSelector;
+use tuner_device::{DeviceSelector, gpu};
 use tuner_engine::job::{JobError, Request};
 use tuner_kernel::catalog::{Catalog, Kernel};
 
@@ -92,6 +93,41 @@ pub(super) fn confine(
     confined.kernels = files.iter().map(|file| to_text(file)).collect();
     Ok(confined)
 }
+
+/// Returns what a request may name: kernels and recordings of the folders, and devices. Files that
+/// cannot be read are left out.
+pub(super) fn choices(folders: &[PathBuf]) -> Choices {
+    let files = list_kernels(folders).unwrap_or_default();
+    let kernels = files.iter().filter_map(|file| {
+        let kernel = Kernel::load_in(file, Path::new(".")).ok()?;
+        let problems = kernel.spec.problems.iter().map(|p| p.name.clone());
+        Some(KernelChoice {
+            name: file.file_stem()?.to_string_lossy().into_owned(),
+            problems: problems.collect(),
+        })
+    });
+    let local = gpu::list().map_or(0, |gpus| gpus.len());
+    let mut devices = vec!["auto".to_owned()];
+    devices.extend((0..local).map(|number| format!("cuda:{number}")));
+    devices.extend(
+        vgpu::arch::list_gpus()
+            .iter()
+            .map(|arch| format!("vgpu:{}", arch.name)),
+    );
+    for folder in folders {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let recorded = names.filter(|name| RECORDED.iter().any(|end| name.ends_with(end)));
+        devices.extend(recorded.map(|name| format!("replay:{name}")));
+    }
+    Choices {
+        kernels: kernels.collect(),
+        devices,
+    }
+}
+
+/// Suffixes of recordings.
+const RECORDED: [&str; 2] = [".json", ".json.gz"];
 
 fn to_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()

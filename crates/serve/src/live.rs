@@ -4,12 +4,13 @@
 //! its best time and its latest events. It is removed after the run or later: the command that
 //! queued a run follows it, and a short run ends before that command has requested its events.
 
-use super::view::RunView;
+use super::view::{ActivityView, RunView};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{broadcast, watch};
+use tuner_core::activity::{self, Activity};
 use tuner_core::panics::lock;
 use tuner_engine::{Event, TrialEvent};
 use tuner_store::{CurvePoint, RunTask};
@@ -227,9 +228,29 @@ impl LiveState {
         if view.state == "running" {
             view.elapsed_s = Some(elapsed);
             view.rate = Some(self.fresh as f64 / elapsed.max(1e-3));
+            view.activities = activities(&view.tasks);
         }
         view
     }
+}
+
+/// Returns the activities of this process on candidates of these tasks.
+fn activities(tasks: &[RunTask]) -> Vec<ActivityView> {
+    let own = |object: &str| {
+        tasks.iter().any(|task| {
+            let rest = object.strip_prefix(task.kernel.as_str());
+            let rest = rest.and_then(|rest| rest.strip_prefix(' '));
+            let rest = rest.and_then(|rest| rest.strip_prefix(task.problem.as_str()));
+            rest.is_some_and(|rest| rest.starts_with(':'))
+        })
+    };
+    let all = activity::now().into_iter().filter(|one| own(&one.object));
+    let view = |one: Activity| ActivityView {
+        stage: one.verb.to_owned(),
+        seconds: one.since.elapsed().as_secs_f64(),
+        candidate: one.object,
+    };
+    all.map(view).collect()
 }
 
 /// All running runs.
@@ -279,6 +300,12 @@ impl Live {
     #[must_use]
     pub(super) fn get(&self, id: &str) -> Option<Arc<LiveRun>> {
         lock(&self.runs).get(id).cloned()
+    }
+
+    /// Reports whether no run is at work.
+    #[must_use]
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.runs).is_empty()
     }
 
     /// Returns all runs, latest first.

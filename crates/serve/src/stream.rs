@@ -120,7 +120,9 @@ pub(super) async fn publish(app: Arc<App>) {
     let mut published = None;
     while !*ending.borrow() {
         let version = app.live.version();
-        if published != Some(version) && app.published.receiver_count() > 0 {
+        // The activities of running runs change between results.
+        let waits = published == Some(version) && app.live.is_empty();
+        if !waits && app.published.receiver_count() > 0 {
             published = Some(version);
             let runs: Vec<_> = app.live.runs().iter().map(|run| run.view()).collect();
             app.published.send_replace(json(&runs).into());

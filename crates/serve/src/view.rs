@@ -48,6 +48,9 @@ pub struct RunView {
     pub elapsed_s: Option<f64>,
     /// Configurations judged a second since then; null unless it is running.
     pub rate: Option<f64>,
+    /// Current activities on its candidates, the oldest first; empty unless it is running.
+    #[serde(default)]
+    pub activities: Vec<ActivityView>,
     /// Notes for the submitter.
     pub notes: Vec<String>,
     /// Kernels and problems; empty before the run begins.
@@ -58,6 +61,35 @@ pub struct RunView {
     pub started_at: Option<String>,
     /// End time.
     pub ended_at: Option<String>,
+}
+
+/// Work on a candidate.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ActivityView {
+    /// Stage: `compiling`, `judging` or `proving`.
+    pub stage: String,
+    /// Kernel, problem and configuration.
+    pub candidate: String,
+    /// Seconds since it began.
+    pub seconds: f64,
+}
+
+/// What a request for a run may name.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Choices {
+    /// Kernels in the daemon's folders.
+    pub kernels: Vec<KernelChoice>,
+    /// GPUs of this machine, virtual GPUs, and recordings in the daemon's folders.
+    pub devices: Vec<String>,
+}
+
+/// A kernel.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct KernelChoice {
+    /// Name of its file without the suffix.
+    pub name: String,
+    /// Names of its problems.
+    pub problems: Vec<String>,
 }
 
 /// Runs, latest first.

@@ -33,7 +33,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .build();
     let (mut router, document) = OpenApiRouter::with_openapi(document)
         .routes(routes!(runs::list, runs::submit))
-        .routes(routes!(runs::show))
+        .routes(routes!(runs::show, runs::delete))
         .routes(routes!(runs::trials))
         .routes(routes!(runs::stop))
         .routes(routes!(runs::note, runs::write_note))
@@ -43,6 +43,7 @@ pub(super) fn router(app: Arc<App>) -> Router {
         .routes(routes!(results::candidate))
         .routes(routes!(results::effects))
         .routes(routes!(results::header))
+        .routes(routes!(system::choices))
         .routes(routes!(system::devices))
         .routes(routes!(system::verdicts))
         .routes(routes!(system::fleet))

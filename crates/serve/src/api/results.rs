@@ -21,7 +21,7 @@ use tuner_engine::threads::run_blocking;
 use tuner_store::{Board, BoardEffects, CandidatePage, DeviceFilter, LeaderboardQuery};
 
 /// Most rows of a group.
-const MAX_ROWS: u32 = 1000;
+const MAX_ROWS: u32 = 100_000;
 
 /// Filter of the leaderboard.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -36,8 +36,8 @@ pub(super) struct BoardQuery {
     device: Option<String>,
     /// Only this kind of time.
     timing: Option<TimingKind>,
-    /// Rows for each kernel, problem and device: 1 to 1000 (default 20).
-    #[param(minimum = 1, maximum = 1000)]
+    /// Rows for each kernel, problem and device: 1 to 100000 (default 20).
+    #[param(minimum = 1, maximum = 100_000)]
     top: Option<u32>,
 }
 

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use tuner_engine::job::Request;
 use tuner_engine::threads::run_blocking;
-use tuner_store::{NewJob, RunFilter, RunId, RunTrial};
+use tuner_store::{Deletion, NewJob, RunFilter, RunId, RunTrial};
 
 /// Default and largest number of runs of a page.
 const PAGE: u32 = 100;
@@ -225,6 +225,27 @@ fn stopping(id: String, state: &str) -> Response {
         state: state.to_owned(),
     };
     (StatusCode::ACCEPTED, Json(body)).into_response()
+}
+
+/// Deletes a run that is over, with its results.
+#[utoipa::path(delete, path = "/api/v1/runs/{id}", tag = "runs", params(("id" = String, Path)),
+    responses((status = 204, description = "It is gone"), (status = 404, body = Problem),
+              (status = 409, body = Problem, description = "It is not over, or found candidates \
+                                                            wrong that another run had timed")))]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let outcome = app.store.delete_run(&RunId::from_text(&id)).await?;
+    app.live.changed();
+    match outcome {
+        Deletion::Deleted => Ok(StatusCode::NO_CONTENT),
+        Deletion::Missing => Err(Problem::no_run(&id)),
+        Deletion::Refused(why) => Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!("run {id} is kept: {why}"),
+        )),
+    }
 }
 
 /// The users' note on a run.

@@ -2,8 +2,8 @@
 
 use super::super::app::App;
 use super::super::problem::Problem;
-use super::super::view::{DeviceView, Health, VerdictView};
-use super::super::{clocks, health, metrics};
+use super::super::view::{Choices, DeviceView, Health, VerdictView};
+use super::super::{clocks, confine, health, metrics};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -37,6 +37,15 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<Response, Pro
         Ok(run_blocking("devices", describe).await?)
     })
     .await
+}
+
+/// What a request for a run may name.
+#[utoipa::path(get, path = "/api/v1/choices", tag = "runs",
+    responses((status = 200, body = Choices)))]
+pub(super) async fn choices(State(app): State<Arc<App>>) -> Result<Json<Choices>, Problem> {
+    let folders = app.settings.folders.clone();
+    let choices = run_blocking("choices", move || confine::choices(&folders)).await?;
+    Ok(Json(choices))
 }
 
 /// All verdicts in order of precedence, with their consequences.

@@ -31,6 +31,11 @@ function frame(width, height, [x0, x1], [y0, y1], label, unit) {
   return { svg, x, y, left, right, top, bottom, width, height };
 }
 
+/** A drawing with the buttons that save it. */
+function saved(title, drawing) {
+  return h('div', { class: 'drawing' }, drawing, saveButtons(title, () => drawingFiles(drawing)));
+}
+
 /** Best time so far over the number of results. Steps, because nothing is known in between. */
 function curveChart(task, options = {}) {
   const points = task.curve;
@@ -62,11 +67,12 @@ function curveChart(task, options = {}) {
     svg.append(s('circle', { class: 'dot', cx: x(point.evals), cy: cut(point.us), r: 2.5 },
       s('title', null, 'result ' + point.evals + ': ' + time(point.us))));
   }
+  if (Math.max(...values) > high) svg.append(s('text', { x: chart.left + 4, y: chart.top - 1 }, 'cut at four times the best'));
   const axis = ticks(0, last, 5);
   for (const value of axis.values.filter((value) => value >= 1)) {
     svg.append(s('text', { x: x(value), y: chart.height - 6, 'text-anchor': 'middle' }, tickText(value, axis.step)));
   }
-  return svg;
+  return saved('best ' + task.kernel + ' ' + task.problem, svg);
 }
 
 /** Raw samples in the order taken, with median, p90 and the interval of the median. */
@@ -89,7 +95,7 @@ function samplesChart(measurement) {
       s('title', null, 'sample ' + (place + 1) + ': ' + digits(sample) + ' µs'))));
   svg.append(s('text', { x: chart.left, y: chart.height - 6 }, 'sample 1'),
     s('text', { x: right, y: chart.height - 6, 'text-anchor': 'end' }, String(samples.length)));
-  return svg;
+  return saved('samples', svg);
 }
 
 /** What a parameter's values are worth: best (dot) and median (ring) of the candidates with each. */
@@ -116,7 +122,7 @@ function effectChart(effect) {
         name.length > 9 ? name.slice(0, 8) + '…' : name));
     }
   });
-  return svg;
+  return saved(effect.parameter, svg);
 }
 
 /** Verdicts as a bar: right ones green, the rest red. */

@@ -9,7 +9,7 @@ function choice(id, name, values, chosen, change) {
     })));
 }
 
-const MODES = [['zero', 'from zero'], ['log', 'logarithmic'], ['cut', 'near the best']];
+const MODES = [['quantile', 'all but outliers'], ['zero', 'from zero'], ['log', 'logarithmic'], ['cut', 'near the best']];
 
 /** Asks before something is done that cannot be taken back. */
 function confirmed(question, word) {
@@ -23,13 +23,17 @@ function confirmed(question, word) {
   });
 }
 
-/** Hands a text to the browser as a file. */
-function download(name, text, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+function downloadUrl(name, url) {
   const link = h('a', { href: url, download: name });
   document.body.append(link);
   link.click();
   link.remove();
+}
+
+/** Hands a text to the browser as a file. */
+function download(name, text, type) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  downloadUrl(name, url);
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
@@ -97,11 +101,66 @@ function trialTable(trials, varied, timing) {
   return [filters, tally, place];
 }
 
+/** Buttons that save a drawing as SVG and PNG; `files` gives both when it is asked. */
+function saveButtons(title, files) {
+  const save = (kind) => h('button', { type: 'button', class: 'save', 'aria-label': 'Save ' + title + ' as ' + kind.toUpperCase(), click: async () => {
+    const made = (await files())?.[kind];
+    if (made) downloadUrl(title.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120) + '.' + kind, await made());
+  } }, kind.toUpperCase());
+  return h('span', { class: 'saves' }, save('svg'), save('png'));
+}
+
+/** What a plot of the library is saved as: drawn again at its size, on the page's background. */
+async function chartFiles(canvas) {
+  const echarts = await echartsLibrary();
+  const chart = echarts.getInstanceByDom(canvas);
+  if (!chart) return null;
+  const again = () => {
+    const copy = echarts.init(null, null, { renderer: 'svg', ssr: true, width: canvas.clientWidth, height: canvas.clientHeight });
+    copy.setOption({ ...chart.getOption(), animation: false, backgroundColor: colour('--panel') });
+    const text = copy.renderToSVGString();
+    copy.dispose();
+    return svgUrl(text);
+  };
+  return { svg: again, png: () => chart.getDataURL({ type: 'png', pixelRatio: 2, backgroundColor: colour('--panel') }) };
+}
+
+function svgUrl(text) {
+  return 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text);
+}
+
+/** What a drawing of this page is saved as: with its style, which the page's style sheet gives it here. */
+function drawingFiles(drawing) {
+  const [, , width, height] = drawing.getAttribute('viewBox').split(' ').map(Number);
+  const text = () => {
+    const copy = drawing.cloneNode(true);
+    const shown = drawing.querySelectorAll('*');
+    copy.querySelectorAll('*').forEach((part, place) => {
+      const style = getComputedStyle(shown[place]);
+      for (const name of ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'font-family', 'font-size']) part.setAttribute(name, style.getPropertyValue(name));
+    });
+    for (const [name, value] of [['xmlns', 'http://www.w3.org/2000/svg'], ['width', width], ['height', height]]) copy.setAttribute(name, value);
+    copy.prepend(s('rect', { width, height, fill: colour('--panel') }));
+    return new XMLSerializer().serializeToString(copy);
+  };
+  const png = () => new Promise((resolve, reject) => {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = h('canvas', { width: 2 * width, height: 2 * height });
+      canvas.getContext('2d').drawImage(image, 0, 0, 2 * width, 2 * height);
+      resolve(canvas.toDataURL('image/png'));
+    };
+    image.onerror = () => reject(new Error('The drawing cannot be saved.'));
+    image.src = svgUrl(text());
+  });
+  return { svg: () => svgUrl(text()), png };
+}
+
 /** A plot with a heading and, beside it, what can be chosen. */
 function figure(title, note, options, height) {
   const canvas = h('div', { class: 'plot', role: 'img', 'aria-label': title });
   canvas.style.height = height + 'px';
-  return { canvas, section: h('section', { class: 'card' }, h('h3', null, title), note ? h('p', { class: 'note' }, note) : null,
+  return { canvas, section: h('section', { class: 'card' }, h('h3', null, title, saveButtons(title, () => chartFiles(canvas))), note ? h('p', { class: 'note' }, note) : null,
     options.length ? h('form', { class: 'filters', submit: (event) => event.preventDefault() }, options) : null, canvas) };
 }
 
@@ -114,7 +173,7 @@ function goTo(item) {
 function explore(run, task, trials) {
   const varied = variedOf(trials);
   const passed = trials.filter((trial) => trial.time_us !== null);
-  const chosen = { mode: 'zero', slice: varied[0], first: varied[0], second: varied[1] };
+  const chosen = { mode: 'quantile', slice: varied[0], first: varied[0], second: varied[1] };
   const filter = '?' + new URLSearchParams({ kernel: task.kernel, problem: task.problem, device: run.device });
   const predicted = task.timing === 'predicted' || run.device_kind === 'vgpu';
   const sections = [], draws = [];
@@ -208,7 +267,7 @@ function noSuchRun(id, error) {
 views.compare = () => {
   const chosen = new Set((query().get('runs') || '').split(',').filter(Boolean));
   const list = h('div'), place = h('div');
-  let mode = 'zero';
+  let mode = 'quantile';
   const draw = async () => {
     const runs = [];
     for (const id of chosen) {
@@ -258,17 +317,33 @@ views.compare = () => {
 
 views.start = async () => {
   const epoch = state.epoch;
-  let strategies;
+  let strategies, choices;
   try {
     strategies = (await api('/openapi.json')).components.schemas.StrategyName.enum;
+    choices = await api('/api/v1/choices');
   } catch (error) {
     if (epoch === state.epoch && error.status !== 401) show(h('p', { class: 'problem', role: 'alert' }, error.message));
     return;
   }
   if (epoch !== state.epoch) return;
   const field = (id, name, attributes) => h('label', null, name, h('input', { id, autocomplete: 'off', ...attributes }));
+  /** A field with what there is: several words, of which the last is completed. */
+  const offered = (id, name, attributes, values) => {
+    const list = h('datalist', { id: id + '-choices' });
+    const fillList = (event) => {
+      const before = event ? event.target.value.replace(/[^\s,]*$/, '') : '';
+      list.replaceChildren(...values().map((value) => h('option', { value: before + value })));
+    };
+    fillList();
+    return [field(id, name, { ...attributes, list: id + '-choices', input: fillList, focus: fillList }), list];
+  };
+  const kernels = () => choices.kernels.map((kernel) => kernel.name);
+  const problems = () => {
+    const asked = value('kernels').split(/[\s,]+/).filter(Boolean);
+    return [...new Set(choices.kernels.filter((kernel) => asked.length === 0 || asked.includes(kernel.name)).flatMap((kernel) => kernel.problems))];
+  };
   const answer = h('p', { role: 'status' });
-  const value = (id) => document.getElementById(id).value.trim();
+  const value = (id) => (document.getElementById(id)?.value || '').trim();
   const form = h('form', { class: 'filters start', submit: async (event) => {
     event.preventDefault();
     const request = { kernels: value('kernels').split(/[\s,]+/).filter(Boolean), device: value('device') || 'auto',
@@ -284,11 +359,12 @@ views.start = async () => {
       answer.className = 'problem';
       answer.textContent = error.message;
     }
-  } }, field('kernels', 'kernels (empty: all)', { placeholder: 'gemm_f32' }), field('device', 'device', { placeholder: 'auto, vgpu:l4, replay:FILE' }),
-  field('problems', 'problems (empty: all)'), field('budget', 'budget', { placeholder: '2h' }), field('evals', 'trials', { type: 'number', min: 1 }),
+  } }, offered('kernels', 'kernels (empty: all)', { placeholder: 'gemm_f32' }, kernels), offered('device', 'device', { placeholder: 'auto, vgpu:l4, replay:FILE' }, () => choices.devices),
+  offered('problems', 'problems (empty: all)', {}, problems), field('budget', 'budget', { placeholder: '2h' }), field('evals', 'trials', { type: 'number', min: 1 }),
   choice('strategy', 'strategy', [['', strategies[0] + ' (the default)'], ...strategies.slice(1)], '', () => {}), field('seed', 'seed', { type: 'number', min: 0, placeholder: '1' }),
   h('button', { type: 'submit', id: 'start' }, 'Start…'));
-  show(h('h1', null, 'Start a run'), h('p', { class: 'note' }, 'Kernels and recordings in the folders of the daemon (--kernels).'), form, answer);
+  show(h('h1', null, 'Start a run'), h('p', { class: 'note' }, 'Kernels and recordings in the folders of the daemon (--kernels): ' +
+    (choices.kernels.length ? kernels().join(', ') + '.' : 'none.')), form, answer);
 };
 
 /** Sends JSON; gives the answer. */

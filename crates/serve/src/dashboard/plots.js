@@ -54,10 +54,21 @@ function axis(extra) {
     axisLabel: { color: colour('--dim'), hideOverlap: true }, nameLocation: 'middle', nameGap: 28, ...extra };
 }
 
-/** An axis of times: from zero, on a logarithmic scale, or cut to what is near the best, and named so. */
+/** The value below which that share of the values lies. */
+function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length))];
+}
+
+/** An axis of times: to a quantile, so that an outlier flattens nothing, from zero, on a logarithmic scale, or cut to what is
+ * near the best, and named so. */
 function timeAxis(mode, values) {
-  const best = Math.min(...values);
-  const extra = { zero: { min: 0, name: 'time, µs' }, log: { type: 'log', min: 'dataMin', name: 'time, µs (logarithmic)' },
+  const best = Math.min(...values), worst = Math.max(...values);
+  const most = Math.max(quantile(values, 0.9), best * 1.05);
+  const cut = most < worst;
+  const extra = { quantile: { min: Math.max(0, best - 0.05 * (most - best)), max: cut ? most : worst + 0.02 * (worst - best) || best * 1.05,
+    name: cut ? 'time, µs (axis ends at the 90 % quantile)' : 'time, µs', axisLabel: { color: colour('--dim'), hideOverlap: true, formatter: digits } },
+   zero: { min: 0, name: 'time, µs' }, log: { type: 'log', min: 'dataMin', name: 'time, µs (logarithmic)' },
     cut: { min: best * 0.98, max: best * 2, name: 'time, µs (axis cut: best to twice the best)' } }[mode];
   return axis({ type: 'value', nameGap: 48, ...extra });
 }
@@ -104,7 +115,7 @@ function importanceOption(effects) {
   return {
     grid: { left: Math.min(170, 20 + 7 * Math.max(8, ...names.map((name) => name.length))), right: 48, top: 6, bottom: 34 },
     xAxis: axis({ type: 'value', min: 0, max: 100, name: '% of the variance of log time' }),
-    yAxis: axis({ type: 'category', data: ['together', ...names], axisLabel: { color: colour('--dim'), width: 150, overflow: 'truncate', interval: 0 } }),
+    yAxis: axis({ type: 'category', data: ['together', ...names], axisLabel: { color: colour('--dim'), width: 150, overflow: 'breakAll', interval: 0 } }),
     tooltip: { show: false },
     series: [{ type: 'bar', data: [{ value: 100 * effects.together, itemStyle: { color: colour('--dim') } }, ...shares], itemStyle: { color: colour('--accent') },
       barMaxWidth: 16, label: { show: true, position: 'right', color: colour('--text'), formatter: (item) => item.value.toFixed(1) } }],
@@ -123,13 +134,16 @@ function parallelOption(trials, varied, width) {
   const best = passed.length ? passed[passed.length - 1].time_us : 1;
   const slow = passed.length ? passed[Math.floor(passed.length / 10)].time_us : 1;
   const word = { color: colour('--dim'), fontSize: 10 };
-  // Names that would run into one another are cut.
-  const nameTruncate = { maxWidth: Math.max(24, (width - 116) / varied.length - 6) };
+  // Names that would run into one another are slanted.
+  const room = (width - 116) / varied.length - 6;
+  const slanted = varied.some((name) => 6 * name.length > room);
+  const names = slanted ? { nameRotate: 35, nameLocation: 'end', nameGap: 8, nameTextStyle: { ...word, align: 'left' } } : {};
+  const longest = Math.max(...varied.map((name) => name.length));
   return {
     tooltip: { show: false },
-    parallelAxis: [...varied.map((name, dim) => ({ dim, name, type: 'category', data: levelsOf(trials, name), axisLabel: word, nameTextStyle: word, nameTruncate })),
+    parallelAxis: [...varied.map((name, dim) => ({ dim, name, type: 'category', data: levelsOf(trials, name), axisLabel: word, nameTextStyle: word, ...names })),
       { dim: varied.length, name: 'µs', type: 'log', axisLabel: word, nameTextStyle: word, inverse: true }],
-    parallel: { left: 56, right: 60, top: 40, bottom: 40, parallelAxisDefault: { axisLine: { lineStyle: { color: colour('--line') } } } },
+    parallel: { left: 56, right: slanted ? Math.max(60, 5 * varied[varied.length - 1].length) : 60, top: slanted ? 24 + 3.6 * longest : 40, bottom: 40, parallelAxisDefault: { axisLine: { lineStyle: { color: colour('--line') } } } },
     visualMap: { type: 'continuous', dimension: varied.length, min: best, max: Math.max(slow, best * 1.01), left: 'center', bottom: 0, orient: 'horizontal', calculable: true,
       itemHeight: 160, itemWidth: 12, text: ['slow', 'fast'], textStyle: { color: colour('--dim') }, inRange: { color: [colour('--accent'), colour('--dim')], opacity: [0.95, 0.12] }, formatter: (value) => digits(value) },
     series: [{ type: 'parallel', lineStyle: { width: 1, opacity: 0.35 }, data: passed.slice(-2000).map((trial) => [...varied.map((name) => String(trial.config[name])), trial.time_us]) }],

@@ -34,12 +34,33 @@ function stopButton(run) {
   } }, 'Stop');
 }
 
+/** What is done for a run now: the stage, the candidate, and for how long. */
+function activityList(run) {
+  const all = run.activities || [];
+  if (all.length === 0) return null;
+  return h('ul', { class: 'activities mono' }, all.slice(0, 8).map((one) => h('li', null, one.stage + ' ' + one.candidate + ' ', h('span', { class: 'dim' }, seconds(one.seconds)))),
+    all.length > 8 ? h('li', { class: 'dim' }, all.length - 8 + ' more') : null);
+}
+
+function deleteButton(run) {
+  if (['queued', 'running'].includes(run.state)) return null;
+  return h('button', { type: 'button', id: 'delete', 'aria-label': 'Delete run ' + run.id, click: async (event) => {
+    const button = event.currentTarget;
+    if (!await confirmed('Delete run ' + run.id + ' and its ' + count(run.evals) + ' results? This cannot be undone.', 'Delete')) return;
+    const response = await fetch('/api/v1/runs/' + encodeURIComponent(run.id), { method: 'DELETE', headers: headers() });
+    if (response.ok) { location.hash = '#/'; return; }
+    const problem = await response.json().catch(() => ({}));
+    button.after(h('span', { class: 'problem', role: 'alert' }, problem.detail || response.statusText));
+  } }, 'Delete');
+}
+
 function liveCard(run) {
   const best = run.tasks.filter((task) => task.best_us);
   return h('section', { class: 'card' },
     h('h3', null, h('a', { href: '#/run/' + run.id }, kernelsOf(run)), h('span', { class: 'dim' }, shortDevice(run.device)), stateOf(run)),
     h('p', { class: 'note mono' }, done(run) + (run.rate ? ', ' + run.rate.toFixed(1) + '/s' : '') +
       (run.elapsed_s ? ', ' + seconds(run.elapsed_s) : '')),
+    activityList(run),
     best.slice(0, 3).map((task) => h('div', null,
       h('div', { class: 'mono' }, h('span', { class: 'dim' }, task.problem + ' '), timed(task.best_us, task.timing),
         task.default_us ? ' (' + ratio(task.default_us, task.search_us || task.best_us) + ' the default)' : ''),
@@ -53,22 +74,27 @@ views.runs = () => {
   const live = h('div', { class: 'grid', id: 'live' });
   const list = h('div', { id: 'runs' });
   const more = h('p');
-  let shown = [], next = null, older = [];
+  let shown = [], next = null, older = [], words = '';
+  const search = h('input', { id: 'filter', type: 'search', placeholder: 'gemm_f16 h100 failed', input: () => { words = search.value.toLowerCase(); drawList(); } });
+  const fits = (run) => {
+    const text = [run.id, run.state, kernelsOf(run), (run.tasks || []).map((task) => task.problem).join(' '), run.device, run.strategy, run.message].join(' ').toLowerCase();
+    return words.split(/\s+/).every((word) => text.includes(word));
+  };
   const drawLive = () => {
     const runs = [...state.runs.values()];
     live.replaceChildren(...(runs.length ? runs.map(liveCard)
       : [h('p', { class: 'note' }, 'No run is active. Submit one: ', h('code', null, 'tuner submit gemm_f32 --budget 2h'))]));
   };
   const drawList = () => keepFocus(() => {
-    const rows = [...shown, ...older].map((run) => ({
+    const rows = [...shown, ...older].filter(fits).map((run) => ({
       href: '#/run/' + run.id,
       label: 'run ' + run.id,
-      cells: [stateOf(run), kernelsOf(run), shortDevice(run.device), done(run), run.message,
+      cells: [stateOf(run), [kernelsOf(run), run.message ? h('div', { class: 'narrow note' }, run.message) : null], shortDevice(run.device), done(run), run.message,
         when(run.submitted_at || run.started_at), h('span', { class: 'mono' }, run.id)],
     }));
     list.replaceChildren(table([{ name: 'state' }, { name: 'kernels', class: 'clip' }, { name: 'device', class: 'wide' },
       { name: 'judged', class: 'num' }, { name: 'outcome', class: 'wrap wide' }, { name: 'asked for', class: 'wide' },
-      { name: 'run', class: 'wide' }], rows, 'No runs yet.'));
+      { name: 'run', class: 'wide' }], rows, words.trim() ? 'No run matches; older runs are searched once they are loaded.' : 'No runs yet.'));
     more.replaceChildren(...(next ? [h('button', { type: 'button', click: async () => {
       const page = await api('/api/v1/runs?limit=50&before=' + encodeURIComponent(next));
       older = older.concat(page.runs);
@@ -76,7 +102,7 @@ views.runs = () => {
       drawList();
     } }, 'Older runs')] : []));
   });
-  show(h('h1', null, 'Under way'), live, h('h2', null, 'Runs'), h('p', null, h('a', { href: '#/start' }, 'Start a run'), ' · ', h('a', { href: '#/compare' }, 'Compare runs')), list, more);
+  show(h('h1', null, 'Under way'), live, h('h2', null, 'Runs'), h('p', null, h('a', { href: '#/start' }, 'Start a run'), ' · ', h('a', { href: '#/compare' }, 'Compare runs')), h('form', { class: 'filters', submit: (event) => event.preventDefault() }, h('label', null, 'search', search)), list, more);
   drawLive();
   onLive(drawLive);
   repeat(2000, async (here) => {
@@ -127,7 +153,8 @@ views.run = ([id]) => {
     run.message ? h('p', { class: run.state === 'failed' ? 'problem' : 'note' }, run.message) : null,
     run.notes.map((note) => h('p', { class: 'note' }, note)),
     h('p', null, h('a', { href: '#/explore/' + run.id }, 'All trials and plots'), ' · ',
-      h('a', { href: '#/compare?runs=' + encodeURIComponent(run.id) }, 'Compare'), ' ', stopButton(run)),
+      h('a', { href: '#/compare?runs=' + encodeURIComponent(run.id) }, 'Compare'), ' ', stopButton(run), deleteButton(run)),
+    run.activities?.length ? [h('h2', null, 'At work'), activityList(run)] : null,
     note,
     h('h2', null, 'Best time so far'),
     run.tasks.length ? h('div', { class: run.tasks.length === 1 ? 'single' : 'grid' },
@@ -192,6 +219,9 @@ function fixedOf(rows) {
   return rows.length > 1 ? new Set([...values].filter(([, set]) => set.size === 1).map(([name]) => name)) : new Set();
 }
 
+/** The most rows that the API gives: all of a space that anybody tuned so far. */
+const ALL = '100000';
+
 views.leaderboard = () => {
   const chosen = chosenFrom(query(), ['words', 'top']);
   const filters = h('form', { class: 'filters', submit: (event) => event.preventDefault() });
@@ -205,7 +235,7 @@ views.leaderboard = () => {
     if (began || !chosen.words) change(); else { setQuery('/leaderboard', chosen); draw(); }
   } });
   const top = h('select', { id: 'choose-top', change: () => { chosen.top = top.value; change(); } },
-    ['10', '50', '200', '1000'].map((value) => h('option', { value, selected: value === (chosen.top || '10') ? '' : null }, value)));
+    ['10', '50', '200', ALL].map((value) => h('option', { value, selected: value === (chosen.top || '10') ? '' : null }, value === ALL ? 'all' : value)));
   const drawFilters = () => {
     const key = JSON.stringify([groups.map(groupName), chosen.kernel, chosen.problem, chosen.device, chosen.timing]);
     // A list that is open and a word that is half typed must not be drawn anew.
@@ -226,7 +256,7 @@ views.leaderboard = () => {
       : [h('p', { class: 'note' }, rows.length ? 'No row matches the filter.' : 'No results yet.')]));
   });
   const load = async (here) => {
-    const answer = await api('/api/v1/leaderboard' + apiQuery(chosen, chosen.words ? '1000' : chosen.top || '10'));
+    const answer = await api('/api/v1/leaderboard' + apiQuery(chosen, chosen.words ? ALL : chosen.top || '10'));
     if (!here()) return;
     rows = answer;
     draw();
@@ -330,21 +360,30 @@ views.candidate = ([hash]) => repeat(15000, async (here) => {
     h('h2', null, 'Verdicts'), h('div', { class: 'grid' }, page.attempts.map(attemptSection)));
 });
 
+function effectSection(effects) {
+  return [h('h2', null, effects.kernel + '  ' + effects.problem + '  on ' + effects.device + ', ' + effects.timing),
+    h('p', { class: 'note' }, 'Each value of a parameter: the fastest candidate with it (dot) and their median (ring), in µs. The search looks where it is fast, so medians are of what it tried.'),
+    h('div', { class: 'grid' }, effects.parameters.map((effect) => h('section', { class: 'card' },
+      h('h3', { class: 'mono' }, effect.parameter), effectChart(effect))))];
+}
+
 views.effects = () => {
   const chosen = chosenFrom(query(), []);
   const filters = h('form', { class: 'filters', submit: (event) => event.preventDefault() });
   const charts = h('div');
-  let groups = [];
+  let groups = [], turn = 0;
   const load = async (here) => {
+    const mine = turn += 1;
     filters.replaceChildren(...chooser('/effects', groups, chosen, () => load(() => true)));
     if (groups.length === 0) { charts.replaceChildren(h('p', { class: 'note' }, 'No results yet.')); return; }
-    const effects = await api('/api/v1/effects' + apiQuery(chosen));
-    if (!here()) return;
-    charts.replaceChildren(
-      h('h2', null, effects.kernel + '  ' + effects.problem + '  on ' + effects.device + ', ' + effects.timing),
-      h('p', { class: 'note' }, 'Each value of a parameter: the fastest candidate with it (dot) and their median (ring), in µs. The search looks where it is fast, so medians are of what it tried.'),
-      h('div', { class: 'grid' }, effects.parameters.map((effect) => h('section', { class: 'card' },
-        h('h3', { class: 'mono' }, effect.parameter), effectChart(effect)))));
+    const wanted = groups.filter((row) => ['kernel', 'problem', 'device', 'timing'].every((key) => !chosen[key] || row[key] === chosen[key]));
+    const sections = [];
+    for (const row of wanted) {
+      sections.push(effectSection(await api('/api/v1/effects' + apiQuery(row))));
+      if (!here() || mine !== turn) return;
+      // The first ones are shown while the others are computed.
+      if (sections.length === 1 || sections.length === wanted.length) charts.replaceChildren(...sections.flat());
+    }
   };
   show(h('h1', null, 'Parameters'), filters, charts);
   repeat(5000, async (here) => {
@@ -352,6 +391,8 @@ views.effects = () => {
     if (!here()) return;
     // A list that is open must not be drawn anew.
     if (filters.contains(document.activeElement) && groups.length) return;
+    // Effects of many groups take long: they are computed anew where a best one has changed.
+    if (fresh.length > 1 && JSON.stringify(fresh) === JSON.stringify(groups)) return;
     groups = fresh;
     await load(here);
   });
