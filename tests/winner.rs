@@ -25,6 +25,7 @@ fn exported() -> tempfile::TempDir {
     for form in [
         "--launcher cpp -o softmax_launch.h",
         "--torch -o softmax_pytorch",
+        "--launcher cpp -o softmax_launch/",
         "--to json -o softmax.json",
     ] {
         let export = format!("export --allow-predicted --allow-uncompared --db t.db {form}");
@@ -140,6 +141,8 @@ fn the_target_for_cmake_builds() {
     let at = folder.path();
     std::fs::write(at.join("main.cpp"), code("Driver API")).unwrap();
     std::fs::write(at.join("CMakeLists.txt"), code("CMake")).unwrap();
+    // The program must find the header in the exported folder.
+    std::fs::remove_file(at.join("softmax_launch.h")).unwrap();
     let mut configure = Command::new("cmake");
     configure
         .args(["-S", ".", "-B", "build"])

@@ -29,6 +29,7 @@ Examples:
   tuner export gemm_f32 -o gemm_f32_tuned.h
   tuner export gemm_f32 --to kernel-tuner --device 'NVIDIA H200' --problem square -o cache.json
   tuner export gemm_f16 --launcher cpp --embed cubin:sm_90,ptx -o gemm_f16_launch.h
+  tuner export gemm_f16 --launcher cpp -o gemm_f16_launch/    # with a target of CMake
   tuner export attention_f16 --torch -o attention_torch
   tuner export gemm_f32 --to json | jq '.entries[].config'
 
@@ -45,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "header")]
     to: Target,
 
-    /// Write to this file [default: standard output]
+    /// Write to this file, or a launcher to this folder [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -152,6 +153,13 @@ fn write_package(args: &Args, files: &PackageFiles) -> CommandResult {
 }
 
 impl Args {
+    /// Reports whether the output is a folder: one that is there, or a name that ends with `/`.
+    fn names_folder(&self) -> bool {
+        self.output.as_ref().is_some_and(|path| {
+            path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+        })
+    }
+
     /// Reports whether a board's kind of time is exported.
     fn takes(&self, board: &Board) -> bool {
         self.allow_predicted || board.timing != TimingKind::Predicted
@@ -195,7 +203,13 @@ async fn render(args: &Args) -> Result<Option<Exported>, CliError> {
             let entries = store.entries(&boards).await?;
             Exported::Package(torch::render_package(kernel, &boards, &entries)?)
         }
-        false => Exported::Text(convert(args, kernel, &store, &boards).await?),
+        false => {
+            let text = convert(args, kernel, &store, &boards).await?;
+            match args.launcher.is_some() && args.names_folder() {
+                true => Exported::Package(export::launcher_folder(kernel, text)),
+                false => Exported::Text(text),
+            }
+        }
     };
     store.close().await?;
     Ok(Some(exported))

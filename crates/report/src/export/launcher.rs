@@ -12,6 +12,7 @@ use super::lookup;
 use super::names::{identifier, is_identifier, members};
 use super::plan::{Condition, EntryCode, Plan};
 use super::rules::Context;
+use super::torch::PackageFiles;
 use code::{LauncherCode, launcher_code};
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;
@@ -193,6 +194,26 @@ impl<'a> Launcher<'a> {
         );
         text
     }
+}
+
+/// Writes the folder of a launcher: the header, and a target of CMake that a project adds by
+/// `add_subdirectory`.
+#[must_use]
+pub fn launcher_folder(kernel: &str, header: String) -> PackageFiles {
+    let target = format!("{}_launch", identifier(kernel).to_ascii_lowercase());
+    let cmake = format!(
+        "# Written by tuner {}: do not edit.\n\
+         cmake_minimum_required(VERSION 3.18)\n\
+         add_library({target} INTERFACE)\n\
+         target_include_directories({target} INTERFACE ${{CMAKE_CURRENT_LIST_DIR}})\n\
+         target_compile_features({target} INTERFACE cxx_std_17)\n\
+         find_path(CUDA_HEADERS cuda.h HINTS ${{CUDAToolkit_INCLUDE_DIRS}} /usr/local/cuda/include REQUIRED)\n\
+         target_include_directories({target} SYSTEM INTERFACE ${{CUDA_HEADERS}})\n\
+         target_link_libraries({target} INTERFACE ${{CMAKE_DL_LIBS}})\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let header = (format!("{target}.h"), header);
+    vec![header, ("CMakeLists.txt".to_owned(), cmake)]
 }
 
 impl Launcher<'_> {

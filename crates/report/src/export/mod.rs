@@ -23,7 +23,9 @@ pub use header::{header, own_sizes_only};
 pub use json::json;
 pub use kernel_tuner::kernel_tuner;
 pub use kernelbench::kernelbench;
-pub use launcher::{Launcher, LauncherError, LauncherImage, LauncherSource, launcher_entries};
+pub use launcher::{
+    Launcher, LauncherError, LauncherImage, LauncherSource, launcher_entries, launcher_folder,
+};
 pub use names::target_name;
 pub use others::{triton, wisdom};
 use serde_json::{Map, Value as Json, json};
