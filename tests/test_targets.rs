@@ -36,3 +36,47 @@ fn make_test_leaves_no_test_target_of_a_crate_out() {
         "a name that the Makefile's pattern leaves out: {out:?}"
     );
 }
+
+/// The crates that execute, read and time GPU code, which know nothing of tuning.
+const LIBRARIES: [&str; 7] = [
+    "arithmetic",
+    "machine",
+    "model",
+    "ptx",
+    "sass",
+    "tensor-map",
+    "vgpu",
+];
+
+#[test]
+fn the_libraries_of_gpus_stand_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    for name in LIBRARIES {
+        let folder = crates.join(name);
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).expect(file);
+        let manifest = read("Cargo.toml");
+        // Also among its tests: none may need the rest of the project.
+        assert!(!manifest.contains("tuner-"), "{name} depends on the tuner");
+        assert!(
+            !manifest.contains("publish = false"),
+            "{name} cannot be published"
+        );
+        assert!(manifest.contains("readme = "), "{name} has no README");
+        let readme = read("README.md");
+        let example = entries(&folder.join("examples")).pop().expect("an example");
+        let example = example
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let command = format!("cargo run --example {example}");
+        assert!(
+            readme.contains(&command),
+            "{name}: the README does not name `{command}`"
+        );
+        assert!(
+            readme.contains("```rust"),
+            "{name}: the README has no example that is run"
+        );
+    }
+}

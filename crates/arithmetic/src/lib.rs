@@ -62,3 +62,8 @@ pub enum Overflow {
     /// `.satfinite`: the largest finite value with the same sign. NaN stays NaN.
     Finite,
 }
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -380,3 +380,8 @@ fn run_blocks(
     done.complete = true;
     Ok(())
 }
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

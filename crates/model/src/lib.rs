@@ -33,3 +33,8 @@ pub use estimate::{Estimate, Shape, estimate, resident_blocks};
 pub use memory::Traffic;
 pub use metrics::{SERIALIZED, SERIALIZED_MOST_PCT};
 pub use sample::{Sampled, Traces, Withheld, trace};
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -48,3 +48,8 @@ pub enum PtxErrorKind {
     /// An undeclared or repeated name.
     Name,
 }
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -26,3 +26,8 @@ pub use instruction::{
     Register, Unknown, ZERO,
 };
 pub use unit::Unit;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
