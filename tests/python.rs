@@ -57,19 +57,33 @@ fn the_reference_of_the_package_is_up_to_date() {
 #[ignore = "builds the program once more: make nightly"]
 fn the_wheel_installs_the_program_and_its_search_spaces() {
     let built = folder(&[]);
-    let at = built.path();
-    let out = at.join("wheels").display().to_string();
+    let out = built.path().join("wheels").display().to_string();
     let mut build = Command::new(root().join("scripts/build-wheel"));
     build.args(["--profile", "dev", "--auditwheel", "skip"]);
     succeeds(build.env("OUT", &out).current_dir(root()));
     let wheel = std::fs::read_dir(&out).unwrap().next().unwrap().unwrap();
+    // Without its dependencies: NVRTC is that of this machine.
+    let wheel = wheel.path().display().to_string();
+    installed_works(built.path(), &["--no-index", &wheel]);
+}
+
+#[test]
+#[ignore = "builds the program once more: make nightly"]
+fn pip_installs_the_folder_with_its_search_spaces() {
+    let built = folder(&[]);
+    let folder = root().join("python").display().to_string();
+    installed_works(built.path(), &[&folder]);
+}
+
+/// Installs into a fresh environment and checks a shipped kernel from another folder.
+fn installed_works(at: &Path, what: &[&str]) {
     let venv = at.join("venv");
     succeeds(Command::new("python3").args(["-m", "venv"]).arg(&venv));
     let bin = |name: &str| venv.join("bin").join(name);
     let mut install = Command::new(bin("python"));
-    // Without its dependencies: NVRTC is that of this machine.
-    install.args(["-m", "pip", "install", "-q", "--no-deps", "--no-index"]);
-    succeeds(install.arg(wheel.path()));
+    install.args(["-m", "pip", "install", "-q", "--no-deps"]);
+    install.env("MATURIN_PEP517_ARGS", "--profile dev --auditwheel skip");
+    succeeds(install.args(what));
     let elsewhere = at.join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let script = "import tuner; print(tuner.check('conv2d_f32', configs=[{}], problem='even')[0]['verdict'])";
@@ -77,6 +91,7 @@ fn the_wheel_installs_the_program_and_its_search_spaces() {
     assert_eq!(ended.trim(), "ok");
     let version = run_in(&elsewhere, Command::new(bin("tuner")).arg("--version"));
     assert!(version.starts_with("tuner "), "{version}");
+    assert!(venv.join("share/tuner/templates/_skeleton").is_dir());
 }
 
 fn run_in(at: &Path, command: &mut Command) -> String {
