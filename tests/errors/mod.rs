@@ -284,14 +284,20 @@ fn honest_margin((_, operation, types, by, ..): Studied, seeds: u64) -> (f64, u6
     (worst, elements)
 }
 
+/// `TUNER_MARGINS` keeps the rows that contain a text, such as `kernel, gemm f32`.
 #[test]
 #[ignore = "takes many minutes"]
 fn margins_of_honest_kernels() {
     println!("| compared with | in → out | tiles of 256 | largest error, of what is allowed |");
     println!("|---|---|---:|---:|");
+    let wanted = std::env::var("TUNER_MARGINS").unwrap_or_default();
     for studied in STUDIED {
-        let (worst, elements) = honest_margin(studied, 40);
         let (name, _, types, by, ..) = studied;
+        let row = format!("{} {}", with(name, by), types[1].name());
+        if !row.contains(&wanted) {
+            continue;
+        }
+        let (worst, elements) = honest_margin(studied, 40);
         println!(
             "| {} | {} → {} | {} | {worst:.2} |",
             with(name, by),
