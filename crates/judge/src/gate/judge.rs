@@ -79,6 +79,15 @@ impl Gate<'_> {
         if total.compared > 0 {
             self.comparison.get_or_insert_default().merge(&total);
         }
+        if total.rare > 0 {
+            let (rare, all, error) = (total.rare, total.compared, total.max_error);
+            self.note.get_or_insert_with(|| {
+                format!(
+                    "{rare} of {all} elements differ by up to {error:.2} times their tolerance, \
+                     which kernels that round at other places do"
+                )
+            });
+        }
         if total.discontinuous > 0 {
             let (jumps, all) = (total.discontinuous, total.compared);
             self.note.get_or_insert_with(|| {

@@ -188,7 +188,10 @@ impl Tolerance {
                     return [centre, self.bound_with_size(centre, size, rms, around)];
                 }
                 let seen = spread.all_values(index, value);
-                if !self.jumps(&seen) {
+                // A jump has its own values, and the shadow is near one of them. Roundings that are
+                // amplified lie on both sides of it.
+                let amplified = shadow != value && !self.is_near(shadow, &seen);
+                if amplified || !self.jumps(&seen) {
                     let size = spread.own_size(index, value, shadow);
                     return [centre, self.bound_with_size(centre, size, rms, around)];
                 }
@@ -268,6 +271,12 @@ impl Tolerance {
         // One gap separates two values of a jump; a cancelling sum shows several or none.
         values.iter().any(|value| !value.is_finite())
             || values.windows(2).filter(apart).count() == 1
+    }
+
+    /// Reports whether a value is one of the values seen, as far as a value that is no sum may differ.
+    fn is_near(&self, value: f64, seen: &[f64]) -> bool {
+        seen.iter()
+            .any(|one| (value - one).abs() <= self.near(*one))
     }
 
     /// Returns the tolerance of an element that jumps: the actual value must be close to one of the

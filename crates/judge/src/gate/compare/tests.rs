@@ -154,3 +154,24 @@ proptest! {
         prop_assert!(flat(Element::F32, &bytes(&values), &bytes(&values), 0.0, 0.0).passed());
     }
 }
+
+#[test]
+fn few_elements_just_beyond_their_tolerance_are_accepted_and_counted() {
+    // One element in ten thousand, 1.5 and 2.5 times its tolerance.
+    let compared = |wrong: &[usize], factor: f32| {
+        let want = vec![1.0_f32; 10_000];
+        let mut got = want.clone();
+        for at in wrong {
+            got[*at] += 0.001 * factor;
+        }
+        let mut result = flat(Element::F32, &bytes(&got), &bytes(&want), 0.001, 0.0);
+        assert!(!result.passed());
+        result.accept_rare();
+        result
+    };
+    let accepted = compared(&[77], 1.5);
+    assert!(accepted.passed() && accepted.rare == 1, "{accepted:?}");
+    assert!(accepted.max_error > 1.4, "{accepted:?}");
+    assert!(!compared(&[77], 2.5).passed(), "too far");
+    assert!(!compared(&[77, 78], 1.5).passed(), "too many");
+}
