@@ -172,3 +172,42 @@ int main() {
     assert_eq!(stdout, "0 0\n", "{stderr}");
     assert!(stderr.contains("no launch ran"), "{stderr}");
 }
+
+/// Runs the program of graphs with these arguments; returns exit code, standard output and standard error.
+fn graphs(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec/graphs.cu");
+    let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
+        .args(["exec", "--build"])
+        .arg(&source)
+        .arg("--")
+        .args(arguments)
+        .output()
+        .expect("tuner");
+    let code = output.status.code();
+    (code, text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn graphs_have_conditional_nodes_and_account_for_their_memory() {
+    let (code, stdout, stderr) = graphs(&[]);
+    let expected = "loop 10 again 11\nif 1: 0 1 1\nif 2: 10 1 1\nswitch 2: 1 10 0\n\
+                    two bodies of a loop refused\nchild cudaErrorNotSupported\n\
+                    created: used 0 of 0, reserved 0 of 0\n\
+                    launched: used 4096 of 4096, reserved 4096 of 4096\n\
+                    trimmed: used 1024 of 4096, reserved 1024 of 4096\n\
+                    freed: used 1024 of 0, reserved 1024 of 4096\n\
+                    trimmed: used 0 of 0, reserved 0 of 4096\n\
+                    set cudaErrorInvalidValue\ndriver 77\n";
+    assert_eq!(stdout, expected, "{stderr}");
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn threads_that_set_one_condition_race() {
+    let (code, _, stderr) = graphs(&["race"]);
+    assert_eq!(code, Some(4), "{stderr}");
+    assert!(stderr.contains("race at"), "{stderr}");
+    assert!(stderr.contains("graphs.cu:13"), "{stderr}");
+}

@@ -3,17 +3,27 @@
 //! A graph keeps its nodes in the order of their creation, which satisfies every dependency, and runs
 //! them in that order on the stream of its launch.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod conditional;
+mod memory;
+
+pub(crate) use conditional::{ConditionalNode, create_condition};
+pub(crate) use memory::AllocationNode;
+pub(crate) use memory::{
+    allocate_in_order, attribute, end_use, owns, release_in_order, set_attribute, trim,
+};
+
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::abi::store;
 use crate::client;
 use crate::errors::{self, Code};
 use crate::kernels::Launch;
 use crate::memory::{Copy, Fill, Place, address_of, pointer_to};
-use crate::protocol::{Shape, kind};
+use crate::protocol::Shape;
+use conditional::Conditional;
 
 /// A function of the program with its argument.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +53,12 @@ pub(crate) enum Node {
     Child(Vec<Node>),
     /// A node that only orders others.
     Empty,
+    /// The beginning of the use of memory that the graph allocates.
+    Allocate(u64),
+    /// Its end.
+    Free(u64),
+    /// Bodies that run depending on a value.
+    Conditional(Conditional),
 }
 
 /// `cudaMemsetParams`, the same in the driver interface.
@@ -95,6 +111,24 @@ impl HostNode {
     }
 }
 
+/// `cudaGraphInstantiateParams`, the same in the driver interface.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct InstantiateParameters {
+    flags: u64,
+    upload_stream: *mut c_void,
+    error_node: *mut c_void,
+    result: i32,
+}
+
+impl InstantiateParameters {
+    /// Stores the outcome of an instantiation that succeeds.
+    pub(crate) fn succeed(&mut self) {
+        self.error_node = std::ptr::null_mut();
+        self.result = 0;
+    }
+}
+
 impl Node {
     /// Runs the operation on a stream.
     pub(crate) fn run(&self, stream: u64) -> Result<(), Code> {
@@ -116,6 +150,15 @@ impl Node {
             Node::Wait(event) => client::wait_event(stream, *event),
             Node::Child(nodes) => nodes.iter().try_for_each(|node| node.run(stream)),
             Node::Empty => Ok(()),
+            Node::Allocate(address) => {
+                memory::begin_use(*address);
+                Ok(())
+            }
+            Node::Free(address) => {
+                end_use(*address);
+                Ok(())
+            }
+            Node::Conditional(conditional) => conditional.run(stream),
         }
     }
 
@@ -130,24 +173,27 @@ impl Node {
             Node::Empty => 5,
             Node::Wait(_) => 6,
             Node::Record(_) => 7,
+            Node::Allocate(_) => 10,
+            Node::Free(_) => 11,
+            Node::Conditional(_) => 13,
         }
     }
 }
 
 /// A graph, or an executable copy of one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Graph {
     /// Operations in order.
     pub(crate) nodes: Vec<Node>,
+    /// Variables of its conditional nodes.
+    conditions: Vec<conditional::Condition>,
 }
 
-type Shared = Arc<Mutex<Graph>>;
-
 struct Captures {
-    /// The graph that each capturing stream adds to.
-    streams: BTreeMap<u64, Shared>,
-    /// The graph in which an event was recorded.
-    events: BTreeMap<u64, Shared>,
+    /// Handle of the graph that each capturing stream adds to.
+    streams: BTreeMap<u64, u64>,
+    /// Handle of the graph in which an event was recorded.
+    events: BTreeMap<u64, u64>,
 }
 
 static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
@@ -158,12 +204,13 @@ static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
 /// Capturing streams: most programs have none and pay one load.
 static CAPTURING: AtomicUsize = AtomicUsize::new(0);
 
-fn captured(stream: u64) -> Option<Shared> {
+/// Returns the handle of the graph that a capturing stream adds to.
+pub(crate) fn captured(stream: u64) -> Option<u64> {
     if CAPTURING.load(Ordering::Acquire) == 0 {
         return None;
     }
     let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    captures.streams.get(&stream).cloned()
+    captures.streams.get(&stream).copied()
 }
 
 /// Runs an operation, or adds it to the graph of a capturing stream.
@@ -176,14 +223,13 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     };
     if let Node::Record(event) = node {
         let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-        captures.events.insert(event, graph.clone());
+        captures.events.insert(event, graph);
     }
-    let mut graph = graph.lock().unwrap_or_else(PoisonError::into_inner);
     // The order of the nodes holds what events inside a capture order.
-    if !matches!(node, Node::Record(_) | Node::Wait(_)) {
-        graph.nodes.push(node);
+    match node {
+        Node::Record(_) | Node::Wait(_) => Ok(()),
+        node => add_node(graph, node).map(drop),
     }
-    Ok(())
 }
 
 /// Runs a kernel in its stream, or adds it to the graph that the stream captures.
@@ -197,7 +243,7 @@ fn join_capture(stream: u64, event: u64) {
         return;
     }
     let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(graph) = captures.events.get(&event).cloned()
+    if let Some(graph) = captures.events.get(&event).copied()
         && captures.streams.insert(stream, graph).is_none()
     {
         CAPTURING.fetch_add(1, Ordering::Release);
@@ -209,40 +255,6 @@ pub(crate) fn is_capturing(stream: u64) -> bool {
     captured(stream).is_some()
 }
 
-/// Memory that graphs allocate, by address. Each launch of a graph uses it again at the same address, also
-/// where the program has freed it after the launch before: it exists until the device is reset.
-static GRAPH_MEMORY: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
-
-/// Checks whether a graph allocates the memory at an address.
-pub(crate) fn owns(address: u64) -> bool {
-    let owned = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-    owned.contains(&address)
-}
-
-/// Allocates memory for the launches of a graph.
-pub(crate) fn allocate_for_graph(bytes: u64) -> Result<u64, Code> {
-    let address = crate::memory::allocate(bytes, kind::DEVICE)?;
-    let mut owned = GRAPH_MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-    owned.insert(address);
-    Ok(address)
-}
-
-/// Allocates memory in the order of a stream, which may capture.
-pub(crate) fn allocate_in_order(bytes: u64, stream: u64) -> Result<u64, Code> {
-    match is_capturing(stream) {
-        true => allocate_for_graph(bytes),
-        false => crate::memory::allocate(bytes, kind::DEVICE),
-    }
-}
-
-/// Frees memory in the order of a stream, which may capture.
-pub(crate) fn release_in_order(address: u64, stream: u64) -> Result<(), Code> {
-    match is_capturing(stream) {
-        true => submit(stream, Node::Empty),
-        false => crate::memory::release(address),
-    }
-}
-
 /// Refuses an operation that would have to wait for a capturing stream.
 pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
     match is_capturing(stream) {
@@ -251,35 +263,35 @@ pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
     }
 }
 
-/// Begins a capture.
-pub(crate) fn begin_capture(stream: u64) -> Result<(), Code> {
+/// Begins a capture, into a graph of the program or a new one.
+pub(crate) fn begin_capture(stream: u64, into: Option<u64>) -> Result<(), Code> {
+    if matches!(stream, 0 | 1) {
+        // The legacy default stream cannot be captured.
+        return Err(errors::CAPTURE_UNSUPPORTED);
+    }
+    if let Some(graph) = into {
+        with_graph(graph, |_| ())?;
+    }
     let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
     if captures.streams.contains_key(&stream) {
         return Err(errors::CAPTURE_UNSUPPORTED);
     }
-    captures.streams.insert(stream, Shared::default());
+    let graph = into.unwrap_or_else(|| keep(Graph::default()));
+    captures.streams.insert(stream, graph);
     CAPTURING.fetch_add(1, Ordering::Release);
     Ok(())
 }
 
 /// Ends a capture; returns the handle of its graph.
 pub(crate) fn end_capture(stream: u64) -> Result<u64, Code> {
-    let graph = {
-        let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-        let graph = captures.streams.remove(&stream);
-        let graph = graph.ok_or(errors::CAPTURE_UNMATCHED)?;
-        let before = captures.streams.len() + 1;
-        captures
-            .streams
-            .retain(|_, other| !Arc::ptr_eq(other, &graph));
-        captures
-            .events
-            .retain(|_, other| !Arc::ptr_eq(other, &graph));
-        CAPTURING.fetch_sub(before - captures.streams.len(), Ordering::Release);
-        graph
-    };
-    let mut graph = graph.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(keep(std::mem::take(&mut *graph)))
+    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
+    let graph = captures.streams.remove(&stream);
+    let graph = graph.ok_or(errors::CAPTURE_UNMATCHED)?;
+    let before = captures.streams.len() + 1;
+    captures.streams.retain(|_, other| *other != graph);
+    captures.events.retain(|_, other| *other != graph);
+    CAPTURING.fetch_sub(before - captures.streams.len(), Ordering::Release);
+    Ok(graph)
 }
 
 static GRAPHS: Mutex<BTreeMap<u64, Graph>> = Mutex::new(BTreeMap::new());
@@ -307,18 +319,32 @@ pub(crate) fn with_graph<T>(handle: u64, body: impl FnOnce(&mut Graph) -> T) -> 
         .ok_or(errors::INVALID_VALUE)
 }
 
-/// Destroys a graph.
+/// Destroys a graph with the bodies of its conditional nodes.
 pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
-    let mut graphs = GRAPHS.lock().unwrap_or_else(PoisonError::into_inner);
-    graphs
-        .remove(&handle)
-        .map(drop)
-        .ok_or(errors::INVALID_VALUE)
+    let graph = {
+        let mut graphs = GRAPHS.lock().unwrap_or_else(PoisonError::into_inner);
+        graphs.remove(&handle).ok_or(errors::INVALID_VALUE)?
+    };
+    for node in &graph.nodes {
+        if let Node::Conditional(conditional) = node {
+            conditional.destroy();
+        }
+    }
+    Ok(())
+}
+
+/// Returns the operations of a graph.
+fn nodes_of(handle: u64) -> Result<Vec<Node>, Code> {
+    with_graph(handle, |graph| graph.nodes.clone())
 }
 
 /// Runs a graph on a stream, or adds its nodes to the graph that the stream captures.
 pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
-    let nodes = with_graph(handle, |graph| graph.nodes.clone())?;
+    if is_capturing(stream) {
+        return submit(stream, child_node(handle)?);
+    }
+    conditional::assign_initial(handle, stream)?;
+    let nodes = nodes_of(handle)?;
     nodes.into_iter().try_for_each(|node| submit(stream, node))
 }
 
@@ -334,26 +360,64 @@ pub(crate) fn add_node(graph: u64, node: Node) -> Result<u64, Code> {
     Ok((graph << NODE_BITS) | number)
 }
 
-/// A node with the operations of another graph.
+/// A node with the operations of another graph, which may have no conditional nodes, as on a GPU.
 pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
-    with_graph(child, |child| Node::Child(child.nodes.clone()))
+    let nodes = nodes_of(child)?;
+    match nodes
+        .iter()
+        .any(|node| matches!(node, Node::Conditional(_)))
+    {
+        true => Err(errors::NOT_SUPPORTED),
+        false => Ok(Node::Child(nodes)),
+    }
+}
+
+/// Copies a graph with the bodies of its conditional nodes.
+fn duplicate(graph: u64) -> Result<Graph, Code> {
+    let mut graph = with_graph(graph, |graph| graph.clone())?;
+    for node in &mut graph.nodes {
+        if let Node::Conditional(conditional) = node {
+            *conditional = conditional.duplicate()?;
+        }
+    }
+    Ok(graph)
 }
 
 /// Copies a graph; returns the handle of the copy.
 pub(crate) fn copy(graph: u64) -> Result<u64, Code> {
-    let nodes = with_graph(graph, |graph| graph.nodes.clone())?;
-    Ok(keep(Graph { nodes }))
+    Ok(keep(duplicate(graph)?))
 }
 
 /// Replaces the nodes of an executable graph by those of a graph.
 pub(crate) fn replace_nodes(executable: u64, graph: u64) -> Result<(), Code> {
-    let nodes = with_graph(graph, |graph| graph.nodes.clone())?;
-    with_graph(executable, |executable| executable.nodes = nodes)
+    let graph = duplicate(graph)?;
+    with_graph(executable, |executable| *executable = graph)
 }
 
 /// Uses a node of the graph that made it.
 pub(crate) fn with_node<T>(node: u64, body: impl FnOnce(&mut Node) -> T) -> Result<T, Code> {
     with_node_of(node >> NODE_BITS, node, body)
+}
+
+/// Replaces a node of an executable graph, which must be of the same type.
+pub(crate) fn replace(executable: u64, node: u64, with: Node) -> Result<(), Code> {
+    let replaced = with_node_of(executable, node, |node| {
+        let same = node.type_number() == with.type_number();
+        if same {
+            *node = with;
+        }
+        same
+    })?;
+    match replaced {
+        true => Ok(()),
+        false => Err(errors::INVALID_VALUE),
+    }
+}
+
+/// Returns the handle of the node of a copy that a node of the graph became.
+pub(crate) fn find_in_clone(node: u64, clone: u64) -> Result<u64, Code> {
+    with_node_of(clone, node, |_| ())?;
+    Ok((clone << NODE_BITS) | (node & ((1 << NODE_BITS) - 1)))
 }
 
 /// Uses a node of a copy of the graph that made it.

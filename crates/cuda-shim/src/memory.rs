@@ -132,7 +132,12 @@ fn mapped_bytes(address: u64, bytes: u64) -> u64 {
 
 /// Frees memory of any kind. A null pointer is no error.
 pub(crate) fn release(address: u64) -> Result<(), Code> {
-    if address == 0 || graph::owns(address) {
+    if address == 0 {
+        return Ok(());
+    }
+    if graph::owns(address) {
+        // The next launch of the graph uses it again.
+        graph::end_use(address);
         return Ok(());
     }
     flush_printed();

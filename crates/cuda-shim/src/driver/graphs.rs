@@ -7,7 +7,7 @@ use crate::driver::copies::Copy3d;
 use crate::driver::functions::find_function;
 use crate::driver::launches::{Arguments, prepare};
 use crate::errors::{self, Code};
-use crate::graph::{self, FillNode, Graph, HostNode, Node};
+use crate::graph::{self, FillNode, Graph, HostNode, InstantiateParameters, Node, replace};
 use crate::kernels::Dim3;
 use crate::memory::{address_of, pointer_to};
 
@@ -23,12 +23,12 @@ pub struct KernelNode {
     extra: *mut *mut c_void,
 }
 
-/// The end of the same structure in version 2.
+/// The end of the same structure in version 2, and in the nodes of any type.
 #[repr(C)]
 #[derive(Debug)]
 pub struct KernelNode2 {
-    first: KernelNode,
-    kernel: *mut c_void,
+    pub(super) first: KernelNode,
+    pub(super) kernel: *mut c_void,
     context: *mut c_void,
 }
 
@@ -37,7 +37,7 @@ impl KernelNode {
     ///
     /// # Safety
     /// As many arguments as the kernel has parameters.
-    unsafe fn node(&self, kernel: *mut c_void) -> Result<Node, Code> {
+    pub(super) unsafe fn node(&self, kernel: *mut c_void) -> Result<Node, Code> {
         let handle = match self.function.is_null() {
             true => kernel,
             false => self.function,
@@ -64,21 +64,15 @@ pub struct UpdateResult {
     from: *mut c_void,
 }
 
-/// `CUDA_GRAPH_INSTANTIATE_PARAMS`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct InstantiateParameters {
-    flags: u64,
-    upload_stream: *mut c_void,
-    error_node: *mut c_void,
-    result: c_int,
-}
-
 /// Adds a node and stores its handle.
 ///
 /// # Safety
 /// `handle` is null or writable.
-unsafe fn add(graph: *mut c_void, handle: *mut *mut c_void, node: Node) -> Result<(), Code> {
+pub(super) unsafe fn add(
+    graph: *mut c_void,
+    handle: *mut *mut c_void,
+    node: Node,
+) -> Result<(), Code> {
     let number = graph::add_node(address_of(graph), node)?;
     // SAFETY: the caller's promise.
     unsafe { store(handle, pointer_to(number)) }
@@ -91,21 +85,6 @@ unsafe fn add(graph: *mut c_void, handle: *mut *mut c_void, node: Node) -> Resul
 unsafe fn instantiate(executable: *mut *mut c_void, graph: *mut c_void) -> Result<(), Code> {
     // SAFETY: the caller's promise.
     unsafe { store(executable, pointer_to(graph::copy(address_of(graph))?)) }
-}
-
-/// Replaces a node of an executable graph, which must be of the same type.
-fn replace(executable: *mut c_void, node: *mut c_void, with: Node) -> Result<(), Code> {
-    let replaced = graph::with_node_of(address_of(executable), address_of(node), |node| {
-        let same = node.type_number() == with.type_number();
-        if same {
-            *node = with;
-        }
-        same
-    })?;
-    match replaced {
-        true => Ok(()),
-        false => Err(errors::INVALID_VALUE),
-    }
 }
 
 in_context! {
@@ -150,9 +129,7 @@ in_context! {
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
-            let parameters = parameters.as_mut().ok_or(errors::INVALID_VALUE)?;
-            parameters.error_node = std::ptr::null_mut();
-            parameters.result = 0;
+            parameters.as_mut().ok_or(errors::INVALID_VALUE)?.succeed();
             instantiate(executable, graph)
         }
     }
@@ -250,7 +227,7 @@ in_context! {
             let parameters = parameters.as_ref().ok_or(errors::INVALID_VALUE)?;
             parameters.first.node(parameters.kernel)?
         };
-        replace(executable, node, launch)
+        replace(address_of(executable), address_of(node), launch)
     }
 
     /// Adds a copy.
@@ -278,7 +255,7 @@ in_context! {
     ) {
         // SAFETY: the program passes the structure or null.
         let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-        replace(executable, node, Node::Copy(parameters.copy(0)?))
+        replace(address_of(executable), address_of(node), Node::Copy(parameters.copy(0)?))
     }
 
     /// Adds a fill.
@@ -306,7 +283,7 @@ in_context! {
     ) {
         // SAFETY: the program passes the structure or null.
         let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-        replace(executable, node, Node::Fill(parameters.fill()))
+        replace(address_of(executable), address_of(node), Node::Fill(parameters.fill()))
     }
 
     /// Adds a function of the program.

@@ -97,10 +97,14 @@ in_context! {
         address: *mut u64,
         bytes: usize,
         _pool: *mut c_void,
-        _stream: *mut c_void,
+        stream: *mut c_void,
     ) {
+        if address.is_null() || bytes == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
         // SAFETY: the program passes where the address goes.
-        unsafe { allocate_into(address, bytes, kind::DEVICE) }
+        unsafe { store(address, found) }
     }
 
     /// Frees device or managed memory.

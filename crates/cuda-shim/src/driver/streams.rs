@@ -26,12 +26,13 @@ impl CaptureInfo {
     /// # Safety
     /// The pointers are null or writable.
     unsafe fn fill(&self, stream: *mut c_void) -> Result<(), Code> {
-        let capturing = graph::is_capturing(address_of(stream));
+        let captured = graph::captured(address_of(stream));
         // SAFETY: the caller's promise.
         unsafe {
-            store(self.status, capturing.into())?;
-            let _ = store(self.id, if capturing { address_of(stream) } else { 0 });
-            let _ = store(self.graph, std::ptr::null_mut());
+            store(self.status, captured.is_some().into())?;
+            // The number of a capture is that of its graph, of which it is the only one.
+            let _ = store(self.id, captured.unwrap_or(0));
+            let _ = store(self.graph, pointer_to(captured.unwrap_or(0)));
             let _ = store(self.dependencies, std::ptr::null());
             let _ = store(self.edges, std::ptr::null());
             let _ = store(self.count, 0);
@@ -165,16 +166,27 @@ in_context! {
 
     /// Begins the capture of a stream into a graph.
     fn cuStreamBeginCapture_v2(stream: *mut c_void, _mode: c_uint) {
-        match address_of(stream) {
-            // The legacy default stream cannot be captured.
-            0 | 1 => Err(errors::CAPTURE_UNSUPPORTED),
-            stream => graph::begin_capture(stream),
-        }
+        graph::begin_capture(address_of(stream), None)
     }
 
-    /// Ends the capture of a stream.
+    /// Begins the capture of a stream into a graph of the program, after its nodes.
+    fn cuStreamBeginCaptureToGraph(
+        stream: *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _edges: *const c_void,
+        _count: usize,
+        _mode: c_uint,
+    ) {
+        graph::begin_capture(address_of(stream), Some(address_of(graph)))
+    }
+
+    /// Ends the capture of a stream. The graph is optional where the program has its handle.
     fn cuStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) {
         let handle = graph::end_capture(address_of(stream))?;
+        if graph.is_null() {
+            return Ok(());
+        }
         // SAFETY: the program passes where the handle goes.
         unsafe { store(graph, pointer_to(handle)) }
     }
@@ -213,6 +225,17 @@ in_context! {
         let info = CaptureInfo { status, id, graph, dependencies, edges, count };
         // SAFETY: the program passes where the results go.
         unsafe { info.fill(stream) }
+    }
+
+    /// Replaces the nodes that the next one depends on: the order of creation holds them.
+    fn cuStreamUpdateCaptureDependencies_v2(
+        stream: *mut c_void,
+        _dependencies: *mut *mut c_void,
+        _edges: *const c_void,
+        _count: usize,
+        _flags: c_uint,
+    ) {
+        graph::captured(address_of(stream)).map(drop).ok_or(errors::INVALID_VALUE)
     }
 
     /// Exchanges the mode of captures: each mode permits the same.

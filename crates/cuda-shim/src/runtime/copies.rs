@@ -1,6 +1,6 @@
 //! Copies, fills and variables.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 
 use super::memory::{Extent, PitchedPointer};
 use crate::abi::{runtime, store};
@@ -8,7 +8,7 @@ use crate::arrays::{Array, Corner, Region, find_array};
 use crate::errors::{self, Code};
 use crate::graph::{Node, submit};
 use crate::kernels::{Span, registry};
-use crate::memory::{Copy, DEFAULT_POOL, Direction, Fill, Place, address_of, pointer_to};
+use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
 use crate::protocol::Shape;
 
 /// `cudaMemcpy3DParms`.
@@ -327,33 +327,6 @@ runtime! {
         // SAFETY: the program passes where the size goes.
         unsafe { store(to, variable(symbol)?.bytes as usize) }
     }
-
-    /// Returns the default memory pool, which has no state.
-    fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, _device: c_int) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
-    }
-
-    /// Returns the default memory pool.
-    fn cudaDeviceGetMemPool(pool: *mut *mut c_void, _device: c_int) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
-    }
-
-    /// Returns a memory pool, which has no state.
-    fn cudaMemPoolCreate(pool: *mut *mut c_void, _properties: *const c_char) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(0x2010)) }
-    }
-
-    /// Destroys a pool: no effect.
-    fn cudaMemPoolDestroy(_pool: *mut c_void) { Ok(()) }
-
-    /// Sets an attribute of a pool: no effect.
-    fn cudaMemPoolSetAttribute(_pool: *mut c_void, _attribute: c_uint, _value: *mut c_void) { Ok(()) }
-
-    /// Releases unused memory of a pool: no effect.
-    fn cudaMemPoolTrimTo(_pool: *mut c_void, _bytes: usize) { Ok(()) }
 }
 
 fn volume(pitched: PitchedPointer, extent: Extent) -> Shape {

@@ -22,22 +22,31 @@ pub struct KernelNode {
     extra: *mut *mut c_void,
 }
 
-/// `cudaMemAllocNodeParams`: properties of a pool, then the size and the result.
-#[repr(C)]
-#[derive(Debug)]
-pub struct AllocationNode {
-    pool: [u64; 11],
-    access: *const c_void,
-    access_count: usize,
-    bytes: usize,
-    pointer: *mut c_void,
+impl KernelNode {
+    /// The launch of the node.
+    ///
+    /// # Safety
+    /// As many arguments as the kernel has parameters.
+    pub(crate) unsafe fn node(&self) -> Result<Node, Code> {
+        let kernel = crate::kernels::find_kernel(self.function)?;
+        let extents = [self.grid, self.block];
+        let shared = self.shared_bytes as usize;
+        let stream = std::ptr::null_mut();
+        // SAFETY: the caller's promise.
+        let launch = unsafe { prepare(kernel, extents, self.arguments, shared, stream)? };
+        Ok(Node::Launch(launch))
+    }
 }
 
 /// Adds a node and stores its handle.
 ///
 /// # Safety
 /// `handle` is null or writable.
-unsafe fn add(graph: *mut c_void, handle: *mut *mut c_void, node: Node) -> Result<(), Code> {
+pub(crate) unsafe fn add(
+    graph: *mut c_void,
+    handle: *mut *mut c_void,
+    node: Node,
+) -> Result<(), Code> {
     let number = graph::add_node(address_of(graph), node)?;
     // SAFETY: the caller's promise.
     unsafe { store(handle, pointer_to(number)) }
@@ -101,17 +110,10 @@ runtime! {
         _count: usize,
         node: *const KernelNode,
     ) {
-        if node.is_null() {
-            return Err(errors::INVALID_VALUE);
-        }
-        // SAFETY: the program passes the structure, and as many arguments as the kernel has.
+        // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         unsafe {
-            let node = &*node;
-            let kernel = crate::kernels::find_kernel(node.function)?;
-            let shared = node.shared_bytes as usize;
-            let extents = [node.grid, node.block];
-            let launch = prepare(kernel, extents, node.arguments, shared, std::ptr::null_mut())?;
-            add(graph, handle, Node::Launch(launch))
+            let node = node.as_ref().ok_or(errors::INVALID_VALUE)?.node()?;
+            add(graph, handle, node)
         }
     }
 
@@ -149,36 +151,6 @@ runtime! {
         let copy = volume_copy(parameters, 0)?;
         // SAFETY: the program passes where the handle goes.
         unsafe { add(graph, handle, Node::Copy(copy)) }
-    }
-
-    /// Adds an allocation. The memory exists from now on, at one address for all launches.
-    fn cudaGraphAddMemAllocNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
-        node: *mut AllocationNode,
-    ) {
-        // SAFETY: the program passes the structure or null.
-        let node = unsafe { node.as_mut() }.ok_or(errors::INVALID_VALUE)?;
-        if node.bytes == 0 {
-            return Err(errors::INVALID_VALUE);
-        }
-        node.pointer = pointer_to(graph::allocate_for_graph(node.bytes as u64)?);
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Empty) }
-    }
-
-    /// Adds the end of an allocation of a graph, which the next launch uses again.
-    fn cudaGraphAddMemFreeNode(
-        handle: *mut *mut c_void,
-        graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
-        _pointer: *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Empty) }
     }
 
     /// Adds a fill.

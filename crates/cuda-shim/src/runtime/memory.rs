@@ -78,10 +78,15 @@ runtime! {
         pointer: *mut *mut c_void,
         bytes: usize,
         _pool: *mut c_void,
-        _stream: *mut c_void,
+        stream: *mut c_void,
     ) {
-        // SAFETY: the program passes where the address goes.
-        unsafe { allocate_into(pointer, bytes, kind::DEVICE) }
+        if pointer.is_null() || bytes == 0 {
+            // SAFETY: the program passes where the address goes.
+            return unsafe { allocate_into(pointer, bytes, kind::DEVICE) };
+        }
+        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
+        // SAFETY: as above.
+        unsafe { store(pointer, pointer_to(address)) }
     }
 
     /// Allocates page-locked host memory, which the device addresses.

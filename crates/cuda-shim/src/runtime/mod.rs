@@ -3,9 +3,12 @@
 pub mod arrays;
 pub mod copies;
 pub mod device;
+pub mod graph_nodes;
+pub mod graph_updates;
 pub mod graphs;
 pub mod launches;
 pub mod memory;
+pub mod pools;
 pub mod registration;
 pub mod streams;
 pub mod textures;

@@ -112,16 +112,27 @@ runtime! {
 
     /// Begins the capture of a stream into a graph.
     fn cudaStreamBeginCapture(stream: *mut c_void, _mode: c_uint) {
-        match address_of(stream) {
-            // The legacy default stream cannot be captured.
-            0 | 1 => Err(errors::CAPTURE_UNSUPPORTED),
-            stream => graph::begin_capture(stream),
-        }
+        graph::begin_capture(address_of(stream), None)
     }
 
-    /// Ends the capture of a stream.
+    /// Begins the capture of a stream into a graph of the program, after its nodes.
+    fn cudaStreamBeginCaptureToGraph(
+        stream: *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _edges: *const c_void,
+        _count: usize,
+        _mode: c_uint,
+    ) {
+        graph::begin_capture(address_of(stream), Some(address_of(graph)))
+    }
+
+    /// Ends the capture of a stream. The graph is optional where the program has its handle.
     fn cudaStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) {
         let handle = graph::end_capture(address_of(stream))?;
+        if graph.is_null() {
+            return Ok(());
+        }
         // SAFETY: the program passes where the handle goes.
         unsafe { store(graph, pointer_to(handle)) }
     }
@@ -130,6 +141,64 @@ runtime! {
     fn cudaStreamIsCapturing(stream: *mut c_void, status: *mut c_int) {
         // SAFETY: the program passes where the result goes.
         unsafe { store(status, graph::is_capturing(address_of(stream)).into()) }
+    }
+
+    /// Returns the state of a capture: 0 or 1, its number, its graph. All but the state are optional.
+    fn cudaStreamGetCaptureInfo(
+        stream: *mut c_void,
+        status: *mut c_int,
+        id: *mut u64,
+        graph: *mut *mut c_void,
+        dependencies: *mut *const *mut c_void,
+        edges_or_count: *mut c_void,
+        count: *mut usize,
+    ) {
+        let captured = graph::captured(address_of(stream));
+        // SAFETY: the program passes where the results go; each but the first is optional, and the function of
+        // version 12 has the first three only.
+        unsafe {
+            store(status, captured.is_some().into())?;
+            let _ = store(id, captured.unwrap_or(0));
+            if crate::runtime::VERSION >= 13 {
+                let _ = store(graph, pointer_to(captured.unwrap_or(0)));
+                let _ = store(dependencies, std::ptr::null());
+                let _ = store(edges_or_count.cast::<*const c_void>(), std::ptr::null());
+                let _ = store(count, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the state of a capture.
+    fn cudaStreamGetCaptureInfo_v2(
+        stream: *mut c_void,
+        status: *mut c_int,
+        id: *mut u64,
+        graph: *mut *mut c_void,
+        dependencies: *mut *const *mut c_void,
+        count: *mut usize,
+    ) {
+        let captured = graph::captured(address_of(stream));
+        // SAFETY: the program passes where the results go; each but the first is optional.
+        unsafe {
+            store(status, captured.is_some().into())?;
+            let _ = store(id, captured.unwrap_or(0));
+            let _ = store(graph, pointer_to(captured.unwrap_or(0)));
+            let _ = store(dependencies, std::ptr::null());
+            let _ = store(count, 0);
+        }
+        Ok(())
+    }
+
+    /// Replaces the nodes that the next one depends on: the order of creation holds them.
+    fn cudaStreamUpdateCaptureDependencies(
+        stream: *mut c_void,
+        _dependencies: *mut *mut c_void,
+        _edges: *const c_void,
+        _count: usize,
+        _flags: c_uint,
+    ) {
+        graph::captured(address_of(stream)).map(drop).ok_or(errors::INVALID_VALUE)
     }
 
     /// Exchanges the mode of captures: each mode permits the same.

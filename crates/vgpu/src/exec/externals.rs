@@ -1,4 +1,5 @@
-//! Functions that the CUDA runtime provides to kernels: `printf`, `assert`; see `heap` for `malloc`.
+//! Functions that the CUDA runtime provides to kernels: `printf`, `assert`, conditions of graphs; see `heap` for
+//! `malloc`.
 
 use super::access::{CheckedLocation, Touch, split};
 use super::cta::Cta;
@@ -30,6 +31,10 @@ impl Cta<'_> {
                 }
                 Routine::Free => {
                     self.free(w, call, lane);
+                    0
+                }
+                Routine::SetCondition => {
+                    self.set_condition(w, call, lane);
                     0
                 }
             };
@@ -80,6 +85,20 @@ impl Cta<'_> {
         };
         self.printed.add(&text);
         taken as u64
+    }
+
+    /// Stores the value of a condition of a graph, which must not race (CUDA Runtime API,
+    /// `cudaGraphSetConditional`).
+    fn set_condition(&mut self, w: &mut Warp, call: &External, lane: usize) {
+        // In a slice the arguments are not computed.
+        if self.context.skip_unless != 0 {
+            return;
+        }
+        let [handle, value] = [0, 1].map(|number| self.argument(w, call, number, lane));
+        let (area, at) = split(handle);
+        if let Some(place) = self.touch(w, area, at, Touch::write(lane, 4)) {
+            self.put(w, place, 0, 4, value);
+        }
     }
 
     /// Reads the text that ends with a NUL; a byte that cannot be read is a hazard, and `None`.

@@ -1,4 +1,4 @@
-//! Calls of functions that the CUDA runtime provides: `printf`, `assert`, `malloc`.
+//! Calls of functions that the CUDA runtime provides: `printf`, `assert`, `malloc`, conditions of graphs.
 
 use super::operand::VariableStorage;
 use super::program::{External, Op, Routine};
@@ -14,6 +14,7 @@ fn routine(name: &str) -> Option<(Routine, usize)> {
         "malloc" => (Routine::Allocate, 1),
         "__nv_aligned_device_malloc" => (Routine::AllocateAligned, 2),
         "free" => (Routine::Free, 1),
+        "cudaGraphSetConditional" => (Routine::SetCondition, 2),
         _ => return None,
     })
 }

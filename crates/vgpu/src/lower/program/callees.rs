@@ -17,6 +17,8 @@ pub(crate) enum Routine {
     AllocateAligned,
     /// `free(address)`.
     Free,
+    /// `cudaGraphSetConditional(handle, value)`, where the handle is the address of the value.
+    SetCondition,
 }
 
 /// A call of such a function: each argument and the result as its offset among the call parameters

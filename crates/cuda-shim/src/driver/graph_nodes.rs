@@ -1,0 +1,182 @@
+//! Nodes of any type, conditions, and memory of graphs.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use crate::abi::{driver, in_context, store};
+use crate::driver::contexts::check_initialized;
+use crate::driver::copies::Copy3d;
+use crate::driver::graphs::{KernelNode2, add};
+use crate::errors::{self, Code};
+use crate::graph::{self, AllocationNode, ConditionalNode, FillNode, HostNode, Node};
+use crate::memory::{address_of, pointer_to};
+
+/// `CUDA_MEMCPY_NODE_PARAMS`.
+#[repr(C)]
+#[derive(Debug)]
+struct CopyNode {
+    flags: c_int,
+    reserved: c_int,
+    context: *mut c_void,
+    copy: Copy3d,
+}
+
+/// `CUgraphNodeParams`: the type, then the parameters of that type.
+#[repr(C)]
+#[derive(Debug)]
+pub struct AnyNode {
+    type_number: c_int,
+    reserved: [c_int; 3],
+    parameters: [u64; 29],
+}
+
+impl AnyNode {
+    /// The node of the stated type.
+    ///
+    /// # Safety
+    /// The parameters are those of the type, with as many arguments as a kernel has.
+    unsafe fn create(&mut self) -> Result<Node, Code> {
+        let parameters = (&raw mut self.parameters).cast::<c_void>();
+        let first = pointer_to(self.parameters.first().copied().unwrap_or(0));
+        // SAFETY: the caller's promise; the parameters are larger than each of these structures, and aligned.
+        unsafe {
+            Ok(match self.type_number {
+                0 => {
+                    let kernel = &*parameters.cast::<KernelNode2>();
+                    kernel.first.node(kernel.kernel)?
+                }
+                1 => Node::Copy((*parameters.cast::<CopyNode>()).copy.copy(0)?),
+                2 => Node::Fill((*parameters.cast::<FillNode>()).fill()),
+                3 => Node::Host((*parameters.cast::<HostNode>()).call()),
+                4 => graph::child_node(address_of(first))?,
+                5 => Node::Empty,
+                6 => Node::Wait(address_of(first)),
+                7 => Node::Record(address_of(first)),
+                10 => (*parameters.cast::<AllocationNode>()).create()?,
+                11 => Node::Free(address_of(first)),
+                13 => Node::Conditional((*parameters.cast::<ConditionalNode>()).create()?),
+                other => {
+                    let what = format!("a graph node of type {other}");
+                    crate::connection::report_missing(&what);
+                    return Err(errors::NOT_SUPPORTED);
+                }
+            })
+        }
+    }
+}
+
+/// Adds a node of any type and stores its handle.
+///
+/// # Safety
+/// `node` is null or holds the parameters of its type, and `handle` is null or writable.
+unsafe fn add_any(
+    graph: *mut c_void,
+    handle: *mut *mut c_void,
+    node: *mut AnyNode,
+) -> Result<(), Code> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let node = node.as_mut().ok_or(errors::INVALID_VALUE)?;
+        let node = node.create()?;
+        add(graph, handle, node)
+    }
+}
+
+in_context! {
+    /// Adds a node of any type.
+    fn cuGraphAddNode(
+        handle: *mut *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _count: usize,
+        node: *mut AnyNode,
+    ) {
+        // SAFETY: the program passes the structure or null, and where the handle goes.
+        unsafe { add_any(graph, handle, node) }
+    }
+
+    /// Adds a node of any type.
+    fn cuGraphAddNode_v2(
+        handle: *mut *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _edges: *const c_void,
+        _count: usize,
+        node: *mut AnyNode,
+    ) {
+        // SAFETY: the program passes the structure or null, and where the handle goes.
+        unsafe { add_any(graph, handle, node) }
+    }
+
+    /// Creates the variable of conditional nodes.
+    fn cuGraphConditionalHandleCreate(
+        handle: *mut u64,
+        graph: *mut c_void,
+        _context: *mut c_void,
+        initial: c_uint,
+        flags: c_uint,
+    ) {
+        let created = graph::create_condition(address_of(graph), initial, flags)?;
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(handle, created) }
+    }
+
+    /// Adds an allocation. The memory exists from now on, at one address for all launches.
+    fn cuGraphAddMemAllocNode(
+        handle: *mut *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _count: usize,
+        node: *mut AllocationNode,
+    ) {
+        // SAFETY: the program passes the structure or null, and where the handle goes.
+        unsafe {
+            let node = node.as_mut().ok_or(errors::INVALID_VALUE)?.create()?;
+            add(graph, handle, node)
+        }
+    }
+
+    /// Adds the end of an allocation of a graph, which the next launch uses again.
+    fn cuGraphAddMemFreeNode(
+        handle: *mut *mut c_void,
+        graph: *mut c_void,
+        _dependencies: *const *mut c_void,
+        _count: usize,
+        address: u64,
+    ) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { add(graph, handle, Node::Free(address)) }
+    }
+}
+
+driver! {
+    /// Returns an attribute of the memory of graphs.
+    fn cuDeviceGetGraphMemAttribute(device: c_int, attribute: c_uint, value: *mut u64) {
+        check_device(device)?;
+        // SAFETY: the program passes where the result goes, of the attribute's type.
+        unsafe { store(value, graph::attribute(attribute)?) }
+    }
+
+    /// Resets a high-water mark of the memory of graphs.
+    fn cuDeviceSetGraphMemAttribute(device: c_int, attribute: c_uint, value: *const u64) {
+        check_device(device)?;
+        // SAFETY: the program passes the value or null.
+        let value = unsafe { value.as_ref() }.ok_or(errors::INVALID_VALUE)?;
+        graph::set_attribute(attribute, *value)
+    }
+
+    /// Releases memory of graphs that is not in use.
+    fn cuDeviceGraphMemTrim(device: c_int) {
+        check_device(device)?;
+        graph::trim();
+        Ok(())
+    }
+}
+
+/// Fails before `cuInit`, and for devices that do not exist: there is one.
+fn check_device(device: c_int) -> Result<(), Code> {
+    check_initialized()?;
+    match device {
+        0 => Ok(()),
+        _ => Err(errors::INVALID_DEVICE),
+    }
+}

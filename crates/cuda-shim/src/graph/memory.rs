@@ -1,0 +1,152 @@
+//! Memory that graphs allocate, and its attributes.
+//!
+//! The memory of a node exists from its creation on, at one address for all launches, until the device is
+//! reset. The attributes follow what NVIDIA's sample `graphMemoryFootprint` states of a driver: a launch takes the
+//! memory that its graph needs at a time, later launches take it again, and a trim returns what is freed.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
+
+use super::{Node, is_capturing, submit};
+use crate::errors::{self, Code};
+use crate::memory::pointer_to;
+use crate::protocol::kind;
+
+/// `cudaMemAllocNodeParams`, the same in the driver interface: properties of a pool, then the size and the
+/// result.
+#[repr(C)]
+#[derive(Debug)]
+pub struct AllocationNode {
+    pool: [u64; 11],
+    access: *const c_void,
+    access_count: usize,
+    bytes: usize,
+    pointer: *mut c_void,
+}
+
+impl AllocationNode {
+    /// The node with its memory, whose address the program gets.
+    pub(crate) fn create(&mut self) -> Result<Node, Code> {
+        if self.bytes == 0 {
+            return Err(errors::INVALID_VALUE);
+        }
+        let address = allocate_for_graph(self.bytes as u64)?;
+        self.pointer = pointer_to(address);
+        Ok(Node::Allocate(address))
+    }
+}
+
+/// Sizes and counts of bytes of the memory of graphs.
+#[derive(Debug)]
+struct State {
+    /// Size of each allocation, by address.
+    sizes: BTreeMap<u64, u64>,
+    /// Allocations that a launch made and nothing freed yet.
+    live: BTreeMap<u64, u64>,
+    /// Bytes of the live allocations.
+    live_bytes: u64,
+    /// Bytes that the device has for graphs: the most that were live since the last trim.
+    held: u64,
+    /// Most bytes that were held since the last reset of the mark of used memory.
+    used_high: u64,
+    /// The same of reserved memory.
+    reserved_high: u64,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    sizes: BTreeMap::new(),
+    live: BTreeMap::new(),
+    live_bytes: 0,
+    held: 0,
+    used_high: 0,
+    reserved_high: 0,
+});
+
+fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
+    body(&mut STATE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Checks whether a graph allocates the memory at an address.
+pub(crate) fn owns(address: u64) -> bool {
+    with_state(|state| state.sizes.contains_key(&address))
+}
+
+/// Allocates memory for the launches of a graph.
+pub(crate) fn allocate_for_graph(bytes: u64) -> Result<u64, Code> {
+    let address = crate::memory::allocate(bytes, kind::DEVICE)?;
+    with_state(|state| state.sizes.insert(address, bytes));
+    Ok(address)
+}
+
+/// Marks the allocation of a node as in use: a launch has reached the node.
+pub(crate) fn begin_use(address: u64) {
+    with_state(|state| {
+        let bytes = state.sizes.get(&address).copied().unwrap_or(0);
+        // A launch that finds its allocation still in use reuses it.
+        if state.live.insert(address, bytes).is_none() {
+            state.live_bytes += bytes;
+        }
+        state.held = state.held.max(state.live_bytes);
+        state.used_high = state.used_high.max(state.held);
+        state.reserved_high = state.reserved_high.max(state.held);
+    });
+}
+
+/// Marks an allocation as free. Its bytes are held until a trim.
+pub(crate) fn end_use(address: u64) {
+    with_state(|state| {
+        let bytes = state.live.remove(&address).unwrap_or(0);
+        state.live_bytes -= bytes;
+    });
+}
+
+/// Returns memory that is not in use.
+pub(crate) fn trim() {
+    with_state(|state| state.held = state.live_bytes);
+}
+
+/// Returns an attribute (`cudaGraphMemAttributeType`, the same in the driver interface), bytes.
+pub(crate) fn attribute(number: u32) -> Result<u64, Code> {
+    with_state(|state| {
+        Ok(match number {
+            0 | 2 => state.held,
+            1 => state.used_high,
+            3 => state.reserved_high,
+            _ => return Err(errors::INVALID_VALUE),
+        })
+    })
+}
+
+/// Resets a high-water mark, which can be set to 0 only.
+pub(crate) fn set_attribute(number: u32, value: u64) -> Result<(), Code> {
+    with_state(|state| match (number, value) {
+        (1, 0) => {
+            state.used_high = 0;
+            Ok(())
+        }
+        (3, 0) => {
+            state.reserved_high = 0;
+            Ok(())
+        }
+        _ => Err(errors::INVALID_VALUE),
+    })
+}
+
+/// Allocates memory in the order of a stream, which may capture.
+pub(crate) fn allocate_in_order(bytes: u64, stream: u64) -> Result<u64, Code> {
+    if !is_capturing(stream) {
+        return crate::memory::allocate(bytes, kind::DEVICE);
+    }
+    let address = allocate_for_graph(bytes)?;
+    submit(stream, Node::Allocate(address))?;
+    Ok(address)
+}
+
+/// Frees memory in the order of a stream, which may capture.
+pub(crate) fn release_in_order(address: u64, stream: u64) -> Result<(), Code> {
+    match is_capturing(stream) {
+        true => submit(stream, Node::Free(address)),
+        false => crate::memory::release(address),
+    }
+}
