@@ -211,3 +211,25 @@ fn threads_that_set_one_condition_race() {
     assert!(stderr.contains("race at"), "{stderr}");
     assert!(stderr.contains("graphs.cu:13"), "{stderr}");
 }
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn a_machine_with_less_memory_than_the_gpu_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("app.cu");
+    let code = "#include <cstdio>\nint main() {\n  void *x;\n\
+                for (size_t gigabytes : {8, 80}) printf(\"%d\\n\", cudaMalloc(&x, gigabytes << 30));\n}\n";
+    std::fs::write(&source, code).expect("a file");
+    // 4 GB of addresses stand for a small machine. 80 GB are more than the GPU has.
+    let line = "ulimit -v 4000000; exec \"$0\" exec --device vgpu:a100 --build \"$1\"";
+    let output = Command::new("sh")
+        .args(["-c", line, env!("CARGO_BIN_EXE_tuner")])
+        .arg(&source)
+        .output()
+        .expect("a shell");
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(stdout, "2\n2\n", "{stderr}");
+    let named = "an allocation of 8589934592 bytes failed: this machine has less free memory";
+    assert!(stderr.contains(named), "{stderr}");
+    assert!(!stderr.contains("85899345920"), "{stderr}");
+}

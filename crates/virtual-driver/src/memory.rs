@@ -78,8 +78,10 @@ impl Device {
         };
         let number = self.allocations.by_address.len() + 1;
         let name = format!("{name} of {bytes} bytes (allocation {number})");
-        let buffer = self.memory.alloc(bytes, &name);
-        let buffer = buffer.map_err(|_| errors::OUT_OF_MEMORY)?;
+        let Ok(buffer) = self.memory.alloc(bytes, &name) else {
+            self.note_shortage(bytes);
+            return Err(errors::OUT_OF_MEMORY);
+        };
         let address = self.memory.address(buffer);
         let mut allocation = Allocation {
             buffer,
@@ -98,6 +100,16 @@ impl Device {
         }
         self.allocations.by_address.insert(address, allocation);
         Ok((address, path))
+    }
+
+    /// Notes an allocation that the GPU has room for and this machine has not.
+    fn note_shortage(&mut self, bytes: u64) {
+        let [free, _] = self.memory_info();
+        if bytes <= free {
+            self.summary.add_note(format!(
+                "an allocation of {bytes} bytes failed: this machine has less free memory than the GPU"
+            ));
+        }
     }
 
     /// Makes the file of shared memory at an address.
