@@ -4,6 +4,9 @@
 //! the same basic blocks then propagates them: a value computed from a register that may be undefined may
 //! be undefined as well. The result names the instructions that must be watched at run time, because only
 //! the control flow of a launch decides. Guarded definitions count as partial.
+//!
+//! A value that may be undefined and is stored to shared memory comes back by a load: then the values of such
+//! loads are watched as well.
 #![expect(
     clippy::indexing_slicing,
     reason = "registers and instructions are numbered by the parser of the same function"
@@ -106,8 +109,47 @@ pub fn find_undefined(body: &Body<'_>) -> MaybeUndefined {
         found.registers.insert(Reg(register as u32), number);
         found.at_entry = number + 1;
     }
-    let entering = propagate(body, &effects, &blocks, seeds);
-    collect(body, &effects, &blocks, entering, found)
+    let entry = found.clone();
+    let mut flow = Flow {
+        body,
+        effects: &effects,
+        blocks: &blocks,
+        shared: false,
+    };
+    let found = flow.find(seeds.clone(), found);
+    if !stores_undefined(body, &found) {
+        return found;
+    }
+    flow.shared = true;
+    flow.find(seeds, entry)
+}
+
+/// Reports whether a value that may be undefined is stored to shared memory.
+fn stores_undefined(body: &Body<'_>, found: &MaybeUndefined) -> bool {
+    let stored = |i: &Instruction<'_>| {
+        let mut named = Vec::new();
+        let values = i.operands.get(1..).unwrap_or_default();
+        values.iter().for_each(|o| registers(o, &mut named));
+        named.iter().any(|reg| found.registers.contains_key(reg))
+    };
+    let code = body.instructions.iter();
+    code.into_iter()
+        .any(|i| i.opcode == "st" && may_be_shared(i) && stored(i))
+}
+
+/// Reports whether an access may be to shared memory.
+pub fn may_be_shared(i: &Instruction<'_>) -> bool {
+    let elsewhere = |m: &&str| matches!(*m, "global" | "local" | "param" | "const");
+    !i.modifiers.iter().any(elsewhere)
+}
+
+/// Flow of values that may be undefined through a function.
+struct Flow<'f, 'a> {
+    body: &'f Body<'a>,
+    effects: &'f [Effects],
+    blocks: &'f [Block],
+    /// Loads of shared memory may return such values.
+    shared: bool,
 }
 
 /// Returns the registers that an instruction needs, and those that it sets in any case.
@@ -122,71 +164,83 @@ fn effects(i: &Instruction<'_>) -> Effects {
     Effects { needs, sets }
 }
 
-/// Returns the registers that may be undefined at the beginning of each block.
-fn propagate(body: &Body<'_>, effects: &[Effects], blocks: &[Block], seeds: Set) -> Vec<Set> {
-    let numbers: HashMap<usize, usize> = blocks
-        .iter()
-        .enumerate()
-        .map(|(number, block)| (block.range.start, number))
-        .collect();
-    let mut entering = vec![Set::new(body.registers.len()); blocks.len()];
-    entering[0] = seeds;
-    let mut open: Vec<usize> = vec![0];
-    while let Some(at) = open.pop() {
-        let mut now = entering[at].clone();
-        for index in blocks[at].range.clone() {
-            step(&body.instructions[index], &effects[index], &mut now);
+impl Flow<'_, '_> {
+    /// Adds the registers and instructions that such values reach.
+    fn find(&self, seeds: Set, found: MaybeUndefined) -> MaybeUndefined {
+        let entering = self.propagate(seeds);
+        self.collect(entering, found)
+    }
+
+    /// Returns the registers that may be undefined at the beginning of each block.
+    fn propagate(&self, seeds: Set) -> Vec<Set> {
+        let Flow { body, blocks, .. } = self;
+        let numbers: HashMap<usize, usize> = blocks
+            .iter()
+            .enumerate()
+            .map(|(number, block)| (block.range.start, number))
+            .collect();
+        let mut entering = vec![Set::new(body.registers.len()); blocks.len()];
+        entering[0] = seeds;
+        let mut reached = HashSet::from([0]);
+        let mut open: Vec<usize> = vec![0];
+        while let Some(at) = open.pop() {
+            let mut now = entering[at].clone();
+            for index in blocks[at].range.clone() {
+                self.step(index, &mut now);
+            }
+            let next = blocks[at].next.iter().filter_map(|s| numbers.get(s));
+            for next in next {
+                let changed = entering[*next].add_all(&now, None);
+                // A block may make such values where none reaches it.
+                let first = self.shared && reached.insert(*next);
+                if (changed || first) && !open.contains(next) {
+                    open.push(*next);
+                }
+            }
         }
-        let next = blocks[at].next.iter().filter_map(|s| numbers.get(s));
-        for next in next {
-            if entering[*next].add_all(&now, None) && !open.contains(next) {
-                open.push(*next);
+        entering
+    }
+
+    /// Applies one instruction to the set of registers that may be undefined.
+    fn step(&self, at: usize, undefined: &mut Set) {
+        let i = &self.body.instructions[at];
+        let guard = i.guard.is_some_and(|(reg, _)| undefined.has(reg));
+        let loaded = self.shared && i.opcode == "ld" && may_be_shared(i);
+        let needs = self.effects[at].needs.iter();
+        let computed =
+            !FROM_MEMORY.contains(&i.opcode) && needs.into_iter().any(|r| undefined.has(*r));
+        for reg in destinations(i) {
+            if guard || computed || loaded {
+                undefined.add(reg);
+            } else if i.guard.is_none() {
+                undefined.remove(reg);
             }
         }
     }
-    entering
-}
 
-/// Applies one instruction to the set of registers that may be undefined.
-fn step(i: &Instruction<'_>, effects: &Effects, undefined: &mut Set) {
-    let guard = i.guard.is_some_and(|(reg, _)| undefined.has(reg));
-    let computed =
-        !FROM_MEMORY.contains(&i.opcode) && effects.needs.iter().any(|r| undefined.has(*r));
-    for reg in destinations(i) {
-        if guard || computed {
-            undefined.add(reg);
-        } else if i.guard.is_none() {
-            undefined.remove(reg);
+    fn collect(&self, entering: Vec<Set>, mut found: MaybeUndefined) -> MaybeUndefined {
+        let Flow { body, blocks, .. } = self;
+        for (block, mut now) in blocks.iter().zip(entering) {
+            for at in block.range.clone() {
+                let needs = self.effects[at].needs.iter();
+                for reg in needs.filter(|reg| now.has(**reg)) {
+                    let next = found.registers.len() as u32;
+                    found.registers.entry(*reg).or_insert(next);
+                    found.instructions.insert(at);
+                }
+                self.step(at, &mut now);
+            }
         }
-    }
-}
-
-fn collect(
-    body: &Body<'_>,
-    effects: &[Effects],
-    blocks: &[Block],
-    entering: Vec<Set>,
-    mut found: MaybeUndefined,
-) -> MaybeUndefined {
-    for (block, mut now) in blocks.iter().zip(entering) {
-        for at in block.range.clone() {
-            for reg in effects[at].needs.iter().filter(|reg| now.has(**reg)) {
-                let next = found.registers.len() as u32;
-                found.registers.entry(*reg).or_insert(next);
+        for (at, i) in body.instructions.iter().enumerate() {
+            if destinations(i)
+                .iter()
+                .any(|reg| found.registers.contains_key(reg))
+            {
                 found.instructions.insert(at);
             }
-            step(&body.instructions[at], &effects[at], &mut now);
         }
+        found
     }
-    for (at, i) in body.instructions.iter().enumerate() {
-        if destinations(i)
-            .iter()
-            .any(|reg| found.registers.contains_key(reg))
-        {
-            found.instructions.insert(at);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -20,25 +20,22 @@ pub enum Unwritten {
     Padding,
     /// The value returns to its word with a bit field replaced.
     BitField,
-    /// The value of local memory is only selected or discarded by a predicate: the source reads it under that
-    /// condition, which the compiler has moved after the load.
+    /// The value is only selected or discarded by a predicate: the source reads it under that condition, which
+    /// the compiler has moved after the load. Unwritten bytes are a hazard where it is selected.
     Selected,
 }
 
-/// Returns the loads of shared or local memory that may read unwritten bytes, by index.
+/// Returns the loads that may read unwritten bytes, by index: of shared or local memory, or of values that are
+/// only selected.
 pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
     let code = &body.instructions;
-    let load = |i: &Instruction<'_>| i.opcode == "ld" && is_near(i);
+    let load = |i: &Instruction<'_>| matches!(i.opcode, "ld" | "ldu");
     let mut found = HashMap::new();
     if !code.iter().any(load) {
         return found;
     }
-    let mut uses: HashMap<Reg, Vec<usize>> = HashMap::new();
-    for (at, i) in code.iter().enumerate() {
-        for r in reads(i) {
-            uses.entry(r).or_default().push(at);
-        }
-    }
+    let uses = uses_of(code);
+    let selected = only_selected(code, &uses);
     let copies = Copies::from_code(code);
     let spot = |at: usize, n: usize| {
         code[at]
@@ -49,6 +46,16 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
     // Loads whose values reach only global memory.
     let mut outward = Vec::new();
     for (at, i) in code.iter().enumerate().filter(|(_, i)| load(i)) {
+        if let [Operand::Reg(value), ..] = i.operands.as_slice()
+            && selected.contains(value)
+            && !i.modifiers.contains(&"param")
+        {
+            found.insert(at, Unwritten::Selected);
+            continue;
+        }
+        if !is_near(i) {
+            continue;
+        }
         let stores = |through: Through| stores_only(code, &uses, destinations(i), through);
         if let Some(stores) = stores(is_move) {
             if stores.iter().all(|s| is_near(&code[*s])) {
@@ -56,8 +63,6 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
             } else if let Some(from) = spot(at, 1) {
                 outward.push((at, from));
             }
-        } else if i.modifiers.contains(&"local") && only_selected(code, &uses, i) {
-            found.insert(at, Unwritten::Selected);
         } else if let Some(stores) = stores(keeps_bits)
             && let here @ Some(_) = spot(at, 1)
             && stores.iter().all(|s| spot(*s, 0) == here)
@@ -77,21 +82,66 @@ pub fn unwritten(body: &Body<'_>) -> HashMap<usize, Unwritten> {
     found
 }
 
-/// Reports whether the one value of a load is used, and only by `selp`, which discards one of its values.
-fn only_selected(
-    code: &[Instruction<'_>],
-    uses: &HashMap<Reg, Vec<usize>>,
-    load: &Instruction<'_>,
-) -> bool {
-    let [Operand::Reg(value), ..] = load.operands.as_slice() else {
-        return false;
+/// Returns the instructions that read each register.
+fn uses_of(code: &[Instruction<'_>]) -> HashMap<Reg, Vec<usize>> {
+    let mut uses: HashMap<Reg, Vec<usize>> = HashMap::new();
+    for (at, i) in code.iter().enumerate() {
+        for r in reads(i) {
+            uses.entry(r).or_default().push(at);
+        }
+    }
+    uses
+}
+
+/// Returns the registers that are set once and used, but only by `selp` as one of two values, of which it discards
+/// one.
+fn only_selected(code: &[Instruction<'_>], uses: &HashMap<Reg, Vec<usize>>) -> HashSet<Reg> {
+    let selects = |at: &usize, value: Reg| {
+        let i = &code[*at];
+        let [_, a, b, _] = i.operands.as_slice() else {
+            return false;
+        };
+        let is_value = [a, b].contains(&&Operand::Reg(value));
+        i.opcode == "selp" && a != b && is_value && i.guard.is_none_or(|(p, _)| p != value)
     };
-    let selects = |at: &usize| match code[*at].operands.as_slice() {
-        [_, a, b, _] if code[*at].opcode == "selp" => a != b,
-        _ => false,
-    };
-    uses.get(value)
-        .is_some_and(|all| !all.is_empty() && all.iter().all(selects))
+    let mut found: HashSet<Reg> = uses
+        .iter()
+        .filter(|(value, all)| all.iter().all(|at| selects(at, **value)))
+        .map(|(value, _)| *value)
+        .collect();
+    if found.is_empty() {
+        return found;
+    }
+    let mut set = HashSet::new();
+    for register in code.iter().flat_map(destinations) {
+        // Another assignment may stand for the value in a selection.
+        if !set.insert(register) {
+            found.remove(&register);
+        }
+    }
+    found
+}
+
+/// Returns loaded registers that only selections use, with the results of these that again only selections use.
+pub fn track_selected(body: &Body<'_>, loaded: HashSet<Reg>) -> Vec<Reg> {
+    let code = &body.instructions;
+    let selected = only_selected(code, &uses_of(code));
+    let mut tracked = loaded;
+    loop {
+        let before = tracked.len();
+        for i in code.iter().filter(|i| i.opcode == "selp") {
+            let [Operand::Reg(into), a, b, _] = i.operands.as_slice() else {
+                continue;
+            };
+            let passes = |o: &Operand<'_>| matches!(o, Operand::Reg(reg) if tracked.contains(reg));
+            if selected.contains(into) && (passes(a) || passes(b)) {
+                tracked.insert(*into);
+            }
+        }
+        if tracked.len() == before {
+            return tracked.into_iter().collect();
+        }
+    }
 }
 
 /// Predicate for instructions that a value may pass: instruction, register, and whether the value

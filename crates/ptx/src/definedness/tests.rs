@@ -62,3 +62,14 @@ fn a_load_defines_its_destination_whatever_its_address() {
     assert_eq!(registers.len(), 1, "only the address: {registers:?}");
     assert_eq!(instructions, [1]);
 }
+
+#[test]
+fn a_value_that_was_stored_to_shared_memory_comes_back_by_a_load() {
+    let body = "st.shared.u32 [%r2], %r1;\nld.shared.u32 %r3, [%r2];\nadd.s32 %r4, %r3, 1;";
+    let (registers, instructions) = watched(&format!("mov.u32 %r2, 0;\n{body}"));
+    assert_eq!(registers, [1, 3]);
+    assert_eq!(instructions, [2, 3, 4]);
+    let (registers, _) =
+        watched(&format!("mov.u32 %r2, 0;\n{body}").replace("[%r2], %r1", "[%r2], 7"));
+    assert_eq!(registers, []);
+}

@@ -49,11 +49,15 @@ fn masked_bits_that_go_back_are_a_bit_field_and_others_are_read() {
 }
 
 #[test]
-fn a_local_value_that_only_a_predicate_selects_is_not_read_by_its_load() {
+fn a_value_that_only_a_predicate_selects_is_not_read_by_its_load() {
     let selected = ".reg .pred %p1;\nld.local.u32 %r1, [%rd1];\nselp.b32 %r2, -1, %r1, %p1;\n\
                     st.global.u32 [%rd2], %r2;";
-    assert_eq!(loads(selected), [(0, Unwritten::Selected)]);
+    for space in ["local", "shared", "global"] {
+        let selected = selected.replace("local", space);
+        assert_eq!(loads(&selected), [(0, Unwritten::Selected)]);
+    }
     let also_read = selected.replace("st.global.u32 [%rd2], %r2", "st.global.u32 [%rd2], %r1");
     assert_eq!(loads(&also_read), []);
-    assert_eq!(loads(&selected.replace("local", "shared")), []);
+    let set_twice = selected.replace("selp.b32 %r2", "@%p1 mov.u32 %r1, 4;\nselp.b32 %r2");
+    assert_eq!(loads(&set_twice), []);
 }

@@ -155,16 +155,13 @@ impl Cta<'_> {
 
     #[cold]
     pub(super) fn unwritten(&mut self, thread: usize, space: Space, at: u64) {
-        if space == Space::Shared && self.is_padding(at) {
+        if space == Space::Shared && (self.is_padding(at) || self.reads_undefined(thread, at)) {
             return;
         }
-        self.hazard(
-            HazardKind::Uninitialized,
-            thread,
-            Location::new(space, at),
-            NONE,
-            || format!("a load of {space} memory that was never written"),
-        );
+        let place = Location::new(space, at);
+        self.report_unwritten(HazardKind::Uninitialized, thread, place, || {
+            format!("a load of {space} memory that was never written").into()
+        });
     }
 
     /// Reports a read of bytes of global memory that were never written.
@@ -173,27 +170,29 @@ impl Cta<'_> {
         let place = Location::new(Space::Global, from.base + word as u64 * 4);
         let name = &from.name;
         if from.unset {
-            self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
+            self.report_unwritten(HazardKind::Uninitialized, thread, place, || {
                 format!(
                     "reads the variable `{}` of the module, which has no initializer and was never \
                      set: give its value under `variables`",
                     plain_name(name)
                 )
+                .into()
             });
             return;
         }
         if from.module.is_none() {
-            self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
-                format!("a load of global memory of `{name}` that was never written")
+            self.report_unwritten(HazardKind::Uninitialized, thread, place, || {
+                format!("a load of global memory of `{name}` that was never written").into()
             });
             return;
         }
-        self.hazard(HazardKind::ModuleState, thread, place, NONE, || {
+        self.report_unwritten(HazardKind::ModuleState, thread, place, || {
             let name = plain_name(name);
             format!(
                 "module_state: reads the variable `{name}` of the module, in which an earlier run \
                  left another value than it is loaded with"
             )
+            .into()
         });
     }
 
@@ -416,8 +415,8 @@ impl Cta<'_> {
 fn excused(op: &Op, written: &[bool]) -> bool {
     let Op::Load(m) = op else { return false };
     match m.unwritten {
-        Unwritten::Hazard => false,
-        Unwritten::BitField | Unwritten::Selected => true,
+        Unwritten::Hazard | Unwritten::Selected => false,
+        Unwritten::BitField => true,
         Unwritten::Padding => written.contains(&true),
     }
 }

@@ -1,7 +1,7 @@
 //! State shared by the warps of a block: memory, barriers, clocks, collected hazards.
 
 use crate::table::Table;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,6 +15,7 @@ use super::placement::Placement;
 use super::printed::Printed;
 use super::registers::WarpRegisters;
 use super::rounding::Rounding;
+use super::selection::DeferredReads;
 use super::shadow_values::ShadowWord;
 use super::stop::{Assertion, Halt, Stop};
 use super::trace::{self, BlockTrace};
@@ -262,6 +263,12 @@ pub(super) struct Cta<'a> {
     pub(super) found: Collector,
     /// Findings that are only warnings.
     pub(super) warned: Collector,
+    /// Reads of unwritten bytes that count where a selection chooses them.
+    pub(super) deferred: DeferredReads,
+    /// Words of shared memory to which undefined values were stored.
+    pub(super) undefined_words: HashSet<u64>,
+    /// Lanes and addresses of words of these that the current instruction reads.
+    pub(super) undefined_reads: Vec<(usize, u64)>,
     /// Program counter of the current instruction.
     pub(super) pc: u32,
     /// Number of stores that changed a value.
@@ -326,6 +333,9 @@ impl<'a> Cta<'a> {
             },
             found: Collector::default(),
             warned: Collector::default(),
+            deferred: DeferredReads::default(),
+            undefined_words: HashSet::new(),
+            undefined_reads: Vec::new(),
             pc: 0,
             // Starts at 1: version 0 means that no state was reported.
             version: 1,

@@ -170,6 +170,7 @@ impl Cta<'_> {
             return self.store(w, m, mask);
         }
         for ((n, data), undefined) in (0..).zip(&m.data).zip(masks) {
+            self.note_undefined(w, m, n, undefined & !global);
             let element = Mem {
                 at: Address {
                     offset: m.at.offset + n * i64::from(m.width),
@@ -250,7 +251,7 @@ impl Watch {
                 compared.iter().copied().chain(conditions).collect()
             }
             Rule::Product(p) => some(&[&p.a[..], &p.b[..], &p.c[..]].concat()),
-            Rule::Defined | Rule::Stored(_) | Rule::Entered(_) => Vec::new(),
+            Rule::Defined | Rule::Stored(_) | Rule::Loaded(_) | Rule::Entered(_) => Vec::new(),
         };
         all.extend(self.guard);
         all.into_iter()

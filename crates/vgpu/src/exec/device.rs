@@ -12,6 +12,9 @@ use crate::lower::program::{NONE, Op};
 use crate::memory::{Allocation, Lookup};
 use ptx::skeleton::UNUSED;
 
+/// Addresses below this are offsets from a null pointer.
+const NULL_BYTES: u64 = 1 << 16;
+
 impl Cta<'_> {
     pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let memory = self.context.memory;
@@ -186,7 +189,13 @@ impl Cta<'_> {
                     a.name,
                     a.bytes
                 ),
-                _ => format!("a {act} of {bytes} bytes at address 0x{at:x}, outside all buffers"),
+                None if at < NULL_BYTES => format!(
+                    "a {act} of {bytes} bytes at address 0x{at:x}, outside all buffers: a null pointer"
+                ),
+                None => format!(
+                    "a {act} of {bytes} bytes at address 0x{at:x}, outside all buffers and far from \
+                     them, as a pointer to host memory is"
+                ),
             },
         );
     }

@@ -44,6 +44,8 @@ mod atomics;
 mod copies;
 mod bulk_stores;
 mod definedness;
+mod selection;
+mod undefined_words;
 mod matrices;
 mod collective;
 mod barrier;

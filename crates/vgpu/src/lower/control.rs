@@ -40,6 +40,8 @@ pub(super) struct Scope<'a> {
     pub(super) relaxed: HashSet<usize>,
     /// Addresses of loads that may read unwritten bytes.
     pub(super) unwritten: HashMap<usize, ptx::structs::Unwritten>,
+    /// Registers whose values only selections use.
+    pub(super) selected: super::selection::Selected,
     /// Registers that occur in one operand only: as a load's destination, they are never read.
     pub(super) named_once: HashSet<Reg>,
     /// Registers of `wgmma`.
@@ -117,6 +119,7 @@ impl<'a> Lower<'a> {
                 self.watch(i, start, &watching);
             }
             self.mark_fragments(i, start);
+            self.mark_selection(i, start);
         }
         starts.push(self.program.code.len() as u32);
         self.now.guard = NONE;
@@ -227,7 +230,9 @@ impl<'a> Lower<'a> {
         // Instructions are identified by address: lowering sees each one without its index.
         let place = |at: usize| std::ptr::from_ref(&body.instructions[at]).addr();
         scope.relaxed = relaxed.into_iter().map(place).collect();
-        let unwritten = ptx::structs::unwritten(body).into_iter();
+        let unwritten = ptx::structs::unwritten(body);
+        scope.selected = self.number_selected(body, &unwritten);
+        let unwritten = unwritten.into_iter();
         scope.unwritten = unwritten.map(|(at, may)| (place(at), may)).collect();
         scope.named_once = ptx::intent::named_once(body);
         scope.registers = self.rows_of_registers(body);

@@ -58,6 +58,8 @@ pub(crate) enum Rule {
     Product(Product),
     /// The elements of a store.
     Stored(Vec<Watched>),
+    /// The elements of a load of memory to which undefined values may have been stored.
+    Loaded(Vec<Watched>),
     /// Entry of a function: these of its registers become undefined again.
     Entered(std::ops::Range<u32>),
 }
@@ -195,6 +197,13 @@ impl<'a> Lower<'a> {
         let has = |word: &str| i.modifiers.contains(&word);
         match i.opcode {
             "st" if !has("param") => Rule::Stored(watching.elements(i.operands.get(1))),
+            "ld" if ptx::definedness::may_be_shared(i) => {
+                let elements = watching.elements(i.operands.first());
+                match elements.iter().any(Option::is_some) {
+                    true => Rule::Loaded(elements),
+                    false => Rule::Defined,
+                }
+            }
             "ld" | "ldu" | "atom" | "ldmatrix" | "activemask" | "elect" | "mbarrier" | "st"
             | "bar" | "barrier" | "wgmma" => Rule::Defined,
             "wmma" if !has("mma") => Rule::Defined,

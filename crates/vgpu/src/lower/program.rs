@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::definedness::Watch;
+use super::selection::Selection;
 use crate::counters::Class;
 use crate::hazard::SourceLine;
 
@@ -88,7 +89,7 @@ pub(crate) struct Inst {
     pub(crate) class: Class,
     /// Operations per lane, for the FLOP counters.
     pub(crate) flops: u8,
-    /// [`super::JOIN`], [`super::WATCHED`], [`super::FRAGMENT`].
+    /// [`super::JOIN`], [`super::WATCHED`], [`super::FRAGMENT`], [`super::SELECTS`].
     pub(crate) marks: u8,
     /// Slices that include it: [`ptx::skeleton::CONTROL`], [`ptx::skeleton::ADDRESSES`].
     pub(crate) keep: u8,
@@ -207,6 +208,9 @@ pub(crate) struct Program {
     /// Number of registers that hold fragments of `wgmma`, and the other instructions that use them.
     pub(crate) fragments: u32,
     pub(crate) fragment_uses: HashMap<u32, FragmentUse>,
+    /// Number of values that only selections use, and the instructions that load or choose them.
+    pub(crate) selected: u32,
+    pub(crate) selections: HashMap<u32, Selection>,
     /// Some branch depends on the block's index.
     pub(crate) by_block: bool,
     /// Control flow depends on other blocks.

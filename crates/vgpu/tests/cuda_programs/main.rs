@@ -9,3 +9,4 @@ mod limits;
 mod output;
 mod parameters;
 mod textures;
+mod unwritten;

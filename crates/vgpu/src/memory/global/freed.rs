@@ -8,6 +8,9 @@ use crate::memory::heap::Heap;
 /// Maximum number of freed buffers that are remembered by name.
 const FREED_MAX: usize = 1024;
 
+/// Distance from which an address does not refer to an allocation: 32-bit indices of wide elements stay below.
+const FAR_BYTES: u64 = 1 << 40;
+
 /// The allocation that an address meant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near<'a> {
@@ -118,7 +121,8 @@ impl GlobalMemory {
     }
 
     /// Returns the allocation that an invalid `address` most likely refers to: the nearest one at
-    /// or below that is not a module variable, else the nearest variable.
+    /// or below that is not a module variable, else the nearest variable. An address far from all is a host
+    /// pointer or none.
     pub(crate) fn nearest(&self, address: u64) -> Option<Near<'_>> {
         let all = &self.allocations;
         let place = self.live.partition_point(|n| all[*n].base <= address);
@@ -126,11 +130,12 @@ impl GlobalMemory {
         let buffer = below.iter().rev().find(|n| all[**n].module.is_none());
         let freed = self.freed.iter().filter(|f| f.base <= address);
         let freed = freed.max_by_key(|f| f.base);
-        match (buffer, freed) {
+        let nearest = match (buffer, freed) {
             (Some(n), Some(f)) if all[*n].base < f.base => Some(self.gone(f)),
             (Some(n), _) => self.near(*n),
             (None, Some(f)) => Some(self.gone(f)),
             (None, None) => self.near(*below.last()?),
-        }
+        };
+        nearest.filter(|near| address - near.base < FAR_BYTES)
     }
 }
