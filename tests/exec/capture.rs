@@ -430,3 +430,26 @@ fn one_command_builds_captures_and_adopts() {
     let (code, rows) = json(dir.path(), "check adopted/saxpy.yaml");
     assert_eq!(code, 0, "{rows:?}");
 }
+
+/// A program whose header is in a folder beside its own, which the copy for the build lacks.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn headers_beside_the_folder_are_found_by_the_build() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chapter, common) = (dir.path().join("chapter"), dir.path().join("common"));
+    for folder in [&chapter, &common] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    std::fs::write(common.join("sizes.h"), "#define COUNT 1000\n").unwrap();
+    let source = "#include \"../common/sizes.h\"\n\
+        __global__ void twice(float *x) { int i = blockIdx.x * 256 + threadIdx.x; if (i < COUNT) x[i] *= 2; }\n\
+        int main() {\n  float *x;\n  cudaMalloc(&x, COUNT * 4);\n  cudaMemset(x, 0, COUNT * 4);\n\
+          twice<<<4, 256>>>(x);\n  return cudaDeviceSynchronize();\n}\n";
+    std::fs::write(chapter.join("app.cu"), source).unwrap();
+    let build = "nvcc -arch=sm_80 -cudart shared -lineinfo app.cu -o app && ./app";
+    let mut command = tuner(dir.path());
+    let adopted = ended(command.args(["adopt", "chapter/app.cu", "--run", build]));
+    adopted.says(0, &["wrote adopted/twice.yaml"]);
+    let (_, rows) = json(dir.path(), "check adopted/twice.yaml --config default");
+    assert_eq!(rows[0]["verdict"], "ok", "{rows:?}");
+}

@@ -151,6 +151,21 @@ pub(crate) fn describe(
             ..TypeDescription::default()
         });
     }
+    let name = match describe_number(unit, ty, role) {
+        Ok(described) => return Ok(described),
+        Err(name) => name,
+    };
+    record(unit, &name, role).map_err(|why| Refusal {
+        why: format!("has the type `{name}`: {why}"),
+        help: format!(
+            "only you know what its bytes mean: write a `__global__` function in PLACE's file that \
+             takes the fields of `{name}` and calls this one, and adopt that"
+        ),
+    })
+}
+
+/// Describes a type of numbers; for any other type returns the name behind its aliases.
+fn describe_number(unit: &Unit, ty: &str, role: Role) -> Result<TypeDescription, String> {
     let mut ty = ty.to_owned();
     for _ in 0..MAX_ALIASES {
         if let Some(number) = number(&ty) {
@@ -168,14 +183,7 @@ pub(crate) fn describe(
             None => break,
         }
     }
-    record(unit, &plain(&ty), role).map_err(|why| Refusal {
-        why: format!("has the type `{}`: {why}", plain(&ty)),
-        help: format!(
-            "only you know what its bytes mean: write a `__global__` function in PLACE's file that \
-             takes the fields of `{}` and calls this one, and adopt that",
-            plain(&ty)
-        ),
-    })
+    Err(plain(&ty))
 }
 
 /// Returns the bytes of a type where the unit defines it.
@@ -276,12 +284,8 @@ impl Field {
         unit: &Unit,
         made: &mut TypeDescription,
     ) -> Result<(String, String), String> {
-        let of = |ty: &str| {
-            describe(unit, ty, Role::Input, false)
-                .ok()
-                .filter(|it| !it.yaml.starts_with('{'))
-        };
-        let inner = of(&self.ty);
+        // Structs in structs have no form in a search space, and may refer to each other.
+        let inner = describe_number(unit, &self.ty, Role::Input).ok();
         if self.pointer {
             if !self.extents.is_empty() {
                 return Err(format!("its field `{}` is an array of pointers", self.name));

@@ -56,7 +56,11 @@ pub(super) fn capture(
             });
         say!("running: {text}");
         let folder = work.path().join(format!("captured-{number}"));
-        exec::capture_command(&text, &build, &folder, values)?;
+        let place = exec::CommandFolder {
+            copy: &build,
+            original: folder_of(file),
+        };
+        exec::capture_command(&text, place, &folder, values)?;
         let captured = Capture::open(&folder).map_err(|error| usage(format!("{error}")))?;
         if captured.document.launches.is_empty() {
             let skipped = captured.document.skipped.join("\n");
@@ -89,10 +93,15 @@ fn combinations(vary: &[(String, Vec<i64>)]) -> Vec<Vec<(String, i64)>> {
     all
 }
 
+/// The folder of a file.
+fn folder_of(file: &Path) -> &Path {
+    let parent = file.parent().filter(|it| !it.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
 /// Copies the folder of a file, so that a build leaves nothing there.
 fn copy(file: &Path, to: &Path) -> Result<(), CliError> {
-    let parent = file.parent().filter(|it| !it.as_os_str().is_empty());
-    let from = parent.unwrap_or(Path::new("."));
+    let from = folder_of(file);
     let mut left = MAX_BYTES;
     copy_folder(from, to, &mut left).with_context(|| format!("cannot copy {}", shown(from)))?;
     if left == 0 {

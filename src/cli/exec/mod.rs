@@ -182,13 +182,22 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     Ok(exit_code(status, &summary, args.error_exitcode))
 }
 
-/// Runs a command of `sh` in a folder on the virtual GPU, and captures its launches.
+/// The folder in which a command runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommandFolder<'a> {
+    /// The working directory: a copy.
+    pub(super) copy: &'a Path,
+    /// The folder that was copied.
+    pub(super) original: &'a Path,
+}
+
+/// Runs a command of `sh` in a copy of a folder on the virtual GPU, and captures its launches.
 ///
 /// # Errors
 /// A command that cannot be run, or that does not end with 0.
 pub(super) fn capture_command(
     command: &str,
-    work: &Path,
+    place: CommandFolder<'_>,
     folder: &Path,
     values: &[(String, i64)],
 ) -> Result<(), super::CliError> {
@@ -198,7 +207,7 @@ pub(super) fn capture_command(
     };
     let args = capture::CaptureArgs::with_defaults(folder, values);
     let temporary = tempfile::Builder::new().prefix("tuner-exec-").tempdir()?;
-    let program = program::shell(command, work);
+    let program = program::shell(command, place.copy, place.original);
     let device = format!("vgpu:{name}");
     let writer = capture::begin(&args, vec![command.to_owned()], device)?;
     let server = Server::start(Options {

@@ -21,6 +21,8 @@ pub(super) struct Program {
     arguments: Vec<OsString>,
     /// Its working directory, where that is not this one.
     folder: Option<PathBuf>,
+    /// The folder that the working directory is a copy of.
+    original: Option<PathBuf>,
 }
 
 impl Program {
@@ -47,6 +49,7 @@ pub(super) fn prepare(args: &Args, folder: &Path, arch: &Arch) -> Result<Program
             path,
             arguments,
             folder: None,
+            original: None,
         });
     }
     let Some((name, arguments)) = args.command.split_first() else {
@@ -63,15 +66,17 @@ pub(super) fn prepare(args: &Args, folder: &Path, arch: &Arch) -> Result<Program
         path,
         arguments: arguments.to_vec(),
         folder: None,
+        original: None,
     })
 }
 
-/// A command of `sh` in a folder.
-pub(super) fn shell(command: &str, folder: &Path) -> Program {
+/// A command of `sh` in a copy of a folder.
+pub(super) fn shell(command: &str, copy: &Path, original: &Path) -> Program {
     Program {
         path: PathBuf::from("/bin/sh"),
         arguments: vec!["-c".into(), command.into()],
-        folder: Some(folder.to_owned()),
+        folder: Some(copy.to_owned()),
+        original: std::path::absolute(original).ok(),
     }
 }
 
@@ -215,8 +220,24 @@ pub(super) fn spawn(
         command.current_dir(folder);
         add_compiler(&mut command);
     }
+    // Headers outside the folder, such as `../common/book.h`, are found relative to the original.
+    if let Some(path) = program
+        .original
+        .as_deref()
+        .and_then(|it| extended("CPATH", it))
+    {
+        command.env("CPATH", path);
+    }
     let runtime = tuner_engine::threads::start_local_runtime()?;
     runtime.block_on(wait(command, &program.path))
+}
+
+/// The folders of a variable of the environment with another one at their end.
+fn extended(variable: &str, folder: &Path) -> Option<OsString> {
+    let before = std::env::var_os(variable).unwrap_or_default();
+    let before = std::env::split_paths(&before).filter(|path| !path.as_os_str().is_empty());
+    let all: Vec<PathBuf> = before.chain([folder.to_owned()]).collect();
+    std::env::join_paths(all).ok()
 }
 
 /// Makes the installed nvcc and the library that it links known to a command that builds.
@@ -227,17 +248,11 @@ fn add_compiler(command: &mut tokio::process::Command) {
     let Some(folder) = nvcc.parent() else {
         return;
     };
-    let add = |variable: &str, folder: &Path| {
-        let before = std::env::var_os(variable).unwrap_or_default();
-        let before = std::env::split_paths(&before).filter(|path| !path.as_os_str().is_empty());
-        let all: Vec<PathBuf> = before.chain([folder.to_owned()]).collect();
-        std::env::join_paths(all).ok()
-    };
-    if let Some(path) = add("PATH", folder) {
+    if let Some(path) = extended("PATH", folder) {
         command.env("PATH", path);
     }
     let library = folder.parent().map(|root| root.join("lib"));
-    if let Some(path) = library.and_then(|library| add("LIBRARY_PATH", &library)) {
+    if let Some(path) = library.and_then(|library| extended("LIBRARY_PATH", &library)) {
         command.env("LIBRARY_PATH", path);
     }
 }

@@ -87,3 +87,18 @@ fn structs_are_described_by_their_fields() {
         assert!(refused.why.contains(why), "{ty}: {}", refused.why);
     }
 }
+
+#[test]
+fn structs_that_point_to_each_other_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.cu");
+    let text = "struct Node { int key; Node *next; };\nstruct B;\nstruct A { B *b; };\n\
+                struct B { A *a; };\n__global__ void k(Node *list, A *a) {}\n";
+    std::fs::write(&file, text).unwrap();
+    let unit = Unit::read(&file, &[]).unwrap();
+    for (ty, field) in [("Node", "next"), ("A", "b"), ("B", "a")] {
+        let refusal = describe(&unit, ty, Role::Input, false).unwrap_err();
+        let wanted = format!("its field `{field}` points to a struct");
+        assert!(refusal.why.contains(&wanted), "{}", refusal.why);
+    }
+}
