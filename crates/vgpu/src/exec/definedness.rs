@@ -188,8 +188,18 @@ impl Cta<'_> {
 
     fn undefined_value(&mut self, w: &Warp, undefined: u32, origin: u32, what: &str) {
         let thread = w.index * 32 + undefined.trailing_zeros() as usize;
-        let other = if origin == self.pc { NONE } else { origin };
         let place = Location::NONE;
+        let first = self.context.program.code.get(origin as usize);
+        if first.is_some_and(|inst| matches!(inst.op, Op::Load(_))) {
+            // The read is at fault, not what is done with it.
+            let here = std::mem::replace(&mut self.pc, origin);
+            self.hazard(HazardKind::Uninitialized, thread, place, NONE, || {
+                format!("a load of shared memory that was never written, on which {what} depends")
+            });
+            self.pc = here;
+            return;
+        }
+        let other = if origin == self.pc { NONE } else { origin };
         self.hazard(HazardKind::Uninitialized, thread, place, other, || {
             format!(
                 "{what} depends on a register that was never written: a variable without a value, \

@@ -97,6 +97,9 @@ fn an_undefined_value_in_shared_memory_counts_where_it_decides_something() {
     let found = unwritten(exchanged, 20);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].0, 16);
+    let report = run(exchanged, 20);
+    let detail = &report.hazards[0].detail;
+    assert!(detail.starts_with("a load of shared memory"), "{detail}");
     let pairs = exchanged
         .replace(
             "ld.shared.u32 %r5, [%r2]",
