@@ -284,6 +284,29 @@ fn the_instance_is_named_where_the_file_does_not_say() {
 }
 
 #[test]
+fn what_only_the_instance_names_is_cut_out_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let entry = ["--entry", "combine<Larger<float>, float>"];
+    adopt(dir.path(), "functor.cu", &entry, 0);
+    let text = std::fs::read_to_string(dir.path().join("adopted/combine.cu")).unwrap();
+    has(
+        &text,
+        &["struct Larger", "#include <type_traits>", "smallest = 0"],
+    );
+}
+
+#[test]
+fn host_functions_in_a_type_of_the_kernel_are_no_macros() {
+    let dir = tempfile::tempdir().unwrap();
+    let said = adopt(dir.path(), "host_member.cu", &[], 2);
+    has(
+        &said,
+        &["calls strlen, which the device does not have: move host code"],
+    );
+    assert!(!said.contains("--define"), "{said}");
+}
+
+#[test]
 fn what_is_no_file_with_kernels_is_told_with_those_that_are() {
     let dir = tempfile::tempdir().unwrap();
     has(

@@ -1,6 +1,6 @@
 //! Reachability: the items of a unit that a kernel needs, and the template made of them.
 
-use super::tree::words;
+use super::tree::{GNU_KEYWORDS, words};
 use super::unit::{Around, Branch, Item, Kind, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -63,54 +63,30 @@ const ON_WORD: [(&str, &[&str]); 20] = [
     ("cuda.h", &["CUtensorMap"]),
 ];
 
-/// Headers that others include (cuBLAS includes the half types), with the names that require them.
-const IMPLIED: [(&str, &[&str]); 5] = [
+/// Headers that others include (cuBLAS includes the half types), with the names that require them, in words.
+const IMPLIED: [(&str, &str); 5] = [
     (
         "type_traits",
-        &[
-            "is_same",
-            "is_same_v",
-            "enable_if",
-            "enable_if_t",
-            "conditional",
-            "conditional_t",
-            "integral_constant",
-            "true_type",
-            "false_type",
-            "is_integral",
-            "is_integral_v",
-            "is_floating_point",
-            "is_floating_point_v",
-            "is_arithmetic_v",
-            "remove_const_t",
-            "remove_cv_t",
-            "remove_reference_t",
-            "decay_t",
-            "underlying_type_t",
-        ],
+        "bool_constant common_type common_type_t conjunction_v disjunction_v invoke_result_t \
+         is_arithmetic is_base_of is_base_of_v is_class_v is_const_v is_convertible \
+         is_convertible_v is_enum is_enum_v is_pointer is_pointer_v is_same is_same_v is_signed \
+         is_signed_v is_trivially_copyable is_trivially_copyable_v is_unsigned is_unsigned_v \
+         is_void is_void_v make_signed make_signed_t make_unsigned make_unsigned_t remove_const \
+         remove_cv remove_cvref remove_cvref_t remove_pointer remove_pointer_t remove_reference \
+         underlying_type void_t enable_if enable_if_t conditional conditional_t integral_constant \
+         true_type false_type is_integral is_integral_v is_floating_point is_floating_point_v \
+         is_arithmetic_v remove_const_t remove_cv_t remove_reference_t decay_t underlying_type_t",
     ),
-    ("limits", &["numeric_limits"]),
+    ("limits", "numeric_limits"),
     (
         "cuda_fp16.h",
-        &[
-            "half",
-            "__half",
-            "half2",
-            "__half2",
-            "__float2half",
-            "__half2float",
-        ],
+        "half __half half2 __half2 __float2half __half2float",
     ),
     (
         "cuda_bf16.h",
-        &[
-            "__nv_bfloat16",
-            "nv_bfloat16",
-            "__nv_bfloat162",
-            "nv_bfloat162",
-        ],
+        "__nv_bfloat16 nv_bfloat16 __nv_bfloat162 nv_bfloat162",
     ),
-    ("cuda_fp8.h", &["__nv_fp8_e4m3", "__nv_fp8_e5m2"]),
+    ("cuda_fp8.h", "__nv_fp8_e4m3 __nv_fp8_e5m2"),
 ];
 
 /// Kind of definition of a constant that becomes a parameter.
@@ -225,8 +201,15 @@ pub(crate) fn write(
     let mut head = PRELUDE.to_owned();
     for (header, names) in IMPLIED {
         let line = format!("#include <{header}>\n");
-        if names.iter().any(|name| template.words.contains(*name)) && !body.contains(&line) {
+        let mut names = names.split_whitespace();
+        if names.any(|name| template.words.contains(name)) && !body.contains(&line) {
             head.push_str(&line);
+        }
+    }
+    for (gnu, standard) in GNU_KEYWORDS {
+        if words(&body).contains(&gnu) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(head, "#define {gnu} {standard}");
         }
     }
     for tunable in tunables {

@@ -35,6 +35,9 @@ pub(crate) fn make(
 ) -> Result<CompiledTemplate, AdoptError> {
     let available = |name: &str| available(compiler, name);
     let mut demanded: BTreeSet<String> = plan.reached.iter().cloned().collect();
+    // Template arguments, such as functors, are named by the instance alone.
+    let entry = plan.filled_entry();
+    demanded.extend(super::tree::words(&entry).into_iter().map(str::to_owned));
     // Items that do not compile and are not known to be needed.
     let mut excluded: BTreeSet<usize> = BTreeSet::new();
     // Excluded items that are needed: the user must see their errors.
@@ -85,7 +88,7 @@ pub(crate) fn make(
             .take(LINES_SHOWN)
             .map(|line| format!("  {line}\n"))
             .collect(),
-        help: help(plan, &cut.missing, &unknown_names(unit, &log)),
+        help: help(plan, &cut.missing, &Unknown::find(unit, &log)),
     })
 }
 
@@ -113,6 +116,28 @@ fn not_compiled(unit: &Unit, kernel: usize, plan: &Plan) -> AdoptError {
     }
 }
 
+/// Names that the compiler misses and the unit does not declare.
+#[derive(Debug, Default)]
+struct Unknown {
+    /// Those that are called: functions of the host.
+    functions: Vec<String>,
+    /// The others, which may be macros of the build.
+    values: Vec<String>,
+}
+
+impl Unknown {
+    fn find(unit: &Unit, log: &str) -> Self {
+        let is_called = |name: &String| {
+            let call = format!("{name}(");
+            let code =
+                |source: &super::tree::Source| source.code(&(0..source.len())).contains(&call);
+            unit.files.iter().any(code)
+        };
+        let (functions, values) = unknown_names(unit, log).into_iter().partition(is_called);
+        Self { functions, values }
+    }
+}
+
 /// Returns names that the compiler misses and the unit does not declare.
 fn unknown_names(unit: &Unit, log: &str) -> Vec<String> {
     let missed = log.lines().filter_map(|line| {
@@ -129,7 +154,7 @@ fn unknown_names(unit: &Unit, log: &str) -> Vec<String> {
     names
 }
 
-fn help(plan: &Plan, missing: &[String], unknown: &[String]) -> String {
+fn help(plan: &Plan, missing: &[String], unknown: &Unknown) -> String {
     if !plan.guessed_entry.is_empty() {
         return format!(
             "{} of the template was guessed, as the file gives it no value; name the instance that \
@@ -139,6 +164,15 @@ fn help(plan: &Plan, missing: &[String], unknown: &[String]) -> String {
             plan.filled_entry()
         );
     }
+    if missing.is_empty() && !unknown.functions.is_empty() {
+        return format!(
+            "what the kernel reaches calls {}, which the device does not have: move host code out of the \
+             types and functions that the kernel uses; where a header has them for the device, name its \
+             folder: -I FOLDER",
+            unknown.functions.join(", ")
+        );
+    }
+    let unknown = &unknown.values;
     if missing.is_empty() && !unknown.is_empty() {
         let given: Vec<String> = unknown
             .iter()

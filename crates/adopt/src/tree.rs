@@ -92,10 +92,38 @@ impl Source {
 /// CUDA attributes that the grammar does not accept everywhere.
 const ATTRIBUTES: [&str; 3] = ["__cluster_dims__", "__maxnreg__", "__block_size__"];
 
+/// Spellings of keywords in GNU C++ that neither the grammar nor NVRTC knows.
+pub(crate) const GNU_KEYWORDS: [(&str, &str); 4] = [
+    ("__const__", "const"),
+    ("__const", "const"),
+    ("__signed__", "signed"),
+    ("__signed", "signed"),
+];
+
+/// Writes keywords of GNU C++ as the standard does, padded to the same length.
+fn replace_gnu_keywords(text: &str, bytes: &mut [u8]) {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    for (gnu, standard) in GNU_KEYWORDS {
+        for (at, _) in text.match_indices(gnu) {
+            let (before, rest) = (text.get(..at), text.get(at + gnu.len()..));
+            let whole = !before.is_some_and(|it| it.ends_with(is_part))
+                && !rest.is_some_and(|it| it.starts_with(is_part));
+            if let (true, Some(place)) = (whole, bytes.get_mut(at..at + gnu.len())) {
+                blank(place);
+                place
+                    .iter_mut()
+                    .zip(standard.bytes())
+                    .for_each(|(to, from)| *to = from);
+            }
+        }
+    }
+}
+
 /// Returns a text of the same length for the parser: without unsupported attributes and without
 /// directives inside enumerations.
 fn parsable(text: &str) -> Vec<u8> {
     let mut bytes = text.as_bytes().to_vec();
+    replace_gnu_keywords(text, &mut bytes);
     for attribute in ATTRIBUTES {
         for (at, _) in text.match_indices(attribute) {
             let rest = text.get(at + attribute.len()..).unwrap_or_default();

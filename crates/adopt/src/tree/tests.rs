@@ -24,3 +24,13 @@ fn declarations_are_found_by_their_names() {
         assert!(has(name), "{name}: {found:?}");
     }
 }
+
+#[test]
+fn keywords_of_gnu_are_those_of_the_standard() {
+    let text = "#define ON __device__\nstatic ON __const__ unsigned char mask = 15;\n\
+                ON __signed__ char level;\nfloat __const_of(int x) { return 0; }\n";
+    let found = names(text).concat();
+    assert!(found.contains(&"mask".to_owned()), "{found:?}");
+    assert!(found.contains(&"level".to_owned()), "{found:?}");
+    assert!(found.contains(&"__const_of".to_owned()), "{found:?}");
+}
