@@ -56,6 +56,10 @@ fn class(count: u64) -> u8 {
 
 /// The counters of LLVM's instrumentation.
 #[cfg(fuzz_coverage)]
+#[expect(
+    unsafe_code,
+    reason = "the counters of a profile have no other interface"
+)]
 fn counters() -> Option<&'static mut [u64]> {
     unsafe extern "C" {
         fn __llvm_profile_begin_counters() -> *mut u64;
@@ -63,10 +67,6 @@ fn counters() -> Option<&'static mut [u64]> {
     }
     // SAFETY: both functions return the ends of one static array of aligned counters. Other threads
     // increment them meanwhile; a lost increment makes an input look less new.
-    #[expect(
-        unsafe_code,
-        reason = "the counters of a profile have no other interface"
-    )]
     unsafe {
         let (begin, end) = (
             __llvm_profile_begin_counters(),
