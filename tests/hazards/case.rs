@@ -9,7 +9,7 @@
 //! //@ allow same_value_writes
 //! //@ keep variables                  a run finds the module's variables as the run before left them
 //! //@ tolerance 1e-5                   relative and absolute, default 0
-//! //@ launch NAME grid 2,1,1 block 64 shared 256
+//! //@ launch NAME grid 2,1,1 block 64 shared 256 cluster 2
 //! //@ arg x f32[256] input arange      inputs and `inout` have a fill; `output` and `scratch` none
 //! //@ arg n i32 256                    a scalar
 //! //@ map m x 64,32 box 64,8 swizzle 128   a tensor map of a buffer before it, innermost first
@@ -70,6 +70,8 @@ pub(crate) struct LaunchSpec {
     pub(crate) shared: u32,
     /// Registers that the launch allocates for a thread; 0: not known.
     pub(crate) registers: u32,
+    /// Blocks of a cluster, where the launch names them.
+    pub(crate) cluster: Option<[u32; 3]>,
 }
 
 /// `output = function(parameters)`.
@@ -229,12 +231,14 @@ fn launch(words: &[&str]) -> Result<LaunchSpec, String> {
         block: [1; 3],
         shared: 0,
         registers: 0,
+        cluster: None,
     };
     for pair in pairs.chunks(2) {
         match pair {
             ["grid", value] => spec.grid = dimensions(value)?,
             ["block", value] => spec.block = dimensions(value)?,
             ["shared", value] => spec.shared = dimensions(value)?[0],
+            ["cluster", value] => spec.cluster = Some(dimensions(value)?),
             ["registers", value] => spec.registers = dimensions(value)?[0],
             _ => return Err(format!("`launch` does not know {pair:?}")),
         }

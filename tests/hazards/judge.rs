@@ -213,6 +213,7 @@ fn wanted(spec: &LaunchSpec, stage: &Stage) -> Launch {
     let mut wanted = Launch::new(&spec.entry, spec.grid, spec.block, stage.args.clone());
     wanted.dynamic_shared_bytes = spec.shared;
     wanted.registers = spec.registers;
+    wanted.cluster = spec.cluster;
     wanted.instruction_budget = INSTRUCTION_BUDGET;
     wanted.wall_deadline = Some(Instant::now() + PATIENCE);
     wanted

@@ -29,6 +29,7 @@ pub(crate) fn evaluate(
         "constant" => vec![scalar(0)?; length],
         "iota" => (0..length).map(|i| i as f64).collect(),
         "copy" => array(0)?.clone(),
+        "repeated" => array(0)?.iter().copied().cycle().take(length).collect(),
         "scale" => array(0)?
             .iter()
             .map(|v| v * scalar(1).unwrap_or(f64::NAN))

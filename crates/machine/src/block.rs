@@ -1,9 +1,11 @@
 //! Execution of one block: its warps take turns until all have exited.
 
+mod cluster;
 mod flow;
 
 use std::sync::Arc;
 
+use cluster::barriers;
 use flow::jump;
 
 use super::memory::Memory;
@@ -36,10 +38,15 @@ pub enum Fault {
     Unavailable(Unavailable),
 }
 
-/// State of a block-wide barrier.
+/// Barriers of a block.
+const BARRIERS: usize = 16;
+
+/// State of a barrier of a block, or of that of the cluster.
 #[derive(Debug, Clone, Default)]
 struct BlockBarrier {
-    /// Arrived lanes of each warp.
+    /// First of the warps that take part.
+    first: usize,
+    /// Arrived lanes of each of these warps.
     arrived: Vec<u32>,
     /// Number of participating threads, if an instruction states it.
     threads: Option<u32>,
@@ -57,6 +64,8 @@ pub(super) struct BlockInputs<'a> {
     pub(super) banks: Arc<Banks>,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    /// Blocks of a cluster; 1 in each dimension without clusters.
+    pub(super) cluster: [u32; 3],
     pub(super) local_bytes: usize,
     pub(super) traced: bool,
     /// Barrier layout, as in [`Memory`].
@@ -82,12 +91,14 @@ pub(super) enum Slice {
     Unfinished(u64),
 }
 
-/// A block in execution.
+/// A block in execution, or the blocks of a cluster.
 pub(super) struct Block<'a> {
     inputs: BlockInputs<'a>,
-    index: u32,
+    /// Linear index of each block.
+    indices: Vec<u32>,
     pub(super) memory: Memory<'a>,
     warps: Vec<Warp>,
+    /// Sixteen of each block, then that of the cluster.
     barriers: Vec<BlockBarrier>,
     /// True if some path did more than poll since the last reset.
     works: bool,
@@ -95,16 +106,21 @@ pub(super) struct Block<'a> {
 
 impl<'a> Block<'a> {
     pub(super) fn new(inputs: BlockInputs<'a>, index: u64, memory: Memory<'a>) -> Block<'a> {
-        let [x, y, _] = inputs.grid.map(u64::from);
-        let at = [index % x, index / x % y, index / x / y].map(|v| v as u32);
+        let places = inputs.places(index);
+        let [x, y, _] = inputs.grid;
+        let indices = places.iter().map(|at| at[0] + x * (at[1] + y * at[2]));
+        let indices = indices.collect();
         let threads: u32 = inputs.block.iter().product();
         let count = threads.div_ceil(32);
-        let warps = (0..count).map(|warp| {
+        let ranks = places.len() as u32;
+        let warps = (0..ranks * count).map(|number| {
+            let (rank, warp) = (number / count, number % count);
             let place = ThreadPosition {
                 grid: inputs.grid,
                 block: inputs.block,
-                block_at: at,
+                block_at: places[rank as usize],
                 warp,
+                rank,
             };
             let registers = Registers::new(place, Arc::clone(&inputs.banks));
             let lanes = (threads - warp * 32).min(32);
@@ -113,15 +129,8 @@ impl<'a> Block<'a> {
         });
         Block {
             warps: warps.collect(),
-            index: index as u32,
-            barriers: vec![
-                BlockBarrier {
-                    arrived: vec![0; count as usize],
-                    all: true,
-                    ..BlockBarrier::default()
-                };
-                16
-            ],
+            indices,
+            barriers: barriers(ranks as usize, count as usize),
             inputs,
             memory,
             works: false,
@@ -156,18 +165,30 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Returns the trace of the warps without the repetitions of polling loops.
-    pub(super) fn trace(&mut self) -> BlockTrace {
+    /// Returns the number of warps of a block.
+    fn warps_each(&self) -> usize {
+        self.warps.len() / self.indices.len().max(1)
+    }
+
+    /// Returns the traces of the warps of each block without the repetitions of polling loops.
+    pub(super) fn traces(&mut self) -> Vec<BlockTrace> {
         let waits = |run: &Run| self.inputs.program.waits(run.start..run.end);
-        let traces = self.warps.iter_mut().map(|w| {
-            let mut trace = w.trace.take().unwrap_or_default();
-            trace.without_waits(waits);
-            trace
+        let each = self.warps.len() / self.indices.len().max(1);
+        let traces = self.warps.chunks_mut(each.max(1)).map(|warps| {
+            let of_warp = |w: &mut Warp| {
+                let mut trace = w.trace.take().unwrap_or_default();
+                trace.without_waits(waits);
+                trace
+            };
+            warps.iter_mut().map(of_warp).collect()
         });
-        BlockTrace {
-            block: self.index,
-            warps: traces.collect(),
-        }
+        let blocks = self.indices.iter().zip(traces);
+        blocks
+            .map(|(block, warps)| BlockTrace {
+                block: *block,
+                warps,
+            })
+            .collect()
     }
 
     /// Runs a turn of each ready path of a warp and returns the number of executed instructions.
@@ -221,8 +242,11 @@ impl<'a> Block<'a> {
 
     /// Returns the number of groups of products that all warps of a warp's warp-group have issued.
     fn issued_products(&self, w: usize) -> u32 {
-        let first = w / WARPS * WARPS;
-        let group = self.warps.iter().skip(first).take(WARPS);
+        let each = self.warps_each();
+        let block = w / each * each;
+        let first = block + w % each / WARPS * WARPS;
+        let group = self.warps.iter().take(block + each);
+        let group = group.skip(first).take(WARPS);
         let issued = group
             .filter(|warp| warp.alive != 0)
             .map(|warp| warp.committed);
@@ -291,7 +315,7 @@ impl<'a> Block<'a> {
                 Op::Atomic(atomic) => self.memory.atomic(warp, atomic, on),
                 Op::Copy(copy) => self.memory.copy(warp, copy, on),
                 Op::Sync(sync) => self.memory.sync(warp, sync, on),
-                Op::Product(product) => self.memory.product(warp, w, product),
+                Op::Product(product) => self.memory.product(warp, product),
                 Op::Tensor(copy) => self.memory.tensor(warp, copy),
                 Op::Space(at, out, shared) => {
                     self.memory.space(warp, at, *out, *shared, on);
@@ -315,6 +339,8 @@ impl<'a> Block<'a> {
                 }
             }
             Control::Barrier(barrier) => self.arrive(w, barrier, on),
+            Control::ClusterArrive => self.arrive_at_cluster(w, on),
+            Control::ClusterWait => self.wait_for_cluster(w),
             Control::Products(left) => {
                 let warp = &mut self.warps[w];
                 let groups = warp.committed.saturating_sub(*left);
@@ -328,11 +354,12 @@ impl<'a> Block<'a> {
         let warp = &mut self.warps[w];
         let first = on.trailing_zeros() as usize & 31;
         let number = |s: &super::registers::Source| warp.registers.raw(s.from)[first];
-        let index = number(&operands.index) & 15;
+        let own = warp.registers.place.rank * BARRIERS as u32;
+        let index = own + (number(&operands.index) & 15);
         let threads = operands.threads.as_ref().map(number);
         let barrier = &mut self.barriers[index as usize];
         barrier.threads = threads.or(barrier.threads);
-        barrier.arrived[w] |= on;
+        barrier.arrived[w - barrier.first] |= on;
         if let Some((kind, asked)) = operands.reduction {
             let truth = warp.registers.truth(asked) & on;
             barrier.kind = kind;
@@ -350,7 +377,7 @@ impl<'a> Block<'a> {
         }
         let current = warp.current;
         if operands.waits {
-            warp.paths[current].state = State::Barrier(index as u8, phase);
+            warp.paths[current].state = State::Barrier(index as u16, phase);
         } else {
             warp.paths[current].pc += 1;
         }
@@ -359,8 +386,10 @@ impl<'a> Block<'a> {
 
     /// Ends a barrier's phase if all participants have arrived.
     fn complete(&mut self, index: usize) {
-        let alive: Vec<u32> = self.warps.iter().map(|w| w.alive).collect();
         let barrier = &mut self.barriers[index];
+        let warps = self.warps.iter().skip(barrier.first);
+        let alive = warps.take(barrier.arrived.len()).map(|w| w.alive);
+        let alive: Vec<u32> = alive.collect();
         let warps = || barrier.arrived.iter().zip(&alive);
         let over = match barrier.threads {
             None => warps().all(|(arrived, alive)| alive & !arrived == 0),

@@ -26,7 +26,7 @@ pub(super) struct BoxCopy {
     pub(super) place: u8,
     /// First of the two uniform registers with the address of the tensor map.
     pub(super) map: u8,
-    /// Mask of the blocks of the cluster that receive the box.
+    /// Register with the mask of the blocks of the cluster that receive the box.
     pub(super) blocks: Option<Source>,
 }
 
@@ -46,20 +46,24 @@ impl Memory<'_> {
         if let Some(problem) = place.problem() {
             return Err(problem);
         }
-        if let Some(blocks) = copy.blocks
-            && w.registers.raw(blocks.from)[0] & 0xffff != 1
-        {
-            return Err("a multicast to other blocks of the cluster".to_owned());
-        }
-        for chunk in place.chunks() {
-            match copy.direction {
-                Direction::Load => self.load_chunk(&place, &chunk)?,
-                _ => self.store_chunk(&place, &chunk, copy.direction)?,
-            }
-        }
         w.note_bulk(place.chunks().map(|chunk| chunk.range()), !loads);
-        if loads {
-            self.complete_bytes(w, u(w, 1).into(), place.bytes())?;
+        if !loads {
+            for chunk in place.chunks() {
+                self.store_chunk(&place, &chunk, copy.direction)?;
+            }
+            return Ok(());
+        }
+        // The mask of the blocks is in the high half.
+        let blocks = copy
+            .blocks
+            .map(|blocks| w.registers.raw(blocks.from)[0] >> 16);
+        let mut place = place;
+        for (shared, barrier) in self.receivers(u(w, 0).into(), u(w, 1).into(), blocks) {
+            place.shared = shared as u32;
+            for chunk in place.chunks() {
+                self.load_chunk(&place, &chunk)?;
+            }
+            self.complete_bytes(w, barrier, place.bytes())?;
         }
         Ok(())
     }

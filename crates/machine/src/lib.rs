@@ -58,6 +58,11 @@ const SYSTEM_SHARED_BYTES: u64 = 1024;
 const CALL_STACK_BYTES: u32 = 512;
 /// Largest local memory of a thread, bytes.
 const MAX_LOCAL_BYTES: u32 = 512 << 10;
+/// Architecture from which on the constants of a cluster are not known, blocks of the largest
+/// cluster, and the reason why launches with others are refused.
+const CLUSTERS_UNKNOWN_FROM: u32 = 100;
+const MAX_CLUSTER: u32 = 16;
+const CLUSTERS: &str = "thread block clusters of this shape or architecture are not executed";
 /// Largest shared memory of a block, bytes: beyond that of any GPU.
 const MAX_SHARED_BYTES: u64 = 1 << 20;
 
@@ -138,6 +143,7 @@ impl Machine {
         memory: &mut GlobalMemory,
         launch: &Launch,
     ) -> Result<Execution, MachineError> {
+        let cluster = self.check_cluster(module, launch)?;
         let parameters = module.parameters(launch, memory)?;
         let mut banks = self.create_banks(module, memory, launch, &parameters)?;
         let meeting = match launch.cooperative {
@@ -153,13 +159,14 @@ impl Machine {
             banks,
             grid: launch.grid,
             block: launch.block,
+            cluster: cluster.unwrap_or([1; 3]),
             local_bytes: self.local_bytes() as usize,
             traced: launch.trace,
             barriers_count_bytes: self.image.sm >= 90,
             solo_grid_barrier: meeting
                 .and_then(|buffer| launch.solo_grid_barrier(memory.address(buffer))),
         };
-        let blocks = block_numbers(launch);
+        let blocks = block_numbers(launch, inputs.cluster);
         let shared =
             self.image.shared_bytes + u64::from(launch.dynamic_shared_bytes) + SYSTEM_SHARED_BYTES;
         if shared > MAX_SHARED_BYTES {
@@ -201,6 +208,23 @@ impl Machine {
         Ok(done)
     }
 
+    /// Returns the shape of the clusters of a launch.
+    fn check_cluster(
+        &self,
+        module: &Module,
+        launch: &Launch,
+    ) -> Result<Option<[u32; 3]>, SassError> {
+        let cluster = module.cluster_of(launch);
+        let refused = |shape: [u32; 3]| {
+            let blocks = shape.iter().fold(1u32, |all, n| all.saturating_mul(*n));
+            self.image.sm >= CLUSTERS_UNKNOWN_FROM || !(1..=MAX_CLUSTER).contains(&blocks)
+        };
+        match cluster.is_some_and(refused) {
+            true => Err(SassError(CLUSTERS.to_owned())),
+            false => Ok(cluster),
+        }
+    }
+
     fn local_bytes(&self) -> u32 {
         self.image
             .local_bytes
@@ -234,6 +258,7 @@ impl Machine {
         parameters: &[u8],
     ) -> Result<Banks, MemoryError> {
         let image = &self.image;
+        let cluster = module.cluster_of(launch);
         let variables = module.named_variables(memory)?;
         let mut bank0 = image.bank0.clone();
         let mut put = |offset: usize, bytes: &[u8]| {
@@ -252,6 +277,9 @@ impl Machine {
             put(grid + 4 * n, &count.to_le_bytes());
         }
         put(stack, &self.local_bytes().to_le_bytes());
+        if let Some(cluster) = cluster {
+            put_cluster(&mut put, launch.grid, cluster);
+        }
         if image.sm < 90 {
             put(0x18, &SHARED_WINDOW.to_le_bytes());
             put(0x20, &LOCAL_WINDOW.to_le_bytes());
@@ -304,16 +332,43 @@ impl Machine {
     }
 }
 
+/// Writes the shape of the clusters to constant bank 0, at the places of compute capability 9.
+fn put_cluster(put: &mut impl FnMut(usize, &[u8]), grid: [u32; 3], cluster: [u32; 3]) {
+    // The launch names its clusters.
+    put(0x140, &1u32.to_le_bytes());
+    for (n, (blocks, extent)) in cluster.iter().zip(grid).enumerate() {
+        put(0x144 + 4 * n, &blocks.to_le_bytes());
+        // The index of a cluster is a product with this, cut off.
+        put(0x150 + 4 * n, &(1.0 / *blocks as f32).to_le_bytes());
+        put(0x15c + 4 * n, &(extent / blocks).to_le_bytes());
+    }
+    put(0x188, &cluster.iter().product::<u32>().to_le_bytes());
+}
+
 /// Instructions of a block before other blocks have a turn.
 const SLICE_INSTRUCTIONS: u64 = 1 << 22;
 
-/// Returns the block numbers that a launch requests.
-fn block_numbers(launch: &Launch) -> Vec<u64> {
-    let extents = launch.grid.iter().map(|extent| u64::from(*extent));
-    match &launch.blocks {
-        BlockSet::All => (0..extents.product()).collect(),
+/// Returns the numbers of the clusters whose blocks a launch requests; without clusters, of the
+/// blocks.
+fn block_numbers(launch: &Launch, cluster: [u32; 3]) -> Vec<u64> {
+    let counts: [u64; 3] = std::array::from_fn(|n| u64::from(launch.grid[n] / cluster[n].max(1)));
+    let list = match &launch.blocks {
+        BlockSet::All => return (0..counts.iter().product()).collect(),
         BlockSet::List(list) => list.clone(),
+    };
+    if cluster == [1; 3] {
+        return list;
     }
+    let [x, y, _] = launch.grid.map(u64::from);
+    let [a, b, c] = cluster.map(u64::from);
+    let number = |block: &u64| {
+        let at = [block % x / a, block / x % y / b, block / x / y / c];
+        at[0] + counts[0] * (at[1] + counts[1] * at[2])
+    };
+    let mut numbers: Vec<u64> = list.iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// Runs the blocks; keeps the stored words even if a block is stopped.
@@ -334,16 +389,23 @@ fn run_blocks(
         done.written = std::mem::take(&mut block.memory.journal);
         let ended = ended?;
         if ended == Slice::Ended && inputs.traced {
-            done.traces.push(block.trace());
+            done.traces.extend(block.traces());
         }
         Ok(ended)
+    };
+    let ranks = inputs.cluster.iter().product::<u32>() as usize;
+    // The alignment of shared variables holds in every block.
+    let stride = match ranks {
+        1 => shared,
+        _ => shared.next_multiple_of(1024),
     };
     let mut waiting: Vec<Block<'_>> = Vec::new();
     let mut all_spent = 0;
     for index in blocks {
         let own = Memory {
             global: memory,
-            shared: vec![0; shared],
+            shared: vec![0; stride * ranks],
+            stride: stride as u64,
             barriers_count_bytes: inputs.barriers_count_bytes,
             solo_grid_barrier: inputs.solo_grid_barrier,
             journal: Vec::new(),
@@ -363,7 +425,8 @@ fn run_blocks(
             .is_some_and(|at| std::time::Instant::now() > at);
         if all_spent >= launch.instruction_budget || late {
             if inputs.traced {
-                done.traces.extend(waiting.iter_mut().map(Block::trace));
+                done.traces
+                    .extend(waiting.iter_mut().flat_map(Block::traces));
             }
             return Ok(());
         }

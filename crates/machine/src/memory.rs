@@ -16,6 +16,9 @@ pub(super) const LOCAL_WINDOW: u64 = 0x7f01 << 32;
 /// Start of the window of generic addresses of constant bank 0, which holds the parameters.
 pub(super) const CONSTANT_WINDOW: u64 = 0x7f04 << 32;
 
+/// Shift of the rank of a block in the shared addresses of a cluster.
+pub(super) const RANK_SHIFT: u32 = 24;
+
 /// Memory window of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Window {
@@ -93,7 +96,10 @@ pub(super) struct Written {
 /// Memory visible to a block.
 pub(super) struct Memory<'a> {
     pub(super) global: &'a GlobalMemory,
+    /// Shared memory of the blocks of a cluster.
     pub(super) shared: Vec<u8>,
+    /// Bytes of that of one block.
+    pub(super) stride: u64,
     /// True if barriers in shared memory also count bytes: from compute capability 9.0 on.
     pub(super) barriers_count_bytes: bool,
     /// Address of the grid barrier word for a block that runs alone
@@ -271,7 +277,21 @@ impl Memory<'_> {
     }
 
     pub(super) fn load_shared(&self, at: u64, bytes: u8) -> Result<[u32; 4], String> {
-        Self::load_bytes(&self.shared, at, bytes)
+        Self::load_bytes(&self.shared, self.shared_place(at)?, bytes)
+    }
+
+    /// Returns the place of a shared address, whose highest byte is the rank of its block.
+    #[inline]
+    pub(super) fn shared_place(&self, at: u64) -> Result<u64, String> {
+        if at < self.stride {
+            return Ok(at);
+        }
+        let (rank, offset) = (at >> RANK_SHIFT, at & ((1 << RANK_SHIFT) - 1));
+        let place = rank * self.stride + offset;
+        if offset >= self.stride || place >= self.shared.len() as u64 {
+            return Err(format!("address {at:#x} is past the end of shared memory"));
+        }
+        Ok(place)
     }
 
     pub(super) fn store_shared(
@@ -280,7 +300,8 @@ impl Memory<'_> {
         bytes: u8,
         value: [u32; 4],
     ) -> Result<(), String> {
-        Self::store_bytes(&mut self.shared, at, bytes, value)
+        let place = self.shared_place(at)?;
+        Self::store_bytes(&mut self.shared, place, bytes, value)
     }
 
     pub(super) fn load(
@@ -292,7 +313,7 @@ impl Memory<'_> {
         bytes: u8,
     ) -> Result<[u32; 4], String> {
         match split(window, at) {
-            (Window::Shared, at) => Self::load_bytes(&self.shared, at, bytes),
+            (Window::Shared, at) => self.load_shared(at, bytes),
             (Window::Local, at) => Self::load_bytes(w.local_of(lane), at, bytes),
             (_, at) => self.load_global(at, bytes),
         }
@@ -308,7 +329,7 @@ impl Memory<'_> {
         value: [u32; 4],
     ) -> Result<(), String> {
         match split(window, at) {
-            (Window::Shared, at) => Self::store_bytes(&mut self.shared, at, bytes, value),
+            (Window::Shared, at) => self.store_shared(at, bytes, value),
             (Window::Local, at) => Self::store_bytes(w.local_of_mut(lane), at, bytes, value),
             (_, at) => self.store_global(at, bytes, value),
         }
@@ -378,7 +399,7 @@ impl Memory<'_> {
             for (n, row) in rows.iter_mut().enumerate() {
                 let lane = usize::from(matrix) * 8 + n;
                 if named >> lane & 1 == 1 {
-                    *row = Self::load_bytes(&self.shared, at[lane], 16)?;
+                    *row = self.load_shared(at[lane], 16)?;
                 }
             }
             w.registers
@@ -402,7 +423,7 @@ impl Memory<'_> {
             for (n, row) in layout::stmatrix(&register, trans).into_iter().enumerate() {
                 let lane = usize::from(matrix) * 8 + n;
                 if named >> lane & 1 == 1 {
-                    Self::store_bytes(&mut self.shared, at[lane], 16, row)?;
+                    self.store_shared(at[lane], 16, row)?;
                 }
             }
         }
@@ -444,7 +465,7 @@ impl Memory<'_> {
                     }
                 }
             }
-            Self::store_bytes(&mut self.shared, to[lane], c.bytes, value)?;
+            self.store_shared(to[lane], c.bytes, value)?;
         }
         w.note(&from, Window::Global, mask & present, c.bytes, false);
         w.note(&to, Window::Shared, mask, c.bytes, true);

@@ -54,6 +54,9 @@ pub(super) enum Control {
     Members(Option<Source>),
     Yield,
     Barrier(Box<Barrier>),
+    /// Arrives at the barrier of the cluster, and waits for the phase of the last arrival.
+    ClusterArrive,
+    ClusterWait,
     /// Waits until all warps of the warp-group have issued all but this many groups of products.
     Products(u32),
 }

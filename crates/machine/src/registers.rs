@@ -36,6 +36,8 @@ pub(super) struct ThreadPosition {
     pub(super) block_at: [u32; 3],
     /// Index of the warp in its block.
     pub(super) warp: u32,
+    /// Rank of the block in its cluster.
+    pub(super) rank: u32,
 }
 
 /// Registers of one warp.

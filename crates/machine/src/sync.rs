@@ -6,10 +6,38 @@
 //! 20, as 2^20 minus the number), pending bytes (21 to 42), pending arrivals (43 to 62, as 2^20
 //! minus the number) and the phase (63). Only the position of the bytes is an assumption.
 
-use super::memory::{AddressOp, Memory, lanes};
+use super::memory::{AddressOp, Memory, RANK_SHIFT, lanes};
 use super::registers::{Dest, Pred, Source};
 use super::warp::Warp;
+use gpu_arithmetic::Lanes as Row;
+use gpu_arithmetic::atomic::{AtomOp, AtomType, apply};
 use vgpu::exec::trace::SignalKind;
+
+/// A bulk copy; the numbers are those of uniform registers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BulkCopy {
+    /// First of the shared address and the barrier's.
+    pub(super) shared: u8,
+    /// The other address.
+    pub(super) other: u8,
+    /// The number of 16-byte units; with the mask of a multicast in the high half.
+    pub(super) units: u8,
+    pub(super) into_shared: bool,
+    /// The other address is one of shared memory.
+    pub(super) between_blocks: bool,
+    pub(super) multicast: bool,
+}
+
+/// A store that a barrier counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CountedStore {
+    /// First of the registers with the address of the data and that of the barrier.
+    pub(super) pair: u8,
+    pub(super) value: Source,
+    pub(super) bytes: u8,
+    /// Operation of a reduction.
+    pub(super) reduce: Option<AtomOp>,
+}
 
 /// An operation on a barrier in shared memory.
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +65,9 @@ pub(super) enum Sync {
         phase: Source,
     },
     /// Copies a range; uniform registers hold the addresses and the number of 16-byte units.
-    Bulk {
-        shared: u8,
-        global: u8,
-        units: u8,
-        into_shared: bool,
-    },
+    Bulk(BulkCopy),
+    /// Stores to the shared memory of a cluster and completes its bytes at a barrier.
+    Store(CountedStore),
 }
 
 /// Computes the word of a compute capability 8 barrier after `arrivals`.
@@ -62,7 +87,8 @@ const BYTES_MASK: u64 = 0x3f_ffff;
 
 impl Memory<'_> {
     fn word(&mut self, at: u64) -> Result<&mut [u8], String> {
-        let part = self.shared.get_mut(at as usize..at as usize + 8);
+        let place = self.shared_place(at)? as usize;
+        let part = self.shared.get_mut(place..place + 8);
         part.ok_or_else(|| format!("address {at:#x} is past the end of shared memory"))
     }
 
@@ -161,12 +187,30 @@ impl Memory<'_> {
                 w.registers.set_truth(*out, mask, over);
             }
             Sync::Nothing => {}
-            Sync::Bulk {
-                shared,
-                global,
-                units,
-                into_shared,
-            } => self.bulk(w, *shared, *global, *units, *into_shared)?,
+            Sync::Bulk(copy) => self.bulk(w, copy)?,
+            Sync::Store(store) => self.store_counted(w, store, mask)?,
+        }
+        Ok(())
+    }
+
+    /// Executes `st.async` and `red.async`.
+    fn store_counted(&mut self, w: &mut Warp, s: &CountedStore, mask: u32) -> Result<(), String> {
+        let at = w.registers.rows[usize::from(s.pair)];
+        let barrier = w.registers.rows[usize::from(s.pair.saturating_add(1))];
+        let mut rows: [Row; 4] = [[0; 32]; 4];
+        for (n, row) in (0u8..).zip(rows.iter_mut().take(usize::from(s.bytes / 4))) {
+            *row = w.registers.raw(s.value.from.nth(n));
+        }
+        for lane in lanes(mask) {
+            let to = u64::from(at[lane]);
+            let mut new = rows.map(|row| row[lane]);
+            if let Some(op) = s.reduce {
+                let old = self.load_shared(to, s.bytes)?;
+                let value = apply(op, AtomType::U32, old[0].into(), new[0].into(), 0);
+                new[0] = value as u32;
+            }
+            self.store_shared(to, s.bytes, new)?;
+            self.complete_bytes(w, barrier[lane].into(), u32::from(s.bytes))?;
         }
         Ok(())
     }
@@ -183,34 +227,56 @@ impl Memory<'_> {
         Ok(())
     }
 
-    fn bulk(
-        &mut self,
-        w: &mut Warp,
-        shared: u8,
-        global: u8,
-        units: u8,
-        into: bool,
-    ) -> Result<(), String> {
+    fn bulk(&mut self, w: &mut Warp, copy: &BulkCopy) -> Result<(), String> {
         let u = |index: u8| w.registers.uniform[usize::from(index)];
         let next = |index: u8| u(index.saturating_add(1));
-        let at = u64::from(u(shared));
-        let from = u64::from(u(global)) | u64::from(next(global)) << 32;
-        let total = u64::from(u(units)) * 16;
-        let barrier = u64::from(next(shared));
-        w.note_bulk(std::iter::once(from..from.saturating_add(total)), !into);
-        for step in (0..total).step_by(16) {
-            if into {
-                let value = self.load_global(from.wrapping_add(step), 16)?;
-                self.store_shared(at + step, 16, value)?;
-            } else {
+        let at = u64::from(u(copy.shared));
+        let from = match copy.between_blocks {
+            true => u64::from(u(copy.other)),
+            false => u64::from(u(copy.other)) | u64::from(next(copy.other)) << 32,
+        };
+        let (units, blocks) = match copy.multicast {
+            true => (u(copy.units) & 0xffff, u(copy.units) >> 16),
+            false => (u(copy.units), 0),
+        };
+        let total = u64::from(units) * 16;
+        let barrier = u64::from(next(copy.shared));
+        let into = copy.into_shared;
+        if !copy.between_blocks {
+            w.note_bulk(std::iter::once(from..from.saturating_add(total)), !into);
+        }
+        if !into {
+            for step in (0..total).step_by(16) {
                 let value = self.load_shared(at + step, 16)?;
                 self.store_global(from.wrapping_add(step), 16, value)?;
             }
+            return Ok(());
         }
-        // The copy is complete at once, so its bytes are subtracted here.
-        if into {
+        for (at, barrier) in self.receivers(at, barrier, copy.multicast.then_some(blocks)) {
+            for step in (0..total).step_by(16) {
+                let value = match copy.between_blocks {
+                    true => self.load_shared(from + step, 16)?,
+                    false => self.load_global(from.wrapping_add(step), 16)?,
+                };
+                self.store_shared(at + step, 16, value)?;
+            }
+            // The copy is complete at once, so its bytes are subtracted here.
             self.complete_bytes(w, barrier, total as u32)?;
         }
         Ok(())
+    }
+
+    /// Returns the addresses of a copy's data and barrier in each block that receives it; `blocks` is
+    /// the mask of a multicast.
+    pub(super) fn receivers(&self, at: u64, barrier: u64, blocks: Option<u32>) -> Vec<(u64, u64)> {
+        let Some(blocks) = blocks else {
+            return vec![(at, barrier)];
+        };
+        let own = |at: u64| at & ((1 << RANK_SHIFT) - 1);
+        let ranks = (0..32).filter(|rank| blocks >> rank & 1 == 1);
+        let there = |rank: u64, at: u64| rank << RANK_SHIFT | own(at);
+        ranks
+            .map(|rank| (there(rank, at), there(rank, barrier)))
+            .collect()
     }
 }

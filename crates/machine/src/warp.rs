@@ -13,8 +13,9 @@ pub(super) enum State {
     Reconvergence(u8),
     /// Waits for the lanes of this mask to wait as well.
     Members(u32),
-    /// Waits at a block-wide barrier until this many of its phases are over.
-    Barrier(u8, u64),
+    /// Waits at a barrier, by its number among those of the cluster, until this many of its phases
+    /// are over.
+    Barrier(u16, u64),
     /// Waits until the warps of its warp-group have issued this many groups of products.
     Products(u32),
 }
@@ -41,6 +42,8 @@ pub(super) struct Warp {
     pub(super) trace: Option<WarpTrace>,
     /// Groups of products that the warp has issued.
     pub(super) committed: u32,
+    /// Phases of the barrier of the cluster before that of its last arrival.
+    pub(super) cluster_phase: u64,
 }
 
 impl Warp {
@@ -96,6 +99,7 @@ impl Warp {
             local_bytes,
             trace: traced.map(WarpTrace::with_warps),
             committed: 0,
+            cluster_phase: 0,
         }
     }
 

@@ -4,7 +4,7 @@
 //! are final at once; a wait for a group lasts until all four warps have issued the products of it, since only
 //! then other threads may overwrite the operands.
 
-use super::memory::Memory;
+use super::memory::{Memory, RANK_SHIFT};
 use super::registers::{Dest, Origin, Pred};
 use super::warp::Warp;
 use gpu_arithmetic::Lanes;
@@ -43,14 +43,9 @@ impl Product {
 }
 
 impl Memory<'_> {
-    /// Executes the part of the warp with this index in its block.
-    pub(super) fn product(
-        &mut self,
-        w: &mut Warp,
-        index: usize,
-        p: &Product,
-    ) -> Result<(), String> {
-        let part = (index % WARPS) as u32 * 16;
+    /// Executes the part of a warp.
+    pub(super) fn product(&mut self, w: &mut Warp, p: &Product) -> Result<(), String> {
+        let part = w.registers.place.warp % WARPS as u32 * 16;
         let descriptor = |w: &Warp, pair: u8| {
             let u = |n: u8| {
                 let index = p.descriptors.saturating_add(2 * pair + n);
@@ -59,7 +54,11 @@ impl Memory<'_> {
             Descriptor::decode(u(0) | u(1) << 32)
         };
         let read = |from: Descriptor, rows: Range<u32>, transposed| {
-            from.steps(rows, transposed, |at| self.load_shared(at.into(), 16))
+            // A descriptor names a place in the own block.
+            let own = u64::from(w.registers.place.rank) << RANK_SHIFT;
+            from.steps(rows, transposed, |at| {
+                self.load_shared(own | u64::from(at), 16)
+            })
         };
         let a: Vec<Lanes> = match p.a {
             Some(first) => (0..4).map(|n| w.registers.raw(first.nth(n))).collect(),

@@ -12,6 +12,7 @@
 //! that nothing else follows at the end. If a condition fails, the block is executed whole.
 
 use super::blocks::launch_blocks;
+use super::sample::cluster_blocks;
 use sass_machine::{Machine, MachineError, Proof, SassRun, prove};
 use vgpu::counters::Counters;
 use vgpu::exec::launch::{Depth, End, Launch, LaunchError, launch};
@@ -96,7 +97,9 @@ pub(super) fn extrapolate_long(
     template: &Launch,
     run: &SassRun,
 ) -> Result<Option<Long>, MachineError> {
-    let Some(main) = run.trace().filter(|_| !template.cooperative) else {
+    // The instructions of a cluster are not those of one block.
+    let alone = !template.cooperative && cluster_blocks(module, template) == 1;
+    let Some(main) = run.trace().filter(|_| alone) else {
         return Ok(None);
     };
     let seen = visited(main, machine.code().len());

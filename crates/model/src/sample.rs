@@ -58,6 +58,8 @@ pub struct Traces {
     pub(crate) reuse: Reuse,
     /// Buffers whose data decide the block's control flow or addresses.
     pub decided_by: Vec<BufferId>,
+    /// Blocks of a cluster, 1 without clusters.
+    pub cluster_blocks: u32,
 }
 
 /// Result of executing the sampled blocks.
@@ -177,7 +179,10 @@ pub fn trace(
             let (each, depth) = (NEIGHBOUR_INSTRUCTIONS, Depth::Whole);
             let traces =
                 trace_beginnings(module, memory, arch, template, vec![place], each, depth)?;
-            *trace = traces.into_iter().next();
+            // All blocks of its cluster were executed.
+            *trace = traces
+                .into_iter()
+                .find(|trace| u64::from(trace.block) == place);
         }
     }
     Ok(Sampled::Traced(Box::new(Traces {
@@ -193,6 +198,7 @@ pub fn trace(
         imbalance,
         reuse,
         decided_by,
+        cluster_blocks: cluster_blocks(module, template),
     })))
 }
 
@@ -254,17 +260,39 @@ fn executed_block(
         Proof::Differs(words, kept) => return Ok(Err(differ(whole, words, kept))),
     };
     let complete = report.end == End::Completed && execution.complete;
-    let plain = report.traces.into_iter().next();
-    let (Some(plain), Some(main)) = (plain, execution.traces.into_iter().next()) else {
+    // All blocks of a cluster were executed; the chosen one is the sample.
+    let chosen = chosen_block(whole);
+    let is_chosen = |trace: &BlockTrace| chosen.is_none_or(|block| block == u64::from(trace.block));
+    let plain = report.traces.into_iter().find(is_chosen);
+    let main = execution.traces.into_iter().find(is_chosen);
+    let (Some(plain), Some(main)) = (plain, main) else {
         return Ok(Err(Withheld::Empty));
     };
+    let share = 1.0 / report.counters.blocks.max(1) as f64;
     Ok(Ok(Block {
         main,
         plain,
-        counters: report.counters,
+        counters: Counters {
+            blocks: 1,
+            ..report.counters.scaled(share)
+        },
         complete,
         ratio: 1.0,
     }))
+}
+
+/// Returns the block that is the sample.
+fn chosen_block(whole: &Launch) -> Option<u64> {
+    match &whole.blocks {
+        BlockSet::List(blocks) => blocks.first().copied(),
+        BlockSet::All => None,
+    }
+}
+
+/// Returns the number of blocks of a cluster of a launch, 1 without clusters.
+pub(super) fn cluster_blocks(module: &Module, launch: &Launch) -> u32 {
+    let cluster = module.cluster_of(launch);
+    cluster.map_or(1, |shape| shape.iter().product())
 }
 
 /// Returns the same launch with an instruction limit per block.
@@ -275,12 +303,8 @@ fn with_budget(whole: &Launch, budget: u64) -> Launch {
 }
 
 fn differ(whole: &Launch, words: usize, differences: Vec<Difference>) -> Withheld {
-    let block = match &whole.blocks {
-        BlockSet::List(blocks) => blocks.first().copied(),
-        BlockSet::All => None,
-    };
     Withheld::Differs {
-        block: block.unwrap_or(0),
+        block: chosen_block(whole).unwrap_or(0),
         words,
         differences,
     }

@@ -262,10 +262,23 @@ pub struct Function<'a> {
     pub required_threads: Option<[u32; 3]>,
     /// `.minnctapersm`.
     pub min_blocks: Option<u32>,
-    /// The function requires a cluster shape.
-    pub cluster: bool,
+    /// Thread block clusters.
+    pub cluster: ClusterDirectives,
     /// PTX line.
     pub line: u32,
+}
+
+/// Directives of an entry about thread block clusters (PTX ISA, 11.8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClusterDirectives {
+    /// `.reqnctapercluster`: the shape that a launch must have.
+    pub required: Option<[u32; 3]>,
+    /// `.explicitcluster`: a launch must name a shape, unless one is required here.
+    pub explicit: bool,
+    /// `.maxclusterrank`: the maximum number of blocks in a cluster.
+    pub max_blocks: Option<u32>,
+    /// `.blocksareclusters`: the grid counts clusters.
+    pub grid_of_clusters: bool,
 }
 
 /// A whole module.

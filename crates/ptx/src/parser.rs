@@ -8,7 +8,7 @@ mod variables;
 
 use std::collections::HashMap;
 
-use super::ast::{Ast, Function, StateSpace, Variable};
+use super::ast::{Ast, ClusterDirectives, Function, StateSpace, Variable};
 use super::lexer::{Placed, Token, tokens};
 use super::{PtxError, PtxErrorKind};
 
@@ -261,7 +261,7 @@ impl<'a> Parser<'a> {
             max_threads: None,
             required_threads: None,
             min_blocks: None,
-            cluster: false,
+            cluster: ClusterDirectives::default(),
             line,
         };
         self.performance_directives(&mut function)?;
@@ -299,12 +299,13 @@ impl<'a> Parser<'a> {
                 "maxnreg" | "maxnctapersm" => {
                     self.int("a number")?;
                 }
-                "reqnctapercluster" | "maxclusterrank" => {
-                    self.three()?;
-                    f.cluster = word == "reqnctapercluster";
+                "reqnctapercluster" => f.cluster.required = Some(self.three()?),
+                "maxclusterrank" => {
+                    f.cluster.max_blocks = Some(self.small("a number of blocks")?);
                 }
-                "explicitcluster" => f.cluster = true,
-                "noreturn" | "blocksareclusters" | "unique" => {}
+                "explicitcluster" => f.cluster.explicit = true,
+                "blocksareclusters" => f.cluster.grid_of_clusters = true,
+                "noreturn" | "unique" => {}
                 "pragma" => {
                     self.next();
                     self.expect(';')?;

@@ -81,6 +81,8 @@ fn decides(i: &Instruction<'_>) -> bool {
     match i.opcode {
         "bra" | "brx" | "ret" | "exit" | "trap" | "call" | "bar" | "barrier" | "mbarrier" => true,
         "cp" => has(i, "bulk") || has(i, "mbarrier"),
+        // They complete a phase that others wait for.
+        "st" | "red" => has(i, "async"),
         _ => false,
     }
 }

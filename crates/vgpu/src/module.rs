@@ -103,6 +103,8 @@ pub struct Entry {
     pub required_threads: Option<[u32; 3]>,
     /// `.minnctapersm` of `__launch_bounds__`.
     pub min_blocks_per_sm: Option<u32>,
+    /// Directives about clusters.
+    pub cluster: ptx::ast::ClusterDirectives,
 }
 
 /// Parsed and lowered PTX. Immutable; share it in an `Arc`.
@@ -490,5 +492,6 @@ fn entry_of(f: &Function<'_>, static_shared_bytes: u32) -> Entry {
         max_threads: f.max_threads,
         required_threads: f.required_threads,
         min_blocks_per_sm: f.min_blocks,
+        cluster: f.cluster,
     }
 }

@@ -356,6 +356,89 @@ const WORDS: &[&str] = &[
     "!%p1",
 ];
 
+#[test]
+fn clusters_that_no_device_runs_are_refused() {
+    let text = kernel(".param .u64 p", "");
+    let with = |grid, shape: [u32; 3]| {
+        refused(&text, grid, [32, 1, 1], |launch| {
+            launch.cluster = Some(shape)
+        })
+    };
+    let cases = [
+        (
+            [4, 1, 1],
+            [3, 1, 1],
+            "cluster [3, 1, 1] is refused: the grid [4, 1, 1] is not a multiple of it",
+        ),
+        (
+            [4, 1, 1],
+            [0, 1, 1],
+            "cluster [0, 1, 1] is refused: a dimension is zero",
+        ),
+        (
+            [32, 4, 1],
+            [8, 4, 1],
+            "32 blocks; a cluster has at most 16, and 8 on every device",
+        ),
+        ([u32::MAX; 3], [u32::MAX; 3], "grid"),
+    ];
+    for (grid, shape, expected) in cases {
+        let why = with(grid, shape);
+        assert!(why.contains(expected), "{why}");
+    }
+    let directives = |words: &str| text.replace("\n{\n", &format!("\n{words}\n{{\n"));
+    let demanded = directives(".explicitcluster .reqnctapercluster 2, 1, 1");
+    let why = refused(&demanded, [4, 1, 1], [32, 1, 1], |launch| {
+        launch.cluster = Some([4, 1, 1]);
+    });
+    assert!(why.contains("the kernel demands [2, 1, 1]"), "{why}");
+    assert!(run(&demanded, [4, 1, 1], [32, 1, 1], |_| {}).is_ok());
+    let why = refused(
+        &directives(".explicitcluster"),
+        [4, 1, 1],
+        [32, 1, 1],
+        |_| {},
+    );
+    assert!(
+        why.contains("was compiled for a launch with clusters"),
+        "{why}"
+    );
+    let why = refused(
+        &directives(".maxclusterrank 2"),
+        [4, 1, 1],
+        [32, 1, 1],
+        |launch| {
+            launch.cluster = Some([4, 1, 1]);
+        },
+    );
+    assert!(why.contains("for clusters of at most 2 blocks"), "{why}");
+    let why = refused(
+        &directives(".blocksareclusters"),
+        [4, 1, 1],
+        [32, 1, 1],
+        |_| {},
+    );
+    assert!(
+        why.contains("a grid of clusters (.blocksareclusters)"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_device_without_clusters_refuses_them() {
+    let module = Module::load(&kernel("", "")).expect("the text is PTX");
+    let mut wanted = Launch::new("k", [2, 1, 1], [32, 1, 1], Vec::new());
+    wanted.cluster = Some([2, 1, 1]);
+    let arch = Arch::by_name("a100").expect("a known device");
+    let mut memory = GlobalMemory::new(1 << 20);
+    let why = launch(&module, &mut memory, arch, &wanted).expect_err("no clusters");
+    assert!(
+        why.to_string()
+            .contains("a100 has no thread block clusters"),
+        "{why}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 

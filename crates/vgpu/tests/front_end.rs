@@ -47,6 +47,14 @@ fn what_is_not_executed_is_unsupported_by_name() {
             "tcgen05.wait::ld.sync.aligned",
         ),
         (
+            "cp.async.bulk.shared::cluster.shared::cluster.mbarrier::complete_tx::bytes [0], [0], 16, [0];",
+            "cp.async.bulk.shared::cluster.shared::cluster.mbarrier::complete_tx::bytes (between these state spaces)",
+        ),
+        (
+            "st.async.release.global.u32 [0], 1;",
+            "st.async.release.global.u32 (without an mbarrier)",
+        ),
+        (
             "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [0], [0, {1, 2, 3}], [0], {1};",
             "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes (im2col)",
         ),

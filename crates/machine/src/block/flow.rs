@@ -119,7 +119,8 @@ fn waiting(warp: &mut Warp, control: &Control, on: u32, mask: u32, next: u32) ->
             None
         }
         Control::Products(_) => None,
-        Control::Barrier(_) => {
+        Control::ClusterArrive | Control::ClusterWait if on == 0 => Some(next),
+        Control::Barrier(_) | Control::ClusterArrive | Control::ClusterWait => {
             if on != mask {
                 warp.diverge(mask & !on, next);
             }

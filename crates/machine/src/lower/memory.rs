@@ -6,7 +6,7 @@ use crate::atomics::Atomic;
 use crate::memory::{Access, AddressOp, Copy, Kind, Window};
 use crate::op::Op;
 use crate::registers::{Dest, Pred, Source};
-use crate::sync::Sync;
+use crate::sync::{BulkCopy, CountedStore, Sync};
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
 pub(super) fn lower(i: &Instruction) -> Option<Op> {
@@ -22,7 +22,7 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
             Pred::from_operand(i.operands.first()?)?,
             i.has("S"),
         ),
-        "ATOMS" | "SYNCS" | "ARRIVES" | "UBLKCP" => Op::Sync(Box::new(sync(i)?)),
+        "ATOMS" | "SYNCS" | "ARRIVES" | "UBLKCP" | "STAS" | "REDAS" => Op::Sync(Box::new(sync(i)?)),
         _ => return None,
     })
 }
@@ -320,6 +320,7 @@ fn sync(i: &Instruction) -> Option<Sync> {
             phase: Source::from_operand(i.operands.last()?)?,
         },
         "UBLKCP" => bulk(i)?,
+        "STAS" | "REDAS" => async_store(i)?,
         _ => return None,
     })
 }
@@ -338,19 +339,52 @@ fn bulk(i: &Instruction) -> Option<Sync> {
     let &[to, from, units] = registers.as_slice() else {
         return None;
     };
-    match i.modifiers.as_slice() {
-        ["S", "G"] => Some(Sync::Bulk {
-            shared: to,
-            global: from,
-            units,
-            into_shared: true,
-        }),
-        ["G", "S"] => Some(Sync::Bulk {
-            shared: from,
-            global: to,
-            units,
-            into_shared: false,
-        }),
+    let copy = |shared, other, into_shared| BulkCopy {
+        shared,
+        other,
+        units,
+        into_shared,
+        between_blocks: false,
+        multicast: false,
+    };
+    let copy = match i.modifiers.as_slice() {
+        ["S", "G"] => copy(to, from, true),
+        ["S", "G", "MULTICAST"] => BulkCopy {
+            multicast: true,
+            ..copy(to, from, true)
+        },
+        ["G", "S"] => copy(from, to, false),
+        ["S", "S"] => BulkCopy {
+            between_blocks: true,
+            ..copy(to, from, true)
+        },
+        _ => return None,
+    };
+    Some(Sync::Bulk(copy))
+}
+
+/// Lowers a store or a reduction that a barrier counts (`st.async`, `red.async`).
+fn async_store(i: &Instruction) -> Option<Sync> {
+    let pair = i.operands.iter().find_map(|operand| match operand {
+        Operand::Address(address) => address.base.map(|r| r.index),
         _ => None,
+    })?;
+    let reduce = match i.opcode {
+        "REDAS" => Some(operation(i)?),
+        _ => None,
+    };
+    // Signed and wide reductions have other forms.
+    if reduce.is_some() && i.modifiers.len() != 1 {
+        return None;
     }
+    Some(Sync::Store(CountedStore {
+        pair,
+        value: Source::from_operand(i.operands.last()?)?,
+        bytes: match () {
+            () if i.has("128") => 16,
+            () if i.has("64") => 8,
+            () => 4,
+        },
+        reduce,
+    }))
 }

@@ -186,6 +186,7 @@ enum Special {
     Clock,
     SharedWindow,
     LocalWindow,
+    ClusterRank,
 }
 
 fn special(i: &Instruction) -> Option<Run> {
@@ -195,7 +196,8 @@ fn special(i: &Instruction) -> Option<Run> {
         _ => return None,
     };
     let which = match name {
-        "SRZ" | "SR_CgaCtaId" | "SR_VIRTCFG" | "SR_VIRTUALSMID" | "SR_SMEMSZ" => Special::Zero,
+        "SR_CgaCtaId" => Special::ClusterRank,
+        "SRZ" | "SR_VIRTCFG" | "SR_VIRTUALSMID" | "SR_SMEMSZ" => Special::Zero,
         "SR_LANEID" => Special::Lane,
         "SR_TID.X" => Special::Thread(0),
         "SR_TID.Y" => Special::Thread(1),
@@ -260,6 +262,7 @@ fn read(r: &Registers, which: Special, lane: usize) -> u64 {
         Special::Clock => return r.clock,
         Special::SharedWindow => (SHARED_WINDOW >> 32) as u32,
         Special::LocalWindow => (LOCAL_WINDOW >> 32) as u32,
+        Special::ClusterRank => r.place.rank,
     };
     value.into()
 }

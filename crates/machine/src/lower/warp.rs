@@ -235,14 +235,14 @@ pub(super) fn control(i: &Instruction) -> Option<Op> {
         "WARPSYNC" => Control::Members(Some(lanes_named(i)?)),
         "YIELD" | "NANOSLEEP" => Control::Yield,
         "BAR" => Control::Barrier(Box::new(barrier(i)?)),
+        "UCGABAR_ARV" => Control::ClusterArrive,
+        "UCGABAR_WAIT" => Control::ClusterWait,
         _ => return nothing(i),
     };
     Some(Op::Control(control))
 }
 
 /// Lowers instructions without effect here: memory is in order, and copies complete at once.
-///
-/// `UCGABAR` orders the blocks of a cluster, which is not executed, so that a kernel with it is refused.
 fn nothing(i: &Instruction) -> Option<Op> {
     match i.opcode {
         // The proxies see one memory, which is in order.

@@ -103,14 +103,21 @@ impl Cta<'_> {
         at: u64,
         t: Touch,
     ) -> Option<CheckedLocation> {
-        let (area, at) = if area == Area::Generic {
-            split(at)
-        } else {
-            (area, at)
+        let (area, at) = match area {
+            // A generic address may be one in any block of the cluster.
+            Area::Generic => match split(at) {
+                (Area::Shared, at) => (Area::Cluster, at),
+                other => other,
+            },
+            area => (area, at),
         };
         match area {
             Area::Global | Area::Generic => self.touch_global(w, at, t),
-            Area::Shared => self.touch_shared(w, at, t),
+            Area::Shared if self.leaves_block(w, at) => {
+                self.shared_out_of_bounds(w, at, &t);
+                None
+            }
+            Area::Shared | Area::Cluster => self.touch_shared(w, at, t),
             Area::Local => self.touch_local(w, at, t, false),
             Area::CallParam => self.touch_local(w, at, t, true),
             Area::KernelParam => self.touch_param(w, at, t),
@@ -244,6 +251,13 @@ impl Cta<'_> {
         true
     }
 
+    /// Reports whether an address is in the shared memory of another block of the cluster.
+    #[inline]
+    pub(super) fn leaves_block(&self, w: &Warp, at: u64) -> bool {
+        let cluster = &self.context.cluster;
+        cluster.blocks > 1 && at.wrapping_sub(w.shared_base) >= u64::from(cluster.stride)
+    }
+
     fn touch_shared(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let mask = word_mask(at, t.bytes);
         let end = at.saturating_add(u64::from(t.bytes));
@@ -268,6 +282,9 @@ impl Cta<'_> {
             return None;
         }
         let thread = Self::thread(w, t.lane);
+        if self.leaves_block(w, at) && !self.access_remote(thread, at, &t) {
+            return None;
+        }
         let access = self.access_of(thread, &t);
         for word in first..first + words {
             let state = &mut self.shared_state[word];
@@ -308,18 +325,42 @@ impl Cta<'_> {
             .is_some_and(|s| u32::from(*s) >> (EXISTS_SHIFT + (at & 3) as u32) & 1 == 1)
     }
 
+    /// Reports whether the current instruction may access other blocks of the cluster.
+    fn names_cluster(&self) -> bool {
+        let reaches = |area: Area| matches!(area, Area::Cluster | Area::Generic);
+        match &self.context.program.code[self.pc as usize].op {
+            Op::Load(m) | Op::Store(m) => reaches(m.at.area),
+            Op::Atom(a) => reaches(a.at.area),
+            Op::Mbar(at, _) => reaches(at.area),
+            _ => true,
+        }
+    }
+
     #[cold]
     fn shared_out_of_bounds(&mut self, w: &Warp, at: u64, t: &Touch) {
         let act = if t.write { "write" } else { "read" };
         let bytes = t.bytes;
         let p = self.context.program;
         let dynamic = (p.dynamic_at, self.context.dynamic_shared);
+        // `ld.shared` reaches the own block only.
+        let own = !self.names_cluster();
+        let foreign = own && self.leaves_block(w, at) && self.byte_exists(at);
+        let cluster = &self.context.cluster;
+        let block = self.block_name(cluster.rank_of_address(at));
+        let offset = match own {
+            true => at.wrapping_sub(w.shared_base),
+            false => cluster.offset(at),
+        };
         self.hazard(
             HazardKind::OutOfBounds,
             Self::thread(w, t.lane),
             Location::new(Space::Shared, at),
             NONE,
             || {
+                if foreign {
+                    return text_of_foreign(act, bytes, &block);
+                }
+                let at = offset;
                 let extents = p.shared.iter().map(|e| (e.start, e.bytes)).chain([dynamic]);
                 let mut extents: Vec<_> = extents.filter(|(_, bytes)| *bytes > 0).collect();
                 extents.sort_unstable();
@@ -408,6 +449,14 @@ impl Cta<'_> {
         }
         Some(CheckedLocation::Param(at as usize))
     }
+}
+
+#[cold]
+fn text_of_foreign(act: &str, bytes: u32, block: &str) -> String {
+    format!(
+        "a {act} of {bytes} bytes at a shared address of {block}: memory of another block of the \
+         cluster is reached by `shared::cluster` or a generic address of it only"
+    )
 }
 
 /// Reports whether a load of local memory copies a struct with padding, or sets a bit field.

@@ -105,6 +105,17 @@ impl Cta<'_> {
 
     /// Performs one element of a reducing bulk copy: a relaxed atomic of device scope.
     pub(super) fn reduce_element(&mut self, w: &mut Warp, lane: usize, element: BulkElement) {
+        self.reduce_element_in(w, lane, Area::Global, element);
+    }
+
+    /// The same in a state space.
+    pub(super) fn reduce_element_in(
+        &mut self,
+        w: &mut Warp,
+        lane: usize,
+        area: Area,
+        element: BulkElement,
+    ) {
         let BulkElement { op, ty, at, value } = element;
         let touch = Touch {
             strong: true,
@@ -112,7 +123,7 @@ impl Cta<'_> {
             needs_written: true,
             ..Touch::write(lane, ty.bytes())
         };
-        if let Some(place) = self.touch(w, Area::Global, at, touch) {
+        if let Some(place) = self.touch(w, area, at, touch) {
             let old = self.modify(w, place, ty.bytes(), |old| apply(op, ty, old, value, 0));
             self.version += u64::from(apply(op, ty, old, value, 0) != old);
         }

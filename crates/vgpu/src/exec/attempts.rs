@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use super::cluster::Cluster;
 use super::cta::{Context, fresh_state};
 use super::launch::{Depth, Launch, LaunchReport, Schedule};
 use super::placement::Placement;
@@ -95,8 +96,11 @@ impl Work<'_> {
         memory.shadows = launch.shadow_values.then(GlobalShadows::default);
         // With partial synchronisation, one write and one read per word may be too few to decide an
         // order.
-        let can_record = mode == Attempt::Serialized && self.program.partial_sync;
         let dynamic_shared = launch.dynamic_shared_bytes.max(self.program.dynamic_least);
+        let shared_of_block = fresh_state(self.program, dynamic_shared);
+        let cluster = Cluster::new(launch, self.program, shared_of_block.len());
+        let partial_sync = self.program.partial_sync || cluster.blocks > 1;
+        let can_record = mode == Attempt::Serialized && partial_sync;
         let seed = match launch.schedule {
             Schedule::RoundRobin => None,
             Schedule::Random { seed } => Some(seed),
@@ -115,8 +119,9 @@ impl Work<'_> {
             workspace: self.workspace,
             solo_grid_barrier: self.solo_grid_barrier,
             threads: launch.block.iter().product::<u32>() as usize,
+            cluster,
             dynamic_shared,
-            fresh_state: fresh_state(self.program, dynamic_shared),
+            fresh_state: cluster.shared_state(shared_of_block),
             registers: launch.registers,
             shared_fill: launch.shared_fill,
             clock: launch.clock,

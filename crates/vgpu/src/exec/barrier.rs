@@ -1,6 +1,6 @@
 //! Block-wide and named barriers.
 
-use super::cta::Cta;
+use super::cta::{BARRIERS, Cta};
 use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -74,9 +74,11 @@ impl Cta<'_> {
             self.halted = Some(Halt(Stop::IllegalOperand, "an illegal barrier operand"));
             return true;
         }
+        let rank = self.context.cluster.rank(thread);
+        let id = id as usize + rank * BARRIERS;
         let full_warp = mask == w.alive && bar.aligned;
         // An aligned barrier counts warps: exited lanes of an incomplete warp count as arrived.
-        let b = &mut self.barriers[id as usize];
+        let b = &mut self.barriers[id];
         b.count += if full_warp { 32 } else { mask.count_ones() };
         b.wanted = wanted;
         let mut red = None;
@@ -98,7 +100,7 @@ impl Cta<'_> {
                 red,
             });
         }
-        self.complete(id as usize);
+        self.complete(id);
         !bar.arrive
     }
 
@@ -106,9 +108,10 @@ impl Cta<'_> {
     fn complete(&mut self, id: usize) {
         let b = &self.barriers[id];
         let here: usize = b.waiting.iter().map(|x| x.mask.count_ones() as usize).sum();
-        let all = here == self.live;
+        let live = self.live[id / BARRIERS];
+        let all = here == live;
         let done = match b.wanted {
-            None => here + b.given.len() >= self.live,
+            None => here + b.given.len() >= live,
             Some(n) => b.count >= n,
         };
         if !done || b.count == 0 {
@@ -118,7 +121,7 @@ impl Cta<'_> {
         // A barrier with a thread count is a named one: producers and consumers use different
         // instructions.
         if b.wanted.is_none() {
-            self.same_instruction(&b);
+            self.same_instruction(&b, live);
         }
         let threads: Vec<usize> = b
             .waiting
@@ -130,9 +133,9 @@ impl Cta<'_> {
         threads.iter().for_each(|t| self.apply_pending(*t, false));
         // The block floor is valid only if every live thread took part; other sets need vector
         // clocks.
-        if all {
+        self.counters.barriers += u64::from(all);
+        if all && self.context.cluster.blocks == 1 {
             self.clocks.full_barrier();
-            self.counters.barriers += 1;
         } else {
             self.clocks.subset(&b.given, &threads);
         }
@@ -154,12 +157,12 @@ impl Cta<'_> {
 
     /// Checks that all threads of a block-wide barrier are at one instruction. PTX requires that
     /// only within a warp, for `.aligned` barriers; CUDA C++ requires it of the whole block.
-    fn same_instruction(&mut self, b: &Barrier) {
+    fn same_instruction(&mut self, b: &Barrier, live: usize) {
         let Some(first) = b.waiting.first() else {
             return;
         };
-        if self.live < self.context.threads {
-            let (live, all) = (self.live, self.context.threads);
+        if live < self.context.threads {
+            let all = self.context.threads;
             let left = all - live;
             let at = InstructionPair {
                 pc: first.pc,
@@ -203,8 +206,11 @@ impl Cta<'_> {
     pub(super) fn leave(&mut self, w: &Warp, mask: u32) {
         // Bulk copies need no wait before the exit, but their sources are checked up to here.
         self.wait_bulk(w, NONE, mask);
-        self.live -= mask.count_ones() as usize;
-        for id in 0..self.barriers.len() {
+        let rank = self.context.cluster.rank(w.index * 32);
+        self.live[rank] -= mask.count_ones() as usize;
+        self.leave_cluster(w, mask);
+        self.leave_cluster_barrier(w, mask);
+        for id in rank * BARRIERS..(rank + 1) * BARRIERS {
             let b = &self.barriers[id];
             let stranded = b
                 .waiting
@@ -234,7 +240,7 @@ impl Cta<'_> {
         let mut out = Vec::new();
         for (id, b) in self.barriers.iter().enumerate() {
             for x in &b.waiting {
-                out.push((id, x.thread(), x.pc, b.wanted.is_some()));
+                out.push((id % BARRIERS, x.thread(), x.pc, b.wanted.is_some()));
             }
         }
         out

@@ -45,10 +45,9 @@ pub(super) struct Block<'a> {
 impl<'a> Block<'a> {
     /// Creates a block at its first instruction, reusing the buffers of a finished one.
     pub(super) fn new(context: &'a Context<'a>, block: u32, mut spare: SpareBuffers) -> Block<'a> {
-        let ctaid = context.ctaid(block.into());
         let mut old = std::mem::take(&mut spare.warps).into_iter();
-        let warps = (0..context.threads.div_ceil(32))
-            .map(|i| Warp::renew(old.next().unwrap_or_default(), context, i, ctaid))
+        let warps = (0..context.cluster.blocks * context.cluster.warps)
+            .map(|i| Warp::renew(old.next().unwrap_or_default(), context, i, block))
             .collect();
         // The seed of the schedule is mixed with the block's number, so that blocks differ;
         // xorshift needs a state that is not zero.
@@ -91,6 +90,7 @@ impl<'a> Block<'a> {
             }
             if self.warps.iter().all(Warp::finished) {
                 self.cta.check_registers();
+                self.cta.check_exits();
                 return Progress::Done;
             }
             if !any_ready {

@@ -27,12 +27,7 @@ impl Cta<'_> {
         if !self.context.checks.races {
             return;
         }
-        let pc = self.pc;
-        let readings = words.iter().map(|word| BulkSource {
-            word: *word,
-            written: self.shadow.last_write(*word as usize),
-            pc,
-        });
+        let readings = self.sources_of(words);
         let groups = &mut self.threads[thread].bulk;
         if groups.is_empty() {
             groups.push(Vec::new());
@@ -40,6 +35,16 @@ impl Cta<'_> {
         if let Some(open) = groups.last_mut() {
             open.extend(readings);
         }
+    }
+
+    /// Returns the last writes of words that a copy reads from now on.
+    pub(super) fn sources_of(&self, words: &[u32]) -> Vec<BulkSource> {
+        let source = |word: &u32| BulkSource {
+            word: *word,
+            written: self.shadow.last_write(*word as usize),
+            pc: self.pc,
+        };
+        words.iter().map(source).collect()
     }
 
     /// Implements `cp.async.bulk.commit_group`.
@@ -59,28 +64,33 @@ impl Cta<'_> {
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = groups.len().saturating_sub(keep);
             let readings: Vec<BulkSource> = groups.drain(..done).flatten().collect();
-            for r in readings {
-                let now = self.shadow.last_write(r.word as usize);
-                if let Some((_, pc, writer)) = now
-                    && now != r.written
-                {
-                    let conflict = Conflict {
-                        pc: r.pc,
-                        thread,
-                        block: None,
-                        was_write: false,
-                        in_flight: true,
-                    };
-                    // The hazard is attributed to the store: it came too early.
-                    let here = std::mem::replace(&mut self.pc, pc);
-                    self.race(
-                        writer,
-                        Location::new(Space::Shared, u64::from(r.word) * 4),
-                        true,
-                        conflict,
-                    );
-                    self.pc = here;
-                }
+            self.check_sources(thread, readings);
+        }
+    }
+
+    /// Reports stores to words between a copy that reads them and its end.
+    pub(super) fn check_sources(&mut self, thread: usize, readings: Vec<BulkSource>) {
+        for r in readings {
+            let now = self.shadow.last_write(r.word as usize);
+            if let Some((_, pc, writer)) = now
+                && now != r.written
+            {
+                let conflict = Conflict {
+                    pc: r.pc,
+                    thread,
+                    block: None,
+                    was_write: false,
+                    in_flight: true,
+                };
+                // The hazard is attributed to the store: it came too early.
+                let here = std::mem::replace(&mut self.pc, pc);
+                self.race(
+                    writer,
+                    Location::new(Space::Shared, u64::from(r.word) * 4),
+                    true,
+                    conflict,
+                );
+                self.pc = here;
             }
         }
     }

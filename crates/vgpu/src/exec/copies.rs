@@ -1,8 +1,10 @@
 //! Asynchronous copies: `cp.async` and `cp.async.bulk`.
 
 use super::access::{CheckedLocation, Touch};
+use super::async_stores::CopyTarget;
 use super::atomics::BulkElement;
 use super::cta::Cta;
+use super::mbarrier::Delivery;
 use super::order::CopyDestination;
 use super::rows::Kind;
 use super::transfer::lanes;
@@ -20,6 +22,13 @@ struct Reduction {
     bytes: u32,
     op: AtomOp,
     ty: AtomType,
+}
+
+/// Addresses and size of a bulk copy of one lane.
+struct BulkPart {
+    to: u64,
+    from: u64,
+    bytes: u32,
 }
 
 impl Cta<'_> {
@@ -248,45 +257,81 @@ impl Cta<'_> {
                 self.bulk_reduce(w, lane, reduction);
                 continue;
             }
-            let mut words = Vec::new();
-            let flight = b.to.area == Area::Shared;
-            if self.trace.is_some() {
+            let flight = b.to.area != Area::Global;
+            if self.trace.is_some() && !(flight && b.from.area == Area::Shared) {
                 let start = if flight { from } else { to };
                 let range = start..start.saturating_add(bytes.into());
                 self.trace_bulk(std::iter::once(range), !flight);
             }
-            // After a hazard the copy continues with zeros, so that its barrier still completes.
-            let (to, mut from) = (to & !3, Some(from & !3));
-            for i in (0..u64::from(bytes)).step_by(4) {
-                let read = Touch::read(lane, 4);
-                let source = from.and_then(|at| self.touch(w, b.from.area, at + i, read));
-                if source.is_none() {
-                    from = None;
-                }
-                let value = source.map_or(0, |s| self.get(w, s, 0, 4));
-                let touch = Touch {
-                    in_flight: flight,
-                    ..Touch::write(lane, 4)
-                };
-                let Some(place) = self.touch(w, b.to.area, to + i, touch) else {
-                    break;
-                };
-                self.put(w, place, 0, 4, value);
-                // The copy owns this word of shared memory until it completes.
-                if let (CheckedLocation::Shared(at), _) | (_, Some(CheckedLocation::Shared(at))) =
-                    (place, source)
-                {
-                    words.push(at / 4);
-                }
-            }
             self.counters.global_load_bytes += u64::from(bytes);
-            if !flight {
-                self.bulk_reads(thread, &words);
-            }
-            if let Some(barrier) = &b.mbarrier {
-                let at = w.address(barrier, lane) as u32;
-                self.bulk_done(at, thread, bytes, words);
+            let mut part = BulkPart {
+                to: to & !3,
+                from: from & !3,
+                bytes,
+            };
+            let Some(barrier) = &b.mbarrier else {
+                let (_, sources) = self.copy_part(w, b, lane, &part);
+                if !flight {
+                    self.bulk_reads(thread, &sources);
+                }
+                continue;
+            };
+            let target = CopyTarget {
+                to: part.to as u32,
+                barrier: w.address(barrier, lane) as u32,
+                multicast: self.multicast(w, b.multicast, lane),
+            };
+            for (to, at) in self.copy_targets(thread, target) {
+                part.to = to.into();
+                let (words, read) = self.copy_part(w, b, lane, &part);
+                self.check_proxy(thread, &read);
+                let sources = self.sources_of(&read);
+                let done = Delivery {
+                    thread,
+                    bytes,
+                    words,
+                    sources,
+                };
+                self.bulk_done(at, done);
             }
         }
+    }
+
+    /// Copies the bytes of one lane to one destination. Returns the words of shared memory that it
+    /// wrote, and those that it read.
+    fn copy_part(
+        &mut self,
+        w: &mut Warp,
+        b: &Bulk,
+        lane: usize,
+        part: &BulkPart,
+    ) -> (Vec<u32>, Vec<u32>) {
+        let (mut written, mut read) = (Vec::new(), Vec::new());
+        // After a hazard the copy continues with zeros, so that its barrier still completes.
+        let mut from = Some(part.from);
+        for i in (0..u64::from(part.bytes)).step_by(4) {
+            let touch = Touch::read(lane, 4);
+            let source = from.and_then(|at| self.touch(w, b.from.area, at + i, touch));
+            if source.is_none() {
+                from = None;
+            }
+            let value = source.map_or(0, |s| self.get(w, s, 0, 4));
+            let touch = Touch {
+                in_flight: b.to.area != Area::Global,
+                ..Touch::write(lane, 4)
+            };
+            let Some(place) = self.touch(w, b.to.area, part.to + i, touch) else {
+                break;
+            };
+            self.put(w, place, 0, 4, value);
+            // The copy owns these words of shared memory until it completes.
+            if let CheckedLocation::Shared(at) = place {
+                written.push(at / 4);
+            }
+            if let Some(CheckedLocation::Shared(at)) = source {
+                read.push(at / 4);
+            }
+        }
+        (written, read)
     }
 }

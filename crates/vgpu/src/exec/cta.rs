@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::barrier::{Barrier, ReductionResult};
+use super::cluster::Cluster;
+use super::cluster_barrier::ClusterBarrier;
 use super::flights::Flights;
 use super::launch::{BlockOrder, Checks};
 use super::mbarrier::Mbarriers;
@@ -14,20 +16,21 @@ use super::order::Thread;
 use super::placement::Placement;
 use super::printed::Printed;
 use super::registers::WarpRegisters;
+use super::remote::Remotes;
 use super::rounding::Rounding;
 use super::selection::DeferredReads;
 use super::shadow_values::ShadowWord;
 use super::stop::{Assertion, Halt, Stop};
-use super::trace::{self, BlockTrace};
+use super::trace::BlockTrace;
 use super::warp::{Warp, filled};
-use super::watch::{AccessRecorder, Watch};
+use super::watch::{AccessRecorder, BlockAccesses, Watch};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::HazardKind;
 use crate::hazard::clock::Clocks;
 use crate::hazard::global::OpenChunk;
 use crate::hazard::history::Lists;
-use crate::hazard::report::{Collector, InstructionPair, Location, Occurrence};
+use crate::hazard::report::{Collector, InstructionPair, Location};
 use crate::hazard::shadow::{BlockShadow, Conflict};
 use crate::hazard::sync::Variable;
 use crate::lower::program::{NONE, Op, Program};
@@ -51,10 +54,12 @@ pub(super) struct Context<'a> {
     /// Address of its word, where one block stands in for all.
     pub(super) solo_grid_barrier: Option<u64>,
     pub(super) threads: usize,
+    /// Clusters of the launch; without them, each block is one.
+    pub(super) cluster: Cluster,
     pub(super) dynamic_shared: u32,
     /// Registers of a thread; 0 if unknown.
     pub(super) registers: u32,
-    /// Initial state of a block's shared memory.
+    /// Initial state of the shared memory of a cluster.
     pub(super) fresh_state: Vec<u8>,
     pub(super) shared_fill: u32,
     /// Offset added to the initial clock of each block.
@@ -184,7 +189,7 @@ impl Context<'_> {
 
     /// Returns the thread index of a linear thread.
     pub(super) fn tid(&self, thread: usize) -> [u32; 3] {
-        let t = thread as u32;
+        let t = self.cluster.thread_in_block(thread) as u32;
         let [x, y, _] = self.block;
         [t % x, t / x % y, t / (x * y)]
     }
@@ -220,7 +225,10 @@ pub(super) struct SpareBuffers {
     pub(super) warps: Vec<Warp>,
 }
 
-/// Returns the state of unwritten shared memory: its existing bytes.
+/// Barriers of a block (PTX ISA, `barrier`).
+pub(super) const BARRIERS: usize = 16;
+
+/// Returns the state of unwritten shared memory of a block: its existing bytes.
 pub(super) fn fresh_state(p: &Program, dynamic_shared: u32) -> Vec<u8> {
     let fixed = p.shared.last().map_or(0, |e| e.start + e.bytes);
     let end = if dynamic_shared > 0 {
@@ -238,9 +246,14 @@ pub(super) fn fresh_state(p: &Program, dynamic_shared: u32) -> Vec<u8> {
     state
 }
 
-/// State shared by the warps of one block.
+/// State shared by the warps of one block, or of the blocks of one cluster.
+///
+/// The blocks of a cluster run as one: their threads and their shared memory are numbered
+/// consecutively (see [`Cluster`]), so that happens-before and shadow memory cover accesses to the
+/// memory of each other.
 pub(super) struct Cta<'a> {
     pub(super) context: &'a Context<'a>,
+    /// Linear index of the cluster among those of the grid; without clusters, of the block.
     pub(super) block: u32,
     pub(super) shared: Vec<u32>,
     /// Shadow values of shared memory, from the first store of one on.
@@ -251,7 +264,11 @@ pub(super) struct Cta<'a> {
     pub(super) lists: Lists,
     pub(super) clocks: Clocks,
     pub(super) threads: Vec<Thread>,
+    /// Sixteen of each block.
     pub(super) barriers: Vec<Barrier>,
+    pub(super) cluster_barrier: ClusterBarrier,
+    /// Accesses to shared memory of other blocks of the cluster.
+    pub(super) remotes: Remotes,
     pub(super) mbarriers: Mbarriers,
     /// Products of warp-groups.
     pub(super) flights: Flights,
@@ -277,22 +294,22 @@ pub(super) struct Cta<'a> {
     pub(super) last: usize,
     /// Reason why the block stopped.
     pub(super) halted: Option<Halt>,
-    /// Threads that have not exited.
-    pub(super) live: usize,
+    /// Threads that have not exited, by block of the cluster.
+    pub(super) live: Vec<usize>,
     /// Lanes released by a barrier: warp and mask.
     pub(super) released: Vec<(usize, u32)>,
     /// Results of barrier reductions.
     pub(super) reduced: Vec<ReductionResult>,
-    /// Trace of the warps, if requested.
-    pub(super) trace: Option<Box<BlockTrace>>,
+    /// Traces of the warps by block, if requested.
+    pub(super) trace: Option<Vec<BlockTrace>>,
     /// Index of the running warp.
     pub(super) running: usize,
     /// The running warp polled in vain with all its lanes: other warps run next.
     pub(super) polled: bool,
     /// Clock of the block, in cycles.
     pub(super) clock: u64,
-    /// Watched accesses of the block.
-    pub(super) accesses: AccessRecorder,
+    /// Watched accesses, by block.
+    pub(super) accesses: Vec<AccessRecorder>,
     /// Text that it printed.
     pub(super) printed: Printed,
     /// Assertions of it that failed.
@@ -306,10 +323,11 @@ impl<'a> Cta<'a> {
         shared_state.clone_from(&context.fresh_state);
         let mut shadow = spare.shadow;
         shadow.renew(if context.checks.races { words } else { 0 });
-        let exact_readers = context.program.partial_sync;
+        let exact_readers = context.exact_readers();
+        let (blocks, slots) = (context.cluster.blocks, context.slots());
         let mut threads = spare.threads;
         threads.iter_mut().for_each(Thread::reset);
-        threads.resize_with(context.threads, Thread::default);
+        threads.resize_with(slots, Thread::default);
         Cta {
             context,
             block,
@@ -320,15 +338,17 @@ impl<'a> Cta<'a> {
             lists: Lists::default(),
             // The marks of the previous block are in the shadow still: starting later makes them
             // ordered.
-            clocks: Clocks::new(context.threads, exact_readers, spare.time + 1),
+            clocks: Clocks::new(slots, exact_readers, spare.time + 1),
             threads,
-            barriers: vec![Barrier::default(); 16],
+            barriers: vec![Barrier::default(); BARRIERS * blocks],
+            cluster_barrier: ClusterBarrier::new(context),
+            remotes: Remotes::new(blocks),
             mbarriers: Mbarriers::default(),
             flights: Flights::default(),
             registers: Vec::new(),
             variables: Table::default(),
             counters: Counters {
-                blocks: 1,
+                blocks: blocks as u64,
                 ..Counters::default()
             },
             found: Collector::default(),
@@ -341,17 +361,25 @@ impl<'a> Cta<'a> {
             version: 1,
             last: 0,
             halted: None,
-            live: context.threads,
+            live: vec![context.threads; blocks],
             released: Vec::new(),
             reduced: Vec::new(),
-            trace: trace::begin(context.traced, block, context.threads.div_ceil(32)),
+            trace: context.traced.then(|| context.begin_traces(block)),
             running: 0,
             polled: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
-            accesses: AccessRecorder::default(),
+            accesses: (0..blocks).map(|_| AccessRecorder::default()).collect(),
             printed: Printed::default(),
             assertions: Vec::new(),
         }
+    }
+
+    /// Returns the watched accesses of each block.
+    pub(super) fn take_accesses(&mut self) -> Vec<BlockAccesses> {
+        let (context, unit) = (self.context, self.block);
+        let all = self.accesses.iter_mut().enumerate();
+        all.filter_map(|(rank, accesses)| accesses.take(context.block_of(unit, rank)))
+            .collect()
     }
 
     /// Returns the buffers of a finished block. Its shadow marks are older than everything of the
@@ -362,7 +390,7 @@ impl<'a> Cta<'a> {
         let open = copies.into_iter().any(|group| !group.is_empty());
         // A floor orders all marks but those of copies in flight and of vector clocks. The time must
         // not overflow.
-        let plain = !open && !self.context.program.partial_sync && time < u32::MAX / 2;
+        let plain = !open && !self.context.exact_readers() && time < u32::MAX / 2;
         SpareBuffers {
             shared: self.shared,
             shared_state: self.shared_state,
@@ -387,7 +415,7 @@ impl<'a> Cta<'a> {
         other: u32,
         detail: impl FnOnce() -> String,
     ) {
-        let found = Occurrence::new(self.block, thread, at);
+        let found = self.occurrence(thread, at);
         self.found.add((kind, self.pc, other), found, detail);
     }
 
@@ -399,7 +427,7 @@ impl<'a> Cta<'a> {
         at: InstructionPair,
         detail: impl FnOnce() -> String,
     ) {
-        let found = Occurrence::new(self.block, thread, Location::NONE);
+        let found = self.occurrence(thread, Location::NONE);
         let key = (HazardKind::BarrierDivergence, at.pc, at.other);
         self.warned.add(key, found, detail);
     }
@@ -428,16 +456,26 @@ impl<'a> Cta<'a> {
             (true, false) => "a write",
             (false, false) => "a read",
         };
-        let block = self.block;
-        let mut found = Occurrence::new(block, thread, place);
+        let holder = self.holder_of(thread, place);
+        let mut found = self.occurrence(thread, place);
+        let conflict = self
+            .context
+            .conflict_in_block(self.block, found.block, conflict);
         found.conflict = Some(conflict);
+        let block = found.block;
         let key = (HazardKind::Race, self.pc, conflict.pc);
         self.found.add(key, found, || {
             let who = match conflict.block {
                 Some(NONE) => "several other blocks".to_owned(),
                 Some(b) if b != block => {
                     let [x, y, z] = context.ctaid(b.into());
-                    format!("block ({x}, {y}, {z})")
+                    match self.context.cluster.blocks {
+                        1 => format!("block ({x}, {y}, {z})"),
+                        _ => {
+                            let [a, b, c] = context.tid(conflict.thread);
+                            format!("thread ({a}, {b}, {c}) of block ({x}, {y}, {z})")
+                        }
+                    }
                 }
                 _ => {
                     let [x, y, z] = context.tid(conflict.thread);
@@ -445,7 +483,7 @@ impl<'a> Cta<'a> {
                 }
             };
             format!(
-                "{act} of {} memory is not ordered with {was} by {who}",
+                "{act} of {} memory{holder} is not ordered with {was} by {who}",
                 place.space
             )
         });

@@ -112,7 +112,10 @@ impl Cta<'_> {
                 write,
                 decides,
             };
-            self.accesses.record(watch, access);
+            let rank = self.context.cluster.rank(self.running * 32);
+            if let Some(accesses) = self.accesses.get_mut(rank) {
+                accesses.record(watch, access);
+            }
         }
     }
 

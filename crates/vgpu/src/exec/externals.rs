@@ -128,8 +128,11 @@ impl Cta<'_> {
         };
         let (message, file) = (text(self, 0), text(self, 1));
         let function = text(self, 3);
+        let rank = self.context.cluster.rank(thread);
         let failed = Assertion {
-            block: self.context.ctaid(self.block.into()),
+            block: self
+                .context
+                .ctaid(self.context.block_of(self.block, rank).into()),
             thread: self.context.tid(thread),
             message,
             file,

@@ -5,7 +5,7 @@ mod limits;
 use std::sync::Arc;
 use std::time::Instant;
 
-use limits::{check_dimensions, check_local, check_shared};
+use limits::{check_cluster, check_dimensions, check_local, check_shared};
 
 use super::attempts::Work;
 use super::rounding::Rounding;
@@ -29,7 +29,7 @@ pub enum Arg {
     Bytes(Vec<u8>),
 }
 
-/// The blocks to run. Omitted blocks behave as if they were not in the grid.
+/// The blocks to run, each with the others of its cluster. Omitted blocks behave as if they were not in the grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockSet {
     /// The whole grid.
@@ -118,6 +118,8 @@ pub struct Launch {
     pub grid: [u32; 3],
     /// Threads of a block in x, y, z.
     pub block: [u32; 3],
+    /// Blocks of a cluster in x, y, z; `None` for the shape that the kernel requires, if any.
+    pub cluster: Option<[u32; 3]>,
     /// Dynamic shared memory, bytes.
     pub dynamic_shared_bytes: u32,
     /// Registers that the launch allocates for a thread, which `setmaxnreg` redistributes; 0 if
@@ -180,6 +182,7 @@ impl Launch {
             entry: entry.to_owned(),
             grid,
             block,
+            cluster: None,
             dynamic_shared_bytes: 0,
             registers: 0,
             args,
@@ -256,7 +259,7 @@ pub enum LaunchError {
     /// A grid or block dimension is zero or over the device's limit.
     #[error("{what} {dims:?} is refused: {why}")]
     Dimensions {
-        /// `grid` or `block`.
+        /// `grid`, `block` or `cluster`.
         what: &'static str,
         /// The dimensions.
         dims: [u32; 3],
@@ -356,6 +359,7 @@ pub fn launch(
     let (entry, program) = module.program(&launch.entry)?;
     check_dimensions(launch, entry)?;
     let program = program?;
+    check_cluster(launch, &program.cluster, arch)?;
     check_shared(launch, entry, arch)?;
     check_local(program, entry)?;
     let globals = module.place_globals(memory)?;

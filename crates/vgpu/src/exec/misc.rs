@@ -73,10 +73,41 @@ pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> 
             let d = &mut w.regs.preds[*dest as usize];
             *d = (*d & !mask) | hits;
         }
+        Op::MapAddress { .. } | Op::BlockRank { .. } => cluster_addresses(cta, w, op, mask),
         Op::ActiveMask { dest } => lanes(mask).for_each(|l| w.regs.r32[*dest as usize][l] = mask),
         _ => return false,
     }
     true
+}
+
+/// Executes `mapa` and `getctarank`.
+fn cluster_addresses(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) {
+    match op {
+        Op::MapAddress {
+            dest,
+            address,
+            rank,
+            generic,
+        } => {
+            for lane in lanes(mask) {
+                let rank = w.regs.r32[*rank as usize][lane];
+                let at = cta.map_address(w, lane, w.value(*address, lane), rank, *generic);
+                w.set(*dest, lane, at);
+            }
+        }
+        Op::BlockRank {
+            dest,
+            address,
+            generic,
+        } => {
+            for lane in lanes(mask) {
+                let at = w.value(*address, lane);
+                let at = if *generic { split(at).1 } else { at };
+                w.regs.r32[*dest as usize][lane] = cta.context.cluster.rank_of_address(at) as u32;
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Executes the common splits of a whole row at once; returns `false` for others.

@@ -39,8 +39,8 @@ impl Cta<'_> {
         let pc = self.pc;
         let allocated = self.context.registers.next_multiple_of(REGISTER_STEP);
         if self.registers.is_empty() {
-            let warps = self.context.threads.div_ceil(32);
-            self.registers = vec![WarpRegisters::default(); warps];
+            let cluster = &self.context.cluster;
+            self.registers = vec![WarpRegisters::default(); cluster.blocks * cluster.warps];
         }
         if let Some(own) = self.registers.get_mut(w.index) {
             let before = match (own.changes, allocated) {
@@ -62,10 +62,14 @@ impl Cta<'_> {
     /// Checks the changes of all warps at the end of the block.
     pub(super) fn check_registers(&mut self) {
         let all = std::mem::take(&mut self.registers);
-        for (group, warps) in all.chunks(WARPS_PER_GROUP).enumerate() {
-            self.check_warpgroup(group * WARPS_PER_GROUP, warps);
+        let each = self.context.cluster.warps.max(1);
+        for (rank, block) in all.chunks(each).enumerate() {
+            let block = &block[..self.context.threads.div_ceil(32)];
+            for (group, warps) in block.chunks(WARPS_PER_GROUP).enumerate() {
+                self.check_warpgroup(rank * each + group * WARPS_PER_GROUP, warps);
+            }
+            self.check_sum(rank * each, block);
         }
-        self.check_sum(&all);
     }
 
     /// Reports a warpgroup of which some warps did not execute the same changes.
@@ -103,7 +107,7 @@ impl Cta<'_> {
 
     /// Reports an increase that waits forever: the warps ask for more registers than the launch
     /// allocated.
-    fn check_sum(&mut self, all: &[WarpRegisters]) {
+    fn check_sum(&mut self, first: usize, all: &[WarpRegisters]) {
         let each = self.context.registers.next_multiple_of(REGISTER_STEP);
         if each == 0 || all.is_empty() {
             return;
@@ -124,7 +128,7 @@ impl Cta<'_> {
         let count = changed.last;
         self.hazard(
             HazardKind::Deadlock,
-            warp * 32,
+            (first + warp) * 32,
             Location::NONE,
             NONE,
             || {

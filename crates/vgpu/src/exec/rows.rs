@@ -92,7 +92,7 @@ fn addresses(w: &Warp, a: &Address) -> [u64; 32] {
                 *at = u64::from(*base).wrapping_add(a.offset as u64);
             }
         }
-        Data::Nothing => at = [a.offset as u64; 32],
+        Data::Nothing => at = [w.base_of(a).wrapping_add(a.offset as u64); 32],
     }
     at
 }
@@ -118,7 +118,8 @@ impl Cta<'_> {
             #[inline(always)]
             || {
                 let mut at = addresses(w, a);
-                if a.area == Area::Shared && matches!(a.base, Data::R32(_)) {
+                if matches!(a.area, Area::Shared | Area::Cluster) && matches!(a.base, Data::R32(_))
+                {
                     // Shared addresses have 32 bits.
                     at.iter_mut().for_each(|at| *at &= 0xffff_ffff);
                 }
@@ -140,7 +141,7 @@ impl Cta<'_> {
         }
         let end = high.checked_add(u64::from(bytes))?;
         let allocation = match area {
-            Area::Shared if end <= self.shared.len() as u64 * 4 => None,
+            Area::Shared | Area::Cluster if self.is_own(w, low, end) => None,
             Area::Global | Area::Generic if high < SHARED_WINDOW => {
                 let index = self.allocation(low, end)?;
                 let base = self.context.memory.allocations[index].base;
@@ -150,6 +151,16 @@ impl Cta<'_> {
             _ => return None,
         };
         Some(Row { allocation, at })
+    }
+
+    /// Reports whether a range is in the shared memory of the block of a warp.
+    #[inline(always)]
+    fn is_own(&self, w: &Warp, start: u64, end: u64) -> bool {
+        let cluster = &self.context.cluster;
+        match cluster.blocks {
+            1 => end <= self.shared.len() as u64 * 4,
+            _ => start >= w.shared_base && end <= w.shared_base + u64::from(cluster.stride),
+        }
     }
 
     /// Returns the allocation that contains a range.

@@ -256,11 +256,22 @@ fn execute(
         }
         Op::Mbar(at, op) => cta.mbarrier(w, at, op, active),
         Op::Bulk(b) => cta.bulk(w, b, active),
+        Op::AsyncStore(s) => cta.async_store(w, s, active),
         Op::Tensor(c) => cta.tensor_copy(w, c, active),
         Op::CommitBulk => cta.commit_bulk(w, active),
         Op::WaitBulk(left) => cta.wait_bulk(w, *left, active),
         Op::ProxyFence => cta.proxy_fence(w, active),
         Op::SetRegisters { count, increase } => cta.set_registers(w, *count, *increase, active),
+        Op::ClusterArrive { release, aligned } => {
+            cta.cluster_arrive(w, active, *release, *aligned);
+        }
+        Op::ClusterWait { aligned } => {
+            if cta.cluster_wait(w, active, *aligned) {
+                w.paths[path].state = State::Barrier;
+                split_disabled(w, path, active, mask);
+                return Next::Stop;
+            }
+        }
         Op::Nop | Op::Sleep => {}
         _ => return execute_control(cta, w, path, inst, active, mask),
     }

@@ -57,10 +57,12 @@ fn divergent_barrier(cta: &mut Cta<'_>, warps: &[Warp]) -> bool {
         let Some(p) = at_barrier.filter(|_| parked) else {
             continue;
         };
-        let Op::Bar(bar) = &cta.context.program.code[p.pc as usize].op else {
-            continue;
+        let aligned = match &cta.context.program.code[p.pc as usize].op {
+            Op::Bar(bar) => bar.aligned,
+            Op::ClusterWait { aligned } => *aligned,
+            _ => false,
         };
-        if !bar.aligned {
+        if !aligned {
             continue;
         }
         cta.pc = p.pc;
@@ -155,6 +157,13 @@ fn divergent_members(cta: &mut Cta<'_>, warps: &mut [Warp]) -> bool {
 /// Reports that all remaining threads wait at barriers of the block.
 fn different_barriers(cta: &mut Cta<'_>) {
     let waiters = cta.waiters();
+    if let Some((thread, pc, text)) = cta.cluster_waiter() {
+        cta.pc = pc;
+        let other = waiters.first().map_or(NONE, |x| x.2);
+        cta.hazard(HazardKind::Deadlock, thread, Location::NONE, other, || text);
+        cta.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
+        return;
+    }
     let Some(&(id, thread, pc, counted)) = waiters.first() else {
         cta.halted = Some(Halt(Stop::Deadlock, "no thread can run"));
         return;
@@ -163,7 +172,7 @@ fn different_barriers(cta: &mut Cta<'_>) {
     let other = waiters.iter().find(|x| x.2 != pc);
     // Block-wide barriers at different instructions, or one that exited threads do not reach, are
     // divergence. Named barriers that wait for each other are a deadlock.
-    let exited = cta.live < cta.context.threads;
+    let exited = cta.live.iter().any(|live| *live < cta.context.threads);
     let kind = if other.is_some_and(|o| !o.3 && !counted) || (exited && other.is_none()) {
         HazardKind::BarrierDivergence
     } else {

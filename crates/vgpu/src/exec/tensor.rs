@@ -2,8 +2,10 @@
 //! of their `mbarrier` or wait for their group.
 
 use super::access::{CheckedLocation, Touch};
+use super::async_stores::CopyTarget;
 use super::atomics::BulkElement;
 use super::cta::Cta;
+use super::mbarrier::Delivery;
 use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -50,7 +52,7 @@ impl Cta<'_> {
             stores,
             reduce: c.reduce,
         };
-        let problem = box_problem(w, c, &copy);
+        let problem = box_problem(c, &copy);
         let executed = problem.is_none();
         if let Some(what) = problem {
             let place = Location::new(Space::Shared, shared.into());
@@ -60,20 +62,40 @@ impl Cta<'_> {
             };
             self.hazard(kind, thread, place, NONE, || what);
         }
-        // After a hazard the bytes still arrive, so that the barrier completes.
-        let words = if executed {
-            self.copy_box(w, &copy)
-        } else {
-            Vec::new()
-        };
         let bytes = copy.place.bytes();
         self.counters.global_load_bytes += u64::from(bytes) * u64::from(!stores);
         self.counters.global_store_bytes += u64::from(bytes) * u64::from(stores);
-        if let Some(barrier) = &c.mbarrier {
-            let at = w.address(barrier, lane) as u32;
-            self.bulk_done(at, thread, bytes, words);
-        } else {
-            self.bulk_reads(thread, &words);
+        if self.trace.is_some() && executed {
+            let chunks: Vec<Chunk> = copy.place.chunks().collect();
+            self.trace_bulk(chunks.iter().map(Chunk::range), stores);
+        }
+        let Some(barrier) = &c.mbarrier else {
+            let words = match executed {
+                true => self.copy_box(w, &copy),
+                false => Vec::new(),
+            };
+            return self.bulk_reads(thread, &words);
+        };
+        let target = CopyTarget {
+            to: shared,
+            barrier: w.address(barrier, lane) as u32,
+            multicast: self.multicast(w, c.multicast, lane),
+        };
+        let mut copy = copy;
+        for (to, at) in self.copy_targets(thread, target) {
+            copy.place.shared = to;
+            // After a hazard the bytes still arrive, so that the barrier completes.
+            let words = match executed {
+                true => self.copy_box(w, &copy),
+                false => Vec::new(),
+            };
+            let done = Delivery {
+                thread,
+                bytes,
+                words,
+                ..Delivery::default()
+            };
+            self.bulk_done(at, done);
         }
     }
 
@@ -102,10 +124,6 @@ impl Cta<'_> {
 
     /// Copies the box; returns its words of shared memory.
     fn copy_box(&mut self, w: &mut Warp, copy: &BoxCopy<'_>) -> Vec<u32> {
-        if self.trace.is_some() {
-            let chunks: Vec<Chunk> = copy.place.chunks().collect();
-            self.trace_bulk(chunks.iter().map(Chunk::range), copy.stores);
-        }
         // Elements of eight bytes have two words.
         let whole = copy.place.map.element.bytes().max(4);
         let mut words = Vec::new();
@@ -133,7 +151,12 @@ impl Cta<'_> {
             },
         };
         let at = u64::from(chunk.shared + offset);
-        let shared = self.touch(w, Area::Shared, at, touch);
+        let area = if copy.stores {
+            Area::Shared
+        } else {
+            Area::Cluster
+        };
+        let shared = self.touch(w, area, at, touch);
         let mask = u64::MAX >> (64 - 8 * width);
         let elements = (offset..offset + whole).step_by(width as usize);
         if copy.stores {
@@ -174,13 +197,10 @@ impl Cta<'_> {
 }
 
 /// Returns why a copy cannot be executed.
-fn box_problem(w: &Warp, c: &TensorCopy, copy: &BoxCopy<'_>) -> Option<String> {
+fn box_problem(c: &TensorCopy, copy: &BoxCopy<'_>) -> Option<String> {
     let problem = copy.place.problem();
     if problem.is_some() {
         return problem;
-    }
-    if c.multicast != NONE && w.regs.r32[c.multicast as usize][copy.lane] & 0xffff != 1 {
-        return Some("a multicast names blocks outside the cluster".to_owned());
     }
     if c.reduce.is_some() && copy.place.reduced_type().is_none() {
         return Some("a reduction of this type of element does not exist".to_owned());

@@ -458,12 +458,10 @@ fn lookups(at: &[u64; 32], base: u64, mask: u32, bytes: u32) -> u8 {
     total
 }
 
-/// Creates the trace of a block, if requested.
-pub(super) fn begin(traced: bool, block: u32, warps: usize) -> Option<Box<BlockTrace>> {
-    traced.then(|| {
-        Box::new(BlockTrace {
-            block,
-            warps: vec![WarpTrace::with_warps(warps); warps],
-        })
-    })
+/// Creates the trace of a block.
+pub(super) fn begin(block: u32, warps: usize) -> BlockTrace {
+    BlockTrace {
+        block,
+        warps: vec![WarpTrace::with_warps(warps); warps],
+    }
 }

@@ -9,8 +9,13 @@ impl Cta<'_> {
     /// Returns the trace of the running warp.
     #[inline]
     pub(super) fn warp_trace(&mut self) -> Option<&mut WarpTrace> {
-        let warp = self.running;
-        self.trace.as_mut().map(|trace| &mut trace.warps[warp])
+        let traces = self.trace.as_mut()?;
+        let (cluster, warp) = (&self.context.cluster, self.running);
+        let rank = cluster.rank(warp * 32);
+        traces
+            .get_mut(rank)?
+            .warps
+            .get_mut(warp - rank * cluster.warps)
     }
 
     /// Begins a run of instructions at `start`.

@@ -53,7 +53,7 @@ impl Cta<'_> {
                 let sectors = self.sectors(w, a, mask, bytes);
                 self.count_global(total, sectors, write);
             }
-            Area::Shared => {
+            Area::Shared | Area::Cluster => {
                 let addresses = std::array::from_fn(|l| w.address(a, l));
                 self.count_shared(&addresses, mask, bytes, write);
             }

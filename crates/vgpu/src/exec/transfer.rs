@@ -6,20 +6,36 @@ use super::order::Publishing;
 use super::regs::{Lane, U32, U64};
 use super::rows::{Kind, Words};
 use super::warp::Warp;
-use crate::lower::program::{Address, Area, Data, Mem, Order, SHARED_WINDOW};
+use crate::lower::program::{Address, Area, Data, Mem, Order, SHARED_WINDOW, WINDOW};
 
 impl Warp {
+    /// Returns the base of an address without a register: that of the own block for shared
+    /// variables.
+    #[inline(always)]
+    pub(super) fn base_of(&self, a: &Address) -> u64 {
+        if self.shared_base == 0 {
+            return 0;
+        }
+        let window = SHARED_WINDOW..SHARED_WINDOW + WINDOW;
+        let shared = match a.area {
+            Area::Shared | Area::Cluster => true,
+            Area::Generic => window.contains(&(a.offset as u64)),
+            _ => false,
+        };
+        if shared { self.shared_base } else { 0 }
+    }
+
     /// Returns the address of one lane.
     #[inline(always)]
     pub(super) fn address(&self, a: &Address, lane: usize) -> u64 {
         let base = match a.base {
             Data::R64(row) => self.regs.r64[row as usize][lane],
             Data::R32(row) => self.regs.r32[row as usize][lane].into(),
-            Data::Nothing => 0,
+            Data::Nothing => self.base_of(a),
         };
         let at = base.wrapping_add(a.offset as u64);
         // Shared addresses have 32 bits: a negative index wraps to a large offset.
-        if a.area == Area::Shared && at < SHARED_WINDOW {
+        if matches!(a.area, Area::Shared | Area::Cluster) && at < SHARED_WINDOW {
             at & 0xffff_ffff
         } else {
             at
@@ -219,7 +235,7 @@ impl Cta<'_> {
         };
         let bytes = u64::from(m.width) * m.data.len() as u64;
         let place = match area {
-            Area::Shared if at + bytes <= self.shared.len() as u64 * 4 => {
+            Area::Shared | Area::Cluster if at + bytes <= self.shared.len() as u64 * 4 => {
                 CheckedLocation::Shared(at as u32)
             }
             Area::Global => match self.context.memory.find(at) {
@@ -244,7 +260,7 @@ impl Cta<'_> {
 
 /// Returns an address in the generic space, which identifies a synchronisation variable.
 pub(super) fn generic(area: Area, at: u64) -> u64 {
-    if area == Area::Shared {
+    if matches!(area, Area::Shared | Area::Cluster) {
         SHARED_WINDOW + at
     } else {
         at

@@ -55,6 +55,8 @@ pub(super) struct Warp {
     /// Shadow values, in launches that have them.
     pub(super) shadows: Option<Box<WarpShadows>>,
     pub(super) index: usize,
+    /// Address of the shared memory of its block.
+    pub(super) shared_base: u64,
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
     pub(super) reconvergence_points: Vec<ReconvergencePoint>,
@@ -109,16 +111,26 @@ impl Mixer {
 
 impl Warp {
     /// Creates a warp at its first instruction, reusing the buffers of a finished one.
-    pub(super) fn renew(old: Warp, context: &Context<'_>, index: usize, ctaid: [u32; 3]) -> Warp {
+    pub(super) fn renew(old: Warp, context: &Context<'_>, index: usize, unit: u32) -> Warp {
         let p = context.program;
-        let lanes = (context.threads - index * 32).min(32);
-        let alive = u32::MAX >> (32 - lanes);
+        let cluster = &context.cluster;
+        let rank = cluster.rank(index * 32);
+        let local = index - rank * cluster.warps;
+        // Warps that only fill up a warp-group have no threads.
+        let lanes = context.threads.saturating_sub(local * 32).min(32) as u32;
+        let alive = u32::MAX.checked_shr(32 - lanes).unwrap_or(0);
+        let ctaid = context.ctaid(context.block_of(unit, rank).into());
+        let of_warp = WarpPlace {
+            ctaid,
+            rank,
+            warp: local,
+        };
         let stride = (p.local_bytes + p.param_bytes).next_multiple_of(16) as usize;
         let mut warp = Warp {
             regs: Regs {
                 coins: context
                     .rounding
-                    .map_or_else(Coins::default, |r| Coins::new(r, ctaid, index)),
+                    .map_or_else(Coins::default, |r| Coins::new(r, ctaid, local)),
                 r32: filled(old.regs.r32, p.rows32 as usize, [0; 32]),
                 r64: filled(old.regs.r64, p.rows64 as usize, [0; 32]),
                 preds: filled(old.regs.preds, p.preds as usize, 0),
@@ -126,6 +138,7 @@ impl Warp {
             shadows: (context.memory.shadows.is_some())
                 .then(|| Box::new(WarpShadows::new(p.rows32, p.rows64))),
             index,
+            shared_base: cluster.address(rank, 0),
             alive,
             paths: filled(
                 old.paths,
@@ -134,7 +147,10 @@ impl Warp {
                     pc: 0,
                     mask: alive,
                     reconvergence: NONE,
-                    state: State::Ready,
+                    state: match alive {
+                        0 => State::Retired,
+                        _ => State::Ready,
+                    },
                 },
             ),
             local: filled(old.local, stride * 32, 0),
@@ -149,11 +165,11 @@ impl Warp {
         // The constant predicates false and true are rows 0 and 1.
         warp.regs.preds[1] = u32::MAX;
         for (row, constant) in &p.constants32 {
-            let values = context.constants(*constant, ctaid, index);
+            let values = context.constants(*constant, of_warp);
             warp.regs.r32[*row as usize] = values.map(|value| value as u32);
         }
         for (row, constant) in &p.constants64 {
-            warp.regs.r64[*row as usize] = context.constants(*constant, ctaid, index);
+            warp.regs.r64[*row as usize] = context.constants(*constant, of_warp);
         }
         warp
     }
@@ -302,6 +318,14 @@ pub(super) fn filled<T: Copy>(mut old: Vec<T>, length: usize, value: T) -> Vec<T
     old
 }
 
+/// Place of a warp: its block by index and by rank in the cluster, and its number in the block.
+#[derive(Clone, Copy)]
+struct WarpPlace {
+    ctaid: [u32; 3],
+    rank: usize,
+    warp: usize,
+}
+
 impl Context<'_> {
     /// Returns the linear index of a block.
     fn linear(&self, ctaid: [u32; 3]) -> u64 {
@@ -311,21 +335,23 @@ impl Context<'_> {
     }
 
     /// Returns the values of a launch constant in the lanes of a warp.
-    fn constants(&self, constant: Constant, ctaid: [u32; 3], warp: usize) -> [u64; 32] {
+    fn constants(&self, constant: Constant, at: WarpPlace) -> [u64; 32] {
         if constant.differs_by_lane() {
-            std::array::from_fn(|lane| self.constant(constant, ctaid, warp, lane))
+            std::array::from_fn(|lane| self.constant(constant, at, lane))
         } else {
-            [self.constant(constant, ctaid, warp, 0); 32]
+            [self.constant(constant, at, 0); 32]
         }
     }
 
     /// Returns the value of a launch constant in one lane.
-    fn constant(&self, constant: Constant, ctaid: [u32; 3], warp: usize, lane: usize) -> u64 {
+    fn constant(&self, constant: Constant, at: WarpPlace, lane: usize) -> u64 {
+        let WarpPlace { ctaid, rank, warp } = at;
         let special = match constant {
             Constant::Value(v) => return v,
             Constant::Global(index, offset) => {
                 return self.globals[index as usize].wrapping_add(offset);
             }
+            Constant::Shared(offset) => return self.cluster.address(rank, offset),
             Constant::Special(s) => s,
         };
         let lane = lane as u32;
@@ -356,8 +382,16 @@ impl Context<'_> {
             }
             Special::WorkspaceHigh => (self.workspace >> 32) as u32,
             Special::WorkspaceLow => self.workspace as u32,
-            Special::Zero => 0,
-            Special::One => 1,
+            Special::ClusterCtaid(axis) => self.cluster.place(rank)[usize::from(axis)],
+            Special::ClusterNctaid(axis) => self.cluster.shape[usize::from(axis)],
+            Special::ClusterRank => rank as u32,
+            Special::ClusterSize => self.cluster.blocks as u32,
+            Special::ClusterId(axis) => {
+                let axis = usize::from(axis);
+                ctaid[axis] / self.cluster.shape[axis]
+            }
+            Special::Nclusters(axis) => self.cluster.count(self.grid)[usize::from(axis)],
+            Special::ExplicitCluster => self.cluster.explicit.into(),
         };
         value.into()
     }

@@ -86,7 +86,9 @@ impl Cta<'_> {
     /// Executes `wgmma.wait_group`; returns `false` where another warp of the warp-group has not issued
     /// the products yet.
     pub(super) fn wgmma_wait(&mut self, w: &mut Warp, left: u32) -> bool {
-        let warps = self.context.threads / 32;
+        let cluster = &self.context.cluster;
+        let block = cluster.rank(w.index * 32) * cluster.warps;
+        let warps = block + self.context.threads / 32;
         let products = self.products(w);
         let (until, completed) = (products.committed.saturating_sub(left), products.completed);
         let first = w.index / WARPS * WARPS;
@@ -98,7 +100,7 @@ impl Cta<'_> {
         }
         if until > completed {
             self.products(w).completed = until;
-            let threads = w.index * 32..(w.index * 32 + 32).min(self.context.threads);
+            let threads = w.index * 32..(w.index * 32 + 32).min(self.clocks.threads);
             let segments = self.clocks.segment.get(threads).unwrap_or_default();
             self.flights.wait(w.index, until, segments);
         }
@@ -109,7 +111,8 @@ impl Cta<'_> {
     pub(super) fn wgmma(&mut self, w: &mut Warp, m: &Wgmma, active: u32) {
         let thread = w.index * 32;
         // Warps beyond the last whole group, such as producers, do not matter to the others.
-        let whole = (w.index / WARPS + 1) * WARPS * 32 <= self.context.threads;
+        let local = self.context.cluster.thread_in_block(w.index * 32) / 32;
+        let whole = (local / WARPS + 1) * WARPS * 32 <= self.context.threads;
         if active != FULL || !whole {
             self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
                 "a wgmma needs all threads of four aligned warps".to_owned()
@@ -205,9 +208,12 @@ impl Cta<'_> {
     /// Reads 16 bytes of shared memory for the product with a number.
     fn read_chunk(&mut self, w: &Warp, at: u32, number: u32) -> [u32; 4] {
         let thread = w.index * 32;
+        // A descriptor names a place in the own block.
+        let at = at + w.shared_base as u32;
         let first = at as usize / 4;
         let place = Location::new(Space::Shared, at.into());
-        let Some(words) = self.shared.get(first..first + 4) else {
+        let own = !self.leaves_block(w, at.into());
+        let Some(words) = self.shared.get(first..first + 4).filter(|_| own) else {
             self.leaves_shared(thread, place);
             return [0; 4];
         };

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::block::{Block, Progress};
+use super::cluster::Units;
 use super::cta::{Context, SpareBuffers};
-use super::launch::{BlockOrder, BlockSet, End, Launch, LaunchReport};
+use super::launch::{BlockOrder, End, Launch, LaunchReport};
 use super::listed::list;
 use super::printed::Output;
 use super::stop::{Assertion, Halt, Stop};
@@ -46,13 +47,9 @@ struct Total {
 /// Runs the chosen blocks.
 pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport {
     let all: u64 = context.grid.iter().map(|d| u64::from(*d)).product();
-    let chosen = launch.chosen();
-    let block = |i: u64| match &launch.blocks {
-        BlockSet::All => Some(i as u32),
-        BlockSet::List(list) => Some(list[i as usize])
-            .filter(|b| *b < all)
-            .map(|b| b as u32),
-    };
+    let blocks = context.cluster.blocks as u64;
+    let units = Units::new(launch, &context.cluster);
+    let chosen = units.len();
     let threads = if context.serialized {
         1
     } else {
@@ -61,13 +58,14 @@ pub(super) fn run_blocks(context: &Context<'_>, launch: &Launch) -> LaunchReport
     {
         let mut waits = context.waits();
         waits.unfinished = chosen;
-        waits.capacity = context.blocks_each * u64::from(context.arch.sm_count);
+        let capacity = context.blocks_each * u64::from(context.arch.sm_count);
+        waits.capacity = (capacity / blocks).max(1);
     }
     let place = Permutation::new(context.order, chosen);
     let next = AtomicUsize::new(0);
     let take = || {
         let i = next.fetch_add(1, Relaxed) as u64;
-        (i < chosen).then(|| block(place.apply(i)))
+        (i < chosen).then(|| units.get(place.apply(i), all / blocks))
     };
     let total = Mutex::new(Total::default());
     if threads == 1 {
@@ -263,8 +261,8 @@ impl Total {
                 .into_iter()
                 .map(|failed| (cta.block, failed))
                 .collect(),
-            traces: cta.trace.take().map(|trace| *trace).into_iter().collect(),
-            accesses: cta.accesses.take(cta.block).into_iter().collect(),
+            traces: cta.trace.take().unwrap_or_default(),
+            accesses: cta.take_accesses(),
         });
     }
 
@@ -291,6 +289,7 @@ impl Total {
         if context.stop.swap(true, Relaxed) {
             return;
         }
+        let block = context.block_of(block, 0);
         let found = Occurrence::new(block, 0, Location::NONE);
         self.found.add((HazardKind::Timeout, 0, NONE), found, || {
             let why = match stop {

@@ -7,6 +7,7 @@
 //! barriers) needs vector clocks: `know[u][t]` is the segment of `t` below which `u` has seen
 //! everything.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::sync::Acquired;
@@ -29,6 +30,8 @@ pub(crate) struct Clocks {
     partial: bool,
     /// Every reader must be recorded separately.
     pub(crate) exact_readers: bool,
+    /// The segment that the last release began, and the last that it covers.
+    released: Option<(u32, u32)>,
 }
 
 /// Snapshot of the accesses that happen before a point of a thread.
@@ -87,6 +90,7 @@ impl Clocks {
             foreign: vec![None; threads],
             partial: false,
             exact_readers,
+            released: None,
         }
     }
 
@@ -192,8 +196,19 @@ impl Clocks {
     /// Returns the clock of `thread` including its own accesses; it enters a new segment.
     pub(crate) fn release(&mut self, thread: usize) -> Clock {
         let clock = self.join_all(std::iter::once(thread));
+        let covered = self.segment[thread];
         self.segment[thread] = self.tick();
+        self.released = Some((self.segment[thread], covered));
         clock
+    }
+
+    /// Returns the segment of a strong access of `thread` for those that observe it: what a release
+    /// by the access itself covers includes the access.
+    pub(crate) fn segment_of_strong(&self, thread: usize) -> u32 {
+        let now = self.segment[thread];
+        self.released
+            .filter(|(segment, _)| *segment == now)
+            .map_or(now, |(_, covered)| covered)
     }
 
     /// Joins the clock of `thread` into `all`; it enters a new segment.
@@ -205,6 +220,22 @@ impl Clocks {
             None => join(all, self.join_all(std::iter::once(thread))),
         }
         self.segment[thread] = self.tick();
+    }
+
+    /// Joins only the accesses of `thread` itself into `all`; it enters a new segment.
+    pub(crate) fn release_own_to(&mut self, thread: usize, all: &mut Option<Clock>) {
+        let mut own: Clock = std::iter::repeat_n(0, self.threads).collect();
+        if let Some(own) = Arc::get_mut(&mut own) {
+            own[thread] = self.segment[thread] + 1;
+        }
+        join(all, own);
+        self.segment[thread] = self.tick();
+    }
+
+    /// Reports whether `thread` has acquired a release by one of some threads.
+    pub(crate) fn has_observed(&self, thread: usize, mut threads: Range<usize>) -> bool {
+        let known = self.know[thread].as_ref();
+        known.is_some_and(|known| threads.any(|t| known.get(t).is_some_and(|until| *until > 0)))
     }
 
     /// Adds the clock of a release to that of `thread`.

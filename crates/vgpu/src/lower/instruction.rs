@@ -333,7 +333,7 @@ impl<'a> Lower<'a> {
             return Err(Fail::Unsupported("32-bit generic addresses"));
         }
         let window = match self.area(m)? {
-            Area::Shared => SHARED_WINDOW,
+            Area::Shared | Area::Cluster => SHARED_WINDOW,
             Area::Local => LOCAL_WINDOW,
             Area::CallParam => PARAM_WINDOW,
             _ => 0,

@@ -10,7 +10,7 @@ use ptx::structs::Unwritten;
 
 fn class_of(area: Area) -> Class {
     match area {
-        Area::Shared => Class::Shared,
+        Area::Shared | Area::Cluster => Class::Shared,
         Area::Local => Class::Local,
         Area::KernelParam | Area::CallParam => Class::Const,
         Area::Global | Area::Generic => Class::Global,
@@ -18,7 +18,7 @@ fn class_of(area: Area) -> Class {
 }
 
 /// Returns the operation that an atomic names.
-fn atomic_operation(m: &Mods<'_>) -> Lowered<AtomOp> {
+pub(super) fn atomic_operation(m: &Mods<'_>) -> Lowered<AtomOp> {
     [
         ("add", AtomOp::Add),
         ("min", AtomOp::Min),
@@ -37,7 +37,7 @@ fn atomic_operation(m: &Mods<'_>) -> Lowered<AtomOp> {
     .ok_or(Fail::Unsupported(""))
 }
 
-fn atomic_type(ty: Type, op: AtomOp) -> Lowered<AtomType> {
+pub(super) fn atomic_type(ty: Type, op: AtomOp) -> Lowered<AtomType> {
     Ok(match ty {
         Type::U32 | Type::B32 => AtomType::U32,
         Type::S32 => AtomType::S32,
@@ -65,14 +65,22 @@ fn order_of(m: &Mods<'_>, default: Order) -> Order {
     }
 }
 
+/// Reports whether the scope of an access includes threads of other clusters.
+pub(super) fn is_device_wide(m: &Mods<'_>) -> bool {
+    !m.has("cta") && !m.has("cluster")
+}
+
 impl<'a> Lower<'a> {
     /// Lowers memory instructions; returns `false` for any other.
     pub(super) fn memory(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<bool> {
         match i.opcode {
             "ld" | "ldu" => self.load(i, m)?,
+            "st" | "red" if m.has("async") => self.async_store(i, m)?,
             "st" => self.store(i, m)?,
             "atom" => self.atom(i, m, true)?,
-            "red" if !m.has("async") => self.atom(i, m, false)?,
+            "red" => self.atom(i, m, false)?,
+            "mapa" => self.map_address(i, m)?,
+            "getctarank" => self.block_rank(i, m)?,
             "cp" => return self.copy(i, m),
             "prefetch" | "prefetchu" | "applypriority" | "discard" | "createpolicy" => {
                 self.hint(i)?;
@@ -125,7 +133,7 @@ impl<'a> Lower<'a> {
             signed: ty.signed(),
             data: Vec::new(),
             order,
-            device_wide: !m.has("cta"),
+            device_wide: is_device_wide(m),
             unwritten: Unwritten::Hazard,
             read_only: i.opcode == "ldu" || m.has("nc"),
             used: u32::MAX,
@@ -181,7 +189,7 @@ impl<'a> Lower<'a> {
     }
 
     fn store(&mut self, i: &'a Instruction<'a>, m: &Mods<'_>) -> Lowered<()> {
-        if m.has("async") || m.has("bulk") {
+        if m.has("bulk") {
             return Err(Fail::Unsupported(""));
         }
         let mut mem = self.access(i, m, 0)?;
@@ -238,7 +246,7 @@ impl<'a> Lower<'a> {
             b: self.data_source(b, bytes)?,
             c,
             order,
-            device_wide: !m.has("cta"),
+            device_wide: is_device_wide(m),
         };
         self.push(Op::Atom(Box::new(atom)), Class::Atomic);
         Ok(())
@@ -338,20 +346,31 @@ impl<'a> Lower<'a> {
             }
             _ => {}
         }
-        let to_area = |w: &str| match w {
-            "shared::cluster" | "shared::cta" => Some(Area::Shared),
+        self.bulk_copy(i, words, reduce)
+    }
+
+    /// Lowers `cp.async.bulk` and `cp.reduce.async.bulk` of a range of bytes.
+    fn bulk_copy(
+        &mut self,
+        i: &'a Instruction<'a>,
+        words: &[&str],
+        reduce: Option<(AtomOp, AtomType)>,
+    ) -> Lowered<()> {
+        let second = words.get(1).copied().unwrap_or_default();
+        let area = |w: &str| match w {
+            "shared::cluster" => Some(Area::Cluster),
+            "shared::cta" => Some(Area::Shared),
             "global" => Some(Area::Global),
             _ => None,
         };
-        let (Some(to), Some(from)) = (to_area(second), words.get(2).and_then(|w| to_area(w)))
-        else {
+        let (Some(to), Some(from)) = (area(second), words.get(2).and_then(|w| area(w))) else {
             return Err(Fail::Unsupported(""));
         };
-        if to == from
-            || words.contains(&"multicast::cluster")
-            || reduce.is_some() && to != Area::Global
-        {
-            return Err(Fail::Unsupported("between blocks of a cluster"));
+        if from == Area::Cluster || to == from {
+            return Err(Fail::Unsupported("between these state spaces"));
+        }
+        if reduce.is_some() && to != Area::Global {
+            return Err(Fail::Unsupported("reductions in shared memory"));
         }
         let [d, s, size, rest @ ..] = i.operands.as_slice() else {
             return Err(Fail::Operand(
@@ -359,10 +378,17 @@ impl<'a> Lower<'a> {
             ));
         };
         let mbarrier = match rest.first() {
-            Some(a @ Operand::Address(..)) if to == Area::Shared => {
-                Some(self.address(a, Area::Shared)?)
-            }
+            Some(a @ Operand::Address(..)) if to != Area::Global => Some(self.address(a, to)?),
             _ => None,
+        };
+        let multicast = match words.contains(&"multicast::cluster") {
+            false => NONE,
+            true => {
+                let mask = rest
+                    .get(1)
+                    .ok_or(Fail::Operand("a mask is needed".to_owned()))?;
+                self.source(mask, Kind::R32)?
+            }
         };
         // Bulk copies complete at `mbarrier`s or bulk groups, which order single threads.
         self.program.partial_sync = true;
@@ -371,6 +397,7 @@ impl<'a> Lower<'a> {
             from: self.address(s, from)?,
             bytes: self.source(size, Kind::R32)?,
             mbarrier,
+            multicast,
             reduce,
         };
         self.push(Op::Bulk(Box::new(bulk)), Class::Global);

@@ -25,6 +25,7 @@ mod tensor;
 mod texture;
 mod control;
 mod calls;
+mod cluster;
 mod external;
 mod headers;
 mod layout;
@@ -189,9 +190,10 @@ pub(crate) fn lower<'a>(
             keep: ADDRESSES | CONTROL,
         },
     };
-    if entry.cluster {
-        return Err(l.unsupported("thread block clusters (.reqnctapercluster)", entry.line, 0));
+    if entry.cluster.grid_of_clusters {
+        return Err(l.unsupported("a grid of clusters (.blocksareclusters)", entry.line, 0));
     }
+    l.program.cluster = entry.cluster;
     l.layout_shared(entry);
     l.function(entry)?;
     // Functions are lowered once each, however often they are called.

@@ -1,5 +1,6 @@
 //! Lowering of operands to rows: registers, constants, addresses.
 
+use super::cluster::cluster_special;
 use super::program::{
     Address, Area, Constant, Data, LOCAL_WINDOW, NONE, Op, PARAM_WINDOW, SHARED_WINDOW, Special,
 };
@@ -254,14 +255,11 @@ impl<'a> Lower<'a> {
             "envreg2" => Special::WorkspaceLow,
             "dynamic_smem_size" => Special::DynamicShared,
             "total_smem_size" | "aggr_smem_size" => Special::TotalShared,
-            // Without clusters, each block is a cluster by itself.
-            "cluster_ctaid" | "cluster_ctarank" | "is_explicit_cluster" => Special::Zero,
-            "cluster_nctaid" | "cluster_nctarank" => Special::One,
-            "clusterid" => Special::Ctaid(axis),
-            "nclusterid" => Special::Nctaid(axis),
+            "is_explicit_cluster" if kind == Kind::P => return self.explicit_cluster(),
             "clock" | "clock_hi" | "clock64" | "globaltimer" | "globaltimer_lo"
             | "globaltimer_hi" => return self.clock(name, kind),
-            _ => return Err(Fail::Operand(format!("special register %{name}"))),
+            _ => cluster_special(name, axis)
+                .ok_or_else(|| Fail::Operand(format!("special register %{name}")))?,
         };
         Ok(self.constant(kind, Constant::Special(special)))
     }
@@ -282,7 +280,10 @@ impl<'a> Lower<'a> {
     fn variable_address(&mut self, index: u32, offset: i64) -> Lowered<Constant> {
         let place = self.function.variables.get(index as usize).copied();
         match place {
-            Some(VariableStorage::Shared(at) | VariableStorage::Local(at)) => {
+            Some(VariableStorage::Shared(at)) => {
+                Ok(Constant::Shared(u64::from(at).wrapping_add_signed(offset)))
+            }
+            Some(VariableStorage::Local(at)) => {
                 Ok(Constant::Value(u64::from(at).wrapping_add_signed(offset)))
             }
             Some(VariableStorage::Global(g)) => Ok(Constant::Global(g, offset as u64)),
@@ -314,7 +315,7 @@ impl<'a> Lower<'a> {
     /// Returns the address of a module-level name.
     fn name_address(&mut self, name: &str, offset: i64) -> Lowered<Constant> {
         if let Some(at) = self.shared.get(name) {
-            return Ok(Constant::Value(u64::from(*at).wrapping_add_signed(offset)));
+            return Ok(Constant::Shared(u64::from(*at).wrapping_add_signed(offset)));
         }
         if let Some(index) = self.globals.index.get(name) {
             return Ok(Constant::Global(*index, offset as u64));
@@ -377,13 +378,13 @@ impl<'a> Lower<'a> {
                 let value = self.name_address(name, *offset)?;
                 match value {
                     // A shared variable in a generic access has its address in the window.
-                    Constant::Value(v) if area == Area::Generic => {
-                        let window = match self.shared.contains_key(name) {
-                            true => SHARED_WINDOW,
-                            false => PARAM_WINDOW,
-                        };
-                        Ok(at(area, window as i64 + v as i64))
+                    Constant::Shared(v) if area == Area::Generic => {
+                        Ok(at(area, SHARED_WINDOW as i64 + v as i64))
                     }
+                    Constant::Value(v) if area == Area::Generic => {
+                        Ok(at(area, PARAM_WINDOW as i64 + v as i64))
+                    }
+                    Constant::Shared(v) => Ok(at(area, v as i64)),
                     Constant::Value(v) => Ok(at(area, v as i64)),
                     other => {
                         let row = self.constant(Kind::R64, other);
@@ -470,7 +471,7 @@ impl<'a> Lower<'a> {
                 // Constant memory is an ordinary allocation that kernels only read.
                 "global" | "const" => Area::Global,
                 "shared" | "shared::cta" => Area::Shared,
-                "shared::cluster" => Area::Shared,
+                "shared::cluster" => Area::Cluster,
                 "local" => Area::Local,
                 "param" | "param::entry" | "param::func" => Area::CallParam,
                 _ => continue,

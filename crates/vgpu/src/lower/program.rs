@@ -17,8 +17,8 @@ pub(crate) use images::{
     Boundary, Fetch, ImageQuery, ImageShape, Queried, SurfaceAccess, SurfaceKind,
 };
 pub(crate) use operation::{
-    Atom, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64, MmaOp, Op, Shuffle,
-    TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp, every_byte,
+    AsyncStore, Atom, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64, MmaOp, Op,
+    Shuffle, Synchronizes, TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp, every_byte,
 };
 
 /// No register or no target.
@@ -41,6 +41,8 @@ pub(crate) enum Area {
     Generic,
     Global,
     Shared,
+    /// Shared memory of the blocks of a cluster.
+    Cluster,
     Local,
     /// The kernel's parameters: read only.
     KernelParam,
@@ -106,6 +108,8 @@ pub(crate) enum Constant {
     Value(u64),
     /// Address of a module variable plus an offset; generic windows are global addresses.
     Global(u32, u64),
+    /// Address of a shared variable in its block.
+    Shared(u64),
     /// A special register.
     Special(Special),
 }
@@ -143,8 +147,15 @@ pub(crate) enum Special {
     TotalShared,
     WorkspaceHigh,
     WorkspaceLow,
-    Zero,
-    One,
+    /// Index of the block in its cluster, and the blocks of a cluster, by axis.
+    ClusterCtaid(u8),
+    ClusterNctaid(u8),
+    ClusterRank,
+    ClusterSize,
+    /// Index of the cluster in the grid, and the clusters of the grid, by axis.
+    ClusterId(u8),
+    Nclusters(u8),
+    ExplicitCluster,
 }
 
 /// A statically sized shared variable.
@@ -211,6 +222,10 @@ pub(crate) struct Program {
     /// Number of values that only selections use, and the instructions that load or choose them.
     pub(crate) selected: u32,
     pub(crate) selections: HashMap<u32, Selection>,
+    /// It multiplies by warp-groups, whose descriptors hold the address in the own block only.
+    pub(crate) has_products: bool,
+    /// Directives about clusters.
+    pub(crate) cluster: ptx::ast::ClusterDirectives,
     /// Some branch depends on the block's index.
     pub(crate) by_block: bool,
     /// Control flow depends on other blocks.

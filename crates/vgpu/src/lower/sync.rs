@@ -1,11 +1,21 @@
 //! Barriers, fences, warp-wide operations, `mbarrier`.
 
-use super::program::{Area, Bar, Data, MbarOp, NONE, Op, Shuffle, WarpOp};
+use super::memory::is_device_wide;
+use super::program::{Area, Bar, Data, MbarOp, NONE, Op, Shuffle, Synchronizes, WarpOp};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
 use gpu_arithmetic::atomic::AtomOp;
 use ptx::ast::{Instruction, Operand};
+
+/// Returns the threads that an operation on an `mbarrier` may order.
+fn synchronizes(m: &Mods<'_>) -> Synchronizes {
+    match () {
+        () if m.has("relaxed") => Synchronizes::Nothing,
+        () if m.has("cta") => Synchronizes::Block,
+        () => Synchronizes::Cluster,
+    }
+}
 
 impl<'a> Lower<'a> {
     /// Lowers synchronisation and warp-wide instructions; returns `false` for any other.
@@ -15,7 +25,7 @@ impl<'a> Lower<'a> {
                 let mask = self.member_mask(i.operands.first())?;
                 self.warp_op(mask, WarpOp::Barrier, Class::Sync);
             }
-            "barrier" if m.has("cluster") => return Err(Fail::Unsupported("clusters")),
+            "barrier" if m.has("cluster") => self.cluster_barrier(m)?,
             "bar" | "barrier" => self.barrier(i, m)?,
             "membar" | "fence" => self.fence(m),
             "shfl" => self.shuffle(i, m)?,
@@ -55,7 +65,7 @@ impl<'a> Lower<'a> {
             return;
         }
         let op = Op::Fence {
-            device_wide: !m.has("cta"),
+            device_wide: is_device_wide(m),
         };
         self.note_sync(&op);
         self.push(op, Class::Sync);
@@ -316,7 +326,7 @@ impl<'a> Lower<'a> {
                     parity,
                     state: self.data_source(state, if parity { 4 } else { 8 })?,
                     dest: self.dest(dest, Kind::P)?.0,
-                    acquire: !m.has("relaxed"),
+                    acquire: synchronizes(m),
                 };
                 (Some(at), op)
             }
@@ -364,6 +374,7 @@ impl<'a> Lower<'a> {
             expect: if expecting { value } else { NONE },
             state,
             drop: kind == "arrive_drop",
+            release: synchronizes(m),
         };
         Ok((rest.first(), op))
     }

@@ -48,7 +48,7 @@ impl<'a> Lower<'a> {
         }
         let mbarrier = match (loads, rest.first()) {
             (false, _) => None,
-            (true, Some(at @ Operand::Address(..))) => Some(self.address(at, Area::Shared)?),
+            (true, Some(at @ Operand::Address(..))) => Some(self.address(at, Area::Cluster)?),
             (true, _) => return Err(missing()),
         };
         let multicast = match m.has("multicast::cluster") {
@@ -58,7 +58,7 @@ impl<'a> Lower<'a> {
         let copy = TensorCopy {
             map,
             coordinates,
-            shared: self.address(shared, Area::Shared)?,
+            shared: self.address(shared, if loads { Area::Cluster } else { Area::Shared })?,
             mbarrier,
             multicast,
             reduce,

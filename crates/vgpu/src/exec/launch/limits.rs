@@ -2,8 +2,10 @@
 
 use super::{Launch, LaunchError};
 use crate::arch::{Arch, LOCAL_BYTES, MAX_THREADS_PER_BLOCK, SHARED_BYTES_DEFAULT};
+use crate::exec::cluster;
 use crate::lower::program::Program;
 use crate::module::Entry;
+use ptx::ast::ClusterDirectives;
 
 pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), LaunchError> {
     let refuse = |what, dims, why: String| Err(LaunchError::Dimensions { what, dims, why });
@@ -53,6 +55,68 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
         return refuse("block", launch.block, why);
     }
     Ok(())
+}
+
+/// Largest cluster that every device with clusters can run, and the largest that some can
+/// (CUDA C++ programming guide, "Thread Block Clusters").
+const PORTABLE_CLUSTER: u64 = 8;
+const LARGEST_CLUSTER: u64 = 16;
+/// Compute capability times 10 from which on there are clusters.
+const FIRST_WITH_CLUSTERS: u32 = 90;
+
+pub(super) fn check_cluster(
+    launch: &Launch,
+    directives: &ClusterDirectives,
+    arch: &Arch,
+) -> Result<(), LaunchError> {
+    let Some(shape) = cluster::shape(launch, directives) else {
+        if directives.explicit {
+            let why = "the kernel was compiled for a launch with clusters, and this one has none";
+            return refuse_cluster([0; 3], why.to_owned());
+        }
+        return Ok(());
+    };
+    if directives
+        .required
+        .is_some_and(|required| required != shape)
+    {
+        let required = directives.required.unwrap_or_default();
+        return refuse_cluster(shape, format!("the kernel demands {required:?}"));
+    }
+    if shape.contains(&0) {
+        return refuse_cluster(shape, "a dimension is zero".to_owned());
+    }
+    if arch.cc < FIRST_WITH_CLUSTERS {
+        let why = format!("{} has no thread block clusters", arch.name);
+        return refuse_cluster(shape, why);
+    }
+    let blocks: u64 = shape.iter().map(|d| u64::from(*d)).product();
+    if blocks > LARGEST_CLUSTER {
+        let why = format!(
+            "{blocks} blocks; a cluster has at most {LARGEST_CLUSTER}, and {PORTABLE_CLUSTER} on every device"
+        );
+        return refuse_cluster(shape, why);
+    }
+    if directives.max_blocks.is_some_and(|max| blocks > max.into()) {
+        let max = directives.max_blocks.unwrap_or_default();
+        let why = format!("the kernel was compiled for clusters of at most {max} blocks");
+        return refuse_cluster(shape, why);
+    }
+    if launch
+        .grid
+        .iter()
+        .zip(shape)
+        .any(|(grid, by)| !grid.is_multiple_of(by))
+    {
+        let why = format!("the grid {:?} is not a multiple of it", launch.grid);
+        return refuse_cluster(shape, why);
+    }
+    Ok(())
+}
+
+fn refuse_cluster(dims: [u32; 3], why: String) -> Result<(), LaunchError> {
+    let what = "cluster";
+    Err(LaunchError::Dimensions { what, dims, why })
 }
 
 pub(super) fn check_shared(launch: &Launch, entry: &Entry, arch: &Arch) -> Result<(), LaunchError> {

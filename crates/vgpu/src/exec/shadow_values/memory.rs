@@ -29,7 +29,7 @@ impl Place {
             area => (area, at),
         };
         match area {
-            Area::Shared => Place::Shared(at),
+            Area::Shared | Area::Cluster => Place::Shared(at),
             Area::Local => Place::Local(lane, at, false),
             Area::CallParam => Place::Local(lane, at, true),
             Area::KernelParam => Place::Parameter,

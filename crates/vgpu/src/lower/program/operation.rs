@@ -109,6 +109,18 @@ pub(crate) struct Bar {
     pub(crate) red: Option<(u8, u32, u32, bool)>,
 }
 
+/// Threads that a release or an acquire at an `mbarrier` may order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Synchronizes {
+    /// None: it is relaxed.
+    Nothing,
+    /// Those of the own block: its scope is `.cta`.
+    Block,
+    /// All that reach the object. An operation without a scope is one of these, since compilers and
+    /// libraries omit it at barriers of a cluster.
+    Cluster,
+}
+
 /// Operations on an `mbarrier`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum MbarOp {
@@ -123,6 +135,8 @@ pub(crate) enum MbarOp {
         expect: u32,
         state: Data,
         drop: bool,
+        /// Whether it publishes to other blocks: not with the scope `.cta`, nor with `.relaxed`.
+        release: Synchronizes,
     },
     ExpectTx {
         bytes: u32,
@@ -135,7 +149,7 @@ pub(crate) enum MbarOp {
         parity: bool,
         state: Data,
         dest: u32,
-        acquire: bool,
+        acquire: Synchronizes,
     },
     /// `cp.async.mbarrier.arrive`.
     AsyncArrive {
@@ -159,7 +173,20 @@ pub(crate) struct CpAsync {
     pub(crate) ignore: u32,
 }
 
-/// `cp.async.bulk` and `cp.reduce.async.bulk` between shared and global.
+/// `st.async` and `red.async`: a store to the cluster's shared memory that an `mbarrier` counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AsyncStore {
+    pub(crate) to: Address,
+    pub(crate) mbarrier: Address,
+    /// Bytes of one element.
+    pub(crate) width: u32,
+    pub(crate) data: Vec<Data>,
+    /// `red.async`: the operation and its type.
+    pub(crate) reduce: Option<(AtomOp, AtomType)>,
+}
+
+/// `cp.async.bulk` and `cp.reduce.async.bulk` between shared and global memory, or from the own
+/// shared memory to that of a block of the cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bulk {
     pub(crate) to: Address,
@@ -167,6 +194,8 @@ pub(crate) struct Bulk {
     pub(crate) bytes: u32,
     /// The `mbarrier` that counts the bytes; `None` for stores, which use bulk groups.
     pub(crate) mbarrier: Option<Address>,
+    /// Row of the mask of blocks that receive the bytes, or `NONE`.
+    pub(crate) multicast: u32,
     /// `cp.reduce.async.bulk`: the operation on each element of the destination, and its type.
     pub(crate) reduce: Option<(AtomOp, AtomType)>,
 }
@@ -242,6 +271,29 @@ pub(crate) enum Op {
     CommitBulk,
     WaitBulk(u32),
     Bulk(Box<Bulk>),
+    AsyncStore(Box<AsyncStore>),
+    /// `mapa`: the address of the same place in the block with this rank.
+    MapAddress {
+        dest: Data,
+        address: Data,
+        rank: u32,
+        generic: bool,
+    },
+    /// `getctarank`: the rank of the block that an address belongs to.
+    BlockRank {
+        dest: u32,
+        address: Data,
+        generic: bool,
+    },
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        release: bool,
+        aligned: bool,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        aligned: bool,
+    },
     Tensor(Box<TensorCopy>),
     Fetch(Box<Fetch>),
     Surface(Box<SurfaceAccess>),

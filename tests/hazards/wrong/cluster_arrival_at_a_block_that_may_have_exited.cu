@@ -1,0 +1,18 @@
+// The last arrival may reach a block that has exited.
+//@ verdict race
+//@ arch sm_90
+//@ launch kernel grid 2 block 64
+//@ arg x i32[128] input arange
+//@ arg y i32[128] output
+#include "../cluster.cuh"
+extern "C" __global__ void __cluster_dims__(2, 1, 1) kernel(const int* x, int* y) {
+    __shared__ __align__(8) u64 done;
+    int t = threadIdx.x;
+    if (t == 0) {
+        INIT(&done, 64);
+        FENCE_INIT();
+    }
+    CLUSTER_SYNC();
+    y[blockIdx.x * 64 + t] = x[blockIdx.x * 64 + t];
+    ARRIVE_PEER(&done, cluster_rank() ^ 1); // HAZARD
+} // CONFLICT

@@ -1,0 +1,14 @@
+// A warp waits at the barrier of the block, the others at that of the cluster.
+//@ verdict deadlock|barrier_divergence
+//@ arch sm_90
+//@ launch kernel grid 2 block 64
+//@ arg x i32[128] input arange
+//@ arg y i32[128] output
+#include "../cluster.cuh"
+extern "C" __global__ void __cluster_dims__(2, 1, 1) kernel(const int* x, int* y) {
+    if (threadIdx.x < 32) {
+        asm volatile("barrier.sync 1, 64;" ::: "memory"); // CONFLICT
+    }
+    CLUSTER_SYNC(); // HAZARD
+    y[blockIdx.x * 64 + threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
+}
