@@ -84,6 +84,7 @@ pub(super) fn nasty_start(kind: DeviceKind) -> RunStart {
         grid: [text.as_str(), "N", "1"].map(str::to_owned),
         block: ["TILE", "1", "1"].map(str::to_owned),
         shared: text.clone(),
+        cluster: None,
     };
     task.definition.launches = vec![launch.clone(), launch];
     start

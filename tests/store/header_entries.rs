@@ -54,6 +54,7 @@ async fn a_header_is_short() {
         grid: ["ceil_div(N, TILE)", "1", "1"].map(str::to_owned),
         block: ["TILE", "1", "1"].map(str::to_owned),
         shared: "4 * TILE".to_owned(),
+        cluster: None,
     };
     start.tasks[0].definition.launches = vec![launch("gemm")];
     for word in ["VEC", "WARPS"] {

@@ -217,6 +217,7 @@ async fn launches_instances_and_names_of_devices_are_there_and_macros_only_on_re
             grid: grid.map(str::to_owned),
             block: ["TILE", "1", "1"].map(str::to_owned),
             shared: shared.to_owned(),
+            cluster: None,
         };
     let mut starts: Vec<(RunStart, &[(i64, f64)])> = vec![
         (sized(DeviceKind::Vgpu, "small", 256, 0), &[(32, 9.0)]),
@@ -443,6 +444,7 @@ async fn a_launch_that_cuda_refuses_does_not_run() {
         grid: ["X", "Y", "Z"].map(str::to_owned),
         block: ["THREADS", "1", "1"].map(str::to_owned),
         shared: "8 * THREADS".to_owned(),
+        cluster: None,
     }];
     let mut entries = entries_of(&[(start, &[(32, 1.0)])]).await;
     let directory = tempfile::tempdir().unwrap();

@@ -22,6 +22,9 @@ pub struct PlanLaunch {
     pub block: [u32; 3],
     /// Dynamic shared memory, bytes.
     pub shared_bytes: u32,
+    /// Blocks of a cluster in x, y, z, where the launch names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[u32; 3]>,
     /// Indices into the plan's arguments, in the order of the kernel's parameters.
     pub arguments: Vec<usize>,
     /// All blocks are resident at once and may wait for each other.
@@ -43,6 +46,7 @@ impl PlanLaunch {
             grid,
             block,
             shared_bytes: 0,
+            cluster: None,
             arguments,
             cooperative: false,
         }
@@ -71,6 +75,9 @@ impl fmt::Debug for PlanLaunch {
             .field("block", &self.block)
             .field("shared_bytes", &self.shared_bytes)
             .field("arguments", &self.arguments);
+        if let Some(cluster) = &self.cluster {
+            text.field("cluster", cluster);
+        }
         if self.cooperative {
             text.field("cooperative", &self.cooperative);
         }

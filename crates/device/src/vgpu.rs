@@ -196,6 +196,7 @@ impl VirtualGpu {
                 same_value_writes_allowed: run.plan.gate.same_value_writes,
                 ..Checks::default()
             },
+            cluster: run.launch.cluster,
             cooperative: run.launch.cooperative,
             rounding: self.rounding,
             shadow_values: self.shadow_values,

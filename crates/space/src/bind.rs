@@ -1,12 +1,15 @@
 //! A specification bound to one configuration: every expression evaluated.
 
+mod launch;
+
 use super::compose::argument;
 use super::construct::resolve;
 use super::expr::{Expr, Program, Val};
 use super::{
-    Config, DeviceLimits, ExprError, KernelSpec, Launch, PieceValue, Reference, Space, SpaceError,
+    Config, DeviceLimits, ExprError, KernelSpec, PieceValue, Reference, Space, SpaceError,
 };
 use gpu_tensor_map::TensorMapError;
+use launch::launch;
 use std::sync::Arc;
 use tuner_core::plan::{PlanArgument, PlanLaunch, PlanVariable};
 use tuner_core::value::Value;
@@ -72,6 +75,16 @@ pub enum BindError {
         text: String,
         /// Description of a valid value.
         wanted: &'static str,
+    },
+    /// A cluster that no device can launch.
+    #[error("the cluster {cluster:?} of `{entry}` is refused: {why}")]
+    Cluster {
+        /// Entry of its launch.
+        entry: String,
+        /// Blocks in x, y, z.
+        cluster: [u32; 3],
+        /// The limit that it breaks.
+        why: String,
     },
     /// A tensor map that the driver would refuse.
     #[error("the tensor map `{name}`: {limit}")]
@@ -209,7 +222,9 @@ fn parts(spec: &KernelSpec) -> Vec<(String, Expr)> {
         if let Some(when) = &launch.when {
             add(format!("`when` of `{entry}`"), when);
         }
-        for (what, extents) in [("grid", &launch.grid), ("block", &launch.block)] {
+        let cluster = launch.cluster.as_ref().map(|cluster| ("cluster", cluster));
+        let extents = [("grid", &launch.grid), ("block", &launch.block)];
+        for (what, extents) in extents.into_iter().chain(cluster) {
             for (axis, extent) in ["x", "y", "z"].iter().zip(extents) {
                 add(format!("{what} {axis} of `{entry}`"), extent);
             }
@@ -338,42 +353,6 @@ fn assemble(
         weight,
         terms,
     })
-}
-
-/// Builds a launch; `None` where its `when` is false, in which case its extents may lack values.
-fn launch(
-    launch: &Launch,
-    macros: &[(String, Value)],
-    rest: Rest<'_, '_>,
-) -> Result<Option<PlanLaunch>, BindError> {
-    let happens = match launch.when {
-        Some(_) => {
-            let ((what, expr), value) = taken(rest)?;
-            let truth = value.truth();
-            truth.ok_or_else(|| unusable(what, expr, value, "true or false"))?
-        }
-        None => true,
-    };
-    if !happens {
-        let unused = launch.grid.len() + launch.block.len() + 1;
-        for _ in 0..unused {
-            taken(rest)?;
-        }
-        return Ok(None);
-    }
-    let mut extents = [0_u32; 6];
-    for each in &mut extents {
-        *each = small(rest, 1, "a whole number from 1 to 2^31 - 1")?;
-    }
-    let [gx, gy, gz, bx, by, bz] = extents;
-    Ok(Some(PlanLaunch {
-        entry: fill_in(&launch.entry, macros),
-        arguments: launch.args.clone(),
-        grid: [gx, gy, gz],
-        block: [bx, by, bz],
-        shared_bytes: small(rest, 0, "a whole number from 0 to 2^31 - 1")?,
-        cooperative: launch.cooperative,
-    }))
 }
 
 pub(super) fn taken<'v>(rest: Rest<'_, 'v>) -> Result<(&'v (String, Expr), &'v Val), BindError> {

@@ -265,6 +265,8 @@ pub struct Launch {
     pub block: [Expr; 3],
     /// Dynamic shared memory a block, bytes.
     pub shared: Expr,
+    /// Blocks of a cluster in x, y, z.
+    pub cluster: Option<[Expr; 3]>,
     /// All blocks are resident at once and may wait for each other.
     pub cooperative: bool,
 }

@@ -45,6 +45,9 @@ pub struct LaunchDefinition {
     pub block: [String; 3],
     /// Dynamic shared memory per block, bytes.
     pub shared: String,
+    /// Blocks of a cluster in x, y, z, where the launch names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[String; 3]>,
 }
 
 /// One parameter of a [`Definition`].

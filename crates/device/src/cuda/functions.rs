@@ -1,7 +1,7 @@
 //! The functions of the driver's library, looked up by name, with cudarc's signatures.
 #![expect(unsafe_code, reason = "looks up the CUDA driver's functions")]
 
-use crate::gpu::driver::{Answer, CudaError, code};
+use crate::gpu::driver::{Answer, CudaError, LaunchConfig, code};
 use cudarc::driver::sys;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use sys::{
@@ -51,6 +51,14 @@ pub(super) type EncodeTiled = unsafe extern "C" fn(
     c_uint,
 ) -> u32;
 
+/// `cuLaunchKernelEx`.
+pub(super) type LaunchEx = unsafe extern "C" fn(
+    *const sys::CUlaunchConfig,
+    CUfunction,
+    *mut *mut c_void,
+    *mut *mut c_void,
+) -> u32;
+
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(= $binding:ident)?;)*) => {
         #[expect(non_snake_case, reason = "the driver's own names")]
@@ -60,9 +68,76 @@ macro_rules! functions {
                 Option<unsafe extern "C" fn(CUfunction, usize, *mut usize, *mut usize) -> u32>,
             pub(super) cuFuncLoad: Option<unsafe extern "C" fn(CUfunction) -> u32>,
             pub(super) cuTensorMapEncodeTiled: Option<EncodeTiled>,
+            pub(super) cuLaunchKernelEx: Option<LaunchEx>,
         }
 
-        impl Functions {
+        /// Returns the configuration of a launch without attributes.
+pub(super) fn launch_config(launch: &LaunchConfig, stream: CUstream) -> sys::CUlaunchConfig {
+    let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+    sys::CUlaunchConfig {
+        gridDimX: gx,
+        gridDimY: gy,
+        gridDimZ: gz,
+        blockDimX: bx,
+        blockDimY: by,
+        blockDimZ: bz,
+        sharedMemBytes: launch.shared_bytes,
+        hStream: stream,
+        attrs: std::ptr::null_mut(),
+        numAttrs: 0,
+    }
+}
+
+/// Returns the launch attributes of a cluster.
+pub(super) fn cluster_attributes(
+    [x, y, z]: [u32; 3],
+    cooperative: bool,
+) -> Vec<sys::CUlaunchAttribute> {
+    let attribute = |id, value| sys::CUlaunchAttribute {
+        id,
+        pad: [0; 4],
+        value,
+    };
+    let shape = sys::CUlaunchAttributeValue {
+        clusterDim: sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z },
+    };
+    let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    let mut all = vec![attribute(id, shape)];
+    if cooperative {
+        let id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        all.push(attribute(id, sys::CUlaunchAttributeValue { cooperative: 1 }));
+    }
+    all
+}
+
+impl Functions {
+    /// Launches a kernel with attributes.
+    ///
+    /// # Safety
+    /// The handles of the configuration and the function are live, and `parameters` are the kernel's.
+    pub(super) unsafe fn launch_with(
+        &self,
+        config: sys::CUlaunchConfig,
+        attributes: &mut [sys::CUlaunchAttribute],
+        function: CUfunction,
+        parameters: *mut *mut c_void,
+    ) -> Answer<()> {
+        let name = "cuLaunchKernelEx";
+        let launch = self.cuLaunchKernelEx;
+        let launch = launch.ok_or_else(|| CudaError::new(name, code::NOT_SUPPORTED))?;
+        let config = sys::CUlaunchConfig {
+            numAttrs: attributes.len() as c_uint,
+            attrs: attributes.as_mut_ptr(),
+            ..config
+        };
+        // SAFETY: the attributes outlive the call; the caller vouches for the handles and parameters.
+        let answer = unsafe { launch(&raw const config, function, parameters, std::ptr::null_mut()) };
+        match answer {
+            0 => Ok(()),
+            code => Err(CudaError::new(name, code)),
+        }
+    }
+
             pub(super) fn load(library: &libloading::Library) -> Result<Self, DriverAbsent> {
                 Ok(Self {
                     $($name: {
@@ -85,6 +160,10 @@ macro_rules! functions {
                     cuTensorMapEncodeTiled: unsafe { library.get(b"cuTensorMapEncodeTiled\0") }
                         .ok()
                         .map(|symbol| *symbol),
+                    // SAFETY: as above; CUDA 11.8 and newer have it.
+                    cuLaunchKernelEx: unsafe { library.get(b"cuLaunchKernelEx\0") }
+                        .ok()
+                        .map(|symbol| *symbol),
                 })
             }
         }
@@ -94,6 +173,12 @@ macro_rules! functions {
         const _: unsafe fn(CUfunction, usize, *mut usize, *mut usize) -> sys::CUresult =
             sys::cuFuncGetParamInfo;
         const _: unsafe fn(CUfunction) -> sys::CUresult = sys::cuFuncLoad;
+        const _: unsafe fn(
+            *const sys::CUlaunchConfig,
+            CUfunction,
+            *mut *mut c_void,
+            *mut *mut c_void,
+        ) -> sys::CUresult = sys::cuLaunchKernelEx;
 
         /// The driver functions that are called, in the driver's names.
         pub const CALLS: &[&str] = &[$(stringify!($name)),*];

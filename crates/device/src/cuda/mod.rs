@@ -17,6 +17,7 @@ mod handles;
 use super::gpu::driver::*;
 use cudarc::driver::sys;
 pub use functions::{CALLS, DriverAbsent};
+use functions::{cluster_attributes, launch_config};
 pub use handles::CudaDriver;
 use handles::Kind;
 use std::ffi::{CStr, CString, c_void};
@@ -342,6 +343,16 @@ impl Driver for CudaDriver {
         let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
         let (stream, none) = (stream.0 as CUstream, std::ptr::null_mut());
         let (shared, pointers) = (launch.shared_bytes, pointers.as_mut_ptr());
+        if let Some(cluster) = launch.cluster {
+            let mut attributes = cluster_attributes(cluster, launch.cooperative);
+            let config = launch_config(launch, stream);
+            // SAFETY: kernel and stream were returned by the driver and are live; the pointers are to local
+            // values that outlive the call.
+            return unsafe {
+                self.cuda
+                    .launch_with(config, &mut attributes, kernel, pointers)
+            };
+        }
         if launch.cooperative {
             return call!(
                 self,

@@ -75,6 +75,8 @@ pub struct LaunchConfig {
     pub shared_bytes: u32,
     /// The kernel's parameters in order, little endian, each with its own size.
     pub parameters: Vec<Vec<u8>>,
+    /// Blocks of a cluster in x, y, z, where the launch names them.
+    pub cluster: Option<[u32; 3]>,
     /// All blocks are resident at once and may wait for each other.
     pub cooperative: bool,
 }
@@ -174,7 +176,8 @@ pub trait Driver {
     fn tensor_map(&mut self, map: &TensorMap) -> Answer<[u8; TENSOR_MAP_BYTES]>;
     /// `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     fn occupancy(&mut self, function: Function, threads: i32, shared_bytes: u64) -> Answer<i32>;
-    /// `cuLaunchKernel`, or `cuLaunchCooperativeKernel` for a cooperative launch. Parameters that
+    /// `cuLaunchKernel`, `cuLaunchCooperativeKernel` for a cooperative launch, or `cuLaunchKernelEx` for one
+    /// with clusters. Parameters that
     /// do not match the kernel's are refused before the call (`cuFuncGetParamInfo`, if the driver
     /// has it).
     fn launch(&mut self, function: Function, stream: Stream, launch: &LaunchConfig) -> Answer<()>;

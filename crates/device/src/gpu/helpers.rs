@@ -117,6 +117,7 @@ pub(super) fn config(blocks: u32, threads: u32, parameters: Vec<Vec<u8>>) -> Lau
         block: [threads, 1, 1],
         shared_bytes: 0,
         parameters,
+        cluster: None,
         cooperative: false,
     }
 }

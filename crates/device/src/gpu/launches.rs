@@ -1,7 +1,7 @@
 //! Conversion of a plan's launches to driver launches.
 
 use super::context::{Gpu, refused};
-use super::driver::{DevicePointer, Function, LaunchConfig};
+use super::driver::{DevicePointer, Function, FunctionAttribute, LaunchConfig};
 use crate::vgpu::too_large_together;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanLaunch, Role};
@@ -43,6 +43,26 @@ fn tensor_map(gpu: &mut Gpu, name: &str, bytes: &[u8]) -> Result<Vec<u8>, Judgem
     Ok(encoded.to_vec())
 }
 
+/// Blocks of the largest cluster that every GPU with clusters can run (CUDA C++ programming guide, "Thread
+/// Block Clusters").
+const PORTABLE_CLUSTER: u32 = 8;
+
+/// Checks that the GPU has clusters, and allows a kernel those that not every one can run.
+fn allow_cluster(gpu: &mut Gpu, function: Function, cluster: [u32; 3]) -> Result<(), Judgement> {
+    let (major, minor) = gpu.facts().capability;
+    if major < 9 {
+        return Err(refused(format!(
+            "a launch with clusters of {cluster:?} blocks; a GPU of compute capability {major}.{minor} has no \
+             thread block clusters"
+        )));
+    }
+    if cluster.iter().product::<u32>() <= PORTABLE_CLUSTER {
+        return Ok(());
+    }
+    let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+    gpu.call(|driver, _| driver.function_set_attribute(function, attribute, 1))
+}
+
 /// Loads the kernel and lays out its parameters; `pointers` are the buffers of the plan's
 /// arguments, `None` for scalars.
 pub(super) fn prepare_launch(
@@ -60,6 +80,9 @@ pub(super) fn prepare_launch(
             "a block of {} threads; the GPU allows {most}",
             launch.threads()
         )));
+    }
+    if let Some(cluster) = launch.cluster {
+        allow_cluster(gpu, function, cluster)?;
     }
     if launch.cooperative {
         let shared = u64::from(launch.shared_bytes);
@@ -99,6 +122,7 @@ pub(super) fn prepare_launch(
                 .iter()
                 .map(parameter)
                 .collect::<Result<_, _>>()?,
+            cluster: launch.cluster,
             cooperative: launch.cooperative,
         },
     })

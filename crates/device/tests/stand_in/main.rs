@@ -339,6 +339,7 @@ fn a_span_that_began_before_the_host_had_queued_all_is_done_again_behind_a_longe
         block: [32, 1, 1],
         shared_bytes: 0,
         parameters: Vec::new(),
+        cluster: None,
         cooperative: false,
     };
     session.helper(helpers::entry::NULL).unwrap();

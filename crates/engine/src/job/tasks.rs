@@ -277,6 +277,10 @@ fn definition(spec: &KernelSpec) -> Definition {
                     .each_ref()
                     .map(|extent| extent.text().to_owned()),
                 shared: launch.shared.text().to_owned(),
+                cluster: launch
+                    .cluster
+                    .as_ref()
+                    .map(|cluster| cluster.each_ref().map(|extent| extent.text().to_owned())),
             })
             .collect(),
     }
@@ -309,13 +313,19 @@ pub fn reference_hash(kernel: &Kernel) -> ContentHash {
     let launched = |launch: &Launch| {
         let extents = launch.grid.iter().chain(&launch.block).map(Expr::text);
         let extents: Vec<&str> = extents.collect();
+        let cluster = launch.cluster.iter().flatten().map(Expr::text);
+        let cluster: Vec<&str> = cluster.collect();
+        let cluster = match cluster.is_empty() {
+            true => String::new(),
+            false => format!(" cluster {cluster:?}"),
+        };
         let together = if launch.cooperative {
             " cooperative"
         } else {
             ""
         };
         format!(
-            "{} {extents:?} {}{together}",
+            "{} {extents:?} {}{cluster}{together}",
             launch.entry,
             launch.shared.text()
         )

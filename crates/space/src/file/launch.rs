@@ -243,6 +243,7 @@ impl Checker<'_> {
         let when = text.when.map(|when| self.formula(when));
         let grid = self.extents(text.grid);
         let block = self.extents(text.block);
+        let cluster = text.cluster.map(|cluster| self.extents(cluster));
         let shared = self.shared(text.shared);
         Some(Launch {
             entry: text.entry.value,
@@ -253,6 +254,10 @@ impl Checker<'_> {
             args,
             grid: grid?,
             block: block?,
+            cluster: match cluster {
+                Some(cluster) => Some(cluster?),
+                None => None,
+            },
             shared: shared?,
             cooperative: text.cooperative.unwrap_or_default(),
         })
@@ -373,6 +378,7 @@ impl Checker<'_> {
                         grid: grid?,
                         block: block?,
                         shared,
+                        cluster: None,
                         cooperative: text.cooperative.unwrap_or_default(),
                     }),
                     proven_by: text.proven_by.map(|oracle| oracle.value),

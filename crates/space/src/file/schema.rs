@@ -204,6 +204,9 @@ pub(super) struct LaunchText {
     pub(super) block: Spanned<Vec<Formula>>,
     /// Dynamic shared memory a block, bytes.
     pub(super) shared: Option<Formula>,
+    /// Blocks of a cluster in x, y, z, each a divisor of the grid; that of `__cluster_dims__`, or no clusters,
+    /// when left out.
+    pub(super) cluster: Option<Spanned<Vec<Formula>>>,
     /// A cooperative launch: all blocks are on the device at once, and `grid.sync()` works.
     pub(super) cooperative: Option<bool>,
 }

@@ -97,6 +97,7 @@ impl VirtualDriver {
             shared_fill: self.shared_fill,
             // Two launches never read the same clock.
             clock: self.clock.cycles(),
+            cluster: config.cluster,
             cooperative: config.cooperative,
             instruction_budget: HANG_INSTRUCTIONS,
             checks: Checks {

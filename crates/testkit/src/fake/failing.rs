@@ -55,9 +55,10 @@ macro_rules! pass_on {
                 stream: Stream,
                 launch: &LaunchConfig,
             ) -> Answer<()> {
-                self.note(match launch.cooperative {
-                    true => "cuLaunchCooperativeKernel",
-                    false => "cuLaunchKernel",
+                self.note(match (launch.cluster, launch.cooperative) {
+                    (Some(_), _) => "cuLaunchKernelEx",
+                    (None, true) => "cuLaunchCooperativeKernel",
+                    (None, false) => "cuLaunchKernel",
                 })?;
                 self.inner.launch(function, stream, launch)
             }

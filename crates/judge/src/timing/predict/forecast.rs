@@ -348,6 +348,7 @@ fn trace(
     }
     let mut template = Launch::new(&launch.entry, launch.grid, launch.block, args);
     template.dynamic_shared_bytes = launch.shared_bytes;
+    template.cluster = launch.cluster;
     template.cooperative = launch.cooperative;
     template.instruction_budget = MAX_INSTRUCTIONS;
     let together = room.resident * u64::from(arch.sm_count);
@@ -397,9 +398,14 @@ fn piece(
     let together = launch
         .cooperative
         .then(|| "waits of the whole grid for each other are not modelled".to_owned());
+    let cluster = (traces.cluster_blocks > 1).then(|| {
+        "waits of the blocks of a cluster for each other, and their copies, are not modelled"
+            .to_owned()
+    });
     let estimate = gpu_model::estimate(arch, machine, traces, &shape);
     let mut estimate = estimate.ok_or_else(|| refused("nothing was executed"))?;
     estimate.doubts.extend(together);
+    estimate.doubts.extend(cluster);
     Ok(LaunchForecast {
         blocks,
         counters,
