@@ -116,6 +116,23 @@ fn boxes_of_a_tensor_are_copied_by_the_programs_map() {
 
 #[test]
 #[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn clusters_are_launched_and_counted() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec/clusters.cu");
+    let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
+        .args(["exec", "--device", "vgpu:h100", "--build"])
+        .arg(&source)
+        .output()
+        .expect("tuner");
+    let stderr = text(&output.stderr);
+    let expected = "attribute 0 wrong\nkernel 0 wrong\nlargest 8\nlargest allowed 16\n\
+                    active cudaSuccess, at once yes\nnot a multiple cudaErrorInvalidClusterSize\n\
+                    too large cudaErrorInvalidClusterSize\nallowed cudaSuccess\n";
+    assert_eq!(text(&output.stdout), expected, "{stderr}");
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
 fn arrays_textures_and_surfaces_of_both_interfaces_work() {
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec/textures.cu");
     let output = Command::new(env!("CARGO_BIN_EXE_tuner"))

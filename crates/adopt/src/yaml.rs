@@ -291,6 +291,9 @@ pub(crate) fn launch(line: &mut dyn FnMut(&str), plan: &Plan, passed: Option<&[S
     if let Some(shared) = &plan.shared {
         let _ = write!(text, ", shared: {}", quoted(&shared.to_string()));
     }
+    if let Some([x, y, z]) = plan.cluster {
+        let _ = write!(text, ", cluster: [{x}, {y}, {z}]");
+    }
     text.push_str(if plan.cooperative {
         ", cooperative: true }"
     } else {

@@ -77,6 +77,9 @@ pub struct Launch {
     /// All blocks are resident at once.
     #[serde(default)]
     pub cooperative: bool,
+    /// Blocks of a cluster in x, y, z, where the launch names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<[u32; 3]>,
     /// Place of the kernel in the source, from the line information of its PTX.
     #[serde(default)]
     pub source: Option<SourcePlace>,

@@ -80,6 +80,8 @@ codes! {
     COOPERATIVE_TOO_LARGE = 720,
     /// A function that this device does not implement.
     NOT_SUPPORTED = 801,
+    /// A cluster that the device or the grid does not allow.
+    INVALID_CLUSTER_SIZE = 912,
     /// An operation that a capturing stream does not permit.
     CAPTURE_UNSUPPORTED = 900,
     /// An unmatched end of a capture.

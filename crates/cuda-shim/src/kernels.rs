@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::connection::{call, device, keep_printed, send};
@@ -52,6 +53,8 @@ pub(crate) struct Kernel {
     image: Arc<Image>,
     pub(crate) name: String,
     info: OnceLock<Result<FunctionInfo, Code>>,
+    /// Clusters may have more blocks than every device allows.
+    non_portable_cluster: AtomicBool,
 }
 
 impl Kernel {
@@ -61,7 +64,21 @@ impl Kernel {
             image,
             name,
             info: OnceLock::new(),
+            non_portable_cluster: AtomicBool::new(false),
         }
+    }
+
+    /// Keeps an attribute that the client needs itself.
+    pub(crate) fn note_attribute(&self, attribute: u32, value: i32) {
+        if attribute == NON_PORTABLE_CLUSTER {
+            self.non_portable_cluster
+                .store(value != 0, Ordering::Relaxed);
+        }
+    }
+
+    /// Reports whether clusters may have more blocks than every device allows.
+    pub(crate) fn allows_non_portable_cluster(&self) -> bool {
+        self.non_portable_cluster.load(Ordering::Relaxed)
     }
 
     /// The kernel on the device.
@@ -205,7 +222,51 @@ pub(crate) struct Launch {
     pub(crate) parameters: Vec<u8>,
 }
 
+/// Blocks of the largest cluster that every device with clusters can run, and of any.
+const CLUSTER_BLOCKS: [u32; 2] = [8, 16];
+
 impl Launch {
+    /// Creates a launch without arguments, on the null stream.
+    pub(crate) fn new(function: u64, [grid, block]: [Dim3; 2], shared_bytes: u64) -> Launch {
+        Launch {
+            function,
+            grid,
+            block,
+            shared_bytes,
+            stream: 0,
+            flags: 0,
+            cluster: NO_CLUSTER,
+            parameters: Vec::new(),
+        }
+    }
+
+    /// Returns the number of blocks that the device holds at once; none where it has no clusters.
+    fn resident_blocks(&self) -> Result<u32, Code> {
+        let Dim3 { x, y, z } = self.block;
+        let threads = x.saturating_mul(y).saturating_mul(z);
+        if threads == 0 || device()?.attribute(CLUSTER_LAUNCH) == 0 {
+            return Ok(0);
+        }
+        let each = crate::client::occupancy(self.function, threads, self.shared_bytes)?;
+        Ok(each * u32::try_from(device()?.attribute(MULTIPROCESSORS)).unwrap_or(0))
+    }
+
+    /// Returns the number of its clusters that the device holds at once. The groups of
+    /// multiprocessors that a cluster must fit in are not known.
+    pub(crate) fn active_clusters(&self) -> Result<u32, Code> {
+        let Dim3 { x, y, z } = self.cluster;
+        let blocks = x.saturating_mul(y).saturating_mul(z);
+        Ok(self.resident_blocks()?.checked_div(blocks).unwrap_or(0))
+    }
+
+    /// Returns the blocks of the largest cluster that the device holds; `all` includes sizes that not
+    /// every device can run.
+    pub(crate) fn largest_cluster(&self, all: bool) -> Result<u32, Code> {
+        let most = CLUSTER_BLOCKS[usize::from(all)];
+        let fits = self.resident_blocks()?;
+        Ok(if fits < most { 0 } else { most })
+    }
+
     /// Sends the launch. A fault of the kernel appears at the next request, as on a GPU.
     pub(crate) fn run(&self) -> Result<(), Code> {
         let shared = u32::try_from(self.shared_bytes).map_err(|_| errors::INVALID_VALUE)?;
@@ -238,6 +299,12 @@ pub(crate) struct LaunchAttribute {
     padding: u32,
     value: [u32; 16],
 }
+
+/// `cudaFuncAttributeNonPortableClusterSizeAllowed`.
+const NON_PORTABLE_CLUSTER: u32 = 14;
+/// `cudaDevAttrClusterLaunch` and `cudaDevAttrMultiProcessorCount`.
+const CLUSTER_LAUNCH: u32 = 120;
+const MULTIPROCESSORS: u32 = 16;
 
 const ATTRIBUTE_COOPERATIVE: u32 = 2;
 const ATTRIBUTE_CLUSTER: u32 = 4;

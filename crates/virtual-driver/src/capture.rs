@@ -177,6 +177,7 @@ impl Device {
             block: request.block,
             shared_bytes: request.shared_bytes,
             cooperative: request.flags & cuda_shim::protocol::COOPERATIVE != 0,
+            cluster: request.cluster(),
             source: source.map(|(file, line)| SourcePlace {
                 sha256: hash_file(file),
                 file: file.to_owned(),

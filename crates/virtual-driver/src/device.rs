@@ -51,6 +51,8 @@ pub(crate) struct Function {
     pub(crate) info: FunctionInfo,
     /// Most dynamic shared memory, bytes.
     pub(crate) dynamic_limit: u64,
+    /// Clusters may have more blocks than every device allows.
+    pub(crate) non_portable_cluster: bool,
 }
 
 /// The device of one process.
@@ -185,6 +187,7 @@ impl Device {
             name: name.to_owned(),
             plain_name: plain_name(name),
             dynamic_limit: default.saturating_sub(info.static_shared_bytes),
+            non_portable_cluster: false,
             info: info.clone(),
         });
         Ok(info)
@@ -204,9 +207,13 @@ impl Device {
         value: i32,
     ) -> Result<(), Code> {
         const MAX_DYNAMIC_SHARED: u32 = 8;
+        const NON_PORTABLE_CLUSTER: u32 = 14;
         let optin = u64::from(self.options.arch.shared_bytes_optin);
         let found = slot(id).and_then(|index| self.functions.get_mut(index));
         let function = found.ok_or(errors::INVALID_HANDLE)?;
+        if attribute == NON_PORTABLE_CLUSTER {
+            function.non_portable_cluster = value != 0;
+        }
         if attribute != MAX_DYNAMIC_SHARED {
             return Ok(());
         }

@@ -164,6 +164,7 @@ impl Device {
                 max_hazards: MAX_HAZARDS,
                 ..Checks::default()
             },
+            cluster: request.cluster(),
             cooperative: request.flags & COOPERATIVE != 0,
             lane_budget: self.remaining_work(),
             watch,
@@ -364,11 +365,8 @@ impl Device {
             );
             return refused(errors::INVALID_VALUE, text);
         }
-        if request.cluster != [1, 1, 1] {
-            return refused(
-                errors::NOT_SUPPORTED,
-                "clusters are not supported".to_owned(),
-            );
+        if let Some(text) = cluster_problem(request, function, arch.cc) {
+            return refused(errors::INVALID_CLUSTER_SIZE, text);
         }
         let blocks: u64 = request
             .grid
@@ -385,6 +383,52 @@ impl Device {
             return refused(errors::COOPERATIVE_TOO_LARGE, text);
         }
         Ok(())
+    }
+}
+
+impl Request {
+    /// Returns the clusters that the launch names.
+    pub(crate) fn cluster(&self) -> Option<[u32; 3]> {
+        (self.cluster != [1; 3]).then_some(self.cluster)
+    }
+}
+
+/// Blocks of the largest cluster that every device with clusters can run, and that a kernel can be
+/// allowed (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
+pub(crate) const PORTABLE_CLUSTER: u32 = 8;
+/// The largest cluster of any device.
+pub(crate) const LARGEST_CLUSTER: u32 = 16;
+
+/// Returns why a driver would refuse the clusters of a launch.
+fn cluster_problem(request: &Request, function: &Function, cc: u32) -> Option<String> {
+    let cluster = request.cluster;
+    if cluster == [1; 3] {
+        return None;
+    }
+    let [x, y, z] = cluster;
+    let blocks = cluster
+        .iter()
+        .fold(1u32, |all, extent| all.saturating_mul(*extent));
+    let most = match function.non_portable_cluster {
+        true => LARGEST_CLUSTER,
+        false => PORTABLE_CLUSTER,
+    };
+    let multiple = request.grid.iter().zip(cluster);
+    let multiple = multiple
+        .into_iter()
+        .all(|(grid, by)| by > 0 && grid % by == 0);
+    if cc < 90 {
+        Some("the device has no thread block clusters".to_owned())
+    } else if blocks > most {
+        Some(format!(
+            "a cluster of {x}×{y}×{z} blocks; the kernel may have {most}"
+        ))
+    } else if !multiple {
+        Some(format!(
+            "a cluster of {x}×{y}×{z} blocks, of which the grid is not a multiple"
+        ))
+    } else {
+        None
     }
 }
 

@@ -180,6 +180,7 @@ impl<'c> Facts<'c> {
         plan.shared = decided.next().filter(|it| it.number() != Some(0));
         plan.guessed_launch.clear();
         plan.cooperative = self.launches.iter().any(|launch| launch.cooperative);
+        plan.cluster = self.launches.iter().find_map(|launch| launch.cluster);
         propose_block(plan, unit, item);
         Ok(())
     }

@@ -128,6 +128,8 @@ pub(crate) struct Plan {
     pub(crate) block: Vec<Expr>,
     pub(crate) shared: Option<Expr>,
     pub(crate) cooperative: bool,
+    /// Blocks of a cluster, of captured launches.
+    pub(crate) cluster: Option<[u32; 3]>,
     /// Number of grid dimensions that the kernel uses.
     pub(crate) block_axes: usize,
     /// Guessed parts of the launch.

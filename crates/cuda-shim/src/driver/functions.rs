@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::abi::{driver, in_context, store};
 use crate::client;
 use crate::connection::device;
+use crate::driver::launches::LaunchConfig;
 use crate::driver::module_handles::module_handle;
 use crate::errors::{self, Code};
 use crate::kernels::{DEFAULT_SHARED_BYTES, available_shared_bytes, get_function};
@@ -27,6 +28,7 @@ pub(crate) struct Function {
     dynamic_limit: AtomicI32,
     /// Preferred share of shared memory, percent; -1 for the default.
     carveout: AtomicI32,
+    non_portable_cluster: AtomicI32,
 }
 
 #[derive(Debug)]
@@ -60,6 +62,7 @@ pub(crate) fn function_handle(module: u64, name: &str) -> Result<u64, Code> {
         info,
         dynamic_limit: AtomicI32::new(dynamic as i32),
         carveout: AtomicI32::new(-1),
+        non_portable_cluster: AtomicI32::new(0),
     };
     let handle = functions.next;
     functions.next += HANDLE_STEP;
@@ -86,6 +89,7 @@ pub(crate) fn find_function(handle: *mut c_void) -> Result<Arc<Function>, Code> 
 
 const DYNAMIC_LIMIT: c_uint = 8;
 const CARVEOUT: c_uint = 9;
+const NON_PORTABLE_CLUSTER: c_uint = 14;
 
 /// An attribute by its number in `CUfunction_attribute`.
 fn attribute(function: &Function, number: c_uint) -> Result<c_int, Code> {
@@ -98,7 +102,8 @@ fn attribute(function: &Function, number: c_uint) -> Result<c_int, Code> {
         5 | 6 => info.capability as c_int,
         DYNAMIC_LIMIT => function.dynamic_limit.load(Ordering::Relaxed),
         CARVEOUT => function.carveout.load(Ordering::Relaxed),
-        2 | 7 | 10..=15 => 0,
+        NON_PORTABLE_CLUSTER => function.non_portable_cluster.load(Ordering::Relaxed),
+        2 | 7 | 10..=13 | 15 => 0,
         _ => return Err(errors::INVALID_VALUE),
     })
 }
@@ -114,7 +119,14 @@ fn set_attribute(function: &Function, number: c_uint, value: c_int) -> Result<()
             function.carveout.store(value, Ordering::Relaxed);
             Ok(())
         }
-        10..=15 => Ok(()),
+        NON_PORTABLE_CLUSTER => {
+            client::set_function_attribute(function.info.id, number, value)?;
+            function
+                .non_portable_cluster
+                .store(value, Ordering::Relaxed);
+            Ok(())
+        }
+        10..=13 | 15 => Ok(()),
         _ => Err(errors::INVALID_VALUE),
     }
 }
@@ -245,6 +257,35 @@ in_context! {
         let function = find_function(function)?;
         // SAFETY: the program passes where the result goes.
         unsafe { store(bytes, available_shared_bytes(&function.info, blocks)?) }
+    }
+
+    /// Returns how many clusters of a launch the device holds at once.
+    fn cuOccupancyMaxActiveClusters(
+        clusters: *mut c_int,
+        function: *mut c_void,
+        config: *const LaunchConfig,
+    ) {
+        let function = find_function(function)?;
+        // SAFETY: the program passes a configuration or null, and where the result goes.
+        unsafe {
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
+            store(clusters, launch.active_clusters()? as c_int)
+        }
+    }
+
+    /// Returns the blocks of the largest cluster of a launch that the device can hold.
+    fn cuOccupancyMaxPotentialClusterSize(
+        blocks: *mut c_int,
+        function: *mut c_void,
+        config: *const LaunchConfig,
+    ) {
+        let function = find_function(function)?;
+        let allowed = function.non_portable_cluster.load(Ordering::Relaxed) != 0;
+        // SAFETY: the program passes a configuration or null, and where the result goes.
+        unsafe {
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
+            store(blocks, launch.largest_cluster(allowed)? as c_int)
+        }
     }
 
     /// Returns the block size with the most resident threads.

@@ -23,6 +23,20 @@ pub struct LaunchConfig {
     attribute_count: c_uint,
 }
 
+impl LaunchConfig {
+    /// Returns the launch of a kernel, without its arguments.
+    ///
+    /// # Safety
+    /// Its attributes are readable.
+    pub(crate) unsafe fn launch_of(&self, info: &FunctionInfo) -> Launch {
+        let shared = u64::from(self.shared_bytes);
+        let mut launch = Launch::new(info.id, [self.grid, self.block], shared);
+        // SAFETY: the caller's promise.
+        unsafe { read_attributes(&mut launch, self.attributes, self.attribute_count) };
+        launch
+    }
+}
+
 /// Both forms in which a program passes arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments {

@@ -11,7 +11,7 @@ use crate::kernels::{
     available_shared_bytes, find_kernel, pack_arguments, read_attributes,
 };
 use crate::memory::address_of;
-use crate::protocol::COOPERATIVE;
+use crate::protocol::{COOPERATIVE, FunctionInfo};
 
 /// Configuration of `cudaLaunchKernelExC`.
 #[repr(C)]
@@ -23,6 +23,19 @@ pub struct LaunchConfig {
     stream: *mut c_void,
     attributes: *const LaunchAttribute,
     attribute_count: c_uint,
+}
+
+impl LaunchConfig {
+    /// Returns the launch of a kernel, without its arguments.
+    ///
+    /// # Safety
+    /// Its attributes are readable.
+    unsafe fn launch_of(&self, info: &FunctionInfo) -> Launch {
+        let mut launch = Launch::new(info.id, [self.grid, self.block], self.shared_bytes as u64);
+        // SAFETY: the caller's promise.
+        unsafe { read_attributes(&mut launch, self.attributes, self.attribute_count) };
+        launch
+    }
 }
 
 /// A launch of a kernel with its arguments.
@@ -189,8 +202,9 @@ runtime! {
 
     /// Sets an attribute, such as the most dynamic shared memory.
     fn cudaFuncSetAttribute(function: *const c_void, attribute: c_uint, value: c_int) {
-        let id = find_kernel(function)?.info()?.id;
-        client::set_function_attribute(id, attribute, value)
+        let kernel = find_kernel(function)?;
+        kernel.note_attribute(attribute, value);
+        client::set_function_attribute(kernel.info()?.id, attribute, value)
     }
 
     /// A hint without an effect.
@@ -245,6 +259,35 @@ runtime! {
     ) {
         // SAFETY: the program passes where the result goes.
         unsafe { store(blocks, resident_blocks(function, threads, shared_bytes)?) }
+    }
+
+    /// Returns how many clusters of a launch the device holds at once.
+    fn cudaOccupancyMaxActiveClusters(
+        clusters: *mut c_int,
+        function: *const c_void,
+        config: *const LaunchConfig,
+    ) {
+        let info = find_kernel(function)?.info()?;
+        // SAFETY: the program passes a configuration or null, and where the result goes.
+        unsafe {
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(info);
+            store(clusters, launch.active_clusters()? as c_int)
+        }
+    }
+
+    /// Returns the blocks of the largest cluster of a launch that the device can hold.
+    fn cudaOccupancyMaxPotentialClusterSize(
+        blocks: *mut c_int,
+        function: *const c_void,
+        config: *const LaunchConfig,
+    ) {
+        let kernel = find_kernel(function)?;
+        let allowed = kernel.allows_non_portable_cluster();
+        // SAFETY: the program passes a configuration or null, and where the result goes.
+        unsafe {
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(kernel.info()?);
+            store(blocks, launch.largest_cluster(allowed)? as c_int)
+        }
     }
 
     /// Returns the shared memory left for each of so many resident blocks.
