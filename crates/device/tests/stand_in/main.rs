@@ -194,6 +194,24 @@ fn all_steps(session: &mut GpuSession) -> Result<(), Judgement> {
 }
 
 #[test]
+fn clusters_are_launched_by_the_call_that_names_them_where_the_gpu_has_any() {
+    let mut plan = plan(0.0);
+    plan.launches[0].cluster = Some([1, 1, 1]);
+    let judgement = run(&mut sound(), &plan).unwrap_err();
+    assert_eq!(judgement.verdict, Verdict::LaunchFailed);
+    let detail = &judgement.detail;
+    assert!(
+        detail.contains("8.9 has no thread block clusters"),
+        "{detail}"
+    );
+    let arch = vgpu::Arch::by_name("h100").expect("an architecture");
+    let (driver, notes) = Failing::new(VirtualDriver::with_arch(arch), "", 0);
+    let mut session = session(driver).expect("the stand-in opens");
+    run(&mut session, &plan).unwrap();
+    assert!(notes.borrow().calls.contains(&"cuLaunchKernelEx"));
+}
+
+#[test]
 fn a_right_kernel_runs_and_its_guard_regions_stay_whole() {
     let mut session = sound();
     let (output, hazards) = run(&mut session, &plan(0.0)).unwrap();
