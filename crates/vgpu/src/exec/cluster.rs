@@ -20,6 +20,9 @@ use ptx::ast::ClusterDirectives;
 const DESCRIPTOR_STRIDE: u32 = 1 << 18;
 /// The same where they do not: a multiple of every alignment that a copy needs.
 const STRIDE_STEP: u32 = 1024;
+/// Blocks of the largest cluster that a device can run (CUDA C++ programming guide, "Thread Block
+/// Clusters").
+pub(super) const MAX_BLOCKS: usize = 16;
 /// Warps of a warp-group, which must not include warps of two blocks.
 const WARPS_PER_GROUP: usize = 4;
 

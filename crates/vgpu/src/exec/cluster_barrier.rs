@@ -164,6 +164,10 @@ impl Cta<'_> {
     /// Records the exit of threads, which count as arrived. Called after `live` was reduced.
     pub(super) fn leave_cluster_barrier(&mut self, w: &Warp, mask: u32) {
         let b = &mut self.cluster_barrier;
+        if b.arrivals.is_empty() {
+            b.pending = b.pending.saturating_sub(mask.count_ones() as usize);
+            return;
+        }
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
             // One that has arrived and not waited is counted already.
@@ -171,8 +175,7 @@ impl Cta<'_> {
                 b.pending = b.pending.saturating_sub(1);
             }
         }
-        let begun = !b.arrivals.is_empty();
-        if begun && self.live.iter().sum::<usize>() > 0 {
+        if self.live.iter().sum::<usize>() > 0 {
             self.complete_cluster_barrier();
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::barrier::{Barrier, ReductionResult};
-use super::cluster::Cluster;
+use super::cluster::{Cluster, MAX_BLOCKS};
 use super::cluster_barrier::ClusterBarrier;
 use super::flights::Flights;
 use super::launch::{BlockOrder, Checks};
@@ -295,7 +295,7 @@ pub(super) struct Cta<'a> {
     /// Reason why the block stopped.
     pub(super) halted: Option<Halt>,
     /// Threads that have not exited, by block of the cluster.
-    pub(super) live: Vec<usize>,
+    pub(super) live: [usize; MAX_BLOCKS],
     /// Lanes released by a barrier: warp and mask.
     pub(super) released: Vec<(usize, u32)>,
     /// Results of barrier reductions.
@@ -308,7 +308,7 @@ pub(super) struct Cta<'a> {
     pub(super) polled: bool,
     /// Clock of the block, in cycles.
     pub(super) clock: u64,
-    /// Watched accesses, by block.
+    /// Watched accesses, by block; empty where none are watched.
     pub(super) accesses: Vec<AccessRecorder>,
     /// Text that it printed.
     pub(super) printed: Printed,
@@ -361,14 +361,17 @@ impl<'a> Cta<'a> {
             version: 1,
             last: 0,
             halted: None,
-            live: vec![context.threads; blocks],
+            live: std::array::from_fn(|rank| if rank < blocks { context.threads } else { 0 }),
             released: Vec::new(),
             reduced: Vec::new(),
             trace: context.traced.then(|| context.begin_traces(block)),
             running: 0,
             polled: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
-            accesses: (0..blocks).map(|_| AccessRecorder::default()).collect(),
+            accesses: match context.watch {
+                Some(_) => (0..blocks).map(|_| AccessRecorder::default()).collect(),
+                None => Vec::new(),
+            },
             printed: Printed::default(),
             assertions: Vec::new(),
         }

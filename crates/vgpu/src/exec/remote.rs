@@ -49,10 +49,12 @@ pub(super) struct Remotes {
 
 impl Remotes {
     pub(super) fn new(blocks: usize) -> Remotes {
+        // A block that is alone has no others: nothing is allocated for it.
+        let others = if blocks > 1 { blocks } else { 0 };
         Remotes {
             last: Vec::new(),
-            exits: vec![Exits::default(); blocks],
-            started: vec![false; blocks],
+            exits: vec![Exits::default(); others],
+            started: vec![false; others],
         }
     }
 

@@ -172,7 +172,8 @@ fn different_barriers(cta: &mut Cta<'_>) {
     let other = waiters.iter().find(|x| x.2 != pc);
     // Block-wide barriers at different instructions, or one that exited threads do not reach, are
     // divergence. Named barriers that wait for each other are a deadlock.
-    let exited = cta.live.iter().any(|live| *live < cta.context.threads);
+    let mut live = cta.live.iter().take(cta.context.cluster.blocks);
+    let exited = live.any(|live| *live < cta.context.threads);
     let kind = if other.is_some_and(|o| !o.3 && !counted) || (exited && other.is_none()) {
         HazardKind::BarrierDivergence
     } else {

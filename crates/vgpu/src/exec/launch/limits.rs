@@ -60,7 +60,7 @@ pub(super) fn check_dimensions(launch: &Launch, entry: &Entry) -> Result<(), Lau
 /// Largest cluster that every device with clusters can run, and the largest that some can
 /// (CUDA C++ programming guide, "Thread Block Clusters").
 const PORTABLE_CLUSTER: u64 = 8;
-const LARGEST_CLUSTER: u64 = 16;
+const LARGEST_CLUSTER: u64 = cluster::MAX_BLOCKS as u64;
 /// Compute capability times 10 from which on there are clusters.
 const FIRST_WITH_CLUSTERS: u32 = 90;
 
