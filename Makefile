@@ -36,11 +36,11 @@ test: nvrtc nats python
 # Most tests of the program wait, so those of the crates run beside them; what they say is printed at their end.
 .PHONY: test-program test-crates
 test-program:
-	@MAKEFLAGS= RUST_TEST_THREADS=$(TEST_THREADS) CARGO=$(CARGO) scripts/timed-tests --workspace --locked --test program
+	@MAKEFLAGS= RUST_TEST_THREADS=$(TEST_THREADS) CARGO="$(CARGO)" scripts/timed-tests --workspace --locked --test program
 
 test-crates:
 	@log=$$(mktemp); \
-	MAKEFLAGS= CARGO=$(CARGO) scripts/timed-tests --workspace --locked --lib --bins --test '[!p]*' >"$$log" 2>&1; code=$$?; \
+	MAKEFLAGS= CARGO="$(CARGO)" scripts/timed-tests --workspace --locked --lib --bins --test '[!p]*' >"$$log" 2>&1; code=$$?; \
 	cat "$$log"; rm -f "$$log"; exit $$code
 
 nightly: nvrtc nats python

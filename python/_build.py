@@ -5,9 +5,7 @@ maturin takes data from a folder beside ``pyproject.toml``, and the files lie ou
 
 import shutil
 from pathlib import Path
-from typing import Any, Dict, Optional
-
-import maturin
+from typing import Any, Dict, List, Optional
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "tuner.data"
@@ -26,6 +24,8 @@ def stage() -> None:
 
 def build_wheel(wheel_directory: str, config_settings: Config = None, metadata_directory: Optional[str] = None) -> str:
     """Builds the wheel (PEP 517)."""
+    import maturin
+
     stage()
     try:
         return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
@@ -33,11 +33,21 @@ def build_wheel(wheel_directory: str, config_settings: Config = None, metadata_d
         shutil.rmtree(DATA, ignore_errors=True)
 
 
-# An editable installation finds the folders of the checkout.
-build_editable = maturin.build_editable
-build_sdist = maturin.build_sdist
-get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
-get_requires_for_build_editable = maturin.get_requires_for_build_editable
-get_requires_for_build_sdist = maturin.get_requires_for_build_sdist
-prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
-prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable
+def build_editable(wheel_directory: str, config_settings: Config = None, metadata_directory: Optional[str] = None) -> str:
+    """Builds an editable installation, which finds the folders of the checkout."""
+    import maturin
+
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def build_sdist(sdist_directory: str, config_settings: Config = None) -> str:
+    """Refuses: an archive of this folder would lack the search spaces, templates and crates beside it."""
+    raise RuntimeError("tuner has no source distribution of python/ alone: type `pip install ./python` in a checkout")
+
+
+def get_requires_for_build_wheel(config_settings: Config = None) -> List[str]:
+    """Names what a wheel needs besides maturin."""
+    return []
+
+
+get_requires_for_build_editable = get_requires_for_build_wheel

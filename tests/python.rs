@@ -65,14 +65,10 @@ fn the_wheel_installs_the_program_and_its_search_spaces() {
     // Without its dependencies: NVRTC is that of this machine.
     let wheel = wheel.path().display().to_string();
     installed_works(built.path(), &["--no-index", &wheel]);
-}
-
-#[test]
-#[ignore = "builds the program once more: make nightly"]
-fn pip_installs_the_folder_with_its_search_spaces() {
-    let built = folder(&[]);
-    let folder = root().join("python").display().to_string();
-    installed_works(built.path(), &[&folder]);
+    // One after the other: both stage the folders in python/.
+    let from_folder = folder(&[]);
+    let package = root().join("python").display().to_string();
+    installed_works(from_folder.path(), &[&package]);
 }
 
 /// Installs into a fresh environment and checks a shipped kernel from another folder.

@@ -82,3 +82,18 @@ async fn a_run_that_withdrew_a_time_or_is_not_over_stays() {
     assert!(matches!(refused, Deletion::Refused(why) if why.contains("stop it first")));
     assert_eq!(times(&store).await, [8.0]);
 }
+
+#[tokio::test]
+async fn a_run_whose_time_was_reused_stays_until_the_other_is_gone() {
+    let (_directory, store) = fresh().await;
+    let start = start(DeviceKind::Cuda);
+    let first = ended(&store, &start, &[timed(&start, 0, config(32, 0), 12.0)]).await;
+    let mut again = timed(&start, 0, config(32, 0), 12.0);
+    again.measurement.as_mut().unwrap().reused = true;
+    let second = ended(&store, &start, &[again]).await;
+    let refused = store.delete_run(&first).await.unwrap();
+    assert!(matches!(refused, Deletion::Refused(why) if why.contains("reused")));
+    assert_eq!(store.delete_run(&second).await.unwrap(), Deletion::Deleted);
+    assert_eq!(store.delete_run(&first).await.unwrap(), Deletion::Deleted);
+    assert_eq!(times(&store).await, [] as [f64; 0]);
+}

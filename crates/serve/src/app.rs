@@ -30,6 +30,9 @@ const UNCHANGED: Duration = Duration::from_secs(1);
 /// Most cached answers; invented queries cannot exhaust the memory.
 const CACHED: usize = 256;
 
+/// Longest cached answer, bytes.
+const MAX_CACHED_BYTES: usize = 1 << 20;
+
 /// The daemon's state.
 pub(super) struct App {
     /// Write handle.
@@ -150,7 +153,10 @@ impl App {
             }
         }
         let answer = Bytes::from(serde_json::to_vec(&compute.await?)?);
-        *slot = Some((Instant::now(), version, answer.clone()));
+        // Many long answers would fill the memory.
+        if answer.len() <= MAX_CACHED_BYTES {
+            *slot = Some((Instant::now(), version, answer.clone()));
+        }
         Ok(response(answer))
     }
 

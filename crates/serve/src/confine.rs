@@ -94,12 +94,15 @@ pub(super) fn confine(
     Ok(confined)
 }
 
-/// Returns what a request may name: kernels and recordings of the folders, and devices. Files that
-/// cannot be read are left out.
+/// Returns the kernels, problems and devices that a request may name. Files that cannot be read are
+/// left out, and so are other JSON files than recordings.
 pub(super) fn choices(folders: &[PathBuf]) -> Choices {
     let files = list_kernels(folders).unwrap_or_default();
     let kernels = files.iter().filter_map(|file| {
         let kernel = Kernel::load_in(file, Path::new(".")).ok()?;
+        if kernel.spec.unranked().is_some() {
+            return None;
+        }
         let problems = kernel.spec.problems.iter().map(|p| p.name.clone());
         Some(KernelChoice {
             name: file.file_stem()?.to_string_lossy().into_owned(),
@@ -117,7 +120,8 @@ pub(super) fn choices(folders: &[PathBuf]) -> Choices {
     for folder in folders {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let recorded = names.filter(|name| RECORDED.iter().any(|end| name.ends_with(end)));
+        let recorded = names
+            .filter(|name| RECORDED.iter().any(|end| name.ends_with(end)) && name != "schema.json");
         devices.extend(recorded.map(|name| format!("replay:{name}")));
     }
     Choices {

@@ -74,7 +74,7 @@ pub struct ActivityView {
     pub seconds: f64,
 }
 
-/// What a request for a run may name.
+/// Kernels, problems and devices that a request for a run may name.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Choices {
     /// Kernels in the daemon's folders.

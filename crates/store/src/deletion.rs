@@ -19,7 +19,8 @@ pub enum Deletion {
 
 impl Store {
     /// Deletes a run that is over: its results, its note and its place in the queue, in one
-    /// transaction. Of a candidate that other runs measured, their times count then.
+    /// transaction. Candidates that other runs measured keep those times. A run whose times another
+    /// run has reused stays.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -59,7 +60,7 @@ async fn delete(connection: &mut SqliteConnection, id: String) -> Result<Deletio
     })
 }
 
-/// What refers to a run, in the order of its deletion.
+/// Statements that delete the rows of a run, in order.
 const STATEMENTS: [&str; 6] = [
     // A verdict that is not `ok` has no valid time: the trigger then chooses among those of other runs.
     "UPDATE verdicts SET verdict = 'unchecked' WHERE verdict = 'ok' AND task IN
@@ -96,11 +97,27 @@ async fn refusal(
     }
     let withdraws: bool = sqlx::query_scalar(WITHDRAWS)
         .bind(id)
-        .fetch_one(connection)
+        .fetch_one(&mut *connection)
         .await?;
     // Without its verdict a wrong candidate would rank again.
-    Ok(withdraws.then_some("it found candidates wrong that another run had timed"))
+    if withdraws {
+        return Ok(Some("it found candidates wrong that another run had timed"));
+    }
+    let reused: bool = sqlx::query_scalar(REUSED)
+        .bind(id)
+        .fetch_one(connection)
+        .await?;
+    Ok(reused.then_some("another run has reused its times: delete that one first"))
 }
+
+/// Whether a later run copied times of a run, which would go on ranking.
+const REUSED: &str = "SELECT EXISTS (
+    SELECT 1 FROM verdicts v JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run
+    JOIN measurements m ON m.verdict = v.id
+    JOIN verdicts w ON w.candidate = v.candidate AND w.id > v.id
+    JOIN tasks u ON u.id = w.task JOIN runs s ON s.id = u.run
+    JOIN measurements n ON n.verdict = w.id
+    WHERE r.name = ?1 AND s.id <> r.id AND s.device = r.device AND n.reused AND NOT m.reused)";
 
 /// Whether a wrong verdict of a run withdraws times of another one.
 const WITHDRAWS: &str = "SELECT EXISTS (

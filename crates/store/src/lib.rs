@@ -1,9 +1,8 @@
 //! Store: the only access to SQLite, with runs, verdicts, measurements, and their queries.
 //!
-//! Each [`Store`] has one writer task. It groups all waiting results into one transaction and
-//! acknowledges them after its COMMIT, which has reached the disk: results with a resolved [`Ack`]
-//! survive `kill -9` and power loss. Two processes may write the same database at once; SQLite's
-//! lock makes them take turns.
+//! Each [`Store`] has one writer task. It groups waiting results into one transaction and acknowledges
+//! them after its COMMIT has reached the disk: results with a resolved [`Ack`] survive `kill -9` and
+//! power loss. Two processes may write the same database at once: SQLite's lock orders them.
 // The daemon depends on this crate: it must not panic, not even on an index.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
@@ -74,11 +73,10 @@ pub const DEFAULT_PATH: &str = "leaderboard/tuner.db";
 /// Maximum wait of the daemon for another process's lock: a day.
 const PATIENT_TIMEOUT: Duration = Duration::from_secs(86_400);
 
-/// A handle to a database; cheap to clone.
+/// A handle to a database; cheap to clone. It has no `commands` if it was opened for reading.
 #[derive(Clone)]
 pub struct Store {
     path: Arc<Path>,
-    /// `None` for a store opened for reading.
     commands: Option<mpsc::Sender<Command>>,
     reader: Arc<Mutex<Option<SqliteConnection>>>,
     loss: watch::Receiver<Option<StoreError>>,

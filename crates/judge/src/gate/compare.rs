@@ -26,6 +26,8 @@ pub struct Comparison {
     pub discontinuous: u64,
     /// Elements outside their tolerance that are as few and as near as roundings explain.
     pub rare: u64,
+    /// Largest error of these, in tolerances.
+    pub rare_error: f64,
     /// Both values of the first wrong element if they are integers, which float64 may not
     /// distinguish.
     pub first_whole: Option<(i128, i128)>,
@@ -34,9 +36,9 @@ pub struct Comparison {
 }
 
 /// Elements for each one that may be outside its tolerance.
-const RARE_SHARE: u64 = 10_000;
+const ELEMENTS_PER_RARE: u64 = 10_000;
 
-/// Largest error of such an element, of what is allowed.
+/// Largest error of such an element, in tolerances.
 const RARE_ERROR: f64 = 2.0;
 
 /// Values of one compared element.
@@ -51,15 +53,16 @@ impl Comparison {
     /// Reports whether all elements are within their tolerances.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.wrong == 0 && (self.max_error <= 1.0 || self.rare > 0)
+        self.wrong == 0 && self.max_error <= 1.0
     }
 
-    /// Accepts wrong elements that are at most one in [`RARE_SHARE`] and within [`RARE_ERROR`] times
-    /// their tolerance: a candidate that rounds at other places than the reference has such.
+    /// Accepts wrong elements of a floating-point type: at most one in [`ELEMENTS_PER_RARE`], within
+    /// [`RARE_ERROR`] tolerances. A candidate that rounds at other places than the reference has such.
     pub(super) fn accept_rare(&mut self) {
-        let few = self.wrong.saturating_mul(RARE_SHARE) <= self.compared;
+        let few = self.wrong.saturating_mul(ELEMENTS_PER_RARE) <= self.compared;
         if self.wrong > 0 && few && self.max_error <= RARE_ERROR {
             self.rare = std::mem::take(&mut self.wrong);
+            self.rare_error = std::mem::replace(&mut self.max_error, 1.0);
             (self.first_wrong, self.first_whole, self.pattern) = (None, None, None);
         }
     }
@@ -71,6 +74,7 @@ impl Comparison {
         self.wrong += other.wrong;
         self.discontinuous += other.discontinuous;
         self.rare += other.rare;
+        self.rare_error = self.rare_error.max(other.rare_error);
         self.max_error = self.max_error.max(other.max_error);
         let earlier = match (self.first_wrong, other.first_wrong) {
             (Some(mine), Some(theirs)) => theirs.0 < mine.0,

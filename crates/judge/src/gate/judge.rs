@@ -80,7 +80,7 @@ impl Gate<'_> {
             self.comparison.get_or_insert_default().merge(&total);
         }
         if total.rare > 0 {
-            let (rare, all, error) = (total.rare, total.compared, total.max_error);
+            let (rare, all, error) = (total.rare, total.compared, total.rare_error);
             self.note.get_or_insert_with(|| {
                 format!(
                     "{rare} of {all} elements differ by up to {error:.2} times their tolerance, \
@@ -281,12 +281,18 @@ impl Gate<'_> {
                     let tolerance = Tolerance::for_argument(plan, &plan.arguments[index]);
                     let precisions = precision(element).into_iter().collect();
                     let compare = |runs: &[(u32, RoundedRuns)]| {
+                        let has_runs = !runs.is_empty();
                         let runs = runs.first();
                         let runs = runs.map(|(_, runs)| output_of(runs, number));
                         let runs = runs.unwrap_or_default();
-                        (tolerance.compare(bytes, wanted, &known, &runs), ())
+                        (tolerance.compare(bytes, wanted, &known, &runs), has_runs)
                     };
-                    return Ok(self.under_spread(data, &precisions, compare)?.0);
+                    let (mut found, has_runs) = self.under_spread(data, &precisions, compare)?;
+                    // A tolerance that the space gives is a promise for every element.
+                    if has_runs && !tolerance.is_given() {
+                        found.accept_rare();
+                    }
+                    return Ok(found);
                 }
                 let Some(name) = Kernel::from_plan(plan).and_then(|kernel| kernel.oracle) else {
                     self.note = Some(UNCOMPARED.to_owned());

@@ -254,6 +254,13 @@ impl<'a> Spread<'a> {
         self.measure(index, value, shadow) / self.element.unit_roundoff()
     }
 
+    /// Reports whether runs of an element, which are all finite, lie on both sides of a value.
+    pub(super) fn encloses(&self, index: u64, value: f64) -> bool {
+        let finite = self.values(index).all(f64::is_finite);
+        let below = self.values(index).any(|run| run < value);
+        finite && below && self.values(index).any(|run| run > value)
+    }
+
     /// Returns the values of an element in all runs, ascending.
     pub(super) fn all_values(&self, index: u64, want: f64) -> Vec<f64> {
         let mut values: Vec<f64> = self.values(index).chain([want]).collect();

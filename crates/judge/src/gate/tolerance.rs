@@ -188,9 +188,9 @@ impl Tolerance {
                     return [centre, self.bound_with_size(centre, size, rms, around)];
                 }
                 let seen = spread.all_values(index, value);
-                // A jump has its own values, and the shadow is near one of them. Roundings that are
-                // amplified lie on both sides of it.
-                let amplified = shadow != value && !self.is_near(shadow, &seen);
+                // A jump has its own values, and the shadow is near one of them. Runs whose roundings
+                // are amplified lie on both sides of it.
+                let amplified = spread.encloses(index, shadow) && !self.is_near(shadow, &seen);
                 if amplified || !self.jumps(&seen) {
                     let size = spread.own_size(index, value, shadow);
                     return [centre, self.bound_with_size(centre, size, rms, around)];
@@ -205,6 +205,11 @@ impl Tolerance {
         }
         result.discontinuous = jumps;
         result
+    }
+
+    /// Reports whether the space gives a part of the tolerance.
+    pub(super) fn is_given(&self) -> bool {
+        self.given.0.is_some() || self.given.1.is_some()
     }
 
     /// Returns value and tolerance of each known element of a floating-point type, for a device.

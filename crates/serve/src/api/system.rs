@@ -39,13 +39,15 @@ pub(super) async fn devices(State(app): State<Arc<App>>) -> Result<Response, Pro
     .await
 }
 
-/// What a request for a run may name.
+/// Kernels, problems and devices that a request for a run may name.
 #[utoipa::path(get, path = "/api/v1/choices", tag = "runs",
     responses((status = 200, body = Choices)))]
-pub(super) async fn choices(State(app): State<Arc<App>>) -> Result<Json<Choices>, Problem> {
+pub(super) async fn choices(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let folders = app.settings.folders.clone();
-    let choices = run_blocking("choices", move || confine::choices(&folders)).await?;
-    Ok(Json(choices))
+    app.cached("choices".to_owned(), async {
+        Ok(run_blocking("choices", move || confine::choices(&folders)).await?)
+    })
+    .await
 }
 
 /// All verdicts in order of precedence, with their consequences.

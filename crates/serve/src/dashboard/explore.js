@@ -30,7 +30,14 @@ function downloadUrl(name, url) {
   link.remove();
 }
 
-/** Hands a text to the browser as a file. */
+/** Saves a text as SVG, or an address of a picture: as a blob, for browsers limit the length of addresses. */
+async function saveAs(name, made) {
+  if (name.endsWith('.svg')) { download(name, made, 'image/svg+xml'); return; }
+  const bytes = Uint8Array.from(atob(made.split(',')[1]), (character) => character.charCodeAt(0));
+  download(name, bytes, 'image/png');
+}
+
+/** Hands a text, or bytes, to the browser as a file. */
 function download(name, text, type) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   downloadUrl(name, url);
@@ -105,12 +112,13 @@ function trialTable(trials, varied, timing) {
 function saveButtons(title, files) {
   const save = (kind) => h('button', { type: 'button', class: 'save', 'aria-label': 'Save ' + title + ' as ' + kind.toUpperCase(), click: async () => {
     const made = (await files())?.[kind];
-    if (made) downloadUrl(title.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120) + '.' + kind, await made());
+    const name = title.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, 120) + '.' + kind;
+    if (made) await saveAs(name, await made());
   } }, kind.toUpperCase());
   return h('span', { class: 'saves' }, save('svg'), save('png'));
 }
 
-/** What a plot of the library is saved as: drawn again at its size, on the page's background. */
+/** A plot of the library as files: drawn again at its size, on the page's background. */
 async function chartFiles(canvas) {
   const echarts = await echartsLibrary();
   const chart = echarts.getInstanceByDom(canvas);
@@ -120,7 +128,7 @@ async function chartFiles(canvas) {
     copy.setOption({ ...chart.getOption(), animation: false, backgroundColor: colour('--panel') });
     const text = copy.renderToSVGString();
     copy.dispose();
-    return svgUrl(text);
+    return text;
   };
   return { svg: again, png: () => chart.getDataURL({ type: 'png', pixelRatio: 2, backgroundColor: colour('--panel') }) };
 }
@@ -129,7 +137,7 @@ function svgUrl(text) {
   return 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(text);
 }
 
-/** What a drawing of this page is saved as: with its style, which the page's style sheet gives it here. */
+/** A drawing of this page as files: with its style, which the page's style sheet gives it here. */
 function drawingFiles(drawing) {
   const [, , width, height] = drawing.getAttribute('viewBox').split(' ').map(Number);
   const text = () => {
@@ -153,7 +161,7 @@ function drawingFiles(drawing) {
     image.onerror = () => reject(new Error('The drawing cannot be saved.'));
     image.src = svgUrl(text());
   });
-  return { svg: () => svgUrl(text()), png };
+  return { svg: text, png };
 }
 
 /** A plot with a heading and, beside it, what can be chosen. */

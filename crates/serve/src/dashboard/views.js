@@ -34,7 +34,7 @@ function stopButton(run) {
   } }, 'Stop');
 }
 
-/** What is done for a run now: the stage, the candidate, and for how long. */
+/** Current work on a run: stage, candidate and seconds. */
 function activityList(run) {
   const all = run.activities || [];
   if (all.length === 0) return null;
@@ -256,7 +256,7 @@ views.leaderboard = () => {
       : [h('p', { class: 'note' }, rows.length ? 'No row matches the filter.' : 'No results yet.')]));
   });
   const load = async (here) => {
-    const answer = await api('/api/v1/leaderboard' + apiQuery(chosen, chosen.words ? ALL : chosen.top || '10'));
+    const answer = await api('/api/v1/leaderboard' + apiQuery(chosen, chosen.words ? '1000' : chosen.top || '10'));
     if (!here()) return;
     rows = answer;
     draw();
@@ -372,9 +372,10 @@ views.effects = () => {
   const filters = h('form', { class: 'filters', submit: (event) => event.preventDefault() });
   const charts = h('div');
   let groups = [], turn = 0;
+  const epoch = state.epoch, alive = () => epoch === state.epoch;
   const load = async (here) => {
     const mine = turn += 1;
-    filters.replaceChildren(...chooser('/effects', groups, chosen, () => load(() => true)));
+    filters.replaceChildren(...chooser('/effects', groups, chosen, () => load(alive)));
     if (groups.length === 0) { charts.replaceChildren(h('p', { class: 'note' }, 'No results yet.')); return; }
     const wanted = groups.filter((row) => ['kernel', 'problem', 'device', 'timing'].every((key) => !chosen[key] || row[key] === chosen[key]));
     const sections = [];

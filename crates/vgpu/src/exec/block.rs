@@ -275,6 +275,8 @@ impl<'a> Block<'a> {
         if self.abandons_isolated() {
             return true;
         }
+        // Before the verdict: no other block may reach one meanwhile.
+        self.cta.context.stop.store(true, Relaxed);
         let detail = if self.reads_while_it_repeats(thread / 32) {
             "threads wait in a loop for a value that no thread will write"
         } else {
@@ -286,7 +288,6 @@ impl<'a> Block<'a> {
                 detail.to_owned()
             });
         self.cta.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
-        self.cta.context.stop.store(true, Relaxed);
         true
     }
 
@@ -298,11 +299,13 @@ impl<'a> Block<'a> {
             let classes = [Global, Shared, Atomic, Sync];
             classes.map(|class| counters.class(class)).iter().sum()
         };
-        let before = reading(&self.cta.counters);
+        let before = self.cta.counters;
         for _ in 0..MAX_LONG_TURNS {
             self.turn(warp, TURN_INSTRUCTIONS);
         }
-        reading(&self.cta.counters) != before
+        let reads = reading(&self.cta.counters) != reading(&before);
+        self.cta.counters = before;
+        reads
     }
 
     /// Abandons an isolated attempt that ends early: how far its blocks got depends on the host.

@@ -56,11 +56,13 @@ impl Cta<'_> {
     /// Handles a load or a selection of such values before its execution.
     #[cold]
     pub(super) fn select(&mut self, w: &Warp, pc: u32, active: u32) {
-        // A sliced launch does not compute most values.
-        if self.context.skip_unless != 0 {
+        let program = self.context.program;
+        let keep = program.code.get(pc as usize).map_or(0, |inst| inst.keep);
+        // A sliced launch does not compute the conditions of other selections.
+        if self.context.skip_unless != 0 && keep & self.context.skip_unless == 0 {
             return;
         }
-        match self.context.program.selections.get(&pc) {
+        match program.selections.get(&pc) {
             Some(Selection::Load(number)) => {
                 for lane in lanes(active) {
                     let thread = Self::thread(w, lane) as u32;
