@@ -243,6 +243,27 @@ fn a_shadow_far_from_the_value_is_another_branch() {
     assert!(!beside_a_shadow(own, 0.0));
 }
 
+/// A root of a difference is NaN under some roundings: that allows no number whatever.
+#[test]
+fn a_run_that_is_not_finite_gives_no_tolerance() {
+    let plan = gemm([F32, F32]);
+    let tolerance = Tolerance::for_argument(&plan, plan.arguments.last().expect("an output"));
+    let all = std::iter::once(0..2048u64).collect::<Vec<_>>();
+    let values = |value: f64| nearest(F32, &[value; 2048]);
+    for run in [f64::NAN, f64::INFINITY] {
+        let rounded = [values(run), values(2e-4), values(2.5e-4)];
+        let errors = values(3e-5 - 2.4e-4);
+        let runs = FurtherRuns {
+            rounded: rounded.iter().map(Vec::as_slice).collect(),
+            shadow_errors: Some(&errors),
+        };
+        let judged = |got: f64| tolerance.compare(&values(got), &values(2.4e-4), &all, &runs);
+        assert!(judged(2.4e-4).passed(), "{run}");
+        assert!(!judged(1e30).passed(), "{run}");
+        assert!(!judged(1.0).passed(), "{run}");
+    }
+}
+
 #[test]
 fn a_metric_in_another_unit_allows_no_more_than_a_sum_of_all_inputs() {
     let honest = gemm([F32, F32]);

@@ -72,10 +72,9 @@ fn submit_returns_at_once_status_shows_and_stop_ends() {
     let shown = text(&tuner(&db, "status", &[]).stdout);
     assert!(shown.contains(&id) && shown.contains(&waiting), "{shown}");
     let stopped = text(&tuner(&db, "stop", &["--all"]).stdout);
-    assert!(
-        stopped.contains(&format!("{waiting}: stopped")),
-        "{stopped}"
-    );
+    // On a busy machine the first run is over by now, and the other one at work.
+    let words = ["stopped", "ends after"].map(|word| format!("{waiting}: {word}"));
+    assert!(words.iter().any(|word| stopped.contains(word)), "{stopped}");
     daemon.wait(&waiting, "stopped");
     let run = wait_for("the end", || {
         let (_, run) = daemon.get(&format!("/api/v1/runs/{id}"));

@@ -27,8 +27,8 @@ fn declarations_are_found_by_their_names() {
 
 #[test]
 fn keywords_of_gnu_are_those_of_the_standard() {
-    let text = "#define ON __device__\nstatic ON __const__ unsigned char mask = 15;\n\
-                ON __signed__ char level;\nfloat __const_of(int x) { return 0; }\n";
+    let text = "static __device__ __const__ unsigned char mask = 15;\n\
+                __device__ __signed__ char level;\nfloat __const_of(int x) { return 0; }\n";
     let found = names(text).concat();
     assert!(found.contains(&"mask".to_owned()), "{found:?}");
     assert!(found.contains(&"level".to_owned()), "{found:?}");
