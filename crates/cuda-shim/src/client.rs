@@ -1,8 +1,10 @@
 //! Operations that both interfaces share: streams, events, synchronization.
 
 use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
+use crate::abi::store;
 use crate::connection::{call, clear_sticky, flush_printed};
 use crate::errors::{self, Code};
 use crate::memory;
@@ -102,6 +104,27 @@ pub(crate) fn memory_info() -> Result<MemoryInfo, Code> {
         free: fields.u64().map_err(broken)?,
         total: fields.u64().map_err(broken)?,
     })
+}
+
+/// Stores an attribute of a memory pool.
+///
+/// # Safety
+/// `value` is null, or writable as the attribute's type.
+pub(crate) unsafe fn store_pool_attribute(attribute: u32, value: *mut c_void) -> Result<(), Code> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match attribute {
+            // Reuse of freed memory.
+            1..=3 => store(value.cast::<c_int>(), 1),
+            // Threshold and sizes that are kept after a free.
+            4 | 6 | 8 => store(value.cast::<u64>(), 0),
+            5 | 7 => {
+                let info = memory_info()?;
+                store(value.cast::<u64>(), info.total.saturating_sub(info.free))
+            }
+            _ => Err(errors::INVALID_VALUE),
+        }
+    }
 }
 
 /// Frees everything of the process and clears its errors.

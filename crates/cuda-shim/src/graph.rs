@@ -3,9 +3,13 @@
 //! A graph keeps its nodes in the order of their creation, which satisfies every dependency, and runs
 //! them in that order on the stream of its launch.
 
+mod any;
+mod capture_info;
 mod conditional;
 mod memory;
 
+pub(crate) use any::{AnyNode, Layouts};
+pub(crate) use capture_info::CaptureInfo;
 pub(crate) use conditional::{ConditionalNode, create_condition};
 pub(crate) use memory::AllocationNode;
 pub(crate) use memory::{

@@ -35,3 +35,9 @@ pub(super) fn trace_beginnings(
     launched.depth = depth;
     Ok(launch(module, memory, arch, &launched)?.traces)
 }
+
+/// Returns the number of blocks of a cluster of a launch, 1 without clusters.
+pub(super) fn cluster_blocks(module: &Module, launch: &Launch) -> u32 {
+    let cluster = module.cluster_of(launch);
+    cluster.map_or(1, |shape| shape.iter().product())
+}

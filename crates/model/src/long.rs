@@ -11,8 +11,7 @@
 //! block, only the control flow is executed, as PTX. It must be as long as the line predicts, so
 //! that nothing else follows at the end. If a condition fails, the block is executed whole.
 
-use super::blocks::launch_blocks;
-use super::sample::cluster_blocks;
+use super::blocks::{cluster_blocks, launch_blocks};
 use sass_machine::{Machine, MachineError, Proof, SassRun, prove};
 use vgpu::counters::Counters;
 use vgpu::exec::launch::{Depth, End, Launch, LaunchError, launch};

@@ -6,7 +6,7 @@
 //! block nearest to their mean, and scales its work to the mean. The addresses of the first loads
 //! of some blocks show the bytes that concurrent blocks share.
 
-use super::blocks::{launch_blocks, trace_beginnings};
+use super::blocks::{cluster_blocks, launch_blocks, trace_beginnings};
 use super::code::{UNITS, executed};
 use super::dependence::find_deciding_buffers;
 use super::long::{BEGINNING_INSTRUCTIONS, extrapolate_long};
@@ -287,12 +287,6 @@ fn chosen_block(whole: &Launch) -> Option<u64> {
         BlockSet::List(blocks) => blocks.first().copied(),
         BlockSet::All => None,
     }
-}
-
-/// Returns the number of blocks of a cluster of a launch, 1 without clusters.
-pub(super) fn cluster_blocks(module: &Module, launch: &Launch) -> u32 {
-    let cluster = module.cluster_of(launch);
-    cluster.map_or(1, |shape| shape.iter().product())
 }
 
 /// Returns the same launch with an instruction limit per block.

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::abi::{driver, in_context, store};
 use crate::client;
 use crate::connection::device;
-use crate::driver::launches::LaunchConfig;
 use crate::driver::module_handles::module_handle;
 use crate::errors::{self, Code};
 use crate::kernels::{DEFAULT_SHARED_BYTES, available_shared_bytes, get_function};
@@ -28,7 +27,8 @@ pub(crate) struct Function {
     dynamic_limit: AtomicI32,
     /// Preferred share of shared memory, percent; -1 for the default.
     carveout: AtomicI32,
-    non_portable_cluster: AtomicI32,
+    /// Clusters of more than 8 blocks are allowed where it is not 0.
+    pub(super) non_portable_cluster: AtomicI32,
 }
 
 #[derive(Debug)]
@@ -257,35 +257,6 @@ in_context! {
         let function = find_function(function)?;
         // SAFETY: the program passes where the result goes.
         unsafe { store(bytes, available_shared_bytes(&function.info, blocks)?) }
-    }
-
-    /// Returns how many clusters of a launch the device holds at once.
-    fn cuOccupancyMaxActiveClusters(
-        clusters: *mut c_int,
-        function: *mut c_void,
-        config: *const LaunchConfig,
-    ) {
-        let function = find_function(function)?;
-        // SAFETY: the program passes a configuration or null, and where the result goes.
-        unsafe {
-            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
-            store(clusters, launch.active_clusters()? as c_int)
-        }
-    }
-
-    /// Returns the blocks of the largest cluster of a launch that the device can hold.
-    fn cuOccupancyMaxPotentialClusterSize(
-        blocks: *mut c_int,
-        function: *mut c_void,
-        config: *const LaunchConfig,
-    ) {
-        let function = find_function(function)?;
-        let allowed = function.non_portable_cluster.load(Ordering::Relaxed) != 0;
-        // SAFETY: the program passes a configuration or null, and where the result goes.
-        unsafe {
-            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
-            store(blocks, launch.largest_cluster(allowed)? as c_int)
-        }
     }
 
     /// Returns the block size with the most resident threads.

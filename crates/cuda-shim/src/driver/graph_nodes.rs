@@ -3,12 +3,12 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{driver, in_context, store};
-use crate::driver::contexts::check_initialized;
 use crate::driver::copies::Copy3d;
+use crate::driver::devices::check_device;
 use crate::driver::graphs::{KernelNode2, add};
 use crate::errors::{self, Code};
-use crate::graph::{self, AllocationNode, ConditionalNode, FillNode, HostNode, Node};
-use crate::memory::{address_of, pointer_to};
+use crate::graph::{self, AllocationNode, AnyNode, Layouts, Node};
+use crate::memory::address_of;
 
 /// `CUDA_MEMCPY_NODE_PARAMS`.
 #[repr(C)]
@@ -20,49 +20,16 @@ struct CopyNode {
     copy: Copy3d,
 }
 
-/// `CUgraphNodeParams`: the type, then the parameters of that type.
-#[repr(C)]
-#[derive(Debug)]
-pub struct AnyNode {
-    type_number: c_int,
-    reserved: [c_int; 3],
-    parameters: [u64; 29],
-}
-
-impl AnyNode {
-    /// The node of the stated type.
-    ///
-    /// # Safety
-    /// The parameters are those of the type, with as many arguments as a kernel has.
-    unsafe fn create(&mut self) -> Result<Node, Code> {
-        let parameters = (&raw mut self.parameters).cast::<c_void>();
-        let first = pointer_to(self.parameters.first().copied().unwrap_or(0));
-        // SAFETY: the caller's promise; the parameters are larger than each of these structures, and aligned.
-        unsafe {
-            Ok(match self.type_number {
-                0 => {
-                    let kernel = &*parameters.cast::<KernelNode2>();
-                    kernel.first.node(kernel.kernel)?
-                }
-                1 => Node::Copy((*parameters.cast::<CopyNode>()).copy.copy(0)?),
-                2 => Node::Fill((*parameters.cast::<FillNode>()).fill()),
-                3 => Node::Host((*parameters.cast::<HostNode>()).call()),
-                4 => graph::child_node(address_of(first))?,
-                5 => Node::Empty,
-                6 => Node::Wait(address_of(first)),
-                7 => Node::Record(address_of(first)),
-                10 => (*parameters.cast::<AllocationNode>()).create()?,
-                11 => Node::Free(address_of(first)),
-                13 => Node::Conditional((*parameters.cast::<ConditionalNode>()).create()?),
-                other => {
-                    let what = format!("a graph node of type {other}");
-                    crate::connection::report_missing(&what);
-                    return Err(errors::NOT_SUPPORTED);
-                }
-            })
-        }
-    }
-}
+/// Parameters of `CUgraphNodeParams` whose layout is the driver's own.
+const LAYOUTS: Layouts = Layouts {
+    // SAFETY: the promise of `AnyNode::create`.
+    kernel: |parameters| unsafe {
+        let kernel = &*parameters.cast::<KernelNode2>();
+        kernel.first.node(kernel.kernel)
+    },
+    // SAFETY: the same.
+    copy: |parameters| unsafe { Ok(Node::Copy((*parameters.cast::<CopyNode>()).copy.copy(0)?)) },
+};
 
 /// Adds a node of any type and stores its handle.
 ///
@@ -74,11 +41,7 @@ unsafe fn add_any(
     node: *mut AnyNode,
 ) -> Result<(), Code> {
     // SAFETY: the caller's promise.
-    unsafe {
-        let node = node.as_mut().ok_or(errors::INVALID_VALUE)?;
-        let node = node.create()?;
-        add(graph, handle, node)
-    }
+    unsafe { add(graph, handle, AnyNode::create(node, LAYOUTS)?) }
 }
 
 in_context! {
@@ -169,14 +132,5 @@ driver! {
         check_device(device)?;
         graph::trim();
         Ok(())
-    }
-}
-
-/// Fails before `cuInit`, and for devices that do not exist: there is one.
-fn check_device(device: c_int) -> Result<(), Code> {
-    check_initialized()?;
-    match device {
-        0 => Ok(()),
-        _ => Err(errors::INVALID_DEVICE),
     }
 }

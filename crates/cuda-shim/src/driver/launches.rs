@@ -1,8 +1,9 @@
 //! Launches.
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::Ordering;
 
-use crate::abi::in_context;
+use crate::abi::{in_context, store};
 use crate::client;
 use crate::driver::functions::{Function, find_function};
 use crate::errors::{self, Code};
@@ -206,5 +207,34 @@ in_context! {
         // SAFETY: the program gave the function for this call.
         unsafe { function(stream, errors::SUCCESS, argument) };
         Ok(())
+    }
+
+    /// Returns how many clusters of a launch the device holds at once.
+    fn cuOccupancyMaxActiveClusters(
+        clusters: *mut c_int,
+        function: *mut c_void,
+        config: *const LaunchConfig,
+    ) {
+        let function = find_function(function)?;
+        // SAFETY: the program passes a configuration or null, and where the result goes.
+        unsafe {
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
+            store(clusters, launch.active_clusters()? as c_int)
+        }
+    }
+
+    /// Returns the blocks of the largest cluster of a launch that the device can hold.
+    fn cuOccupancyMaxPotentialClusterSize(
+        blocks: *mut c_int,
+        function: *mut c_void,
+        config: *const LaunchConfig,
+    ) {
+        let function = find_function(function)?;
+        let allowed = function.non_portable_cluster.load(Ordering::Relaxed) != 0;
+        // SAFETY: the program passes a configuration or null, and where the result goes.
+        unsafe {
+            let launch = config.as_ref().ok_or(errors::INVALID_VALUE)?.launch_of(&function.info);
+            store(blocks, launch.largest_cluster(allowed)? as c_int)
+        }
     }
 }

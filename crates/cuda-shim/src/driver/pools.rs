@@ -1,6 +1,6 @@
 //! Memory pools, which keep nothing: memory is allocated and freed at once.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 
 use crate::abi::{driver, store};
 use crate::client;
@@ -34,19 +34,7 @@ driver! {
     fn cuMemPoolGetAttribute(_pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
         check_initialized()?;
         // SAFETY: the program passes where the result goes, of the attribute's type.
-        unsafe {
-            match attribute {
-                // Reuse of freed memory.
-                1..=3 => store(value.cast::<c_int>(), 1),
-                // Threshold and sizes that are kept after a free.
-                4 | 6 | 8 => store(value.cast::<u64>(), 0),
-                5 | 7 => {
-                    let info = client::memory_info()?;
-                    store(value.cast::<u64>(), info.total.saturating_sub(info.free))
-                }
-                _ => Err(errors::INVALID_VALUE),
-            }
-        }
+        unsafe { client::store_pool_attribute(attribute, value) }
     }
 
     /// Releases unused memory of a pool: no effect.

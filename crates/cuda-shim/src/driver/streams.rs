@@ -5,41 +5,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::abi::{in_context, store};
 use crate::client;
 use crate::driver::contexts::current;
-use crate::errors::{self, Code};
-use crate::graph::{self, Node, submit};
+use crate::errors;
+use crate::graph::{self, CaptureInfo, Node, submit};
 use crate::memory::{address_of, pointer_to};
-
-/// Destinations of the state of a capture.
-#[derive(Debug, Clone, Copy)]
-struct CaptureInfo {
-    status: *mut c_int,
-    id: *mut u64,
-    graph: *mut *mut c_void,
-    dependencies: *mut *const *mut c_void,
-    edges: *mut *const c_void,
-    count: *mut usize,
-}
-
-impl CaptureInfo {
-    /// Stores the state of a stream's capture; all but the status are optional.
-    ///
-    /// # Safety
-    /// The pointers are null or writable.
-    unsafe fn fill(&self, stream: *mut c_void) -> Result<(), Code> {
-        let captured = graph::captured(address_of(stream));
-        // SAFETY: the caller's promise.
-        unsafe {
-            store(self.status, captured.is_some().into())?;
-            // The number of a capture is that of its graph, of which it is the only one.
-            let _ = store(self.id, captured.unwrap_or(0));
-            let _ = store(self.graph, pointer_to(captured.unwrap_or(0)));
-            let _ = store(self.dependencies, std::ptr::null());
-            let _ = store(self.edges, std::ptr::null());
-            let _ = store(self.count, 0);
-        }
-        Ok(())
-    }
-}
 
 in_context! {
     /// Creates a stream.
@@ -206,8 +174,7 @@ in_context! {
         dependencies: *mut *const *mut c_void,
         count: *mut usize,
     ) {
-        let edges = std::ptr::null_mut();
-        let info = CaptureInfo { status, id, graph, dependencies, edges, count };
+        let info = CaptureInfo { graph, dependencies, count, ..CaptureInfo::new(status, id) };
         // SAFETY: the program passes where the results go.
         unsafe { info.fill(stream) }
     }

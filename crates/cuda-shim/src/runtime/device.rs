@@ -10,7 +10,8 @@ use crate::properties::DRIVER_VERSION;
 use crate::properties::{BUS_ID, device_properties};
 use crate::runtime::{FULL_VERSION, VERSION};
 
-fn check_device(number: c_int) -> Result<(), Code> {
+/// Fails for a number that is not a device's.
+pub(super) fn check_device(number: c_int) -> Result<(), Code> {
     match number {
         0 => device().map(drop),
         _ => Err(errors::INVALID_DEVICE),

@@ -4,9 +4,10 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
-use crate::graph::{self, AllocationNode, ConditionalNode, FillNode, HostNode, Node};
-use crate::memory::{address_of, pointer_to};
+use crate::graph::{self, AllocationNode, AnyNode, Layouts, Node};
+use crate::memory::address_of;
 use crate::runtime::copies::{Copy3d, volume_copy};
+use crate::runtime::device::check_device;
 use crate::runtime::graphs::{KernelNode, add};
 
 /// `cudaMemcpyNodeParams`.
@@ -18,46 +19,16 @@ struct CopyNode {
     copy: Copy3d,
 }
 
-/// `cudaGraphNodeParams`: the type, then the parameters of that type.
-#[repr(C)]
-#[derive(Debug)]
-pub struct AnyNode {
-    type_number: c_int,
-    reserved: [c_int; 3],
-    parameters: [u64; 29],
-}
-
-impl AnyNode {
-    /// The node of the stated type.
-    ///
-    /// # Safety
-    /// The parameters are those of the type, with as many arguments as a kernel has.
-    pub(super) unsafe fn create(&mut self) -> Result<Node, Code> {
-        let parameters = (&raw mut self.parameters).cast::<c_void>();
-        let first = pointer_to(self.parameters.first().copied().unwrap_or(0));
-        // SAFETY: the caller's promise; the parameters are larger than each of these structures, and aligned.
-        unsafe {
-            Ok(match self.type_number {
-                0 => (*parameters.cast::<KernelNode>()).node()?,
-                1 => Node::Copy(volume_copy(&(*parameters.cast::<CopyNode>()).copy, 0)?),
-                2 => Node::Fill((*parameters.cast::<FillNode>()).fill()),
-                3 => Node::Host((*parameters.cast::<HostNode>()).call()),
-                4 => graph::child_node(address_of(first))?,
-                5 => Node::Empty,
-                6 => Node::Wait(address_of(first)),
-                7 => Node::Record(address_of(first)),
-                10 => (*parameters.cast::<AllocationNode>()).create()?,
-                11 => Node::Free(address_of(first)),
-                13 => Node::Conditional((*parameters.cast::<ConditionalNode>()).create()?),
-                other => {
-                    let what = format!("a graph node of type {other}");
-                    crate::connection::report_missing(&what);
-                    return Err(errors::NOT_SUPPORTED);
-                }
-            })
-        }
-    }
-}
+/// Parameters of `cudaGraphNodeParams` whose layout is the runtime's own.
+pub(super) const LAYOUTS: Layouts = Layouts {
+    // SAFETY: the promise of `AnyNode::create`.
+    kernel: |parameters| unsafe { (*parameters.cast::<KernelNode>()).node() },
+    // SAFETY: the same.
+    copy: |parameters| unsafe {
+        let copy = &(*parameters.cast::<CopyNode>()).copy;
+        Ok(Node::Copy(volume_copy(copy, 0)?))
+    },
+};
 
 /// Adds a node of any type and stores its handle.
 ///
@@ -69,11 +40,7 @@ unsafe fn add_any(
     node: *mut AnyNode,
 ) -> Result<(), Code> {
     // SAFETY: the caller's promise.
-    unsafe {
-        let node = node.as_mut().ok_or(errors::INVALID_VALUE)?;
-        let node = node.create()?;
-        add(graph, handle, node)
-    }
+    unsafe { add(graph, handle, AnyNode::create(node, LAYOUTS)?) }
 }
 
 runtime! {
@@ -177,13 +144,5 @@ runtime! {
         check_device(device)?;
         graph::trim();
         Ok(())
-    }
-}
-
-/// Fails for devices that do not exist: there is one.
-fn check_device(device: c_int) -> Result<(), Code> {
-    match device {
-        0 => Ok(()),
-        _ => Err(errors::INVALID_DEVICE),
     }
 }

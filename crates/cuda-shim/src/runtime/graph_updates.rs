@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors;
-use crate::graph::{self, FillNode, HostNode, InstantiateParameters, Node, replace};
+use crate::graph::{self, AnyNode, FillNode, HostNode, InstantiateParameters, Node, replace};
 use crate::memory::{Copy, Direction, address_of, pointer_to};
 use crate::runtime::copies::{Copy3d, volume_copy};
-use crate::runtime::graph_nodes::AnyNode;
+use crate::runtime::graph_nodes::LAYOUTS;
 use crate::runtime::graphs::{KernelNode, add};
 
 /// A contiguous copy between two places of the program.
@@ -203,7 +203,7 @@ runtime! {
     /// Replaces a node of any type of a graph.
     fn cudaGraphNodeSetParams(node: *mut c_void, parameters: *mut AnyNode) {
         // SAFETY: the program passes the structure of the stated type or null.
-        let with = unsafe { parameters.as_mut().ok_or(errors::INVALID_VALUE)?.create()? };
+        let with = unsafe { AnyNode::create(parameters, LAYOUTS)? };
         graph::with_node(address_of(node), |node| *node = with)
     }
 
@@ -214,7 +214,7 @@ runtime! {
         parameters: *mut AnyNode,
     ) {
         // SAFETY: the program passes the structure of the stated type or null.
-        let with = unsafe { parameters.as_mut().ok_or(errors::INVALID_VALUE)?.create()? };
+        let with = unsafe { AnyNode::create(parameters, LAYOUTS)? };
         replace(address_of(executable), address_of(node), with)
     }
 }

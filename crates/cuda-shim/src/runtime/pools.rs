@@ -4,7 +4,6 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::client;
-use crate::errors;
 use crate::memory::{DEFAULT_POOL, pointer_to};
 
 runtime! {
@@ -41,19 +40,7 @@ runtime! {
     /// Returns an attribute of a pool.
     fn cudaMemPoolGetAttribute(_pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
         // SAFETY: the program passes where the result goes, of the attribute's type.
-        unsafe {
-            match attribute {
-                // Reuse of freed memory.
-                1..=3 => store(value.cast::<c_int>(), 1),
-                // Threshold and sizes that are kept after a free.
-                4 | 6 | 8 => store(value.cast::<u64>(), 0),
-                5 | 7 => {
-                    let info = client::memory_info()?;
-                    store(value.cast::<u64>(), info.total.saturating_sub(info.free))
-                }
-                _ => Err(errors::INVALID_VALUE),
-            }
-        }
+        unsafe { client::store_pool_attribute(attribute, value) }
     }
 
     /// Permits a device to use a pool: no effect, there is one.

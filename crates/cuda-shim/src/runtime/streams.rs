@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::abi::{runtime, store};
 use crate::client;
 use crate::errors;
-use crate::graph::{self, Node, submit};
+use crate::graph::{self, CaptureInfo, Node, submit};
 use crate::memory::{address_of, pointer_to};
 
 runtime! {
@@ -153,20 +153,13 @@ runtime! {
         edges_or_count: *mut c_void,
         count: *mut usize,
     ) {
-        let captured = graph::captured(address_of(stream));
-        // SAFETY: the program passes where the results go; each but the first is optional, and the function of
-        // version 12 has the first three only.
-        unsafe {
-            store(status, captured.is_some().into())?;
-            let _ = store(id, captured.unwrap_or(0));
-            if crate::runtime::VERSION >= 13 {
-                let _ = store(graph, pointer_to(captured.unwrap_or(0)));
-                let _ = store(dependencies, std::ptr::null());
-                let _ = store(edges_or_count.cast::<*const c_void>(), std::ptr::null());
-                let _ = store(count, 0);
-            }
+        let mut info = CaptureInfo::new(status, id);
+        // The function of version 12 has these two only.
+        if crate::runtime::VERSION >= 13 {
+            info = CaptureInfo { graph, dependencies, edges: edges_or_count.cast(), count, ..info };
         }
-        Ok(())
+        // SAFETY: the program passes where the results go.
+        unsafe { info.fill(stream) }
     }
 
     /// Returns the state of a capture.
@@ -178,16 +171,9 @@ runtime! {
         dependencies: *mut *const *mut c_void,
         count: *mut usize,
     ) {
-        let captured = graph::captured(address_of(stream));
-        // SAFETY: the program passes where the results go; each but the first is optional.
-        unsafe {
-            store(status, captured.is_some().into())?;
-            let _ = store(id, captured.unwrap_or(0));
-            let _ = store(graph, pointer_to(captured.unwrap_or(0)));
-            let _ = store(dependencies, std::ptr::null());
-            let _ = store(count, 0);
-        }
-        Ok(())
+        let info = CaptureInfo { graph, dependencies, count, ..CaptureInfo::new(status, id) };
+        // SAFETY: the program passes where the results go.
+        unsafe { info.fill(stream) }
     }
 
     /// Replaces the nodes that the next one depends on: the order of creation holds them.

@@ -5,14 +5,13 @@ mod code;
 mod maps;
 mod write;
 
-use super::ExportError;
 use super::cexpr::MAX_EXACT;
 use super::header::most_trusted;
 use super::lookup;
 use super::names::{identifier, is_identifier, members};
 use super::plan::{Condition, EntryCode, Plan};
 use super::rules::Context;
-use super::torch::PackageFiles;
+use super::{ExportError, PackageFiles};
 use code::{LauncherCode, launcher_code};
 use std::fmt::Write as _;
 use tuner_core::entry::Entry;

@@ -3,6 +3,7 @@
 //! The Python files are the same for every kernel but for names of letters, digits and `_`; all other text
 //! of search spaces and devices is data in `kernel.json`.
 
+use super::PackageFiles;
 use super::launcher::{LauncherError, LauncherSource, check, launcher_entries};
 use super::names::{identifier, is_python_word, target_name};
 use super::object;
@@ -19,9 +20,6 @@ use tuner_space::{Argument, Expr, Reference};
 const RUNTIME: &str = include_str!("torch/runtime.py");
 const ATTENTION: &str = include_str!("torch/sdpa.py");
 const TEST: &str = include_str!("torch/test.py");
-
-/// Files of a package: relative paths and texts.
-pub type PackageFiles = Vec<(String, String)>;
 
 /// Writes the package of a kernel's entries.
 ///
