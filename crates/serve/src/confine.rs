@@ -7,6 +7,7 @@ use super::view::{Choices, KernelChoice};
 use axum::http::StatusCode;
 use serde::Deserialize;
 use std::path::{Component, Path, PathBuf};
+use tuner_device::replay::Recording;
 use tuner_device::{DeviceSelector, gpu};
 use tuner_engine::job::{JobError, Request};
 use tuner_kernel::catalog::{Catalog, Kernel};
@@ -119,9 +120,12 @@ pub(super) fn choices(folders: &[PathBuf]) -> Choices {
     );
     for folder in folders {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let recorded = names
-            .filter(|name| RECORDED.iter().any(|end| name.ends_with(end)) && name != "schema.json");
+        let recorded = entries.filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // Only its content tells a recording from another JSON file.
+            let candidate = RECORDED.iter().any(|end| name.ends_with(end));
+            (candidate && Recording::load(&entry.path()).is_ok()).then_some(name)
+        });
         devices.extend(recorded.map(|name| format!("replay:{name}")));
     }
     Choices {
@@ -130,7 +134,7 @@ pub(super) fn choices(folders: &[PathBuf]) -> Choices {
     }
 }
 
-/// Suffixes of recordings.
+/// Suffixes of files that may be recordings.
 const RECORDED: [&str; 2] = [".json", ".json.gz"];
 
 fn to_text(path: &Path) -> String {

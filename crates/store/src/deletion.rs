@@ -110,7 +110,7 @@ async fn refusal(
     Ok(reused.then_some("another run has reused its times: delete that one first"))
 }
 
-/// Whether a later run copied times of a run, which would go on ranking.
+/// Query: a later run has copied times of a run, which would go on ranking.
 const REUSED: &str = "SELECT EXISTS (
     SELECT 1 FROM verdicts v JOIN tasks t ON t.id = v.task JOIN runs r ON r.id = t.run
     JOIN measurements m ON m.verdict = v.id
@@ -119,7 +119,7 @@ const REUSED: &str = "SELECT EXISTS (
     JOIN measurements n ON n.verdict = w.id
     WHERE r.name = ?1 AND s.id <> r.id AND s.device = r.device AND n.reused AND NOT m.reused)";
 
-/// Whether a wrong verdict of a run withdraws times of another one.
+/// Query: a wrong verdict of a run withdraws times of another one.
 const WITHDRAWS: &str = "SELECT EXISTS (
     SELECT 1 FROM verdicts w JOIN tasks u ON u.id = w.task JOIN runs s ON s.id = u.run
     JOIN verdicts v ON v.candidate = w.candidate JOIN tasks t ON t.id = v.task

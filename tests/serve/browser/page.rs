@@ -1,4 +1,4 @@
-//! What the page offers: choices that exist, what is at work, a search, deletion, saved plots.
+//! Parts of the page: choices that exist, work in progress, a search, deletion, saved plots.
 
 use super::{Browser, drawn};
 use crate::run::proof::{KERNEL, REFERENCE, SPACE};
@@ -9,7 +9,8 @@ use tempfile::TempDir;
 /// Has the page keep what it would save: name, type and size.
 const KEEP_SAVED: &str = "window.kept = []; window.made = null; const keep = URL.createObjectURL;
      URL.createObjectURL = (blob) => { window.made = blob; return keep(blob); };
-     window.downloadUrl = (name) => window.kept.push([name, window.made.type, window.made.size]);";
+     HTMLAnchorElement.prototype.click = function () {
+         window.kept.push([this.download, window.made.type, window.made.size]); };";
 
 #[test]
 #[cfg_attr(
@@ -28,7 +29,10 @@ fn the_form_offers_what_exists_and_the_page_says_what_is_at_work() {
     std::fs::write(kernels.join("one_block.yaml"), space).unwrap();
     std::fs::write(kernels.join("kernel.cu"), kernel).unwrap();
     std::fs::write(kernels.join("ref.cu"), REFERENCE).unwrap();
-    std::fs::write(kernels.join("times.json"), "{}").unwrap();
+    super::hostile(&kernels);
+    std::fs::rename(kernels.join("hostile.json"), kernels.join("times.json")).unwrap();
+    // JSON, and no recording.
+    std::fs::write(kernels.join("schema.json"), "{}").unwrap();
     let db = dir.path().join("t.db");
     let daemon = Daemon::from(serve(&db).arg("--kernels").arg(&kernels), &db);
     browser.go(&format!("http://{}/#/start", daemon.address));
@@ -46,6 +50,7 @@ fn the_form_offers_what_exists_and_the_page_says_what_is_at_work() {
     for device in ["auto", "vgpu:h100", "replay:times.json"] {
         assert!(devices.contains(&format!("\"{device}\"")), "{devices}");
     }
+    assert!(!devices.contains("schema.json"), "{devices}");
     browser.run(
         "document.getElementById('device').value = 'vgpu:l4';
          document.getElementById('kernels').value = 'one_block';

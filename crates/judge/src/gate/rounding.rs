@@ -85,17 +85,14 @@ impl Gate<'_> {
         mut compare: impl FnMut(&[(u32, RoundedRuns)]) -> (Comparison, T),
     ) -> Result<(Comparison, T), Stop> {
         let few = self.rounded(data, precisions, ROUNDED_RUNS)?;
-        let (mut result, mut detail) = compare(&few);
+        let (result, detail) = compare(&few);
         // Chance does not explain a refusal beyond a near miss, so more runs would only cost time.
         let refused_narrowly = !result.passed() && result.max_error <= NEAR_MISS;
-        if few.is_empty() || !refused_narrowly {
+        if few.is_empty() || !refused_narrowly || !self.affords_more(data, precisions) {
             return Ok((result, detail));
         }
-        if self.affords_more(data, precisions) {
-            let more = self.rounded(data, precisions, MAX_ROUNDED_RUNS)?;
-            (result, detail) = compare(&more);
-        }
-        Ok((result, detail))
+        let more = self.rounded(data, precisions, MAX_ROUNDED_RUNS)?;
+        Ok(compare(&more))
     }
 
     /// Reports whether more runs cost no more than a problem that is run whole.

@@ -23,13 +23,6 @@ function confirmed(question, word) {
   });
 }
 
-function downloadUrl(name, url) {
-  const link = h('a', { href: url, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-}
-
 /** Saves a text as SVG, or an address of a picture: as a blob, for browsers limit the length of addresses. */
 async function saveAs(name, made) {
   if (name.endsWith('.svg')) { download(name, made, 'image/svg+xml'); return; }
@@ -40,7 +33,10 @@ async function saveAs(name, made) {
 /** Hands a text, or bytes, to the browser as a file. */
 function download(name, text, type) {
   const url = URL.createObjectURL(new Blob([text], { type }));
-  downloadUrl(name, url);
+  const link = h('a', { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 

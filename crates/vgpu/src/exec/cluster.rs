@@ -121,7 +121,7 @@ impl Cluster {
     }
 
     /// Returns the index of a block in its cluster.
-    pub(super) fn place(&self, rank: usize) -> [u32; 3] {
+    pub(super) fn index_of_rank(&self, rank: usize) -> [u32; 3] {
         let [x, y, _] = self.shape;
         let rank = rank as u32;
         [rank % x, rank / x % y, rank / (x * y)]
@@ -231,7 +231,7 @@ impl Context<'_> {
             unit / clusters % lines,
             unit / (clusters * lines),
         ];
-        let (shape, inner) = (self.cluster.shape, self.cluster.place(rank));
+        let (shape, inner) = (self.cluster.shape, self.cluster.index_of_rank(rank));
         let [x, y, z]: [u32; 3] = std::array::from_fn(|n| at[n] * shape[n] + inner[n]);
         x + self.grid[0] * (y + self.grid[1] * z)
     }

@@ -28,7 +28,7 @@ struct Remote {
 /// Exits of the threads of a block.
 #[derive(Debug, Clone, Default)]
 struct Exits {
-    /// What happens before the exit of some thread.
+    /// Clock of the events before the exit of some thread.
     clock: Option<Clock>,
     /// Phases of the barrier of the cluster that some thread had waited for.
     waits: u32,

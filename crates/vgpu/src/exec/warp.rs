@@ -382,7 +382,7 @@ impl Context<'_> {
             }
             Special::WorkspaceHigh => (self.workspace >> 32) as u32,
             Special::WorkspaceLow => self.workspace as u32,
-            Special::ClusterCtaid(axis) => self.cluster.place(rank)[usize::from(axis)],
+            Special::ClusterCtaid(axis) => self.cluster.index_of_rank(rank)[usize::from(axis)],
             Special::ClusterNctaid(axis) => self.cluster.shape[usize::from(axis)],
             Special::ClusterRank => rank as u32,
             Special::ClusterSize => self.cluster.blocks as u32,

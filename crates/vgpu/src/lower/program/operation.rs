@@ -135,7 +135,7 @@ pub(crate) enum MbarOp {
         expect: u32,
         state: Data,
         drop: bool,
-        /// Whether it publishes to other blocks: not with the scope `.cta`, nor with `.relaxed`.
+        /// It publishes to other blocks: not with the scope `.cta`, nor with `.relaxed`.
         release: Synchronizes,
     },
     ExpectTx {
