@@ -37,7 +37,7 @@ mod properties;
 mod registered;
 mod say;
 mod system;
-#[path = "../../tensor-map/src/lib.rs"]
+#[path = "../../tensor-map/src/map.rs"]
 pub mod tensor_map;
 
 pub mod driver;
