@@ -226,14 +226,17 @@ extern \"C\" __global__ void clear(unsigned* count) { count[threadIdx.x] = 0; }
 const HISTOGRAM_REFERENCE: &str = "\
 extern \"C\" __global__ void plain(const unsigned* x, unsigned* count) {
   for (int b = 0; b < 64; ++b) count[b] = 0;
-  for (unsigned long long i = 0; i < N; ++i) count[x[i] % 64]++;
+  for (unsigned long long i = 0; i < N; ++i) {
+    for (int k = 0; k < 20; ++k) asm volatile(\"\");
+    count[x[i] % 64]++;
+  }
 }
 ";
 const HISTOGRAM_SPACE: &str = "\
 version: 1
 kernel: histogram
 source: f.cu
-problems: { large: { N: 67108864 } }
+problems: { large: { N: 4194304 } }
 parameters:
   BLOCK: { values: [128, 256], default: 256 }
   SHIFT: { values: [0, 1], default: 0 }

@@ -6,11 +6,27 @@
 //! of the format rounds results to fewer bits, as in VPREC (Y. Chatelain et al., 2019).
 
 use super::half::Half;
+use super::single;
 
 /// Significand bits of a single, the leading one included.
 pub const SINGLE_BITS: u32 = 24;
 /// Significand bits of a double, the leading one included.
 pub const DOUBLE_BITS: u32 = 53;
+
+/// [`f32::is_normal`] without branches.
+#[inline(always)]
+fn is_normal(x: f32) -> bool {
+    let exponent = x.to_bits() & 0x7f80_0000;
+    (exponent != 0) & (exponent != 0x7f80_0000)
+}
+
+/// Reports whether an addend rounds a single to an integer: 2^23, or 1.5 · 2^23 with an offset that
+/// the last bits carry along.
+#[inline(always)]
+fn rounds_to_whole(x: f32) -> bool {
+    let code = x.to_bits() & 0x7fff_ffff;
+    (code == 0x4b00_0000) | (code.wrapping_sub(0x4b40_0000 - (1 << 10)) <= 2 << 10)
+}
 
 /// The rounding of one result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,29 +50,58 @@ impl Toss {
         }
     }
 
-    /// Keeps `bits` significand bits of a finite normal number.
+    /// Keeps `bits` significand bits of a finite normal number. Without branches, so that loops over
+    /// lanes vectorise.
+    #[inline(always)]
     fn round(self, exact: f64, bits: u32) -> f64 {
         let dropped = (1_u64 << (DOUBLE_BITS - bits.clamp(1, DOUBLE_BITS))) - 1;
         let code = exact.to_bits();
-        if code & dropped == 0 {
-            return exact;
-        }
-        let towards_zero = code & !dropped;
-        f64::from_bits(towards_zero + if self.away { dropped + 1 } else { 0 })
+        let up = self.away & (code & dropped != 0);
+        f64::from_bits((code & !dropped).wrapping_add(if up { dropped + 1 } else { 0 }))
     }
 
     /// A single, from its value rounded to nearest and its value in double precision. Subnormal
     /// results, infinities and NaN stay as they are.
     #[must_use]
+    #[inline(always)]
     pub fn single(self, nearest: f32, exact: f64) -> f32 {
-        if !nearest.is_normal() {
-            return nearest;
-        }
         let rounded = self.round(exact, self.precision.min(SINGLE_BITS)) as f32;
-        if rounded.is_finite() {
+        if is_normal(nearest) & rounded.is_finite() {
             rounded
         } else {
             nearest
+        }
+    }
+
+    /// The sum of two singles.
+    #[must_use]
+    #[inline(always)]
+    pub fn single_sum(self, a: f32, b: f32) -> f32 {
+        let nearest = single::add_rn(a, b);
+        let random = self.single(nearest, f64::from(a) + f64::from(b));
+        // The addition rounds to an integer on purpose: a random result would break the idiom.
+        if rounds_to_whole(a) | rounds_to_whole(b) {
+            nearest
+        } else {
+            random
+        }
+    }
+
+    /// `a · b + c` in single precision, with the product rounded too: whether it is fused is the
+    /// compiler's choice. Product and sum have separate coins.
+    #[must_use]
+    #[inline(always)]
+    pub fn single_fused(self, a: f32, b: f32, c: f32) -> f32 {
+        let product = f64::from(a) * f64::from(b);
+        let rounded = self.other().single(product as f32, product);
+        let exact = f64::from(rounded) + f64::from(c);
+        let random = self.single(exact as f32, exact);
+        let nearest = single::canonical(a.mul_add(b, c));
+        // A product that is not normal has lost bits that the fused result keeps.
+        if rounds_to_whole(c) | !is_normal(rounded) {
+            nearest
+        } else {
+            random
         }
     }
 

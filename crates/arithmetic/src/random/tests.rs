@@ -66,3 +66,55 @@ fn an_approximate_result_moves_by_a_last_place_at_most_unless_it_is_whole() {
         }
     }
 }
+
+/// The definition of [`Toss::single_fused`] with branches.
+fn fused_by_branches(toss: Toss, a: f32, b: f32, c: f32) -> f32 {
+    let code = c.to_bits() & 0x7fff_ffff;
+    if code == 0x4b00_0000 || code.abs_diff(0x4b40_0000) <= 1 << 10 {
+        return crate::single::fma_rn(a, b, c);
+    }
+    let product = f64::from(a) * f64::from(b);
+    let rounded = toss.other().single(product as f32, product);
+    if !rounded.is_normal() {
+        return crate::single::fma_rn(a, b, c);
+    }
+    let exact = f64::from(rounded) + f64::from(c);
+    toss.single(exact as f32, exact)
+}
+
+#[test]
+fn a_fused_product_equals_its_definition_for_special_values_too() {
+    let special = [
+        0.0,
+        -0.0,
+        1.0,
+        1.000_000_1,
+        -3.3,
+        1e-40,
+        1e-30,
+        1e30,
+        f32::MAX,
+        f32::MIN_POSITIVE,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        8_388_608.0,
+        12_582_912.0,
+        12_582_913.0,
+        -12_583_936.0,
+        12_583_937.0,
+        0.1,
+        1234.567,
+    ];
+    for toss in tosses(24).into_iter().chain(tosses(11)) {
+        for a in special {
+            for b in special {
+                for c in special {
+                    let expected = fused_by_branches(toss, a, b, c);
+                    let actual = toss.single_fused(a, b, c);
+                    assert_eq!(actual.to_bits(), expected.to_bits(), "{a} · {b} + {c}");
+                }
+            }
+        }
+    }
+}

@@ -360,7 +360,7 @@ impl Gate<'_> {
     ) -> BlockChoice {
         let launches = self.plan.launches.len();
         let mut chosen = BlockChoice {
-            blocks: vec![BTreeSet::new(); launches],
+            blocks: vec![Vec::new(); launches],
             elements: vec![Vec::new(); self.plan.compared().count()],
             points: 0,
             cost: 0,
@@ -373,7 +373,7 @@ impl Gate<'_> {
                 break;
             }
             let new: Vec<Vec<u64>> = (writers.iter().zip(&chosen.blocks))
-                .map(|(all, old)| all.iter().copied().filter(|b| !old.contains(b)).collect())
+                .map(|(all, old)| missing(all, old))
                 .collect();
             let cost = new.iter().zip(costs.blocks);
             let cost = cost.map(|(blocks, each)| each.saturating_mul(blocks.len() as u64));
@@ -387,6 +387,7 @@ impl Gate<'_> {
             chosen.cost = chosen.cost.saturating_add(cost);
             for (blocks, new) in chosen.blocks.iter_mut().zip(new) {
                 blocks.extend(new);
+                blocks.sort_unstable();
             }
             let elements = &mut chosen.elements[point.output];
             *elements = union(elements, std::slice::from_ref(&point.elements));
@@ -396,8 +397,19 @@ impl Gate<'_> {
     }
 }
 
+/// Returns the blocks of `all` that `old` lacks; both are sorted.
+fn missing(all: &[u64], old: &[u64]) -> Vec<u64> {
+    let mut old = old.iter().peekable();
+    let mut lacks = |block: &&u64| {
+        while old.next_if(|known| known < block).is_some() {}
+        old.peek() != Some(block)
+    };
+    all.iter().filter(|block| lacks(block)).copied().collect()
+}
+
 pub(super) struct BlockChoice {
-    blocks: Vec<BTreeSet<u64>>,
+    /// Sorted, for each launch.
+    blocks: Vec<Vec<u64>>,
     elements: Vec<Vec<Range<u64>>>,
     /// Number of points.
     points: usize,
@@ -408,7 +420,7 @@ pub(super) struct BlockChoice {
 impl BlockChoice {
     pub(super) fn into_sample(self, linked: bool) -> Sample {
         Sample {
-            blocks: self.blocks.into_iter().map(Vec::from_iter).collect(),
+            blocks: self.blocks,
             elements: self.elements,
             linked,
             uncomparable: None,

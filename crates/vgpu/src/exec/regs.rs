@@ -222,11 +222,13 @@ macro_rules! random {
             let mut _source = o.s.iter();
             $(let $x = <$crate::exec::regs::$t as Lane>::rows(r, *_source.next().unwrap_or(&0));)*
             let mut out = <$crate::exec::regs::$o as Lane>::empty();
-            for lane in 0..32 {
-                let $toss = tosses.of_lane(lane);
-                $(let $x = <$crate::exec::regs::$t as Lane>::get($x, lane);)*
-                <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
-            }
+            gpu_arithmetic::host::vectorised(#[inline(always)] || {
+                for lane in 0..32 {
+                    let $toss = tosses.of_lane(lane);
+                    $(let $x = <$crate::exec::regs::$t as Lane>::get($x, lane);)*
+                    <$crate::exec::regs::$o as Lane>::set(&mut out, lane, $e);
+                }
+            });
             <$crate::exec::regs::$o as Lane>::put(r, o.d, mask, &out);
         }
         $crate::exec::regs::Alu {

@@ -15,6 +15,7 @@ pub(super) use alu::execute;
 pub(crate) use alu::{ShadowOperation, ShadowedAlu};
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::lower::program::Data;
@@ -162,16 +163,24 @@ const SHARDS: u64 = 64;
 
 type Chunks = HashMap<u64, Box<[ShadowWord; CHUNK_WORDS as usize]>>;
 
+/// Bytes of a page, of which it is known whether any of its words may have a shadow.
+const PAGE_BYTES: u64 = 1 << 14;
+/// Flags of pages; pages with equal remainders share one.
+const PAGES: u64 = 1 << 14;
+
 /// Shadows of global memory: of the words that a launch has stored.
 #[derive(Debug)]
 pub(crate) struct GlobalShadows {
     shards: Vec<Mutex<Chunks>>,
+    /// Pages with shadows: most loads are of inputs, which have none, and need no lock.
+    pages: Vec<AtomicBool>,
 }
 
 impl Default for GlobalShadows {
     fn default() -> GlobalShadows {
         GlobalShadows {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            pages: (0..PAGES).map(|_| AtomicBool::default()).collect(),
         }
     }
 }
@@ -183,8 +192,15 @@ impl GlobalShadows {
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn page(&self, address: u64) -> &AtomicBool {
+        &self.pages[(address / PAGE_BYTES % PAGES) as usize]
+    }
+
     /// Returns the shadow of the word at an address.
     pub(crate) fn word(&self, address: u64) -> ShadowWord {
+        if !self.page(address).load(Relaxed) {
+            return ShadowWord::default();
+        }
         let word = address / 4;
         let shard = self.shard(word / CHUNK_WORDS);
         shard
@@ -208,6 +224,7 @@ impl GlobalShadows {
             let mut words = Box::new([ShadowWord::default(); CHUNK_WORDS as usize]);
             words[at] = new;
             shard.insert(chunk, words);
+            self.page(address).store(true, Relaxed);
         }
     }
 

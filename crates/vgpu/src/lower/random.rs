@@ -46,50 +46,17 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>, plain: Picked) -> Option<Picked> 
     })
 }
 
-/// Reports whether an addend rounds a single to an integer: 2^23, or 1.5 · 2^23 with an offset that
-/// the last bits carry along.
-fn rounds_to_whole(x: f32) -> bool {
-    let code = x.to_bits() & 0x7fff_ffff;
-    code == 0x4b00_0000 || code.abs_diff(0x4b40_0000) <= 1 << 10
-}
-
-fn sum(toss: Toss, a: f32, b: f32) -> f32 {
-    let nearest = s::add_rn(a, b);
-    // The addition rounds to an integer on purpose: a random result would break the idiom.
-    if rounds_to_whole(a) || rounds_to_whole(b) {
-        return nearest;
-    }
-    toss.single(nearest, f64::from(a) + f64::from(b))
-}
-
-/// Fuses a product and a sum, with the product rounded too: whether it is fused is the compiler's
-/// choice.
-fn fused(toss: Toss, a: f32, b: f32, c: f32) -> f32 {
-    if rounds_to_whole(c) {
-        return s::fma_rn(a, b, c);
-    }
-    let product = f64::from(a) * f64::from(b);
-    // Product and sum have separate coins.
-    let rounded = toss.other().single(product as f32, product);
-    // A product that is not normal has lost bits that the fused result keeps.
-    if !rounded.is_normal() {
-        return s::fma_rn(a, b, c);
-    }
-    let exact = f64::from(rounded) + f64::from(c);
-    toss.single(exact as f32, exact)
-}
-
 fn single(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
     let approximate = m.has("approx");
     Some(match opcode {
-        "add" => random!(toss, k; |a: F32, b: F32| -> F32 fin(sum(toss, fl(a, k), fl(b, k)), k)),
-        "sub" => random!(toss, k; |a: F32, b: F32| -> F32 fin(sum(toss, fl(a, k), -fl(b, k)), k)),
+        "add" => random!(toss, k; |a: F32, b: F32| -> F32 fin(toss.single_sum(fl(a, k), fl(b, k)), k)),
+        "sub" => random!(toss, k; |a: F32, b: F32| -> F32 fin(toss.single_sum(fl(a, k), -fl(b, k)), k)),
         "mul" => random!(toss, k; |a: F32, b: F32| -> F32 {
             let (a, b) = (fl(a, k), fl(b, k));
             fin(toss.single(s::mul_rn(a, b), f64::from(a) * f64::from(b)), k)
         }),
         "fma" | "mad" => random!(toss, k; |a: F32, b: F32, c: F32| -> F32
-            fin(fused(toss, fl(a, k), fl(b, k), fl(c, k)), k)),
+            fin(toss.single_fused(fl(a, k), fl(b, k), fl(c, k)), k)),
         "div" if approximate => random!(toss, k; |a: F32, b: F32| -> F32 {
             let (a, b) = (fl(a, k), fl(b, k));
             fin(toss.single(approx::div(a, b), f64::from(a) / f64::from(b)), k)

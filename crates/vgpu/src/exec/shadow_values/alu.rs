@@ -74,50 +74,65 @@ fn register(kind: Kind, row: u32) -> Data {
     }
 }
 
-/// An operand's value and shadow.
-#[derive(Clone, Copy)]
+/// A source's values and shadows in all lanes.
 struct Operand {
-    plain: f64,
-    shadow: f64,
+    plain: [f64; 32],
+    shadow: [f64; 32],
 }
 
-/// Reads a source in a lane: for pairs, one of its halves.
-fn operand(w: &Warp, source: Data, lane: usize, format: FloatFormat, high: bool) -> Operand {
-    let bits = w.value(source, lane) >> if high { 16 } else { 0 };
-    let plain = plain(format, bits);
-    let shadows = w.shadows.as_ref().and_then(|shadows| {
-        let low = shadows.word(source, 0, lane);
-        match format {
-            FloatFormat::Single => low.as_single(bits as u32),
-            FloatFormat::Double => {
-                ShadowWord::as_double([low, shadows.word(source, 1, lane)], bits)
+impl Operand {
+    /// Reads a source: for pairs, one of its halves.
+    fn read(w: &Warp, source: Data, format: FloatFormat, high: bool) -> Operand {
+        let bits: [u64; 32] =
+            std::array::from_fn(|lane| w.value(source, lane) >> if high { 16 } else { 0 });
+        let plain = bits.map(|bits| plain(format, bits));
+        let shadows = w.shadows.as_ref();
+        let [low, upper] = [0, 1].map(|word| shadows.and_then(|all| all.row(source, word)));
+        let mut shadow = plain;
+        let Some(low) = low else {
+            return Operand { plain, shadow };
+        };
+        for lane in 0..32 {
+            let found = match format {
+                FloatFormat::Single => low[lane].as_single(bits[lane] as u32),
+                FloatFormat::Double => upper.and_then(|upper| {
+                    ShadowWord::as_double([low[lane], upper[lane]], bits[lane])
+                }),
+                FloatFormat::Half | FloatFormat::Bfloat => low[lane].half(high, bits[lane] as u16),
+            };
+            // A value that is not finite is the ordinary one's business.
+            if let Some(found) = found.filter(|_| plain[lane].is_finite()) {
+                shadow[lane] = found;
             }
-            FloatFormat::Half | FloatFormat::Bfloat => low.half(high, bits as u16),
         }
-    });
-    // A value that is not finite is the ordinary one's business.
-    let shadow = shadows.filter(|_| plain.is_finite()).unwrap_or(plain);
-    Operand { plain, shadow }
+        Operand { plain, shadow }
+    }
 }
 
 impl ShadowOperation {
-    /// Computes the shadow of a result in a lane; `None` where the ordinary value decides.
-    fn result(&self, w: &Warp, alu: &ShadowedAlu, lane: usize, high: bool) -> Option<f64> {
-        let (mut plain, mut shadow) = ([0.0; 3], [0.0; 3]);
-        let sources = alu.sources.iter().zip(alu.slots.s).take(3);
-        for (number, (kind, row)) in sources.enumerate() {
+    /// Computes the shadows of a result; `None` where the ordinary value decides.
+    fn results(&self, w: &Warp, alu: &ShadowedAlu, high: bool) -> [Option<f64>; 32] {
+        let mut sources = alu.sources.iter().zip(alu.slots.s);
+        let operands: [Option<Operand>; 3] = std::array::from_fn(|_| {
+            let (kind, row) = sources.next()?;
             let source = register(*kind, row);
-            let operand = operand(w, source, lane, self.from, high && self.packed);
-            (plain[number], shadow[number]) = (operand.plain, operand.shadow);
-        }
-        let whole = |source: &usize| rounds_to_integer(self.from, plain[*source]);
-        if self.addends.iter().any(whole) {
-            return None;
-        }
-        if self.packs && !high {
-            shadow[0] = shadow[1];
-        }
-        Some((self.compute)(shadow))
+            Some(Operand::read(w, source, self.from, high && self.packed))
+        });
+        std::array::from_fn(|lane| {
+            let whole = |source: &usize| {
+                let operand = operands[*source].as_ref();
+                operand.is_some_and(|operand| rounds_to_integer(self.from, operand.plain[lane]))
+            };
+            if self.addends.iter().any(whole) {
+                return None;
+            }
+            let all = operands.each_ref();
+            let mut shadow = all.map(|one| one.as_ref().map_or(0.0, |one| one.shadow[lane]));
+            if self.packs && !high {
+                shadow[0] = shadow[1];
+            }
+            Some((self.compute)(shadow))
+        })
     }
 }
 
@@ -131,19 +146,17 @@ pub(in crate::exec) fn execute(w: &mut Warp, alu: &ShadowedAlu, active: u32) {
 
 fn compute(w: &mut Warp, alu: &ShadowedAlu, operation: &ShadowOperation, active: u32) {
     // Before the instruction, whose destination may be one of the sources.
-    let mut results = [[None; 2]; 32];
-    let pair = operation.packed || operation.packs;
-    for lane in lanes(active) {
-        results[lane][0] = operation.result(w, alu, lane, false);
-        if pair {
-            results[lane][1] = operation.result(w, alu, lane, true);
-        }
-    }
+    let low = operation.results(w, alu, false);
+    let high = if operation.packed || operation.packs {
+        operation.results(w, alu, true)
+    } else {
+        [None; 32]
+    };
     (alu.run)(&mut w.regs, &alu.slots, active);
     let dest = register(alu.dest, alu.slots.d);
     for lane in lanes(active) {
         let bits = w.value(dest, lane);
-        let [low, high] = results[lane];
+        let (low, high) = (low[lane], high[lane]);
         let Some(shadows) = &mut w.shadows else {
             return;
         };

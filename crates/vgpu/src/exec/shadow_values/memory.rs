@@ -7,7 +7,7 @@ use super::super::cta::Cta;
 use super::super::transfer::lanes;
 use super::super::warp::Warp;
 use super::{FloatFormat, ShadowWord, plain};
-use crate::lower::program::{Address, Area, Atom, Mem};
+use crate::lower::program::{Address, Area, Atom, Data, Mem};
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
 /// Place of a number in memory.
@@ -109,11 +109,11 @@ impl Cta<'_> {
     /// Loads with shadow values.
     pub(in crate::exec) fn load_shadowed(&mut self, w: &mut Warp, m: &Mem, mask: u32) {
         // Addresses before the load, which may overwrite their register.
-        let places: Vec<(usize, Place)> = lanes(mask)
-            .map(|lane| (lane, Place::new(w, &m.at, lane)))
-            .collect();
+        let mut places = [Place::Parameter; 32];
+        lanes(mask).for_each(|lane| places[lane] = Place::new(w, &m.at, lane));
         self.load(w, m, mask);
-        for (lane, first) in places {
+        for lane in lanes(mask) {
+            let first = places[lane];
             for (i, register) in m.data.iter().enumerate() {
                 let place = first.plus(i as u64 * u64::from(m.width));
                 let words = match m.width {
@@ -127,7 +127,9 @@ impl Cta<'_> {
                 };
                 if let Some(shadows) = &mut w.shadows {
                     shadows.set_word(*register, 0, lane, words[0]);
-                    shadows.set_word(*register, 1, lane, words[1]);
+                    if matches!(register, Data::R64(_)) {
+                        shadows.set_word(*register, 1, lane, words[1]);
+                    }
                 }
             }
         }
