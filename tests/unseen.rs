@@ -327,3 +327,87 @@ void go(const float* in, float* out) { turn<<<1, 128, BYTES>>>(in, out); }
         assert_eq!(verdicts(dir.path(), "check adopted/turn.yaml"), [verdict]);
     }
 }
+
+/// One thread a block stores; the guess of 256 threads would be a race.
+const ONE_THREAD: &str = "\
+#include <stdint.h>
+__global__ void put(float* out, int n, int step) {
+  out[blockIdx.x * step] = (float)(uint32_t)threadIdx.x;
+}
+";
+
+#[test]
+fn a_kernel_without_a_launch_is_not_judged_and_says_what_is_needed() {
+    let dir = folder(&[("kernel.cu", ONE_THREAD)]);
+    let said = ended(tuner(dir.path()).args(["adopt", "kernel.cu"]));
+    said.says(0, &["block and grid are guessed", "--launch 'grid=("]);
+    let (code, rows) = json(dir.path(), "check adopted/put.yaml");
+    assert_eq!(code, 4);
+    for row in &rows {
+        assert_eq!(row["verdict"], "unchecked", "{row}");
+        assert_eq!(row["hazards"], serde_json::json!([]), "{row}");
+        let detail = row["detail"].as_str().expect("a detail");
+        has(
+            detail,
+            &["the launch of `put` is guessed", "with the guess: race"],
+        );
+    }
+}
+
+#[test]
+fn a_stated_launch_with_its_sizes_is_judged() {
+    let launch = "grid=((n + 2*step - 1) / (2 * step)) block=1";
+    let more = ["--launch", launch, "--size", "n=4096", "--size", "step=2"];
+    for standard in ["c++14", "c++20"] {
+        let (dir, space) = adopted(
+            ONE_THREAD,
+            "put",
+            &[&more[..], &["--std", standard]].concat(),
+        );
+        has(
+            &space,
+            &[
+                "file: { n: 4096, step: 2 }    # as stated",
+                "grid: [\"ceil_div(n, 2 * step)\", 1, 1], block: [1, 1, 1] }\n",
+                &format!("\"-std={standard}\""),
+            ],
+        );
+        assert_eq!(
+            verdicts(dir.path(), "check adopted/put.yaml"),
+            ["unchecked"]
+        );
+        let (code, _) = json(dir.path(), "check adopted/put.yaml");
+        assert_eq!(code, 0);
+    }
+    let racing = ["--launch", "grid=(n, 1) block=(32)", "--size", "n=64"];
+    let (dir, _) = adopted(ONE_THREAD, "put", &racing);
+    assert_eq!(verdicts(dir.path(), "check adopted/put.yaml"), ["race"]);
+}
+
+#[test]
+fn a_stated_launch_of_unknown_names_is_refused_with_the_sizes() {
+    for (more, why) in [
+        (
+            &["--launch", "grid=(rows) block=(32)"][..],
+            "`rows` of --launch cannot be read",
+        ),
+        (
+            &["--launch", "grid=(n +) block=(32)"],
+            "`n +` of --launch cannot be read",
+        ),
+        (
+            &["--launch", "grid=(n) block=(32)", "--size", "m=3"],
+            "it has no size `m`",
+        ),
+    ] {
+        has(
+            &refused(ONE_THREAD, more),
+            &[why, "its sizes are n, step", "--size NAME=VALUE"],
+        );
+    }
+    has(
+        &refused(ONE_THREAD, &["--launch", "n, 32"]),
+        &["grid=(X, Y, Z)"],
+    );
+    has(&refused(ONE_THREAD, &["--size", "n=many"]), &["n=many"]);
+}

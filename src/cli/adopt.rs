@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use capture::Capture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tuner_adopt::{AdoptError, Adopted, Settings};
+use tuner_adopt::{AdoptError, Adopted, Settings, StatedLaunch};
 use tuner_core::record::Verdict;
 use tuner_core::target::ComputeTarget;
 use tuner_device::limits;
@@ -28,6 +28,7 @@ Examples:
   tuner adopt src/gemm.cu --kernel gemm_tiled -o tuning -I third_party/include
   tuner adopt src/gemm.cu --entry 'ns::gemm<float, 128, 8>'
   tuner adopt src/stencil.cu --define TILE=16,32 --define RADIUS=3
+  tuner adopt scale.cuh --launch 'grid=(ceil_div(n, 256)) block=(256)' --size n=1000000
   tuner adopt app.cu --captured captured
   tuner adopt app.cu --run 'nvcc -cudart shared -lineinfo app.cu -o app && ./app {N}' --vary N=1024,4096
 
@@ -53,6 +54,16 @@ pub(crate) struct Args {
     /// repeated
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = definition)]
     define: Vec<(String, Vec<i64>)>,
+    /// Launch of the kernel as expressions of its sizes, such as 'grid=(ceil_div(n, 256)) block=(256)',
+    /// with shared=BYTES where it needs dynamic shared memory
+    #[arg(long, value_name = "LAUNCH", conflicts_with_all = ["captured", "run"])]
+    launch: Option<StatedLaunch>,
+    /// Value of a size; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = size, conflicts_with_all = ["captured", "run"])]
+    size: Vec<(String, i64)>,
+    /// C++ standard that the file is compiled with, such as c++14 [default: c++17]
+    #[arg(long, value_name = "STANDARD", value_parser = STANDARDS)]
+    std: Option<String>,
     /// Use arguments, roles, sizes, launch, data and expected results of the launches in this
     /// capture of tuner exec --capture DIR; may be repeated for runs of other sizes
     /// or builds
@@ -89,6 +100,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         entry: args.entry.as_deref(),
         define: &args.define,
         captured: captures,
+        launch: args.launch.as_ref(),
+        sizes: &args.size,
+        standard: args.std.as_deref(),
     };
     let mut names = match (&args.entry, args.kernel.as_slice()) {
         (Some(entry), given) => vec![named(entry, given)?],
@@ -162,6 +176,21 @@ fn definition(text: &str) -> Result<(String, Vec<i64>), String> {
             Ok((name.to_owned(), values))
         }
         None => Err(wanted()),
+    }
+}
+
+/// C++ standards of NVRTC.
+const STANDARDS: [&str; 5] = ["c++03", "c++11", "c++14", "c++17", "c++20"];
+
+/// Parses `NAME=VALUE`.
+fn size(text: &str) -> Result<(String, i64), String> {
+    match definition(text)? {
+        (name, values) if values.len() == 1 && values.iter().all(|value| *value > 0) => {
+            Ok((name, values.into_iter().sum()))
+        }
+        _ => Err(format!(
+            "write a name and a whole number from 1 on, such as n=4096; found `{text}`"
+        )),
     }
 }
 

@@ -24,6 +24,7 @@ mod unit;
 mod yaml;
 
 pub use captured::DataFile;
+pub use plan::StatedLaunch;
 pub use template::relative;
 
 use std::collections::BTreeMap;
@@ -120,6 +121,20 @@ pub struct Settings<'s> {
     pub define: &'s [(String, Vec<i64>)],
     /// Captured launches of the program; without any, the source alone is read.
     pub captured: &'s [capture::Capture],
+    /// The launch, in place of that of the file or of a guess.
+    pub launch: Option<&'s StatedLaunch>,
+    /// Values of sizes.
+    pub sizes: &'s [(String, i64)],
+    /// C++ standard of compiles, such as `c++17`; the compiler's default without one.
+    pub standard: Option<&'s str>,
+}
+
+impl Settings<'_> {
+    /// Options of all compiles of the kernel.
+    fn options(&self) -> impl Iterator<Item = String> {
+        let standard = self.standard.map(|standard| format!("-std={standard}"));
+        std::iter::once(template::DEVICE_DEFAULT.to_owned()).chain(standard)
+    }
 }
 
 /// An adopted kernel.
@@ -281,8 +296,10 @@ fn adopt_one(
             known: "its declaration cannot be read as a function".to_owned(),
         });
     };
+    plan.state(&unit, settings)?;
     let made = template::make(settings, &unit, item, &plan, compiler)?;
     plan.finish(&unit, item, &made)?;
+    plan.ask_for_launch(settings);
     let settings = &Settings {
         include: &made.include,
         ..*settings

@@ -294,7 +294,7 @@ fn source(
         .map(|each| (each.name.clone(), Value::Int(each.default)))
         .collect();
     let launch = PlanLaunch::new(plan.filled_entry(), [1; 3], [1; 3], Vec::new());
-    let options = [DEVICE_DEFAULT.to_owned()];
+    let options: Vec<String> = settings.options().collect();
     render(&template, &macros, &options, &[launch], settings.arch)
 }
 

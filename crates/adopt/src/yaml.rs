@@ -4,7 +4,7 @@ use super::Settings;
 use super::expr::Expr;
 use super::plan::{Argument, Plan, VariableContent, format_position};
 use super::sizes;
-use super::template::{DEVICE_DEFAULT, relative};
+use super::template::relative;
 use super::unit::Unit;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -28,7 +28,11 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
         line("problems: { file: {} }");
     } else {
         line("sizes: argument                 # the kernel takes its sizes as arguments");
-        problems(&mut line, plan);
+        let origin = match settings.sizes.is_empty() {
+            true => "as the file launches it",
+            false => "as stated",
+        };
+        problems(&mut line, plan, origin);
     }
     parameters(&mut line, plan);
     if plan.arguments.is_empty() {
@@ -44,15 +48,22 @@ pub(crate) fn write(settings: &Settings<'_>, unit: &Unit, item: usize, plan: &Pl
     launch(&mut line, plan, None);
     line("reference: none                 # hazards only; to compare results and to tune, write");
     line("# reference: { source: reference.cu, entry: plain, grid: [1, 1, 1], block: [32, 1, 1] }");
-    let include = include(settings);
-    line(&format!(
-        "compile: {{ options: [\"{DEVICE_DEFAULT}\"]{include} }}"
-    ));
+    line(&compile(settings));
     text
 }
 
+/// The options and include folders of compiles.
+pub(crate) fn compile(settings: &Settings<'_>) -> String {
+    let options: Vec<String> = settings.options().map(|option| quoted(&option)).collect();
+    format!(
+        "compile: {{ options: [{}]{} }}",
+        options.join(", "),
+        include(settings)
+    )
+}
+
 /// The folders of headers, as `compile` names them.
-pub(crate) fn include(settings: &Settings<'_>) -> String {
+fn include(settings: &Settings<'_>) -> String {
     let folders: Vec<String> = settings
         .include
         .iter()
@@ -98,7 +109,7 @@ fn list(values: &BTreeMap<String, i64>, order: &[(String, Option<i64>)]) -> Stri
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn problems(line: &mut dyn FnMut(&str), plan: &Plan) {
+fn problems(line: &mut dyn FnMut(&str), plan: &Plan, origin: &str) {
     let unknown: Vec<&str> = plan
         .sizes
         .iter()
@@ -106,7 +117,7 @@ fn problems(line: &mut dyn FnMut(&str), plan: &Plan) {
         .map(|(name, _)| name.as_str())
         .collect();
     let guessed = if unknown.is_empty() {
-        "# as the file launches it".to_owned()
+        format!("# {origin}")
     } else {
         format!(
             "# guessed: {}; write the sizes that you run",
@@ -294,11 +305,13 @@ pub(crate) fn launch(line: &mut dyn FnMut(&str), plan: &Plan, passed: Option<&[S
     if let Some([x, y, z]) = plan.cluster {
         let _ = write!(text, ", cluster: [{x}, {y}, {z}]");
     }
-    text.push_str(if plan.cooperative {
-        ", cooperative: true }"
-    } else {
-        " }"
-    });
+    if plan.cooperative {
+        text.push_str(", cooperative: true");
+    }
+    if plan.guesses_launch() {
+        text.push_str(", guessed: true");
+    }
+    text.push_str(" }");
     if !plan.guessed_launch.is_empty() {
         let _ = write!(text, "    # guessed: {}", plan.guessed_launch.join(", "));
     }

@@ -269,6 +269,8 @@ pub struct Launch {
     pub cluster: Option<[Expr; 3]>,
     /// All blocks are resident at once and may wait for each other.
     pub cooperative: bool,
+    /// The grid or the block is a guess: hazards may be those of the guess.
+    pub guessed: bool,
 }
 
 /// Reference for the results.

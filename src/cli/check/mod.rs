@@ -126,6 +126,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         };
         judge.reference()?;
         let mut judged = judge.judge_pairs(&pairs, threads)?;
+        if let Some(guessed) = kernel.spec.launches.iter().find(|launch| launch.guessed) {
+            judged
+                .iter_mut()
+                .for_each(|row| row.without_hazards(&guessed.entry));
+        }
         if let Some(arch) = target.vgpu().and_then(vgpu::Arch::by_name) {
             low_parallelism::warn(&mut judged, arch);
         }

@@ -70,6 +70,25 @@ pub(super) struct RunFigures {
 }
 
 impl CheckRow {
+    /// Takes back what a guessed launch of this entry may have caused.
+    pub(super) fn without_hazards(&mut self, entry: &str) {
+        let verdict = self.judgement.verdict;
+        if matches!(verdict, Verdict::Rejected | Verdict::CompileFailed) {
+            return;
+        }
+        let found = match verdict {
+            Verdict::Ok | Verdict::Unchecked => String::new(),
+            _ => format!("; with the guess: {verdict}: {}", self.judgement.detail),
+        };
+        let detail = format!(
+            "not judged: the launch of `{entry}` is guessed; write the grid and the block of your \
+             program and remove `guessed: true`{found}"
+        );
+        self.judgement = Judgement::new(Verdict::Unchecked, detail);
+        (self.max_error, self.compared, self.tolerance) = (None, None, None);
+        self.hazards_only = false;
+    }
+
     /// Reports whether all requested checks passed.
     pub(super) fn passed(&self) -> bool {
         self.judgement.verdict == Verdict::Ok

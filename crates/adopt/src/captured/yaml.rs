@@ -3,7 +3,6 @@
 use super::{CapturedData, Observed};
 use crate::Settings;
 use crate::plan::{Plan, Variable, VariableContent, format_position};
-use crate::template::DEVICE_DEFAULT;
 use crate::unit::Unit;
 use crate::yaml;
 use std::collections::BTreeMap;
@@ -75,10 +74,7 @@ pub(crate) fn write(
         line("reference:                      # what the program's own launch left");
         line(&format!("  values: {{ {} }}", values.join(", ")));
     }
-    let include = yaml::include(settings);
-    line(&format!(
-        "compile: {{ options: [\"{DEVICE_DEFAULT}\"]{include} }}"
-    ));
+    line(&yaml::compile(settings));
     text
 }
 

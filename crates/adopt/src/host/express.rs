@@ -273,7 +273,7 @@ impl<'u> Host<'u> {
     }
 
     /// Translates an expression given as text, with values for its parameters.
-    fn snippet(
+    pub(crate) fn snippet(
         &mut self,
         scope: Option<Scope<'u>>,
         text: &str,

@@ -3,6 +3,7 @@
 mod arguments;
 mod entry;
 mod launch;
+mod stated;
 mod tunables;
 mod variables;
 
@@ -19,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tuner_core::plan::Role;
 
 pub(crate) use arguments::is_whole;
+pub use stated::StatedLaunch;
 pub(crate) use variables::{Variable, VariableContent};
 
 /// Most proposed parameters.

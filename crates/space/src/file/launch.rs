@@ -260,6 +260,7 @@ impl Checker<'_> {
             },
             shared: shared?,
             cooperative: text.cooperative.unwrap_or_default(),
+            guessed: text.guessed.unwrap_or_default(),
         })
     }
 
@@ -380,6 +381,7 @@ impl Checker<'_> {
                         shared,
                         cluster: None,
                         cooperative: text.cooperative.unwrap_or_default(),
+                        guessed: false,
                     }),
                     proven_by: text.proven_by.map(|oracle| oracle.value),
                 })

@@ -209,6 +209,9 @@ pub(super) struct LaunchText {
     pub(super) cluster: Option<Spanned<Vec<Formula>>>,
     /// A cooperative launch: all blocks are on the device at once, and `grid.sync()` works.
     pub(super) cooperative: Option<bool>,
+    /// Grid or block are guessed, as by `tuner adopt` for a kernel without a launch: `tuner check` judges
+    /// no hazards.
+    pub(super) guessed: Option<bool>,
 }
 
 /// `oracle`, `values`, or `source`, `entry`, `grid` and `block` of a reference kernel.

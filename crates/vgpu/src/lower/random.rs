@@ -49,8 +49,12 @@ pub(super) fn pick(opcode: &str, m: &Mods<'_>, plain: Picked) -> Option<Picked> 
 fn single(opcode: &str, m: &Mods<'_>) -> Option<Alu> {
     let approximate = m.has("approx");
     Some(match opcode {
-        "add" => random!(toss, k; |a: F32, b: F32| -> F32 fin(toss.single_sum(fl(a, k), fl(b, k)), k)),
-        "sub" => random!(toss, k; |a: F32, b: F32| -> F32 fin(toss.single_sum(fl(a, k), -fl(b, k)), k)),
+        "add" => {
+            random!(toss, k; |a: F32, b: F32| -> F32 fin(toss.single_sum(fl(a, k), fl(b, k)), k))
+        }
+        "sub" => {
+            random!(toss, k; |a: F32, b: F32| -> F32 fin(toss.single_sum(fl(a, k), -fl(b, k)), k))
+        }
         "mul" => random!(toss, k; |a: F32, b: F32| -> F32 {
             let (a, b) = (fl(a, k), fl(b, k));
             fin(toss.single(s::mul_rn(a, b), f64::from(a) * f64::from(b)), k)

@@ -1,5 +1,5 @@
 #pragma once
-#if __has_include(<cuda/std/cfloat>)
+#if __cplusplus >= 201703L && __has_include(<cuda/std/cfloat>)
 #include <cuda/std/cfloat>
 #endif
 #ifndef FLT_MAX

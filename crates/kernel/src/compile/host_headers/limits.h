@@ -1,5 +1,5 @@
 #pragma once
-#if __has_include(<cuda/std/climits>)
+#if __cplusplus >= 201703L && __has_include(<cuda/std/climits>)
 #include <cuda/std/climits>
 #endif
 #ifndef INT_MAX

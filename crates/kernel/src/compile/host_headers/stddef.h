@@ -1,5 +1,5 @@
 #pragma once
-#if __has_include(<cuda/std/cstddef>)
+#if __cplusplus >= 201703L && __has_include(<cuda/std/cstddef>)
 #include <cuda/std/cstddef>
 #endif
 #ifndef NULL

@@ -1,5 +1,5 @@
 #pragma once
-#if __has_include(<cuda/std/cstdint>)
+#if __cplusplus >= 201703L && __has_include(<cuda/std/cstdint>)
 #include <cuda/std/cstdint>
 #else
 typedef signed char int8_t;

@@ -95,9 +95,8 @@ impl Operand {
         for lane in 0..32 {
             let found = match format {
                 FloatFormat::Single => low[lane].as_single(bits[lane] as u32),
-                FloatFormat::Double => upper.and_then(|upper| {
-                    ShadowWord::as_double([low[lane], upper[lane]], bits[lane])
-                }),
+                FloatFormat::Double => upper
+                    .and_then(|upper| ShadowWord::as_double([low[lane], upper[lane]], bits[lane])),
                 FloatFormat::Half | FloatFormat::Bfloat => low[lane].half(high, bits[lane] as u16),
             };
             // A value that is not finite is the ordinary one's business.
