@@ -159,8 +159,8 @@ fn a_missing_include_file_is_an_error_that_quotes_the_compiler() {
     assert!(compiled.stderr.contains(why), "{}", compiled.stderr);
 }
 
-#[test]
-fn source_with_folders_of_headers_is_refused() {
+/// The project with two of its headers in a folder of `compile: include`, tuned a little.
+fn tuned_with_folder(kernel: impl Fn(&str) -> String) -> TempDir {
     let space = SPACE.replace(
         "problems:\n",
         "compile: { include: [../headers] }\nproblems:\n",
@@ -168,20 +168,50 @@ fn source_with_folders_of_headers_is_refused() {
     let at = folder(&[("search_spaces/scale.yaml", &space)]);
     for (name, text) in FILES {
         let text = text.replace("#include \"block/part.cuh\"", "#include <block/part.cuh>");
-        let name = match name {
-            "scale/block/part.cuh" => "headers/block/part.cuh".to_owned(),
-            name => format!("templates/{name}"),
+        let (name, text) = match name {
+            "scale/block/part.cuh" | "scale/store.inc" => {
+                (name.replace("scale/", "headers/"), text)
+            }
+            "scale/kernel.cu" => (format!("templates/{name}"), kernel(&text)),
+            name => (format!("templates/{name}"), text),
         };
         write(at.path(), &name, &text);
     }
     let line = "run scale --evals 2 --device vgpu:a100 --db t.db";
     ended(tuner(at.path()).args(line.split(' '))).says(0, &[]);
+    at
+}
+
+#[test]
+fn source_with_folders_of_headers_compiles_without_them() {
+    let at = tuned_with_folder(str::to_owned);
+    export(at.path(), "--torch -o package").says(0, &[]);
+    export(at.path(), "--launcher cpp --embed cubin:sm_80 -o launch.h").says(0, &[]);
+    for folder in ["templates", "headers"] {
+        std::fs::remove_dir_all(at.path().join(folder)).unwrap();
+    }
+    let package = at.path().join("package/scale_torch");
+    let compiled = compile(&package);
+    assert_eq!(compiled.code, 0, "{}", compiled.stderr);
+    let launcher = std::fs::read_to_string(at.path().join("launch.h")).unwrap();
+    let launcher = launched_source(&launcher).unwrap().unwrap();
+    let names: Vec<&str> = launcher.headers.iter().map(|(name, _)| &**name).collect();
+    assert!(names.contains(&"block/part.cuh"), "{names:?}");
+}
+
+#[test]
+fn source_that_names_a_file_of_a_folder_by_an_undefined_macro_is_refused() {
+    let at = tuned_with_folder(|text| {
+        text.replace(
+            "#include <cuda_fp16.h>\n",
+            "#include <cuda_fp16.h>\n#if 0\n#include ELSEWHERE\n#endif\n",
+        )
+    });
     for (form, option) in [
         ("--torch -o package", "--torch: "),
         ("--launcher cpp -o launch.h", "--launcher: "),
     ] {
-        let why = "includes files of `compile: include`, which cannot be exported";
-        export(at.path(), form).says(2, &[option, why]);
+        export(at.path(), form).says(2, &[option, "`#include ELSEWHERE`"]);
     }
     // The header holds no source.
     export(at.path(), "-o tuned.h").says(0, &[]);

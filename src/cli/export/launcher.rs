@@ -114,7 +114,7 @@ pub(super) fn present_kernel(
     boards: &[Board],
 ) -> Result<Kernel, CliError> {
     let mut present = Present::default();
-    let Some(kernel) = boards
+    let Some(mut kernel) = boards
         .iter()
         .find_map(|board| present.kernel(board).cloned())
     else {
@@ -135,10 +135,16 @@ pub(super) fn present_kernel(
         );
     }
     if !kernel.template.include_dirs.is_empty() {
-        refuse!(
-            "{option}: `{name}` includes files of `compile: include`, which cannot be exported: export the \
-             header alone"
-        );
+        let is_parameter = |name: &String| kernel.spec.parameters.iter().any(|it| it.name == *name);
+        let mut unknown = kernel.template.undefined_includes();
+        unknown.retain(|name| !is_parameter(name));
+        if let Some(unknown) = unknown.first() {
+            refuse!(
+                "{option}: `{name}` has `#include {unknown}`, whose file from `compile: include` only a \
+                 compile finds: include it by name, or export the header alone"
+            );
+        }
+        kernel.template = kernel.template.without_folders();
     }
     Ok(kernel)
 }

@@ -79,7 +79,7 @@ fn assignments(text: &str) -> Option<Vec<(&str, &str)>> {
                 let behind = next.strip_prefix(*part);
                 behind.is_some_and(|behind| behind.trim_start().starts_with('='))
             };
-            if depth == 0 && character.is_whitespace() && PARTS.iter().any(|part| begins(&part)) {
+            if depth == 0 && character.is_whitespace() && PARTS.iter().any(begins) {
                 end = at;
                 break;
             }

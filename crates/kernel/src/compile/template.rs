@@ -58,6 +58,29 @@ impl Template {
         }
     }
 
+    /// Returns the template without folders of headers: what it includes from them is in `headers`.
+    #[must_use]
+    pub fn without_folders(&self) -> Self {
+        Self {
+            include_dirs: Arc::from([]),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the macros of `#include MACRO` that none of the files defines: only a compile in the
+    /// folders of headers finds what they name.
+    #[must_use]
+    pub fn undefined_includes(&self) -> Vec<String> {
+        let headers = self.headers.iter().map(|header| header.text.as_str());
+        let texts = std::iter::once(&*self.text).chain(headers);
+        let unknown = |text: &str| {
+            let mut names = included_macros(text);
+            names.retain(|name| definitions(text, name).is_empty());
+            names
+        };
+        texts.flat_map(unknown).collect()
+    }
+
     /// Reports whether the template or an included file mentions the identifier outside comments.
     #[must_use]
     pub fn mentions(&self, identifier: &str) -> bool {

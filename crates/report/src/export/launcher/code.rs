@@ -115,7 +115,8 @@ fn joined(conditions: Vec<String>) -> String {
     }
 }
 
-/// Returns the macros that the template mentions, in the order of the search space.
+/// Returns the macros that the template or an entry (`scale<BLOCK>`) mentions, in the order of the
+/// search space.
 fn macro_names(source: &LauncherSource<'_>, entry: &Entry) -> Vec<String> {
     let spec = source.spec;
     let parameters = spec
@@ -126,7 +127,13 @@ fn macro_names(source: &LauncherSource<'_>, entry: &Entry) -> Vec<String> {
     let sizes = entry.sizes.iter().map(|(name, _)| name.clone());
     let sizes = sizes.filter(|name| spec.sizes.is_macro(name));
     let all = parameters.chain(derived).chain(sizes);
-    all.filter(|name| (source.mentions)(name)).collect()
+    let named = |name: &str| {
+        let mut entries = spec.launches.iter();
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        entries.any(|launch| launch.entry.split(|c| !is_word(c)).any(|word| word == name))
+    };
+    all.filter(|name| (source.mentions)(name) || named(name))
+        .collect()
 }
 
 /// Formats the definition of a macro.
