@@ -99,6 +99,12 @@ static int refusals() {
   conditional(graph, handle, cudaGraphCondTypeIf, 1);
   cudaGraphNode_t node;
   printf("child %s\n", cudaGetErrorName(cudaGraphAddChildGraphNode(&node, parent, nullptr, 0, graph)));
+  int *word;
+  CHECK(cudaMalloc(&word, sizeof(int)));
+  cudaMemsetParams filling = {word, 0, 7, 4, 1, 1};
+  CHECK(cudaGraphAddMemsetNode(&node, parent, nullptr, 0, &filling));
+  printf("copy into a fill %s\n", cudaGetErrorName(cudaGraphMemcpyNodeSetParams1D(node, word, word, 4, cudaMemcpyDeviceToDevice)));
+  CHECK(cudaGraphMemsetNodeSetParams(node, &filling));
   return 0;
 }
 

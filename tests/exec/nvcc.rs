@@ -210,6 +210,7 @@ fn graphs_have_conditional_nodes_and_account_for_their_memory() {
     let (code, stdout, stderr) = graphs(&[]);
     let expected = "loop 10 again 11\nif 1: 0 1 1\nif 2: 10 1 1\nswitch 2: 1 10 0\n\
                     two bodies of a loop refused\nchild cudaErrorNotSupported\n\
+                    copy into a fill cudaErrorInvalidValue\n\
                     created: used 0 of 0, reserved 0 of 0\n\
                     launched: used 4096 of 4096, reserved 4096 of 4096\n\
                     trimmed: used 1024 of 4096, reserved 1024 of 4096\n\

@@ -328,7 +328,16 @@ fn a_fifo_in_place_of_a_file_is_refused_at_once() {
 #[test]
 fn the_end_of_its_terminal_ends_a_daemon_in_order() {
     let dir = TempDir::new().unwrap();
-    let mut daemon = Daemon::start(&dir.path().join("t.db"));
+    let db = dir.path().join("t.db");
+    let plain = serve(&db);
+    let mut command = Command::new("env");
+    // Under nohup the signal is ignored, and a daemon that inherits this goes on by design.
+    command
+        .arg("--default-signal=HUP")
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .env_remove("TUNER_TOKEN");
+    let mut daemon = Daemon::from(&mut command, &db);
     daemon.signal("HUP");
     assert!(daemon.child.wait().unwrap().success());
     assert!(daemon.log().contains("everything announced is stored"));

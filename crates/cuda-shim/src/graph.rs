@@ -403,6 +403,11 @@ pub(crate) fn with_node<T>(node: u64, body: impl FnOnce(&mut Node) -> T) -> Resu
     with_node_of(node >> NODE_BITS, node, body)
 }
 
+/// Replaces a node of the graph that made it, which must be of the same type.
+pub(crate) fn set_node(node: u64, with: Node) -> Result<(), Code> {
+    replace(node >> NODE_BITS, node, with)
+}
+
 /// Replaces a node of an executable graph, which must be of the same type.
 pub(crate) fn replace(executable: u64, node: u64, with: Node) -> Result<(), Code> {
     let replaced = with_node_of(executable, node, |node| {

@@ -4,7 +4,7 @@ use crate::serve::wait_for;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -24,26 +24,36 @@ fn on_path(names: &[&str]) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// Starts a driver; `None` if it has ended without a port.
+fn start(driver: &Path) -> Option<(Child, u16)> {
+    let mut driver = Command::new(driver)
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let port = BufReader::new(driver.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok)
+        .find_map(|line| {
+            let (_, rest) = line.split_once("successfully on port ")?;
+            rest.trim_end_matches('.').parse().ok()
+        });
+    let Some(port) = port else {
+        driver.wait().unwrap();
+        return None;
+    };
+    Some((driver, port))
+}
+
 impl Browser {
     /// A window of that size.
     pub(crate) fn open(width: u32, height: u32, dark: bool) -> Self {
         let chromium = on_path(&["chromium", "chromium-browser", "google-chrome"]).unwrap();
         let driver = on_path(&["chromedriver"]).unwrap();
         let profile = TempDir::new().unwrap();
-        let mut driver = Command::new(driver)
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let port = BufReader::new(driver.stdout.take().unwrap())
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let (_, rest) = line.split_once("successfully on port ")?;
-                rest.trim_end_matches('.').parse().ok()
-            })
-            .unwrap();
+        // The driver ends where another process has its port in the other version of IP.
+        let (driver, port) = (0..5).find_map(|_| start(&driver)).unwrap();
         let mut arguments = vec![
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),

@@ -213,7 +213,7 @@ in_context! {
             let parameters = parameters.as_ref().ok_or(errors::INVALID_VALUE)?;
             parameters.first.node(parameters.kernel)?
         };
-        graph::with_node(address_of(node), |node| *node = launch)
+        graph::set_node(address_of(node), launch)
     }
 
     /// Replaces a kernel of an executable graph.

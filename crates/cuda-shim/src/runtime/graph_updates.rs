@@ -95,7 +95,7 @@ runtime! {
     fn cudaGraphKernelNodeSetParams(node: *mut c_void, parameters: *const KernelNode) {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         let launch = unsafe { parameters.as_ref().ok_or(errors::INVALID_VALUE)?.node()? };
-        graph::with_node(address_of(node), |node| *node = launch)
+        graph::set_node(address_of(node), launch)
     }
 
     /// Replaces a kernel of an executable graph.
@@ -114,7 +114,7 @@ runtime! {
         // SAFETY: the program passes the structure or null.
         let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
         let copy = Node::Copy(volume_copy(parameters, 0)?);
-        graph::with_node(address_of(node), |node| *node = copy)
+        graph::set_node(address_of(node), copy)
     }
 
     /// Replaces a copy of a graph.
@@ -126,7 +126,7 @@ runtime! {
         kind: c_int,
     ) {
         let copy = linear_copy(destination, source, bytes, kind)?;
-        graph::with_node(address_of(node), |node| *node = copy)
+        graph::set_node(address_of(node), copy)
     }
 
     /// Replaces a copy of an executable graph.
@@ -158,7 +158,7 @@ runtime! {
     fn cudaGraphMemsetNodeSetParams(node: *mut c_void, parameters: *const FillNode) {
         // SAFETY: the program passes the structure or null.
         let fill = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.fill();
-        graph::with_node(address_of(node), |node| *node = Node::Fill(fill))
+        graph::set_node(address_of(node), Node::Fill(fill))
     }
 
     /// Replaces a fill of an executable graph.
@@ -176,7 +176,7 @@ runtime! {
     fn cudaGraphHostNodeSetParams(node: *mut c_void, parameters: *const HostNode) {
         // SAFETY: the program passes the structure or null.
         let call = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?.call();
-        graph::with_node(address_of(node), |node| *node = Node::Host(call))
+        graph::set_node(address_of(node), Node::Host(call))
     }
 
     /// Replaces a function of an executable graph.
@@ -204,7 +204,7 @@ runtime! {
     fn cudaGraphNodeSetParams(node: *mut c_void, parameters: *mut AnyNode) {
         // SAFETY: the program passes the structure of the stated type or null.
         let with = unsafe { AnyNode::create(parameters, LAYOUTS)? };
-        graph::with_node(address_of(node), |node| *node = with)
+        graph::set_node(address_of(node), with)
     }
 
     /// Replaces a node of any type of an executable graph.
