@@ -123,8 +123,17 @@ fn elements(text: &str) -> Option<Vec<String>> {
     let parts: Option<Vec<String>> = parts
         .map(|(start, end)| Some(text.get(start..end)?.trim().to_owned()))
         .collect();
+    // An assignment is a part with an unknown name.
+    let is_assigned = |part: &String| {
+        let compared = ["==", "<=", ">=", "!="];
+        let rest = compared
+            .iter()
+            .fold(part.clone(), |part, each| part.replace(each, " "));
+        rest.contains('=')
+    };
     parts.filter(|all| {
-        depth == 0 && (1..=3).contains(&all.len()) && all.iter().all(|part| !part.is_empty())
+        let is_expression = |part: &String| !part.is_empty() && !is_assigned(part);
+        depth == 0 && (1..=3).contains(&all.len()) && all.iter().all(is_expression)
     })
 }
 
