@@ -410,4 +410,46 @@ fn a_stated_launch_of_unknown_names_is_refused_with_the_sizes() {
         &["grid=(X, Y, Z)"],
     );
     has(&refused(ONE_THREAD, &["--size", "n=many"]), &["n=many"]);
+    has(
+        &refused(ONE_THREAD, &["--size", "m=3"]),
+        &["it has no size `m`"],
+    );
+}
+
+#[test]
+fn a_stated_size_is_that_of_a_structs_field_too() {
+    let kernel = "\
+struct Field { int n; float* data; };
+__global__ void clear(Field field) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < field.n) field.data[i] = 0;
+}
+";
+    let launch = "grid=(ceil_div(field_n, 64)) block=(64)";
+    let (dir, space) = adopted(
+        kernel,
+        "clear",
+        &["--launch", launch, "--size", "field_n=5000"],
+    );
+    has(
+        &space,
+        &[
+            "file: { field_n: 5000 }",
+            "n: field_n",
+            "ceil_div(field_n, 64)",
+        ],
+    );
+    assert_eq!(
+        verdicts(dir.path(), "check adopted/clear.yaml"),
+        ["unchecked"]
+    );
+    let misspelt = refused(kernel, &["--launch", launch, "--size", "field_m=5000"]);
+    has(
+        &misspelt,
+        &["`ceil_div(field_n, 64)` of --launch cannot be read"],
+    );
+    has(
+        &refused(kernel, &["--size", "field_m=5000"]),
+        &["it has no size `field_m`"],
+    );
 }

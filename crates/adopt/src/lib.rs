@@ -296,9 +296,10 @@ fn adopt_one(
             known: "its declaration cannot be read as a function".to_owned(),
         });
     };
-    plan.state(&unit, settings)?;
+    let fields = plan.state(&unit, settings)?;
     let made = template::make(settings, &unit, item, &plan, compiler)?;
     plan.finish(&unit, item, &made)?;
+    plan.check_fields(&fields)?;
     plan.ask_for_launch(settings);
     let settings = &Settings {
         include: &made.include,

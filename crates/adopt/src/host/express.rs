@@ -1,7 +1,7 @@
 //! Translation of host expressions into the names of the search space.
 
 use super::launches::{base_name, enclosing};
-use super::values::{is_real, number, operation, size_of};
+use super::values::{VALUE, initialised, is_real, number, operation, size_of};
 use super::{Host, MAX_DEPTH, Scope, allocated, find_initialiser, is_dim3};
 use crate::expr::Expr;
 use crate::kernel;
@@ -280,9 +280,8 @@ impl<'u> Host<'u> {
         values: &[(String, Expr)],
         depth: usize,
     ) -> Option<Expr> {
-        let whole = format!("int tuner_value = {text};");
-        let source = Source::parse(std::path::Path::new(""), String::new(), whole)?;
-        let value = find_initialiser(&source, source.tree().root_node(), "tuner_value")?;
+        let source = initialised(text)?;
+        let value = find_initialiser(&source, source.tree().root_node(), VALUE)?;
         let place = Place {
             scope,
             source: &source,

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use tuner_kernel::declarations;
 
 pub(crate) use launches::{Branch, Launch, base_name};
-pub(crate) use values::sizeof;
+pub(crate) use values::{initialised, sizeof};
 
 /// Most steps from a name to its value, or from a function to its caller.
 const MAX_DEPTH: usize = 12;

@@ -1,7 +1,18 @@
 //! C++ numbers, types and operators in extents.
 
 use crate::expr::Expr;
+use crate::tree::Source;
 use crate::types::bytes_of;
+use std::path::Path;
+
+/// Variable of a parsed expression.
+pub(super) const VALUE: &str = "tuner_value";
+
+/// Parses an expression as the initial value of [`VALUE`].
+pub(crate) fn initialised(expression: &str) -> Option<Source> {
+    let whole = format!("int {VALUE} = {expression};");
+    Source::parse(Path::new(""), String::new(), whole)
+}
 
 /// Applies a binary operator of C++ to two expressions.
 pub(super) fn operation(operator: &str, left: Expr, right: Expr) -> Option<Expr> {

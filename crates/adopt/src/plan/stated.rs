@@ -2,11 +2,11 @@
 
 use super::{AdoptError, Plan, Settings};
 use crate::expr::Expr;
-use crate::host::Host;
-use crate::tree::Source;
+use crate::host::{Host, initialised};
+use crate::tree::words;
 use crate::unit::Unit;
-use std::path::Path;
 use std::str::FromStr;
+use tuner_core::escape::shell;
 use tuner_kernel::catalog::shown;
 
 /// A launch as the user states it: expressions of sizes, in C++ notation.
@@ -18,6 +18,12 @@ pub struct StatedLaunch {
     pub block: Vec<String>,
     /// Dynamic shared memory a block, bytes.
     pub shared: Option<String>,
+}
+
+impl StatedLaunch {
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.grid.iter().chain(&self.block).chain(&self.shared)
+    }
 }
 
 /// Parts of a stated launch.
@@ -60,94 +66,87 @@ impl FromStr for StatedLaunch {
     }
 }
 
-/// Splits at the names before `=` outside parentheses.
-fn assignments(text: &str) -> Option<Vec<(&str, &str)>> {
-    let mut found: Vec<(&str, &str)> = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let (name, value) = rest.split_once('=')?;
-        let mut depth = 0_i64;
-        let mut end = value.len();
-        for (at, character) in value.char_indices() {
-            match character {
-                '(' => depth += 1,
-                ')' => depth -= 1,
-                _ => {}
-            }
-            let next = value.get(at..).unwrap_or_default().trim_start();
-            let begins = |part: &&str| {
-                let behind = next.strip_prefix(*part);
-                behind.is_some_and(|behind| behind.trim_start().starts_with('='))
-            };
-            if depth == 0 && character.is_whitespace() && PARTS.iter().any(begins) {
-                end = at;
-                break;
-            }
+/// Returns the characters outside parentheses; `None` where parentheses do not match.
+fn outside(text: &str) -> Option<Vec<(usize, char)>> {
+    let mut depth = 0_usize;
+    let mut found = Vec::new();
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.checked_sub(1)?,
+            _ if depth == 0 => found.push((at, character)),
+            _ => {}
         }
-        let (value, behind) = value.split_at_checked(end)?;
-        found.push((name.trim(), value.trim()));
-        rest = behind.trim_start();
     }
-    Some(found)
+    (depth == 0).then_some(found)
+}
+
+/// Splits `NAME=VALUE NAME=VALUE` into names and values, from the last to the first.
+fn assignments(text: &str) -> Option<Vec<(&str, &str)>> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    // `==`, `<=`, `>=` and `!=` compare.
+    let assigns = |at: usize| {
+        let before = text.get(..at).unwrap_or_default();
+        let after = text.get(at + 1..).unwrap_or_default();
+        !before.ends_with(['=', '<', '>', '!']) && !after.starts_with('=')
+    };
+    let mut found = Vec::new();
+    let mut rest = text.trim_end();
+    for (at, character) in outside(text)?.into_iter().rev() {
+        if character == '=' && assigns(at) {
+            let (head, value) = (rest.get(..at)?.trim_end(), rest.get(at + 1..)?);
+            let (before, name) = head.split_at_checked(head.trim_end_matches(is_word).len())?;
+            found.push((name, value.trim()));
+            rest = before.trim_end();
+        }
+    }
+    rest.is_empty().then_some(found)
 }
 
 /// Splits `(a, b)` or `a` at the commas outside parentheses into one to three expressions.
 fn elements(text: &str) -> Option<Vec<String>> {
-    let mut depth = 0_i64;
-    let mut closes_early = false;
-    let mut commas = Vec::new();
-    for (at, character) in text.char_indices() {
-        match character {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            ',' if depth <= 1 => commas.push((at, depth)),
-            _ => {}
-        }
-        closes_early |= depth == 0 && at + 1 < text.len();
-        if depth < 0 {
-            return None;
-        }
+    let inner = text
+        .strip_prefix('(')
+        .and_then(|text| text.strip_suffix(')'));
+    let text = inner
+        .filter(|inner| outside(inner).is_some())
+        .unwrap_or(text);
+    let commas = outside(text)?;
+    let commas = commas.iter().filter(|(_, character)| *character == ',');
+    let mut start = 0;
+    let mut parts = Vec::new();
+    for end in commas.map(|(at, _)| *at).chain([text.len()]) {
+        parts.push(text.get(start..end)?.trim().to_owned());
+        start = end + 1;
     }
-    let enclosed = text.starts_with('(') && !closes_early;
-    let level = i64::from(enclosed);
-    let mut starts = vec![usize::from(enclosed)];
-    let mut ends: Vec<usize> = Vec::new();
-    for (at, depth) in commas {
-        if depth == level {
-            ends.push(at);
-            starts.push(at + 1);
-        }
-    }
-    ends.push(text.len() - usize::from(enclosed));
-    let parts = starts.into_iter().zip(ends);
-    let parts: Option<Vec<String>> = parts
-        .map(|(start, end)| Some(text.get(start..end)?.trim().to_owned()))
-        .collect();
-    // An assignment is a part with an unknown name.
-    let is_assigned = |part: &String| {
-        let compared = ["==", "<=", ">=", "!="];
-        let rest = compared
-            .iter()
-            .fold(part.clone(), |part, each| part.replace(each, " "));
-        rest.contains('=')
-    };
-    parts.filter(|all| {
-        let is_expression = |part: &String| !part.is_empty() && !is_assigned(part);
-        depth == 0 && (1..=3).contains(&all.len()) && all.iter().all(is_expression)
-    })
+    let whole = (1..=3).contains(&parts.len()) && parts.iter().all(|part| !part.is_empty());
+    whole.then_some(parts)
 }
 
 impl Plan {
-    /// Takes the launch and the sizes that the user states in place of guesses.
-    pub(crate) fn state(&mut self, unit: &Unit, settings: &Settings<'_>) -> Result<(), AdoptError> {
+    /// Takes the launch and the sizes that the user states in place of guesses. Returns the sizes that
+    /// only a field of a struct can be.
+    pub(crate) fn state<'s>(
+        &mut self,
+        unit: &Unit,
+        settings: &Settings<'s>,
+    ) -> Result<Vec<&'s str>, AdoptError> {
+        let texts = settings.launch.into_iter().flat_map(StatedLaunch::texts);
+        let in_launch: Vec<&str> = texts.flat_map(|text| words(text)).collect();
+        let mut fields = Vec::new();
         for (name, value) in settings.sizes {
             match self.sizes.iter_mut().find(|(known, _)| known == name) {
                 Some(size) => size.1 = Some(*value),
-                None => self.sizes.push((name.clone(), Some(*value))),
+                None => {
+                    self.sizes.push((name.clone(), Some(*value)));
+                    if !in_launch.contains(&name.as_str()) {
+                        fields.push(name.as_str());
+                    }
+                }
             }
         }
         let Some(launch) = settings.launch else {
-            return Ok(());
+            return Ok(fields);
         };
         let mut host = Host::new(unit);
         let all = |plan: &Self, texts: &[String], host: &mut Host<'_>| {
@@ -161,16 +160,19 @@ impl Plan {
             self.shared = Some(self.stated(shared, &mut host)?);
             self.guessed_launch.clear();
         }
-        self.only_used_sizes();
-        let unused = settings.sizes.iter().find(|(name, _)| {
-            let is_field = self.arguments.iter().any(|argument| {
-                let field = name.strip_prefix(argument.name.as_str());
-                field.is_some_and(|field| field.starts_with('_'))
-            });
-            !is_field && self.sizes.iter().all(|(known, _)| known != name)
-        });
-        match unused {
-            Some((name, _)) => Err(self.refused(format!("it has no size `{name}`"))),
+        Ok(fields)
+    }
+
+    /// Refuses a stated size that is not a field of a struct, now that the compiler has told the types.
+    pub(crate) fn check_fields(&mut self, fields: &[&str]) -> Result<(), AdoptError> {
+        let values = self.arguments.iter().flat_map(|each| &each.composed);
+        let known: Vec<&str> = values.flat_map(|value| words(value)).collect();
+        match fields.iter().find(|name| !known.contains(name)) {
+            Some(name) => {
+                let why = format!("it has no size `{name}`");
+                self.sizes.retain(|(known, _)| known != name);
+                Err(self.refused(why))
+            }
             None => Ok(()),
         }
     }
@@ -184,17 +186,17 @@ impl Plan {
             let each: Vec<String> = all.iter().map(Expr::to_string).collect();
             each.join(", ")
         };
+        let launch = format!("grid=({}) block=({})", list(&self.grid), list(&self.block));
         self.notes.push(format!(
             "{} guessed: hazards are not judged; state the launch of your program: tuner adopt {} \
-             --kernel {} --force --launch 'grid=({}) block=({})'",
+             --kernel {} --force --launch {}",
             match self.guessed_launch.as_slice() {
                 [only] => format!("the {only} is"),
                 all => format!("{} are", all.join(" and ")),
             },
-            shown(settings.file),
+            shell(&shown(settings.file)),
             self.kernel,
-            list(&self.grid).replace("//", "/"),
-            list(&self.block).replace("//", "/"),
+            shell(&launch.replace("//", "/")),
         ));
     }
 
@@ -217,10 +219,9 @@ impl Plan {
                 values.push((argument.name.clone(), value.clone()));
             }
         }
-        let whole = format!("int tuner_value = {text};");
-        let source = Source::parse(Path::new(""), String::new(), whole);
         // The parser leaves out what it cannot read.
-        let is_read = source.is_some_and(|source| !source.tree().root_node().has_error());
+        let is_read =
+            initialised(text).is_some_and(|source| !source.tree().root_node().has_error());
         let value = is_read.then(|| host.snippet(None, text, &values, 0));
         value
             .flatten()
@@ -261,6 +262,9 @@ mod tests {
         let plain: StatedLaunch = "grid=ceil_div(n, 256) block=256".parse().unwrap();
         assert_eq!(plain.grid, ["ceil_div(n, 256)"]);
         assert_eq!(plain.block, ["256"]);
+        let product: StatedLaunch = "grid=(a+1)*(b+1) block=(n<=64?64:128)".parse().unwrap();
+        assert_eq!(product.grid, ["(a+1)*(b+1)"]);
+        assert_eq!(product.block, ["n<=64?64:128"]);
     }
 
     #[test]
@@ -276,6 +280,8 @@ mod tests {
             "grid=(1) grid=(1) block=(1)",
             "grid=(1) block=(1) cluster=(1)",
             "grid=(1) block=(1) shared=(1, 2)",
+            "2 grid=(1) block=(1)",
+            "grid=(1)(2) block=(1,)",
             "<<<1, 2>>>",
         ] {
             let refused = text.parse::<StatedLaunch>().unwrap_err();

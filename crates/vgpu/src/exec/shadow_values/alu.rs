@@ -74,64 +74,62 @@ fn register(kind: Kind, row: u32) -> Data {
     }
 }
 
-/// A source's values and shadows in all lanes.
+/// A source's values and shadows in the active lanes, else zero.
 struct Operand {
     plain: [f64; 32],
     shadow: [f64; 32],
 }
 
 impl Operand {
+    const NONE: Operand = Operand {
+        plain: [0.0; 32],
+        shadow: [0.0; 32],
+    };
+
     /// Reads a source: for pairs, one of its halves.
-    fn read(w: &Warp, source: Data, format: FloatFormat, high: bool) -> Operand {
-        let bits: [u64; 32] =
-            std::array::from_fn(|lane| w.value(source, lane) >> if high { 16 } else { 0 });
-        let plain = bits.map(|bits| plain(format, bits));
-        let shadows = w.shadows.as_ref();
-        let [low, upper] = [0, 1].map(|word| shadows.and_then(|all| all.row(source, word)));
-        let mut shadow = plain;
-        let Some(low) = low else {
-            return Operand { plain, shadow };
-        };
-        for lane in 0..32 {
-            let found = match format {
-                FloatFormat::Single => low[lane].as_single(bits[lane] as u32),
-                FloatFormat::Double => upper
-                    .and_then(|upper| ShadowWord::as_double([low[lane], upper[lane]], bits[lane])),
-                FloatFormat::Half | FloatFormat::Bfloat => low[lane].half(high, bits[lane] as u16),
-            };
+    fn read(w: &Warp, source: Data, format: FloatFormat, high: bool, active: u32) -> Operand {
+        let mut operand = Operand::NONE;
+        let row = |word| w.shadows.as_ref().and_then(|all| all.row(source, word));
+        let [low, upper] = [row(0), row(1)];
+        for lane in lanes(active) {
+            let bits = w.value(source, lane) >> if high { 16 } else { 0 };
+            let plain = plain(format, bits);
+            let found = low.and_then(|low| match format {
+                FloatFormat::Single => low[lane].as_single(bits as u32),
+                FloatFormat::Double => ShadowWord::as_double([low[lane], upper?[lane]], bits),
+                FloatFormat::Half | FloatFormat::Bfloat => low[lane].half(high, bits as u16),
+            });
+            operand.plain[lane] = plain;
             // A value that is not finite is the ordinary one's business.
-            if let Some(found) = found.filter(|_| plain[lane].is_finite()) {
-                shadow[lane] = found;
-            }
+            operand.shadow[lane] = found.filter(|_| plain.is_finite()).unwrap_or(plain);
         }
-        Operand { plain, shadow }
+        operand
     }
 }
 
 impl ShadowOperation {
-    /// Computes the shadows of a result; `None` where the ordinary value decides.
-    fn results(&self, w: &Warp, alu: &ShadowedAlu, high: bool) -> [Option<f64>; 32] {
-        let mut sources = alu.sources.iter().zip(alu.slots.s);
-        let operands: [Option<Operand>; 3] = std::array::from_fn(|_| {
-            let (kind, row) = sources.next()?;
+    /// Computes the shadows of a result in the active lanes; `None` where the ordinary value decides.
+    fn results(&self, w: &Warp, alu: &ShadowedAlu, active: u32, high: bool) -> [Option<f64>; 32] {
+        let mut operands = [Operand::NONE; 3];
+        let sources = alu.sources.iter().zip(alu.slots.s);
+        for (operand, (kind, row)) in operands.iter_mut().zip(sources) {
             let source = register(*kind, row);
-            Some(Operand::read(w, source, self.from, high && self.packed))
-        });
-        std::array::from_fn(|lane| {
-            let whole = |source: &usize| {
-                let operand = operands[*source].as_ref();
-                operand.is_some_and(|operand| rounds_to_integer(self.from, operand.plain[lane]))
-            };
+            *operand = Operand::read(w, source, self.from, high && self.packed, active);
+        }
+        let mut results = [None; 32];
+        for lane in lanes(active) {
+            let whole =
+                |source: &usize| rounds_to_integer(self.from, operands[*source].plain[lane]);
             if self.addends.iter().any(whole) {
-                return None;
+                continue;
             }
-            let all = operands.each_ref();
-            let mut shadow = all.map(|one| one.as_ref().map_or(0.0, |one| one.shadow[lane]));
+            let mut shadow = operands.each_ref().map(|operand| operand.shadow[lane]);
             if self.packs && !high {
                 shadow[0] = shadow[1];
             }
-            Some((self.compute)(shadow))
-        })
+            results[lane] = Some((self.compute)(shadow));
+        }
+        results
     }
 }
 
@@ -145,9 +143,9 @@ pub(in crate::exec) fn execute(w: &mut Warp, alu: &ShadowedAlu, active: u32) {
 
 fn compute(w: &mut Warp, alu: &ShadowedAlu, operation: &ShadowOperation, active: u32) {
     // Before the instruction, whose destination may be one of the sources.
-    let low = operation.results(w, alu, false);
+    let low = operation.results(w, alu, active, false);
     let high = if operation.packed || operation.packs {
-        operation.results(w, alu, true)
+        operation.results(w, alu, active, true)
     } else {
         [None; 32]
     };

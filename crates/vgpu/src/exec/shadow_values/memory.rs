@@ -7,7 +7,7 @@ use super::super::cta::Cta;
 use super::super::transfer::lanes;
 use super::super::warp::Warp;
 use super::{FloatFormat, ShadowWord, plain};
-use crate::lower::program::{Address, Area, Atom, Data, Mem};
+use crate::lower::program::{Address, Area, Atom, Mem};
 use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
 /// Place of a number in memory.
@@ -127,9 +127,7 @@ impl Cta<'_> {
                 };
                 if let Some(shadows) = &mut w.shadows {
                     shadows.set_word(*register, 0, lane, words[0]);
-                    if matches!(register, Data::R64(_)) {
-                        shadows.set_word(*register, 1, lane, words[1]);
-                    }
+                    shadows.set_word(*register, 1, lane, words[1]);
                 }
             }
         }
