@@ -174,7 +174,7 @@ fn several_mistakes_are_shown_at_once_in_the_order_of_the_file() {
     k.yaml:19:7: error: unknown key `entries`
      19 |   - { entries: saxpy, grid: ["ceil_div(N, TILE)", 1, 1], block: [BLOCK, 1, 1] }
         |       ^^^^^^^
-      help: the keys here are entry, when, args, grid, block, shared, cluster, cooperative
+      help: the keys here are entry, when, args, grid, block, shared, cluster, cooperative, guessed
     "#);
 }
 
