@@ -8,6 +8,7 @@ mod knowledge;
 mod known;
 mod night;
 mod objectives;
+mod postponed;
 pub(crate) mod proof;
 mod replay;
 mod results;

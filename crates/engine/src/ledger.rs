@@ -4,6 +4,7 @@ use super::event::{StopReason, TrialEvent};
 use super::schedule::Task;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tuner_core::judgement::Judgement;
 use tuner_core::record::{Compared, ConfigValues, TaskKey, TimingKind, Verdict, rank_class};
 
 /// The fastest verified configuration of a task.
@@ -151,6 +152,17 @@ pub(super) struct Ledger {
     pub(super) tasks: Vec<TaskReport>,
     /// Number of valid configurations, by task.
     valid: Vec<u128>,
+    /// The fastest of each task, in rank order: a proof may withdraw the first.
+    fastest: Vec<Vec<Best>>,
+}
+
+/// Length of a task's list of the fastest. Proofs are postponed for few trials of a task.
+const FASTEST: usize = 16;
+
+impl Best {
+    fn rank(&self) -> (u8, f64) {
+        (rank_class(self.compared), self.time_us)
+    }
 }
 
 impl Ledger {
@@ -170,6 +182,7 @@ impl Ledger {
                 })
                 .collect(),
             valid: tasks.iter().map(|task| task.space.count()).collect(),
+            fastest: vec![Vec::new(); tasks.len()],
         }
     }
 
@@ -188,23 +201,52 @@ impl Ledger {
                 task.default_us = Some(time_us);
                 task.default_ci95_us = trial.ci95_us;
             }
-            let rank = (rank_class(trial.compared), time_us);
-            let best = task.best.as_ref();
-            let best = best.map(|best| (rank_class(best.compared), best.time_us));
-            trial.new_best = best.is_none_or(|best| rank < best);
-            if trial.new_best {
-                task.best = Some(Best {
-                    config: trial.config.clone(),
-                    time_us,
-                    timing: trial.timing,
-                    compared: trial.compared,
-                    ci95_us: trial.ci95_us,
-                    search_us: None,
-                });
-            }
+            let found = Best {
+                config: trial.config.clone(),
+                time_us,
+                timing: trial.timing,
+                compared: trial.compared,
+                ci95_us: trial.ci95_us,
+                search_us: None,
+            };
+            let fastest = &mut self.fastest[trial.task];
+            trial.new_best = place(fastest, found) == 0;
+            task.best = fastest.first().cloned();
         }
         task.left = trial.left;
         trial.best_us = task.best.as_ref().map(|best| best.time_us);
         trial.evals = self.tasks.iter().map(TaskReport::evals).sum();
     }
+    /// Takes the result of a proof of a trial that had passed.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "tasks are numbered by the run that made them"
+    )]
+    pub(super) fn take_proof(&mut self, task: usize, config: &ConfigValues, proof: &Judgement) {
+        let (report, fastest) = (&mut self.tasks[task], &mut self.fastest[task]);
+        if !proof.is_ok() {
+            let passed = report.verdicts.get_mut(&Verdict::Ok);
+            passed.into_iter().for_each(|count| *count -= 1);
+            report.verdicts.retain(|_, count| *count > 0);
+            *report.verdicts.entry(proof.verdict).or_insert(0) += 1;
+        }
+        if let Some(at) = fastest.iter().position(|best| best.config == *config) {
+            let found = fastest.remove(at);
+            if proof.is_ok() {
+                let compared = proof.compared;
+                place(fastest, Best { compared, ..found });
+            } else if report.default_us == Some(found.time_us) {
+                (report.default_us, report.default_ci95_us) = (None, None);
+            }
+        }
+        report.best = fastest.first().cloned();
+    }
+}
+
+/// Inserts a time into the list of the fastest, and returns its place.
+fn place(fastest: &mut Vec<Best>, found: Best) -> usize {
+    let at = fastest.partition_point(|other| other.rank() <= found.rank());
+    fastest.insert(at, found);
+    fastest.truncate(FASTEST);
+    at
 }

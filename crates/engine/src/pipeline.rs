@@ -8,6 +8,7 @@ mod commits;
 mod concurrent_runs;
 mod ends;
 mod notes;
+mod postponed;
 
 use super::error::EngineError;
 use super::evaluator::{Clock, Evaluator, Order, Preparation};
@@ -16,7 +17,7 @@ use super::knowledge;
 use super::lanes::{Job, Lanes, Message, Step};
 use super::ledger::{Ledger, Report};
 use super::limits::Limits;
-use super::schedule::{CostUnit, Finished, Schedule, State, Task};
+use super::schedule::{CostUnit, Finished, Schedule, Settled, State, Task};
 use super::window::Window;
 use super::{DEVICE_QUEUE, WINDOW};
 use commits::front;
@@ -104,6 +105,7 @@ pub async fn run<E: Evaluator>(
         store,
         run,
         uncommitted: VecDeque::new(),
+        settled: Vec::new(),
         charged_us: 0,
         deadline: wall.map(|budget| Instant::now() + budget),
         shutdown,
@@ -162,6 +164,8 @@ fn schedule<E: Evaluator>(
     schedule.objectives = plan.objectives;
     schedule.early = evaluator.judges_early();
     schedule.proves = evaluator.proof_limit().is_some();
+    // Without a budget every proof is made, so that none needs to wait.
+    schedule.postpones_proofs = schedule.proves && plan.share().is_some();
     schedule.charges = evaluator.clock() == Clock::Charged;
     // Where the number of trials limits a run of fixed order, the time of steps must change nothing.
     schedule.cost_unit = match (order, plan.limits.evals) {
@@ -195,6 +199,8 @@ struct Driver<'a, E: Evaluator> {
     run: RunId,
     /// Reported results that wait for their commit, in order.
     uncommitted: VecDeque<(TrialEvent, Option<Ack>)>,
+    /// Postponed proofs that were made, to be stored.
+    settled: Vec<Settled>,
     charged_us: u64,
     deadline: Option<Instant>,
     shutdown: watch::Receiver<bool>,
@@ -253,9 +259,14 @@ impl<E: Evaluator> Driver<'_, E> {
                 return Ok(StopReason::Budget);
             }
             self.adapt()?;
+            self.store_proofs().await?;
             if self.schedule.reached_limit() {
                 self.schedule.abandon();
                 self.lanes.cancel();
+                if self.proves_more(stop) {
+                    self.wait(stop.is_some()).await?;
+                    continue;
+                }
                 return Ok(stop.unwrap_or(StopReason::Evals));
             }
             self.fill()?;
@@ -281,7 +292,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 self.announce_committed()?;
                 self.note_postponed();
                 self.learn().await?;
-            } else if self.schedule.is_idle() {
+            } else if self.schedule.is_idle() && !self.proves_more(stop) {
                 return Ok(stop.unwrap_or(StopReason::Exhausted));
             } else {
                 self.wait(stop.is_some()).await?;
@@ -424,6 +435,10 @@ impl<E: Evaluator> Driver<'_, E> {
             },
             Step::Evaluated(judged) => judged?,
         };
+        if let Some(settled) = self.schedule.settle_proof(ticket, &judged) {
+            self.settled.push(settled);
+            return Ok(());
+        }
         if let Some(flight) = self.schedule.flight(ticket) {
             flight.state = State::Judged(Finished::New(judged));
         }

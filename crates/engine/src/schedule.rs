@@ -8,6 +8,7 @@
 mod allocation;
 mod best;
 mod flight;
+mod postponed;
 mod turns;
 
 use super::evaluator::{Judged, Order};
@@ -19,6 +20,8 @@ pub use allocation::Allocation;
 pub(crate) use allocation::{CostUnit, FIRST_TRIALS};
 use best::BestTime;
 pub(super) use flight::{Finished, Flight, ReportedResult, State};
+use postponed::PostponedProof;
+pub(super) use postponed::Settled;
 use std::collections::{HashMap, VecDeque};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;
@@ -71,8 +74,10 @@ struct TaskState {
     waits: bool,
     /// Further trials gain too little.
     converged: bool,
-    /// The best time reported so far.
-    best: Option<BestTime>,
+    /// The best time whose proof is not postponed.
+    proven: Option<BestTime>,
+    /// Trials whose proof is postponed.
+    postponed_proofs: Vec<PostponedProof>,
 }
 
 pub(super) struct Schedule<W> {
@@ -99,6 +104,8 @@ pub(super) struct Schedule<W> {
     pub(super) early: bool,
     /// A candidate is run whole before it becomes the best of its task.
     pub(super) proves: bool,
+    /// Proofs wait until every task had its first trials.
+    pub(super) postpones_proofs: bool,
     /// Rule for the next task.
     pub(super) allocation: Allocation,
     /// Unit of the cost of a trial.
@@ -138,7 +145,8 @@ impl<W> Schedule<W> {
                 finished: false,
                 waits: false,
                 converged: false,
-                best: None,
+                proven: None,
+                postponed_proofs: Vec::new(),
             })
             .collect();
         Self {
@@ -157,6 +165,7 @@ impl<W> Schedule<W> {
             objectives: None,
             early: false,
             proves: false,
+            postpones_proofs: false,
             allocation: Allocation::default(),
             cost_unit: CostUnit::default(),
             charges: false,
@@ -192,7 +201,7 @@ impl<W> Schedule<W> {
                 state.take_best(BestTime::from_trial(&trial));
                 state.strategy.observe(&config, seen);
                 state.account.asked += 1;
-                let best = state.best.map(BestTime::us);
+                let best = state.best().map(BestTime::us);
                 state.account.add(None, best);
                 (self.asked, self.told) = (self.asked + 1, self.told + 1);
                 self.launched += 1;
@@ -336,39 +345,33 @@ impl<W> Schedule<W> {
         let charged = self.charges.then_some(charged_us as f64 * 1e-6);
         let seconds = charged.or(flight.spent);
         let task = flight.task;
+        let (postpones, both) = (self.postpones(), self.objectives);
         let state = &mut self.tasks[task];
-        let (observation, told) = match finished {
+        let told = match finished {
             Finished::Stored(trial) => {
-                state.take_best(BestTime::from_trial(&trial));
-                (
-                    observation(&trial, self.objectives),
-                    ReportedResult::Stored(trial),
-                )
+                let postponed = self.proves && state.awaits_proof(&trial);
+                state.observe(&flight, &trial, both, postponed);
+                ReportedResult::Stored(trial)
             }
             Finished::New(judged) => {
-                let sequence = state.next_sequence;
-                state.next_sequence += 1;
-                let config = state.space.values(&flight.config);
+                let postponed = postpones && state.needs_proof(&judged);
+                let judged = if postponed {
+                    judged.out_of_budget()
+                } else {
+                    *judged
+                };
+                let (sequence, config) = state.place(&flight);
                 let trial = record(judged.unproven(), sequence, config, flight.origin);
-                state.take_best(BestTime::from_trial(&trial));
-                (
-                    observation(&trial, self.objectives),
-                    ReportedResult::New(Box::new(trial)),
-                )
+                state.observe(&flight, &trial, both, postponed);
+                ReportedResult::New(Box::new(trial))
             }
             Finished::Known(known) => {
-                let sequence = state.next_sequence;
-                state.next_sequence += 1;
-                let config = state.space.values(&flight.config);
+                let (sequence, config) = state.place(&flight);
                 let known = known.placed(sequence, config, flight.origin);
-                state.take_best(BestTime::from_trial(known.trial()));
-                (
-                    observation(known.trial(), self.objectives),
-                    ReportedResult::Known(Box::new(known)),
-                )
+                state.observe(&flight, known.trial(), both, false);
+                ReportedResult::Known(Box::new(known))
             }
         };
-        state.strategy.tell(flight.proposal, observation);
         self.settle(task, seconds);
         self.told += 1;
         // The next turn is chosen with this result known.

@@ -17,6 +17,10 @@ const PRIOR_GAIN: f64 = 0.1;
 /// Trials over which a task without any passing candidate halves its expected gain.
 const HOPELESS_TRIALS: f64 = 10.0;
 
+/// Share of the budget that the missing first trials of a postponed task may take before other tasks
+/// go on. Chosen so that a task is not left with its default for seconds.
+const BRIEF: f64 = 0.05;
+
 /// Rule for the next task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Allocation {
@@ -79,6 +83,19 @@ impl Account {
         self.history.push(best_us.map_or(f64::INFINITY, f64::ln));
     }
 
+    /// Returns the number of reported trials.
+    pub(super) fn reported(&self) -> u64 {
+        self.history.len() as u64
+    }
+
+    /// Removes the gain of a trial that was found wrong later: no earlier best is faster than this.
+    pub(super) fn withdraw(&mut self, best_us: Option<f64>) {
+        let log = best_us.map_or(f64::INFINITY, f64::ln);
+        for best in &mut self.history {
+            *best = best.max(log);
+        }
+    }
+
     /// Returns the mean cost of a reported trial; `None` if none is known.
     pub(super) fn cost_of_trial(&self) -> Option<f64> {
         (self.costed > 0).then(|| self.cost / self.costed as f64)
@@ -120,23 +137,48 @@ impl TaskState {
         account.weight * gain / cost
     }
 
-    /// Returns the rank of the task for the next trial; the smallest is next.
-    pub(super) fn turn_rank(&self, rule: Allocation, unit: CostUnit) -> TurnRank {
+    /// Reports whether the task is postponed and its missing first trials take little of the budget,
+    /// seconds.
+    pub(super) fn is_brief(&self, budget: Option<f64>) -> bool {
         let account = &self.account;
+        let missing = FIRST_TRIALS.saturating_sub(account.reported());
+        let cost = account.cost_of_trial().map(|cost| cost * missing as f64);
+        let short = cost
+            .zip(budget)
+            .is_some_and(|(cost, budget)| cost <= BRIEF * budget);
+        account.postponed && missing > 0 && short
+    }
+
+    /// Returns the rank of the task for the next trial; the smallest is next. `budget`: seconds.
+    pub(super) fn turn_rank(
+        &self,
+        rule: Allocation,
+        unit: CostUnit,
+        budget: Option<f64>,
+    ) -> TurnRank {
+        let account = &self.account;
+        let first = account.asked < FIRST_TRIALS;
+        let group = match account.postponed {
+            _ if rule != Allocation::ExpectedGain => Group::FirstTrials,
+            false if first => Group::FirstTrials,
+            false => Group::FurtherTrials,
+            true if first && self.is_brief(budget) => Group::BriefTrials,
+            true => Group::Postponed,
+        };
         let (stage, value) = match rule {
             Allocation::RoundRobin => (0, account.asked as f64),
             Allocation::EqualShares => match account.cost_of_trial() {
                 None => (0, account.asked as f64),
                 Some(cost) => (1, cost * account.asked as f64),
             },
-            Allocation::ExpectedGain if account.asked < FIRST_TRIALS => {
+            Allocation::ExpectedGain if first => {
                 let cost = account.cost_of_trial();
                 (account.asked, cost.unwrap_or(account.work))
             }
             Allocation::ExpectedGain => (FIRST_TRIALS, -self.gain_rate(unit)),
         };
         TurnRank {
-            postponed: account.postponed && rule == Allocation::ExpectedGain,
+            group,
             stage,
             value,
         }
@@ -154,10 +196,20 @@ pub(crate) struct PostponedTask {
     pub(crate) share: f64,
 }
 
+/// Groups of tasks, in the order in which they get trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Group {
+    FirstTrials,
+    /// First trials of a postponed task that take little of the budget.
+    BriefTrials,
+    FurtherTrials,
+    Postponed,
+}
+
 /// Rank of a task for the next trial, in order of its fields.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(super) struct TurnRank {
-    postponed: bool,
+    group: Group,
     stage: u64,
     value: f64,
 }
@@ -167,10 +219,16 @@ impl<W> Schedule<W> {
     pub(super) fn next_task(&self) -> Option<usize> {
         let open = self.tasks.iter().enumerate();
         let open = open.filter(|(_, task)| !task.finished && !task.converged && !task.waits);
-        let ranks = open.map(|(at, task)| (task.turn_rank(self.allocation, self.cost_unit), at));
+        let (rule, unit, budget) = (self.allocation, self.cost_unit, self.budget());
+        let ranks = open.map(|(at, task)| (task.turn_rank(rule, unit, budget), at));
         ranks
             .reduce(|best, next| if next.0 < best.0 { next } else { best })
             .map(|(_, at)| at)
+    }
+
+    /// Returns the budget of all tasks, seconds.
+    pub(super) fn budget(&self) -> Option<f64> {
+        self.share.map(|share| share * self.tasks.len() as f64)
     }
 
     /// Adds the cost and the result of a reported trial to its task's account.
@@ -180,7 +238,8 @@ impl<W> Schedule<W> {
             CostUnit::Trials => Some(1.0),
             CostUnit::Seconds => seconds,
         };
-        state.account.add(cost, state.best.map(BestTime::us));
+        let best = state.best().map(BestTime::us);
+        state.account.add(cost, best);
         let mean = state.account.cost_of_trial();
         let exceeds = mean
             .zip(self.share)

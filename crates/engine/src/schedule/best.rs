@@ -25,6 +25,17 @@ impl BestTime {
         Self::new(&judged.found.judgement, judged.time()?)
     }
 
+    /// Returns the time of a candidate whose results were compared like this.
+    pub(super) fn compared(self, compared: Option<Compared>) -> Self {
+        let class = rank_class(compared);
+        Self { class, ..self }
+    }
+
+    /// Returns the time of a candidate whose proof succeeded.
+    pub(super) fn proven(self) -> Self {
+        self.compared(Some(Compared::Whole))
+    }
+
     /// Returns the time, microseconds.
     pub(super) fn us(self) -> f64 {
         self.us
@@ -41,7 +52,7 @@ impl BestTime {
 impl TaskState {
     /// Reports whether a time is close enough to the best, or there is none yet.
     pub(super) fn may_win(&self, judged: &Judged) -> bool {
-        let (Some(time), Some(best)) = (BestTime::from_judged(judged), self.best) else {
+        let (Some(time), Some(best)) = (BestTime::from_judged(judged), self.best()) else {
             return true;
         };
         time.class < best.class || time.us <= CONTENDER_FACTOR * best.us
@@ -49,11 +60,8 @@ impl TaskState {
 
     /// Reports whether a candidate would be the best if its proof succeeded, and has no proof yet.
     pub(super) fn needs_proof(&self, judged: &Judged) -> bool {
-        let Some(time) = BestTime::from_judged(judged) else {
-            return false;
-        };
-        let proven = BestTime { class: 0, ..time };
-        judged.lacks_proof() && self.best.is_none_or(|best| proven < best)
+        let time = BestTime::from_judged(judged);
+        judged.lacks_proof() && time.is_some_and(|time| self.would_win(time))
     }
 
     /// Reports whether a trial of an earlier run is judged again instead of reused: its time is near
@@ -63,31 +71,40 @@ impl TaskState {
             return false;
         };
         let near = self
-            .best
+            .best()
             .is_none_or(|best| time.class < best.class || time.us <= CONTENDER_FACTOR * best.us);
         let evidence = known
             .measurement
             .as_ref()
             .and_then(|time| time.evidence.as_ref());
         let gate = evidence.and_then(|evidence| evidence.gate.as_deref());
-        let wins = BestTime { class: 0, ..time };
-        let wins = self.best.is_none_or(|best| wins < best);
         near && (remeasures || gate == Some(Level::First.name()))
-            || proves && wins && lacks_proof(&known.judgement)
+            || proves && self.would_win(time) && lacks_proof(&known.judgement)
     }
 
-    /// Updates the best with a reported time.
+    /// Updates the best with a time whose proof is not postponed.
     pub(super) fn take_best(&mut self, time: Option<BestTime>) {
-        let better = |time: &BestTime| self.best.is_none_or(|best| *time < best);
-        self.best = time.filter(better).or(self.best);
+        let better = |time: &BestTime| self.proven.is_none_or(|best| *time < best);
+        self.proven = time.filter(better).or(self.proven);
     }
 }
 
 /// Reports whether a stored candidate was compared in part and no whole run was tried.
-fn lacks_proof(stored: &Judgement) -> bool {
+pub(super) fn lacks_proof(stored: &Judgement) -> bool {
     let partly = stored
         .compared
         .is_some_and(|compared| compared != Compared::Whole);
     let tried = stored.detail.contains(NOT_PROVEN) && !stored.detail.contains(OUT_OF_BUDGET);
     partly && !tried
+}
+
+/// Returns the judgement without the remark that the run ended before the proof.
+pub(super) fn without_postponement(judgement: &Judgement) -> Judgement {
+    let remark = format!("{NOT_PROVEN}{OUT_OF_BUDGET}");
+    let detail = judgement.detail.replace(&remark, "");
+    let detail = detail.trim_end_matches("; ").to_owned();
+    Judgement {
+        detail,
+        ..judgement.clone()
+    }
 }

@@ -81,7 +81,8 @@ impl<W> Schedule<W> {
 
     /// Returns a candidate that may win and has deferred checks, or that is about to be the best
     /// and was not run whole: it is not reported before these are judged. With a fixed order it is
-    /// the one whose turn it is, so that it is compared with the same best on every machine.
+    /// the one whose turn it is, so that it is compared with the same best on every machine. A
+    /// postponed proof of its task comes before it.
     pub(in super::super) fn next_to_prove(&mut self) -> Option<Proof> {
         // Whether a candidate may win depends on the best so far. Only the one whose turn it is
         // sees the same best on every machine.
@@ -89,10 +90,18 @@ impl<W> Schedule<W> {
             Order::Fixed => Some(self.fixed_turn()?),
             Order::Arrival => None,
         };
+        let judged = |flight: &&Flight<W>| {
+            turn.is_none_or(|ticket| flight.ticket == ticket)
+                && matches!(flight.state, State::Judged(_))
+                && self.is_held(flight.task)
+        };
+        if let Some(task) = self.flights.iter().find(judged).map(|flight| flight.task) {
+            return self.postponed_proof(task);
+        }
+        let proves = self.proves && !self.stopped && !self.postpones();
         let tasks = &self.tasks;
         // With a second objective a slow one may be on the front.
         let all = self.objectives.is_some();
-        let proves = self.proves && !self.stopped;
         let flight = self.flights.iter_mut().find(|flight| {
             let task = &tasks[flight.task];
             turn.is_none_or(|ticket| flight.ticket == ticket)
@@ -146,16 +155,17 @@ impl<W> Schedule<W> {
     /// Takes the next result to report: with a fixed order that of the candidate whose turn it is,
     /// once judged. Otherwise, and after a stop, any.
     pub(in super::super) fn next_judged(&mut self) -> Option<(Flight<W>, Finished)> {
-        let judged = |flight: &Flight<W>| matches!(flight.state, State::Judged(_));
         // Reports in the order of turns make the search deterministic. After a stop nothing
         // follows, so the order is irrelevant.
-        let place = if self.order == Order::Fixed && !self.stopped {
-            let ticket = self.fixed_turn()?;
-            let its = |flight: &Flight<W>| flight.ticket == ticket && judged(flight);
-            self.flights.iter().position(its)
-        } else {
-            self.flights.iter().position(judged)
-        }?;
+        let turn = match self.order {
+            Order::Fixed if !self.stopped => Some(self.fixed_turn()?),
+            _ => None,
+        };
+        let place = self.flights.iter().position(|flight| {
+            turn.is_none_or(|ticket| flight.ticket == ticket)
+                && matches!(flight.state, State::Judged(_))
+                && !self.is_held(flight.task)
+        })?;
         // One that did not reach the device, such as one that does not compile, has its turn now.
         if self.order == Order::Arrival && !self.flights[place].had_turn {
             if self.launched >= self.limit {

@@ -63,6 +63,10 @@ impl Cta<'_> {
             // The last entry is the open group, which no wait counts.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
             let done = groups.len().saturating_sub(keep);
+            // Most threads store nothing in bulk, and each comes here at its exit.
+            if done == 0 {
+                continue;
+            }
             let readings: Vec<BulkSource> = groups.drain(..done).flatten().collect();
             self.check_sources(thread, readings);
         }
