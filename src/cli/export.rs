@@ -54,8 +54,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "LANGUAGE")]
     launcher: Option<launcher::Language>,
 
-    /// Code that the launcher holds besides the source, such as cubin:sm_89,sm_90a,ptx
-    #[arg(long, value_name = "KINDS", requires = "launcher")]
+    /// Code that the launcher or the Python package holds besides the source, such as cubin:sm_89,sm_90a,ptx
+    #[arg(long, value_name = "KINDS")]
     embed: Option<String>,
 
     /// Launch shapes of classes that the gate has checked, and nothing else
@@ -103,6 +103,9 @@ enum Target {
 pub(crate) fn run(args: &Args) -> CommandResult {
     if args.launcher.is_some() && args.to != Target::Header {
         return Err(usage("--launcher writes a header: leave out --to"));
+    }
+    if args.embed.is_some() && args.launcher.is_none() && !args.torch {
+        return Err(usage("--embed needs --launcher cpp or --torch"));
     }
     if args.torch && args.to != Target::Header {
         return Err(usage("--torch writes a package: leave out --to"));
@@ -201,7 +204,7 @@ async fn render(args: &Args) -> Result<Option<Exported>, CliError> {
     let exported = match args.torch {
         true => {
             let entries = store.entries(&boards).await?;
-            Exported::Package(torch::render_package(kernel, &boards, &entries)?)
+            Exported::Package(torch::render_package(args, kernel, &boards, &entries)?)
         }
         false => {
             let text = convert(args, kernel, &store, &boards).await?;

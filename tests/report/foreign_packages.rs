@@ -12,8 +12,8 @@ use tuner_core::record::DeviceKind;
 use tuner_core::value::Value;
 use tuner_kernel::catalog::Kernel;
 use tuner_report::export::{
-    ExportError, Launcher, LauncherError, LauncherSource, PackageFiles, launcher_entries,
-    torch_package,
+    ExportError, Launcher, LauncherError, LauncherImage, LauncherSource, PackageFiles,
+    launcher_entries, torch_package,
 };
 
 /// Fails for a Python file that is not one, or whose names or code have a text of others.
@@ -85,8 +85,12 @@ fn assert_relative(name: &str) {
 fn assert_package(files: &PackageFiles) {
     let folder = tempfile::tempdir().unwrap();
     let mut modules = Vec::new();
-    for (name, text) in files {
+    for (name, bytes) in files {
         assert_relative(name);
+        if name.ends_with(".cubin") {
+            continue;
+        }
+        let text = std::str::from_utf8(bytes).unwrap();
         assert_text(name, text);
         let path = folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -115,18 +119,27 @@ async fn a_nasty_string_stays_data_in_a_package_for_pytorch() {
     let entry = nasty_entry().await;
     let entries = [entry];
     let source = source(&kernel, &text);
-    let files = torch_package(&text, &entries, &source).unwrap();
+    let image = LauncherImage {
+        entry: 0,
+        arch: "sm_80".to_owned(),
+        is_ptx: false,
+        bytes: b"\x7fELF".to_vec(),
+        symbols: vec![text.clone()],
+    };
+    let images = [(image, vec![(text.clone(), text.clone())])];
+    let files = torch_package(&text, &entries, &source, &images).unwrap();
     assert_package(&files);
     // Its code is that of any other kernel.
-    let plain = torch_package("plain", &entries, &source).unwrap();
+    let plain = torch_package("plain", &entries, &source, &images).unwrap();
     let (module, _) = files[1].0.split_once('/').unwrap();
     let op = module.trim_end_matches("_torch");
     let hyphens = op.replace('_', "-");
     for ((name, text), (plain_name, plain_text)) in files.iter().zip(&plain) {
         assert_eq!(&name.replace(op, "plain"), plain_name);
         if !name.ends_with(".json") {
+            let [text, plain_text] = [text, plain_text].map(|bytes| String::from_utf8_lossy(bytes));
             let text = text.replace(op, "plain").replace(&hyphens, "plain");
-            assert_eq!(&text, plain_text, "{name:.80}");
+            assert_eq!(text, plain_text, "{name:.80}");
         }
     }
 }
@@ -147,7 +160,7 @@ async fn a_value_or_name_that_is_more_than_a_macro_is_refused_in_packages_and_la
         let entries = launcher_entries(&[entry]);
         let source = source(&kernel, &text);
         let refused = [
-            torch_package("k", &entries, &source).err(),
+            torch_package("k", &entries, &source, &[]).err(),
             Launcher::new("k", &entries, &source).err(),
         ];
         for error in refused {
@@ -168,7 +181,7 @@ async fn an_argument_whose_name_is_not_one_of_c_is_refused_in_packages_and_launc
     let entries = launcher_entries(&[nasty_entry().await]);
     let source = source(&kernel, &text);
     let refused = [
-        torch_package("k", &entries, &source).err(),
+        torch_package("k", &entries, &source, &[]).err(),
         Launcher::new("k", &entries, &source).err(),
     ];
     for error in refused {

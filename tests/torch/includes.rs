@@ -142,6 +142,60 @@ fn exported_source_compiles_without_the_folder_of_the_template() {
     );
 }
 
+/// Chooses machine code of the package: a line of an architecture and `N` in, the file out.
+const CHOOSE: &str = r#"
+import importlib.util, json, pathlib, sys, types
+class Stub(types.ModuleType):
+    def __getattr__(self, name):
+        return name
+sys.modules["torch"] = Stub("torch")
+package = pathlib.Path(sys.argv[1])
+spec = importlib.util.spec_from_file_location("runtime", package / "_runtime.py")
+runtime = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(runtime)
+kernel = runtime.Kernel(json.loads((package / "kernel.json").read_text()))
+variant = kernel.variants[0]
+for arch, n in [("75", 4096), ("80", 4096), ("86", 4096), ("89", 4096), ("90", 4096), ("100", 4096), ("80", 8192)]:
+    image = kernel.image(variant, kernel.names(variant, {"N": n}), arch)
+    if image is not None:
+        assert (package / image["file"]).read_bytes()[:4] == b"\x7fELF"
+        assert b"scale" in image["symbols"]["scale<BLOCK>"].encode()
+    print(arch, n, image and image["file"])
+"#;
+
+#[test]
+fn machine_code_of_a_package_is_for_its_sizes_and_architectures() {
+    let at = tuned(SPACE);
+    export(
+        at.path(),
+        "--torch --embed cubin:sm_80,sm_86,sm_90a -o package",
+    )
+    .says(0, &[]);
+    let elsewhere = folder(&[("choose.py", CHOOSE)]);
+    let mut python = Command::new("python3");
+    python
+        .arg("choose.py")
+        .arg(at.path().join("package/scale_torch"));
+    let chosen = ended(python.current_dir(elsewhere.path()));
+    assert_eq!(chosen.code, 0, "{}", chosen.stderr);
+    // Other sizes are other macros, and code for 9.0a runs there only.
+    assert_eq!(
+        chosen.stdout,
+        "75 4096 None\n80 4096 0_sm_80.cubin\n86 4096 0_sm_86.cubin\n89 4096 0_sm_86.cubin\n\
+         90 4096 0_sm_90a.cubin\n100 4096 None\n80 8192 None\n"
+    );
+    for (form, why) in [
+        ("--torch --embed ptx -o package", "machine code only"),
+        (
+            "--torch --embed cubin:sm_10 -o package",
+            "has no target sm_10",
+        ),
+        ("--embed cubin:sm_80", "needs --launcher cpp or --torch"),
+    ] {
+        export(at.path(), form).says(2, &[why]);
+    }
+}
+
 #[test]
 fn a_missing_include_file_is_an_error_that_quotes_the_compiler() {
     let at = tuned(SPACE);

@@ -1,4 +1,5 @@
-//! `tuner export --launcher`: the header with the kernel's source or machine code, and its launches.
+//! `tuner export --launcher`: the header with the kernel's source or machine code, and its launches; and the
+//! machine code of `--torch`.
 
 use super::Args;
 use crate::cli::stale::Present;
@@ -66,12 +67,6 @@ pub(super) fn render_launcher(
     boards: &[Board],
     entries: &[Entry],
 ) -> Result<String, CliError> {
-    let embed = args
-        .embed
-        .as_deref()
-        .map(embedded)
-        .transpose()?
-        .unwrap_or_default();
     let kernel = present_kernel("--launcher", name, boards)?;
     let entries = launcher_entries(entries);
     let mentions = |name: &str| kernel.template.mentions(name);
@@ -80,31 +75,46 @@ pub(super) fn render_launcher(
         LauncherError::Unsupported(_) => usage(format!("--launcher: {error}")),
         error => usage(error),
     })?;
-    let mut images = Vec::new();
-    if embed != Embed::default() {
-        let compiler = Compiler::new(CompilerSettings::default())?;
-        let known = compiler.nvrtc().architectures();
-        for target in &embed.cubin {
-            let plain = target.trim_end_matches(['a', 'f']);
-            if !known.iter().any(|arch| arch == plain || arch == target) {
-                refuse!(
-                    "--embed: NVRTC {} has no target {target}; it has {}",
-                    compiler.nvrtc().version(),
-                    known.join(", ")
-                );
-            }
-        }
-        let ahead = AheadCompiler {
-            launcher: &launcher,
-            kernel: &kernel,
-            compiler: &compiler,
-            embed: &embed,
-        };
-        for (index, entry) in entries.iter().enumerate() {
-            images.extend(ahead.compile(index, entry)?);
+    let images = embedded_images(args, &launcher, &kernel, &entries)?;
+    Ok(launcher.text(&images))
+}
+
+/// Compiles the entries for the targets of `--embed`.
+pub(super) fn embedded_images(
+    args: &Args,
+    launcher: &Launcher<'_>,
+    kernel: &Kernel,
+    entries: &[Entry],
+) -> Result<Vec<LauncherImage>, CliError> {
+    let Some(embed) = args.embed.as_deref().map(embedded).transpose()? else {
+        return Ok(Vec::new());
+    };
+    if args.torch && embed.ptx {
+        refuse!("--embed: a PyTorch package holds machine code only; type cubin:sm_89,sm_90a");
+    }
+    let compiler = Compiler::new(CompilerSettings::default())?;
+    let known = compiler.nvrtc().architectures();
+    for target in &embed.cubin {
+        let plain = target.trim_end_matches(['a', 'f']);
+        if !known.iter().any(|arch| arch == plain || arch == target) {
+            refuse!(
+                "--embed: NVRTC {} has no target {target}; it has {}",
+                compiler.nvrtc().version(),
+                known.join(", ")
+            );
         }
     }
-    Ok(launcher.text(&images))
+    let ahead = AheadCompiler {
+        launcher,
+        kernel,
+        compiler: &compiler,
+        embed: &embed,
+    };
+    let mut images = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        images.extend(ahead.compile(index, entry)?);
+    }
+    Ok(images)
 }
 
 /// Returns the kernel of the boards, whose template is as it was when they were measured.

@@ -1,13 +1,17 @@
 //! `tuner export --torch`: a Python package with a custom op of PyTorch.
 
-use super::launcher::{launcher_source, present_kernel};
+use super::Args;
+use super::launcher::{embedded_images, launcher_source, present_kernel};
 use crate::cli::{CliError, usage};
 use tuner_core::entry::Entry;
-use tuner_report::export::{LauncherError, PackageFiles, torch_package};
+use tuner_report::export::{
+    Launcher, LauncherError, PackageFiles, launcher_entries, torch_package,
+};
 use tuner_store::Board;
 
 /// Writes the package of the boards' entries.
 pub(super) fn render_package(
+    args: &Args,
     name: &str,
     boards: &[Board],
     entries: &[Entry],
@@ -16,10 +20,24 @@ pub(super) fn render_package(
     let mentions = |name: &str| kernel.template.mentions(name);
     // Every shape goes to a valid variant or to the fallback.
     let source = launcher_source(&kernel, &mentions, true);
-    torch_package(name, entries, &source).map_err(|error| match error {
+    let refused = |error| match error {
         LauncherError::Unsupported(what) => usage(format!(
             "--torch: the package cannot pass {what}: export the header alone"
         )),
         error => usage(error),
-    })
+    };
+    let mut images = Vec::new();
+    if args.embed.is_some() {
+        let entries = launcher_entries(entries);
+        let launcher = Launcher::new(name, &entries, &source).map_err(refused)?;
+        let compiled = embedded_images(args, &launcher, &kernel, &entries)?;
+        images = compiled
+            .into_iter()
+            .map(|image| {
+                let macros = launcher.own_macros(image.entry);
+                (image, macros)
+            })
+            .collect();
+    }
+    torch_package(name, entries, &source, &images).map_err(refused)
 }

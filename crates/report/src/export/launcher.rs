@@ -211,8 +211,8 @@ pub fn launcher_folder(kernel: &str, header: String) -> PackageFiles {
          target_link_libraries({target} INTERFACE ${{CMAKE_DL_LIBS}})\n",
         env!("CARGO_PKG_VERSION")
     );
-    let header = (format!("{target}.h"), header);
-    vec![header, ("CMakeLists.txt".to_owned(), cmake)]
+    let header = (format!("{target}.h"), header.into_bytes());
+    vec![header, ("CMakeLists.txt".to_owned(), cmake.into_bytes())]
 }
 
 impl Launcher<'_> {

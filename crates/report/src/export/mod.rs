@@ -33,12 +33,12 @@ pub use shipped::{
     CodeChange, LaunchedSource, Shipped, is_shipped, launched_source, read as read_shipped,
 };
 pub use t4::t4;
-pub use torch::torch_package;
+pub use torch::{MacroImage, torch_package};
 use tuner_core::escape::MacroBodyError;
 use tuner_core::record::{ConfigValues, TrialRecord};
 
 /// Files of an exported folder: relative paths and texts.
-pub type PackageFiles = Vec<(String, String)>;
+pub type PackageFiles = Vec<(String, Vec<u8>)>;
 
 /// Reason why there is no export.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

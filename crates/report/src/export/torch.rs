@@ -4,7 +4,7 @@
 //! of search spaces and devices is data in `kernel.json`.
 
 use super::PackageFiles;
-use super::launcher::{LauncherError, LauncherSource, check, launcher_entries};
+use super::launcher::{LauncherError, LauncherImage, LauncherSource, check, launcher_entries};
 use super::names::{identifier, is_python_word, target_name};
 use super::object;
 use super::values::{check_entry, is_flag};
@@ -21,6 +21,9 @@ const RUNTIME: &str = include_str!("torch/runtime.py");
 const ATTENTION: &str = include_str!("torch/sdpa.py");
 const TEST: &str = include_str!("torch/test.py");
 
+/// Machine code of a package, with the macros that it was compiled with.
+pub type MacroImage = (LauncherImage, Vec<(String, String)>);
+
 /// Writes the package of a kernel's entries.
 ///
 /// # Errors
@@ -29,6 +32,7 @@ pub fn torch_package(
     kernel: &str,
     entries: &[Entry],
     source: &LauncherSource<'_>,
+    images: &[MacroImage],
 ) -> Result<PackageFiles, LauncherError> {
     check(source.spec)?;
     let entries = launcher_entries(entries);
@@ -45,15 +49,20 @@ pub fn torch_package(
     // It is a part of file names, which have a limit.
     let op = identifier(&target_name(kernel)).to_ascii_lowercase();
     let package = format!("{op}_torch");
+    let mut torch = section(&entries, source, &names, &sizes);
+    let embedded = images
+        .iter()
+        .map(|(image, macros)| image_json(image, macros, source));
+    torch["images"] = embedded.collect();
     let data = json!({
         "format": "tuner-export",
         "version": 1,
         "kernel": kernel,
         "entries": entries.iter().map(entry).collect::<Vec<_>>(),
-        "torch": section(&entries, source, &names, &sizes),
+        "torch": torch,
     });
     let data = serde_json::to_string_pretty(&data).unwrap_or_default();
-    Ok(vec![
+    let texts = [
         ("pyproject.toml".to_owned(), pyproject(&package)),
         (
             format!("{package}/__init__.py"),
@@ -65,7 +74,38 @@ pub fn torch_package(
             format!("tests/test_{op}.py"),
             TEST.replace("@PACKAGE@", &package),
         ),
-    ])
+    ];
+    let texts = texts.map(|(name, text)| (name, text.into_bytes()));
+    let code = images.iter().map(|(image, _)| {
+        (
+            format!("{package}/{}", file_name(image)),
+            image.bytes.clone(),
+        )
+    });
+    Ok(texts.into_iter().chain(code).collect())
+}
+
+/// Returns the name of an image's file. Targets have letters, digits and `_` only.
+fn file_name(image: &LauncherImage) -> String {
+    format!("{}_{}.cubin", image.entry, image.arch)
+}
+
+/// Formats what the choice of an image needs.
+fn image_json(
+    image: &LauncherImage,
+    macros: &[(String, String)],
+    source: &LauncherSource<'_>,
+) -> Json {
+    let launches = source.spec.launches.iter().map(|launch| &launch.entry);
+    let symbols = image.symbols.iter().map(|symbol| json!(symbol));
+    let symbols = launches.cloned().zip(symbols);
+    json!({
+        "entry": image.entry,
+        "arch": image.arch,
+        "file": file_name(image),
+        "macros": macros,
+        "symbols": symbols.collect::<serde_json::Map<String, Json>>(),
+    })
 }
 
 /// Formats an entry: its row, and what the choice needs.
@@ -217,7 +257,7 @@ fn pyproject(package: &str) -> String {
          [project]\nname = \"{}\"\nversion = \"{}\"\nrequires-python = \">=3.10\"\n\
          dependencies = [\"torch>=2.4\"]\n\n[project.optional-dependencies]\ngpu = [\"cuda-core\", \"cuda-bindings\"]\n\n\
          [tool.setuptools]\npackages = [\"{package}\"]\n\n\
-         [tool.setuptools.package-data]\n{package} = [\"kernel.json\"]\n",
+         [tool.setuptools.package-data]\n{package} = [\"kernel.json\", \"*.cubin\"]\n",
         package.replace('_', "-"),
         env!("CARGO_PKG_VERSION"),
     )

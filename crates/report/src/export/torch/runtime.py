@@ -1,4 +1,4 @@
-"""Runtime of an exported kernel: choice of a variant, compilation with NVRTC, launch.
+"""Runtime of an exported kernel: choice of a variant, its machine code or a compilation with NVRTC, launch.
 
 Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and for launches on a GPU `cuda.core` and
 `cuda.bindings`.
@@ -12,6 +12,7 @@ import glob
 import importlib.util
 import math
 import os
+import pathlib
 from typing import Any, Callable
 
 import torch
@@ -103,6 +104,7 @@ class Kernel:
         self.derived = [(name, Expression(text)) for name, text in kernel["derived"]]
         self.constraints = [Expression(text) for text in kernel["constraints"]]
         self.launches = kernel["launches"]
+        self.images: list[dict[str, Any]] = kernel["images"]
         self.fallback_text: str | None = kernel["fallback"]
         self.variants = [Variant(entry, entry["constants"]) for entry in data["entries"]]
         self.expressions: dict[str, Expression] = {}
@@ -230,9 +232,16 @@ class Kernel:
 
     def rendered(self, names: dict[str, Any], variant: Variant) -> str:
         """Source with its macros in front."""
-        shown = lambda value: str(int(value)) if isinstance(value, bool) else str(value)
         macros = [*variant.config, *(name for name, _ in self.derived), *self.macro_sizes]
         return "".join(f"#define {name} {shown(names[name])}\n" for name in macros) + self.source
+
+    def image(self, variant: Variant, names: dict[str, Any], arch: str) -> dict[str, Any] | None:
+        """Machine code of the package that runs on the architecture and was compiled with these values."""
+        entry = self.variants.index(variant)
+        fits = [one for one in self.images if one["entry"] == entry and runs_on(one["arch"], arch)]
+        same = lambda macro: shown(names[macro[0]]) == macro[1]
+        fits = [one for one in fits if all(map(same, one["macros"]))]
+        return max(fits, key=lambda one: one["arch"], default=None)
 
     # Calls
 
@@ -280,8 +289,26 @@ class Kernel:
         return made
 
 
+def shown(value: Any) -> str:
+    """Text of a macro."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def runs_on(target: str, arch: str) -> bool:
+    """Whether code for a target such as `sm_90a` runs on an architecture such as `90`.
+
+    Code runs on its own and on later minor versions; with `a` on its own alone (CUDA C++ Programming
+    Guide, "Binary compatibility").
+    """
+    number = target.removeprefix("sm_")
+    plain = number.rstrip("af")
+    if number.endswith("a"):
+        return plain == arch
+    return plain[:-1] == arch[:-1] and int(plain[-1]) <= int(arch[-1])
+
+
 def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values: dict[str, Any], device: Any) -> None:
-    """Compiles at first use, and launches by `cuda.core`."""
+    """Takes the package's machine code or compiles at first use, and launches by `cuda.core`."""
     try:
         from cuda.core import Device, LaunchConfig, ObjectCode, launch
     except ImportError:
@@ -292,7 +319,11 @@ def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values
     source = kernel.rendered(names, variant)
     key = (device.index, source)
     if key not in kernel.compiled:
-        cubin, symbols = compiled_for(f"sm_{gpu.arch}", lambda target: compile_cubin(kernel, source, target))
+        image = kernel.image(variant, names, gpu.arch)
+        if image is not None:
+            cubin, symbols = pathlib.Path(__file__).with_name(image["file"]).read_bytes(), image["symbols"]
+        else:
+            cubin, symbols = compiled_for(f"sm_{gpu.arch}", lambda target: compile_cubin(kernel, source, target))
         code = ObjectCode.from_cubin(cubin)
         kernel.compiled[key] = {entry: code.get_kernel(symbol) for entry, symbol in symbols.items()}
 
