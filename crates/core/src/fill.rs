@@ -1,11 +1,16 @@
 //! Seeded input data. Every element is a pure function of (seed, buffer, index), so any part can be
 //! computed in any process, in any order, on any number of threads, with the same result.
 
+mod recent;
+
 use super::element::Element;
 use crate::data::DataFile;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Elements from which a random buffer is kept for the next use.
+const MIN_KEPT_ELEMENTS: u64 = 1 << 12;
 
 /// Elements up to which one thread fills a buffer faster than several.
 const SINGLE_THREAD_ELEMENTS: u64 = 1 << 18;
@@ -270,12 +275,59 @@ impl Fill {
             }
             _ => count,
         };
+        let make = || self.fresh_bytes(element, seed, buffer, fresh, count);
+        let mut bytes = match self.key(element, seed, buffer) {
+            Some(key) if fresh >= MIN_KEPT_ELEMENTS => {
+                let needed = usize::try_from(fresh)
+                    .unwrap_or(usize::MAX)
+                    .saturating_mul(size);
+                let kept = recent::at_least(key, needed, make);
+                let mut bytes = Vec::with_capacity(total);
+                bytes.extend_from_slice(kept.get(..needed).unwrap_or(&kept));
+                bytes
+            }
+            _ => make(),
+        };
+        let period = bytes.len();
+        while bytes.len() < total {
+            bytes.extend_from_within(..period.min(total - bytes.len()));
+        }
+        bytes
+    }
+
+    /// Returns what determines the elements one by one; `None` where their number does too.
+    fn key(&self, element: Element, seed: u64, buffer: u64) -> Option<recent::Key> {
+        let (normal, numbers) = match *self {
+            Self::Normal { mean, std } => (true, [mean, std]),
+            Self::Uniform { min, max } => (false, [min, max]),
+            _ => return None,
+        };
+        Some(recent::Key {
+            normal,
+            numbers: numbers.map(f64::to_bits),
+            element,
+            seed,
+            buffer,
+        })
+    }
+
+    /// Computes the first `fresh` elements of `count`.
+    fn fresh_bytes(
+        &self,
+        element: Element,
+        seed: u64,
+        buffer: u64,
+        fresh: u64,
+        count: u64,
+    ) -> Vec<u8> {
+        let size = element.size();
         let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
             for index in range {
                 element.encode(self.structured(element, seed, buffer, index, count), bytes);
             }
         };
-        let mut bytes = Vec::with_capacity(total);
+        let elements = |range: &Range<u64>| usize::try_from(range.end - range.start).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(elements(&(0..fresh)).saturating_mul(size));
         if fresh < SINGLE_THREAD_ELEMENTS {
             part(0..fresh, &mut bytes);
             return bytes;
@@ -287,8 +339,7 @@ impl Fill {
                 let range = (thread * each).min(fresh)..((thread + 1) * each).min(fresh);
                 let its = range.clone();
                 let work = move || {
-                    let elements = usize::try_from(its.end - its.start).unwrap_or(0);
-                    let mut bytes = Vec::with_capacity(elements.saturating_mul(size));
+                    let mut bytes = Vec::with_capacity(elements(&its).saturating_mul(size));
                     part(its, &mut bytes);
                     bytes
                 };
@@ -304,10 +355,6 @@ impl Fill {
                 }
             }
         });
-        let period = bytes.len();
-        while bytes.len() < total {
-            bytes.extend_from_within(..period.min(total - bytes.len()));
-        }
         bytes
     }
 }

@@ -146,3 +146,29 @@ fn a_boolean_input_holds_both_values_in_like_shares() {
     assert!((1800..2200).contains(&set), "{set} of 4000 are true");
     assert!(bytes.iter().all(|byte| *byte < 2));
 }
+
+#[test]
+fn a_kept_buffer_has_the_bytes_of_a_new_one() {
+    let fill = Fill::Normal {
+        mean: 0.5,
+        std: 2.0,
+    };
+    for (seed, count) in [(7, 5000), (7, 20_000), (7, 4100), (8, 4100), (7, 20_000)] {
+        for element in [Element::F16, Element::F32] {
+            let mut expected = Vec::new();
+            for index in 0..count {
+                element.encode(fill.value(seed, 3, index), &mut expected);
+            }
+            assert_eq!(
+                fill.bytes(element, seed, 3, count),
+                expected,
+                "{seed} {count}"
+            );
+        }
+    }
+    let uniform = Fill::Uniform { min: 0.5, max: 2.0 };
+    assert_ne!(
+        uniform.bytes(Element::F32, 7, 3, 5000),
+        fill.bytes(Element::F32, 7, 3, 5000)
+    );
+}

@@ -1,0 +1,47 @@
+//! Random buffers that were made last. Problems of a run share seeds, so that one buffer is the begin
+//! of another.
+
+use crate::element::Element;
+use crate::panics::lock;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+/// Bytes that are kept for the process.
+const MAX_BYTES: usize = 256 << 20;
+
+/// What determines the values of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    /// The fill is normal, not uniform.
+    pub(super) normal: bool,
+    /// Bits of the two numbers of the fill.
+    pub(super) numbers: [u64; 2],
+    pub(super) element: Element,
+    pub(super) seed: u64,
+    pub(super) buffer: u64,
+}
+
+/// Buffers, the one used last in front.
+static RECENT: Mutex<VecDeque<(Key, Arc<Vec<u8>>)>> = Mutex::new(VecDeque::new());
+
+/// Returns a buffer with at least this many bytes, which `make` fills if none is kept.
+pub(super) fn at_least(key: Key, bytes: usize, make: impl FnOnce() -> Vec<u8>) -> Arc<Vec<u8>> {
+    let mut recent = lock(&RECENT);
+    let kept = recent.iter().position(|(other, _)| *other == key);
+    let kept = kept.and_then(|place| recent.remove(place));
+    if let Some((_, kept)) = kept.filter(|(_, kept)| kept.len() >= bytes) {
+        recent.push_front((key, Arc::clone(&kept)));
+        return kept;
+    }
+    // Another thread may need another buffer meanwhile.
+    drop(recent);
+    let made = Arc::new(make());
+    let mut recent = lock(&RECENT);
+    recent.push_front((key, Arc::clone(&made)));
+    let mut total = 0;
+    recent.retain(|(_, kept)| {
+        total += kept.len();
+        total <= MAX_BYTES
+    });
+    made
+}
