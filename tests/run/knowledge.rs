@@ -146,6 +146,36 @@ fn a_run_knows_what_the_database_holds_of_another_device_unless_told_not_to() {
 }
 
 #[test]
+fn a_run_knows_what_the_database_holds_of_a_kernel_with_the_same_parameters() {
+    let folder = folder();
+    let renamed = |name: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(folder.path().join("two.json")).unwrap();
+        std::fs::write(folder.path().join(name), text.replace(from, to)).unwrap();
+    };
+    renamed("twin.json", "\"toy\"", "\"toy_f16\"");
+    renamed("stranger.json", "\"c\"", "\"d\"");
+    let one = ["--device", "replay:one.json", "--evals", "200"];
+    run(folder.path(), &one);
+    let twin = ["--device", "replay:twin.json", "--evals", "6"];
+    let (said, best) = run(folder.path(), &twin);
+    assert!(said.contains("the search knows toy 64 on One"), "{said}");
+    assert_eq!(best, 1000.0);
+    // Its own results are no knowledge.
+    let (said, _) = run(folder.path(), &twin);
+    assert!(
+        said.contains("the search knows toy 64 on One (--no"),
+        "{said}"
+    );
+    // Another name for a parameter, and another kernel name: no family.
+    let text = std::fs::read_to_string(folder.path().join("stranger.json")).unwrap();
+    let text = text.replace("\"toy\"", "\"stranger\"");
+    std::fs::write(folder.path().join("stranger.json"), text).unwrap();
+    let stranger = ["--device", "replay:stranger.json", "--evals", "6"];
+    let (said, _) = run(folder.path(), &stranger);
+    assert!(!said.contains("the search knows"), "{said}");
+}
+
+#[test]
 fn knowledge_that_cannot_be_used_is_refused() {
     let folder = folder();
     std::fs::write(folder.path().join("empty.csv"), "a,b\n1,2\n").unwrap();

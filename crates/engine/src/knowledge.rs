@@ -1,7 +1,7 @@
 //! Prior knowledge of a search: results of the same kernel from elsewhere.
 //!
-//! A run loads results of other devices, problems and versions of a kernel from its database, and
-//! reads the given files. The sources are stored with the run, so that a resumed one uses the same.
+//! A run loads results of other devices, problems and versions of a kernel from its database, and of
+//! kernels with the same parameters and sizes, and reads the given files. The sources are stored with the run, so that a resumed one uses the same.
 
 use super::job::error::{JobError, usage};
 use super::{Event, Task};
@@ -139,18 +139,22 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// Converts one group of a database to knowledge; `version`: that of the task, which is not
+/// Converts one group of a database to knowledge; `own`: kernel and version of the task, which are not
 /// mentioned.
-fn experience(group: Related, version: Option<&str>) -> Experience {
-    let old = match version {
-        Some(version) if version != group.version => {
+fn experience(group: Related, own: Option<(&str, Option<&str>)>) -> Experience {
+    let twin = own.filter(|(kernel, _)| *kernel != group.kernel);
+    let twin = twin
+        .map(|_| format!("{} ", group.kernel))
+        .unwrap_or_default();
+    let old = match own {
+        Some((_, Some(version))) if twin.is_empty() && version != group.version => {
             let short: String = group.version.chars().take(8).collect();
             format!(", version {short}")
         }
         _ => String::new(),
     };
     Experience {
-        name: format!("{} on {}{old}", group.problem, group.device),
+        name: format!("{twin}{} on {}{old}", group.problem, group.device),
         rows: group.rows,
     }
 }
@@ -227,15 +231,20 @@ pub(crate) async fn load(
     Ok((all, noted))
 }
 
-/// Orders by similarity to the task: the same problem, then the same device, then the most results.
+/// Orders by similarity to the task: the same kernel, problem, device, then the most results.
 fn ranked(mut groups: Vec<Related>, key: &TaskKey, task: &TaskStart) -> Vec<Experience> {
     groups.sort_by_key(|group| {
-        let other = (group.problem != key.problem, group.device != key.device);
+        let other = (
+            group.kernel != key.kernel,
+            group.problem != key.problem,
+            group.device != key.device,
+        );
         (other, std::cmp::Reverse(group.rows.len()))
     });
     groups.truncate(MAX_SOURCES);
     let version = task.template_hash.as_ref().map(ToString::to_string);
-    let experience = |group| experience(group, version.as_deref());
+    let own = Some((&*task.kernel, version.as_deref()));
+    let experience = |group| experience(group, own);
     groups.into_iter().map(experience).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Related results of a kernel outside of one task: other devices, other problems, other versions
-//! of the template.
+//! of the template, and kernels with the same parameters and sizes, such as the same product in another
+//! type.
 
 use super::Store;
 use super::error::{StoreError, WithPath as _};
@@ -16,6 +17,8 @@ const MAX_ROWS: i64 = 200_000;
 /// Results of one problem, version of a kernel and device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Related {
+    /// Kernel name.
+    pub kernel: String,
     /// Problem name.
     pub problem: String,
     /// Device name.
@@ -57,6 +60,7 @@ struct Row {
     id: i64,
     problem_id: i64,
     device_id: i64,
+    kernel: String,
     problem: String,
     device: String,
     #[sqlx(try_from = "&'a str")]
@@ -69,10 +73,15 @@ struct Row {
     p50_us: Option<f64>,
 }
 
-/// Results of the kernel that do not belong to this task: the same problem, sizes, version and
-/// device.
-const RELATED: &str = "SELECT * FROM (
-    SELECT v.id, p.id AS problem_id, d.id AS device_id, p.name AS problem, d.name AS device,
+/// Results of the kernel and of its family that do not belong to this task: the same problem, sizes,
+/// version and device. A kernel of the family has the same names of parameters and sizes.
+const RELATED: &str = "WITH family AS MATERIALIZED (
+    SELECT f.id FROM definitions f
+    WHERE (SELECT json_group_array(json_extract(e.value, '$.name'))
+           FROM json_each(f.body, '$.parameters') e) = ?9)
+SELECT * FROM (
+    SELECT v.id, p.id AS problem_id, d.id AS device_id, k.name AS kernel, p.name AS problem,
+        d.name AS device,
         d.kind, coalesce(k.template_hash, k.version) AS version, c.config, v.verdict,
         (SELECT m.p50_us FROM measurements m WHERE m.verdict = v.id) AS p50_us
     FROM verdicts v
@@ -82,9 +91,11 @@ const RELATED: &str = "SELECT * FROM (
     JOIN devices d ON d.id = r.device
     JOIN problems p ON p.id = t.problem
     JOIN kernels k ON k.id = p.kernel
-    WHERE k.name = ?1 AND v.sequence IS NOT NULL AND v.id <= ?2
+    WHERE (k.name = ?1 OR t.definition IN (SELECT id FROM family)
+               AND (SELECT json_group_array(s.key) FROM json_each(p.sizes) s) = ?10)
+      AND v.sequence IS NOT NULL AND v.id <= ?2
       AND v.verdict IN (SELECT name FROM verdict_facts WHERE knowledge)
-      AND NOT (coalesce(k.template_hash, k.version) IS ?3 AND p.name IS ?4 AND p.sizes IS ?5
+      AND NOT (k.name = ?1 AND coalesce(k.template_hash, k.version) IS ?3 AND p.name IS ?4 AND p.sizes IS ?5
                AND d.name IS ?6 AND d.kind IS ?7)
     ORDER BY v.id DESC LIMIT ?8) ORDER BY id";
 
@@ -110,6 +121,8 @@ impl Store {
             .bind(of.map(|(start, _)| start.device.name.clone()))
             .bind(of.map(|(start, _)| Text(start.device.kind)))
             .bind(MAX_ROWS)
+            .bind(of.map(|(_, task)| parameter_names(task)))
+            .bind(of.map(|(_, task)| json_names(task.sizes.iter().map(|(name, _)| &**name))))
             .fetch_all(&mut *self.reader().await?)
             .await
             .with_path(&self.path)?;
@@ -154,6 +167,19 @@ impl Store {
     }
 }
 
+/// Returns the names of a task's parameters; `None` for fewer than two, which say nothing about the
+/// kernel.
+fn parameter_names(task: &TaskStart) -> Option<String> {
+    let parameters = &task.definition.parameters;
+    let names = parameters.iter().map(|parameter| &*parameter.name);
+    (parameters.len() >= 2).then(|| json_names(names))
+}
+
+/// Returns names as SQLite's `json_group_array` writes them.
+fn json_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    serde_json::Value::from_iter(names).to_string()
+}
+
 /// Groups rows by problem, version and device, the oldest first.
 fn grouped(rows: Vec<Row>) -> RelatedResults {
     let mut as_of = 0;
@@ -164,6 +190,7 @@ fn grouped(rows: Vec<Row>) -> RelatedResults {
         // By ids: two versions of a problem have the same name.
         let place = (row.problem_id, row.device_id);
         let group = groups.entry(place).or_insert_with(|| Related {
+            kernel: row.kernel,
             problem: row.problem,
             device: row.device,
             kind: row.kind,
