@@ -78,25 +78,27 @@ struct Row {
 const RELATED: &str = "WITH family AS MATERIALIZED (
     SELECT f.id FROM definitions f
     WHERE (SELECT json_group_array(json_extract(e.value, '$.name'))
-           FROM json_each(f.body, '$.parameters') e) = ?9)
+           FROM json_each(f.body, '$.parameters') e) = ?9),
+related AS MATERIALIZED (
+    SELECT t.id FROM tasks t JOIN problems p ON p.id = t.problem JOIN kernels k ON k.id = p.kernel
+    WHERE k.name = ?1 OR t.definition IN (SELECT id FROM family)
+        AND (SELECT json_group_array(s.key) FROM json_each(p.sizes) s) = ?10)
 SELECT * FROM (
     SELECT v.id, p.id AS problem_id, d.id AS device_id, k.name AS kernel, p.name AS problem,
         d.name AS device,
         d.kind, coalesce(k.template_hash, k.version) AS version, c.config, v.verdict,
         (SELECT m.p50_us FROM measurements m WHERE m.verdict = v.id) AS p50_us
-    FROM verdicts v
+    FROM related CROSS JOIN tasks t ON t.id = related.id
+    JOIN verdicts v ON v.task = t.id
     JOIN candidates c ON c.id = v.candidate
-    JOIN tasks t ON t.id = v.task
     JOIN runs r ON r.id = t.run
     JOIN devices d ON d.id = r.device
     JOIN problems p ON p.id = t.problem
     JOIN kernels k ON k.id = p.kernel
-    WHERE (k.name = ?1 OR t.definition IN (SELECT id FROM family)
-               AND (SELECT json_group_array(s.key) FROM json_each(p.sizes) s) = ?10)
-      AND v.sequence IS NOT NULL AND v.id <= ?2
+    WHERE v.sequence IS NOT NULL AND v.id <= ?2
       AND v.verdict IN (SELECT name FROM verdict_facts WHERE knowledge)
-      AND NOT (k.name = ?1 AND coalesce(k.template_hash, k.version) IS ?3 AND p.name IS ?4 AND p.sizes IS ?5
-               AND d.name IS ?6 AND d.kind IS ?7)
+      AND NOT (k.name = ?1 AND coalesce(k.template_hash, k.version) IS ?3 AND p.name IS ?4
+               AND p.sizes IS ?5 AND d.name IS ?6 AND d.kind IS ?7)
     ORDER BY v.id DESC LIMIT ?8) ORDER BY id";
 
 impl Store {
