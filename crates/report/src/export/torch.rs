@@ -49,17 +49,16 @@ pub fn torch_package(
     // It is a part of file names, which have a limit.
     let op = identifier(&target_name(kernel)).to_ascii_lowercase();
     let package = format!("{op}_torch");
-    let mut torch = section(&entries, source, &names, &sizes);
     let embedded = images
         .iter()
         .map(|(image, macros)| image_json(image, macros, source));
-    torch["images"] = embedded.collect();
+    let embedded: Vec<Json> = embedded.collect();
     let data = json!({
         "format": "tuner-export",
         "version": 1,
         "kernel": kernel,
         "entries": entries.iter().map(entry).collect::<Vec<_>>(),
-        "torch": torch,
+        "torch": section(&entries, source, &names, &sizes, &embedded),
     });
     let data = serde_json::to_string_pretty(&data).unwrap_or_default();
     let texts = [
@@ -126,6 +125,7 @@ fn section(
     source: &LauncherSource<'_>,
     names: &[String],
     sizes: &[&str],
+    images: &[Json],
 ) -> Json {
     let spec = source.spec;
     let text = |expr: &Expr| expr.text().to_owned();
@@ -181,6 +181,7 @@ fn section(
         "constraints": spec.constraints.iter().map(|one| text(&one.rule)).collect::<Vec<_>>(),
         "launches": launches.collect::<Vec<_>>(),
         "fallback": spec.torch_fallback,
+        "images": images,
     })
 }
 
