@@ -1,6 +1,6 @@
 //! Proofs of a run with a budget wait until every problem had its first trials.
 
-use super::proof::{KERNEL, REFERENCE, SPACE};
+use super::proof::{KERNEL, REFERENCE, SPACE, ranked_with, state};
 use crate::program::{Ended, folder, run};
 use crate::rig::database::connected;
 use std::path::Path;
@@ -35,12 +35,7 @@ fn tuned(folder: &Path, options: &str) -> Ended {
 
 /// `WAY` and the state of the best of each problem.
 fn best(folder: &Path) -> Vec<(i64, String)> {
-    let rows = run(folder, "leaderboard --db t.db --top 1 --format json").rows();
-    let row = |row: &serde_json::Value| {
-        let compared = row["compared"].as_str().unwrap_or("null").to_owned();
-        (row["config"]["WAY"].as_i64().unwrap(), compared)
-    };
-    rows.iter().map(row).collect()
+    ranked_with(folder, " --top 1")
 }
 
 /// Problem and state of each announced trial, in order.
@@ -54,10 +49,6 @@ fn announced(folder: &Path) -> Vec<(String, String)> {
         .filter(|event| event["event"] == "trial")
         .map(|event| (text(&event["problem"]), text(&event["compared"])))
         .collect()
-}
-
-fn whole(way: i64) -> (i64, String) {
-    (way, "whole".to_owned())
 }
 
 #[test]
@@ -75,7 +66,7 @@ fn every_problem_has_its_first_trials_before_any_proof() {
     // The wrong one of each problem is found all the same, and the right ones are proven.
     assert!(ended.stdout.contains("incorrect 2"), "{}", ended.stdout);
     ended.says(0, &["its time is withdrawn"]);
-    assert_eq!(best(folder), [whole(5), whole(5)]);
+    assert_eq!(best(folder), [state(5, "whole"), state(5, "whole")]);
 }
 
 #[test]
@@ -85,7 +76,7 @@ fn a_run_that_ends_before_its_budget_makes_every_proof() {
     let ended = tuned(folder, "--budget 1h");
     assert!(ended.stdout.contains("incorrect 2"), "{}", ended.stdout);
     ended.says(0, &["its time is withdrawn"]);
-    assert_eq!(best(folder), [whole(0), whole(0)]);
+    assert_eq!(best(folder), [state(0, "whole"), state(0, "whole")]);
     let folder = project("[0, 1, 2]");
     let folder = folder.path();
     tuned(folder, "--budget 1h --evals 4");
@@ -111,5 +102,5 @@ fn a_resumed_run_makes_the_proofs_that_it_did_not_reach() {
     });
     let ended = tuned(folder, "--budget 1h --resume --prove-budget 3e10");
     ended.says(0, &["its time is withdrawn"]);
-    assert_eq!(best(folder), [whole(0), whole(0)]);
+    assert_eq!(best(folder), [state(0, "whole"), state(0, "whole")]);
 }

@@ -58,7 +58,16 @@ fn both(folder: &Path, options: &str) -> Ended {
 
 /// `WAY` and state of what ranks.
 fn ranked(folder: &Path) -> Vec<(i64, String)> {
-    let rows = run(folder, "leaderboard --db t.db --format json").rows();
+    ranked_with(folder, "")
+}
+
+/// The same with further options of `leaderboard`.
+pub(crate) fn ranked_with(folder: &Path, options: &str) -> Vec<(i64, String)> {
+    let rows = run(
+        folder,
+        &format!("leaderboard --db t.db --format json{options}"),
+    )
+    .rows();
     let row = |row: &serde_json::Value| {
         let compared = row["compared"].as_str().unwrap_or("null").to_owned();
         (row["config"]["WAY"].as_i64().unwrap(), compared)
@@ -66,7 +75,7 @@ fn ranked(folder: &Path) -> Vec<(i64, String)> {
     rows.iter().map(row).collect()
 }
 
-fn state(way: i64, compared: &str) -> (i64, String) {
+pub(crate) fn state(way: i64, compared: &str) -> (i64, String) {
     (way, compared.to_owned())
 }
 

@@ -276,39 +276,30 @@ impl Fill {
             _ => count,
         };
         let make = || self.fresh_bytes(element, seed, buffer, fresh, count);
-        let mut bytes = match self.key(element, seed, buffer) {
-            Some(key) if fresh >= MIN_KEPT_ELEMENTS => {
-                let needed = usize::try_from(fresh)
-                    .unwrap_or(usize::MAX)
-                    .saturating_mul(size);
-                let kept = recent::at_least(key, needed, make);
-                let mut bytes = Vec::with_capacity(total);
-                bytes.extend_from_slice(kept.get(..needed).unwrap_or(&kept));
-                bytes
-            }
-            _ => make(),
+        // The elements of other fills depend on their number too.
+        let kept = matches!(self, Self::Normal { .. } | Self::Uniform { .. });
+        let mut bytes = if kept && fresh >= MIN_KEPT_ELEMENTS {
+            let key = recent::Key {
+                fill: self.clone(),
+                element,
+                seed,
+                buffer,
+            };
+            let needed = usize::try_from(fresh)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(size);
+            let recent = recent::at_least(key, needed, make);
+            let mut bytes = Vec::with_capacity(total);
+            bytes.extend_from_slice(recent.get(..needed).unwrap_or(&recent));
+            bytes
+        } else {
+            make()
         };
         let period = bytes.len();
         while bytes.len() < total {
             bytes.extend_from_within(..period.min(total - bytes.len()));
         }
         bytes
-    }
-
-    /// Returns what determines the elements one by one; `None` where their number does too.
-    fn key(&self, element: Element, seed: u64, buffer: u64) -> Option<recent::Key> {
-        let (normal, numbers) = match *self {
-            Self::Normal { mean, std } => (true, [mean, std]),
-            Self::Uniform { min, max } => (false, [min, max]),
-            _ => return None,
-        };
-        Some(recent::Key {
-            normal,
-            numbers: numbers.map(f64::to_bits),
-            element,
-            seed,
-            buffer,
-        })
     }
 
     /// Computes the first `fresh` elements of `count`.

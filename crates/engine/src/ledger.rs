@@ -210,7 +210,7 @@ impl Ledger {
                 search_us: None,
             };
             let fastest = &mut self.fastest[trial.task];
-            trial.new_best = place(fastest, found) == 0;
+            trial.new_best = insert_ranked(fastest, found) == 0;
             task.best = fastest.first().cloned();
         }
         task.left = trial.left;
@@ -234,7 +234,7 @@ impl Ledger {
             let found = fastest.remove(at);
             if proof.is_ok() {
                 let compared = proof.compared;
-                place(fastest, Best { compared, ..found });
+                insert_ranked(fastest, Best { compared, ..found });
             } else if report.default_us == Some(found.time_us) {
                 (report.default_us, report.default_ci95_us) = (None, None);
             }
@@ -244,7 +244,7 @@ impl Ledger {
 }
 
 /// Inserts a time into the list of the fastest, and returns its place.
-fn place(fastest: &mut Vec<Best>, found: Best) -> usize {
+fn insert_ranked(fastest: &mut Vec<Best>, found: Best) -> usize {
     let at = fastest.partition_point(|other| other.rank() <= found.rank());
     fastest.insert(at, found);
     fastest.truncate(FASTEST);

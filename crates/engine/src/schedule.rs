@@ -360,13 +360,13 @@ impl<W> Schedule<W> {
                 } else {
                     *judged
                 };
-                let (sequence, config) = state.place(&flight);
+                let (sequence, config) = state.number_trial(&flight);
                 let trial = record(judged.unproven(), sequence, config, flight.origin);
                 state.observe(&flight, &trial, both, postponed);
                 ReportedResult::New(Box::new(trial))
             }
             Finished::Known(known) => {
-                let (sequence, config) = state.place(&flight);
+                let (sequence, config) = state.number_trial(&flight);
                 let known = known.placed(sequence, config, flight.origin);
                 state.observe(&flight, known.trial(), both, false);
                 ReportedResult::Known(Box::new(known))

@@ -1,6 +1,7 @@
 //! Random buffers that were made last. Problems of a run share seeds, so that one buffer is the begin
 //! of another.
 
+use super::Fill;
 use crate::element::Element;
 use crate::panics::lock;
 use std::collections::VecDeque;
@@ -9,13 +10,10 @@ use std::sync::{Arc, Mutex};
 /// Bytes that are kept for the process.
 const MAX_BYTES: usize = 256 << 20;
 
-/// What determines the values of a buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Identity of the values of a buffer.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Key {
-    /// The fill is normal, not uniform.
-    pub(super) normal: bool,
-    /// Bits of the two numbers of the fill.
-    pub(super) numbers: [u64; 2],
+    pub(super) fill: Fill,
     pub(super) element: Element,
     pub(super) seed: u64,
     pub(super) buffer: u64,

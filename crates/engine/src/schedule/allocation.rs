@@ -245,6 +245,11 @@ impl<W> Schedule<W> {
             .zip(self.share)
             .is_some_and(|(cost, share)| cost > share);
         state.account.postponed = exceeds;
+        self.clear_waits();
+    }
+
+    /// Lets tasks whose search needed a result propose again.
+    pub(super) fn clear_waits(&mut self) {
         for task in &mut self.tasks {
             task.waits = false;
         }

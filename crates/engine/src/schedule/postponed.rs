@@ -24,7 +24,7 @@ pub(super) struct PostponedProof {
     pub(super) judgement: Judgement,
     /// Its rank without the proof.
     pub(super) time: BestTime,
-    /// What the search observes if the candidate is right.
+    /// The search's observation if the candidate is right.
     pub(super) observation: Observation,
     /// Ticket of the proof that is being made.
     pub(super) proof: Option<Ticket>,
@@ -40,7 +40,7 @@ pub(in super::super) struct Settled {
 
 impl TaskState {
     /// Returns the sequence number of the next stored trial and its parameters.
-    pub(super) fn place<W>(&mut self, flight: &Flight<W>) -> (u64, ConfigValues) {
+    pub(super) fn number_trial<W>(&mut self, flight: &Flight<W>) -> (u64, ConfigValues) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         (sequence, self.space.values(&flight.config))
@@ -202,9 +202,7 @@ impl<W> Schedule<W> {
             .next()?;
         let judgement = judged.found.judgement.clone();
         let config = self.tasks[task].settle_postponed(place, &judgement);
-        for task in &mut self.tasks {
-            task.waits = false;
-        }
+        self.clear_waits();
         Some(Settled {
             task,
             config,
