@@ -164,16 +164,19 @@ impl<'a> Block<'a> {
             (w.long_turns, w.polling) = (w.long_turns + 1, 0);
             w.note_state(version);
         } else if !self.cta.polled {
-            (w.long_turns, w.polling) = (0, 0);
+            w.polling = 0;
+            w.end_long_turns();
         }
         // Independent thread scheduling guarantees progress without convergence (CUDA C++ guide,
         // "SIMT architecture"): a spinning path may wait for lanes parked at a reconvergence point.
-        // Drawn turns are a sixteenth as long.
-        if w.long_turns >= MAX_LONG_TURNS && self.random.is_none()
-            || w.long_turns >= MAX_LONG_TURNS * 16
-        {
-            w.break_reconvergence();
-            w.long_turns = 0;
+        // How long the lanes wait decides, not how long the warp runs: a loop that reconverges in
+        // each iteration makes progress. Drawn turns are a sixteenth as long.
+        let patience = match self.random {
+            None => MAX_LONG_TURNS,
+            Some(_) => MAX_LONG_TURNS * 16,
+        };
+        if w.long_turns >= patience {
+            w.break_reconvergence(patience);
         }
         self.release();
     }

@@ -192,6 +192,7 @@ impl<'a> Cta<'a> {
                 in_use: true,
                 call_pc: NONE,
                 callee: NONE,
+                since: 0,
             });
         }
         // The path made last runs first: the one of the first lane.
@@ -237,6 +238,7 @@ impl<'a> Cta<'a> {
             in_use: true,
             call_pc: pc,
             callee: entering.function,
+            since: 0,
         });
         if let Some(caller) = program.functions.get(entering.caller as usize) {
             w.save(reconvergence, caller, base);

@@ -19,7 +19,7 @@ pub(super) fn resolve(cta: &mut Cta<'_>, warps: &mut [Warp]) {
     if divergent_barrier(cta, warps) || absent_members(cta, warps) {
         return;
     }
-    if warps.iter_mut().any(Warp::break_reconvergence) {
+    if warps.iter_mut().any(|w| w.break_reconvergence(0)) {
         return;
     }
     if divergent_members(cta, warps) {

@@ -46,6 +46,8 @@ pub(super) struct ReconvergencePoint {
     /// The call instruction, for the copies of its results, and the function it called.
     pub(super) call_pc: u32,
     pub(super) callee: u32,
+    /// Value of the warp's `long_turns` when the first lanes arrived.
+    pub(super) since: u32,
 }
 
 /// One warp.
@@ -244,7 +246,11 @@ impl Warp {
 
     /// Records lanes that arrive at a reconvergence point.
     pub(super) fn arrive(&mut self, reconvergence: u32, lanes: u32) {
+        let since = self.long_turns;
         let m = &mut self.reconvergence_points[reconvergence as usize];
+        if m.arrived == 0 {
+            m.since = since;
+        }
         m.arrived |= lanes;
         self.complete_if_done(reconvergence);
     }
@@ -287,14 +293,24 @@ impl Warp {
         }
     }
 
-    /// Lets waiting lanes of incomplete reconvergence points continue alone. Returns whether any
-    /// did.
-    pub(super) fn break_reconvergence(&mut self) -> bool {
+    /// Ends a series of long turns: lanes that wait at a reconvergence point start to wait anew.
+    pub(super) fn end_long_turns(&mut self) {
+        if self.long_turns > 0 {
+            self.long_turns = 0;
+            self.reconvergence_points
+                .iter_mut()
+                .for_each(|m| m.since = 0);
+        }
+    }
+
+    /// Lets lanes continue alone that wait at an incomplete reconvergence point for `turns` long turns
+    /// or more. Returns whether any did.
+    pub(super) fn break_reconvergence(&mut self, turns: u32) -> bool {
         let mut any = false;
         for at in 0..self.reconvergence_points.len() {
             let m = self.reconvergence_points[at];
             // A call returns as a whole: its frame is shared.
-            if !m.in_use || m.arrived == 0 || m.call {
+            if !m.in_use || m.arrived == 0 || m.call || self.long_turns - m.since < turns {
                 continue;
             }
             any = true;

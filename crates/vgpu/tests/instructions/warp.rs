@@ -128,6 +128,24 @@ fn votes_and_ballots_see_the_member_lanes() {
     );
 }
 
+/// The virtual GPU lets waiting lanes go on alone where others of their warp spin for long. A long loop
+/// that reconverges in each iteration is no such case.
+#[test]
+fn lanes_reconverge_in_each_iteration_of_a_long_loop() {
+    let words = operands(16, 2);
+    check(
+        "mov.u32 %r7, -1; mov.u32 %r6, 0;
+         LOOP: setp.eq.u32 %p1, %r2, 0; @!%p1 bra JOIN;
+         mov.u32 %r5, 0;
+         INNER: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 3000; @%p2 bra INNER;
+         JOIN: activemask.b32 %r4; and.b32 %r7, %r7, %r4;
+         add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, 40; @%p3 bra LOOP;
+         cvt.u64.u32 %q7, %r7;",
+        &words,
+        |_, _| u64::from(u32::MAX),
+    );
+}
+
 #[test]
 fn matches_find_equal_values() {
     let words = operands(17, 4);

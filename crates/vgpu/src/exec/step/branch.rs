@@ -77,6 +77,7 @@ fn split_at(w: &mut Warp, path: usize, join: u32, mask: u32) -> u32 {
         in_use: true,
         call_pc: NONE,
         callee: NONE,
+        since: 0,
     })
 }
 
