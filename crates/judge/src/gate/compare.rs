@@ -203,6 +203,24 @@ pub(super) fn from(element: Element, bytes: &[u8], index: u64) -> &[u8] {
     bytes.get(start..).unwrap_or(&[])
 }
 
+/// Reports whether elements in ranges of an output have the bytes of a reference of the same type.
+pub(super) fn are_equal(
+    element: Element,
+    bytes: &[u8],
+    reference: &[u8],
+    ranges: &[Range<u64>],
+) -> bool {
+    let part = |bytes, range: &Range<u64>| {
+        let start = from(element, bytes, range.start);
+        let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        start.get(..count.saturating_mul(element.size()))
+    };
+    ranges.iter().all(|range| {
+        let (got, want) = (part(bytes, range), part(reference, range));
+        got.is_some() && got == want
+    })
+}
+
 /// Compares ranges of an output with an oracle by a rule: each element, and the error norm of each
 /// run that the rule judges by norm.
 #[must_use]

@@ -279,6 +279,11 @@ impl Gate<'_> {
                 if let Some((outputs, known)) = self.naive(data, number, written, pass)? {
                     let wanted = outputs.get(number).map_or(&[][..], Vec::as_slice);
                     let tolerance = Tolerance::for_argument(plan, &plan.arguments[index]);
+                    if compare::are_equal(element, bytes, wanted, &known) {
+                        // Equal bytes pass under every spread, and runs that show one are slow.
+                        let runs = FurtherRuns::default();
+                        return Ok(tolerance.compare(bytes, wanted, &known, &runs));
+                    }
                     let precisions = precision(element).into_iter().collect();
                     let compare = |runs: &[(u32, RoundedRuns)]| {
                         let has_runs = !runs.is_empty();

@@ -175,3 +175,17 @@ fn few_elements_just_beyond_their_tolerance_are_accepted_and_counted() {
     assert!(!compared(&[77], 2.5).passed(), "too far");
     assert!(!compared(&[77, 78], 1.5).passed(), "too many");
 }
+
+#[test]
+fn equality_is_of_bytes_inside_the_ranges() {
+    let equal = |got: &[f32], want: &[f32], ranges: &[Range<u64>]| {
+        are_equal(Element::F32, &bytes(got), &bytes(want), ranges)
+    };
+    let all = |end: u64| std::iter::once(0..end).collect::<Vec<_>>();
+    assert!(equal(&[1.0, f32::NAN], &[1.0, f32::NAN], &all(2)));
+    assert!(!equal(&[1.0, 0.0], &[1.0, -0.0], &all(2)));
+    assert!(equal(&[1.0, 2.0, 3.0], &[1.0, 5.0, 3.0], &[0..1, 2..3]));
+    assert!(!equal(&[1.0, 2.0, 4.0], &[1.0, 5.0, 3.0], &[0..1, 2..3]));
+    // Elements that are missing on both sides show nothing.
+    assert!(!equal(&[1.0], &[1.0], &all(2)));
+}
