@@ -1,5 +1,6 @@
 //! Failed candidates of a run, grouped by similar messages.
 
+use super::summary::WIDTH;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tuner_core::escape;
@@ -133,6 +134,11 @@ impl Failures {
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut text = String::new();
+        // Paths stay whole, so that they can be copied.
+        let wrapped = textwrap::Options::new(WIDTH)
+            .subsequent_indent("  ")
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
         for kind in kinds.iter().take(MOST_KINDS) {
             let one = kind.first;
             let detail = if one.detail.is_empty() { "" } else { ": " };
@@ -142,7 +148,11 @@ impl Failures {
                 1 => String::new(),
                 tasks => format!(" and {}", counted(tasks - 1, "other task")),
             };
-            let _ = writeln!(text, "{} times {first}\n  in {task}{more}", kind.count);
+            let first = format!("{} times {first}", kind.count);
+            for line in textwrap::wrap(&first, &wrapped) {
+                let _ = writeln!(text, "{line}");
+            }
+            let _ = writeln!(text, "  in {task}{more}");
         }
         match kinds.len().saturating_sub(MOST_KINDS) {
             0 => {}

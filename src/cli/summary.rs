@@ -8,8 +8,8 @@ use tuner_core::record::{Compared, DeviceKind, TimingKind, assignments};
 use tuner_core::units::counted;
 use tuner_engine::{Best, Report, StopReason, TaskReport, TaskState, format_duration};
 
-/// Width of the table.
-const WIDTH: usize = 100;
+/// Width of the report, columns.
+pub(super) const WIDTH: usize = 100;
 
 /// Input of the report.
 pub(super) struct Summary<'r> {

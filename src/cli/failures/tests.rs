@@ -57,3 +57,18 @@ fn a_kind_of_failure_of_several_tasks_is_named_once() {
         "3 times incorrect: element 12 of `y` is 1.5\n  in k p and 1 other task\n1 times race\n  in k p\n"
     );
 }
+
+#[test]
+fn a_long_failure_is_wrapped_and_keeps_its_paths_whole() {
+    let path = format!("templates/{}/kernel.cu:433", "x".repeat(110));
+    let detail = format!("{path}: threads wait in a loop for a value that no thread will write");
+    let mut failures = Failures::default();
+    let repeated = "a word ".repeat(30);
+    failures.take(&trial(Verdict::Deadlock, &detail));
+    failures.take(&trial(Verdict::Race, repeated.trim_end()));
+    let text = failures.kinds();
+    assert!(text.contains(&path), "{text}");
+    let long = text.lines().filter(|line| line.chars().count() > WIDTH);
+    assert_eq!(long.count(), 1, "{text}");
+    assert!(text.contains("1 times race: a word"), "{text}");
+}
