@@ -166,10 +166,7 @@ fn check_warns_of_a_right_kernel_that_leaves_multiprocessors_idle() {
     assert_eq!((&row["verdict"], &row["blocks"]), (&"ok".into(), &8.into()));
     assert_eq!(row["bank_conflicts"], 8.0 * 32.0 * 31.0);
     let warning = row["warnings"][0].as_str().expect("a warning");
-    assert_eq!(
-        warning,
-        "right but serialised: 8 blocks for 132 multiprocessors"
-    );
+    assert_eq!(warning, "grid too small: 124 of 132 SMs idle");
     assert!(story.contains(warning), "{story}");
 }
 

@@ -48,8 +48,7 @@ impl TimedProblem {
         let times = self.time_us / floor;
         (times > MAX_OVER_FLOOR).then(|| {
             format!(
-                "right but serialised: {:.1} us ({}) is {times:.0} times the roofline floor of \
-                 {floor:.2} us",
+                "far from the roofline: {:.1} us ({}) is {times:.0} times the floor of {floor:.2} us",
                 self.time_us, self.label
             )
         })
@@ -70,8 +69,8 @@ impl TimedProblem {
             .max_by(|a, b| a.1.total_cmp(&b.1))?;
         (times > MAX_GROWTH).then(|| {
             format!(
-                "right but serialised: an operation takes {times:.1} times as long as on the \
-                 smaller problem {problem}"
+                "poor scaling: an operation takes {times:.1} times as long as on the smaller \
+                 problem {problem}"
             )
         })
     }
@@ -80,9 +79,13 @@ impl TimedProblem {
 /// Reports a launch with fewer blocks than multiprocessors.
 #[must_use]
 pub fn few_blocks(blocks: u64, multiprocessors: u32) -> Option<String> {
-    (blocks < u64::from(multiprocessors)).then(|| {
-        format!("right but serialised: {blocks} blocks for {multiprocessors} multiprocessors")
-    })
+    let multiprocessors = u64::from(multiprocessors);
+    let idle = multiprocessors
+        .checked_sub(blocks)
+        .filter(|idle| *idle > 0)?;
+    Some(format!(
+        "grid too small: {idle} of {multiprocessors} SMs idle"
+    ))
 }
 
 #[cfg(test)]
