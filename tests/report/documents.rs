@@ -53,7 +53,7 @@ fn a_report_of_the_virtual_gpu_has_every_section_and_is_the_same_each_time() {
         "at 0.75 an hour",
         "+#define PAD 1",
         "tuner run scale --device vgpu:a100",
-        "SMs idle",
+        "far from the roofline: ",
     ] {
         assert!(md.contains(fact) || html.contains(fact), "{fact}\n{md}");
     }
