@@ -12,8 +12,8 @@ const EXEC_VARIABLE: &str = "TUNER_EXEC_SOCKET";
 const EXEC_PATIENCE: u32 = 30;
 
 /// Settings of glibc's allocator. A worker allocates a problem's buffers anew for each run. By default
-/// every free returns their pages to the kernel, which clears them at the next allocation: a fifth of
-/// the time of first trials.
+/// every free returns their pages to the kernel, which clears them at the next allocation: a quarter
+/// of the time of the first trials of softmax.
 const ALLOCATOR: [(&str, &str); 2] = [
     ("MALLOC_MMAP_THRESHOLD_", "1073741824"),
     ("MALLOC_TRIM_THRESHOLD_", "17179869184"),
@@ -55,12 +55,11 @@ impl Settings {
         // The user's own values take precedence.
         let unset = |(name, _): &(&str, &str)| std::env::var_os(name).is_none();
         let allocator = ALLOCATOR.into_iter().filter(unset);
+        let environment = allocator.map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok(Self {
             program: std::env::current_exe()?,
             arguments: vec!["device-worker".into(), "--device".into(), selector.into()],
-            environment: allocator
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
+            environment: environment.collect(),
             helpers: None,
             carry: CodeFormat::Ptx,
             open: Duration::from_secs(60),
