@@ -10,9 +10,23 @@ use std::time::Instant;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 static NOW: Mutex<BTreeMap<u64, Activity>> = Mutex::new(BTreeMap::new());
 
+/// A run, as the owner of activities: a process may tune one kernel on several devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner(u64);
+
+impl Owner {
+    /// Creates an owner unlike all others of this process.
+    #[must_use]
+    pub fn unique() -> Self {
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// A current activity.
 #[derive(Debug, Clone)]
 pub struct Activity {
+    /// The run that it is part of, if it is part of one.
+    pub owner: Option<Owner>,
     /// A verb, such as `compiling`.
     pub verb: &'static str,
     /// Object of the activity.
@@ -26,10 +40,20 @@ pub struct Activity {
 #[must_use = "the activity ends when this is dropped"]
 pub struct ActivityGuard(u64);
 
-/// Begins an activity.
+/// Begins an activity outside of runs.
 pub fn begin(verb: &'static str, object: impl Into<String>) -> ActivityGuard {
+    begin_for(None, verb, object)
+}
+
+/// Begins an activity of a run.
+pub fn begin_for(
+    owner: Option<Owner>,
+    verb: &'static str,
+    object: impl Into<String>,
+) -> ActivityGuard {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let activity = Activity {
+        owner,
         verb,
         object: object.into(),
         since: Instant::now(),

@@ -6,6 +6,7 @@ use crate::layout::{Field, Layout};
 use crate::named::named;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 named! {
     /// Role of an argument.
@@ -160,10 +161,12 @@ impl PlanVariable {
         seed: u64,
         index: usize,
         address: impl Fn(usize) -> Option<u64>,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Result<Arc<[u8]>, String> {
         if self.holds.role == Role::Scalar {
             let placed = self.holds.scalar_at(address);
-            return placed.ok_or_else(|| format!("`{}` points to nothing", self.holds.name));
+            return placed
+                .map(Arc::from)
+                .ok_or_else(|| format!("`{}` points to nothing", self.holds.name));
         }
         // Random streams separate from those of the arguments.
         self.holds.content(seed, (1 << 48) + index as u64)
@@ -222,13 +225,16 @@ impl PlanArgument {
     ///
     /// # Errors
     /// The file cannot be used, with the reason.
-    pub fn content(&self, seed: u64, buffer: u64) -> Result<Vec<u8>, String> {
+    pub fn content(&self, seed: u64, buffer: u64) -> Result<Arc<[u8]>, String> {
         Ok(match (&self.layout, &self.fill) {
             (Some(layout), Fill::File(file)) => file
                 .read(Element::U8, self.count())
-                .map_err(|why| format!("{why} (structs of {} bytes)", layout.size))?,
-            (None, Fill::File(file)) => file.read(self.element, self.count())?,
-            (Some(layout), _) => layout.content(seed, buffer, self.count() / layout.size.max(1)),
+                .map_err(|why| format!("{why} (structs of {} bytes)", layout.size))?
+                .into(),
+            (None, Fill::File(file)) => file.read(self.element, self.count())?.into(),
+            (Some(layout), _) => layout
+                .content(seed, buffer, self.count() / layout.size.max(1))
+                .into(),
             (None, fill) => fill.bytes(self.element, seed, buffer, self.count()),
         })
     }

@@ -1,19 +1,24 @@
 //! Seeded input data. Every element is a pure function of (seed, buffer, index), so any part can be
 //! computed in any process, in any order, on any number of threads, with the same result.
 
+mod normal;
 mod recent;
 
 use super::element::Element;
 use crate::data::DataFile;
+use crate::panics::lock;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Elements from which a random buffer is kept for the next use.
 const MIN_KEPT_ELEMENTS: u64 = 1 << 12;
 
 /// Elements up to which one thread fills a buffer faster than several.
 const SINGLE_THREAD_ELEMENTS: u64 = 1 << 18;
+
+/// Elements that are computed at once.
+const PIECE_ELEMENTS: u64 = 1 << 12;
 
 /// Period of random values: computing a thousand million of them would dominate the run time. A
 /// prime, so that no row, column or tile has this length.
@@ -261,13 +266,10 @@ impl Fill {
     /// Returns the bytes of a whole buffer of `count` elements; zeros if they come from elsewhere
     /// ([`Fill::File`], [`Fill::Kernel`]).
     #[must_use]
-    pub fn bytes(&self, element: Element, seed: u64, buffer: u64, count: u64) -> Vec<u8> {
-        let size = element.size();
-        let total = usize::try_from(count)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(size);
+    pub fn bytes(&self, element: Element, seed: u64, buffer: u64, count: u64) -> Arc<[u8]> {
+        let total = size_of_elements(element, count);
         if matches!(self, Self::Zeros | Self::File(_) | Self::Kernel(_)) {
-            return vec![0; total];
+            return zeros(total);
         }
         let fresh = match self {
             Self::Normal { .. } | Self::Uniform { .. } | Self::Sparse { .. } => {
@@ -278,26 +280,26 @@ impl Fill {
         let make = || self.fresh_bytes(element, seed, buffer, fresh, count);
         // The elements of other fills depend on their number too.
         let kept = matches!(self, Self::Normal { .. } | Self::Uniform { .. });
-        let mut bytes = if kept && fresh >= MIN_KEPT_ELEMENTS {
+        let begin = if kept && fresh >= MIN_KEPT_ELEMENTS {
             let key = recent::Key {
                 fill: self.clone(),
                 element,
                 seed,
                 buffer,
             };
-            let needed = usize::try_from(fresh)
-                .unwrap_or(usize::MAX)
-                .saturating_mul(size);
-            let recent = recent::at_least(key, needed, make);
-            let mut bytes = Vec::with_capacity(total);
-            bytes.extend_from_slice(recent.get(..needed).unwrap_or(&recent));
-            bytes
+            recent::at_least(key, size_of_elements(element, fresh), make)
         } else {
             make()
         };
-        let period = bytes.len();
-        while bytes.len() < total {
-            bytes.extend_from_within(..period.min(total - bytes.len()));
+        if begin.len() == total {
+            return begin;
+        }
+        let period = size_of_elements(element, fresh).max(1);
+        let mut bytes = zeros(total);
+        for chunk in Arc::make_mut(&mut bytes).chunks_mut(period) {
+            if let Some(begin) = begin.get(..chunk.len()) {
+                chunk.copy_from_slice(begin);
+            }
         }
         bytes
     }
@@ -310,44 +312,82 @@ impl Fill {
         buffer: u64,
         fresh: u64,
         count: u64,
-    ) -> Vec<u8> {
-        let size = element.size();
-        let part = |range: Range<u64>, bytes: &mut Vec<u8>| {
-            for index in range {
-                element.encode(self.structured(element, seed, buffer, index, count), bytes);
+    ) -> Arc<[u8]> {
+        // Elements are appended to a small buffer first, which stays in the cache.
+        let part = |begin: u64, bytes: &mut [u8]| {
+            let mut elements = Vec::new();
+            let mut begin = begin;
+            for piece in bytes.chunks_mut(size_of_elements(element, PIECE_ELEMENTS)) {
+                let end = begin + (piece.len() / element.size()) as u64;
+                elements.clear();
+                self.append(element, seed, buffer, begin..end, count, &mut elements);
+                piece.copy_from_slice(&elements);
+                begin = end;
             }
         };
-        let elements = |range: &Range<u64>| usize::try_from(range.end - range.start).unwrap_or(0);
-        let mut bytes = Vec::with_capacity(elements(&(0..fresh)).saturating_mul(size));
+        let mut bytes = zeros(size_of_elements(element, fresh));
+        let whole = Arc::make_mut(&mut bytes);
         if fresh < SINGLE_THREAD_ELEMENTS {
-            part(0..fresh, &mut bytes);
+            part(0, whole);
             return bytes;
         }
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
         let each = fresh.div_ceil(threads);
         std::thread::scope(|scope| {
-            let parts = (0..threads).map(|thread| {
-                let range = (thread * each).min(fresh)..((thread + 1) * each).min(fresh);
-                let its = range.clone();
-                let work = move || {
-                    let mut bytes = Vec::with_capacity(elements(&its).saturating_mul(size));
-                    part(its, &mut bytes);
-                    bytes
-                };
-                (range, std::thread::Builder::new().spawn_scoped(scope, work))
-            });
-            let parts: Vec<_> = parts.collect();
-            for (range, thread) in parts {
-                match thread.map(std::thread::ScopedJoinHandle::join) {
-                    Ok(Ok(part)) => bytes.extend(part),
-                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            let begins = (0..threads).map(|thread| thread * each);
+            let pieces = whole.chunks_mut(size_of_elements(element, each));
+            for (begin, piece) in begins.zip(pieces) {
+                let slot = Arc::new(Mutex::new(piece));
+                let its = Arc::clone(&slot);
+                let work = move || part(begin, &mut lock(&its));
+                if std::thread::Builder::new()
+                    .spawn_scoped(scope, work)
+                    .is_err()
+                {
                     // The system has no more threads.
-                    Err(_) => part(range, &mut bytes),
+                    part(begin, &mut lock(&slot));
                 }
             }
         });
         bytes
     }
+
+    /// Appends the elements of `range`.
+    fn append(
+        &self,
+        element: Element,
+        seed: u64,
+        buffer: u64,
+        range: Range<u64>,
+        count: u64,
+        bytes: &mut Vec<u8>,
+    ) {
+        if let Self::Normal { mean, std } = *self {
+            let normal = normal::Normal {
+                mean,
+                std,
+                seed,
+                buffer,
+            };
+            if normal.append(element, range.clone(), bytes) {
+                return;
+            }
+        }
+        for index in range {
+            element.encode(self.structured(element, seed, buffer, index, count), bytes);
+        }
+    }
+}
+
+/// Returns the bytes of this number of elements.
+fn size_of_elements(element: Element, count: u64) -> usize {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    count.saturating_mul(element.size())
+}
+
+/// Returns a buffer of zeros, without a copy.
+fn zeros(bytes: usize) -> Arc<[u8]> {
+    std::iter::repeat_n(0, bytes).collect()
 }
 
 #[cfg(test)]

@@ -250,6 +250,16 @@ impl Session for VirtualGpu {
         self.found = None;
     }
 
+    fn restore_variables(&mut self, code: &Code) -> Result<(), Judgement> {
+        let Some(found) = find_values(&self.found, code).filter(|found| !found.is_empty()) else {
+            return Ok(());
+        };
+        let found = found.to_vec();
+        let module = self.module(code, None)?;
+        let set = module.set_variables(&mut self.memory, &found);
+        set.map_err(|error| no_room(&error))
+    }
+
     fn keep_variables(&mut self, code: &Code) -> Result<bool, Judgement> {
         let Some(found) = find_values(&self.found, code).filter(|found| !found.is_empty()) else {
             return Ok(false);
@@ -288,6 +298,10 @@ impl Session for VirtualGpu {
 
     fn download(&mut self, slot: Slot) -> Result<Vec<u8>, Judgement> {
         Ok(self.memory.read(self.buffer(slot)))
+    }
+
+    fn is_unchanged(&mut self, slot: Slot, bytes: &Arc<[u8]>) -> Result<bool, Judgement> {
+        Ok(self.memory.holds(self.buffer(slot), bytes))
     }
 
     fn unwritten(&self, slot: Slot) -> Option<Vec<Range<u64>>> {

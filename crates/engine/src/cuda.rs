@@ -285,8 +285,7 @@ impl Evaluator for CudaEvaluator {
     }
 
     fn evaluate(&self, task: usize, config: &Config, work: Work) -> Result<Judged, BoxError> {
-        let judged = self.tasks[task].task.timed.describe(config);
-        let _doing = tuner_core::activity::begin("judging", judged);
+        let _doing = self.tasks[task].task.begin("judging", config);
         let (found, again) = self.known.or_judge(&work.same, || {
             let job = Job {
                 level: Level::Timing,

@@ -13,7 +13,7 @@ pub use pool::JudgePool;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tuner_core::activity;
+use tuner_core::activity::{self, ActivityGuard, Owner};
 use tuner_core::fill::Fill;
 use tuner_core::judgement::Judgement;
 use tuner_core::plan::Plan;
@@ -59,6 +59,8 @@ pub struct KernelTask {
     pub(crate) seeds: Vec<u64>,
     /// The device executes PTX: the verdict depends on PTX as well as on the machine code.
     pub(crate) executes_ptx: bool,
+    /// The run of this task.
+    pub(crate) owner: Option<Owner>,
 }
 
 /// Checks that are deferred until a candidate may win: most never do.
@@ -106,6 +108,7 @@ impl KernelTask {
             puts_off: DeferredChecks::Nothing,
             seeds: SEEDS.to_vec(),
             executes_ptx: false,
+            owner: None,
         })
     }
 
@@ -119,7 +122,13 @@ impl KernelTask {
             puts_off: DeferredChecks::Nothing,
             seeds: SEEDS.to_vec(),
             executes_ptx: false,
+            owner: None,
         }
+    }
+
+    /// Begins an activity on a configuration of the task.
+    pub(crate) fn begin(&self, verb: &'static str, config: &Config) -> ActivityGuard {
+        activity::begin_for(self.owner, verb, self.timed.describe(config))
     }
 
     /// Adds the space's file to an error of its reference.
@@ -164,7 +173,7 @@ impl KernelTask {
         config: &Config,
     ) -> Result<Preparation<Work>, BoxError> {
         let problem = self.timed.problem();
-        let _doing = activity::begin("compiling", self.timed.describe(config));
+        let _doing = self.begin("compiling", config);
         let timed = match self.timed.build(compiler, config)? {
             Ok(built) => built,
             Err(unbuilt) => {
@@ -254,7 +263,7 @@ impl KernelTask {
         judged: Judged,
         judge: impl FnOnce(Job) -> Result<TimedJudgement, BoxError>,
     ) -> Result<Judged, BoxError> {
-        let _doing = activity::begin("proving", self.timed.describe(config));
+        let _doing = self.begin("proving", config);
         let later = |check: &&PlanBuilder| !is_program(check, config, &judged.candidate, compiler);
         let later: Vec<_> = self.admitting(config).filter(later).collect();
         let found = match check_plans(&later, PlanBuilder::build, compiler, config)? {
@@ -283,7 +292,7 @@ impl KernelTask {
         config: &Config,
         job: Job,
     ) -> Result<TimedJudgement, BoxError> {
-        let _doing = activity::begin("judging", self.timed.describe(config));
+        let _doing = self.begin("judging", config);
         other_problems::judge(worker, job, &self.timed, compiler, config)
             .map_err(|error| self.blame(error))
     }

@@ -10,7 +10,6 @@ use super::judging::{DeferredChecks, JudgementCache, KernelTask, Work};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use tuner_core::activity;
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
 use tuner_core::record::Verdict;
@@ -110,8 +109,7 @@ impl VirtualEvaluator {
         work: Work,
     ) -> Result<Judgement, BoxError> {
         let limit = self.proof_limit.load(Ordering::Relaxed);
-        let describe = self.tasks[task].timed.describe(config);
-        let _doing = activity::begin("proving", describe);
+        let _doing = self.tasks[task].begin("proving", config);
         let key = work.same.clone();
         let (found, _) = self.proofs.or_judge(&key, || {
             let job = work.into_proof(limit);

@@ -407,6 +407,14 @@ pub trait Session {
     /// candidate then sees the state of a newly loaded module.
     fn forget_variables(&mut self) {}
 
+    /// Restores the module's variables to their values before the first run since the last reset.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    fn restore_variables(&mut self, _code: &Code) -> Result<(), Judgement> {
+        Ok(())
+    }
+
     /// Keeps the current values of the module's variables for the runs after the next reset, as if
     /// only buffers were freed. Returns whether they differ from the values at the start of these
     /// runs.

@@ -301,6 +301,7 @@ async fn work(app: &App, queued: &QueuedJob, run: &LiveRun) -> Result<Report, Jo
             set_up.map_err(|error| JobError::Failed(error.into()))??
         }
     };
+    run.own(prepared.owner);
     let (id, start) = (queued.id.clone(), prepared.plan().start.clone());
     let begun = app.read(async move |store| store.begun_run(&id, &start).await);
     match begun.await.map_err(JobError::Store)? {

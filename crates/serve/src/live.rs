@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{broadcast, watch};
-use tuner_core::activity::{self, Activity};
+use tuner_core::activity::{self, Activity, Owner};
 use tuner_core::panics::lock;
 use tuner_engine::{Event, TrialEvent};
 use tuner_store::{CurvePoint, RunTask};
@@ -55,6 +55,8 @@ struct LiveState {
     started: Option<Arc<str>>,
     began: Instant,
     fresh: u64,
+    /// Owner of the activities on its candidates.
+    owner: Option<Owner>,
 }
 
 impl LiveRun {
@@ -72,6 +74,7 @@ impl LiveRun {
                 started: None,
                 began: Instant::now(),
                 fresh: 0,
+                owner: None,
             }),
             events,
             stop: watch::channel(false).0,
@@ -94,6 +97,11 @@ impl LiveRun {
         if self.events.receiver_count() > 0 {
             let _ = self.events.send(json(event));
         }
+    }
+
+    /// Sets the owner of the activities that its view lists.
+    pub(super) fn own(&self, owner: Option<Owner>) {
+        lock(&self.state).owner = owner;
     }
 
     /// Changes the view outside the engine's events.
@@ -228,23 +236,16 @@ impl LiveState {
         if view.state == "running" {
             view.elapsed_s = Some(elapsed);
             view.rate = Some(self.fresh as f64 / elapsed.max(1e-3));
-            view.activities = activities(&view.tasks);
+            view.activities = self.owner.map(activities).unwrap_or_default();
         }
         view
     }
 }
 
-/// Returns the activities of this process on candidates of these tasks.
-fn activities(tasks: &[RunTask]) -> Vec<ActivityView> {
-    let own = |object: &str| {
-        tasks.iter().any(|task| {
-            let rest = object.strip_prefix(task.kernel.as_str());
-            let rest = rest.and_then(|rest| rest.strip_prefix(' '));
-            let rest = rest.and_then(|rest| rest.strip_prefix(task.problem.as_str()));
-            rest.is_some_and(|rest| rest.starts_with(':'))
-        })
-    };
-    let all = activity::now().into_iter().filter(|one| own(&one.object));
+/// Returns the current activities of an owner.
+fn activities(owner: Owner) -> Vec<ActivityView> {
+    let own = |one: &Activity| one.owner == Some(owner);
+    let all = activity::now().into_iter().filter(own);
     let view = |one: Activity| ActivityView {
         stage: one.verb.to_owned(),
         seconds: one.since.elapsed().as_secs_f64(),

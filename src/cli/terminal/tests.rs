@@ -42,6 +42,7 @@ fn messages_and_verdicts_are_coloured_where_they_stand() {
 #[test]
 fn of_each_kind_of_work_the_oldest_is_named() {
     let one = |verb, object: &str| Activity {
+        owner: None,
         verb,
         object: object.to_owned(),
         since: Instant::now() - Duration::from_millis(3500),
@@ -65,6 +66,7 @@ fn a_running_task_has_a_line_with_its_own_activities() {
         ("judging", "scale: X=1"),
     ]
     .map(|(verb, object)| Activity {
+        owner: None,
         verb,
         object: object.to_owned(),
         since: Instant::now(),

@@ -20,10 +20,10 @@ pub(super) struct Key {
 }
 
 /// Buffers, the one used last in front.
-static RECENT: Mutex<VecDeque<(Key, Arc<Vec<u8>>)>> = Mutex::new(VecDeque::new());
+static RECENT: Mutex<VecDeque<(Key, Arc<[u8]>)>> = Mutex::new(VecDeque::new());
 
 /// Returns a buffer with at least this many bytes, which `make` fills if none is kept.
-pub(super) fn at_least(key: Key, bytes: usize, make: impl FnOnce() -> Vec<u8>) -> Arc<Vec<u8>> {
+pub(super) fn at_least(key: Key, bytes: usize, make: impl FnOnce() -> Arc<[u8]>) -> Arc<[u8]> {
     let mut recent = lock(&RECENT);
     let kept = recent.iter().position(|(other, _)| *other == key);
     let kept = kept.and_then(|place| recent.remove(place));
@@ -33,7 +33,7 @@ pub(super) fn at_least(key: Key, bytes: usize, make: impl FnOnce() -> Vec<u8>) -
     }
     // Another thread may need another buffer meanwhile.
     drop(recent);
-    let made = Arc::new(make());
+    let made = make();
     let mut recent = lock(&RECENT);
     recent.push_front((key, Arc::clone(&made)));
     let mut total = 0;

@@ -160,8 +160,8 @@ fn a_kept_buffer_has_the_bytes_of_a_new_one() {
                 element.encode(fill.value(seed, 3, index), &mut expected);
             }
             assert_eq!(
-                fill.bytes(element, seed, 3, count),
-                expected,
+                *fill.bytes(element, seed, 3, count),
+                *expected,
                 "{seed} {count}"
             );
         }

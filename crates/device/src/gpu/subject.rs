@@ -291,7 +291,7 @@ impl GpuSession {
             return Ok(Arc::clone(known));
         }
         let content = argument.content(seed, index as u64);
-        let bytes: Arc<[u8]> = content.map_err(refused)?.into();
+        let bytes = content.map_err(refused)?;
         self.subjects.keep(key, &bytes);
         Ok(bytes)
     }

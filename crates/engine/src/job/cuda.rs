@@ -87,6 +87,7 @@ pub(super) fn prepare(
     }
     Ok(Prepared {
         baselines: planned.baselines,
+        owner: Some(planned.owner),
         ..prepared
     })
 }

@@ -47,6 +47,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tuner_core::activity::Owner;
 use tuner_core::baseline_record::Moment;
 use tuner_core::objective::Objectives;
 use tuner_device::{DeviceFacts, DeviceSelector};
@@ -89,6 +90,8 @@ pub struct Prepared {
     fresh: bool,
     /// Baselines to compare with, by task.
     baselines: Vec<Option<Baseline>>,
+    /// Owner of the activities on its candidates; a recording has none.
+    pub owner: Option<Owner>,
     /// Files of knowledge; `None`: the search starts without knowledge.
     knowledge: Option<Vec<PathBuf>>,
     /// Predictions of the prior, by task.

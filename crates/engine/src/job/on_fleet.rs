@@ -146,7 +146,10 @@ fn kernels(
     let evaluator = evaluator.with_proofs(request.proof_limit());
     let device = Device::Fleet(Arc::new(evaluator), files);
     let (tasks, stored) = (planned.tasks, planned.stored);
-    assemble(request, device, start, tasks, stored, planned.notes)
+    Ok(Prepared {
+        owner: Some(planned.owner),
+        ..assemble(request, device, start, tasks, stored, planned.notes)?
+    })
 }
 
 /// Returns a recording whose results are looked up by workers.

@@ -11,6 +11,7 @@ use crate::virtual_gpu::VirtualEvaluator;
 use crate::{Evaluator as _, KernelTask, Plan, ReplayEvaluator, Task, like};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tuner_core::activity::Owner;
 use tuner_core::record::DeviceKind;
 use tuner_core::target::ComputeTarget;
 use tuner_core::units::Seed;
@@ -108,7 +109,10 @@ fn kernels(request: &Request, folder: &Path, name: &str) -> Result<Prepared, Job
     evaluator.set_proof_limit(request.proof_limit());
     let device = Device::Virtual(Arc::new(evaluator));
     let (tasks, stored) = (planned.tasks, planned.stored);
-    assemble(request, device, start, tasks, stored, planned.notes)
+    Ok(Prepared {
+        owner: Some(planned.owner),
+        ..assemble(request, device, start, tasks, stored, planned.notes)?
+    })
 }
 
 /// Returns the facts of a virtual GPU.
@@ -134,6 +138,8 @@ pub(super) struct GpuTasks {
     pub(super) builders: Vec<KernelTask>,
     /// Baselines of the spaces, by task.
     pub(super) baselines: Vec<Option<Baseline>>,
+    /// Owner of the activities on these tasks.
+    pub(super) owner: Owner,
     pub(super) notes: Vec<String>,
 }
 
@@ -174,6 +180,7 @@ impl GpuTasks {
             stored: Vec::new(),
             builders: Vec::new(),
             baselines: Vec::new(),
+            owner: Owner::unique(),
             notes,
         };
         for one in planned {
@@ -181,6 +188,7 @@ impl GpuTasks {
             let builder = KernelTask::new(kernel, &one.task.key.problem, &limits, &arch);
             let mut builder = builder.map_err(usage)?;
             builder.prior.clone_from(&prior);
+            builder.owner = Some(all.owner);
             if let Some(fresh) = &request.fresh_checks {
                 builder.seeds.clone_from(&fresh.seeds);
             }
@@ -385,6 +393,7 @@ pub(super) fn assemble(
         arch: request.arch.clone(),
         fresh: request.fresh,
         baselines: Vec::new(),
+        owner: None,
         knowledge: (!request.no_knowledge)
             .then(|| request.knowledge.iter().map(PathBuf::from).collect()),
         knowledge_record: None,

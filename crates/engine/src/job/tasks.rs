@@ -1,6 +1,7 @@
 //! Tasks of a run from kernels on disk, for the engine and the store.
 
 use super::JobError;
+use crate::parallel::in_order;
 use crate::{StartPoint, Task};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -54,17 +55,32 @@ pub(super) fn plan(
     known(kernels, wanted)?;
     let mut planned: Vec<PlannedTask> = Vec::new();
     let mut notes = Vec::new();
-    for (index, kernel) in kernels.iter().enumerate() {
-        let (provenance, note) = provenance_of(kernel, target);
-        notes.extend(note);
+    let provenances: Vec<_> = kernels
+        .iter()
+        .map(|kernel| provenance_of(kernel, target))
+        .collect();
+    let wanted = |problem: &&Problem| wanted.is_empty() || wanted.contains(&problem.name);
+    let items: Vec<(usize, &Problem)> = kernels
+        .iter()
+        .enumerate()
+        .flat_map(|(index, kernel)| {
+            let problems = kernel.spec.problems.iter().filter(wanted);
+            problems.map(move |problem| (index, problem))
+        })
+        .collect();
+    // A large space takes a second.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let plan = |(index, problem): &(usize, &Problem), _: &mut ()| {
+        let provenance = &provenances[*index].0;
+        plan_problem(*index, &kernels[*index], problem, target, provenance)
+    };
+    let mut built = in_order(&items, threads, || (), plan)?.into_iter();
+    for (index, (kernel, (_, note))) in kernels.iter().zip(&provenances).enumerate() {
+        notes.extend(note.clone());
         // A reason shared by several problems of a kernel is reported once.
         let mut left_out: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-        for problem in &kernel.spec.problems {
-            if !wanted.is_empty() && !wanted.contains(&problem.name) {
-                continue;
-            }
-            let one = plan_problem(index, kernel, problem, target, &provenance);
-            let (one, skipped) = one?;
+        let own = items.iter().filter(|(of, _)| *of == index);
+        for ((_, problem), (one, skipped)) in own.zip(built.by_ref()) {
             for note in skipped {
                 left_out.entry(note).or_default().push(&problem.name);
             }

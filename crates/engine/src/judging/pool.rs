@@ -5,7 +5,6 @@ use crate::evaluator::{BoxError, Judged, Preparation};
 use crate::job::{JobError, device_error, helpers};
 use crate::parallel::in_order_each;
 use std::sync::{Arc, Mutex};
-use tuner_core::activity;
 use tuner_core::judgement::Judgement;
 use tuner_core::panics::lock;
 use tuner_core::plan::Plan;
@@ -99,7 +98,7 @@ impl JudgePool<'_> {
         let mut worker = lock(worker);
         let found = match self.device {
             Some((DeviceSelector::Cuda(_), _)) => {
-                let _doing = activity::begin("judging", task.timed.describe(config));
+                let _doing = task.begin("judging", config);
                 let found = worker.judge(job);
                 found.map_err(|error| task.blame(error.into()))?
             }

@@ -158,8 +158,8 @@ impl Gate<'_> {
         Ok(coverage)
     }
 
-    /// Restores outputs and scratch to their state before the first launch, after blocks or traces
-    /// wrote to them.
+    /// Restores outputs, scratch and the module's variables to their state before the first launch,
+    /// after blocks or traces wrote to them.
     pub(super) fn refresh(&mut self, data: Data, slots: &[Option<Slot>]) -> Result<(), Stop> {
         let initial = self.references.inputs(&self.keyed, data);
         for (index, slot) in slots.iter().enumerate() {
@@ -175,7 +175,7 @@ impl Gate<'_> {
                 Some(_) => {}
             }
         }
-        Ok(())
+        Ok(self.session.restore_variables(&self.plan.code)?)
     }
 
     /// Traces every launch over all of its blocks.

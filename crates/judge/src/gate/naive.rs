@@ -173,13 +173,14 @@ impl Gate<'_> {
                 fill: fill.clone(),
                 ..argument.clone()
             };
-            values.content(0, 0).map_err(|why| {
+            let content = values.content(0, 0).map_err(|why| {
                 Stop::Oracle(OracleError::Data {
                     argument: argument.name.clone(),
                     problem: self.plan.problem.clone(),
                     why,
                 })
-            })
+            })?;
+            Ok(content.to_vec())
         });
         outputs.collect()
     }

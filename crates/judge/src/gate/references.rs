@@ -151,7 +151,7 @@ impl References {
                 problem: plan.plan.problem.clone(),
                 why,
             })?;
-            inputs.push(Some(content.into()));
+            inputs.push(Some(content));
         }
         let bytes = size(&inputs);
         let inputs = Arc::new(inputs);

@@ -95,3 +95,20 @@ fn a_runs_state_is_counts_and_the_falls_of_its_best_time() {
     assert_eq!((task.evals, task.best_us), (3, Some(7.5)));
     assert_eq!(task.verdicts[&Verdict::Crashed], 1);
 }
+
+#[test]
+fn runs_of_one_kernel_on_two_devices_list_their_own_activities() {
+    let (first, second, recorded) = (run(), run(), run());
+    let owner = Owner::unique();
+    first.own(Some(owner));
+    second.own(Some(Owner::unique()));
+    let _doing = activity::begin_for(Some(owner), "judging", "k p: VEC=2");
+    let _outside = activity::begin("judging", "k p: VEC=4");
+    let candidates = |run: &LiveRun| {
+        let all = run.view().activities.into_iter();
+        all.map(|one| one.candidate).collect::<Vec<_>>()
+    };
+    assert_eq!(candidates(&first), ["k p: VEC=2"]);
+    assert!(candidates(&second).is_empty());
+    assert!(candidates(&recorded).is_empty());
+}

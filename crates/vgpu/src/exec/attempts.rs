@@ -144,6 +144,7 @@ impl Work<'_> {
             requested: Mutex::default(),
             saves: mode == Attempt::Isolated || can_record,
             order: launch.block_order,
+            switches: launch.block_order.switches(),
             budget: launch.instruction_budget,
             skip_unless: match launch.depth {
                 Depth::Whole => 0,

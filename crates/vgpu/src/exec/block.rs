@@ -81,9 +81,11 @@ impl<'a> Block<'a> {
         loop {
             // Taken before the turns: a warp that becomes ready in them is not stuck.
             let any_ready = self.warps.iter().any(|w| w.ready().is_some());
+            let mut gave_way = false;
             for turn in 0..self.warps.len() {
                 let (index, length) = self.choose(turn);
                 self.turn(index, length);
+                gave_way |= self.cta.gave_way;
                 if self.cta.halted.is_some() {
                     return Progress::Done;
                 }
@@ -107,7 +109,7 @@ impl<'a> Block<'a> {
                 // Waiting for another block does not use up the budget.
                 self.spent = before;
             }
-            if self.stalled || self.spent >= until {
+            if self.stalled || self.spent >= until || gave_way {
                 return Progress::More;
             }
         }
@@ -130,7 +132,7 @@ impl<'a> Block<'a> {
     fn turn(&mut self, index: usize, length: u64) {
         let w = &mut self.warps[index];
         let mut left = length;
-        self.cta.polled = false;
+        (self.cta.polled, self.cta.gave_way) = (false, false);
         while left > 0 {
             let Some(path) = w.ready() else { break };
             let used = step::run(&mut self.cta, w, path, left);
@@ -143,7 +145,7 @@ impl<'a> Block<'a> {
             if self.cta.halted.is_some() {
                 return;
             }
-            let ends = left == 0 || self.cta.polled;
+            let ends = left == 0 || self.cta.polled || self.cta.gave_way;
             if ends && w.ready() == Some(path) && w.paths.len() > 1 {
                 // The path may spin on a value that another path of the warp will write: run that
                 // one next.
@@ -157,13 +159,14 @@ impl<'a> Block<'a> {
         let w = &mut self.warps[index];
         // Each poll ends a turn early. The instructions of short turns are summed up, so that a
         // polling warp is checked for a deadlock as often as another one.
-        if self.cta.polled {
+        let short = self.cta.polled || self.cta.gave_way;
+        if short {
             w.polling += length - left;
         }
         if left == 0 || w.polling >= TURN_INSTRUCTIONS {
             (w.long_turns, w.polling) = (w.long_turns + 1, 0);
             w.note_state(version);
-        } else if !self.cta.polled {
+        } else if !short {
             w.polling = 0;
             w.end_long_turns();
         }

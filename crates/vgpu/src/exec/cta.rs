@@ -86,6 +86,8 @@ pub(super) struct Context<'a> {
     /// Overwritten memory is saved, for another attempt.
     pub(super) saves: bool,
     pub(super) order: BlockOrder,
+    /// Warps and blocks give way to others before each atomic or volatile access.
+    pub(super) switches: bool,
     pub(super) budget: u64,
     /// Slice of the program that is executed; zero executes everything.
     pub(super) skip_unless: u8,
@@ -306,6 +308,8 @@ pub(super) struct Cta<'a> {
     pub(super) running: usize,
     /// The running warp polled in vain with all its lanes: other warps run next.
     pub(super) polled: bool,
+    /// The running warp gave way to others before an access that they may also make.
+    pub(super) gave_way: bool,
     /// Clock of the block, in cycles.
     pub(super) clock: u64,
     /// Watched accesses, by block; empty where none are watched.
@@ -367,6 +371,7 @@ impl<'a> Cta<'a> {
             trace: context.traced.then(|| context.begin_traces(block)),
             running: 0,
             polled: false,
+            gave_way: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
             accesses: match context.watch {
                 Some(_) => (0..blocks).map(|_| AccessRecorder::default()).collect(),

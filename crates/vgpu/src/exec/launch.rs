@@ -56,7 +56,8 @@ pub enum Schedule {
 pub enum BlockOrder {
     /// Block 0, 1, 2, …
     Ascending,
-    /// The last block, the one before it, …
+    /// The last block, the one before it, …, each of which gives way to others before every atomic
+    /// or volatile access, as its warps do: two such accesses are then not one step by chance.
     Descending,
     /// The last block, then 0, 1, 2, …
     LastFirst,
@@ -70,6 +71,11 @@ pub enum BlockOrder {
 }
 
 impl BlockOrder {
+    /// Reports whether warps and blocks give way to others before an access that may interact.
+    pub(super) fn switches(self) -> bool {
+        matches!(self, BlockOrder::Descending | BlockOrder::Interleaved)
+    }
+
     /// Returns the order of the `n`th of several runs that should differ: the most different orders
     /// first.
     #[must_use]

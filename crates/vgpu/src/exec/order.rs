@@ -6,9 +6,10 @@ use std::sync::PoisonError;
 use super::cta::Cta;
 use super::proxy::ProxyFence;
 use super::unchanged::Source;
+use super::warp::Warp;
 use crate::hazard::clock::Clock;
 use crate::hazard::sync::{Acquired, Published, Variable};
-use crate::lower::program::{Order, SHARED_WINDOW, WINDOW};
+use crate::lower::program::{Data, Op, Order, SHARED_WINDOW, WINDOW};
 
 /// Ordering state of one thread: what it has fenced or read but not yet ordered.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +65,25 @@ pub(super) struct Publishing {
 }
 
 impl Cta<'_> {
+    /// Reports whether a warp lets others run before an instruction: once before each access whose
+    /// order among those of other threads matters.
+    pub(super) fn gives_way(&mut self, w: &mut Warp, op: &Op) -> bool {
+        let observes = match op {
+            Op::Atom(atom) => atom.dest != Data::Nothing,
+            Op::Load(m) => m.order != Order::Weak,
+            Op::Store(m) if m.order != Order::Weak => false,
+            _ => return false,
+        };
+        // A reduction or store depends on earlier accesses only if one of them returned a value:
+        // histograms go on.
+        if !w.gave_way && (observes || w.observed) {
+            (w.gave_way, w.observed, self.gave_way) = (true, false, true);
+            return true;
+        }
+        (w.gave_way, w.observed) = (false, w.observed || observes);
+        false
+    }
+
     fn published(&mut self, thread: usize, device_wide: bool) -> Published {
         let clock = self.clocks.release(thread);
         Published {

@@ -62,6 +62,12 @@ pub(super) fn run(cta: &mut Cta<'_>, w: &mut Warp, path: usize, turn: u64) -> u6
             }
         }
         let active = mask & enabled_lanes(w, inst);
+        if cta.context.switches && active != 0 && cta.gives_way(w, &inst.op) {
+            // It is executed, and counted, at the next turn.
+            cta.close_run(pc);
+            w.paths[path].pc = pc;
+            break;
+        }
         // A GPU issues an instruction that its guard disables in every lane, so it counts.
         ran += 1;
         if active == 0 {

@@ -80,6 +80,10 @@ pub(super) struct Warp {
     pub(super) origins: Vec<u32>,
     /// Its products of `wgmma`, once there are any.
     pub(super) products: Option<Box<super::wgmma::Products>>,
+    /// It gave way before its next atomic access.
+    pub(super) gave_way: bool,
+    /// It read a value by an atomic or volatile access since it gave way last.
+    pub(super) observed: bool,
     /// Turns in a row that ran out.
     pub(super) long_turns: u32,
     /// Instructions since then, in turns that ended at a poll.

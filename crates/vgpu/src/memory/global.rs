@@ -226,10 +226,33 @@ impl GlobalMemory {
     pub fn read(&self, buffer: BufferId) -> Vec<u8> {
         let allocation = &self.allocations[buffer.0];
         let mut bytes = vec![0; allocation.bytes as usize];
-        for (chunk, word) in bytes.chunks_mut(4).zip(&allocation.words) {
-            chunk.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..chunk.len()]);
+        // Whole words are a loop of vector instructions.
+        let (whole, end) = bytes.as_chunks_mut::<4>();
+        let (words, last) = allocation.words.split_at(whole.len());
+        for (chunk, word) in whole.iter_mut().zip(words) {
+            *chunk = word.load(Relaxed).to_le_bytes();
+        }
+        if let Some(word) = last.first() {
+            end.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..end.len()]);
         }
         bytes
+    }
+
+    /// Reports whether the buffer holds these bytes, and no others.
+    #[must_use]
+    pub fn holds(&self, buffer: BufferId, bytes: &[u8]) -> bool {
+        let allocation = &self.allocations[buffer.0];
+        if allocation.bytes != bytes.len() as u64 {
+            return false;
+        }
+        let (whole, end) = bytes.as_chunks::<4>();
+        let (words, last) = allocation.words.split_at(whole.len());
+        let same =
+            |(word, bytes): (&AtomicU32, &[u8; 4])| word.load(Relaxed).to_le_bytes() == *bytes;
+        words.iter().zip(whole).all(same)
+            && last
+                .first()
+                .is_none_or(|word| word.load(Relaxed).to_le_bytes().starts_with(end))
     }
 
     /// Reads bytes from `offset` on, as many as fit in `into`.

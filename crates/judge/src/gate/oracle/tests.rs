@@ -9,7 +9,7 @@ pub(super) fn input(name: &str, element: Element, shape: &[u64], seed: u64) -> T
         mean: 0.0,
         std: 1.0,
     };
-    let bytes = fill.bytes(element, seed, 0, count).into();
+    let bytes = fill.bytes(element, seed, 0, count);
     Tensor {
         name: name.into(),
         element,
