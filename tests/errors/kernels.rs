@@ -212,7 +212,7 @@ impl Problem {
         let make = |(number, shape): (usize, Vec<u64>)| {
             let count = shape.iter().product();
             let bytes = fill.bytes(types[0], seed, number as u64, count);
-            tensor(format!("x{number}"), types[0], shape, bytes)
+            tensor(format!("x{number}"), types[0], shape, bytes.to_vec())
         };
         let mut inputs: Vec<Tensor> = shapes.0.into_iter().enumerate().map(make).collect();
         if let Operation::AttentionF8 { keys } = operation {

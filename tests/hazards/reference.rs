@@ -67,6 +67,7 @@ pub(crate) fn evaluate(
             };
             (0..side * side).map(|i| at(i).unwrap_or(0.0)).collect()
         }
+        "maximum" => vec![array(0)?.iter().copied().fold(f64::MIN, f64::max)],
         "plus_one" => array(0)?.iter().map(|v| v + 1.0).collect(),
         // Both operands are stored along K.
         "gemm_nt" => {

@@ -317,8 +317,8 @@ impl<'a> Block<'a> {
                 Op::Sync(sync) => self.memory.sync(warp, sync, on),
                 Op::Product(product) => self.memory.product(warp, product),
                 Op::Tensor(copy) => self.memory.tensor(warp, copy),
-                Op::Space(at, out, shared) => {
-                    self.memory.space(warp, at, *out, *shared, on);
+                Op::Space(at, out, space) => {
+                    self.memory.space(warp, at, *out, *space, on);
                     Ok(())
                 }
             };

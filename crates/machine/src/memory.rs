@@ -19,6 +19,17 @@ pub(super) const CONSTANT_WINDOW: u64 = 0x7f04 << 32;
 /// Shift of the rank of a block in the shared addresses of a cluster.
 pub(super) const RANK_SHIFT: u32 = 24;
 
+/// State space that `isspacep` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StateSpace {
+    /// Not shared memory.
+    Global,
+    /// Shared memory of the own block.
+    Block,
+    /// Shared memory of any block of the cluster.
+    Cluster,
+}
+
 /// Memory window of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Window {
@@ -430,11 +441,24 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// Tests generic addresses for shared memory.
-    pub(super) fn space(&self, w: &mut Warp, at: &AddressOp, out: Pred, shared: bool, mask: u32) {
+    /// Tests generic addresses for a state space.
+    pub(super) fn space(
+        &self,
+        w: &mut Warp,
+        at: &AddressOp,
+        out: Pred,
+        space: StateSpace,
+        mask: u32,
+    ) {
         let at = at.addresses(&w.registers);
+        let own = u64::from(w.registers.place.rank);
+        let holds = |at: u64| match (split(Window::Generic, at), space) {
+            ((Window::Shared, at), StateSpace::Block) => at >> RANK_SHIFT == own,
+            ((window, _), StateSpace::Global) => window != Window::Shared,
+            ((window, _), StateSpace::Cluster | StateSpace::Block) => window == Window::Shared,
+        };
         let inside = lanes(mask)
-            .filter(|l| (split(Window::Generic, at[*l]).0 == Window::Shared) == shared)
+            .filter(|lane| holds(at[*lane]))
             .fold(0, |all, l| all | 1 << l);
         w.registers.set_truth(out, mask, inside);
     }

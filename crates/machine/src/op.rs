@@ -6,6 +6,7 @@ use super::memory::{Access, AddressOp, Copy};
 use super::registers::{Origin, Pred, Registers, Source};
 use super::sync::Sync;
 use super::warpgroup::Product;
+use crate::memory::StateSpace;
 
 /// Operation of an instruction that accesses registers only, for the lanes of a mask.
 pub(super) type Run = Box<dyn Fn(&mut Registers, u32) + Send + std::marker::Sync>;
@@ -76,8 +77,8 @@ pub(super) enum Op {
     Product(Box<Product>),
     /// Copies a box of a tensor.
     Tensor(Box<BoxCopy>),
-    /// Tests a generic address for shared (or else global) memory.
-    Space(AddressOp, Pred, bool),
+    /// Tests a generic address for a state space.
+    Space(AddressOp, Pred, StateSpace),
     /// Unknown operation.
     Unavailable(Box<Unavailable>),
 }

@@ -262,6 +262,8 @@ pub struct Function<'a> {
     pub required_threads: Option<[u32; 3]>,
     /// `.minnctapersm`.
     pub min_blocks: Option<u32>,
+    /// `.maxnreg`.
+    pub max_registers: Option<u32>,
     /// Thread block clusters.
     pub cluster: ClusterDirectives,
     /// PTX line.

@@ -261,6 +261,7 @@ impl<'a> Parser<'a> {
             max_threads: None,
             required_threads: None,
             min_blocks: None,
+            max_registers: None,
             cluster: ClusterDirectives::default(),
             line,
         };
@@ -296,7 +297,8 @@ impl<'a> Parser<'a> {
                 "maxntid" => f.max_threads = Some(self.three()?),
                 "reqntid" => f.required_threads = Some(self.three()?),
                 "minnctapersm" => f.min_blocks = Some(self.small("a number of blocks")?),
-                "maxnreg" | "maxnctapersm" => {
+                "maxnreg" => f.max_registers = Some(self.small("a number of registers")?),
+                "maxnctapersm" => {
                     self.int("a number")?;
                 }
                 "reqnctapercluster" => f.cluster.required = Some(self.three()?),

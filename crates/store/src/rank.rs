@@ -7,6 +7,8 @@ use tuner_core::statistics::{MedianEnd, may_be_equal};
 pub(super) struct Timed {
     /// The rank class of its comparison.
     pub(super) class: u8,
+    /// Only a sample of its blocks was compared.
+    pub(super) sampled: bool,
     pub(super) p50: f64,
     pub(super) low: f64,
     pub(super) high: f64,
@@ -33,7 +35,7 @@ pub(super) struct Place {
 }
 
 /// Reports whether the 95 % interval of the ratio `other / best` contains 1. Times of two rank
-/// classes never tie.
+/// classes never tie, nor does a sampled one with one that was compared whole.
 ///
 /// The medians come from separate samples, so the interval is that of
 /// [`statistics::ratio_of_medians`](tuner_core::statistics::ratio_of_medians). A single sample has
@@ -43,7 +45,8 @@ pub(super) struct Place {
 /// the times: they may come from different runs with different clocks. If one has a time of a final
 /// comparison and the other has not, the times of the search are compared.
 pub(super) fn ties(best: &Timed, other: &Timed) -> bool {
-    if best.class != other.class {
+    // The best one was proven where that was affordable: others are not its equals without a proof.
+    if best.class != other.class || !best.sampled && other.sampled {
         return false;
     }
     // Ratios to one reference cancel the clocks of different sessions.
@@ -82,6 +85,7 @@ pub(super) fn places(sorted: &[Timed]) -> Vec<Place> {
         let rank = match (places.last(), sorted.get(index.wrapping_sub(1))) {
             (Some(above), Some(time_above))
                 if (time_above.class == time.class
+                    && time_above.sampled == time.sampled
                     && time_above.search.is_some() == time.search.is_some()
                     && time_above.p50.total_cmp(&time.p50).is_eq())
                     || (above.rank == 1 && above.tied_with_best && tied_with_best) =>

@@ -24,6 +24,8 @@ pub(super) struct TimeRow {
     ratio: Option<f64>,
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
+    /// Only a sample of its blocks was compared.
+    sampled: bool,
 }
 
 impl TimeRow {
@@ -32,6 +34,7 @@ impl TimeRow {
         if timing == TimingKind::Predicted {
             return Timed {
                 class: self.class,
+                sampled: self.sampled,
                 p50: self.p50_us,
                 // The model's error is no noise of samples, so its resolution replaces the
                 // interval.
@@ -53,6 +56,7 @@ impl TimeRow {
         };
         Timed {
             class: self.class,
+            sampled: self.sampled,
             p50: self.p50_us,
             low: self.ci_low_us,
             high: self.ci_high_us,
@@ -204,12 +208,14 @@ pub(super) fn question(source: &str, which: &str) -> String {
     };
     format!(
         "SELECT b.verdict, c.config, c.hash, b.class, b.p50_us, b.search_us, m.ci_low_us, m.ci_high_us,
-             e.reference, e.reference_us, e.ratio, e.ratio_low, e.ratio_high
+             e.reference, e.reference_us, e.ratio, e.ratio_low, e.ratio_high,
+             v.compared IS 'sampled' AS sampled
          FROM {source} b {index} JOIN times m ON m.verdict = b.verdict
+         JOIN verdicts v ON v.id = b.verdict
          JOIN candidates c ON c.id = b.candidate
          LEFT JOIN timing_evidence e ON e.verdict = b.verdict AND e.stage = m.stage
          WHERE b.problem = ?1 AND b.device = ?2 AND b.kind = ?3 AND {which}
-         ORDER BY b.class, b.p50_us, c.config, b.verdict LIMIT ?4"
+         ORDER BY b.class, b.p50_us, sampled, c.config, b.verdict LIMIT ?4"
     )
 }
 

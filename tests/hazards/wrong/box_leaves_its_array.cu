@@ -1,6 +1,6 @@
 // A box is larger than the rest of the array that it is copied to.
 //@ verdict out_of_bounds
-//@ also race uninitialized
+//@ also race uninitialized crashed
 //@ arch sm_90a
 //@ launch kernel grid 1 block 128
 //@ arg a f16[4096] input mod 7

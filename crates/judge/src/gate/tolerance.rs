@@ -37,8 +37,10 @@ pub struct Tolerance {
     spread: f64,
     /// The part of `relative` that does not come from a sum.
     own: f64,
-    /// Allowed error of a sum over the size of its terms.
-    sums: f64,
+    /// Allowed error of a sum in another order, over the size of its terms.
+    walk: f64,
+    /// Allowed error of sums by tensor cores, over the rms of the surrounding values.
+    steps: f64,
     /// The same for values that a kernel stores in a 16-bit type.
     between: f64,
     /// Size of the inputs, as far as their fills determine it.
@@ -136,7 +138,8 @@ impl Tolerance {
             spread,
             // With a measured spread the sum's error is not estimated from the value again.
             own: 2.0 * element.unit_roundoff() + ROUNDING_UNITS * unit,
-            sums: walk * unit + steps,
+            walk: walk * unit,
+            steps,
             between,
             inputs: input_size(plan),
             sizes: sizes(plan),
@@ -236,7 +239,14 @@ impl Tolerance {
         let unit = self.element.accumulator().unit_roundoff();
         let same_order = self.spreads(centre) * unit * size;
         // The spread may overestimate the terms, the rms of the surroundings bounds them.
-        let other_order = self.sums * size.min(rms);
+        // Products of narrow types may be exact in the reference, which then has no spread, though
+        // tensor cores truncate them beside the largest term.
+        let truncated = if self.terms.0 < SHORT_SUM {
+            size.min(rms)
+        } else {
+            rms.max(value.abs())
+        };
+        let other_order = self.walk * size.min(rms) + self.steps * truncated;
         let between = self.between * size.max(value.abs()).min(rms);
         rtol.unwrap_or(self.own(centre)) * value.abs()
             + atol.unwrap_or_else(|| same_order.max(other_order) + between + self.least())

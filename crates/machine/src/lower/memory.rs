@@ -3,7 +3,7 @@
 use sass::{Address, Instruction, Operand, Register};
 
 use crate::atomics::Atomic;
-use crate::memory::{Access, AddressOp, Copy, Kind, Window};
+use crate::memory::{Access, AddressOp, Copy, Kind, StateSpace, Window};
 use crate::op::Op;
 use crate::registers::{Dest, Pred, Source};
 use crate::sync::{BulkCopy, CountedStore, Sync};
@@ -20,7 +20,11 @@ pub(super) fn lower(i: &Instruction) -> Option<Op> {
         "QSPC" => Op::Space(
             find_address(i, Window::Generic)?,
             Pred::from_operand(i.operands.first()?)?,
-            i.has("S"),
+            match () {
+                () if i.has("S") => StateSpace::Block,
+                () if i.has("D") => StateSpace::Cluster,
+                () => StateSpace::Global,
+            },
         ),
         "ATOMS" | "SYNCS" | "ARRIVES" | "UBLKCP" | "STAS" | "REDAS" => Op::Sync(Box::new(sync(i)?)),
         _ => return None,

@@ -5,6 +5,7 @@ fn check(times: &[(f64, f64, f64)], expected: &[(u32, bool)]) {
         .iter()
         .map(|(p50, low, high)| Timed {
             class: 0,
+            sampled: false,
             p50: *p50,
             low: *low,
             high: *high,
@@ -64,6 +65,7 @@ fn times_of_different_runs_are_compared_by_their_ratio_to_the_same_reference() {
         let ends = [0.998, 1.002].map(|end| ratio * end);
         Timed {
             class: 0,
+            sampled: false,
             p50: ratio * unit,
             low: ends[0] * unit,
             high: ends[1] * unit,
@@ -90,6 +92,7 @@ fn nothing_has_no_places() {
 #[test]
 fn a_time_of_the_search_ties_with_a_final_one_by_the_times_of_the_search() {
     let timed = |p50: f64, search| Timed {
+        sampled: false,
         class: 0,
         p50,
         low: p50 * 0.99,
@@ -110,4 +113,29 @@ fn a_time_of_the_search_ties_with_a_final_one_by_the_times_of_the_search() {
     ]);
     let ranks: Vec<u32> = ranks.iter().map(|place| place.rank).collect();
     assert_eq!(ranks, [1, 2, 3]);
+}
+
+#[test]
+fn a_sample_is_no_equal_of_what_was_compared_whole() {
+    let timed = |sampled, p50| Timed {
+        class: 0,
+        sampled,
+        p50,
+        low: p50 * 0.9,
+        high: p50 * 1.1,
+        search: None,
+        relative: None,
+    };
+    let ranks = |times: &[Timed]| -> Vec<(u32, bool)> {
+        let all = places(times).into_iter();
+        all.map(|place| (place.rank, place.tied_with_best))
+            .collect()
+    };
+    let (whole, sampled) = (timed(false, 10.0), timed(true, 10.0));
+    assert_eq!(
+        ranks(&[whole.clone(), sampled.clone()]),
+        [(1, true), (2, false)]
+    );
+    assert_eq!(ranks(&[sampled.clone(), sampled]), [(1, true), (1, true)]);
+    assert_eq!(ranks(&[whole.clone(), whole]), [(1, true), (1, true)]);
 }

@@ -4,7 +4,7 @@
 use super::access::Touch;
 use super::atomics::BulkElement;
 use super::cta::Cta;
-use super::mbarrier::Delivery;
+use super::phases::Delivery;
 use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::report::Location;

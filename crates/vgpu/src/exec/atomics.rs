@@ -104,8 +104,13 @@ impl Cta<'_> {
     }
 
     /// Performs one element of a reducing bulk copy: a relaxed atomic of device scope.
-    pub(super) fn reduce_element(&mut self, w: &mut Warp, lane: usize, element: BulkElement) {
-        self.reduce_element_in(w, lane, Area::Global, element);
+    pub(super) fn reduce_element(
+        &mut self,
+        w: &mut Warp,
+        lane: usize,
+        element: BulkElement,
+    ) -> Touch {
+        self.reduce_element_in(w, lane, Area::Global, element)
     }
 
     /// The same in a state space.
@@ -115,7 +120,7 @@ impl Cta<'_> {
         lane: usize,
         area: Area,
         element: BulkElement,
-    ) {
+    ) -> Touch {
         let BulkElement { op, ty, at, value } = element;
         let touch = Touch {
             strong: true,
@@ -127,6 +132,7 @@ impl Cta<'_> {
             let old = self.modify(w, place, ty.bytes(), |old| apply(op, ty, old, value, 0));
             self.version += u64::from(apply(op, ty, old, value, 0) != old);
         }
+        touch
     }
 
     /// Replaces a value atomically and returns the old one.

@@ -205,7 +205,7 @@ impl Cta<'_> {
     /// Records the exit of threads: block-wide barriers may be complete without them.
     pub(super) fn leave(&mut self, w: &Warp, mask: u32) {
         // Bulk copies need no wait before the exit, but their sources are checked up to here.
-        self.wait_bulk(w, NONE, mask);
+        self.wait_bulk(w, NONE, false, mask);
         let rank = self.context.cluster.rank(w.index * 32);
         self.live[rank] -= mask.count_ones() as usize;
         self.leave_cluster(w, mask);

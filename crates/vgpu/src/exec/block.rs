@@ -89,6 +89,10 @@ impl<'a> Block<'a> {
                 if self.cta.halted.is_some() {
                     return Progress::Done;
                 }
+                // Drawn turns may be the same warp's again.
+                if gave_way && self.random.is_some() {
+                    break;
+                }
             }
             if self.warps.iter().all(Warp::finished) {
                 self.cta.check_registers();

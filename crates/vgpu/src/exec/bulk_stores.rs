@@ -4,6 +4,7 @@
 //! The executor copies at once. To find a store that comes too early, it records the last write of
 //! each word when the copy is issued, and compares it at the wait.
 
+use super::access::{Touch, word_mask};
 use super::cta::Cta;
 use super::transfer::lanes;
 use super::warp::Warp;
@@ -20,21 +21,57 @@ pub(super) struct BulkSource {
     pc: u32,
 }
 
+/// Copies that a thread committed together.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BulkGroup {
+    /// What they read and have not finished to read.
+    sources: Vec<BulkSource>,
+    /// What they write.
+    written: Vec<BulkDestination>,
+}
+
+/// Elements of global memory that a bulk copy writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BulkDestination {
+    pub(super) at: u64,
+    /// A power of two, at most 16.
+    pub(super) bytes: u32,
+    /// The access, which is repeated when the copy is complete.
+    pub(super) touch: Touch,
+    pub(super) pc: u32,
+}
+
 impl Cta<'_> {
     /// Checks that words are visible to the asynchronous proxy, and adds them to a thread's open group.
     pub(super) fn bulk_reads(&mut self, thread: usize, words: &[u32]) {
         self.check_proxy(thread, words);
-        if !self.context.checks.races {
-            return;
+        if self.context.checks.races {
+            let readings = self.sources_of(words);
+            self.open_group(thread).sources.extend(readings);
         }
-        let readings = self.sources_of(words);
+    }
+
+    /// Adds what a bulk copy writes to a thread's open group.
+    pub(super) fn bulk_writes(&mut self, thread: usize, at: u64, touch: Touch) {
+        if self.context.checks.races && self.context.skip_unless == 0 {
+            let (bytes, pc) = (touch.bytes, self.pc);
+            let written = BulkDestination {
+                at,
+                bytes,
+                touch,
+                pc,
+            };
+            self.open_group(thread).written.push(written);
+        }
+    }
+
+    fn open_group(&mut self, thread: usize) -> &mut BulkGroup {
         let groups = &mut self.threads[thread].bulk;
         if groups.is_empty() {
-            groups.push(Vec::new());
+            groups.push(BulkGroup::default());
         }
-        if let Some(open) = groups.last_mut() {
-            open.extend(readings);
-        }
+        let last = groups.len() - 1;
+        &mut groups[last]
     }
 
     /// Returns the last writes of words that a copy reads from now on.
@@ -50,13 +87,16 @@ impl Cta<'_> {
     /// Implements `cp.async.bulk.commit_group`.
     pub(super) fn commit_bulk(&mut self, w: &Warp, mask: u32) {
         for lane in lanes(mask) {
-            self.threads[w.index * 32 + lane].bulk.push(Vec::new());
+            self.threads[w.index * 32 + lane]
+                .bulk
+                .push(BulkGroup::default());
         }
     }
 
     /// Implements `cp.async.bulk.wait_group`: all but `left` committed groups have read their
-    /// sources; `NONE` at the thread's exit means all groups.
-    pub(super) fn wait_bulk(&mut self, w: &Warp, left: u32, mask: u32) {
+    /// sources, and unless only this is waited for, written their results; `NONE` at the thread's
+    /// exit means all groups.
+    pub(super) fn wait_bulk(&mut self, w: &Warp, left: u32, read: bool, mask: u32) {
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
             let groups = &mut self.threads[thread].bulk;
@@ -67,9 +107,42 @@ impl Cta<'_> {
             if done == 0 {
                 continue;
             }
-            let readings: Vec<BulkSource> = groups.drain(..done).flatten().collect();
+            let done_groups = groups[..done].iter_mut();
+            let readings = done_groups.flat_map(|group| std::mem::take(&mut group.sources));
+            let readings: Vec<BulkSource> = readings.collect();
+            let written: Vec<BulkDestination> = match read {
+                true => Vec::new(),
+                false => groups.drain(..done).flat_map(|g| g.written).collect(),
+            };
             self.check_sources(thread, readings);
+            for destination in written {
+                self.complete_write(thread, destination);
+            }
         }
+    }
+
+    /// Records a write of a bulk copy once more when it is complete: who read the element between
+    /// has read it too early, and who reads it later must be ordered behind the wait.
+    fn complete_write(&mut self, thread: usize, written: BulkDestination) {
+        let Some(found) = self.context.memory.find(written.at) else {
+            return;
+        };
+        let allocation = &self.context.memory.allocations[found.index];
+        let here = std::mem::replace(&mut self.pc, written.pc);
+        let access = self.access_of(thread, &written.touch);
+        let mask = word_mask(found.offset, written.bytes);
+        let first = (found.offset / 4) as usize;
+        for word in first..first + written.bytes.div_ceil(4) as usize {
+            let mut open = allocation.shadow.open(word);
+            self.context.save(&mut open, allocation);
+            let found = self.global_access(&mut open, allocation, word, mask, &access);
+            drop(open);
+            if let Some(conflict) = found {
+                let place = Location::new(Space::Global, written.at);
+                self.race(thread, place, true, conflict);
+            }
+        }
+        self.pc = here;
     }
 
     /// Reports stores to words between a copy that reads them and its end.

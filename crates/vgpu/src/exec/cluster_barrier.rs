@@ -98,6 +98,8 @@ impl Cta<'_> {
             b.arrived_at[thread] = pc;
             if release {
                 self.clocks.release_to(thread, &mut b.current);
+            } else {
+                self.clocks.release_inits_to(thread, &mut b.current);
             }
             b.pending = b.pending.saturating_sub(1);
         }

@@ -4,11 +4,12 @@ use super::access::{CheckedLocation, Touch};
 use super::async_stores::CopyTarget;
 use super::atomics::BulkElement;
 use super::cta::Cta;
-use super::mbarrier::Delivery;
 use super::order::CopyDestination;
+use super::phases::Delivery;
 use super::rows::Kind;
 use super::transfer::lanes;
 use super::warp::Warp;
+use crate::hazard::clock::copy_agent;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
 use crate::lower::program::{Area, Bulk, CpAsync, NONE};
@@ -184,11 +185,41 @@ impl Cta<'_> {
         }
     }
 
+    /// Lets an `mbarrier` count all copies of a thread: those who wait for its phase see their words.
+    pub(super) fn count_copies(&mut self, at: u32, thread: usize) {
+        let copies = std::mem::take(&mut self.threads[thread].copies);
+        if copies.iter().all(Vec::is_empty) || !self.context.checks.races {
+            return;
+        }
+        let event = self.clocks.agent_segment(copy_agent(at));
+        self.issuers[event.0 - self.clocks.threads] = thread;
+        for copied in copies.into_iter().flatten() {
+            if let Some(source) = &copied.source {
+                self.check_source(thread, source, copied.words * 4);
+            }
+            for word in copied.first..copied.first + copied.words {
+                self.shadow
+                    .give_to_agent(word as usize, thread, event, false);
+            }
+        }
+        if let Some(m) = self.mbarriers.get_mut(at) {
+            self.clocks.publish(event, &mut m.current);
+            self.clocks.publish(event, &mut m.own[0]);
+        }
+        // `cp.async.wait_group` makes them visible to the thread itself, too.
+        let counted = &mut self.threads[thread].counted_copies;
+        counted.retain(|(agent, _)| *agent != event.0);
+        counted.push(event);
+    }
+
     /// Waits until at most `left` committed groups are in flight; `NONE` waits for all copies.
     pub(super) fn wait_group(&mut self, w: &Warp, left: u32, mask: u32) {
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
             let segment = self.clocks.segment[thread];
+            for event in std::mem::take(&mut self.threads[thread].counted_copies) {
+                self.clocks.learn(thread, event);
+            }
             let mut copies = std::mem::take(&mut self.threads[thread].copies);
             // The last entry is the open group, which `wait_group` does not count.
             let keep = if left == NONE { 0 } else { left as usize + 1 };
@@ -228,7 +259,8 @@ impl Cta<'_> {
                 at: copy.to + at,
                 value: self.get(w, source, 0, width),
             };
-            self.reduce_element(w, lane, element);
+            let touch = self.reduce_element(w, lane, element);
+            self.bulk_writes(thread, copy.to + at, touch);
         }
         // Elements of 2 bytes list their word twice.
         words.dedup();
@@ -283,6 +315,10 @@ impl Cta<'_> {
             };
             for (to, at) in self.copy_targets(thread, target) {
                 part.to = to.into();
+                let range = match b.from.area {
+                    Area::Global => self.bulk_range(thread, part.from, bytes.into()),
+                    _ => None,
+                };
                 let (words, read) = self.copy_part(w, b, lane, &part);
                 self.check_proxy(thread, &read);
                 let sources = self.sources_of(&read);
@@ -290,6 +326,7 @@ impl Cta<'_> {
                     thread,
                     bytes,
                     words,
+                    ranges: range.into_iter().collect(),
                     sources,
                 };
                 self.bulk_done(at, done);
@@ -324,6 +361,9 @@ impl Cta<'_> {
                 break;
             };
             self.put(w, place, 0, 4, value);
+            if b.to.area == Area::Global {
+                self.bulk_writes(w.index * 32 + lane, part.to + i, touch);
+            }
             // The copy owns these words of shared memory until it completes.
             if let CheckedLocation::Shared(at) = place {
                 written.push(at / 4);

@@ -11,8 +11,8 @@ use super::cluster::{Cluster, MAX_BLOCKS};
 use super::cluster_barrier::ClusterBarrier;
 use super::flights::Flights;
 use super::launch::{BlockOrder, Checks};
-use super::mbarrier::Mbarriers;
 use super::order::Thread;
+use super::phases::Mbarriers;
 use super::placement::Placement;
 use super::printed::Printed;
 use super::registers::WarpRegisters;
@@ -27,7 +27,7 @@ use super::watch::{AccessRecorder, BlockAccesses, Watch};
 use crate::arch::Arch;
 use crate::counters::Counters;
 use crate::hazard::HazardKind;
-use crate::hazard::clock::Clocks;
+use crate::hazard::clock::{AGENTS, Clocks};
 use crate::hazard::global::OpenChunk;
 use crate::hazard::history::Lists;
 use crate::hazard::report::{Collector, InstructionPair, Location};
@@ -308,6 +308,8 @@ pub(super) struct Cta<'a> {
     pub(super) running: usize,
     /// The running warp polled in vain with all its lanes: other warps run next.
     pub(super) polled: bool,
+    /// By agent: the thread that issued its last copy, for messages.
+    pub(super) issuers: [usize; AGENTS],
     /// The running warp gave way to others before an access that they may also make.
     pub(super) gave_way: bool,
     /// Clock of the block, in cycles.
@@ -371,6 +373,7 @@ impl<'a> Cta<'a> {
             trace: context.traced.then(|| context.begin_traces(block)),
             running: 0,
             polled: false,
+            issuers: [0; AGENTS],
             gave_way: false,
             clock: context.clock.wrapping_mul(16) + context.placement.clock(block),
             accesses: match context.watch {
@@ -440,6 +443,20 @@ impl<'a> Cta<'a> {
         self.warned.add(key, found, detail);
     }
 
+    /// Returns the thread that issued the last copy of an agent; a thread itself otherwise.
+    pub(super) fn issuer_of(&self, thread: usize) -> usize {
+        let agent = thread.checked_sub(self.clocks.threads);
+        agent
+            .and_then(|agent| self.issuers.get(agent).copied())
+            .unwrap_or(thread)
+    }
+
+    /// Reports whether an instruction is an operation on an `mbarrier`.
+    pub(super) fn is_mbarrier(&self, pc: u32) -> bool {
+        let inst = self.context.program.code.get(pc as usize);
+        inst.is_some_and(|inst| matches!(inst.op, Op::Mbar(..)))
+    }
+
     /// Reports whether an instruction is a `wgmma`.
     pub(super) fn is_product(&self, pc: u32) -> bool {
         let inst = self.context.program.code.get(pc as usize);
@@ -456,8 +473,14 @@ impl<'a> Cta<'a> {
         conflict: Conflict,
     ) {
         let context = self.context;
+        let thread = self.issuer_of(thread);
+        let conflict = Conflict {
+            thread: self.issuer_of(conflict.thread),
+            ..conflict
+        };
         let act = if writes { "a write" } else { "a read" };
         let was = match (conflict.was_write, conflict.in_flight) {
+            (true, true) if self.is_mbarrier(conflict.pc) => "a write",
             (true, true) => "an asynchronous copy that was not waited for",
             (false, true) if self.is_product(conflict.pc) => "a wgmma that was not waited for",
             (false, true) => "an asynchronous copy that was not waited for",

@@ -158,7 +158,11 @@ impl Cta<'_> {
         };
         let masks: Vec<u32> = elements.iter().map(|e| w.undefined_in(*e) & mask).collect();
         // A partly undefined vector is legal: compilers pad structs to a vector store.
-        let whole = masks.iter().fold(mask, |all, mask| all & mask);
+        // So is a store of undefined bytes: they pad structs that are returned by value.
+        let whole = match m.width {
+            1 => 0,
+            _ => masks.iter().fold(mask, |all, mask| all & mask),
+        };
         let global = lanes(whole).filter(|lane| is_global(w, &m.at, *lane));
         let global = global.fold(0u32, |all, lane| all | 1 << lane);
         if global != 0 {

@@ -27,7 +27,15 @@ pub(super) struct Flights {
     marks: Vec<Vec<u32>>,
     /// Groups committed, by warp.
     committed: Vec<u32>,
+    /// Products issued, by warp.
+    issued: Vec<u32>,
+    /// Descriptors of A (if it has one) and B of the products of each warp-group whose four warps have
+    /// not all issued them, by their place in the order of issue.
+    open: HashMap<(usize, u32), (Descriptors, u32)>,
 }
+
+/// The descriptors of a product.
+pub(super) type Descriptors = [Option<u64>; 2];
 
 impl Flights {
     /// Returns the number plus 1 of a warp's group, to which the instruction adds a product.
@@ -45,6 +53,26 @@ impl Flights {
             group.pc = pc;
         }
         number
+    }
+
+    /// Reports whether a warp's next product has the descriptors that the other warps of its
+    /// warp-group gave for it.
+    pub(super) fn agree(&mut self, warp: usize, own: Descriptors) -> bool {
+        if self.issued.len() <= warp {
+            self.issued.resize(warp + 1, 0);
+        }
+        let Some(issued) = self.issued.get_mut(warp) else {
+            return true;
+        };
+        let key = (warp / WARPS, *issued);
+        *issued += 1;
+        let (first, warps) = self.open.entry(key).or_insert((own, 0));
+        *warps += 1;
+        let (same, complete) = (*first == own, *warps as usize == WARPS);
+        if complete {
+            self.open.remove(&key);
+        }
+        same
     }
 
     /// Records that the group reads four words of a block with `words` words.

@@ -1,131 +1,15 @@
-//! The `mbarrier` object: phases, pending arrivals, transaction bytes of asynchronous copies.
+//! Operations on `mbarrier` objects.
 
 use super::access::Touch;
-use super::bulk_stores::BulkSource;
 use super::cta::Cta;
+use super::phases::{Arrival, Delivery, Flight, Mbarrier};
 use super::stop::{Halt, Stop};
 use super::transfer::lanes;
 use super::warp::Warp;
-use crate::hazard::clock::{Clock, join};
+use crate::hazard::clock::{INIT_AGENT, copy_agent};
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{Address, Area, Data, MbarOp, NONE, Synchronizes};
-
-/// An `mbarrier` object.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Mbarrier {
-    expected: u32,
-    pending: i64,
-    bytes: i64,
-    phase: u64,
-    /// Clock joined from the arrivals of the current phase, and that of all finished phases.
-    current: Option<Clock>,
-    finished: Option<Clock>,
-    /// The same of arrivals by the block of the object only, in a cluster of several: what an
-    /// acquire of block scope orders.
-    own: [Option<Clock>; 2],
-    /// Bulk copies in flight.
-    in_flight: Vec<Flight>,
-}
-
-/// A bulk copy that signals an `mbarrier`.
-#[derive(Debug, Clone)]
-struct Flight {
-    /// Phase in which its bytes were counted, once they are.
-    delivered: Option<u64>,
-    bytes: u32,
-    thread: usize,
-    segment: u32,
-    words: Vec<u32>,
-    /// Instruction of the copy, if its thread is of another block.
-    foreign: Option<u32>,
-    /// Words of shared memory that it reads, if it does.
-    sources: Vec<BulkSource>,
-}
-
-/// A finished copy that signals an `mbarrier`.
-#[derive(Debug, Default)]
-pub(super) struct Delivery {
-    pub(super) thread: usize,
-    pub(super) bytes: u32,
-    /// Words that it wrote, and their last writes that it read.
-    pub(super) words: Vec<u32>,
-    pub(super) sources: Vec<BulkSource>,
-}
-
-/// The objects of a block in ascending order of address: few, and searched at every poll.
-#[derive(Debug, Default)]
-pub(super) struct Mbarriers(Vec<(u32, Mbarrier)>);
-
-impl Mbarriers {
-    fn find_slot(&self, at: u32) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&at, |(address, _)| *address)
-    }
-
-    fn get_mut(&mut self, at: u32) -> Option<&mut Mbarrier> {
-        let place = self.find_slot(at).ok()?;
-        Some(&mut self.0[place].1)
-    }
-
-    fn insert(&mut self, at: u32, fresh: Mbarrier) {
-        match self.find_slot(at) {
-            Ok(place) => self.0[place].1 = fresh,
-            Err(place) => self.0.insert(place, (at, fresh)),
-        }
-    }
-
-    fn remove(&mut self, at: u32) {
-        if let Ok(place) = self.find_slot(at) {
-            self.0.remove(place);
-        }
-    }
-}
-
-/// Operands of an arrival.
-#[derive(Debug, Clone, Copy)]
-struct Arrival {
-    count: u32,
-    bytes: i64,
-    drop: bool,
-    release: Synchronizes,
-}
-
-impl Arrival {
-    /// One arrival that publishes to all.
-    const ONE: Arrival = Arrival {
-        count: 1,
-        bytes: 0,
-        drop: false,
-        release: Synchronizes::Cluster,
-    };
-}
-
-impl Mbarrier {
-    /// Creates an object that expects a number of arrivals in each phase.
-    fn new(expected: u32) -> Mbarrier {
-        Mbarrier {
-            expected,
-            pending: expected.into(),
-            ..Mbarrier::default()
-        }
-    }
-
-    fn complete_if_done(&mut self) {
-        if self.pending > 0 || self.bytes != 0 {
-            return;
-        }
-        self.phase += 1;
-        self.pending = self.expected.into();
-        // A thread that observes the end of a phase has observed the ends of earlier ones.
-        if let Some(clock) = self.current.take() {
-            join(&mut self.finished, clock);
-        }
-        let [current, finished] = &mut self.own;
-        if let Some(clock) = current.take() {
-            join(finished, clock);
-        }
-    }
-}
+use crate::lower::program::{Address, Area, Data, MbarOp, NONE, Op, Synchronizes};
 
 impl Cta<'_> {
     pub(super) fn mbarrier(&mut self, w: &mut Warp, at: &Address, op: &MbarOp, mask: u32) {
@@ -152,6 +36,7 @@ impl Cta<'_> {
             for lane in lanes(mask) {
                 self.mbarrier_lane(w, first as u32, op, lane);
             }
+            self.deliver_after_poll(w, first as u32, op, mask);
             if let MbarOp::Wait { dest, .. } = op {
                 // In a random schedule the drawn turn lengths are kept.
                 let in_vain = w.regs.preds[*dest as usize] & mask == 0;
@@ -161,6 +46,12 @@ impl Cta<'_> {
         }
         for lane in lanes(mask) {
             let address = place(w, lane);
+            if !init
+                && self.context.checks.races
+                && self.mbarriers.find_slot(address as u32).is_ok()
+            {
+                self.check_overwritten(address as u32, w.index * 32 + lane);
+            }
             let touch = Touch {
                 strong: !init,
                 needs_written: !init,
@@ -171,6 +62,10 @@ impl Cta<'_> {
                 continue;
             }
             self.mbarrier_lane(w, address as u32, op, lane);
+        }
+        for lane in lanes(mask) {
+            let address = place(w, lane) as u32;
+            self.deliver_after_poll(w, address, op, 1 << lane);
         }
     }
 
@@ -185,6 +80,7 @@ impl Cta<'_> {
         };
         if let MbarOp::Init { count } = op {
             self.version += 1;
+            self.threads[thread].inits.push(at);
             self.mbarriers.insert(at, Mbarrier::new(row(*count, 1)));
             return;
         }
@@ -212,6 +108,7 @@ impl Cta<'_> {
                 state,
                 drop,
                 release,
+                completes,
             } => {
                 let arrival = Arrival {
                     count: row(*count, 1),
@@ -219,15 +116,19 @@ impl Cta<'_> {
                     drop: *drop,
                     release: *release,
                 };
+                if !completes {
+                    self.check_incomplete(at, thread, arrival.count);
+                }
                 let token = self.arrive_mbarrier(at, thread, arrival);
                 w.set(*state, lane, token);
             }
             MbarOp::ExpectTx { bytes } => self.expect(at, i64::from(row(*bytes, 0))),
             MbarOp::CompleteTx { bytes } => self.expect(at, -i64::from(row(*bytes, 0))),
             MbarOp::AsyncArrive { noinc } => {
-                // Copies are complete at once. The count is incremented before the arrival, which then
-                // leaves it unchanged (PTX ISA, `cp.async.mbarrier.arrive`).
-                self.wait_group(w, NONE, 1 << lane);
+                // Copies are complete at once, and visible to those who wait for the phase. The count is
+                // incremented before the arrival, which then leaves it unchanged (PTX ISA,
+                // `cp.async.mbarrier.arrive`).
+                self.count_copies(at, thread);
                 if !noinc && let Some(m) = self.mbarriers.get_mut(at) {
                     m.pending += 1;
                 }
@@ -265,7 +166,7 @@ impl Cta<'_> {
             Synchronizes::Block => !foreign,
             Synchronizes::Cluster => true,
         };
-        if releases || !several {
+        if releases || !several && arrival.release != Synchronizes::Nothing {
             if several && !foreign {
                 self.clocks.release_to(thread, &mut m.own[0]);
             }
@@ -286,6 +187,54 @@ impl Cta<'_> {
         }
         m.complete_if_done();
         token
+    }
+
+    /// Reports an arrival that completes a phase though it says that it does not, which is undefined
+    /// (PTX ISA, `mbarrier.arrive`).
+    fn check_incomplete(&mut self, at: u32, thread: usize, count: u32) {
+        let pending = self.mbarriers.get_mut(at).map_or(0, |m| m.pending);
+        if pending <= i64::from(count) {
+            let place = Location::new(Space::Shared, at.into());
+            self.hazard(HazardKind::Crashed, thread, place, NONE, || {
+                "an arrival with `.noComplete` that completes the phase".to_owned()
+            });
+        }
+    }
+
+    /// Releases the objects that a thread initialised by its later arrivals at the barrier of the
+    /// cluster, `.relaxed` ones included (PTX ISA, `fence.mbarrier_init`).
+    pub(super) fn fence_inits(&mut self, thread: usize) {
+        let inits = std::mem::take(&mut self.threads[thread].inits);
+        if inits.is_empty() {
+            return;
+        }
+        let event = self.clocks.agent_segment(INIT_AGENT);
+        self.issuers[INIT_AGENT] = thread;
+        for word in inits.iter().flat_map(|at| [at / 4, at / 4 + 1]) {
+            self.shadow
+                .give_to_agent(word as usize, thread, event, true);
+        }
+        self.clocks.learn(thread, event);
+    }
+
+    /// Reports an object that an ordinary access has overwritten since its initialisation.
+    fn check_overwritten(&mut self, at: u32, thread: usize) {
+        let written = [at / 4, at / 4 + 1].map(|word| self.shadow.last_write(word as usize));
+        let by = written.iter().flatten().find(|(_, pc, _)| {
+            let inst = self.context.program.code.get(*pc as usize);
+            inst.is_some_and(|inst| {
+                matches!(
+                    inst.op,
+                    Op::Store(_) | Op::CpAsync(_) | Op::Bulk(_) | Op::Tensor(_)
+                )
+            })
+        });
+        if let Some((_, pc, _)) = by {
+            let place = Location::new(Space::Shared, at.into());
+            self.hazard(HazardKind::Crashed, thread, place, *pc, || {
+                "an mbarrier whose memory was overwritten after its initialisation".to_owned()
+            });
+        }
     }
 
     fn expect(&mut self, at: u32, bytes: i64) {
@@ -343,9 +292,9 @@ impl Cta<'_> {
             thread,
             bytes,
             words,
+            ranges,
             sources,
         } = done;
-        let segment = self.clocks.segment[thread];
         let foreign = self.is_foreign(at, thread).then_some(self.pc);
         let several = self.context.cluster.blocks > 1;
         let Some(m) = self.mbarriers.get_mut(at) else {
@@ -373,9 +322,9 @@ impl Cta<'_> {
             delivered: None,
             bytes,
             thread,
-            segment,
             words,
             foreign,
+            ranges,
             sources,
         });
     }
@@ -399,6 +348,15 @@ impl Cta<'_> {
                      for it"
                 )
             });
+        }
+    }
+
+    /// Delivers copies after lanes have polled in vain: all lanes of an instruction get one answer.
+    fn deliver_after_poll(&mut self, w: &Warp, at: u32, op: &MbarOp, mask: u32) {
+        if let MbarOp::Wait { dest, .. } = op
+            && w.regs.preds[*dest as usize] & mask != mask
+        {
+            self.deliver(at);
         }
     }
 
@@ -437,34 +395,39 @@ impl Cta<'_> {
             m.phase > wanted & 0xffff_ffff
         };
         if !done {
-            self.deliver(at);
             return false;
         }
         let phase = m.phase;
-        // Copies of earlier phases are now visible to this thread; those of the current phase are
-        // in flight.
-        let clocks = match acquire {
+        // Copies of earlier phases have landed; those of the current phase are in flight.
+        let there = |f: &mut Flight| f.delivered.is_some_and(|p| p < phase);
+        let landed: Vec<Flight> = m.in_flight.extract_if(.., there).collect();
+        let races = self.context.checks.races;
+        if let Some(last) = landed.last().filter(|_| races) {
+            // Only those see the bytes who wait for the phase: not the thread that copies, nor those
+            // ordered behind it.
+            let event = self.clocks.agent_segment(copy_agent(at));
+            self.issuers[event.0 - self.clocks.threads] = last.thread;
+            for flight in &landed {
+                for word in &flight.words {
+                    self.shadow
+                        .give_to_agent(*word as usize, flight.thread, event, false);
+                }
+            }
+            self.clocks.publish(event, &mut m.finished);
+            self.clocks.publish(event, &mut m.own[1]);
+        }
+        let clock = match acquire {
             Synchronizes::Nothing => None,
             Synchronizes::Block if several => m.own[1].clone(),
             _ => m.finished.clone(),
         };
-        let there = |f: &mut Flight| f.delivered.is_some_and(|p| p < phase);
-        let landed: Vec<Flight> = m.in_flight.extract_if(.., there).collect();
-        for flight in landed.iter().filter(|_| self.context.checks.races) {
-            for word in &flight.words {
-                self.shadow
-                    .complete_copy(*word as usize, flight.thread, flight.segment);
+        for flight in landed {
+            for range in &flight.ranges {
+                self.check_range(flight.thread, range);
             }
-        }
-        for flight in landed
-            .into_iter()
-            .filter(|flight| !flight.sources.is_empty())
-        {
             self.check_sources(flight.thread, flight.sources);
         }
-        if let Some(clock) = clocks
-            && self.context.checks.races
-        {
+        if let Some(clock) = clock.filter(|_| races) {
             self.clocks.acquire(thread, &clock);
         }
         true

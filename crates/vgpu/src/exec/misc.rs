@@ -66,6 +66,9 @@ pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> 
                 let hit = match area {
                     Area::Global => is == Area::Global && cta.context.memory.find(at).is_some(),
                     Area::CallParam => is == Area::KernelParam,
+                    // The window of a cluster contains that of the block.
+                    Area::Cluster => is == Area::Shared,
+                    Area::Shared => is == Area::Shared && !cta.leaves_block(w, at),
                     area => is == *area,
                 };
                 hits |= u32::from(hit) << lane;

@@ -34,6 +34,7 @@ mod access;
 mod values;
 mod device;
 mod order;
+mod phases;
 mod transfer;
 mod rows;
 pub mod traffic;

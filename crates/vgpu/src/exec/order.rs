@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::PoisonError;
 
+use super::bulk_stores::BulkGroup;
 use super::cta::Cta;
-use super::proxy::ProxyFence;
+use super::proxy::PastFence;
 use super::unchanged::Source;
 use super::warp::Warp;
 use crate::hazard::clock::Clock;
 use crate::hazard::sync::{Acquired, Published, Variable};
 use crate::lower::program::{Data, Op, Order, SHARED_WINDOW, WINDOW};
+use gpu_arithmetic::atomic::AtomOp;
 
 /// Ordering state of one thread: what it has fenced or read but not yet ordered.
 #[derive(Debug, Clone, Default)]
@@ -20,10 +22,16 @@ pub(super) struct Thread {
     pending: Vec<PendingAcquire>,
     /// Asynchronous copies: ranges of shared memory by group; the last group is open.
     pub(super) copies: Vec<Vec<CopyDestination>>,
+    /// The last of those that an `mbarrier` counts, by its agent.
+    pub(super) counted_copies: Vec<(usize, u32)>,
+    /// Objects that it initialised by `mbarrier.init` since its last `fence.mbarrier_init`.
+    pub(super) inits: Vec<u32>,
     /// Its latest proxy fences, oldest first.
-    pub(super) proxy_fences: Vec<ProxyFence>,
+    pub(super) proxy_fences: Vec<PastFence>,
+    /// It executed `fence.proxy.tensormap`.
+    pub(super) fenced_maps: bool,
     /// Bulk copies out of shared memory, by group; the last group is open.
-    pub(super) bulk: Vec<Vec<super::bulk_stores::BulkSource>>,
+    pub(super) bulk: Vec<BulkGroup>,
 }
 
 impl Thread {
@@ -32,8 +40,11 @@ impl Thread {
         self.fence = None;
         self.pending.clear();
         self.copies.clear();
+        self.counted_copies.clear();
+        self.inits.clear();
         self.proxy_fences.clear();
         self.bulk.clear();
+        self.fenced_maps = false;
     }
 }
 
@@ -69,7 +80,10 @@ impl Cta<'_> {
     /// order among those of other threads matters.
     pub(super) fn gives_way(&mut self, w: &mut Warp, op: &Op) -> bool {
         let observes = match op {
-            Op::Atom(atom) => atom.dest != Data::Nothing,
+            // Whether an exchange changes memory depends on what it finds, or what it ends.
+            Op::Atom(atom) => {
+                atom.dest != Data::Nothing || matches!(atom.op, AtomOp::Cas | AtomOp::Exch)
+            }
             Op::Load(m) => m.order != Order::Weak,
             Op::Store(m) if m.order != Order::Weak => false,
             _ => return false,

@@ -10,32 +10,56 @@ use super::warp::Warp;
 use crate::hazard::clock::Seen;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::Op;
+use crate::lower::program::{Op, ProxyFence};
 
-/// A proxy fence: the accesses of its thread before it.
-pub(super) type ProxyFence = Seen;
+/// A `fence.proxy.async` that was executed.
+#[derive(Debug, Clone)]
+pub(super) struct PastFence {
+    /// What happens before it.
+    seen: Seen,
+    /// State spaces that it covers.
+    shared: bool,
+    global: bool,
+}
 
 /// Proxy fences recorded per thread: more than the stages of any pipeline.
 const FENCES_MAX: usize = 32;
 
 impl Cta<'_> {
-    /// Executes `fence.proxy.async`.
-    pub(super) fn proxy_fence(&mut self, w: &Warp, mask: u32) {
+    /// Executes a fence of proxies or of `mbarrier.init`.
+    pub(super) fn proxy_fence(&mut self, w: &Warp, fence: ProxyFence, mask: u32) {
         if !self.context.checks.races {
             return;
         }
         for lane in lanes(mask) {
             let thread = w.index * 32 + lane;
-            let fence = self.clocks.mark(thread);
+            let (shared, global) = match fence {
+                ProxyFence::Async { shared, global } => (shared, global),
+                ProxyFence::MbarrierInit => {
+                    self.fence_inits(thread);
+                    continue;
+                }
+                ProxyFence::TensorMap => {
+                    self.threads[thread].fenced_maps = true;
+                    continue;
+                }
+            };
+            let seen = self.clocks.mark(thread);
             let floor = self.clocks.floor;
             let fences = &mut self.threads[thread].proxy_fences;
             // A fence after a block barrier covers everything that earlier fences cover.
-            let whole = fences.iter().rposition(|fence| fence.segment < floor);
+            let whole = fences
+                .iter()
+                .rposition(|fence| fence.seen.segment < floor && fence.shared && fence.global);
             fences.drain(..whole.unwrap_or(0));
             if fences.len() == FENCES_MAX {
                 fences.remove(0);
             }
-            fences.push(fence);
+            fences.push(PastFence {
+                seen,
+                shared,
+                global,
+            });
         }
     }
 
@@ -58,7 +82,7 @@ impl Cta<'_> {
             if writing.is_some_and(|inst| matches!(inst.op, Op::Bulk(_) | Op::Tensor(_))) {
                 continue;
             }
-            if !self.is_fenced(thread, writer, segment) {
+            if !self.is_fenced(thread, writer, segment, |fence| fence.shared) {
                 let place = Location::new(Space::Shared, u64::from(*word) * 4);
                 self.hazard(HazardKind::Race, thread, place, pc, || {
                     format!(
@@ -70,15 +94,59 @@ impl Cta<'_> {
         }
     }
 
+    /// Reports global memory that a bulk copy of `thread` reads and that ordinary stores of its block
+    /// wrote in this launch without a proxy fence in between.
+    pub(super) fn check_global_proxy(&mut self, thread: usize, at: u64, bytes: u64) {
+        if !self.context.checks.races {
+            return;
+        }
+        for at in (at..at.saturating_add(bytes)).step_by(16) {
+            let Some(found) = self.context.memory.find(at) else {
+                return;
+            };
+            let Some(writes) = self.last_writes(found, 16) else {
+                // The buffer holds what the host wrote.
+                return;
+            };
+            let block = self.block;
+            let early = writes.iter().flatten().find(|(stamp, of)| {
+                let writing = self.context.program.code.get(stamp.pc as usize);
+                let bulk = |op: &Op| matches!(op, Op::Bulk(_) | Op::Tensor(_));
+                // Other blocks cannot be asked for their fences.
+                *of == block
+                    && !writing.is_some_and(|inst| bulk(&inst.op))
+                    && !self.is_fenced(thread, stamp.thread.into(), stamp.segment, |f| f.global)
+            });
+            if let Some((stamp, _)) = early {
+                let place = Location::new(Space::Global, at);
+                self.hazard(HazardKind::Race, thread, place, stamp.pc, || {
+                    "a bulk copy reads global memory that ordinary stores of this launch wrote, \
+                     without `fence.proxy.async` between them"
+                        .to_owned()
+                });
+                return;
+            }
+        }
+    }
+
     /// Reports whether a proxy fence lies between a write and the current point of `thread`.
-    fn is_fenced(&self, thread: usize, writer: usize, segment: u32) -> bool {
-        let between = |fence: &ProxyFence| {
-            fence.covers(writer, segment)
-                && self.clocks.ordered(thread, fence.thread, fence.segment)
+    fn is_fenced(
+        &self,
+        thread: usize,
+        writer: usize,
+        segment: u32,
+        covers: impl Fn(&PastFence) -> bool,
+    ) -> bool {
+        let between = |fence: &PastFence| {
+            let seen = &fence.seen;
+            covers(fence)
+                && seen.covers(writer, segment)
+                && self.clocks.ordered(thread, seen.thread, seen.segment)
         };
         // Mostly the fence of the writer or of the copying thread.
         let near = [writer, thread].into_iter();
-        let mut near = near.flat_map(|t| &self.threads[t].proxy_fences);
+        let near = near.filter_map(|t| self.threads.get(t));
+        let mut near = near.flat_map(|thread| &thread.proxy_fences);
         near.any(between)
             || self
                 .threads

@@ -109,7 +109,9 @@ impl Cta<'_> {
     /// allocated.
     fn check_sum(&mut self, first: usize, all: &[WarpRegisters]) {
         let each = self.context.registers.next_multiple_of(REGISTER_STEP);
-        if each == 0 || all.is_empty() {
+        // Without a bound of its registers the instruction has no effect (PTX ISA, 9.7.19): ptxas
+        // leaves it out.
+        if each == 0 || all.is_empty() || !self.context.program.bounds_registers {
             return;
         }
         let held = |warp: &WarpRegisters| match warp.changes {

@@ -265,8 +265,8 @@ fn execute(
         Op::AsyncStore(s) => cta.async_store(w, s, active),
         Op::Tensor(c) => cta.tensor_copy(w, c, active),
         Op::CommitBulk => cta.commit_bulk(w, active),
-        Op::WaitBulk(left) => cta.wait_bulk(w, *left, active),
-        Op::ProxyFence => cta.proxy_fence(w, active),
+        Op::WaitBulk { left, read } => cta.wait_bulk(w, *left, *read, active),
+        Op::ProxyFence(fence) => cta.proxy_fence(w, *fence, active),
         Op::SetRegisters { count, increase } => cta.set_registers(w, *count, *increase, active),
         Op::ClusterArrive { release, aligned } => {
             cta.cluster_arrive(w, active, *release, *aligned);

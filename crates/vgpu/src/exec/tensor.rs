@@ -1,13 +1,14 @@
 //! Bulk copies of boxes of a tensor. As other bulk copies they copy at once, and complete at the next poll
 //! of their `mbarrier` or wait for their group.
 
-use super::access::{CheckedLocation, Touch};
+use super::access::{CheckedLocation, Touch, split};
 use super::async_stores::CopyTarget;
 use super::atomics::BulkElement;
 use super::cta::Cta;
-use super::mbarrier::Delivery;
+use super::phases::Delivery;
 use super::stop::{Halt, Stop};
 use super::transfer::lanes;
+use super::unchanged::BulkRange;
 use super::warp::Warp;
 use crate::hazard::report::Location;
 use crate::hazard::{HazardKind, Space};
@@ -16,6 +17,7 @@ use crate::tensor_box::{Chunk, TensorBox};
 use crate::warpgroup::CHUNK_BYTES;
 use gpu_arithmetic::atomic::AtomOp;
 use gpu_tensor_map::{TENSOR_MAP_BYTES, TensorMap};
+use std::ops::Range;
 
 /// The copy of one lane.
 struct BoxCopy<'m> {
@@ -84,6 +86,10 @@ impl Cta<'_> {
         let mut copy = copy;
         for (to, at) in self.copy_targets(thread, target) {
             copy.place.shared = to;
+            let ranges = match executed {
+                true => self.box_ranges(thread, &copy),
+                false => Vec::new(),
+            };
             // After a hazard the bytes still arrive, so that the barrier completes.
             let words = match executed {
                 true => self.copy_box(w, &copy),
@@ -93,15 +99,36 @@ impl Cta<'_> {
                 thread,
                 bytes,
                 words,
+                ranges,
                 ..Delivery::default()
             };
             self.bulk_done(at, done);
         }
     }
 
+    /// Returns the ranges of global memory that a box covers, one for consecutive chunks.
+    fn box_ranges(&mut self, thread: usize, copy: &BoxCopy<'_>) -> Vec<BulkRange> {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for range in copy.place.chunks().map(|chunk| chunk.range()) {
+            match ranges.last_mut() {
+                Some(last) if last.end == range.start => last.end = range.end,
+                _ if range.is_empty() => {}
+                _ => ranges.push(range),
+            }
+        }
+        let ranges = ranges.into_iter();
+        let ranges = ranges
+            .filter_map(|range| self.bulk_range(thread, range.start, range.end - range.start));
+        ranges.collect()
+    }
+
     /// Reads the tensor map of a copy.
     fn read_map(&mut self, w: &mut Warp, c: &TensorCopy, lane: usize) -> Option<TensorMap> {
         let at = w.address(&c.map, lane);
+        if let Some(why) = self.map_problem(w.index * 32 + lane, at) {
+            let (place, thread) = (Location::new(Space::Global, at), w.index * 32 + lane);
+            self.hazard(HazardKind::Crashed, thread, place, NONE, || why.to_owned());
+        }
         let mut bytes = Vec::with_capacity(TENSOR_MAP_BYTES);
         for offset in (0..TENSOR_MAP_BYTES as u64).step_by(4) {
             let place = self.touch(w, c.map.area, at + offset, Touch::read(lane, 4))?;
@@ -120,6 +147,26 @@ impl Cta<'_> {
             );
         }
         map
+    }
+
+    /// Returns why the tensor map at a generic address cannot be used (PTX ISA, 9.7.9.27).
+    fn map_problem(&self, thread: usize, at: u64) -> Option<&'static str> {
+        match split(at).0 {
+            Area::Local => Some(
+                "a tensor map in local memory: declare the parameter as `const __grid_constant__ \
+                 CUtensorMap`, so that it is not copied",
+            ),
+            Area::Shared => Some("a tensor map in shared memory"),
+            Area::Global if !self.threads[thread].fenced_maps => {
+                let found = self.context.memory.find(at)?;
+                let writes = self.last_writes(found, 32)?;
+                let changed = writes.iter().any(Option::is_some);
+                changed.then_some(
+                    "a tensor map that this launch wrote, without `fence.proxy.tensormap` after it",
+                )
+            }
+            _ => None,
+        }
     }
 
     /// Copies the box; returns its words of shared memory.
@@ -161,9 +208,12 @@ impl Cta<'_> {
         let elements = (offset..offset + whole).step_by(width as usize);
         if copy.stores {
             let value = shared.map_or(0, |place| self.get(w, place, 0, whole));
+            let thread = w.index * 32 + lane;
             for element in elements.filter(|element| chunk.inside.contains(element)) {
                 let part = value >> (8 * (element - offset)) & mask;
-                self.store_element(w, copy, chunk.global + u64::from(element), part);
+                let at = chunk.global + u64::from(element);
+                let touch = self.store_element(w, copy, at, part);
+                self.bulk_writes(thread, at, touch);
             }
             return shared.is_some();
         }
@@ -184,15 +234,17 @@ impl Cta<'_> {
         shared.is_some()
     }
 
-    fn store_element(&mut self, w: &mut Warp, copy: &BoxCopy<'_>, at: u64, value: u64) {
+    /// Stores or reduces an element; returns the access.
+    fn store_element(&mut self, w: &mut Warp, copy: &BoxCopy<'_>, at: u64, value: u64) -> Touch {
         let width = copy.place.map.element.bytes();
         if let (Some(op), Some(ty)) = (copy.reduce, copy.place.reduced_type()) {
-            self.reduce_element(w, copy.lane, BulkElement { op, ty, at, value });
-            return;
+            return self.reduce_element(w, copy.lane, BulkElement { op, ty, at, value });
         }
-        if let Some(place) = self.touch(w, Area::Global, at, Touch::write(copy.lane, width)) {
+        let touch = Touch::write(copy.lane, width);
+        if let Some(place) = self.touch(w, Area::Global, at, touch) {
             self.put(w, place, 0, width, value);
         }
+        touch
     }
 }
 

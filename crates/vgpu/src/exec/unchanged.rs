@@ -32,10 +32,91 @@ pub(super) struct Source {
     before: Option<Box<[Written; MAX_LOAD_WORDS]>>,
 }
 
+/// Range of global memory that a bulk copy reads, with its last writes at issue.
+#[derive(Debug, Clone)]
+pub(super) struct BulkRange {
+    at: u64,
+    bytes: u64,
+    pc: u32,
+    /// By piece of the range; none where the launch had not written to the buffer.
+    before: Vec<[Written; MAX_LOAD_WORDS]>,
+}
+
+/// Bytes of a piece of a range.
+const PIECE_BYTES: u32 = MAX_LOAD_WORDS as u32 * 4;
+
 impl Cta<'_> {
+    /// Returns a range that a bulk copy reads from now on, after it checked its proxy.
+    pub(super) fn bulk_range(&mut self, thread: usize, at: u64, bytes: u64) -> Option<BulkRange> {
+        if !self.context.checks.races || self.context.skip_unless != 0 {
+            return None;
+        }
+        self.check_global_proxy(thread, at, bytes);
+        Some(BulkRange {
+            at,
+            bytes,
+            pc: self.pc,
+            before: self.writes_of_range(at, bytes).unwrap_or_default(),
+        })
+    }
+
+    /// Returns the last writes of this launch to the pieces of a range; `None` where the buffer
+    /// holds what the host wrote.
+    fn writes_of_range(&self, at: u64, bytes: u64) -> Option<Vec<[Written; MAX_LOAD_WORDS]>> {
+        let pieces = (0..bytes).step_by(PIECE_BYTES as usize);
+        let writes = pieces.map(|offset| {
+            let found = self.context.memory.find(at + offset)?;
+            self.last_writes(found, PIECE_BYTES.min((bytes - offset) as u32))
+        });
+        writes.collect()
+    }
+
+    /// Reports writes to a range between the issue and the completion of the copy that reads it.
+    pub(super) fn check_range(&mut self, thread: usize, range: &BulkRange) {
+        let Some(now) = self.writes_of_range(range.at, range.bytes) else {
+            return;
+        };
+        let before = range.before.iter().copied();
+        let before = before.chain(std::iter::repeat([None; MAX_LOAD_WORDS]));
+        for (place, (now, before)) in (range.at..)
+            .step_by(PIECE_BYTES as usize)
+            .zip(now.iter().zip(before))
+        {
+            let changed = now.iter().zip(&before).find(|(now, before)| now != before);
+            if let Some((Some((stamp, _)), _)) = changed {
+                self.written_early(
+                    thread,
+                    range.pc,
+                    *stamp,
+                    Location::new(Space::Global, place),
+                );
+                return;
+            }
+        }
+    }
+
+    /// Reports a write to the source of a copy before it was complete. The hazard is attributed to
+    /// the store, which is the later of the two accesses.
+    fn written_early(&mut self, thread: usize, copy: u32, by: Stamp, place: Location) {
+        let conflict = Conflict {
+            pc: copy,
+            thread,
+            block: None,
+            was_write: false,
+            in_flight: true,
+        };
+        let here = std::mem::replace(&mut self.pc, by.pc);
+        self.race(usize::from(by.thread), place, true, conflict);
+        self.pc = here;
+    }
+
     /// Returns the last writes of this launch to the words of an access; `None` where the buffer
     /// holds what the host wrote.
-    fn last_writes(&self, found: Lookup, bytes: u32) -> Option<[Written; MAX_LOAD_WORDS]> {
+    pub(super) fn last_writes(
+        &self,
+        found: Lookup,
+        bytes: u32,
+    ) -> Option<[Written; MAX_LOAD_WORDS]> {
         let allocation = &self.context.memory.allocations[found.index];
         // Most sources are inputs: they need no search of the shadow.
         if allocation.init.is_as_uploaded() {
@@ -108,19 +189,9 @@ impl Cta<'_> {
         let before = source.before.as_deref().copied().unwrap_or_default();
         let changed = now.iter().zip(&before).find(|(now, before)| now != before);
         if let Some((Some((stamp, _)), _)) = changed {
-            let conflict = Conflict {
-                pc: source.pc,
-                thread,
-                block: None,
-                was_write: false,
-                in_flight: true,
-            };
-            // The hazard is attributed to the store, which is the later of the two accesses.
-            let here = std::mem::replace(&mut self.pc, stamp.pc);
             let base = self.context.memory.allocations[source.place.index].base;
             let place = Location::new(Space::Global, base + source.place.offset);
-            self.race(usize::from(stamp.thread), place, true, conflict);
-            self.pc = here;
+            self.written_early(thread, source.pc, *stamp, place);
         }
     }
 }

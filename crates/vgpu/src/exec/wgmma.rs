@@ -122,6 +122,16 @@ impl Cta<'_> {
         self.check_fragments(w, m);
         let group = self.products(w).committed + 1;
         let number = self.flights.begin(w.index, group, self.pc);
+        let descriptor = |row: u32| w.regs.r64[row as usize][0];
+        let a = match &m.a {
+            WgmmaSource::Registers(_) => None,
+            WgmmaSource::Descriptor(row) => Some(descriptor(*row)),
+        };
+        if !self.flights.agree(w.index, [a, Some(descriptor(m.b))]) {
+            self.hazard(HazardKind::Crashed, thread, Location::NONE, NONE, || {
+                "the warps of a warp-group have different matrix descriptors".to_owned()
+            });
+        }
         let part = (w.index % WARPS) as u32 * 16;
         let a: Vec<Row> = match &m.a {
             WgmmaSource::Registers(rows) => {

@@ -167,14 +167,17 @@ struct BlockQueue<'a> {
     queue: VecDeque<(u64, Block<'a>)>,
     count: u64,
     old: bool,
+    /// Every block gets its turn before any gets a second one: where blocks give way before atomic
+    /// accesses, as many as possible are between two of them at once.
+    round_robin: bool,
 }
 
 impl<'a> BlockQueue<'a> {
     /// Returns the next block to run. Every second one is the oldest that does not wait: an endless
     /// block then uses up its budget before others have used up much.
     fn next(&mut self) -> Option<(u64, Block<'a>)> {
-        self.old = !self.old;
-        if !self.old {
+        self.old = !self.old && !self.round_robin;
+        if !self.old && !self.round_robin {
             let running = self.queue.iter().enumerate();
             let running = running.filter(|(_, (_, block))| !block.waits());
             if let Some((at, _)) = running.min_by_key(|(_, (number, _))| *number) {
@@ -198,7 +201,10 @@ impl<'a> BlockQueue<'a> {
 }
 
 fn work(context: &Context<'_>, take: &impl Fn() -> Option<Option<u32>>, total: &Mutex<Total>) {
-    let mut started = BlockQueue::default();
+    let mut started = BlockQueue {
+        round_robin: context.switches,
+        ..BlockQueue::default()
+    };
     let mut mine = Total::default();
     let mut spare = SpareBuffers::default();
     let mut more = true;

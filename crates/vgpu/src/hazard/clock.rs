@@ -12,8 +12,21 @@ use std::sync::Arc;
 
 use super::sync::Acquired;
 
-/// Vector clock of a block: one entry per thread.
+/// Vector clock of a block: one entry per thread, then one per [agent](AGENTS).
 pub(crate) type Clock = Arc<[u32]>;
+
+/// Agents of a block: they stand for writes that no thread has, and that only those see who waited
+/// for them. Each `mbarrier` has one for the copies that it counts; some share one.
+pub(crate) const AGENTS: usize = 17;
+
+/// The agent of `mbarrier.init` behind `fence.mbarrier_init`.
+pub(crate) const INIT_AGENT: usize = AGENTS - 1;
+
+/// Returns the agent of the copies that an `mbarrier` counts.
+pub(crate) fn copy_agent(address: u32) -> usize {
+    // Objects of one ring lie side by side.
+    (address / 8) as usize % INIT_AGENT
+}
 
 /// Synchronisation state of the threads of a block.
 #[derive(Debug)]
@@ -24,6 +37,8 @@ pub(crate) struct Clocks {
     pub(crate) warp_floor: Vec<u32>,
     pub(crate) segment: Vec<u32>,
     know: Vec<Option<Clock>>,
+    /// By agent: the segment below which all threads have seen everything.
+    agent_floor: [u32; AGENTS],
     /// Releases of other blocks that each thread acquired.
     pub(crate) foreign: Vec<Option<Arc<Vec<Acquired>>>>,
     /// Some `know` or `foreign` is set.
@@ -40,21 +55,26 @@ pub(crate) struct Seen {
     pub(crate) thread: usize,
     /// Its last segment before that point.
     pub(crate) segment: u32,
+    threads: usize,
     floor: u32,
     warp_floor: u32,
+    agent_floor: [u32; AGENTS],
     know: Option<Clock>,
 }
 
 impl Seen {
     /// Reports whether an access of a thread of the block in a segment happened before the point.
     pub(crate) fn covers(&self, thread: usize, segment: u32) -> bool {
-        segment < self.floor
-            || thread == self.thread && segment <= self.segment
-            || thread / 32 == self.thread / 32 && segment < self.warp_floor
-            || self
-                .know
-                .as_ref()
-                .is_some_and(|know| segment < know[thread])
+        let known = self.know.as_ref();
+        known.is_some_and(|know| segment < know[thread])
+            || match thread.checked_sub(self.threads) {
+                Some(agent) => segment < self.agent_floor[agent],
+                None => {
+                    segment < self.floor
+                        || thread == self.thread && segment <= self.segment
+                        || thread / 32 == self.thread / 32 && segment < self.warp_floor
+                }
+            }
     }
 }
 
@@ -87,6 +107,7 @@ impl Clocks {
             warp_floor: vec![start; threads.div_ceil(32)],
             segment: vec![start; threads],
             know: vec![None; threads],
+            agent_floor: [start; AGENTS],
             foreign: vec![None; threads],
             partial: false,
             exact_readers,
@@ -105,11 +126,54 @@ impl Clocks {
         {
             return true;
         }
+        if thread >= self.threads && self.agent_has_passed(thread, segment) {
+            return true;
+        }
         // The flag spares the common kernels, which only have full barriers, a load per access.
         self.partial
             && self.know[observer]
                 .as_ref()
                 .is_some_and(|k| segment < k[thread])
+    }
+
+    /// Reports whether all threads have seen the writes of an agent, numbered behind the threads.
+    pub(crate) fn agent_has_passed(&self, agent: usize, segment: u32) -> bool {
+        let floor = self.agent_floor.get(agent - self.threads);
+        floor.is_some_and(|floor| segment < *floor)
+    }
+
+    /// Begins a segment of an agent. Returns the number by which stamps name it, and the segment.
+    pub(crate) fn agent_segment(&mut self, agent: usize) -> (usize, u32) {
+        (self.threads + agent, self.tick())
+    }
+
+    /// Adds the writes of an agent up to a segment to a clock.
+    pub(crate) fn publish(&self, (agent, segment): (usize, u32), all: &mut Option<Clock>) {
+        let all = all.get_or_insert_with(|| self.empty());
+        let entry = &mut Arc::make_mut(all)[agent];
+        *entry = (*entry).max(segment + 1);
+    }
+
+    /// Records that a thread has waited for the writes of an agent up to a segment.
+    pub(crate) fn learn(&mut self, thread: usize, event: (usize, u32)) {
+        self.partial = true;
+        let mut known = self.know[thread].take();
+        self.publish(event, &mut known);
+        self.know[thread] = known;
+    }
+
+    /// Adds what a thread knows of fenced `mbarrier.init` to a clock.
+    pub(crate) fn release_inits_to(&self, thread: usize, all: &mut Option<Clock>) {
+        let agent = self.threads + INIT_AGENT;
+        let known = self.know[thread].as_ref().map_or(0, |known| known[agent]);
+        if known > 0 {
+            self.publish((agent, known - 1), all);
+        }
+    }
+
+    /// Returns the clock of nothing.
+    fn empty(&self) -> Clock {
+        std::iter::repeat_n(0, self.threads + AGENTS).collect()
     }
 
     /// Reports whether only barriers of the whole block or of whole warps have ordered anything so
@@ -133,7 +197,15 @@ impl Clocks {
     pub(crate) fn full_barrier(&mut self) {
         let now = self.tick();
         if self.partial {
-            // The floor covers all that vector clocks knew of the block; only other blocks remain.
+            // The floor covers all that vector clocks knew of the block; only agents and other
+            // blocks remain.
+            let mut last: Option<&Clock> = None;
+            for known in self.know.iter().flatten() {
+                if !last.is_some_and(|last| Arc::ptr_eq(last, known)) {
+                    raise(&mut self.agent_floor, &known[self.threads..]);
+                    last = Some(known);
+                }
+            }
             self.know.fill(None);
             self.share_foreign(&(0..self.threads).collect::<Vec<_>>());
         }
@@ -184,8 +256,10 @@ impl Clocks {
         let seen = Seen {
             thread,
             segment: self.segment[thread],
+            threads: self.threads,
             floor: self.floor,
             warp_floor: self.warp_floor[thread / 32],
+            agent_floor: self.agent_floor,
             know: self.know[thread].clone(),
         };
         // Accesses after this point must not count as covered by the snapshot.
@@ -224,7 +298,7 @@ impl Clocks {
 
     /// Joins only the accesses of `thread` itself into `all`; it enters a new segment.
     pub(crate) fn release_own_to(&mut self, thread: usize, all: &mut Option<Clock>) {
-        let mut own: Clock = std::iter::repeat_n(0, self.threads).collect();
+        let mut own = self.empty();
         if let Some(own) = Arc::get_mut(&mut own) {
             own[thread] = self.segment[thread] + 1;
         }
@@ -253,7 +327,7 @@ impl Clocks {
     }
 
     fn join_all(&self, threads: impl Iterator<Item = usize>) -> Clock {
-        let mut all: Clock = std::iter::repeat_n(0, self.threads).collect();
+        let mut all = self.empty();
         if let Some(all) = Arc::get_mut(&mut all) {
             self.join_into(all, threads);
         }

@@ -128,6 +128,8 @@ pub(crate) struct History {
     pub(super) latest: u32,
     /// Some atomic access had block scope.
     narrow: bool,
+    /// Some write is of an agent.
+    pub(super) has_agents: bool,
     /// Most words with several readers are read once by each warp of a block.
     reads: AccessList<8>,
 }
@@ -150,7 +152,8 @@ impl History {
             atomics.writes.clear();
             atomics.reads.clear();
         }
-        (self.count, self.narrow, self.latest) = (0, false, 0);
+        (self.count, self.latest) = (0, 0);
+        (self.narrow, self.has_agents) = (false, false);
     }
 
     fn atomic_writes(&self) -> Parts<'_> {
@@ -169,7 +172,8 @@ impl History {
         if !stamp.is(VALID) {
             return;
         }
-        self.narrow |= stamp.is(NARROW);
+        self.has_agents |= stamp.is_agents();
+        self.narrow |= stamp.is(NARROW) && !stamp.is_agents();
         self.latest = self.latest.max(stamp.segment);
         self.count += 1;
         let new = PastAccess {

@@ -15,7 +15,8 @@ pub(super) const STRONG: u8 = 2;
 pub(super) const LANES: u8 = 4;
 /// Several warps read.
 pub(super) const WARPS: u8 = 8;
-/// A `cp.async` that was not waited for.
+/// A `cp.async` that was not waited for. With `NARROW`: a write of an agent
+/// ([`super::clock::AGENTS`]), which only those see who waited for it.
 pub(super) const ASYNC: u8 = 16;
 /// The word is split: its bytes are kept elsewhere.
 pub(super) const SPLIT: u8 = 32;
@@ -107,6 +108,16 @@ impl Stamp {
             flags: VALID | ASYNC,
             ..self
         }
+    }
+
+    /// Reports whether it is an asynchronous copy that nobody has waited for.
+    pub(super) fn flies(&self) -> bool {
+        self.flags & (ASYNC | NARROW) == ASYNC
+    }
+
+    /// Reports whether it is a write of an agent.
+    pub(super) fn is_agents(&self) -> bool {
+        self.flags & (ASYNC | NARROW) == ASYNC | NARROW
     }
 
     pub(super) fn from_access(access: &Access) -> Stamp {
@@ -267,6 +278,7 @@ impl Cell {
         key: u64,
         lists: &mut Lists,
     ) -> Option<Conflict> {
+        self.settle(clocks);
         if self.write.is(LISTED) || self.needs_list(a, clocks) {
             return self.listed_access(a, clocks, key, lists);
         }
@@ -288,14 +300,23 @@ impl Cell {
         found
     }
 
+    /// Makes the write of an agent that all threads have seen an ordinary one.
+    #[inline]
+    pub(super) fn settle(&mut self, clocks: &Clocks) {
+        let w = &mut self.write;
+        if w.is_agents() && clocks.agent_has_passed(w.thread.into(), w.segment) {
+            w.flags = VALID;
+        }
+    }
+
     /// Reports whether two stamps are not enough once this access is recorded: an atomic access
     /// must not hide a plain one, and where vector clocks decide, no reader or atomic writer may
     /// hide another.
     fn needs_list(&self, a: &Access, clocks: &Clocks) -> bool {
-        if self.write.is(ASYNC) || (a.write && !a.strong) {
+        if self.write.flies() || (a.write && !a.strong) {
             return false;
         }
-        let live = |s: &Stamp| s.is(VALID) && s.segment >= clocks.floor;
+        let live = |s: &Stamp| s.is(VALID) && (s.segment >= clocks.floor || s.is_agents());
         let kept = |s: &Stamp| {
             let replaced = (s.is(STRONG) || !a.strong)
                 && clocks.ordered(a.thread, usize::from(s.thread), s.segment);
@@ -323,7 +344,7 @@ impl Cell {
         }
         let number = self.write.segment;
         let list = lists.find_history(number, key);
-        let Some(list) = list.filter(|list| list.latest >= clocks.floor) else {
+        let Some(list) = list.filter(|list| list.latest >= clocks.floor || list.has_agents) else {
             // All of it is before a barrier of the block.
             *self = Cell::default();
             return self.access(a, clocks, key, lists);
@@ -353,10 +374,14 @@ impl Cell {
         if !w.is(VALID) || (w.is(STRONG) && a.strong) {
             return None;
         }
-        if w.is(ASYNC) {
+        if w.flies() || w.is_agents() && !w.passed(a.thread, clocks) {
             // Reported once: follow-up accesses are not new errors.
             let conflict = w.conflict(true);
-            w.flags &= !ASYNC;
+            *w = Stamp {
+                segment: if w.flies() { w.segment } else { 0 },
+                flags: w.flags & !(ASYNC | NARROW),
+                ..*w
+            };
             return Some(conflict);
         }
         if (a.write && a.same_value) || seen || w.passed(a.thread, clocks) {
@@ -405,9 +430,20 @@ impl Cell {
     /// Marks the thread's asynchronous copy as waited for: it counts as the thread's write from now
     /// on.
     pub(crate) fn complete_copy(&mut self, thread: usize, segment: u32) {
-        if self.write.is(ASYNC) && usize::from(self.write.thread) == thread {
+        if self.write.flies() && usize::from(self.write.thread) == thread {
             self.write.flags &= !ASYNC;
             self.write.segment = segment;
+        }
+    }
+
+    /// Makes the thread's asynchronous copy, or with `plain` its ordinary write, one of an agent at
+    /// a segment.
+    pub(crate) fn give_to_agent(&mut self, thread: usize, by: (usize, u32), plain: bool) {
+        let w = &mut self.write;
+        let own = usize::from(w.thread) == thread;
+        if own && (w.flies() || plain && w.flags == VALID) {
+            w.flags = VALID | ASYNC | NARROW;
+            (w.thread, w.segment) = (by.0 as u16, by.1);
         }
     }
 }

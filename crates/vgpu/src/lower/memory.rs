@@ -333,7 +333,8 @@ impl<'a> Lower<'a> {
                 let Some(Operand::Int(left)) = i.operands.first() else {
                     return Err(Fail::Operand("a constant is needed".to_owned()));
                 };
-                self.push(Op::WaitBulk(*left as u32), Class::Sync);
+                let (left, read) = (*left as u32, words.contains(&"read"));
+                self.push(Op::WaitBulk { left, read }, Class::Sync);
                 return Ok(());
             }
             "prefetch" => {

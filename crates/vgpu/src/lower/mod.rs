@@ -194,6 +194,7 @@ pub(crate) fn lower<'a>(
         return Err(l.unsupported("a grid of clusters (.blocksareclusters)", entry.line, 0));
     }
     l.program.cluster = entry.cluster;
+    l.program.bounds_registers = entry.min_blocks.is_some() || entry.max_registers.is_some();
     l.layout_shared(entry);
     l.function(entry)?;
     // Functions are lowered once each, however often they are called.

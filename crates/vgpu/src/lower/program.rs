@@ -18,7 +18,8 @@ pub(crate) use images::{
 };
 pub(crate) use operation::{
     AsyncStore, Atom, Bar, Bulk, CarryOp, CpAsync, FragmentUse, MbarOp, Mem, MmaF64, MmaOp, Op,
-    Shuffle, Synchronizes, TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp, every_byte,
+    ProxyFence, Shuffle, Synchronizes, TensorCopy, WarpOp, Wgmma, WgmmaSource, WmmaMem, WmmaOp,
+    every_byte,
 };
 
 /// No register or no target.
@@ -178,6 +179,8 @@ pub(crate) enum PointerSource {
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     pub(crate) code: Vec<Inst>,
+    /// The entry bounds its registers, which `setmaxnreg` needs to have an effect.
+    pub(crate) bounds_registers: bool,
     /// Functions that it calls.
     pub(crate) functions: Vec<Function>,
     /// The places there of those called through pointers, by address.

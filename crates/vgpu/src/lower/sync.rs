@@ -1,7 +1,9 @@
 //! Barriers, fences, warp-wide operations, `mbarrier`.
 
 use super::memory::is_device_wide;
-use super::program::{Area, Bar, Data, MbarOp, NONE, Op, Shuffle, Synchronizes, WarpOp};
+use super::program::{
+    Area, Bar, Data, MbarOp, NONE, Op, ProxyFence, Shuffle, Synchronizes, WarpOp,
+};
 use super::{Fail, Lower, Lowered, Mods};
 use crate::counters::Class;
 use crate::exec::regs::Kind;
@@ -55,13 +57,21 @@ impl<'a> Lower<'a> {
     }
 
     fn fence(&mut self, m: &Mods<'_>) {
-        // Only the asynchronous proxy is modelled, and only for shared memory.
-        if m.0
-            .iter()
-            .any(|w| w.starts_with("proxy") || *w == "mbarrier_init")
-        {
-            let shared = m.has("async") && !m.has("global");
-            self.push(if shared { Op::ProxyFence } else { Op::Nop }, Class::Sync);
+        let proxy = m.0.iter().any(|word| word.starts_with("proxy"));
+        let fence = match () {
+            () if m.has("mbarrier_init") => Some(ProxyFence::MbarrierInit),
+            () if m.0.iter().any(|word| word.starts_with("tensormap")) => {
+                Some(ProxyFence::TensorMap)
+            }
+            () if proxy && m.has("async") => Some(ProxyFence::Async {
+                shared: !m.has("global"),
+                global: !m.0.iter().any(|word| word.starts_with("shared")),
+            }),
+            () => None,
+        };
+        if proxy || fence.is_some() {
+            // Aliases of addresses have no proxy of their own here.
+            self.push(fence.map_or(Op::Nop, Op::ProxyFence), Class::Sync);
             return;
         }
         let op = Op::Fence {
@@ -374,6 +384,7 @@ impl<'a> Lower<'a> {
             expect: if expecting { value } else { NONE },
             state,
             drop: kind == "arrive_drop",
+            completes: !m.has("noComplete"),
             release: synchronizes(m),
         };
         Ok((rest.first(), op))

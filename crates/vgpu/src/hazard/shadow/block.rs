@@ -158,10 +158,12 @@ impl BlockShadow {
         let cell = &mut self.cells[word];
         if cell.write.is(SPLIT) {
             let bytes = self.split.get_mut(&(word as u32))?;
-            return bytes
-                .iter_mut()
-                .find_map(|cell| cell.after_write(a, clocks));
+            return bytes.iter_mut().find_map(|cell| {
+                cell.settle(clocks);
+                cell.after_write(a, clocks)
+            });
         }
+        cell.settle(clocks);
         if !cell.write.is(LISTED) {
             return cell.after_write(a, clocks);
         }
@@ -186,6 +188,24 @@ impl BlockShadow {
                 .find_map(|key| self.lists.last_write(w.segment, *key))?;
         }
         (w.is(VALID) && !w.is(SPLIT)).then(|| (w.segment, w.pc, usize::from(w.thread)))
+    }
+
+    /// Makes a thread's write of a word one of an agent: see [`Cell::give_to_agent`].
+    pub(crate) fn give_to_agent(
+        &mut self,
+        word: usize,
+        thread: usize,
+        by: (usize, u32),
+        plain: bool,
+    ) {
+        let cell = &mut self.cells[word];
+        if !cell.write.is(SPLIT) {
+            cell.give_to_agent(thread, by, plain);
+        } else if let Some(bytes) = self.split.get_mut(&(word as u32)) {
+            for byte in bytes {
+                byte.give_to_agent(thread, by, plain);
+            }
+        }
     }
 
     /// Marks a word's asynchronous copy as completed.

@@ -49,6 +49,17 @@ pub(crate) struct Atom {
     pub(crate) device_wide: bool,
 }
 
+/// `fence.proxy` and `fence.mbarrier_init`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProxyFence {
+    /// Between ordinary accesses and the asynchronous proxy, in these state spaces.
+    Async { shared: bool, global: bool },
+    /// Releases the thread's `mbarrier.init`s by its next arrival at the barrier of the cluster.
+    MbarrierInit,
+    /// Between changes of a tensor map and its use.
+    TensorMap,
+}
+
 /// `shfl.sync` modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shuffle {
@@ -137,6 +148,8 @@ pub(crate) enum MbarOp {
         drop: bool,
         /// It publishes to other blocks: not with the scope `.cta`, nor with `.relaxed`.
         release: Synchronizes,
+        /// It may complete the phase: not with `.noComplete`.
+        completes: bool,
     },
     ExpectTx {
         bytes: u32,
@@ -259,7 +272,7 @@ pub(crate) enum Op {
         device_wide: bool,
     },
     /// `fence.proxy.async` that covers shared memory.
-    ProxyFence,
+    ProxyFence(ProxyFence),
     /// `setmaxnreg` to this number of registers of a thread.
     SetRegisters {
         count: u32,
@@ -269,7 +282,12 @@ pub(crate) enum Op {
     CommitGroup,
     WaitGroup(u32),
     CommitBulk,
-    WaitBulk(u32),
+    WaitBulk {
+        /// Groups that may stay in flight.
+        left: u32,
+        /// Only their sources must have been read.
+        read: bool,
+    },
     Bulk(Box<Bulk>),
     AsyncStore(Box<AsyncStore>),
     /// `mapa`: the address of the same place in the block with this rank.
