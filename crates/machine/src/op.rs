@@ -2,11 +2,10 @@
 
 use super::atomics::Atomic;
 use super::boxes::BoxCopy;
-use super::memory::{Access, AddressOp, Copy};
+use super::memory::{Access, AddressOp, Copy, StateSpace};
 use super::registers::{Origin, Pred, Registers, Source};
 use super::sync::Sync;
 use super::warpgroup::Product;
-use crate::memory::StateSpace;
 
 /// Operation of an instruction that accesses registers only, for the lanes of a mask.
 pub(super) type Run = Box<dyn Fn(&mut Registers, u32) + Send + std::marker::Sync>;

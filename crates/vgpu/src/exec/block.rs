@@ -287,15 +287,21 @@ impl<'a> Block<'a> {
         }
         // Before the verdict: no other block may reach one meanwhile.
         self.cta.context.stop.store(true, Relaxed);
-        let detail = if self.reads_while_it_repeats(thread / 32) {
-            "threads wait in a loop for a value that no thread will write"
-        } else {
-            "endless loop: the registers repeat their values, and it reads nothing that could change"
+        let awaited = self.warps.get(thread / 32).and_then(|warp| warp.awaits);
+        let awaited = awaited.and_then(|at| self.cta.describe_wait(at));
+        let detail = match awaited {
+            Some(detail) => detail,
+            None if self.reads_while_it_repeats(thread / 32) => {
+                "threads wait in a loop for a value that no thread will write".to_owned()
+            }
+            None => "endless loop: the registers repeat their values, and it reads nothing that \
+                     could change"
+                .to_owned(),
         };
         self.cta.pc = pc;
         self.cta
             .hazard(HazardKind::Deadlock, thread, Location::NONE, NONE, || {
-                detail.to_owned()
+                detail
             });
         self.cta.halted = Some(Halt(Stop::Deadlock, "no thread can make progress"));
         true

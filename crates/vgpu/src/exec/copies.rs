@@ -18,6 +18,10 @@ use gpu_arithmetic::atomic::{AtomOp, AtomType};
 
 /// A reducing bulk copy of one lane: addresses, size in bytes, and the operation on each element.
 struct Reduction {
+    /// State space of the destination.
+    area: Area,
+    /// Shared address of the `mbarrier` that counts the bytes; none for a bulk group.
+    barrier: Option<u32>,
     to: u64,
     from: u64,
     bytes: u32,
@@ -240,7 +244,8 @@ impl Cta<'_> {
         }
     }
 
-    /// Executes `cp.reduce.async.bulk` of one lane, from shared to global memory.
+    /// Executes `cp.reduce.async.bulk` of one lane, from shared memory to global memory or that of a
+    /// block of the cluster.
     fn bulk_reduce(&mut self, w: &mut Warp, lane: usize, copy: Reduction) {
         let thread = w.index * 32 + lane;
         let width = copy.ty.bytes();
@@ -259,12 +264,25 @@ impl Cta<'_> {
                 at: copy.to + at,
                 value: self.get(w, source, 0, width),
             };
-            let touch = self.reduce_element(w, lane, element);
-            self.bulk_writes(thread, copy.to + at, touch);
+            let touch = self.reduce_element_in(w, lane, copy.area, element);
+            if copy.area == Area::Global {
+                self.bulk_writes(thread, copy.to + at, touch);
+            }
         }
         // Elements of 2 bytes list their word twice.
         words.dedup();
-        self.bulk_reads(thread, &words);
+        let Some(at) = copy.barrier else {
+            self.bulk_reads(thread, &words);
+            return;
+        };
+        self.check_proxy(thread, &words);
+        let done = Delivery {
+            thread,
+            bytes: copy.bytes,
+            sources: self.sources_of(&words),
+            ..Delivery::default()
+        };
+        self.bulk_done(at, done);
     }
 
     /// Executes `cp.async.bulk`: lanes copy one after the other.
@@ -280,6 +298,8 @@ impl Cta<'_> {
             }
             if let Some((op, ty)) = b.reduce {
                 let reduction = Reduction {
+                    area: b.to.area,
+                    barrier: b.mbarrier.map(|at| w.address(&at, lane) as u32),
                     to: to & !15,
                     from: from & !15,
                     bytes,

@@ -31,9 +31,9 @@ use crate::hazard::clock::{AGENTS, Clocks};
 use crate::hazard::global::OpenChunk;
 use crate::hazard::history::Lists;
 use crate::hazard::report::{Collector, InstructionPair, Location};
-use crate::hazard::shadow::{BlockShadow, Conflict};
+use crate::hazard::shadow::BlockShadow;
 use crate::hazard::sync::Variable;
-use crate::lower::program::{NONE, Op, Program};
+use crate::lower::program::Program;
 use crate::memory::{Allocation, GlobalMemory};
 
 /// State shared by all blocks of a launch.
@@ -441,82 +441,5 @@ impl<'a> Cta<'a> {
         let found = self.occurrence(thread, Location::NONE);
         let key = (HazardKind::BarrierDivergence, at.pc, at.other);
         self.warned.add(key, found, detail);
-    }
-
-    /// Returns the thread that issued the last copy of an agent; a thread itself otherwise.
-    pub(super) fn issuer_of(&self, thread: usize) -> usize {
-        let agent = thread.checked_sub(self.clocks.threads);
-        agent
-            .and_then(|agent| self.issuers.get(agent).copied())
-            .unwrap_or(thread)
-    }
-
-    /// Reports whether an instruction is an operation on an `mbarrier`.
-    pub(super) fn is_mbarrier(&self, pc: u32) -> bool {
-        let inst = self.context.program.code.get(pc as usize);
-        inst.is_some_and(|inst| matches!(inst.op, Op::Mbar(..)))
-    }
-
-    /// Reports whether an instruction is a `wgmma`.
-    pub(super) fn is_product(&self, pc: u32) -> bool {
-        let inst = self.context.program.code.get(pc as usize);
-        inst.is_some_and(|inst| matches!(inst.op, Op::Wgmma(_)))
-    }
-
-    /// Records a race.
-    #[cold]
-    pub(super) fn race(
-        &mut self,
-        thread: usize,
-        place: Location,
-        writes: bool,
-        conflict: Conflict,
-    ) {
-        let context = self.context;
-        let thread = self.issuer_of(thread);
-        let conflict = Conflict {
-            thread: self.issuer_of(conflict.thread),
-            ..conflict
-        };
-        let act = if writes { "a write" } else { "a read" };
-        let was = match (conflict.was_write, conflict.in_flight) {
-            (true, true) if self.is_mbarrier(conflict.pc) => "a write",
-            (true, true) => "an asynchronous copy that was not waited for",
-            (false, true) if self.is_product(conflict.pc) => "a wgmma that was not waited for",
-            (false, true) => "an asynchronous copy that was not waited for",
-            (true, false) => "a write",
-            (false, false) => "a read",
-        };
-        let holder = self.holder_of(thread, place);
-        let mut found = self.occurrence(thread, place);
-        let conflict = self
-            .context
-            .conflict_in_block(self.block, found.block, conflict);
-        found.conflict = Some(conflict);
-        let block = found.block;
-        let key = (HazardKind::Race, self.pc, conflict.pc);
-        self.found.add(key, found, || {
-            let who = match conflict.block {
-                Some(NONE) => "several other blocks".to_owned(),
-                Some(b) if b != block => {
-                    let [x, y, z] = context.ctaid(b.into());
-                    match self.context.cluster.blocks {
-                        1 => format!("block ({x}, {y}, {z})"),
-                        _ => {
-                            let [a, b, c] = context.tid(conflict.thread);
-                            format!("thread ({a}, {b}, {c}) of block ({x}, {y}, {z})")
-                        }
-                    }
-                }
-                _ => {
-                    let [x, y, z] = context.tid(conflict.thread);
-                    format!("thread ({x}, {y}, {z}) of the same block")
-                }
-            };
-            format!(
-                "{act} of {} memory{holder} is not ordered with {was} by {who}",
-                place.space
-            )
-        });
     }
 }

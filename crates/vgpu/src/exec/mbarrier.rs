@@ -144,6 +144,7 @@ impl Cta<'_> {
                 let done = self.phase_done(at, thread, *parity, wanted, *acquire);
                 let p = &mut w.regs.preds[*dest as usize];
                 *p = (*p & !(1 << lane)) | u32::from(done) << lane;
+                w.awaits = (!done).then_some(at);
             }
             MbarOp::Init { .. } | MbarOp::PendingCount { .. } => {}
         }
@@ -235,6 +236,37 @@ impl Cta<'_> {
                 "an mbarrier whose memory was overwritten after its initialisation".to_owned()
             });
         }
+    }
+
+    /// Describes what an object waits for, for a deadlock.
+    pub(super) fn describe_wait(&mut self, at: u32) -> Option<String> {
+        let m = self.mbarriers.get_mut(at)?;
+        let (pending, expected) = (m.pending.max(0), m.expected);
+        let mut missing = Vec::new();
+        if pending > 0 {
+            missing.push(format!("{pending} of {expected} arrivals"));
+        }
+        if m.bytes > 0 {
+            missing.push(format!("{} of the expected bytes", m.bytes));
+        }
+        let what = match (missing.as_slice(), m.bytes) {
+            ([], bytes) if bytes < 0 => format!("{} bytes more came than were expected", -bytes),
+            ([], _) => {
+                "nothing is missing in it, so its parity is not the one waited for".to_owned()
+            }
+            (all, bytes) if bytes < 0 => {
+                let more = -bytes;
+                format!(
+                    "{} are missing, and {more} bytes more came than were expected",
+                    all.join(" and ")
+                )
+            }
+            (all, _) => format!("{} are missing", all.join(" and ")),
+        };
+        let phase = m.phase;
+        Some(format!(
+            "threads wait for the mbarrier at byte {at} of shared memory, whose phase {phase} does not end: {what}"
+        ))
     }
 
     fn expect(&mut self, at: u32, bytes: i64) {

@@ -35,6 +35,7 @@ mod values;
 mod device;
 mod order;
 mod phases;
+mod races;
 mod transfer;
 mod rows;
 pub mod traffic;

@@ -80,6 +80,8 @@ pub(super) struct Warp {
     pub(super) origins: Vec<u32>,
     /// Its products of `wgmma`, once there are any.
     pub(super) products: Option<Box<super::wgmma::Products>>,
+    /// Address of the `mbarrier` that it last polled in vain; `None` once a poll succeeded.
+    pub(super) awaits: Option<u32>,
     /// It gave way before its next atomic access.
     pub(super) gave_way: bool,
     /// It read a value by an atomic or volatile access since it gave way last.

@@ -370,8 +370,8 @@ impl<'a> Lower<'a> {
         if from == Area::Cluster || to == from {
             return Err(Fail::Unsupported("between these state spaces"));
         }
-        if reduce.is_some() && to != Area::Global {
-            return Err(Fail::Unsupported("reductions in shared memory"));
+        if reduce.is_some() && from != Area::Shared {
+            return Err(Fail::Unsupported("reductions of global memory"));
         }
         let [d, s, size, rest @ ..] = i.operands.as_slice() else {
             return Err(Fail::Operand(
