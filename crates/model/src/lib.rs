@@ -17,6 +17,7 @@ mod code;
 mod cursor;
 mod dependence;
 mod estimate;
+mod handed_on;
 mod long;
 mod memory;
 mod sample;

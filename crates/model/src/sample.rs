@@ -9,6 +9,7 @@
 use super::blocks::{cluster_blocks, launch_blocks, trace_beginnings};
 use super::code::{UNITS, executed};
 use super::dependence::find_deciding_buffers;
+use super::handed_on::HandedOn;
 use super::long::{BEGINNING_INSTRUCTIONS, extrapolate_long};
 use super::reuse::{Reuse, survey};
 use sass_machine::{Difference, Machine, MachineError, Proof, SassRun, prove_run};
@@ -137,8 +138,10 @@ pub fn trace(
     let allocated = memory.allocated();
     // The launch itself reports a grid without blocks as an error.
     let [x, y, _] = template.grid.map(|extent| u64::from(extent.max(1)));
-    let (chosen, imbalance) = representative(module, memory, arch, template)?;
+    let state = HandedOn::save(module, memory);
+    let (chosen, imbalance) = representative(module, memory, arch, template, &state)?;
     let reuse = survey(module, memory, arch, template, chosen, together)?;
+    state.restore(memory);
     let whole = Launch {
         trace: true,
         ..launch_blocks(template, vec![chosen], template.instruction_budget)
@@ -176,6 +179,7 @@ pub fn trace(
     ];
     for (trace, place) in beside.iter_mut().zip(places) {
         if let Some(place) = place {
+            state.restore(memory);
             let (each, depth) = (NEIGHBOUR_INSTRUCTIONS, Depth::Whole);
             let traces =
                 trace_beginnings(module, memory, arch, template, vec![place], each, depth)?;
@@ -310,6 +314,7 @@ fn representative(
     memory: &mut GlobalMemory,
     arch: &Arch,
     template: &Launch,
+    state: &HandedOn,
 ) -> Result<(u64, Imbalance), LaunchError> {
     let [x, y, z] = template.grid.map(u64::from);
     let middle = (x.max(1) - 1) / 2 + x * ((y.max(1) - 1) / 2 + y * ((z.max(1) - 1) / 2));
@@ -339,6 +344,7 @@ fn representative(
         let mut one = launch_blocks(template, vec![block], template.instruction_budget);
         one.depth = Depth::Control;
         let report = launch(module, memory, arch, &one)?;
+        state.restore(memory);
         if report.end != End::Completed {
             break;
         }

@@ -39,8 +39,10 @@ pub struct Tolerance {
     own: f64,
     /// Allowed error of a sum in another order, over the size of its terms.
     walk: f64,
-    /// Allowed error of sums by tensor cores, over the rms of the surrounding values.
+    /// Allowed error of sums by tensor cores, over the size of their terms.
     steps: f64,
+    /// The same for products of 8-bit numbers.
+    eighths: f64,
     /// The same for values that a kernel stores in a 16-bit type.
     between: f64,
     /// Size of the inputs, as far as their fills determine it.
@@ -91,6 +93,10 @@ const SHADOW_SPREADS: f64 = SPREADS / std::f64::consts::SQRT_2;
 /// must cover another summation order.
 const SHORT_SUM_SPREADS: f64 = 8.0;
 
+/// Size that the spread shows, over the rms of the surrounding values, below which a sum counts as
+/// exact.
+const EXACT_SUM: f64 = 0.25;
+
 /// Number of terms from which the length of a sum covers another summation order.
 const SHORT_SUM: f64 = 16.0;
 
@@ -115,14 +121,13 @@ impl Tolerance {
         let terms = terms(plan);
         let unit = element.accumulator().unit_roundoff();
         let [walk, steps] = sums(plan, terms.0);
-        let steps = steps * unit
-            + if eight_bits(plan) {
-                eighths(terms.0.min(CHAIN_MAX))
-            } else {
-                0.0
-            };
+        let steps = steps * unit;
+        let eighths = match eight_bits(plan) {
+            true => eighths(terms.0.min(CHAIN_MAX)),
+            false => 0.0,
+        };
         // Special functions and divisions dominate short sums, the walk long ones.
-        let factor = walk.max(ROUNDING_UNITS) * unit + steps;
+        let factor = walk.max(ROUNDING_UNITS) * unit + steps + eighths;
         let between = 3.0 * between(plan, element);
         let (relative, spread) = if element.is_float() {
             // Two roundings to the output's type: one of the candidate and one of the reference.
@@ -140,6 +145,7 @@ impl Tolerance {
             own: 2.0 * element.unit_roundoff() + ROUNDING_UNITS * unit,
             walk: walk * unit,
             steps,
+            eighths,
             between,
             inputs: input_size(plan),
             sizes: sizes(plan),
@@ -239,14 +245,17 @@ impl Tolerance {
         let unit = self.element.accumulator().unit_roundoff();
         let same_order = self.spreads(centre) * unit * size;
         // The spread may overestimate the terms, the rms of the surroundings bounds them.
-        // Products of narrow types may be exact in the reference, which then has no spread, though
-        // tensor cores truncate them beside the largest term.
-        let truncated = if self.terms.0 < SHORT_SUM {
-            size.min(rms)
+        let terms = size.min(rms);
+        // Sums of narrow products may be exact in the reference, which then has no spread, though
+        // tensor cores truncate them beside the largest term. Products of 8 bits nearly always are.
+        let sums = self.terms.0 >= SHORT_SUM;
+        let truncated = if sums && size < EXACT_SUM * rms {
+            rms
         } else {
-            rms.max(value.abs())
+            terms
         };
-        let other_order = self.walk * size.min(rms) + self.steps * truncated;
+        let of_eighths = if sums { rms.max(value.abs()) } else { terms };
+        let other_order = self.walk * terms + self.steps * truncated + self.eighths * of_eighths;
         let between = self.between * size.max(value.abs()).min(rms);
         rtol.unwrap_or(self.own(centre)) * value.abs()
             + atol.unwrap_or_else(|| same_order.max(other_order) + between + self.least())

@@ -77,19 +77,26 @@ impl Gate<'_> {
                 true => None,
                 false => self.first_difference(first, &again, &[])?,
             };
-            if difference.is_some() {
-                // Only results that are right by the tolerance merely differ.
-                self.judge(data, &again)?;
-            }
+            let Some((argument, element)) = difference else {
+                self.forget(&again);
+                continue;
+            };
+            // A result that is wrong, and not only another, is no question of bits.
+            let why = match self.judge(data, &again) {
+                Ok(()) => "say `gate: { deterministic: false }` if the order of atomics is meant \
+                           to show"
+                    .to_owned(),
+                Err(Stop::Rejected(wrong)) => format!("in the second run {}", wrong.detail),
+                Err(other) => return Err(other),
+            };
             self.forget(&again);
-            if let Some((argument, element)) = difference {
-                return Err(self.reject(
-                    Verdict::Nondeterministic,
-                    format!(
-                        "two runs on the same input differ, first at element {element} of `{argument}`; say `gate: {{ deterministic: false }}` if the order of atomics is meant to show"
-                    ),
-                ));
-            }
+            return Err(self.reject(
+                Verdict::Nondeterministic,
+                format!(
+                    "two runs on the same input differ, first at element {element} of \
+                     `{argument}`; {why}"
+                ),
+            ));
         }
         Ok(())
     }

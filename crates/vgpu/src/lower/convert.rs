@@ -76,6 +76,7 @@ pub(super) fn pick(m: &Mods<'_>) -> Option<Picked> {
     let types: Vec<Type> = m.types().collect();
     let k = flags(m);
     let (alu, imm) = match types.as_slice() {
+        _ if m.has("pack") => pack_integers(m)?,
         &[to, from] => pair(m, to, from, k)?,
         _ => return None,
     };
@@ -85,6 +86,43 @@ pub(super) fn pick(m: &Mods<'_>) -> Option<Picked> {
         class: Class::Convert,
         flops: 0,
     })
+}
+
+/// Selects `cvt.pack`: saturated integers side by side, with a third operand shifted to above them
+/// (PTX ISA, `cvt.pack`).
+fn pack_integers(m: &Mods<'_>) -> Option<(Alu, u32)> {
+    let form = m.0.iter().find_map(|word| match *word {
+        "u16" => Some((16, false)),
+        "s16" => Some((16, true)),
+        "u8" => Some((8, false)),
+        "s8" => Some((8, true)),
+        "u4" => Some((4, false)),
+        "s4" => Some((4, true)),
+        "u2" => Some((2, false)),
+        "s2" => Some((2, true)),
+        _ => None,
+    });
+    let (bits, signed) = form?;
+    let k = bits | u32::from(signed) << 8;
+    let alu = match bits {
+        16 => alu!(k; |a: S32, b: S32| -> U32 packed(a, b, 0, k)),
+        _ => alu!(k; |a: S32, b: S32, c: U32| -> U32 packed(a, b, c, k)),
+    };
+    Some((alu, k))
+}
+
+/// Returns `c`, `a` and `b` from the highest bits on, the last two saturated to the type of `k`.
+#[inline(always)]
+fn packed(a: i32, b: i32, c: u32, k: u32) -> u32 {
+    let (bits, signed) = (k & 31, k >> 8 == 1);
+    let (least, most) = match signed {
+        true => (-(1_i32 << (bits - 1)), (1_i32 << (bits - 1)) - 1),
+        false => (0, (1_i32 << bits) - 1),
+    };
+    let mask = (1_u32 << bits) - 1;
+    let part = |value: i32| value.clamp(least, most) as u32 & mask;
+    let above = c.checked_shl(2 * bits).unwrap_or(0);
+    above | part(a) << bits | part(b)
 }
 
 fn pair(m: &Mods<'_>, to: Type, from: Type, k: u32) -> Option<(Alu, u32)> {

@@ -59,7 +59,7 @@ impl fmt::Display for Tolerance {
              or {:.1e} of the size of the terms",
             self.own(centre),
             self.spreads(centre),
-            self.walk + self.steps + self.between
+            self.walk + self.steps + self.eighths + self.between
         )
     }
 }

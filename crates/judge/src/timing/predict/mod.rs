@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use vgpu::{Arch, Counters};
 
 /// Name of this model, stored with each time as its timing protocol.
-pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 12";
+pub const PROTOCOL: &str = "predicted: machine code replayed on a multiprocessor, version 13";
 
 /// Label of a figure that should not be relied on.
 pub(crate) const NOT_RELIABLE: &str = "prediction not reliable for this kernel";
