@@ -11,6 +11,7 @@ use vgpu::{Arch, GlobalMemory};
 use crate::images::Arrays;
 use crate::memory::Allocations;
 use crate::modules::LoadedModule;
+use crate::pools::Pools;
 use crate::predicted::{PredictedTimes, Prediction};
 use crate::streams::Streams;
 use crate::summary::{Summary, plain_name};
@@ -61,6 +62,7 @@ pub struct Device {
     pub(crate) options: Options,
     pub(crate) memory: GlobalMemory,
     pub(crate) allocations: Allocations,
+    pub(crate) pools: Pools,
     pub(crate) arrays: Arrays,
     pub(crate) modules: Vec<Option<LoadedModule>>,
     pub(crate) functions: Vec<Function>,
@@ -84,6 +86,7 @@ impl Device {
         Device {
             memory: GlobalMemory::new(options.arch.memory_bytes),
             allocations: Allocations::default(),
+            pools: Pools::default(),
             arrays: Arrays::default(),
             modules: Vec::new(),
             functions: Vec::new(),
@@ -133,6 +136,7 @@ impl Device {
     pub(crate) fn reset(&mut self) {
         self.memory = GlobalMemory::new(self.options.arch.memory_bytes);
         self.allocations = Allocations::default();
+        self.pools = Pools::default();
         self.arrays.clear();
         self.sticky = errors::SUCCESS;
         self.streams = Streams::default();

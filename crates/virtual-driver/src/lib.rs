@@ -17,6 +17,8 @@ pub mod libraries;
 mod linkage;
 mod memory;
 mod modules;
+mod pages;
+mod pools;
 mod predicted;
 mod sass_only;
 mod server;
