@@ -134,7 +134,7 @@ impl Device {
     }
 
     fn watch(&self) -> Arc<Watch> {
-        let mut watch = Watch::new(&self.memory, true);
+        let mut watch = Watch::new(&self.memory, true).with_separate_atomics();
         for buffer in self.memory.buffers() {
             let bytes = self.memory.len(buffer);
             watch.add(&self.memory, buffer, &(0..bytes));
@@ -307,10 +307,16 @@ impl Device {
     /// Bytes that a launch accessed, merged over its blocks.
     fn accesses(&self, report: &LaunchReport) -> Vec<Access> {
         let mut out = Vec::new();
-        for write in [false, true] {
-            let lists = report.accesses.iter();
-            let lists = lists.flat_map(|block| block.ranges(write));
-            let mut ranges: Vec<std::ops::Range<u64>> = lists
+        for (write, atomic) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut found: Vec<vgpu::BufferRange> = Vec::new();
+            for block in &report.accesses {
+                match atomic {
+                    true => found.extend(block.atomic_ranges(write)),
+                    false => found.extend(block.plain_ranges(write)),
+                }
+            }
+            let mut ranges: Vec<std::ops::Range<u64>> = found
+                .into_iter()
                 .map(|range| {
                     let base = self.memory.address(range.buffer);
                     base + range.bytes.start..base + range.bytes.end
@@ -324,7 +330,11 @@ impl Device {
                     _ => merged.push(range),
                 }
             }
-            out.extend(merged.into_iter().map(|bytes| Access { bytes, write }));
+            out.extend(merged.into_iter().map(|bytes| Access {
+                bytes,
+                write,
+                atomic,
+            }));
         }
         out
     }

@@ -465,20 +465,6 @@ fn access(address: u64, shape: Shape, write: bool) -> Access {
     Access {
         bytes: address..end,
         write,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_changed_pages_are_exchanged() {
-        let before = vec![0; 3 * PAGE as usize];
-        let mut after = before.clone();
-        *after.last_mut().expect("bytes") = 1;
-        let changed = differences(&before, &after);
-        let page = PAGE as usize;
-        assert!(matches!(changed.as_slice(), [range] if *range == (2 * page..3 * page)));
+        atomic: false,
     }
 }

@@ -67,6 +67,8 @@ pub(crate) struct Access {
     /// Address of the first byte, and the end.
     pub(crate) bytes: Range<u64>,
     pub(crate) write: bool,
+    /// Every access was atomic towards the whole device: two such do not race.
+    pub(crate) atomic: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -226,6 +228,7 @@ impl Streams {
         for access in &accesses {
             let meets = |past: &&Past| {
                 (past.access.write || access.write)
+                    && !(past.access.atomic && access.atomic)
                     && past.access.bytes.start < access.bytes.end
                     && access.bytes.start < past.access.bytes.end
             };
@@ -241,7 +244,7 @@ impl Streams {
             }
         }
         // An access that precedes a write of the same bytes conflicts with nothing that the write does
-        // not conflict with.
+        // not conflict with, unless only the write is atomic.
         let host = &self.host;
         let host_precedes = |past: &Past| {
             let known = host.get(&past.operation.stream).copied().unwrap_or(0);
@@ -250,6 +253,7 @@ impl Streams {
         self.past.retain(|past| {
             let covered = accesses.iter().any(|access| {
                 access.write
+                    && (past.access.atomic || !access.atomic)
                     && access.bytes.start <= past.access.bytes.start
                     && past.access.bytes.end <= access.bytes.end
             });
@@ -353,8 +357,46 @@ mod tests {
     use super::*;
 
     fn write(streams: &mut Streams, stream: u64, bytes: Range<u64>) -> Vec<Conflict> {
+        access(streams, stream, bytes, false)
+    }
+
+    fn access(
+        streams: &mut Streams,
+        stream: u64,
+        bytes: Range<u64>,
+        atomic: bool,
+    ) -> Vec<Conflict> {
         let operation = streams.submit(stream, "op".into(), 1.0);
-        streams.check(&operation, vec![Access { bytes, write: true }])
+        let access = Access {
+            bytes,
+            write: true,
+            atomic,
+        };
+        streams.check(&operation, vec![access])
+    }
+
+    #[test]
+    fn atomics_of_two_streams_do_not_conflict() {
+        let mut streams = Streams::default();
+        let (a, b) = (
+            streams.create(NON_BLOCKING, 0),
+            streams.create(NON_BLOCKING, 0),
+        );
+        assert!(access(&mut streams, a, 0..4, true).is_empty());
+        assert!(access(&mut streams, b, 0..4, true).is_empty());
+        assert!(!write(&mut streams, b, 0..4).is_empty());
+    }
+
+    #[test]
+    fn an_atomic_does_not_hide_an_earlier_write() {
+        let mut streams = Streams::default();
+        let (a, b) = (
+            streams.create(NON_BLOCKING, 0),
+            streams.create(NON_BLOCKING, 0),
+        );
+        assert!(write(&mut streams, a, 0..4).is_empty());
+        assert!(access(&mut streams, a, 0..4, true).is_empty());
+        assert!(!access(&mut streams, b, 0..4, true).is_empty());
     }
 
     #[test]
