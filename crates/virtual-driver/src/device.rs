@@ -181,6 +181,12 @@ impl Device {
 
     /// Finds a kernel; returns its description.
     pub(crate) fn get_function(&mut self, number: u64, name: &str) -> Result<FunctionInfo, Code> {
+        self.module(number)?;
+        // Both interfaces of a program set the attributes of one kernel.
+        let is_same = |known: &&Function| known.module == number && known.name == name;
+        if let Some(known) = self.functions.iter().find(is_same) {
+            return Ok(known.info.clone());
+        }
         let id = self.functions.len() as u64 + 1;
         let arch = self.options.arch;
         let module = self.module(number)?;
