@@ -44,7 +44,6 @@ impl Device {
             self.report_refusal(&function, &refusal.text);
             return Err(refusal.code);
         }
-        self.publish();
         self.take_shared();
         let pending = self.begin_capture(request, &function);
         let watched = pending.is_some() || self.streams.can_conflict();
@@ -62,7 +61,9 @@ impl Device {
         if let Some(us) = predicted.filter(|_| self.options.prediction == Prediction::ModelOnly) {
             return Ok(self.skip(request, &function, us));
         }
-        let run = vgpu::launch(&code, &mut self.memory, self.options.arch, &launch);
+        let run = self.publish_during(&function.plain_name, |device| {
+            vgpu::launch(&code, &mut device.memory, device.options.arch, &launch)
+        });
         let report = run.map_err(|error| {
             self.report_refusal(&function, &error.to_string());
             match error {
@@ -93,7 +94,10 @@ impl Device {
         self.summary.add_note(format!(
             "hazards of {name}: not checked (no PTX); faults are reported"
         ));
-        let outcome = sass_only::run(cubin, code, &mut self.memory, launch).map_err(|error| {
+        let run = self.publish_during(name, |device| {
+            sass_only::run(cubin, code, &mut device.memory, launch)
+        });
+        let outcome = run.map_err(|error| {
             self.report_refusal(function, &error.to_string());
             errors::NOT_SUPPORTED
         })?;

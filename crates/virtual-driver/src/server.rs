@@ -14,7 +14,7 @@ use cuda_shim::protocol::{Fields, FrameHeader, Message, NO_POOL, Op, Shape, writ
 
 use self::requests::{answer_pool, answer_stream_properties};
 use crate::attributes::device_attributes;
-use crate::device::{ADDRESSES, Device, Options};
+use crate::device::{ADDRESSES, Device, Options, Published};
 use crate::launches::{Request, report_line};
 use crate::summary::Summary;
 
@@ -80,8 +80,8 @@ impl Server {
 #[derive(Debug, Clone)]
 struct Process {
     device: Arc<Mutex<Device>>,
-    /// Copy of the device's summary from before a long launch.
-    published: Arc<Mutex<Summary>>,
+    /// The device's summary while a launch runs.
+    published: Arc<Mutex<Published>>,
 }
 
 impl Process {
@@ -105,10 +105,13 @@ impl Process {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let mut summary = std::mem::take(&mut *lock(&self.published));
-        summary.add_note(
-            "the program ended while a launch ran; the summary leaves that launch out".to_owned(),
-        );
+        let Published {
+            mut summary,
+            running,
+        } = std::mem::take(&mut *lock(&self.published));
+        summary.add_note(format!(
+            "the program ended while {running} ran; the summary leaves that launch out"
+        ));
         summary
     }
 }
