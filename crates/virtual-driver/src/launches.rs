@@ -65,12 +65,17 @@ impl Device {
             vgpu::launch(&code, &mut device.memory, device.options.arch, &launch)
         });
         let report = run.map_err(|error| {
-            self.report_refusal(&function, &error.to_string());
-            match error {
-                vgpu::LaunchError::Unsupported(_) => errors::NOT_SUPPORTED,
+            let text = error.to_string();
+            let code = match error {
+                vgpu::LaunchError::Unsupported(_) => {
+                    self.report_unsupported(&function, &text);
+                    return errors::NOT_SUPPORTED;
+                }
                 vgpu::LaunchError::Memory(_) => errors::OUT_OF_MEMORY,
                 _ => errors::INVALID_VALUE,
-            }
+            };
+            self.report_refusal(&function, &text);
+            code
         })?;
         self.report_progress(&function, began);
         self.give_shared();
@@ -98,7 +103,7 @@ impl Device {
             sass_only::run(cubin, code, &mut device.memory, launch)
         });
         let outcome = run.map_err(|error| {
-            self.report_refusal(function, &error.to_string());
+            self.report_unsupported(function, &error.to_string());
             errors::NOT_SUPPORTED
         })?;
         self.give_shared();
@@ -237,6 +242,16 @@ impl Device {
         let note = format!("launch of {} refused: {why}", function.plain_name);
         if self.summary.add_note(note.clone()) {
             report_line(&note);
+        }
+    }
+
+    /// Reports a launch that did not run because the virtual GPU lacks something.
+    fn report_unsupported(&mut self, function: &Function, why: &str) {
+        if self.summary.add_unsupported_launch(&function.name, why) {
+            report_line(&format!(
+                "launch of {} did not run: {why}",
+                function.plain_name
+            ));
         }
     }
 

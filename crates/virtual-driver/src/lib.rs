@@ -32,4 +32,4 @@ pub use fatbin::{Image, ImageError, read_image};
 pub use linkage::{Linkage, read_linkage};
 pub use predicted::Prediction;
 pub use server::Server;
-pub use summary::{FoldedHazard, KernelSummary, Summary};
+pub use summary::{FoldedHazard, KernelSummary, Summary, UnsupportedLaunch};
