@@ -20,6 +20,7 @@ mod modules;
 mod pages;
 mod pools;
 mod predicted;
+mod refusals;
 mod sass_only;
 mod server;
 mod streams;

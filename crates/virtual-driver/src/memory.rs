@@ -389,11 +389,17 @@ impl Device {
 
     /// Whether a range begins in memory that the host shares. A program that uses both interfaces copies
     /// such memory of one through the other.
-    fn is_shared(&self, address: u64) -> bool {
+    pub(crate) fn is_shared(&self, address: u64) -> bool {
         let found = self.allocations.by_address.range(..=address).next_back();
         found.is_some_and(|(base, allocation)| {
             allocation.shared.is_some() && address - base < allocation.bytes
         })
+    }
+
+    /// Reports whether a module has a managed variable.
+    pub(crate) fn has_managed_variable(&self) -> bool {
+        let mut allocations = self.allocations.by_address.values();
+        allocations.any(|allocation| allocation.variable)
     }
 
     /// Takes what the host wrote to shared memory, before a launch.
