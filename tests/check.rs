@@ -229,6 +229,20 @@ fn a_reference_that_does_not_compile_is_the_authors_to_mend() {
 }
 
 #[test]
+fn a_parameter_of_the_launch_alone_is_no_mistake() {
+    let kernel = KERNEL.replace("FACTOR *", "2 *");
+    let space = SPACE.replace(
+        "block: [BLOCK, 1, 1] }",
+        "block: [BLOCK, 1, 1], shared: \"4 * FACTOR\" }",
+    );
+    assert_ne!(space, SPACE);
+    let dir = scaled(&kernel, &space);
+    let said = run(dir.path(), COMPILED);
+    let text = said.stdout.clone() + &said.stderr;
+    assert!(!text.contains("never mentions"), "{text}");
+}
+
+#[test]
 fn what_is_wrong_between_template_and_space_is_named() {
     let cases: [(&str, String, String, i32, &[&str]); 3] = [
         (

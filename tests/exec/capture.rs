@@ -431,6 +431,24 @@ fn one_command_builds_captures_and_adopts() {
     assert_eq!(code, 0, "{rows:?}");
 }
 
+/// Tables of CUDA's math functions are variables of the module, and none that a user sets.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]
+fn tables_of_math_functions_are_not_variables_to_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let code = "__global__ void wave(const float* x, float* y) { y[threadIdx.x] = sinf(x[threadIdx.x]); }
+        int main() { float *x, *y, h[32]; for (int i = 0; i < 32; i++) h[i] = 1e6f * i;
+        cudaMalloc(&x, sizeof h); cudaMalloc(&y, sizeof h); cudaMemcpy(x, h, sizeof h, cudaMemcpyHostToDevice);
+        wave<<<1, 32>>>(x, y); return cudaDeviceSynchronize(); }";
+    std::fs::write(dir.path().join("wave.cu"), code).unwrap();
+    let build = "nvcc -arch=sm_80 -cudart shared wave.cu -o app && ./app";
+    let mut command = tuner(dir.path());
+    let adopted = ended(command.args(["adopt", "wave.cu", "--run", build]));
+    adopted.says(0, &["running: nvcc"]);
+    let text = adopted.stdout + &adopted.stderr;
+    assert!(!text.contains("__cudart"), "{text}");
+}
+
 /// A program whose header is in a folder beside its own, which the copy for the build lacks.
 #[test]
 #[cfg_attr(not(nvcc), ignore = "needs nvcc: scripts/get-nvcc")]

@@ -1,5 +1,6 @@
 //! `tuner exec`: programs on the virtual CUDA device.
 
+mod calls;
 mod capture;
 mod clients;
 mod launcher;
@@ -49,6 +50,7 @@ fn exec(options: &[&str], scenario: &str) -> Output {
         .arg(runtime_program())
         .arg(scenario)
         .arg(kernels())
+        .arg(kernels().with_file_name("calls.ptx"))
         .output()
         .expect("tuner")
 }

@@ -338,8 +338,11 @@ static void device_properties(void) {
     printf("%d %s %d\n", count, properties, sms);
 }
 
+#include "calls.h"
+
 int main(int argc, char **argv) {
     const char *scenario = argc > 1 ? argv[1] : "";
+    const char *calls = argc > 3 ? argv[3] : "";
     const char *name = getenv("CUDART");
     library = dlopen(name ? name : "libcudart.so.13", RTLD_NOW);
     if (!library) {
@@ -366,6 +369,15 @@ int main(int argc, char **argv) {
     if (!strcmp(scenario, "fork")) forks();
     if (!strcmp(scenario, "times")) times();
     if (!strcmp(scenario, "properties")) device_properties();
+    if (!strcmp(scenario, "stream_state")) stream_state();
+    if (!strcmp(scenario, "stream_context")) stream_context();
+    if (!strcmp(scenario, "pools")) pools();
+    if (!strcmp(scenario, "kernel_handles")) kernel_handles();
+    if (!strcmp(scenario, "two_atomics")) two_streams(calls, "increment");
+    if (!strcmp(scenario, "atomic_and_store")) two_streams(calls, "collide");
+    if (!strcmp(scenario, "handshake")) handshake(calls);
+    if (!strcmp(scenario, "unsupported")) unsupported(calls);
+    if (!strcmp(scenario, "killed")) killed(calls);
     if (!strcmp(scenario, "signal")) { device(a); abort(); }
     return 0;
 }

@@ -1,11 +1,9 @@
 //! Operations that both interfaces share: streams, events, synchronization.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::store;
-use crate::connection::{call, clear_sticky, flush_printed};
+use crate::connection::{call, clear_sticky, flush_printed, send};
 use crate::errors::{self, Code};
 use crate::memory;
 use crate::protocol::{ALL_STREAMS, Message, Op};
@@ -27,6 +25,59 @@ pub(crate) fn create_stream(flags: u32, priority: i32) -> Result<u64, Code> {
     let mut head = Message::new();
     head.put_u32(flags).put_u32(priority as u32);
     handle(&call(Op::CreateStream, &head)?)
+}
+
+/// What a stream was created with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamInfo {
+    pub(crate) flags: u32,
+    pub(crate) priority: i32,
+}
+
+/// What a stream was created with.
+pub(crate) fn describe_stream(stream: u64) -> Result<StreamInfo, Code> {
+    let reply = request(Op::DescribeStream, &[stream])?;
+    let mut fields = reply.fields();
+    let broken = |_| errors::UNKNOWN;
+    Ok(StreamInfo {
+        flags: fields.u32().map_err(broken)?,
+        priority: fields.u32().map_err(broken)? as i32,
+    })
+}
+
+/// `cudaLaunchAttributeValue`.
+pub(crate) type AttributeValue = [u8; 64];
+
+/// An attribute of a stream.
+pub(crate) fn stream_attribute(stream: u64, attribute: u32) -> Result<AttributeValue, Code> {
+    let mut head = Message::new();
+    head.put_u64(stream).put_u32(attribute);
+    let reply = call(Op::GetStreamAttribute, &head)?;
+    reply.bulk.try_into().map_err(|_| errors::UNKNOWN)
+}
+
+/// Sets an attribute of a stream.
+///
+/// # Safety
+/// `value` is null or readable.
+pub(crate) unsafe fn set_stream_attribute(
+    stream: u64,
+    attribute: u32,
+    value: *const AttributeValue,
+) -> Result<(), Code> {
+    if value.is_null() {
+        return Err(errors::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise.
+    let value = unsafe { value.read_unaligned() };
+    let mut head = Message::new();
+    head.put_u64(stream).put_u32(attribute);
+    send(Op::SetStreamAttribute, &head, &value).map(drop)
+}
+
+/// Copies the attributes of a stream to another one.
+pub(crate) fn copy_stream_attributes(to: u64, from: u64) -> Result<(), Code> {
+    request(Op::CopyStreamAttributes, &[to, from]).map(drop)
 }
 
 /// Destroys a stream; its work completes.
@@ -104,27 +155,6 @@ pub(crate) fn memory_info() -> Result<MemoryInfo, Code> {
         free: fields.u64().map_err(broken)?,
         total: fields.u64().map_err(broken)?,
     })
-}
-
-/// Stores an attribute of a memory pool.
-///
-/// # Safety
-/// `value` is null, or writable as the attribute's type.
-pub(crate) unsafe fn store_pool_attribute(attribute: u32, value: *mut c_void) -> Result<(), Code> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match attribute {
-            // Reuse of freed memory.
-            1..=3 => store(value.cast::<c_int>(), 1),
-            // Threshold and sizes that are kept after a free.
-            4 | 6 | 8 => store(value.cast::<u64>(), 0),
-            5 | 7 => {
-                let info = memory_info()?;
-                store(value.cast::<u64>(), info.total.saturating_sub(info.free))
-            }
-            _ => Err(errors::INVALID_VALUE),
-        }
-    }
 }
 
 /// Frees everything of the process and clears its errors.

@@ -81,6 +81,11 @@ impl Kernel {
         self.non_portable_cluster.load(Ordering::Relaxed)
     }
 
+    /// The number of its module on the device.
+    pub(crate) fn module(&self) -> Result<u64, Code> {
+        self.image.module()
+    }
+
     /// The kernel on the device.
     pub(crate) fn info(&self) -> Result<&FunctionInfo, Code> {
         let found = self

@@ -33,6 +33,7 @@ mod graph;
 mod images;
 mod kernels;
 mod memory;
+mod pools;
 mod properties;
 mod registered;
 mod say;

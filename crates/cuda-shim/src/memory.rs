@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::connection::{call, device, flush_printed, receive, send};
 use crate::errors::{self, Code};
 use crate::graph;
-use crate::protocol::{Message, Op, Shape, kind};
+use crate::protocol::{Message, NO_POOL, Op, Shape, kind};
 use crate::registered::{self, exchanged};
 use crate::say::say_once;
 use crate::system::{self, PAGE};
@@ -33,8 +33,6 @@ static MAPPINGS: Mutex<BTreeMap<u64, Mapping>> = Mutex::new(BTreeMap::new());
 
 /// Alignment of the rows that `cudaMallocPitch` returns, bytes.
 pub(crate) const PITCH: u64 = 512;
-/// Handle of the memory pool that the device has from the start.
-pub(crate) const DEFAULT_POOL: u64 = 0x2000;
 
 /// Returns the device address of page-locked or registered host memory.
 pub(crate) fn device_address(address: u64) -> Result<u64, Code> {
@@ -54,6 +52,8 @@ pub(crate) struct Allocation {
     pub(crate) bytes: u64,
     /// One of [`kind`].
     pub(crate) kind: u32,
+    /// Handle of its memory pool, or [`NO_POOL`].
+    pub(crate) pool: u64,
 }
 
 /// The allocation that holds an address.
@@ -67,6 +67,7 @@ pub(crate) fn find_allocation(address: u64) -> Result<Allocation, Code> {
         address: fields.u64().map_err(broken)?,
         bytes: fields.u64().map_err(broken)?,
         kind: fields.u32().map_err(broken)?,
+        pool: fields.u64().map_err(broken)?,
     })
 }
 
@@ -92,8 +93,13 @@ pub(crate) fn is_device_only(address: u64) -> Result<bool, Code> {
 
 /// Allocates memory of a [`kind`]; shared kinds are mapped at the same address here.
 pub(crate) fn allocate(bytes: u64, kind: u32) -> Result<u64, Code> {
+    allocate_from(NO_POOL, bytes, kind)
+}
+
+/// Allocates memory of a pool, whose kind it has.
+pub(crate) fn allocate_from(pool: u64, bytes: u64, kind: u32) -> Result<u64, Code> {
     let mut head = Message::new();
-    head.put_u64(bytes).put_u32(kind);
+    head.put_u64(bytes).put_u32(kind).put_u64(pool);
     let reply = call(Op::Allocate, &head)?;
     let mut fields = reply.fields();
     let address = fields.u64().map_err(|_| errors::UNKNOWN)?;

@@ -51,11 +51,11 @@ operations! {
     GetVariable = 6,
     /// `module: u64, name: str` → `address: u64, bytes: u64, path: str`: a variable as shared memory.
     ShareVariable = 7,
-    /// `bytes: u64, kind: u32` → `address: u64, path: str`.
+    /// `bytes: u64, kind: u32, pool: u64` → `address: u64, path: str`; [`NO_POOL`], [`CURRENT_POOL`] or a handle.
     Allocate = 8,
     /// `address: u64`.
     Free = 9,
-    /// `address: u64` → `base: u64, bytes: u64, kind: u32`.
+    /// `address: u64` → `base: u64, bytes: u64, kind: u32, pool: u64`.
     Find = 10,
     /// `stream: u64, destination: u64, shape, bulk`.
     WriteMemory = 11,
@@ -113,10 +113,42 @@ operations! {
     CreateSurface = 37,
     /// `handle: u64` of a texture or surface object.
     DestroyObject = 38,
+    /// `kind: u32` → `pool: u64`.
+    CreatePool = 39,
+    /// `pool: u64`.
+    DestroyPool = 40,
+    /// `kind: u32, default: u32` → `pool: u64`: the selected one, or the one from the start.
+    FindPool = 41,
+    /// `pool: u64, kind: u32`: memory of the kind comes from the pool.
+    SelectPool = 42,
+    /// `pool: u64` → `kind: u32`.
+    DescribePool = 43,
+    /// `pool: u64, attribute: u32` → `value: u64`.
+    GetPoolAttribute = 44,
+    /// `pool: u64, attribute: u32, value: u64`.
+    SetPoolAttribute = 45,
+    /// `stream: u64` → `flags: u32, priority: i32`.
+    DescribeStream = 46,
+    /// `stream: u64, attribute: u32` → bulk: the value.
+    GetStreamAttribute = 47,
+    /// `stream: u64, attribute: u32, bulk: the value`.
+    SetStreamAttribute = 48,
+    /// `to: u64, from: u64`.
+    CopyStreamAttributes = 49,
 }
 
 /// Number of [`Op::Synchronize`] that stands for every stream.
 pub const ALL_STREAMS: u64 = u64::MAX;
+
+/// Pool of an allocation that comes from none.
+pub const NO_POOL: u64 = 0;
+/// Pool of an allocation that comes from the selected one.
+pub const CURRENT_POOL: u64 = u64::MAX;
+
+/// Priorities of streams, as of NVIDIA's GPUs since compute capability 7.0.
+pub const LEAST_PRIORITY: i32 = 0;
+/// The same of the streams that precede others.
+pub const GREATEST_PRIORITY: i32 = -5;
 
 /// Flag of a launch: all blocks resident at once.
 pub const COOPERATIVE: u32 = 1;

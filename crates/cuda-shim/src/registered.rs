@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::connection::call;
 use crate::errors::{self, Code};
-use crate::protocol::{Message, Op, kind};
+use crate::protocol::{Message, NO_POOL, Op, kind};
 use crate::say::say_once;
 use crate::system::PAGE;
 
@@ -92,7 +92,7 @@ pub(crate) fn device_address(address: u64) -> Result<u64, Code> {
 impl View {
     fn new(bytes: u64) -> Result<View, Code> {
         let mut head = Message::new();
-        head.put_u64(bytes).put_u32(kind::PINNED);
+        head.put_u64(bytes).put_u32(kind::PINNED).put_u64(NO_POOL);
         let reply = call(Op::Allocate, &head)?;
         let mut fields = reply.fields();
         let address = fields.u64().map_err(|_| errors::UNKNOWN)?;

@@ -3,7 +3,7 @@
 
 use crate::compile::{MacroDefault, Template, blanked, conditions, is_word};
 use tuner_core::value::Value;
-use tuner_space::Parameter;
+use tuner_space::{Expr, Launch, Parameter};
 
 /// A finding about one parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub enum Finding {
     },
 }
 
-/// Compares the parameters with the template. A parameter in compiler options as `{NAME}`, or in
-/// the name of a launched kernel, counts as mentioned.
+/// Compares the parameters with the template. A parameter in compiler options as `{NAME}`, or in the
+/// kernel's name or an expression of a launch, counts as mentioned.
 #[must_use]
 #[expect(
     clippy::indexing_slicing,
@@ -46,7 +46,7 @@ pub fn examine(
     template: &Template,
     parameters: &[Parameter],
     options: &[String],
-    entries: &[&str],
+    launches: &[Launch],
 ) -> Vec<Finding> {
     let defaults = template.defaults();
     let mut findings = Vec::new();
@@ -55,8 +55,12 @@ pub fn examine(
         let placeholder = format!("{{{name}}}");
         let in_options = options.iter().any(|option| option.contains(&placeholder));
         let word = |c: char| c.is_alphanumeric() || c == '_';
-        let mut words = entries.iter().flat_map(|entry| entry.split(|c| !word(c)));
-        if !in_options && !words.any(|word| word == name) && !template.mentions(name) {
+        let in_launches = launches.iter().any(|launch| {
+            let mut words = launch.entry.split(|c| !word(c));
+            let mut names = expressions(launch).flat_map(Expr::names);
+            words.any(|word| word == name) || names.any(|(known, _)| known == name)
+        });
+        if !in_options && !in_launches && !template.mentions(name) {
             findings.push(Finding::NeverMentioned { name: name.clone() });
         }
         let Some(own) = defaults.iter().find(|default| default.name == *name) else {
@@ -66,6 +70,15 @@ pub fn examine(
         findings.extend(compare(name, value, own));
     }
     findings
+}
+
+/// Iterates over the expressions of a launch.
+fn expressions(launch: &Launch) -> impl Iterator<Item = &Expr> {
+    let extents = launch.grid.iter().chain(&launch.block);
+    extents
+        .chain(launch.cluster.iter().flatten())
+        .chain([&launch.shared])
+        .chain(&launch.when)
 }
 
 /// Describes each parameter with several word values that `#if` evaluates as 0, because they are

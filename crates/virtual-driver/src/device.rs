@@ -11,6 +11,7 @@ use vgpu::{Arch, GlobalMemory};
 use crate::images::Arrays;
 use crate::memory::Allocations;
 use crate::modules::LoadedModule;
+use crate::pools::Pools;
 use crate::predicted::{PredictedTimes, Prediction};
 use crate::streams::Streams;
 use crate::summary::{Summary, plain_name};
@@ -55,21 +56,29 @@ pub(crate) struct Function {
     pub(crate) non_portable_cluster: bool,
 }
 
+/// What a process did before the launch that runs.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    pub(crate) summary: Summary,
+    /// Name of the kernel that runs.
+    pub(crate) running: String,
+}
+
 /// The device of one process.
 #[derive(Debug)]
 pub struct Device {
     pub(crate) options: Options,
     pub(crate) memory: GlobalMemory,
     pub(crate) allocations: Allocations,
+    pub(crate) pools: Pools,
     pub(crate) arrays: Arrays,
     pub(crate) modules: Vec<Option<LoadedModule>>,
     pub(crate) functions: Vec<Function>,
     pub(crate) streams: Streams,
     pub(crate) summary: Summary,
     pub(crate) predicted: PredictedTimes,
-    /// Copy of the summary for the end of the process during a launch.
-    pub(crate) published: Arc<Mutex<Summary>>,
-    pub(crate) published_at: Option<Instant>,
+    /// The summary while a launch runs, for the end of the process meanwhile.
+    pub(crate) published: Arc<Mutex<Published>>,
     /// A fault of a kernel: every request fails with it until a reset.
     pub(crate) sticky: Code,
     pub(crate) started: Instant,
@@ -84,6 +93,7 @@ impl Device {
         Device {
             memory: GlobalMemory::new(options.arch.memory_bytes),
             allocations: Allocations::default(),
+            pools: Pools::default(),
             arrays: Arrays::default(),
             modules: Vec::new(),
             functions: Vec::new(),
@@ -91,7 +101,6 @@ impl Device {
             summary: Summary::default(),
             predicted: PredictedTimes::default(),
             published: Arc::default(),
-            published_at: None,
             sticky: errors::SUCCESS,
             started: Instant::now(),
             failure: String::new(),
@@ -106,19 +115,23 @@ impl Device {
         self.summary
     }
 
-    /// Publishes the summary before a launch, at most once a second.
-    pub(crate) fn publish(&mut self) {
-        let recent = |at: Instant| at.elapsed() < Duration::from_secs(1);
-        if self.published_at.is_some_and(recent) {
-            return;
-        }
-        self.published_at = Some(Instant::now());
-        let mut summary = self.summary.clone();
-        summary.time_us = self.streams.now_us();
-        *self
-            .published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = summary;
+    /// Runs something long, the run of a kernel, that does not use the summary: the server has it
+    /// meanwhile, since the process may end before the run does.
+    pub(crate) fn publish_during<T>(
+        &mut self,
+        kernel: &str,
+        run: impl FnOnce(&mut Device) -> T,
+    ) -> T {
+        let published = Arc::clone(&self.published);
+        let lock = || published.lock().unwrap_or_else(PoisonError::into_inner);
+        self.summary.time_us = self.streams.now_us();
+        *lock() = Published {
+            summary: std::mem::take(&mut self.summary),
+            running: kernel.to_owned(),
+        };
+        let result = run(self);
+        self.summary = std::mem::take(&mut *lock()).summary;
+        result
     }
 
     /// Fails with the sticky error.
@@ -133,6 +146,7 @@ impl Device {
     pub(crate) fn reset(&mut self) {
         self.memory = GlobalMemory::new(self.options.arch.memory_bytes);
         self.allocations = Allocations::default();
+        self.pools = Pools::default();
         self.arrays.clear();
         self.sticky = errors::SUCCESS;
         self.streams = Streams::default();
@@ -177,6 +191,12 @@ impl Device {
 
     /// Finds a kernel; returns its description.
     pub(crate) fn get_function(&mut self, number: u64, name: &str) -> Result<FunctionInfo, Code> {
+        self.module(number)?;
+        // Both interfaces of a program set the attributes of one kernel.
+        let is_same = |known: &&Function| known.module == number && known.name == name;
+        if let Some(known) = self.functions.iter().find(is_same) {
+            return Ok(known.info.clone());
+        }
         let id = self.functions.len() as u64 + 1;
         let arch = self.options.arch;
         let module = self.module(number)?;

@@ -5,7 +5,7 @@ use std::io;
 
 use cuda_shim::errors::{self, Code};
 use cuda_shim::protocol::images::{ArrayShape, Format, Resource, Sampling};
-use cuda_shim::protocol::{Fields, Message, Op, kind};
+use cuda_shim::protocol::{Fields, Message, NO_POOL, Op, kind};
 use vgpu::{AddressMode, ChannelKind, Image, Sampler, TexelFormat, Texture};
 
 use crate::device::Device;
@@ -52,7 +52,7 @@ impl Device {
     }
 
     fn create_array(&mut self, shape: ArrayShape) -> Result<u64, Code> {
-        let (address, _) = self.allocate(shape.bytes(), kind::ARRAY)?;
+        let (address, _) = self.allocate(shape.bytes(), kind::ARRAY, NO_POOL)?;
         self.arrays.insert(address, shape);
         Ok(address)
     }

@@ -44,7 +44,6 @@ impl Device {
             self.report_refusal(&function, &refusal.text);
             return Err(refusal.code);
         }
-        self.publish();
         self.take_shared();
         let pending = self.begin_capture(request, &function);
         let watched = pending.is_some() || self.streams.can_conflict();
@@ -62,14 +61,21 @@ impl Device {
         if let Some(us) = predicted.filter(|_| self.options.prediction == Prediction::ModelOnly) {
             return Ok(self.skip(request, &function, us));
         }
-        let run = vgpu::launch(&code, &mut self.memory, self.options.arch, &launch);
+        let run = self.publish_during(&function.plain_name, |device| {
+            vgpu::launch(&code, &mut device.memory, device.options.arch, &launch)
+        });
         let report = run.map_err(|error| {
-            self.report_refusal(&function, &error.to_string());
-            match error {
-                vgpu::LaunchError::Unsupported(_) => errors::NOT_SUPPORTED,
+            let text = error.to_string();
+            let code = match error {
+                vgpu::LaunchError::Unsupported(_) => {
+                    self.report_unsupported(&function, &text);
+                    return errors::NOT_SUPPORTED;
+                }
                 vgpu::LaunchError::Memory(_) => errors::OUT_OF_MEMORY,
                 _ => errors::INVALID_VALUE,
-            }
+            };
+            self.report_refusal(&function, &text);
+            code
         })?;
         self.report_progress(&function, began);
         self.give_shared();
@@ -93,8 +99,11 @@ impl Device {
         self.summary.add_note(format!(
             "hazards of {name}: not checked (no PTX); faults are reported"
         ));
-        let outcome = sass_only::run(cubin, code, &mut self.memory, launch).map_err(|error| {
-            self.report_refusal(function, &error.to_string());
+        let run = self.publish_during(name, |device| {
+            sass_only::run(cubin, code, &mut device.memory, launch)
+        });
+        let outcome = run.map_err(|error| {
+            self.report_unsupported(function, &error.to_string());
             errors::NOT_SUPPORTED
         })?;
         self.give_shared();
@@ -134,7 +143,7 @@ impl Device {
     }
 
     fn watch(&self) -> Arc<Watch> {
-        let mut watch = Watch::new(&self.memory, true);
+        let mut watch = Watch::new(&self.memory, true).with_separate_atomics();
         for buffer in self.memory.buffers() {
             let bytes = self.memory.len(buffer);
             watch.add(&self.memory, buffer, &(0..bytes));
@@ -203,8 +212,12 @@ impl Device {
         let limited = report.stop == Some(Stop::LaneBudget);
         for hazard in &report.hazards {
             let by_limit = limited && hazard.kind == HazardKind::Timeout;
-            if !by_limit && !follows_race(hazard, &report.hazards) {
-                self.report_hazard(function, hazard);
+            if by_limit || follows_race(hazard, &report.hazards) {
+                continue;
+            }
+            match waits_for_memory(hazard) && self.sees_host_memory(request, function) {
+                true => self.report_hazard(function, &with_host_limit(hazard)),
+                false => self.report_hazard(function, hazard),
             }
         }
         for assertion in &report.assertions {
@@ -228,11 +241,34 @@ impl Device {
         );
     }
 
+    /// Reports whether a launch can find memory that the host shares: by an argument, or as a managed
+    /// variable.
+    fn sees_host_memory(&self, request: &Request, function: &Function) -> bool {
+        let words = function.info.parameters.iter().flat_map(|parameter| {
+            let range = parameter.offset as usize..(parameter.offset + parameter.bytes) as usize;
+            let bytes = request.parameters.get(range).unwrap_or_default();
+            bytes.chunks_exact(8)
+        });
+        let mut addresses =
+            words.filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?)));
+        addresses.any(|address| self.is_shared(address)) || self.has_managed_variable()
+    }
+
     /// Reports a launch that did not run, on standard error and in the summary.
     fn report_refusal(&mut self, function: &Function, why: &str) {
         let note = format!("launch of {} refused: {why}", function.plain_name);
         if self.summary.add_note(note.clone()) {
             report_line(&note);
+        }
+    }
+
+    /// Reports a launch that did not run because the virtual GPU lacks something.
+    fn report_unsupported(&mut self, function: &Function, why: &str) {
+        if self.summary.add_unsupported_launch(&function.name, why) {
+            report_line(&format!(
+                "launch of {} did not run: {why}",
+                function.plain_name
+            ));
         }
     }
 
@@ -307,10 +343,16 @@ impl Device {
     /// Bytes that a launch accessed, merged over its blocks.
     fn accesses(&self, report: &LaunchReport) -> Vec<Access> {
         let mut out = Vec::new();
-        for write in [false, true] {
-            let lists = report.accesses.iter();
-            let lists = lists.flat_map(|block| block.ranges(write));
-            let mut ranges: Vec<std::ops::Range<u64>> = lists
+        for (write, atomic) in [(false, false), (true, false), (false, true), (true, true)] {
+            let mut found: Vec<vgpu::BufferRange> = Vec::new();
+            for block in &report.accesses {
+                match atomic {
+                    true => found.extend(block.atomic_ranges(write)),
+                    false => found.extend(block.plain_ranges(write)),
+                }
+            }
+            let mut ranges: Vec<std::ops::Range<u64>> = found
+                .into_iter()
                 .map(|range| {
                     let base = self.memory.address(range.buffer);
                     base + range.bytes.start..base + range.bytes.end
@@ -324,65 +366,13 @@ impl Device {
                     _ => merged.push(range),
                 }
             }
-            out.extend(merged.into_iter().map(|bytes| Access { bytes, write }));
+            out.extend(merged.into_iter().map(|bytes| Access {
+                bytes,
+                write,
+                atomic,
+            }));
         }
         out
-    }
-
-    /// What a driver refuses before a launch runs.
-    fn refuse(&self, request: &Request, function: &Function) -> Result<(), Refusal> {
-        let arch = self.options.arch;
-        let refused = |code, text: String| Err(Refusal { code, text });
-        let threads: u64 = request
-            .block
-            .iter()
-            .map(|extent| u64::from(*extent))
-            .product();
-        let [x, y, z] = request.block;
-        let [grid_x, grid_y, grid_z] = request.grid;
-        let empty = request.block.contains(&0) || request.grid.contains(&0);
-        if empty || x > 1024 || y > 1024 || z > 64 || threads > 1024 {
-            let text =
-                format!("a block of {x}×{y}×{z} threads in a grid of {grid_x}×{grid_y}×{grid_z}");
-            return refused(errors::INVALID_CONFIGURATION, text);
-        }
-        if grid_x > i32::MAX as u32 || grid_y > 65_535 || grid_z > 65_535 {
-            let text = format!("a grid of {grid_x}×{grid_y}×{grid_z} blocks");
-            return refused(errors::INVALID_CONFIGURATION, text);
-        }
-        if threads > u64::from(function.info.max_threads) {
-            let text = format!(
-                "{threads} threads a block; the kernel's registers ({}) and launch bounds permit {}",
-                function.info.registers, function.info.max_threads
-            );
-            return refused(errors::OUT_OF_RESOURCES, text);
-        }
-        if u64::from(request.shared_bytes) > function.dynamic_limit {
-            let text = format!(
-                "{} bytes of dynamic shared memory; the kernel may use {} (see \
-                 cudaFuncAttributeMaxDynamicSharedMemorySize)",
-                request.shared_bytes, function.dynamic_limit
-            );
-            return refused(errors::INVALID_VALUE, text);
-        }
-        if let Some(text) = cluster_problem(request, function, arch.cc) {
-            return refused(errors::INVALID_CLUSTER_SIZE, text);
-        }
-        let blocks: u64 = request
-            .grid
-            .iter()
-            .map(|extent| u64::from(*extent))
-            .product();
-        let shared = u64::from(request.shared_bytes) + function.info.static_shared_bytes;
-        let each =
-            gpu_model::resident_blocks(arch, threads as u32, function.info.registers, shared);
-        let together = u64::from(each) * u64::from(arch.sm_count);
-        if request.flags & COOPERATIVE != 0 && blocks > together {
-            let text =
-                format!("a cooperative grid of {blocks} blocks; the device holds {together}");
-            return refused(errors::COOPERATIVE_TOO_LARGE, text);
-        }
-        Ok(())
     }
 }
 
@@ -393,42 +383,21 @@ impl Request {
     }
 }
 
-/// Blocks of the largest cluster that every device with clusters can run, and that a kernel can be
-/// allowed (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
-pub(crate) const PORTABLE_CLUSTER: u32 = 8;
-/// The largest cluster of any device.
-pub(crate) const LARGEST_CLUSTER: u32 = 16;
+/// Reports whether threads repeat a loop that reads memory.
+fn waits_for_memory(hazard: &Hazard) -> bool {
+    hazard.kind == HazardKind::Deadlock && hazard.detail.starts_with("threads wait in a loop")
+}
 
-/// Returns why a driver would refuse the clusters of a launch.
-fn cluster_problem(request: &Request, function: &Function, cc: u32) -> Option<String> {
-    let cluster = request.cluster;
-    if cluster == [1; 3] {
-        return None;
-    }
-    let [x, y, z] = cluster;
-    let blocks = cluster
-        .iter()
-        .fold(1u32, |all, extent| all.saturating_mul(*extent));
-    let most = match function.non_portable_cluster {
-        true => LARGEST_CLUSTER,
-        false => PORTABLE_CLUSTER,
-    };
-    let multiple = request.grid.iter().zip(cluster);
-    let multiple = multiple
-        .into_iter()
-        .all(|(grid, by)| by > 0 && grid % by == 0);
-    if cc < 90 {
-        Some("the device has no thread block clusters".to_owned())
-    } else if blocks > most {
-        Some(format!(
-            "a cluster of {x}×{y}×{z} blocks; the kernel may have {most}"
-        ))
-    } else if !multiple {
-        Some(format!(
-            "a cluster of {x}×{y}×{z} blocks, of which the grid is not a multiple"
-        ))
-    } else {
-        None
+/// Adds that the value may be one that the host would write on a GPU.
+fn with_host_limit(hazard: &Hazard) -> Hazard {
+    let detail = format!(
+        "{}. The kernel can read memory that the host shares (pinned, mapped or managed): the virtual \
+         device runs a launch to its end before the host continues, so no kernel can wait for the host",
+        hazard.detail
+    );
+    Hazard {
+        detail,
+        ..hazard.clone()
     }
 }
 
@@ -443,12 +412,6 @@ fn follows_race(hazard: &Hazard, all: &[Hazard]) -> bool {
     hazard.kind == HazardKind::Uninitialized
         && hazard.source.is_some()
         && all.iter().any(|other| races(&other))
-}
-
-/// Why a driver refuses a launch.
-struct Refusal {
-    code: Code,
-    text: String,
 }
 
 /// The error that a program sees after a hazard; `None` where a GPU goes on.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
@@ -11,11 +10,9 @@ use cuda_shim::protocol::{Shape, kind};
 use vgpu::BufferId;
 
 use crate::device::Device;
+use crate::pages::{PAGE, differences};
 use crate::streams::Access;
 use crate::time::{device_copy_us, host_copy_us};
-
-/// Size of a page of shared memory, bytes.
-const PAGE: u64 = 4096;
 
 /// Memory that both sides access: an anonymous file, which ends with the processes that hold it.
 #[derive(Debug)]
@@ -32,6 +29,8 @@ struct Allocation {
     buffer: BufferId,
     bytes: u64,
     kind: u32,
+    /// Handle of the memory pool that it comes from.
+    pool: Option<u64>,
     shared: Option<SharedFile>,
     /// A variable of a module, which the program does not free.
     variable: bool,
@@ -56,6 +55,8 @@ pub(crate) struct Found {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
     pub(crate) kind: u32,
+    /// Handle of the memory pool that it comes from.
+    pub(crate) pool: Option<u64>,
 }
 
 /// A range of a buffer.
@@ -67,8 +68,14 @@ pub(crate) struct BufferOffset {
 
 impl Device {
     /// Allocates memory; shared kinds come with the path of their file.
-    pub(crate) fn allocate(&mut self, bytes: u64, kind: u32) -> Result<(u64, String), Code> {
+    pub(crate) fn allocate(
+        &mut self,
+        bytes: u64,
+        kind: u32,
+        pool: u64,
+    ) -> Result<(u64, String), Code> {
         self.check()?;
+        let pool = self.pools.resolve(pool, kind)?;
         let name = match kind {
             kind::DEVICE => "device memory",
             kind::PINNED => "pinned memory",
@@ -87,6 +94,7 @@ impl Device {
             buffer,
             bytes,
             kind,
+            pool,
             shared: None,
             variable: false,
         };
@@ -99,6 +107,9 @@ impl Device {
             allocation.shared = Some(shared);
         }
         self.allocations.by_address.insert(address, allocation);
+        if let Some(pool) = pool {
+            self.pools.add(pool, bytes);
+        }
         Ok((address, path))
     }
 
@@ -150,6 +161,7 @@ impl Device {
             buffer,
             bytes,
             kind: kind::MANAGED,
+            pool: None,
             shared: Some(shared),
             variable: true,
         };
@@ -172,6 +184,9 @@ impl Device {
             self.streams.synchronize(cuda_shim::protocol::ALL_STREAMS);
             self.streams.forget(&(address..address + allocation.bytes));
             self.memory.free(allocation.buffer);
+            if let Some(pool) = allocation.pool {
+                self.pools.remove(pool, allocation.bytes);
+            }
         }
         Ok(())
     }
@@ -188,6 +203,7 @@ impl Device {
             address: base,
             bytes,
             kind: known.map_or(kind::DEVICE, |found| found.kind),
+            pool: known.and_then(|found| found.pool),
         })
     }
 
@@ -373,11 +389,17 @@ impl Device {
 
     /// Whether a range begins in memory that the host shares. A program that uses both interfaces copies
     /// such memory of one through the other.
-    fn is_shared(&self, address: u64) -> bool {
+    pub(crate) fn is_shared(&self, address: u64) -> bool {
         let found = self.allocations.by_address.range(..=address).next_back();
         found.is_some_and(|(base, allocation)| {
             allocation.shared.is_some() && address - base < allocation.bytes
         })
+    }
+
+    /// Reports whether a module has a managed variable.
+    pub(crate) fn has_managed_variable(&self) -> bool {
+        let mut allocations = self.allocations.by_address.values();
+        allocations.any(|allocation| allocation.variable)
     }
 
     /// Takes what the host wrote to shared memory, before a launch.
@@ -431,23 +453,6 @@ impl Device {
     }
 }
 
-/// Pages in which two texts of the same length differ, adjacent ones as one range.
-fn differences(before: &[u8], after: &[u8]) -> Vec<Range<usize>> {
-    let page = PAGE as usize;
-    let mut out: Vec<Range<usize>> = Vec::new();
-    for (index, (old, new)) in before.chunks(page).zip(after.chunks(page)).enumerate() {
-        if old == new {
-            continue;
-        }
-        let range = index * page..index * page + new.len();
-        match out.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => out.push(range),
-        }
-    }
-    out
-}
-
 /// Bytes from the first to the end of the last row.
 fn span(shape: Shape) -> Result<u64, Code> {
     if shape.depth == 0 || shape.height == 0 {
@@ -466,20 +471,6 @@ fn access(address: u64, shape: Shape, write: bool) -> Access {
     Access {
         bytes: address..end,
         write,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_changed_pages_are_exchanged() {
-        let before = vec![0; 3 * PAGE as usize];
-        let mut after = before.clone();
-        *after.last_mut().expect("bytes") = 1;
-        let changed = differences(&before, &after);
-        let page = PAGE as usize;
-        assert!(matches!(changed.as_slice(), [range] if *range == (2 * page..3 * page)));
+        atomic: false,
     }
 }

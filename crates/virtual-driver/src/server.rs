@@ -1,5 +1,7 @@
 //! The server: answers the requests of the processes of one program.
 
+mod requests;
+
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -8,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuda_shim::errors::{self, Code};
-use cuda_shim::protocol::{Fields, FrameHeader, Message, Op, Shape, write_frame};
+use cuda_shim::protocol::{Fields, FrameHeader, Message, NO_POOL, Op, Shape, write_frame};
 
+use self::requests::{answer_pool, answer_stream_properties};
 use crate::attributes::device_attributes;
-use crate::device::{ADDRESSES, Device, Options};
+use crate::device::{ADDRESSES, Device, Options, Published};
 use crate::launches::{Request, report_line};
 use crate::summary::Summary;
 
@@ -77,8 +80,8 @@ impl Server {
 #[derive(Debug, Clone)]
 struct Process {
     device: Arc<Mutex<Device>>,
-    /// Copy of the device's summary from before a long launch.
-    published: Arc<Mutex<Summary>>,
+    /// The device's summary while a launch runs.
+    published: Arc<Mutex<Published>>,
 }
 
 impl Process {
@@ -102,10 +105,13 @@ impl Process {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let mut summary = std::mem::take(&mut *lock(&self.published));
-        summary.add_note(
-            "the program ended while a launch ran; the summary leaves that launch out".to_owned(),
-        );
+        let Published {
+            mut summary,
+            running,
+        } = std::mem::take(&mut *lock(&self.published));
+        summary.add_note(format!(
+            "the program ended while {running} ran; the summary leaves that launch out"
+        ));
         summary
     }
 }
@@ -262,6 +268,19 @@ fn answer(device: &mut Device, op: Op, frame: &Frame, reply: &mut Reply) -> io::
         | Op::CreateTexture
         | Op::CreateSurface
         | Op::DestroyObject => device.answer_image(op, &mut fields, &mut reply.head)?,
+        Op::CreatePool
+        | Op::DestroyPool
+        | Op::FindPool
+        | Op::SelectPool
+        | Op::DescribePool
+        | Op::GetPoolAttribute
+        | Op::SetPoolAttribute => answer_pool(device, op, &mut fields, &mut reply.head)?,
+        Op::DescribeStream
+        | Op::GetStreamAttribute
+        | Op::SetStreamAttribute
+        | Op::CopyStreamAttributes => {
+            answer_stream_properties(device, op, &mut fields, &frame.bulk, reply)?
+        }
         _ => answer_stream(device, op, &mut fields, reply)?,
     })
 }
@@ -354,8 +373,8 @@ fn answer_memory(
     let head = &mut reply.head;
     Ok(match op {
         Op::Allocate => {
-            let (bytes, kind) = (fields.u64()?, fields.u32()?);
-            device.allocate(bytes, kind).map(|(address, path)| {
+            let (bytes, kind, pool) = (fields.u64()?, fields.u32()?, fields.u64()?);
+            device.allocate(bytes, kind, pool).map(|(address, path)| {
                 head.put_u64(address).put_str(&path);
             })
         }
@@ -363,7 +382,8 @@ fn answer_memory(
         Op::Find => device.find(fields.u64()?).map(|found| {
             head.put_u64(found.address)
                 .put_u64(found.bytes)
-                .put_u32(found.kind);
+                .put_u32(found.kind)
+                .put_u64(found.pool.unwrap_or(NO_POOL));
         }),
         Op::WriteMemory => {
             let (stream, address) = (fields.u64()?, fields.u64()?);
@@ -411,7 +431,8 @@ fn answer_stream(
     let all = cuda_shim::protocol::ALL_STREAMS;
     Ok(match op {
         Op::CreateStream => {
-            let handle = device.streams.create(fields.u32()?);
+            let (flags, priority) = (fields.u32()?, fields.u32()? as i32);
+            let handle = device.streams.create(flags, priority);
             reply.head.put_u64(handle);
             device.check()
         }

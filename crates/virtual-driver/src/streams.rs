@@ -4,11 +4,15 @@
 //! by a stream, an event, a synchronization or the rules of the legacy default stream; otherwise the
 //! program relies on timing ([`Conflict`]).
 
+mod properties;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use cuda_shim::protocol::ALL_STREAMS;
+
+use self::properties::Properties;
 
 /// The legacy default stream, and the handle that names it explicitly.
 const LEGACY: u64 = 0;
@@ -37,7 +41,7 @@ fn join(into: &mut Clock, other: &Clock) {
 #[derive(Debug, Default)]
 struct Stream {
     clock: Clock,
-    blocking: bool,
+    properties: Properties,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -63,6 +67,8 @@ pub(crate) struct Access {
     /// Address of the first byte, and the end.
     pub(crate) bytes: Range<u64>,
     pub(crate) write: bool,
+    /// Every access was atomic towards the whole device: two such do not race.
+    pub(crate) atomic: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -102,13 +108,7 @@ impl Default for Streams {
     fn default() -> Streams {
         let mut streams = BTreeMap::new();
         for stream in [LEGACY, PER_THREAD] {
-            streams.insert(
-                stream,
-                Stream {
-                    clock: Clock::new(),
-                    blocking: true,
-                },
-            );
+            streams.insert(stream, Stream::default());
         }
         Streams {
             streams,
@@ -144,17 +144,14 @@ impl Streams {
     }
 
     /// Creates a stream.
-    pub(crate) fn create(&mut self, flags: u32) -> u64 {
+    pub(crate) fn create(&mut self, flags: u32, priority: i32) -> u64 {
         let handle = self.next_handle;
         self.next_handle += HANDLE_STEP;
-        let blocking = flags & NON_BLOCKING == 0;
-        self.streams.insert(
-            handle,
-            Stream {
-                clock: Clock::new(),
-                blocking,
-            },
-        );
+        let stream = Stream {
+            clock: Clock::new(),
+            properties: Properties::new(flags, priority),
+        };
+        self.streams.insert(handle, stream);
         handle
     }
 
@@ -183,10 +180,11 @@ impl Streams {
         if let Some(own) = own {
             join(&mut clock, &own.clock);
         }
-        let blocking = own.is_some_and(|own| own.blocking);
+        let blocking = own.is_some_and(|own| own.properties.is_blocking());
         for (handle, other) in &self.streams {
             // The legacy default stream waits for blocking streams, and they for it.
-            let ordered = other.blocking && blocking && (stream == LEGACY || *handle == LEGACY);
+            let with_legacy = stream == LEGACY || *handle == LEGACY;
+            let ordered = other.properties.is_blocking() && blocking && with_legacy;
             if ordered {
                 join(&mut clock, &other.clock);
             }
@@ -230,6 +228,7 @@ impl Streams {
         for access in &accesses {
             let meets = |past: &&Past| {
                 (past.access.write || access.write)
+                    && !(past.access.atomic && access.atomic)
                     && past.access.bytes.start < access.bytes.end
                     && access.bytes.start < past.access.bytes.end
             };
@@ -245,7 +244,7 @@ impl Streams {
             }
         }
         // An access that precedes a write of the same bytes conflicts with nothing that the write does
-        // not conflict with.
+        // not conflict with, unless only the write is atomic.
         let host = &self.host;
         let host_precedes = |past: &Past| {
             let known = host.get(&past.operation.stream).copied().unwrap_or(0);
@@ -254,6 +253,7 @@ impl Streams {
         self.past.retain(|past| {
             let covered = accesses.iter().any(|access| {
                 access.write
+                    && (past.access.atomic || !access.atomic)
                     && access.bytes.start <= past.access.bytes.start
                     && past.access.bytes.end <= access.bytes.end
             });
@@ -357,14 +357,55 @@ mod tests {
     use super::*;
 
     fn write(streams: &mut Streams, stream: u64, bytes: Range<u64>) -> Vec<Conflict> {
+        access(streams, stream, bytes, false)
+    }
+
+    fn access(
+        streams: &mut Streams,
+        stream: u64,
+        bytes: Range<u64>,
+        atomic: bool,
+    ) -> Vec<Conflict> {
         let operation = streams.submit(stream, "op".into(), 1.0);
-        streams.check(&operation, vec![Access { bytes, write: true }])
+        let access = Access {
+            bytes,
+            write: true,
+            atomic,
+        };
+        streams.check(&operation, vec![access])
+    }
+
+    #[test]
+    fn atomics_of_two_streams_do_not_conflict() {
+        let mut streams = Streams::default();
+        let (a, b) = (
+            streams.create(NON_BLOCKING, 0),
+            streams.create(NON_BLOCKING, 0),
+        );
+        assert!(access(&mut streams, a, 0..4, true).is_empty());
+        assert!(access(&mut streams, b, 0..4, true).is_empty());
+        assert!(!write(&mut streams, b, 0..4).is_empty());
+    }
+
+    #[test]
+    fn an_atomic_does_not_hide_an_earlier_write() {
+        let mut streams = Streams::default();
+        let (a, b) = (
+            streams.create(NON_BLOCKING, 0),
+            streams.create(NON_BLOCKING, 0),
+        );
+        assert!(write(&mut streams, a, 0..4).is_empty());
+        assert!(access(&mut streams, a, 0..4, true).is_empty());
+        assert!(!access(&mut streams, b, 0..4, true).is_empty());
     }
 
     #[test]
     fn writes_of_two_streams_conflict() {
         let mut streams = Streams::default();
-        let (a, b) = (streams.create(NON_BLOCKING), streams.create(NON_BLOCKING));
+        let (a, b) = (
+            streams.create(NON_BLOCKING, 0),
+            streams.create(NON_BLOCKING, 0),
+        );
         assert!(write(&mut streams, a, 0..64).is_empty());
         assert!(write(&mut streams, b, 64..128).is_empty());
         let conflicts = write(&mut streams, b, 32..40);
@@ -374,7 +415,10 @@ mod tests {
     #[test]
     fn an_event_orders_two_streams() {
         let mut streams = Streams::default();
-        let (a, b) = (streams.create(NON_BLOCKING), streams.create(NON_BLOCKING));
+        let (a, b) = (
+            streams.create(NON_BLOCKING, 0),
+            streams.create(NON_BLOCKING, 0),
+        );
         let event = streams.create_event();
         write(&mut streams, a, 0..64);
         assert!(streams.record(event, a) && streams.wait(b, event));
@@ -386,7 +430,10 @@ mod tests {
     #[test]
     fn the_host_orders_what_it_waited_for() {
         let mut streams = Streams::default();
-        let (a, b) = (streams.create(NON_BLOCKING), streams.create(NON_BLOCKING));
+        let (a, b) = (
+            streams.create(NON_BLOCKING, 0),
+            streams.create(NON_BLOCKING, 0),
+        );
         write(&mut streams, a, 0..64);
         streams.synchronize(a);
         assert!(write(&mut streams, b, 0..64).is_empty());
@@ -395,7 +442,7 @@ mod tests {
     #[test]
     fn the_legacy_stream_waits_for_blocking_streams_only() {
         let mut streams = Streams::default();
-        let (blocking, free) = (streams.create(0), streams.create(NON_BLOCKING));
+        let (blocking, free) = (streams.create(0, 0), streams.create(NON_BLOCKING, 0));
         write(&mut streams, blocking, 0..64);
         assert!(write(&mut streams, LEGACY, 0..64).is_empty());
         assert!(write(&mut streams, blocking, 0..64).is_empty());
@@ -406,7 +453,7 @@ mod tests {
     #[test]
     fn two_streams_overlap_on_the_virtual_clock() {
         let mut streams = Streams::default();
-        let (a, b) = (streams.create(0), streams.create(0));
+        let (a, b) = (streams.create(0, 0), streams.create(0, 0));
         streams.submit(a, "op".into(), 30.0);
         streams.submit(b, "op".into(), 20.0);
         streams.synchronize(ALL_STREAMS);

@@ -55,6 +55,17 @@ pub struct FoldedHazard {
     last_launch: u64,
 }
 
+/// Launches of one kernel that did not run, because the virtual GPU lacks something.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UnsupportedLaunch {
+    /// Name as in the source.
+    pub kernel: String,
+    /// What is missing, with its line where it has one.
+    pub reason: String,
+    /// Number of launches.
+    pub launches: u64,
+}
+
 /// Everything that one program did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
@@ -64,6 +75,8 @@ pub struct Summary {
     pub hazards: Vec<FoldedHazard>,
     /// Functions that the program called and the device does not implement.
     pub unsupported: Vec<String>,
+    /// Kernels that did not run: results of the program lack theirs.
+    pub unsupported_launches: Vec<UnsupportedLaunch>,
     /// Other messages, such as modules that were not loaded, and refused launches.
     pub notes: Vec<String>,
     /// Virtual time of the whole program, µs: an estimate.
@@ -220,6 +233,28 @@ impl Summary {
         }
     }
 
+    /// Adds a launch that did not run; returns whether its reason is new.
+    pub(crate) fn add_unsupported_launch(&mut self, symbol: &str, reason: &str) -> bool {
+        self.merge_unsupported_launch(UnsupportedLaunch {
+            kernel: plain_name(symbol),
+            reason: reason.to_owned(),
+            launches: 1,
+        })
+    }
+
+    fn merge_unsupported_launch(&mut self, launch: UnsupportedLaunch) -> bool {
+        let mut all = self.unsupported_launches.iter_mut();
+        let same = |known: &&mut UnsupportedLaunch| {
+            known.kernel == launch.kernel && known.reason == launch.reason
+        };
+        if let Some(known) = all.find(same) {
+            known.launches += launch.launches;
+            return false;
+        }
+        self.unsupported_launches.push(launch);
+        true
+    }
+
     /// Adds what another process of the program did.
     pub fn merge(&mut self, other: Summary) {
         for kernel in other.kernels {
@@ -249,6 +284,9 @@ impl Summary {
             .unsupported
             .iter()
             .for_each(|function| self.add_unsupported(function));
+        other.unsupported_launches.into_iter().for_each(|launch| {
+            self.merge_unsupported_launch(launch);
+        });
         other.notes.into_iter().for_each(|note| {
             self.add_note(note);
         });

@@ -210,12 +210,11 @@ fn report_template(kernel: &Kernel) -> Result<(), CliError> {
     let spec = &kernel.spec;
     let (name, yaml) = (&kernel.template.name, catalog::shown(&kernel.path));
     let mut errors = Vec::new();
-    let entries: Vec<&str> = spec.launches.iter().map(|each| &*each.entry).collect();
     let (template, parameters) = (&kernel.template, &spec.parameters);
     for told in defaults::words_in_conditions(template, parameters) {
         say!("warning: {told}");
     }
-    for finding in defaults::examine(template, parameters, &spec.options, &entries) {
+    for finding in defaults::examine(template, parameters, &spec.options, &spec.launches) {
         match finding {
             defaults::Finding::DefaultsDiffer {
                 name: parameter,

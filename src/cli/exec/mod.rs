@@ -35,8 +35,8 @@ Examples:
 
 With --build, the arguments after -- are those of the program that was built.
 
-Exit codes: the program's own; 4 where a hazard was found (--error-exitcode); 128+N where the program
-died of signal N; 2 bad usage, or a program that cannot use the virtual GPU.")]
+Exit codes: the program's own; 4 where a hazard was found or the virtual GPU could not run a launch
+(--error-exitcode); 128+N where the program died of signal N; 2 bad usage, or a program that cannot use the virtual GPU.")]
 pub(crate) struct Args {
     /// Virtual GPU, vgpu:NAME
     #[arg(long, value_name = "DEVICE", default_value = "vgpu:a100")]
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_hazards: bool,
 
-    /// Exit code where a hazard was found; 0 keeps the program's
+    /// Exit code where a hazard was found or a launch could not run; 0 keeps the program's
     #[arg(long, value_name = "N", default_value_t = exit::NOT_OK)]
     error_exitcode: u8,
 
@@ -259,7 +259,8 @@ fn write_json(
 
 /// The exit code of the command.
 fn exit_code(status: ExitStatus, summary: &Summary, for_hazards: u8) -> u8 {
-    if for_hazards != 0 && !summary.hazards.is_empty() {
+    let damaged = !summary.hazards.is_empty() || !summary.unsupported_launches.is_empty();
+    if for_hazards != 0 && damaged {
         return for_hazards;
     }
     if let Some(signal) = program::signal(status) {

@@ -12,7 +12,12 @@ pub(super) fn print(summary: &Summary) {
         }
         say!("=========");
     }
-    let count = summary.hazards.len();
+    for launch in &summary.unsupported_launches {
+        say!("========= Error: launch of {} did not run", launch.kernel);
+        say!("=========     {}", launch.reason);
+        say!("=========");
+    }
+    let count = summary.hazards.len() + summary.unsupported_launches.len();
     let noun = if count == 1 { "error" } else { "errors" };
     say!("========= ERROR SUMMARY: {count} {noun}");
 }

@@ -17,7 +17,20 @@ pub(super) fn print(summary: &Summary, device: &str, hazards_checked: bool) {
     for note in &summary.notes {
         say!("note: {note}");
     }
+    print_unsupported(summary);
     print_hazards(summary, hazards_checked);
+}
+
+/// Prints the launches that did not run: whatever the program printed lacks their results.
+fn print_unsupported(summary: &Summary) {
+    for launch in &summary.unsupported_launches {
+        say!(
+            "{} of {} did not run, so the results are not those of a GPU: {}",
+            counted(launch.launches, "launch"),
+            launch.kernel,
+            launch.reason
+        );
+    }
 }
 
 fn print_kernels(summary: &Summary) {

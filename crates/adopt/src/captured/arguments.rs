@@ -20,6 +20,9 @@ enum Place {
     Variable(String),
 }
 
+/// Start of the names of the tables that CUDA's math functions bring along: no data of the program.
+const CUDA_MATH_PREFIX: &str = "__cudart_";
+
 /// A part of a buffer in one problem.
 struct Window<'c> {
     buffer: &'c Buffer,
@@ -359,6 +362,9 @@ impl<'c> Work<'_, 'c> {
             let Some(name) = &buffer.variable else {
                 continue;
             };
+            if name.starts_with(CUDA_MATH_PREFIX) {
+                continue;
+            }
             if kept.iter().all(|it| !same_variable(&it.name, name)) && !buffer.read.is_empty() {
                 self.notes.insert(format!(
                     "the variable `{name}` is left as the file has it; write it under `variables` where the \

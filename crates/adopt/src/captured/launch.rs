@@ -217,22 +217,31 @@ impl<'c> Facts<'c> {
     }
 
     fn unexplained(&self, plan: &Plan, extent: &Extent, numbers: &[i64]) -> AdoptError {
-        let rows = self.names.iter().zip(numbers).map(|(names, number)| {
-            let names: Vec<String> = names
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
-            format!("{number} with {}", names.join(" "))
-        });
-        let rows: Vec<String> = rows.collect();
         refuse(
             &plan.kernel,
-            format!("its {} is {}", extent.name, rows.join(", ")),
-            "no product or quotient of these gives that; if it depends on another number of the \
+            format!("its {} is {}", extent.name, list_values(&self.names, numbers)),
+            "no product or quotient of the launch's whole numbers gives that; if it depends on another number of the \
              program, capture each run with --capture-value NAME=VALUE, or give one capture alone"
                 .to_owned(),
         )
     }
+}
+
+/// Lists the values of an extent, each with the named numbers of its launch if there are any.
+fn list_values(names: &[Names], numbers: &[i64]) -> String {
+    let rows = names.iter().zip(numbers).map(|(names, number)| {
+        let names: Vec<String> = names
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        match names.is_empty() {
+            true => number.to_string(),
+            false => format!("{number} with {}", names.join(" ")),
+        }
+    });
+    let mut rows: Vec<String> = rows.collect();
+    rows.dedup();
+    rows.join(", ")
 }
 
 /// Numbers of an expression.
@@ -353,4 +362,18 @@ pub(crate) fn whole(bytes: &[u8]) -> Option<i64> {
         8 => i64::from_le_bytes(bytes.try_into().ok()?),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_listed_with_the_names_that_there_are() {
+        let named = |n| Names::from([("n".to_owned(), n)]);
+        let text = list_values(&[named(1000), named(3000)], &[8, 47]);
+        assert_eq!(text, "8 with n=1000, 47 with n=3000");
+        let none = [Names::new(), Names::new(), Names::new()];
+        assert_eq!(list_values(&none, &[2, 4, 4]), "2, 4");
+    }
 }

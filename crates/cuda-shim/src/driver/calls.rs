@@ -10,6 +10,7 @@ use crate::driver::contexts::{
 use crate::driver::devices::check_device;
 use crate::errors::{self, Code};
 use crate::memory::{address_of, pointer_to};
+use crate::protocol::{GREATEST_PRIORITY, LEAST_PRIORITY};
 
 /// Version of the interface that a context was made for.
 const API_VERSION: c_uint = 3020;
@@ -241,12 +242,12 @@ in_context! {
         unsafe { store(config, 1) }
     }
 
-    /// Returns the priorities of streams: all are equal.
+    /// Returns the priorities of streams, which change no order.
     fn cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
         // SAFETY: the program passes where the results go, or null.
         unsafe {
-            let _ = store(least, 0);
-            let _ = store(greatest, 0);
+            let _ = store(least, LEAST_PRIORITY);
+            let _ = store(greatest, GREATEST_PRIORITY);
         }
         Ok(())
     }

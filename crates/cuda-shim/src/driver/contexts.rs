@@ -27,6 +27,8 @@ pub(crate) struct Contexts {
     pub(crate) primary_flags: u32,
     /// Flags of the created contexts.
     pub(crate) created: BTreeMap<u64, u32>,
+    /// Contexts of the streams that this interface created.
+    of_streams: BTreeMap<u64, u64>,
     next: u64,
 }
 
@@ -34,6 +36,7 @@ static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts {
     retained: 0,
     primary_flags: 0,
     created: BTreeMap::new(),
+    of_streams: BTreeMap::new(),
     next: PRIMARY + HANDLE_STEP,
 });
 
@@ -49,9 +52,9 @@ pub(crate) fn initialize() -> Result<(), Code> {
     Ok(())
 }
 
-/// Fails before `cuInit`.
+/// Fails before `cuInit`, which a call of the runtime includes.
 pub(crate) fn check_initialized() -> Result<(), Code> {
-    match INITIALIZED.load(Ordering::Relaxed) {
+    match INITIALIZED.load(Ordering::Relaxed) || runtime_is_active() {
         true => Ok(()),
         false => Err(errors::INITIALIZATION),
     }
@@ -122,14 +125,28 @@ pub(crate) fn selected() -> Option<u64> {
 /// # Errors
 /// Before `cuInit`, without a current context, and after its end.
 pub(crate) fn current() -> Result<u64, Code> {
-    if !INITIALIZED.load(Ordering::Relaxed) && !runtime_is_active() {
-        return Err(errors::INITIALIZATION);
-    }
+    check_initialized()?;
     let context = selected().ok_or(errors::INVALID_CONTEXT)?;
     match contexts().holds(context) {
         true => Ok(context),
         false => Err(errors::CONTEXT_IS_DESTROYED),
     }
+}
+
+/// Keeps the context that a stream was created in.
+pub(crate) fn note_stream(stream: u64, context: u64) {
+    contexts().of_streams.insert(stream, context);
+}
+
+/// Forgets a destroyed stream.
+pub(crate) fn forget_stream(stream: u64) {
+    contexts().of_streams.remove(&stream);
+}
+
+/// The context of a stream. The runtime's are of the primary one.
+pub(crate) fn stream_context(stream: u64) -> u64 {
+    let contexts = contexts();
+    contexts.of_streams.get(&stream).copied().unwrap_or(PRIMARY)
 }
 
 /// Makes a context current over the one before.

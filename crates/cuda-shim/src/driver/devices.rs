@@ -6,8 +6,9 @@ use crate::abi::{driver, store, store_text, text};
 use crate::connection::device;
 use crate::driver::contexts::{check_initialized, initialize};
 use crate::errors::{self, Code};
-use crate::memory::{DEFAULT_POOL, pointer_to};
+use crate::pools;
 use crate::properties::{BUS_ID, DRIVER_VERSION, UUID};
+use crate::protocol::kind;
 
 /// End of the numbers of `CUdevice_attribute`.
 const ATTRIBUTE_END: c_uint = 148;
@@ -159,20 +160,23 @@ driver! {
         unsafe { store(supported, 0) }
     }
 
-    /// Returns the default memory pool, which has no state.
+    /// Returns the default memory pool.
     fn cuDeviceGetDefaultMemPool(pool: *mut *mut c_void, number: c_int) {
         check_device(number)?;
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+        unsafe { pools::find(pool, kind::DEVICE, true) }
     }
 
     /// Returns the memory pool.
     fn cuDeviceGetMemPool(pool: *mut *mut c_void, number: c_int) {
         check_device(number)?;
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+        unsafe { pools::find(pool, kind::DEVICE, false) }
     }
 
-    /// Selects the memory pool: no effect.
-    fn cuDeviceSetMemPool(number: c_int, _pool: *mut c_void) { check_device(number) }
+    /// Selects the memory pool.
+    fn cuDeviceSetMemPool(number: c_int, pool: *mut c_void) {
+        check_device(number)?;
+        pools::select(pool, kind::DEVICE)
+    }
 }

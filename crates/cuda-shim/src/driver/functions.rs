@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::abi::{driver, in_context, store};
+use crate::abi::{driver, in_context, store, text};
 use crate::client;
 use crate::connection::device;
 use crate::driver::module_handles::module_handle;
@@ -164,6 +164,14 @@ fn resident_blocks(
     }
     let blocks = client::occupancy(function.info.id, threads, shared_bytes as u64)?;
     Ok(blocks as c_int)
+}
+
+driver! {
+    /// Returns the handle of a kernel to the runtime library: modules have the same numbers in both.
+    fn __cudaTunerFunctionHandle(handle: *mut *mut c_void, module: u64, name: *const c_char) {
+        // SAFETY: the runtime passes a name, and where the program wants the handle.
+        unsafe { store(handle, pointer_to(function_handle(module, text(name)?)?)) }
+    }
 }
 
 in_context! {

@@ -7,16 +7,9 @@ use crate::client;
 use crate::driver::contexts::{PRIMARY, check_initialized, selected};
 use crate::errors::{self, Code};
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, is_device_only};
-use crate::protocol::kind;
+use crate::pools::Location;
+use crate::protocol::{NO_POOL, kind};
 use crate::registered;
-
-/// `CUmemLocation`.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct Location {
-    kind: c_int,
-    id: c_int,
-}
 
 /// Allocates and stores the address.
 ///
@@ -87,22 +80,22 @@ in_context! {
         if address.is_null() || bytes == 0 {
             return Err(errors::INVALID_VALUE);
         }
-        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
+        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream), None)?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(address, found) }
     }
 
-    /// Allocates device memory of a pool.
+    /// Allocates memory of a pool.
     fn cuMemAllocFromPoolAsync(
         address: *mut u64,
         bytes: usize,
-        _pool: *mut c_void,
+        pool: *mut c_void,
         stream: *mut c_void,
     ) {
         if address.is_null() || bytes == 0 {
             return Err(errors::INVALID_VALUE);
         }
-        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
+        let found = crate::graph::allocate_in_order(bytes as u64, address_of(stream), Some(pool))?;
         // SAFETY: the program passes where the address goes.
         unsafe { store(address, found) }
     }
@@ -242,6 +235,11 @@ impl Value {
 const HOST: c_int = 1;
 const DEVICE: c_int = 2;
 
+/// The memory pool of an address: null for memory that comes from none.
+fn pool_of(address: u64) -> u64 {
+    find_allocation(address).map_or(NO_POOL, |found| found.pool)
+}
+
 /// An attribute by its number in `CUpointer_attribute`; unknown addresses have zeros.
 fn attribute(pointer: Option<Pointer>, number: c_uint) -> Result<Value, Code> {
     const RDWR: c_int = 3;
@@ -265,7 +263,8 @@ fn attribute(pointer: Option<Pointer>, number: c_uint) -> Result<Value, Code> {
         11 | 19 => Value::Long(base),
         12 | 18 => Value::Long(bytes),
         13 => Value::Byte(known),
-        14 | 17 => Value::Long(0),
+        14 => Value::Long(0),
+        17 => Value::Long(pool_of(address)),
         16 => Value::Int(if known { RDWR } else { 0 }),
         21 => Value::Byte(false),
         _ => return Err(errors::INVALID_VALUE),

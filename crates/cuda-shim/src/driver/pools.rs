@@ -2,67 +2,75 @@
 
 use std::ffi::{c_uint, c_void};
 
-use crate::abi::{driver, store};
-use crate::client;
+use crate::abi::driver;
 use crate::driver::contexts::check_initialized;
-use crate::errors;
-use crate::memory::{DEFAULT_POOL, pointer_to};
-
-/// Handle of every pool that a program creates.
-const CREATED_POOL: u64 = DEFAULT_POOL + 16;
+use crate::pools::{self, Location, Properties};
 
 driver! {
-    /// Returns a memory pool.
-    fn cuMemPoolCreate(pool: *mut *mut c_void, properties: *const c_void) {
+    /// Creates a memory pool.
+    fn cuMemPoolCreate(pool: *mut *mut c_void, properties: *const Properties) {
         check_initialized()?;
-        if properties.is_null() {
-            return Err(errors::INVALID_VALUE);
-        }
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(CREATED_POOL)) }
+        // SAFETY: the program passes properties, and where the handle goes.
+        unsafe { pools::create(pool, properties) }
     }
 
-    /// Destroys a pool: no effect.
-    fn cuMemPoolDestroy(_pool: *mut c_void) { check_initialized() }
+    /// Destroys a pool.
+    fn cuMemPoolDestroy(pool: *mut c_void) {
+        check_initialized()?;
+        pools::destroy(pool)
+    }
 
-    /// Sets an attribute of a pool: no effect.
-    fn cuMemPoolSetAttribute(_pool: *mut c_void, _attribute: c_uint, _value: *mut c_void) {
-        check_initialized()
+    /// Sets an attribute of a pool.
+    fn cuMemPoolSetAttribute(pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
+        check_initialized()?;
+        // SAFETY: the program passes a value of the attribute's type.
+        unsafe { pools::set_attribute(pool, attribute, value) }
     }
 
     /// Returns an attribute of a pool.
-    fn cuMemPoolGetAttribute(_pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
+    fn cuMemPoolGetAttribute(pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
         check_initialized()?;
         // SAFETY: the program passes where the result goes, of the attribute's type.
-        unsafe { client::store_pool_attribute(attribute, value) }
+        unsafe { pools::store_attribute(pool, attribute, value) }
     }
 
-    /// Releases unused memory of a pool: no effect.
-    fn cuMemPoolTrimTo(_pool: *mut c_void, _bytes: usize) { check_initialized() }
+    /// Releases unused memory of a pool: there is none.
+    fn cuMemPoolTrimTo(pool: *mut c_void, _bytes: usize) {
+        check_initialized()?;
+        pools::kind_of(pool).map(drop)
+    }
 
     /// Permits a device to use a pool: no effect, there is one.
-    fn cuMemPoolSetAccess(_pool: *mut c_void, _permissions: *const c_void, _count: usize) {
-        check_initialized()
+    fn cuMemPoolSetAccess(pool: *mut c_void, _permissions: *const c_void, _count: usize) {
+        check_initialized()?;
+        pools::kind_of(pool).map(drop)
     }
 
-    /// Returns the access to a pool: reads and writes.
-    fn cuMemPoolGetAccess(flags: *mut c_uint, _pool: *mut c_void, _location: *mut c_void) {
+    /// Returns the access of a location to a pool.
+    fn cuMemPoolGetAccess(flags: *mut c_uint, pool: *mut c_void, location: *mut Location) {
         check_initialized()?;
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 3) }
+        // SAFETY: the program passes a location, and where the result goes.
+        unsafe { pools::store_access(flags, pool, location) }
     }
 
     /// Returns the default pool of a location.
-    fn cuMemGetDefaultMemPool(pool: *mut *mut c_void, _location: *mut c_void, _kind: c_uint) {
+    fn cuMemGetDefaultMemPool(pool: *mut *mut c_void, location: *mut Location, kind: c_uint) {
         check_initialized()?;
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+        // SAFETY: the program passes a location, and where the handle goes.
+        unsafe { pools::find_at(pool, location, kind, true) }
     }
 
     /// Returns the pool of a location.
-    fn cuMemGetMemPool(pool: *mut *mut c_void, _location: *mut c_void, _kind: c_uint) {
+    fn cuMemGetMemPool(pool: *mut *mut c_void, location: *mut Location, kind: c_uint) {
         check_initialized()?;
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+        // SAFETY: the program passes a location, and where the handle goes.
+        unsafe { pools::find_at(pool, location, kind, false) }
+    }
+
+    /// Selects the pool of a location.
+    fn cuMemSetMemPool(location: *mut Location, kind: c_uint, pool: *mut c_void) {
+        check_initialized()?;
+        // SAFETY: the program passes a location.
+        unsafe { pools::select_at(location, kind, pool) }
     }
 }

@@ -2,28 +2,87 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{in_context, store};
-use crate::client;
-use crate::driver::contexts::current;
-use crate::errors;
+use crate::abi::{driver, in_context, store};
+use crate::client::{self, AttributeValue};
+use crate::driver::contexts::{
+    check_initialized, current, forget_stream, note_stream, stream_context,
+};
+use crate::errors::{self, Code};
 use crate::graph::{self, CaptureInfo, Node, submit};
 use crate::memory::{address_of, pointer_to};
+
+/// The last handle of a default stream: null, `CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`.
+const LAST_DEFAULT: u64 = 2;
+
+/// Creates a stream of the current context; stores its handle.
+///
+/// # Safety
+/// `to` is null or writable.
+unsafe fn create(to: *mut *mut c_void, flags: c_uint, priority: c_int) -> Result<(), Code> {
+    let context = current()?;
+    let stream = client::create_stream(flags, priority)?;
+    note_stream(stream, context);
+    // SAFETY: the caller's promise.
+    unsafe { store(to, pointer_to(stream)) }
+}
+
+/// The context of a stream. A default stream is one of the current context; a created stream needs none.
+fn context_of(stream: *mut c_void) -> Result<u64, Code> {
+    check_initialized()?;
+    if address_of(stream) <= LAST_DEFAULT {
+        return current();
+    }
+    client::describe_stream(address_of(stream))?;
+    Ok(stream_context(address_of(stream)))
+}
+
+driver! {
+    /// Returns the context of a stream.
+    fn cuStreamGetCtx(stream: *mut c_void, context: *mut *mut c_void) {
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(context, pointer_to(context_of(stream)?)) }
+    }
+
+    /// Returns the context of a stream, which is not a green one.
+    fn cuStreamGetCtx_v2(
+        stream: *mut c_void,
+        context: *mut *mut c_void,
+        green: *mut *mut c_void,
+    ) {
+        // SAFETY: the program passes where the handles go; each is optional.
+        unsafe {
+            let _ = store(green, std::ptr::null_mut());
+            store(context, pointer_to(context_of(stream)?))
+        }
+    }
+
+    /// Returns the device of a stream.
+    fn cuStreamGetDevice(stream: *mut c_void, number: *mut c_int) {
+        context_of(stream)?;
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(number, 0) }
+    }
+}
 
 in_context! {
     /// Creates a stream.
     fn cuStreamCreate(stream: *mut *mut c_void, flags: c_uint) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(stream, pointer_to(client::create_stream(flags, 0)?)) }
+        unsafe { create(stream, flags, 0) }
     }
 
     /// Creates a stream with a priority, which changes no order.
     fn cuStreamCreateWithPriority(stream: *mut *mut c_void, flags: c_uint, priority: c_int) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(stream, pointer_to(client::create_stream(flags, priority)?)) }
+        unsafe { create(stream, flags, priority) }
     }
 
     /// Destroys a stream.
-    fn cuStreamDestroy_v2(stream: *mut c_void) { client::destroy_stream(address_of(stream)) }
+    fn cuStreamDestroy_v2(stream: *mut c_void) {
+        client::destroy_stream(address_of(stream))?;
+        forget_stream(address_of(stream));
+        Ok(())
+    }
 
     /// Waits for a stream.
     fn cuStreamSynchronize(stream: *mut c_void) { client::synchronize(address_of(stream)) }
@@ -37,46 +96,23 @@ in_context! {
     }
 
     /// Returns the priority of a stream.
-    fn cuStreamGetPriority(_stream: *mut c_void, priority: *mut c_int) {
+    fn cuStreamGetPriority(stream: *mut c_void, priority: *mut c_int) {
+        let found = client::describe_stream(address_of(stream))?.priority;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(priority, 0) }
+        unsafe { store(priority, found) }
     }
 
     /// Returns the flags of a stream.
-    fn cuStreamGetFlags(_stream: *mut c_void, flags: *mut c_uint) {
+    fn cuStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) {
+        let found = client::describe_stream(address_of(stream))?.flags;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 0) }
+        unsafe { store(flags, found) }
     }
 
     /// Returns the number of a stream.
     fn cuStreamGetId(stream: *mut c_void, id: *mut u64) {
         // SAFETY: the program passes where the result goes.
         unsafe { store(id, address_of(stream)) }
-    }
-
-    /// Returns the context of a stream.
-    fn cuStreamGetCtx(_stream: *mut c_void, context: *mut *mut c_void) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(context, pointer_to(current()?)) }
-    }
-
-    /// Returns the context of a stream, which is not a green one.
-    fn cuStreamGetCtx_v2(
-        _stream: *mut c_void,
-        context: *mut *mut c_void,
-        green: *mut *mut c_void,
-    ) {
-        // SAFETY: the program passes where the handles go; each is optional.
-        unsafe {
-            let _ = store(green, std::ptr::null_mut());
-            store(context, pointer_to(current()?))
-        }
-    }
-
-    /// Returns the device of a stream.
-    fn cuStreamGetDevice(_stream: *mut c_void, number: *mut c_int) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(number, 0) }
     }
 
     /// Associates managed memory with a stream: no effect.
@@ -89,11 +125,31 @@ in_context! {
         Ok(())
     }
 
-    /// Sets an attribute without an effect on results.
-    fn cuStreamSetAttribute(_stream: *mut c_void, _attribute: c_uint, _value: *const c_void) { Ok(()) }
+    /// Sets an attribute, none of which has an effect on results.
+    fn cuStreamSetAttribute(
+        stream: *mut c_void,
+        attribute: c_uint,
+        value: *const AttributeValue,
+    ) {
+        // SAFETY: the program passes a value of 64 bytes.
+        unsafe { client::set_stream_attribute(address_of(stream), attribute, value) }
+    }
 
-    /// Copies attributes: no effect.
-    fn cuStreamCopyAttributes(_to: *mut c_void, _from: *mut c_void) { Ok(()) }
+    /// Returns an attribute.
+    fn cuStreamGetAttribute(
+        stream: *mut c_void,
+        attribute: c_uint,
+        value: *mut AttributeValue,
+    ) {
+        let found = client::stream_attribute(address_of(stream), attribute)?;
+        // SAFETY: the program passes where the result goes: a value of 64 bytes.
+        unsafe { store(value, found) }
+    }
+
+    /// Copies the attributes of a stream to another one.
+    fn cuStreamCopyAttributes(to: *mut c_void, from: *mut c_void) {
+        client::copy_stream_attributes(address_of(to), address_of(from))
+    }
 
     /// Creates an event.
     fn cuEventCreate(event: *mut *mut c_void, flags: c_uint) {

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::{Node, is_capturing, submit};
 use crate::errors::{self, Code};
-use crate::memory::pointer_to;
-use crate::protocol::kind;
+use crate::memory::{address_of, allocate_from, pointer_to};
+use crate::protocol::{CURRENT_POOL, kind};
 
 /// `cudaMemAllocNodeParams`, the same in the driver interface: properties of a pool, then the size and the
 /// result.
@@ -133,10 +133,17 @@ pub(crate) fn set_attribute(number: u32, value: u64) -> Result<(), Code> {
     })
 }
 
-/// Allocates memory in the order of a stream, which may capture.
-pub(crate) fn allocate_in_order(bytes: u64, stream: u64) -> Result<u64, Code> {
+/// Allocates memory in the order of a stream, which may capture: of a pool, or of the selected one.
+pub(crate) fn allocate_in_order(
+    bytes: u64,
+    stream: u64,
+    pool: Option<*mut c_void>,
+) -> Result<u64, Code> {
     if !is_capturing(stream) {
-        return crate::memory::allocate(bytes, kind::DEVICE);
+        return match pool {
+            Some(pool) => allocate_from(address_of(pool), bytes, crate::pools::kind_of(pool)?),
+            None => allocate_from(CURRENT_POOL, bytes, kind::DEVICE),
+        };
     }
     let address = allocate_for_graph(bytes)?;
     submit(stream, Node::Allocate(address))?;

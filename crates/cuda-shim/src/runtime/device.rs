@@ -8,6 +8,7 @@ use crate::connection::{device, is_open, last_error};
 use crate::errors::{self, Code};
 use crate::properties::DRIVER_VERSION;
 use crate::properties::{BUS_ID, device_properties};
+use crate::protocol::{GREATEST_PRIORITY, LEAST_PRIORITY};
 use crate::runtime::{FULL_VERSION, VERSION};
 
 /// Fails for a number that is not a device's.
@@ -110,12 +111,12 @@ runtime! {
         unsafe { store(access, 0) }
     }
 
-    /// Returns the priorities of streams: all are equal.
+    /// Returns the priorities of streams, which change no order.
     fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
         // SAFETY: the program passes where the results go, or null.
         unsafe {
-            let _ = store(least, 0);
-            let _ = store(greatest, 0);
+            let _ = store(least, LEAST_PRIORITY);
+            let _ = store(greatest, GREATEST_PRIORITY);
         }
         Ok(())
     }

@@ -39,6 +39,20 @@ pub struct PointerAttributes {
     host_pointer: *mut c_void,
 }
 
+/// The attributes of memory that the device knows.
+fn described(
+    kind: c_int,
+    pointer: *const c_void,
+    host_pointer: *const c_void,
+) -> PointerAttributes {
+    PointerAttributes {
+        kind,
+        device: 0,
+        device_pointer: pointer.cast_mut(),
+        host_pointer: host_pointer.cast_mut(),
+    }
+}
+
 /// Allocates and stores the address.
 ///
 /// # Safety
@@ -68,23 +82,23 @@ runtime! {
             // SAFETY: the program passes where the address goes.
             return unsafe { allocate_into(pointer, bytes, kind::DEVICE) };
         }
-        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
+        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream), None)?;
         // SAFETY: as above.
         unsafe { store(pointer, pointer_to(address)) }
     }
 
-    /// Allocates device memory of a pool.
+    /// Allocates memory of a pool.
     fn cudaMallocFromPoolAsync(
         pointer: *mut *mut c_void,
         bytes: usize,
-        _pool: *mut c_void,
+        pool: *mut c_void,
         stream: *mut c_void,
     ) {
         if pointer.is_null() || bytes == 0 {
             // SAFETY: the program passes where the address goes.
             return unsafe { allocate_into(pointer, bytes, kind::DEVICE) };
         }
-        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream))?;
+        let address = crate::graph::allocate_in_order(bytes as u64, address_of(stream), Some(pool))?;
         // SAFETY: as above.
         unsafe { store(pointer, pointer_to(address)) }
     }
@@ -198,17 +212,14 @@ runtime! {
             host_pointer: pointer.cast_mut(),
         };
         let filled = match find_mapping(address) {
-            Some((_, mapping)) => PointerAttributes {
-                kind: if mapping.kind == kind::MANAGED { 3 } else { 1 },
-                device: 0,
-                device_pointer: pointer.cast_mut(),
-                host_pointer: pointer.cast_mut(),
-            },
-            None if device()?.holds(address) && find_allocation(address).is_ok() => PointerAttributes {
-                kind: 2,
-                device: 0,
-                device_pointer: pointer.cast_mut(),
-                host_pointer: std::ptr::null_mut(),
+            Some((_, mapping)) if mapping.kind == kind::MANAGED => described(3, pointer, pointer),
+            Some(_) => described(1, pointer, pointer),
+            None if device()?.holds(address) => match find_allocation(address).map(|it| it.kind) {
+                // The driver interface of the same program mapped it.
+                Ok(kind::MANAGED) => described(3, pointer, pointer),
+                Ok(kind::PINNED) => described(1, pointer, pointer),
+                Ok(_) => described(2, pointer, std::ptr::null()),
+                Err(_) => unregistered,
             },
             None => unregistered,
         };

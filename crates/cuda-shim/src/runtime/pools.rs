@@ -1,54 +1,83 @@
 //! Memory pools, which keep nothing: memory is allocated and freed at once.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
-use crate::abi::{runtime, store};
-use crate::client;
-use crate::memory::{DEFAULT_POOL, pointer_to};
+use crate::abi::runtime;
+use crate::pools::{self, Location, Properties};
+use crate::protocol::kind;
+use crate::runtime::device::check_device;
 
 runtime! {
-    /// Returns the default memory pool, which has no state.
-    fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, _device: c_int) {
+    /// Returns the default memory pool of a device.
+    fn cudaDeviceGetDefaultMemPool(pool: *mut *mut c_void, device: c_int) {
+        check_device(device)?;
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+        unsafe { pools::find(pool, kind::DEVICE, true) }
     }
 
-    /// Returns the default memory pool.
-    fn cudaDeviceGetMemPool(pool: *mut *mut c_void, _device: c_int) {
+    /// Returns the memory pool of a device.
+    fn cudaDeviceGetMemPool(pool: *mut *mut c_void, device: c_int) {
+        check_device(device)?;
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(DEFAULT_POOL)) }
+        unsafe { pools::find(pool, kind::DEVICE, false) }
     }
 
-    /// Returns a memory pool, which has no state.
-    fn cudaMemPoolCreate(pool: *mut *mut c_void, _properties: *const c_char) {
-        // SAFETY: the program passes where the handle goes.
-        unsafe { store(pool, pointer_to(0x2010)) }
+    /// Selects the memory pool of a device.
+    fn cudaDeviceSetMemPool(device: c_int, pool: *mut c_void) {
+        check_device(device)?;
+        pools::select(pool, kind::DEVICE)
     }
 
-    /// Destroys a pool: no effect.
-    fn cudaMemPoolDestroy(_pool: *mut c_void) { Ok(()) }
+    /// Returns the default pool of a location.
+    fn cudaMemGetDefaultMemPool(pool: *mut *mut c_void, location: *mut Location, kind: c_uint) {
+        // SAFETY: the program passes a location, and where the handle goes.
+        unsafe { pools::find_at(pool, location, kind, true) }
+    }
 
-    /// Sets an attribute of a pool: no effect.
-    fn cudaMemPoolSetAttribute(_pool: *mut c_void, _attribute: c_uint, _value: *mut c_void) { Ok(()) }
+    /// Returns the pool of a location.
+    fn cudaMemGetMemPool(pool: *mut *mut c_void, location: *mut Location, kind: c_uint) {
+        // SAFETY: the program passes a location, and where the handle goes.
+        unsafe { pools::find_at(pool, location, kind, false) }
+    }
 
-    /// Releases unused memory of a pool: no effect.
-    fn cudaMemPoolTrimTo(_pool: *mut c_void, _bytes: usize) { Ok(()) }
+    /// Selects the pool of a location.
+    fn cudaMemSetMemPool(location: *mut Location, kind: c_uint, pool: *mut c_void) {
+        // SAFETY: the program passes a location.
+        unsafe { pools::select_at(location, kind, pool) }
+    }
 
-    /// Makes a pool the current one of a device: no effect.
-    fn cudaDeviceSetMemPool(_device: c_int, _pool: *mut c_void) { Ok(()) }
+    /// Creates a memory pool.
+    fn cudaMemPoolCreate(pool: *mut *mut c_void, properties: *const Properties) {
+        // SAFETY: the program passes properties, and where the handle goes.
+        unsafe { pools::create(pool, properties) }
+    }
+
+    /// Destroys a pool.
+    fn cudaMemPoolDestroy(pool: *mut c_void) { pools::destroy(pool) }
+
+    /// Sets an attribute of a pool.
+    fn cudaMemPoolSetAttribute(pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
+        // SAFETY: the program passes a value of the attribute's type.
+        unsafe { pools::set_attribute(pool, attribute, value) }
+    }
 
     /// Returns an attribute of a pool.
-    fn cudaMemPoolGetAttribute(_pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
+    fn cudaMemPoolGetAttribute(pool: *mut c_void, attribute: c_uint, value: *mut c_void) {
         // SAFETY: the program passes where the result goes, of the attribute's type.
-        unsafe { client::store_pool_attribute(attribute, value) }
+        unsafe { pools::store_attribute(pool, attribute, value) }
     }
 
-    /// Permits a device to use a pool: no effect, there is one.
-    fn cudaMemPoolSetAccess(_pool: *mut c_void, _permissions: *const c_void, _count: usize) { Ok(()) }
+    /// Releases unused memory of a pool: there is none.
+    fn cudaMemPoolTrimTo(pool: *mut c_void, _bytes: usize) { pools::kind_of(pool).map(drop) }
 
-    /// Returns the access to a pool: reads and writes.
-    fn cudaMemPoolGetAccess(flags: *mut c_uint, _pool: *mut c_void, _location: *mut c_void) {
-        // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 3) }
+    /// Permits a device to use a pool: no effect, there is one.
+    fn cudaMemPoolSetAccess(pool: *mut c_void, _permissions: *const c_void, _count: usize) {
+        pools::kind_of(pool).map(drop)
+    }
+
+    /// Returns the access of a location to a pool.
+    fn cudaMemPoolGetAccess(flags: *mut c_uint, pool: *mut c_void, location: *mut Location) {
+        // SAFETY: the program passes a location, and where the result goes.
+        unsafe { pools::store_access(flags, pool, location) }
     }
 }

@@ -1,6 +1,6 @@
 //! Functions that the constructors of a program call: its images, kernels and variables.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::abi::{runtime, store, text};
@@ -9,6 +9,7 @@ use crate::images::wrapped_bytes;
 use crate::kernels::{Dim3, Image, Kernel, Variable, find_kernel, registry, share_variable};
 use crate::memory::{address_of, pointer_to};
 use crate::say::say_once;
+use crate::system::find_symbol;
 
 /// Registers an image; its code is loaded when the program first uses it.
 ///
@@ -209,6 +210,9 @@ pub unsafe extern "C" fn __cudaPushCallConfiguration(
     0
 }
 
+/// `__cudaTunerFunctionHandle` of the driver library.
+type FunctionHandle = unsafe extern "C" fn(*mut *mut c_void, u64, *const c_char) -> Code;
+
 runtime! {
     /// Takes the launch configuration that was kept last.
     fn __cudaPopCallConfiguration(
@@ -225,6 +229,32 @@ runtime! {
             store(block, kept.block)?;
             store(shared_bytes, kept.shared_bytes)?;
             store(stream, pointer_to(kept.stream))
+        }
+    }
+
+    /// Returns the handle of a kernel.
+    fn cudaGetKernel(handle: *mut *const c_void, function: *const c_void) {
+        let kernel = find_kernel(function)?;
+        // SAFETY: the program passes where the handle goes.
+        unsafe { store(handle, std::ptr::from_ref(kernel).cast::<c_void>()) }
+    }
+
+    /// Returns the handle of a kernel in the driver interface.
+    fn cudaGetFuncBySymbol(handle: *mut *mut c_void, function: *const c_void) {
+        let kernel = find_kernel(function)?;
+        let found = find_symbol(c"libcuda.so.1", c"__cudaTunerFunctionHandle");
+        if found.is_null() {
+            return Err(errors::NOT_SUPPORTED);
+        }
+        let name = CString::new(kernel.name.as_str()).map_err(|_| errors::INVALID_VALUE)?;
+        // SAFETY: the symbol is the function of that name in `driver`, of this type; the name ends in
+        // a zero byte, and the program passes where the handle goes.
+        unsafe {
+            let find = std::mem::transmute::<*mut c_void, FunctionHandle>(found);
+            match find(handle, kernel.module()?, name.as_ptr()) {
+                errors::SUCCESS => Ok(()),
+                code => Err(code),
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
-use crate::client;
+use crate::client::{self, AttributeValue};
 use crate::errors;
 use crate::graph::{self, CaptureInfo, Node, submit};
 use crate::memory::{address_of, pointer_to};
@@ -42,15 +42,24 @@ runtime! {
     }
 
     /// Returns the priority of a stream.
-    fn cudaStreamGetPriority(_stream: *mut c_void, priority: *mut c_int) {
+    fn cudaStreamGetPriority(stream: *mut c_void, priority: *mut c_int) {
+        let found = client::describe_stream(address_of(stream))?.priority;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(priority, 0) }
+        unsafe { store(priority, found) }
     }
 
     /// Returns the flags of a stream.
-    fn cudaStreamGetFlags(_stream: *mut c_void, flags: *mut c_uint) {
+    fn cudaStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) {
+        let found = client::describe_stream(address_of(stream))?.flags;
         // SAFETY: the program passes where the result goes.
-        unsafe { store(flags, 0) }
+        unsafe { store(flags, found) }
+    }
+
+    /// Returns the device of a stream.
+    fn cudaStreamGetDevice(stream: *mut c_void, number: *mut c_int) {
+        client::describe_stream(address_of(stream))?;
+        // SAFETY: the program passes where the result goes.
+        unsafe { store(number, 0) }
     }
 
     /// Returns the number of a stream.
@@ -64,8 +73,31 @@ runtime! {
         Ok(())
     }
 
-    /// Sets an attribute without an effect on results.
-    fn cudaStreamSetAttribute(_stream: *mut c_void, _attribute: c_uint, _value: *const c_void) { Ok(()) }
+    /// Sets an attribute, none of which has an effect on results.
+    fn cudaStreamSetAttribute(
+        stream: *mut c_void,
+        attribute: c_uint,
+        value: *const AttributeValue,
+    ) {
+        // SAFETY: the program passes a value of 64 bytes.
+        unsafe { client::set_stream_attribute(address_of(stream), attribute, value) }
+    }
+
+    /// Returns an attribute.
+    fn cudaStreamGetAttribute(
+        stream: *mut c_void,
+        attribute: c_uint,
+        value: *mut AttributeValue,
+    ) {
+        let found = client::stream_attribute(address_of(stream), attribute)?;
+        // SAFETY: the program passes where the result goes: a value of 64 bytes.
+        unsafe { store(value, found) }
+    }
+
+    /// Copies the attributes of a stream to another one.
+    fn cudaStreamCopyAttributes(to: *mut c_void, from: *mut c_void) {
+        client::copy_stream_attributes(address_of(to), address_of(from))
+    }
 
     /// Creates an event.
     fn cudaEventCreate(event: *mut *mut c_void) {

@@ -15,6 +15,15 @@ use ptx::skeleton::UNUSED;
 /// Addresses below this are offsets from a null pointer.
 const NULL_BYTES: u64 = 1 << 16;
 
+/// Size and kind of an access that a launch may report.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AccessKind {
+    pub(super) bytes: u32,
+    pub(super) write: bool,
+    /// It is atomic towards every thread of the device.
+    pub(super) atomic: bool,
+}
+
 impl Cta<'_> {
     pub(super) fn touch_global(&mut self, w: &Warp, at: u64, t: Touch) -> Option<CheckedLocation> {
         let memory = self.context.memory;
@@ -49,10 +58,19 @@ impl Cta<'_> {
             }
             return None;
         }
-        self.note_access(found.index, [found.offset], t.bytes, t.write);
+        let kind = AccessKind {
+            bytes: t.bytes,
+            write: t.write,
+            atomic: t.strong && !t.narrow,
+        };
+        self.note_access(found.index, [found.offset], kind);
         if t.write && t.needs_written {
             // An atomic update reads its operand, which another block may have written.
-            self.note_access(found.index, [found.offset], t.bytes, false);
+            let read = AccessKind {
+                write: false,
+                ..kind
+            };
+            self.note_access(found.index, [found.offset], read);
         }
         let allocation = &allocations[found.index];
         let mask = word_mask(found.offset, t.bytes);
@@ -92,8 +110,7 @@ impl Cta<'_> {
         &mut self,
         allocation: usize,
         offsets: impl IntoIterator<Item = u64>,
-        bytes: u32,
-        write: bool,
+        kind: AccessKind,
     ) {
         let Some(watch) = self.context.watch else {
             return;
@@ -108,9 +125,10 @@ impl Cta<'_> {
         for at in offsets {
             let access = Watched {
                 allocation,
-                bytes: at..at + u64::from(bytes),
-                write,
+                bytes: at..at + u64::from(kind.bytes),
+                write: kind.write,
                 decides,
+                atomic: kind.atomic,
             };
             let rank = self.context.cluster.rank(self.running * 32);
             if let Some(accesses) = self.accesses.get_mut(rank) {

@@ -24,6 +24,7 @@ pub struct Watch {
     /// written.
     touched: Vec<AtomicU8>,
     reads: bool,
+    separate_atomics: bool,
 }
 
 impl Watch {
@@ -35,6 +36,16 @@ impl Watch {
             words: vec![Vec::new(); count],
             touched: (0..count).map(|_| AtomicU8::new(0)).collect(),
             reads,
+            separate_atomics: false,
+        }
+    }
+
+    /// Reports atomic accesses of device or system scope apart from the others.
+    #[must_use]
+    pub fn with_separate_atomics(self) -> Watch {
+        Watch {
+            separate_atomics: true,
+            ..self
         }
     }
 
@@ -92,6 +103,8 @@ pub(super) struct Access {
     pub(super) write: bool,
     /// The loaded value decides addresses or control flow.
     pub(super) decides: bool,
+    /// It is atomic towards every thread of the device.
+    pub(super) atomic: bool,
 }
 
 /// A byte range of a buffer.
@@ -152,13 +165,31 @@ pub struct BlockAccesses {
     pub writes: Vec<StridedRange>,
     /// Loads, merged.
     pub reads: Vec<BufferRange>,
+    /// Atomic stores and updates, merged; empty unless the selection separates them.
+    pub atomic_writes: Vec<BufferRange>,
+    /// Atomic loads, merged; empty unless the selection separates them.
+    pub atomic_reads: Vec<BufferRange>,
     /// The lists were full: further accesses are missing.
     pub cut: bool,
 }
 
 impl BlockAccesses {
-    /// Iterates over the stored or the loaded ranges.
+    /// Iterates over the stored or the loaded ranges, atomic ones included.
     pub fn ranges(&self, write: bool) -> impl Iterator<Item = BufferRange> {
+        self.plain_ranges(write).chain(self.atomic_ranges(write))
+    }
+
+    /// Iterates over the ranges of atomic stores or loads.
+    pub fn atomic_ranges(&self, write: bool) -> impl Iterator<Item = BufferRange> {
+        let ranges = match write {
+            true => &self.atomic_writes,
+            false => &self.atomic_reads,
+        };
+        ranges.iter().cloned()
+    }
+
+    /// Iterates over the ranges of the other stores or loads.
+    pub fn plain_ranges(&self, write: bool) -> impl Iterator<Item = BufferRange> {
         let (writes, reads) = match write {
             true => (&*self.writes, &[][..]),
             false => (&[][..], &*self.reads),
@@ -173,6 +204,8 @@ impl BlockAccesses {
 pub(super) struct AccessRecorder {
     writes: Vec<BufferRange>,
     reads: Vec<BufferRange>,
+    atomic_writes: Vec<BufferRange>,
+    atomic_reads: Vec<BufferRange>,
     cut: bool,
     next: Cursor,
 }
@@ -216,6 +249,7 @@ impl AccessRecorder {
             bytes,
             write,
             decides,
+            atomic,
         } = access;
         let Some(touched) = watch.touched.get(allocation) else {
             return;
@@ -229,11 +263,14 @@ impl AccessRecorder {
         if touched.load(Relaxed) & bit != bit {
             touched.fetch_or(bit, Relaxed);
         }
-        let list = match write {
-            _ if !watch.holds(allocation, &bytes) => return,
-            true => &mut self.writes,
-            false if watch.reads => &mut self.reads,
-            false => return,
+        if !watch.holds(allocation, &bytes) || !write && !watch.reads {
+            return;
+        }
+        let list = match (write, atomic && watch.separate_atomics) {
+            (true, false) => &mut self.writes,
+            (false, false) => &mut self.reads,
+            (true, true) => &mut self.atomic_writes,
+            (false, true) => &mut self.atomic_reads,
         };
         // A list that is too long once is merged in vain again and again.
         if self.cut {
@@ -255,13 +292,21 @@ impl AccessRecorder {
 
     /// Returns the accesses of `block`, if there were any.
     pub(super) fn take(&mut self, block: u32) -> Option<BlockAccesses> {
-        if self.writes.is_empty() && self.reads.is_empty() {
+        let lists = [
+            &self.writes,
+            &self.reads,
+            &self.atomic_writes,
+            &self.atomic_reads,
+        ];
+        if lists.iter().all(|list| list.is_empty()) {
             return None;
         }
         Some(BlockAccesses {
             block,
             writes: strided(merged(std::mem::take(&mut self.writes))),
             reads: merged(std::mem::take(&mut self.reads)),
+            atomic_writes: merged(std::mem::take(&mut self.atomic_writes)),
+            atomic_reads: merged(std::mem::take(&mut self.atomic_reads)),
             cut: self.cut,
         })
     }

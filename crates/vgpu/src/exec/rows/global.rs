@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::super::access::word_mask;
 use super::super::cta::Cta;
+use super::super::device::AccessKind;
 use super::super::transfer::lanes;
 use super::super::warp::Warp;
 use super::{Kind, Row, Words, cut, merged};
@@ -36,7 +37,12 @@ impl Cta<'_> {
         };
         let allocation = &*context.memory.allocations[index];
         let offsets = lanes(mask).map(|lane| row.at[lane]);
-        self.note_access(index, offsets, kind.bytes, kind.write);
+        let noted = AccessKind {
+            bytes: kind.bytes,
+            write: kind.write,
+            atomic: false,
+        };
+        self.note_access(index, offsets, noted);
         let epoch = Epoch::from_clocks(&self.clocks);
         let checks = context.checks;
         let (races, unwritten) = (checks.races, checks.uninitialized && !kind.write);

@@ -1,0 +1,74 @@
+//! Requests about memory pools and the properties of streams.
+
+use std::io;
+
+use cuda_shim::protocol::{Fields, Message, Op};
+
+use super::{Answer, Reply};
+use crate::device::Device;
+
+/// Answers a request about memory pools.
+pub(super) fn answer_pool(
+    device: &mut Device,
+    op: Op,
+    fields: &mut Fields<'_>,
+    head: &mut Message,
+) -> io::Result<Answer> {
+    if let Err(code) = device.check() {
+        return Ok(Err(code));
+    }
+    let pools = &mut device.pools;
+    Ok(match op {
+        Op::CreatePool => pools.create(fields.u32()?).map(|pool| {
+            head.put_u64(pool);
+        }),
+        Op::DestroyPool => pools.destroy(fields.u64()?),
+        Op::FindPool => {
+            let (kind, default) = (fields.u32()?, fields.u32()? != 0);
+            pools.find(kind, default).map(|pool| {
+                head.put_u64(pool);
+            })
+        }
+        Op::SelectPool => {
+            let (pool, kind) = (fields.u64()?, fields.u32()?);
+            pools.select(pool, kind)
+        }
+        Op::DescribePool => pools.kind(fields.u64()?).map(|kind| {
+            head.put_u32(kind);
+        }),
+        Op::GetPoolAttribute => {
+            let (pool, attribute) = (fields.u64()?, fields.u32()?);
+            pools.attribute(pool, attribute).map(|value| {
+                head.put_u64(value);
+            })
+        }
+        _ => {
+            let (pool, attribute) = (fields.u64()?, fields.u32()?);
+            pools.set_attribute(pool, attribute, fields.u64()?)
+        }
+    })
+}
+
+/// Answers a request about the properties of streams; the bulk data is the value of an attribute.
+pub(super) fn answer_stream_properties(
+    device: &mut Device,
+    op: Op,
+    fields: &mut Fields<'_>,
+    bulk: &[u8],
+    reply: &mut Reply,
+) -> io::Result<Answer> {
+    let streams = &mut device.streams;
+    let stream = fields.u64()?;
+    Ok(match op {
+        Op::DescribeStream => streams.flags(stream).and_then(|flags| {
+            let priority = streams.priority(stream)?;
+            reply.head.put_u32(flags).put_u32(priority as u32);
+            Ok(())
+        }),
+        Op::GetStreamAttribute => streams
+            .attribute(stream, fields.u32()?)
+            .map(|value| reply.bulk = value),
+        Op::SetStreamAttribute => streams.set_attribute(stream, fields.u32()?, bulk),
+        _ => streams.copy_attributes(stream, fields.u64()?),
+    })
+}
