@@ -24,7 +24,7 @@ enum Wanted {
     Oracle(Arc<dyn Oracle>),
     /// The tolerance, what the reference wrote, what it wrote with random rounding, and the distances
     /// of its shadow values.
-    Kernel(Tolerance, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>),
+    Kernel(Box<Tolerance>, Vec<u8>, Vec<Vec<u8>>, Option<Vec<u8>>),
 }
 
 /// A problem, its right answer, and what an honest kernel makes of it.
@@ -62,7 +62,7 @@ impl Case {
                     ..how
                 });
                 let errors = shadow_errors(element, &reference, &shadows);
-                Wanted::Kernel(tolerance, reference, rounded, errors)
+                Wanted::Kernel(Box::new(tolerance), reference, rounded, errors)
             }
         };
         Self {
