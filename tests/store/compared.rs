@@ -48,8 +48,9 @@ async fn what_was_compared_on_smaller_problems_ranks_after_all_others() {
     ];
     finished(&store, &start, &trials).await;
     let expected = [
-        (1, true, 10.0, Some(Compared::Sampled)),
         (1, true, 10.0, Some(Compared::Whole)),
+        // Its equal only once it was compared whole as well.
+        (2, false, 10.0, Some(Compared::Sampled)),
         (3, false, 5.0, Some(Compared::Unknown)),
         (3, false, 5.0, Some(Compared::SmallerProblems)),
     ];
