@@ -348,14 +348,24 @@ fn add_minimum(i: &Instruction) -> Option<Run> {
 
 fn minimum3(i: &Instruction) -> Option<Run> {
     let form = Form::new(i, true)?;
+    let d = form.dest?;
+    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
     let smaller = *form.ins.last()?;
-    if i.modifiers.iter().any(|m| *m != "U32") || !smaller.is_always() {
+    let (signed, relu) = (!i.has("U32"), i.has("RELU"));
+    if Packed::from_instruction(i).is_some() {
         return None;
     }
-    let signed = !i.has("U32");
-    lower_ternary(&form, Registers::int, move |a, b, c| {
-        extreme(extreme(a, b, true, signed), c, true, signed)
-    })
+    Some(Box::new(move |r, mask| {
+        let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
+        let smaller = r.truth(smaller);
+        let out = map_lanes(|l| {
+            let smaller = smaller >> l & 1 == 1;
+            let first = extreme(a[l], b[l], smaller, signed);
+            let v = extreme(first, c[l], smaller, signed);
+            if relu && (v as i32) < 0 { 0 } else { v }
+        });
+        r.set(d, mask, &out);
+    }))
 }
 
 fn leading(i: &Instruction) -> Option<Run> {
