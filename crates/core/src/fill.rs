@@ -17,8 +17,8 @@ const MIN_KEPT_ELEMENTS: u64 = 1 << 12;
 /// Elements up to which one thread fills a buffer faster than several.
 const SINGLE_THREAD_ELEMENTS: u64 = 1 << 18;
 
-/// Elements that are computed at once.
-const PIECE_ELEMENTS: u64 = 1 << 12;
+/// Elements that are computed at once: few enough for the first-level cache.
+const PIECE_ELEMENTS: u64 = 1 << 9;
 
 /// Period of random values: computing a thousand million of them would dominate the run time. A
 /// prime, so that no row, column or tile has this length.
@@ -313,41 +313,38 @@ impl Fill {
         fresh: u64,
         count: u64,
     ) -> Arc<[u8]> {
-        // Elements are appended to a small buffer first, which stays in the cache.
-        let part = |begin: u64, bytes: &mut [u8]| {
+        let mut bytes = zeros(size_of_elements(element, fresh));
+        let pieces =
+            Arc::make_mut(&mut bytes).chunks_mut(size_of_elements(element, PIECE_ELEMENTS));
+        let pieces = Mutex::new((0..fresh).step_by(PIECE_ELEMENTS as usize).zip(pieces));
+        let work = || {
+            // Elements are appended to a small buffer first, which stays in the cache.
             let mut elements = Vec::new();
-            let mut begin = begin;
-            for piece in bytes.chunks_mut(size_of_elements(element, PIECE_ELEMENTS)) {
+            loop {
+                let Some((begin, piece)) = lock(&pieces).next() else {
+                    return;
+                };
                 let end = begin + (piece.len() / element.size()) as u64;
                 elements.clear();
                 self.append(element, seed, buffer, begin..end, count, &mut elements);
                 piece.copy_from_slice(&elements);
-                begin = end;
             }
         };
-        let mut bytes = zeros(size_of_elements(element, fresh));
-        let whole = Arc::make_mut(&mut bytes);
-        if fresh < SINGLE_THREAD_ELEMENTS {
-            part(0, whole);
-            return bytes;
-        }
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-        let each = fresh.div_ceil(threads);
+        let threads = match fresh < SINGLE_THREAD_ELEMENTS {
+            true => 1,
+            false => std::thread::available_parallelism().map_or(1, usize::from),
+        };
         std::thread::scope(|scope| {
-            let begins = (0..threads).map(|thread| thread * each);
-            let pieces = whole.chunks_mut(size_of_elements(element, each));
-            for (begin, piece) in begins.zip(pieces) {
-                let slot = Arc::new(Mutex::new(piece));
-                let its = Arc::clone(&slot);
-                let work = move || part(begin, &mut lock(&its));
+            // If the system refuses more threads, the existing ones do all the work.
+            for _ in 1..threads {
                 if std::thread::Builder::new()
                     .spawn_scoped(scope, work)
                     .is_err()
                 {
-                    // The system has no more threads.
-                    part(begin, &mut lock(&slot));
+                    break;
                 }
             }
+            work();
         });
         bytes
     }

@@ -27,14 +27,14 @@ pub(crate) fn create_stream(flags: u32, priority: i32) -> Result<u64, Code> {
     handle(&call(Op::CreateStream, &head)?)
 }
 
-/// What a stream was created with.
+/// Flags and priority of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamInfo {
     pub(crate) flags: u32,
     pub(crate) priority: i32,
 }
 
-/// What a stream was created with.
+/// Returns the flags and the priority that a stream was created with.
 pub(crate) fn describe_stream(stream: u64) -> Result<StreamInfo, Code> {
     let reply = request(Op::DescribeStream, &[stream])?;
     let mut fields = reply.fields();

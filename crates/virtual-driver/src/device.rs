@@ -56,7 +56,7 @@ pub(crate) struct Function {
     pub(crate) non_portable_cluster: bool,
 }
 
-/// What a process did before the launch that runs.
+/// Summary of a process up to the launch that runs.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(crate) summary: Summary,

@@ -20,7 +20,7 @@ pub(crate) const PORTABLE_CLUSTER: u32 = 8;
 pub(crate) const LARGEST_CLUSTER: u32 = 16;
 
 impl Device {
-    /// What a driver refuses before a launch runs.
+    /// Refuses a launch that a driver refuses before it runs.
     pub(crate) fn refuse(&self, request: &Request, function: &Function) -> Result<(), Refusal> {
         let arch = self.options.arch;
         let refused = |code, text: String| Err(Refusal { code, text });

@@ -60,7 +60,7 @@ pub struct FoldedHazard {
 pub struct UnsupportedLaunch {
     /// Name as in the source.
     pub kernel: String,
-    /// What is missing, with its line where it has one.
+    /// Missing instruction or feature, with its line where it has one.
     pub reason: String,
     /// Number of launches.
     pub launches: u64,

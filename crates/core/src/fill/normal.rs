@@ -13,9 +13,6 @@ use half::{bf16, f16};
 use std::f64::consts::{LN_2, SQRT_2, TAU};
 use std::ops::Range;
 
-/// Elements computed at once: few enough for the first-level cache.
-const CHUNK: u64 = 512;
-
 /// Largest standard normal value of 53 random bits, √(2 · 54 · ln 2), rounded up.
 const MAX_NORMAL: f64 = 9.0;
 
@@ -35,8 +32,8 @@ impl Normal {
     /// Appends the elements of `range`, little-endian. Returns false, and appends nothing, for
     /// types that are as precise as the computation, for integers, and for values near infinity.
     pub(super) fn append(&self, element: Element, range: Range<u64>, out: &mut Vec<u8>) -> bool {
-        let size = self.mean.abs() + MAX_NORMAL * self.std.abs();
-        if size > f64::from(f32::MAX) || size.is_nan() {
+        let largest = self.largest();
+        if largest > f64::from(f32::MAX) || largest.is_nan() {
             return false;
         }
         match element {
@@ -58,40 +55,36 @@ impl Normal {
         out: &mut Vec<u8>,
         round: impl Fn(f64) -> [u8; N],
     ) {
-        let error = (self.mean.abs() + MAX_NORMAL * self.std.abs()) * MAX_ERROR;
+        let error = self.largest() * MAX_ERROR;
         let exact = Fill::Normal {
             mean: self.mean,
             std: self.std,
         };
-        let (mut values, mut seconds) = (Vec::new(), Vec::new());
-        let mut begin = range.start;
-        while begin < range.end {
-            let end = range.end.min(begin + CHUNK);
-            values.clear();
-            seconds.clear();
-            for index in begin..end {
-                let (first, second) = uniforms(self.seed, self.buffer, index);
-                values.push(first);
-                seconds.push(second);
-            }
-            vectorised(
-                #[inline(always)]
-                || {
-                    for (value, second) in values.iter_mut().zip(&seconds) {
-                        *value = self.mean + self.std * normal(*value, *second);
-                    }
-                },
-            );
-            for (index, value) in (begin..end).zip(&values) {
-                let (low, high) = (round(value - error), round(value + error));
-                if low == high {
-                    out.extend(low);
-                } else {
-                    element.encode(exact.value(self.seed, self.buffer, index), out);
+        let pairs = range
+            .clone()
+            .map(|index| uniforms(self.seed, self.buffer, index));
+        let (mut values, seconds): (Vec<f64>, Vec<f64>) = pairs.unzip();
+        vectorised(
+            #[inline(always)]
+            || {
+                for (value, second) in values.iter_mut().zip(&seconds) {
+                    *value = self.mean + self.std * normal(*value, *second);
                 }
+            },
+        );
+        for (index, value) in range.zip(&values) {
+            let (low, high) = (round(value - error), round(value + error));
+            if low == high {
+                out.extend(low);
+            } else {
+                element.encode(exact.value(self.seed, self.buffer, index), out);
             }
-            begin = end;
         }
+    }
+
+    /// Returns a bound of the values.
+    fn largest(&self) -> f64 {
+        self.mean.abs() + MAX_NORMAL * self.std.abs()
     }
 }
 

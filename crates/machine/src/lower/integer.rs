@@ -327,26 +327,18 @@ fn extreme(a: u32, b: u32, smaller: bool, signed: bool) -> u32 {
 }
 
 fn add_minimum(i: &Instruction) -> Option<Run> {
-    let form = Form::new(i, true)?;
-    let d = form.dest?;
-    let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
-    let smaller = *form.ins.last()?;
-    let (signed, relu) = (!i.has("U32"), i.has("RELU"));
-    if Packed::from_instruction(i).is_some() {
-        return None;
-    }
-    Some(Box::new(move |r, mask| {
-        let (a, b, c) = (r.int(&a), r.int(&b), r.int(&c));
-        let smaller = r.truth(smaller);
-        let out = map_lanes(|l| {
-            let v = extreme(a[l].wrapping_add(b[l]), c[l], smaller >> l & 1 == 1, signed);
-            if relu && (v as i32) < 0 { 0 } else { v }
-        });
-        r.set(d, mask, &out);
-    }))
+    extreme_with_third(i, |a, b, _, _| a.wrapping_add(b))
 }
 
 fn minimum3(i: &Instruction) -> Option<Run> {
+    extreme_with_third(i, extreme)
+}
+
+/// Lowers the minimum or maximum of the third operand and of what `first` makes of the other two.
+fn extreme_with_third(
+    i: &Instruction,
+    first: impl Fn(u32, u32, bool, bool) -> u32 + Send + Sync + 'static,
+) -> Option<Run> {
     let form = Form::new(i, true)?;
     let d = form.dest?;
     let (a, b, c) = (form.source(0)?, form.source(1)?, form.source(2)?);
@@ -360,8 +352,7 @@ fn minimum3(i: &Instruction) -> Option<Run> {
         let smaller = r.truth(smaller);
         let out = map_lanes(|l| {
             let smaller = smaller >> l & 1 == 1;
-            let first = extreme(a[l], b[l], smaller, signed);
-            let v = extreme(first, c[l], smaller, signed);
+            let v = extreme(first(a[l], b[l], smaller, signed), c[l], smaller, signed);
             if relu && (v as i32) < 0 { 0 } else { v }
         });
         r.set(d, mask, &out);

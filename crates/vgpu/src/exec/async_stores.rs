@@ -107,7 +107,7 @@ impl Cta<'_> {
         if let (Some((op, ty)), Some(data)) = (s.reduce, s.data.first()) {
             let value = w.value(*data, lane);
             let at = to.into();
-            self.reduce_element_in(w, lane, Area::Cluster, BulkElement { op, ty, at, value });
+            self.reduce_element(w, lane, Area::Cluster, BulkElement { op, ty, at, value });
         }
         // Its order is that of an atomic, which the wait of its phase gives: nothing is left in
         // flight.

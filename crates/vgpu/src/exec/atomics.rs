@@ -103,18 +103,9 @@ impl Cta<'_> {
         }
     }
 
-    /// Performs one element of a reducing bulk copy: a relaxed atomic of device scope.
+    /// Performs one element of a reducing bulk copy in a state space: a relaxed atomic of device
+    /// scope. Returns the access.
     pub(super) fn reduce_element(
-        &mut self,
-        w: &mut Warp,
-        lane: usize,
-        element: BulkElement,
-    ) -> Touch {
-        self.reduce_element_in(w, lane, Area::Global, element)
-    }
-
-    /// The same in a state space.
-    pub(super) fn reduce_element_in(
         &mut self,
         w: &mut Warp,
         lane: usize,

@@ -10,7 +10,6 @@ use super::transfer::lanes;
 use super::warp::Warp;
 use crate::hazard::Space;
 use crate::hazard::report::Location;
-use crate::hazard::shadow::Conflict;
 use crate::lower::program::NONE;
 
 /// A word that a bulk copy reads: its last write at issue, and the instruction of the copy.
@@ -24,21 +23,19 @@ pub(super) struct BulkSource {
 /// Copies that a thread committed together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BulkGroup {
-    /// What they read and have not finished to read.
+    /// Reads that are not finished.
     sources: Vec<BulkSource>,
-    /// What they write.
+    /// Writes that are not finished.
     written: Vec<BulkDestination>,
 }
 
 /// Elements of global memory that a bulk copy writes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BulkDestination {
-    pub(super) at: u64,
-    /// A power of two, at most 16.
-    pub(super) bytes: u32,
+struct BulkDestination {
+    at: u64,
     /// The access, which is repeated when the copy is complete.
-    pub(super) touch: Touch,
-    pub(super) pc: u32,
+    touch: Touch,
+    pc: u32,
 }
 
 impl Cta<'_> {
@@ -54,13 +51,8 @@ impl Cta<'_> {
     /// Adds what a bulk copy writes to a thread's open group.
     pub(super) fn bulk_writes(&mut self, thread: usize, at: u64, touch: Touch) {
         if self.context.checks.races && self.context.skip_unless == 0 {
-            let (bytes, pc) = (touch.bytes, self.pc);
-            let written = BulkDestination {
-                at,
-                bytes,
-                touch,
-                pc,
-            };
+            let pc = self.pc;
+            let written = BulkDestination { at, touch, pc };
             self.open_group(thread).written.push(written);
         }
     }
@@ -129,18 +121,15 @@ impl Cta<'_> {
         };
         let allocation = &self.context.memory.allocations[found.index];
         let here = std::mem::replace(&mut self.pc, written.pc);
-        let access = self.access_of(thread, &written.touch);
-        let mask = word_mask(found.offset, written.bytes);
+        let mask = word_mask(found.offset, written.touch.bytes);
         let first = (found.offset / 4) as usize;
-        for word in first..first + written.bytes.div_ceil(4) as usize {
-            let mut open = allocation.shadow.open(word);
-            self.context.save(&mut open, allocation);
-            let found = self.global_access(&mut open, allocation, word, mask, &access);
-            drop(open);
-            if let Some(conflict) = found {
-                let place = Location::new(Space::Global, written.at);
-                self.race(thread, place, true, conflict);
-            }
+        for word in first..first + written.touch.bytes.div_ceil(4) as usize {
+            self.order_global(
+                allocation,
+                (word, mask),
+                (thread, written.at),
+                &written.touch,
+            );
         }
         self.pc = here;
     }
@@ -152,22 +141,8 @@ impl Cta<'_> {
             if let Some((_, pc, writer)) = now
                 && now != r.written
             {
-                let conflict = Conflict {
-                    pc: r.pc,
-                    thread,
-                    block: None,
-                    was_write: false,
-                    in_flight: true,
-                };
-                // The hazard is attributed to the store: it came too early.
-                let here = std::mem::replace(&mut self.pc, pc);
-                self.race(
-                    writer,
-                    Location::new(Space::Shared, u64::from(r.word) * 4),
-                    true,
-                    conflict,
-                );
-                self.pc = here;
+                let place = Location::new(Space::Shared, u64::from(r.word) * 4);
+                self.written_early(thread, r.pc, (pc, writer), place);
             }
         }
     }

@@ -264,7 +264,7 @@ impl Cta<'_> {
                 at: copy.to + at,
                 value: self.get(w, source, 0, width),
             };
-            let touch = self.reduce_element_in(w, lane, copy.area, element);
+            let touch = self.reduce_element(w, lane, copy.area, element);
             if copy.area == Area::Global {
                 self.bulk_writes(thread, copy.to + at, touch);
             }

@@ -85,16 +85,7 @@ impl Cta<'_> {
             let races = self.context.checks.races;
             // A word that many blocks only read needs no lock: one more reader changes nothing.
             if races && (t.write || !allocation.shadow.is_quiet(word, 1, self.context.launch)) {
-                let access = self.access_of(thread, &t);
-                let mut open = allocation.shadow.open(word);
-                if t.write {
-                    self.context.save(&mut open, allocation);
-                }
-                let found = self.global_access(&mut open, allocation, word, mask, &access);
-                drop(open);
-                if let Some(c) = found {
-                    self.race(thread, Location::new(Space::Global, at), t.write, c);
-                }
+                self.order_global(allocation, (word, mask), (thread, at), &t);
             }
             // Only after the old state is saved.
             if t.write {
@@ -102,6 +93,27 @@ impl Cta<'_> {
             }
         }
         Some(CheckedLocation::Global(found))
+    }
+
+    /// Checks an access to some bytes of a word, by a thread at an address, and records it.
+    #[inline]
+    pub(super) fn order_global(
+        &mut self,
+        allocation: &Allocation,
+        (word, mask): (usize, u32),
+        (thread, at): (usize, u64),
+        t: &Touch,
+    ) {
+        let access = self.access_of(thread, t);
+        let mut open = allocation.shadow.open(word);
+        if t.write {
+            self.context.save(&mut open, allocation);
+        }
+        let found = self.global_access(&mut open, allocation, word, mask, &access);
+        drop(open);
+        if let Some(c) = found {
+            self.race(thread, Location::new(Space::Global, at), t.write, c);
+        }
     }
 
     /// Records accesses at these offsets of an allocation, if the launch is watched.

@@ -6,6 +6,7 @@
 
 use super::cta::Cta;
 use super::transfer::lanes;
+use super::unchanged::{MAX_LOAD_WORDS, Written};
 use super::warp::Warp;
 use crate::hazard::clock::Seen;
 use crate::hazard::report::Location;
@@ -15,7 +16,7 @@ use crate::lower::program::{Op, ProxyFence};
 /// A `fence.proxy.async` that was executed.
 #[derive(Debug, Clone)]
 pub(super) struct PastFence {
-    /// What happens before it.
+    /// Accesses that happen before it.
     seen: Seen,
     /// State spaces that it covers.
     shared: bool,
@@ -96,36 +97,35 @@ impl Cta<'_> {
 
     /// Reports global memory that a bulk copy of `thread` reads and that ordinary stores of its block
     /// wrote in this launch without a proxy fence in between.
-    pub(super) fn check_global_proxy(&mut self, thread: usize, at: u64, bytes: u64) {
-        if !self.context.checks.races {
-            return;
-        }
-        for at in (at..at.saturating_add(bytes)).step_by(16) {
-            let Some(found) = self.context.memory.find(at) else {
-                return;
-            };
-            let Some(writes) = self.last_writes(found, 16) else {
-                // The buffer holds what the host wrote.
-                return;
-            };
-            let block = self.block;
-            let early = writes.iter().flatten().find(|(stamp, of)| {
-                let writing = self.context.program.code.get(stamp.pc as usize);
-                let bulk = |op: &Op| matches!(op, Op::Bulk(_) | Op::Tensor(_));
-                // Other blocks cannot be asked for their fences.
-                *of == block
-                    && !writing.is_some_and(|inst| bulk(&inst.op))
-                    && !self.is_fenced(thread, stamp.thread.into(), stamp.segment, |f| f.global)
+    /// `writes`: the last ones to each piece of the range at an address.
+    pub(super) fn check_global_proxy(
+        &mut self,
+        thread: usize,
+        at: u64,
+        writes: &[[Written; MAX_LOAD_WORDS]],
+    ) {
+        let (code, block) = (&self.context.program.code, self.block);
+        let early = |written: &Written| {
+            let (stamp, of) = (*written)?;
+            let writing = code.get(stamp.pc as usize);
+            let bulk = writing.is_some_and(|inst| matches!(inst.op, Op::Bulk(_) | Op::Tensor(_)));
+            // Other blocks cannot be asked for their fences.
+            let early = of == block
+                && !bulk
+                && !self.is_fenced(thread, stamp.thread.into(), stamp.segment, |f| f.global);
+            early.then_some(stamp.pc)
+        };
+        // Reports name addresses in steps of 16 bytes.
+        let places = (at..).step_by(16).flat_map(|at| [at; 4]);
+        let mut found = places.zip(writes.iter().flatten());
+        let found = found.find_map(|(at, written)| Some((at, early(written)?)));
+        if let Some((at, pc)) = found {
+            let place = Location::new(Space::Global, at);
+            self.hazard(HazardKind::Race, thread, place, pc, || {
+                "a bulk copy reads global memory that ordinary stores of this launch wrote, \
+                 without `fence.proxy.async` between them"
+                    .to_owned()
             });
-            if let Some((stamp, _)) = early {
-                let place = Location::new(Space::Global, at);
-                self.hazard(HazardKind::Race, thread, place, stamp.pc, || {
-                    "a bulk copy reads global memory that ordinary stores of this launch wrote, \
-                     without `fence.proxy.async` between them"
-                        .to_owned()
-                });
-                return;
-            }
         }
     }
 

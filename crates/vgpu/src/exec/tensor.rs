@@ -238,7 +238,8 @@ impl Cta<'_> {
     fn store_element(&mut self, w: &mut Warp, copy: &BoxCopy<'_>, at: u64, value: u64) -> Touch {
         let width = copy.place.map.element.bytes();
         if let (Some(op), Some(ty)) = (copy.reduce, copy.place.reduced_type()) {
-            return self.reduce_element(w, copy.lane, BulkElement { op, ty, at, value });
+            let element = BulkElement { op, ty, at, value };
+            return self.reduce_element(w, copy.lane, Area::Global, element);
         }
         let touch = Touch::write(copy.lane, width);
         if let Some(place) = self.touch(w, Area::Global, at, touch) {

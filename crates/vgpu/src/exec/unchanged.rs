@@ -18,7 +18,7 @@ use crate::lower::program::{Area, Mem};
 use crate::memory::Lookup;
 
 /// Words of the widest load.
-const MAX_LOAD_WORDS: usize = 8;
+pub(super) const MAX_LOAD_WORDS: usize = 8;
 
 /// The last write to a word in this launch: its stamp and block.
 pub(super) type Written = Option<(Stamp, u32)>;
@@ -43,7 +43,7 @@ pub(super) struct BulkRange {
 }
 
 /// Bytes of a piece of a range.
-const PIECE_BYTES: u32 = MAX_LOAD_WORDS as u32 * 4;
+pub(super) const PIECE_BYTES: u32 = MAX_LOAD_WORDS as u32 * 4;
 
 impl Cta<'_> {
     /// Returns a range that a bulk copy reads from now on, after it checked its proxy.
@@ -51,12 +51,13 @@ impl Cta<'_> {
         if !self.context.checks.races || self.context.skip_unless != 0 {
             return None;
         }
-        self.check_global_proxy(thread, at, bytes);
+        let before = self.writes_of_range(at, bytes).unwrap_or_default();
+        self.check_global_proxy(thread, at, &before);
         Some(BulkRange {
             at,
             bytes,
             pc: self.pc,
-            before: self.writes_of_range(at, bytes).unwrap_or_default(),
+            before,
         })
     }
 
@@ -84,20 +85,23 @@ impl Cta<'_> {
         {
             let changed = now.iter().zip(&before).find(|(now, before)| now != before);
             if let Some((Some((stamp, _)), _)) = changed {
-                self.written_early(
-                    thread,
-                    range.pc,
-                    *stamp,
-                    Location::new(Space::Global, place),
-                );
+                let by = (stamp.pc, stamp.thread.into());
+                let place = Location::new(Space::Global, place);
+                self.written_early(thread, range.pc, by, place);
                 return;
             }
         }
     }
 
-    /// Reports a write to the source of a copy before it was complete. The hazard is attributed to
-    /// the store, which is the later of the two accesses.
-    fn written_early(&mut self, thread: usize, copy: u32, by: Stamp, place: Location) {
+    /// Reports a write, by an instruction and thread, to the source of a copy before it was
+    /// complete. The hazard is attributed to the store, which is the later of the two accesses.
+    pub(super) fn written_early(
+        &mut self,
+        thread: usize,
+        copy: u32,
+        by: (u32, usize),
+        place: Location,
+    ) {
         let conflict = Conflict {
             pc: copy,
             thread,
@@ -105,8 +109,8 @@ impl Cta<'_> {
             was_write: false,
             in_flight: true,
         };
-        let here = std::mem::replace(&mut self.pc, by.pc);
-        self.race(usize::from(by.thread), place, true, conflict);
+        let here = std::mem::replace(&mut self.pc, by.0);
+        self.race(by.1, place, true, conflict);
         self.pc = here;
     }
 
@@ -191,7 +195,8 @@ impl Cta<'_> {
         if let Some((Some((stamp, _)), _)) = changed {
             let base = self.context.memory.allocations[source.place.index].base;
             let place = Location::new(Space::Global, base + source.place.offset);
-            self.written_early(thread, source.pc, *stamp, place);
+            let by = (stamp.pc, stamp.thread.into());
+            self.written_early(thread, source.pc, by, place);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a stream was created with, and its attributes.
+//! Flags, priority and attributes of a stream.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -20,7 +20,7 @@ const PRIORITY: u32 = 8;
 const SYNC_DOMAIN_MAP: u32 = 9;
 const SYNC_DOMAIN: u32 = 10;
 
-/// What a stream was created with, and attributes that the program set. None changes an order.
+/// Flags and priority of a stream, and attributes that the program set. None changes an order.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Properties {
     pub(super) flags: u32,

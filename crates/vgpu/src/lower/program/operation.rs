@@ -271,7 +271,7 @@ pub(crate) enum Op {
     Fence {
         device_wide: bool,
     },
-    /// `fence.proxy.async` that covers shared memory.
+    /// `fence.proxy`, `fence.mbarrier_init`.
     ProxyFence(ProxyFence),
     /// `setmaxnreg` to this number of registers of a thread.
     SetRegisters {
