@@ -14,10 +14,11 @@ typedef unsigned long long u64;
 // The swizzle's number in a descriptor, by the 16-bit elements of a swizzled row.
 #define SWIZZLE_OF(elements) ((elements) == 64 ? 1 : (elements) == 32 ? 2 : 3)
 
-// A tile at shared address `at`. Groups of eight rows are `stride` bytes apart, panels `leading`.
+// A tile at shared address `at`. Groups of eight rows are `stride` bytes apart, panels `leading`. The upper bits
+// of an address are the rank of the block in its cluster and no part of a descriptor.
 template <int SWIZZLE_CODE>
 __device__ __forceinline__ u64 descriptor(u32 at, u32 leading, u32 stride) {
-    return (u64)(at >> 4) | (u64)(leading >> 4) << 16 | (u64)(stride >> 4) << 32 | (u64)SWIZZLE_CODE << 62;
+    return (u64)((at & 0x3ffff) >> 4) | (u64)(leading >> 4) << 16 | (u64)(stride >> 4) << 32 | (u64)SWIZZLE_CODE << 62;
 }
 
 // ---- Products ----

@@ -12,7 +12,8 @@
 //     |tile|   |     |     |         result does not depend on timing.
 //     +----+   +-----+-----+
 //
-// With CORE 1 a warp group, four warps, owns WM x WN and multiplies by wgmma: warpgroup.cuh.
+// With CORE 1 and 2 a warp group, four warps, owns WM x WN and multiplies by wgmma: warpgroup.cuh. With CORE 2
+// the copy engine loads and stores tiles, for clusters of blocks: tensor_copies.cuh.
 //
 // M, N and K are arguments, so that one compilation serves all that are ALIGNED alike. Any sizes: what
 // lies outside is read as zero. Fragment layouts are those of the PTX ISA.
@@ -27,7 +28,7 @@
 
 // ---- Parameters ----
 #ifndef CORE
-#define CORE 0              // 0: mma.sync, 1: wgmma of warp groups (warpgroup.cuh, sm_90a only)
+#define CORE 0              // 0: mma.sync, 1: wgmma of warp groups, 2: the same with tensor maps (both sm_90a only)
 #endif
 #ifndef BM
 #define BM 128              // Rows of C a block
@@ -39,10 +40,10 @@
 #define BK 32               // Step along K: 16, 32, 64
 #endif
 #ifndef WM
-#define WM 64               // Rows of C a warp, with CORE 1 a warp group
+#define WM 64               // Rows of C a warp, with CORE > 0 a warp group
 #endif
 #ifndef WN
-#define WN 64               // Columns of C a warp, with CORE 1 a warp group
+#define WN 64               // Columns of C a warp, with CORE > 0 a warp group
 #endif
 #ifndef STAGES
 #define STAGES 3            // Steps in shared memory
@@ -57,7 +58,7 @@
 #define G2S 2               // Global to shared: 0: 2-byte, 1: through registers, 2: cp.async.cg, 3: cp.async.ca
 #endif
 #ifndef L2_HINT
-#define L2_HINT 0           // cp.async prefetch into L2: 0, 64, 128, 256 bytes
+#define L2_HINT 0           // Bytes that a copy brings into L2: 0, 64, 128, 256
 #endif
 #ifndef LDSM_B
 #define LDSM_B 4            // 8x8 matrices an ldmatrix of B: 2, 4
@@ -90,7 +91,13 @@
 #define MIN_BLOCKS 0        // Blocks a multiprocessor asked of the register allocator; 0: no wish
 #endif
 #ifndef WG_PENDING
-#define WG_PENDING 0        // CORE 1: steps whose products are still running when the next step begins: 0, 1
+#define WG_PENDING 0        // CORE > 0: steps whose products are still running when the next step begins: 0, 1
+#endif
+#ifndef CLUSTER
+#define CLUSTER 1           // CORE 2: blocks that share copies: 1, 2, 4
+#endif
+#ifndef MULTICAST
+#define MULTICAST 0         // CORE 2: they share tiles of 0: A, 1: B
 #endif
 
 // ---- Derived ----
@@ -98,8 +105,10 @@
 constexpr int kUnroll = UNROLL_K;
 #define WARPS_M (BM / WM)                           // Warps, or warp groups, along M
 #define WARPS_N (BN / WN)                           // Warps, or warp groups, along N
-#define WARP_COUNT (WARPS_M * WARPS_N * (CORE ? 4 : 1))
-#define THREAD_COUNT (32 * WARP_COUNT)              // Threads a block
+#define WARP_COUNT (WARPS_M * WARPS_N * (CORE ? 4 : 1))  // Warps that multiply
+#define THREAD_COUNT (32 * (WARP_COUNT + (CORE == 2)))   // Threads a block
+#define SPAN_M (BM * (MULTICAST == 1 ? CLUSTER : 1))      // Rows of C a cluster
+#define SPAN_N (BN * (MULTICAST == 0 ? CLUSTER : 1))
 #define MT_ROWS (CORE ? 64 : 16)                    // Rows from a warp's mma tile to its next along M
 #define MT (WM / MT_ROWS)                           // mma tiles of a warp along M, 16 rows each
 #define WARP_ROWS (16 * MT)                         // Rows of C whose sums a warp has
@@ -120,6 +129,7 @@ static_assert(WM % 16 == 0 && WN % 16 == 0 && BK % 16 == 0, "mma tiles are 16 x 
 static_assert(!CORE || WM % 64 == 0, "wgmma has 64 rows");
 static_assert(!CORE || SWIZZLE, "wgmma reads swizzled tiles");
 static_assert(!WG_PENDING || (CORE && STAGES >= 3), "copies need a stage that no product reads");
+static_assert(CORE == 2 || CLUSTER == 1, "only tensor maps copy to several blocks");
 static_assert(WARP_COUNT <= 32, "a block has at most 1024 threads");
 static_assert(!(SWIZZLE && PAD), "swizzle or padding, not both");
 static_assert(EPILOGUE == 0 || SPLIT_K == 1, "partial results are stored as float32 directly");
@@ -260,12 +270,12 @@ __device__ __forceinline__ void wait_groups() {
 
 // ---- Work ----
 
-// The sizes of the problem.
+// The sizes of the problem. Tiles are those of a cluster.
 struct Sizes {
     int m, n, k;
 
-    __device__ __forceinline__ u32 tiles_m() const { return (m + BM - 1) / BM; }
-    __device__ __forceinline__ u32 tiles_n() const { return (n + BN - 1) / BN; }
+    __device__ __forceinline__ u32 tiles_m() const { return (m + SPAN_M - 1) / SPAN_M; }
+    __device__ __forceinline__ u32 tiles_n() const { return (n + SPAN_N - 1) / SPAN_N; }
 };
 
 // A tile of C and a range of steps along K.
@@ -274,7 +284,8 @@ struct Work {
     int first, count;
 };
 
-__device__ __forceinline__ Work work_of(u32 unit, const Sizes& size) {
+// `rank`: the block's in its cluster.
+__device__ __forceinline__ Work work_of(u32 unit, u32 rank, const Sizes& size) {
     // A band is GROUP tiles across and the whole matrix long; the last may be narrower. Within a
     // band the short side is the fastest, so that neighbours share rows of A and columns of B.
     const u32 all_across = RASTER ? size.tiles_n() : size.tiles_m(), all_along = RASTER ? size.tiles_m() : size.tiles_n();
@@ -284,8 +295,8 @@ __device__ __forceinline__ Work work_of(u32 unit, const Sizes& size) {
     const u32 along = rest / width, across = band * GROUP + rest - along * width;
     const u32 steps = (size.k + BK - 1) / BK;    // Along the whole of K
     Work work;
-    work.row0 = (RASTER ? along : across) * BM;
-    work.column0 = (RASTER ? across : along) * BN;
+    work.row0 = (RASTER ? along : across) * SPAN_M + (MULTICAST == 1 ? rank * BM : 0);
+    work.column0 = (RASTER ? across : along) * SPAN_N + (MULTICAST == 0 ? rank * BN : 0);
     work.split = split;
     work.first = (int)((u64)steps * split / SPLIT_K);
     work.count = (int)((u64)steps * (split + 1) / SPLIT_K) - work.first;
@@ -305,6 +316,9 @@ __device__ __forceinline__ void issue(u32 base, const u16* a, const u16* b, cons
 
 #if CORE
 #include "warpgroup.cuh"
+#if CORE == 2
+#include "tensor_copies.cuh"
+#endif
 #else
 struct Fragments {
     u32 a[MT][4];
@@ -502,52 +516,108 @@ __device__ __forceinline__ void store_partial(const float (&c)[MT][NT][4], float
 
 // ---- Kernels ----
 
-// One unit of work: the tile's sums, then its stores.
-__device__ __forceinline__ void multiply_tile(const Sizes& size, const Work& work, u32 base, const u16* a, const u16* b, u16* out, float* partial) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+// A warp and its part of the block's tile.
+struct Part {
+    int lane, warp;
+    int m, n;       // The first row and column of the part
+    int first;      // The first row of the warp's sums: a part of a warp group has four warps
+};
+
+__device__ __forceinline__ Part part_of_warp() {
+    Part part;
+    part.lane = threadIdx.x % 32;
+    part.warp = threadIdx.x / 32;
     // All lanes have the same part: the shuffle tells the compiler that descriptors are uniform.
-    const int part = CORE ? __shfl_sync(0xffffffffu, warp / 4, 0) : warp;
-    const int m = part / WARPS_N * WM, n = part % WARPS_N * WN;
-    const int first = m + (CORE ? warp % 4 * 16 : 0);    // The first row of the warp's sums
-    float c[MT][NT][4];
+    const int number = CORE ? __shfl_sync(0xffffffffu, part.warp / 4, 0) : part.warp;
+    part.m = number / WARPS_N * WM;
+    part.n = number % WARPS_N * WN;
+    part.first = part.m + (CORE ? part.warp % 4 * 16 : 0);
+    return part;
+}
+
+__device__ __forceinline__ void clear(float (&c)[MT][NT][4]) {
 #pragma unroll
     for (int i = 0; i < MT; ++i)
 #pragma unroll
         for (int j = 0; j < NT; ++j)
 #pragma unroll
             for (int e = 0; e < 4; ++e) c[i][j][e] = 0.0f;
-    accumulate(c, size, work, base, a, b, m, n, lane);
-    if (SPLIT_K > 1) {
-        partial += (u64)work.split * size.m * size.n;
-        if (ALIGNED || size.n % 2 == 0) store_partial<true>(c, partial, size, work.row0 + first, work.column0 + n, lane);
-        else store_partial<false>(c, partial, size, work.row0 + first, work.column0 + n, lane);
-        return;
-    }
-    // The stages become the staging of C when all warps have read them.
-    if (EPILOGUE == 1) __syncthreads();
-    const u32 staging = base + warp * (2 * WARP_ROWS * C_LD);
-    if (ALIGNED) store_c<8>(c, out, size, staging, work.row0 + first, work.column0 + n, lane);
-    else if (size.n % 2 == 0) store_c<2>(c, out, size, staging, work.row0 + first, work.column0 + n, lane);
-    else store_c<1>(c, out, size, staging, work.row0 + first, work.column0 + n, lane);
 }
 
-// Blocks take units of work; with SPLIT_K > 1 they leave their sums in `partial`.
-extern "C" __global__ void
+// Stores the sums of a warp. `staging`: shared memory for WARP_ROWS rows of C_LD halves with EPILOGUE 1.
+__device__ __forceinline__ void store_sums(const float (&c)[MT][NT][4], const Sizes& size, const Work& work, const Part& part, u16* out, float* partial, u32 staging) {
+    const int row = work.row0 + part.first, column = work.column0 + part.n;
+    if (SPLIT_K > 1) {
+        partial += (u64)work.split * size.m * size.n;
+        if (ALIGNED || size.n % 2 == 0) store_partial<true>(c, partial, size, row, column, part.lane);
+        else store_partial<false>(c, partial, size, row, column, part.lane);
+        return;
+    }
+    if (ALIGNED) store_c<8>(c, out, size, staging, row, column, part.lane);
+    else if (size.n % 2 == 0) store_c<2>(c, out, size, staging, row, column, part.lane);
+    else store_c<1>(c, out, size, staging, row, column, part.lane);
+}
+
 #if MIN_BLOCKS
-__launch_bounds__(THREAD_COUNT, MIN_BLOCKS)
+#define BOUNDS __launch_bounds__(THREAD_COUNT, MIN_BLOCKS)
 #else
-__launch_bounds__(THREAD_COUNT)
+#define BOUNDS __launch_bounds__(THREAD_COUNT)
 #endif
+
+// Blocks, or clusters of them, take units of work; with SPLIT_K > 1 they leave their sums in `partial`.
+#if CORE < 2
+extern "C" __global__ void BOUNDS
 gemm(const u16* __restrict__ a, const u16* __restrict__ b, u16* __restrict__ c, float* __restrict__ partial, int M, int N, int K) {
     const Sizes size = {M, N, K};
     const int units = size.tiles_m() * size.tiles_n() * SPLIT_K;    // Units of work
     const u32 base = (u32)__cvta_generic_to_shared(shared_memory);
+    const Part part = part_of_warp();
     for (int unit = blockIdx.x; unit < units; unit = PERSISTENT ? unit + gridDim.x : units) {
         // The next unit's copies overwrite what warps may still read.
         if (PERSISTENT && unit != (int)blockIdx.x) __syncthreads();
-        multiply_tile(size, work_of(unit, size), base, a, b, c, partial);
+        const Work work = work_of(unit, 0, size);
+        float sums[MT][NT][4];
+        clear(sums);
+        accumulate(sums, size, work, base, a, b, part.m, part.n, part.lane);
+        // The stages become the staging of C when all warps have read them.
+        if (EPILOGUE == 1) __syncthreads();
+        store_sums(sums, size, work, part, c, partial, base + part.warp * (2 * WARP_ROWS * C_LD));
     }
 }
+#else
+extern "C" __global__ void BOUNDS
+gemm_mapped(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensorMap b_map, const __grid_constant__ CUtensorMap c_map,
+            u16* __restrict__ c, float* __restrict__ partial, int M, int N, int K) {
+    const Sizes size = {M, N, K};
+    const int units = size.tiles_m() * size.tiles_n() * SPLIT_K;    // Units of work
+    const u32 base = (u32)__cvta_generic_to_shared(shared_memory), rank = rank_in_cluster();
+    const int first = blockIdx.x / CLUSTER, step = PERSISTENT ? gridDim.x / CLUSTER : units;
+    if (threadIdx.x == 0) init_ring(base);
+    cluster_barrier();
+    Place place = {base, 0, 0};
+    const Part part = part_of_warp();
+    if (part.warp == WARP_COUNT) {
+        if (part.lane == 0)
+            for (int unit = first; unit < units; unit += step) copy_steps(place, work_of(unit, rank, size), a_map, b_map, rank);
+    } else {
+        for (int unit = first; unit < units; unit += step) {
+            const Work work = work_of(unit, rank, size);
+            float sums[MT][NT][4];
+            clear(sums);
+            accumulate(sums, place, work, part.m, part.n, part.lane);
+            if (EPILOGUE == 1)
+                store_panels(sums, c_map, base + STAGING_AT + part.warp * (PANELS_IN_FLIGHT * PANEL_BYTES), work.row0 + part.first,
+                             work.column0 + part.n, part.lane);
+            else
+                store_sums(sums, size, work, part, c, partial, 0);
+        }
+        if (EPILOGUE == 1 && part.lane == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+    // A block of a cluster stays while others arrive at its mbarriers.
+    __syncwarp();
+    if (CLUSTER > 1) cluster_barrier();
+}
+#endif
 
 // Adds the parts of each element: grid [ceil(M N / 256)], block [256].
 extern "C" __global__ void __launch_bounds__(256) gemm_reduce(const float* __restrict__ partial, u16* __restrict__ c, int M, int N) {

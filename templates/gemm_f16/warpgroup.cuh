@@ -1,4 +1,4 @@
-// The core of a warp group, for kernel.cu with CORE 1: wgmma, sm_90a only.
+// The products of a warp group, for kernel.cu with CORE 1 and 2: wgmma, sm_90a only.
 //
 // A warp group, four warps, owns WM x WN of C. A step multiplies tiles that wgmma reads from shared
 // memory itself, 64 rows, WN columns and 16 along K at once:
@@ -38,6 +38,7 @@ __device__ __forceinline__ void start_products(float (&c)[MT][NT][4], u32 stage,
     commit_products();
 }
 
+#if CORE == 1
 // Adds the product of all steps of a unit to `c`, for the part at (m, n).
 __device__ __forceinline__ void accumulate(float (&c)[MT][NT][4], const Sizes& size, const Work& work, u32 base, const u16* a, const u16* b, int m, int n, int) {
     // Steps whose copies are on their way: each of the other stages is read by products, or is next.
@@ -69,3 +70,4 @@ __device__ __forceinline__ void accumulate(float (&c)[MT][NT][4], const Sizes& s
     if (WG_PENDING) wait_products<0>();
     pin_all(c);
 }
+#endif

@@ -315,16 +315,22 @@ fn assemble(
     macros: Vec<(String, Value)>,
     rest: Rest<'_, '_>,
 ) -> Result<Bound, BindError> {
-    let arguments = spec.arguments.iter().map(|each| argument(each, rest));
+    let mut faults: Vec<Option<BindError>> = vec![None; spec.arguments.len()];
+    let arguments = spec.arguments.iter().zip(&mut faults);
+    let arguments = arguments.map(|(each, fault)| argument(each, rest, fault));
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let variables = spec.variables.iter().map(|each| {
-        let holds = argument(each, rest)?;
+        let holds = argument(each, rest, &mut None)?;
         Ok(PlanVariable { holds })
     });
     let variables = variables.collect::<Result<Vec<_>, BindError>>()?;
     let mut launches = Vec::new();
     for each in &spec.launches {
         launches.extend(launch(each, &macros, rest)?);
+    }
+    let mut taken = launches.iter().flat_map(|launch| &launch.arguments);
+    if let Some(fault) = taken.find_map(|index| faults.get(*index).cloned().flatten()) {
+        return Err(fault);
     }
     let reference = match &spec.reference {
         Reference::Kernel { launch: each, .. } => launch(each, &macros, rest)?,

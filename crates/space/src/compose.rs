@@ -7,8 +7,13 @@ use tuner_core::fill::Fill;
 use tuner_core::layout::{Field, Layout};
 use tuner_core::plan::{Passed, PlanArgument, Role};
 
-/// Builds an argument or a variable.
-pub(super) fn argument(argument: &Argument, rest: Rest<'_, '_>) -> Result<PlanArgument, BindError> {
+/// Builds an argument or a variable. `fault`: what is wrong with a tensor map, which matters only where a launch
+/// takes it.
+pub(super) fn argument(
+    argument: &Argument,
+    rest: Rest<'_, '_>,
+    fault: &mut Option<BindError>,
+) -> Result<PlanArgument, BindError> {
     let mut extents =
         |of: &[Expr]| -> Result<Vec<u64>, BindError> { of.iter().map(|_| extent(rest)).collect() };
     let (shape, sizes) = (extents(&argument.shape)?, extents(&argument.fill_sizes)?);
@@ -43,7 +48,7 @@ pub(super) fn argument(argument: &Argument, rest: Rest<'_, '_>) -> Result<PlanAr
         fill,
         value: value.map_or(0.0, Number::as_f64),
         layout: layout.map(layout_of),
-        passed: passed(argument, value, rest)?,
+        passed: passed(argument, value, rest, fault)?,
     })
 }
 
@@ -69,6 +74,7 @@ fn passed(
     argument: &Argument,
     value: Option<Number>,
     rest: Rest<'_, '_>,
+    fault: &mut Option<BindError>,
 ) -> Result<Option<Passed>, BindError> {
     if let Some(Number::Whole(whole)) = value
         && !(-MAX_EXACT..=MAX_EXACT).contains(&whole)
@@ -103,8 +109,12 @@ fn passed(
                 Number::Float(value) => piece.ty.encode(value, &mut bytes),
             },
             PieceValue::TensorMap(map) => {
-                bytes = tensor_map::encoded(&argument.name, map, rest)?;
                 passed.tensor_map = true;
+                let values: Vec<_> = rest.take(map.expressions().count()).collect();
+                match tensor_map::encoded(&argument.name, map, &mut values.into_iter()) {
+                    Ok(encoded) => bytes = encoded,
+                    Err(error) => *fault = Some(error),
+                }
             }
         }
         let at = usize::try_from(piece.offset).unwrap_or(usize::MAX);

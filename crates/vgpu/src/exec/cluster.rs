@@ -1,8 +1,10 @@
 //! Thread block clusters: the numbering of the threads and the shared memory of a cluster.
 //!
 //! The blocks of a cluster are executed as one unit. Block `rank` has the warps from
-//! `rank * warps` on, and the shared memory from address `rank * stride` on. As on a GPU, the
-//! address of a shared variable therefore names its block, and `mapa` only replaces the rank.
+//! `rank * warps` on, and the shared memory from byte `rank * stride` on. The addresses that a kernel
+//! computes with are those of a GPU: the rank is in their upper bits ([`RANK_SHIFT`]), so that the
+//! address of a shared variable names its block, `mapa` only replaces the rank, and a descriptor made of an
+//! address without a mask has the rank in another field.
 
 use super::cta::{Context, Cta};
 use super::launch::{BlockSet, Launch};
@@ -11,14 +13,13 @@ use super::warp::Warp;
 use crate::hazard::report::{Location, Occurrence};
 use crate::hazard::shadow::Conflict;
 use crate::hazard::{HazardKind, Space};
-use crate::lower::program::{NONE, Program, SHARED_WINDOW};
+use crate::lower::program::{Area, NONE, Program, SHARED_WINDOW, WINDOW};
 use crate::module::Module;
 use ptx::ast::ClusterDirectives;
 
-/// Distance of the shared memory of two blocks where descriptors of matrices name places in the
-/// own block by 18 bits.
-const DESCRIPTOR_STRIDE: u32 = 1 << 18;
-/// The same where they do not: a multiple of every alignment that a copy needs.
+/// The lowest bit of the rank in a shared address.
+const RANK_SHIFT: u32 = 24;
+/// Distance of the shared memory of two blocks: a multiple of every alignment that a copy needs.
 const STRIDE_STEP: u32 = 1024;
 /// Blocks of the largest cluster that a device can run (CUDA C++ programming guide, "Thread Block
 /// Clusters").
@@ -27,7 +28,7 @@ pub(super) const MAX_BLOCKS: usize = 16;
 const WARPS_PER_GROUP: usize = 4;
 
 /// Shape of the clusters of a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cluster {
     /// Blocks in x, y, z.
     pub(super) shape: [u32; 3],
@@ -48,10 +49,6 @@ impl Cluster {
         let blocks = shape.map_or(1, |shape| shape.iter().product::<u32>() as usize);
         let warps = (launch.block.iter().product::<u32>() as usize).div_ceil(32);
         let bytes = shared_words as u32 * 4;
-        let step = match program.has_products {
-            true => DESCRIPTOR_STRIDE,
-            false => STRIDE_STEP,
-        };
         Cluster {
             shape: shape.unwrap_or([1; 3]),
             blocks,
@@ -61,7 +58,7 @@ impl Cluster {
             },
             stride: match blocks {
                 1 => bytes,
-                _ => bytes.max(1).next_multiple_of(step),
+                _ => bytes.max(1).next_multiple_of(STRIDE_STEP),
             },
             explicit: shape.is_some(),
         }
@@ -102,7 +99,42 @@ impl Cluster {
         }
     }
 
-    /// Returns the address of a place in the shared memory of a block.
+    /// Returns the address that a kernel has for a place in the shared memory of a block.
+    pub(super) fn kernel_address(&self, rank: usize, offset: u64) -> u64 {
+        match self.blocks {
+            1 => offset,
+            _ => (rank as u64) << RANK_SHIFT | offset,
+        }
+    }
+
+    /// Returns the place of a kernel's shared address in the memory of the cluster; one beyond it
+    /// where the address is in no block.
+    #[inline]
+    pub(super) fn place_of(&self, at: u64) -> u64 {
+        if self.blocks == 1 {
+            return at;
+        }
+        let (rank, offset) = (at >> RANK_SHIFT, at & ((1 << RANK_SHIFT) - 1));
+        if rank < self.blocks as u64 && offset < u64::from(self.stride) {
+            self.address(rank as usize, offset)
+        } else {
+            u64::from(self.stride) * self.blocks as u64 + (at & 0xffff_ffff)
+        }
+    }
+
+    /// Returns the place of an address in a space: [`Cluster::place_of`] for shared ones.
+    #[inline]
+    pub(super) fn placed(&self, area: Area, at: u64) -> u64 {
+        match area {
+            Area::Shared | Area::Cluster if at < SHARED_WINDOW => self.place_of(at),
+            Area::Generic if (SHARED_WINDOW..SHARED_WINDOW + WINDOW).contains(&at) => {
+                SHARED_WINDOW + self.place_of(at - SHARED_WINDOW)
+            }
+            _ => at,
+        }
+    }
+
+    /// Returns the place of an offset in the shared memory of a block.
     pub(super) fn address(&self, rank: usize, offset: u64) -> u64 {
         match self.blocks {
             1 => offset,
@@ -311,10 +343,14 @@ impl Cta<'_> {
             });
             return at;
         }
-        let (window, place) = match generic {
+        let (window, at) = match generic {
             true => (SHARED_WINDOW, at.wrapping_sub(SHARED_WINDOW)),
             false => (0, at),
         };
-        window.wrapping_add(cluster.address(rank as usize, cluster.offset(place)))
+        let offset = match cluster.blocks {
+            1 => at,
+            _ => at & ((1 << RANK_SHIFT) - 1),
+        };
+        window.wrapping_add(cluster.kernel_address(rank as usize, offset))
     }
 }

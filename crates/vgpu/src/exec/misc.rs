@@ -62,7 +62,8 @@ pub(super) fn registers(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) -> 
         Op::IsSpace { area, dest, source } => {
             let mut hits = 0;
             for lane in lanes(mask) {
-                let (is, at) = split(w.regs.r64[*source as usize][lane]);
+                let at = w.regs.r64[*source as usize][lane];
+                let (is, at) = split(w.cluster.placed(Area::Generic, at));
                 let hit = match area {
                     Area::Global => is == Area::Global && cta.context.memory.find(at).is_some(),
                     Area::CallParam => is == Area::KernelParam,
@@ -105,7 +106,7 @@ fn cluster_addresses(cta: &mut Cta<'_>, w: &mut Warp, op: &Op, mask: u32) {
         } => {
             for lane in lanes(mask) {
                 let at = w.value(*address, lane);
-                let at = if *generic { split(at).1 } else { at };
+                let at = w.cluster.place_of(if *generic { split(at).1 } else { at });
                 w.regs.r32[*dest as usize][lane] = cta.context.cluster.rank_of_address(at) as u32;
             }
         }

@@ -123,6 +123,9 @@ impl Cta<'_> {
                     // Shared addresses have 32 bits.
                     at.iter_mut().for_each(|at| *at &= 0xffff_ffff);
                 }
+                if w.cluster.blocks > 1 {
+                    at.iter_mut().for_each(|at| *at = w.placed(a, *at));
+                }
                 let extent = extent(&at, mask);
                 (at, extent)
             },

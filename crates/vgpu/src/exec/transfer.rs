@@ -36,7 +36,17 @@ impl Warp {
         let at = base.wrapping_add(a.offset as u64);
         // Shared addresses have 32 bits: a negative index wraps to a large offset.
         if matches!(a.area, Area::Shared | Area::Cluster) && at < SHARED_WINDOW {
-            at & 0xffff_ffff
+            self.placed(a, at & 0xffff_ffff)
+        } else {
+            self.placed(a, at)
+        }
+    }
+
+    /// Returns the place of a shared address that a register has; every other address as it is.
+    #[inline(always)]
+    pub(super) fn placed(&self, a: &Address, at: u64) -> u64 {
+        if self.cluster.blocks > 1 && a.base != Data::Nothing {
+            self.cluster.placed(a.area, at)
         } else {
             at
         }

@@ -1,6 +1,7 @@
 //! A warp: its registers, local memory and paths.
 
 use super::calls::Saved;
+use super::cluster::Cluster;
 use super::cta::Context;
 use super::placement::multiprocessor_numbers;
 use super::regs::Regs;
@@ -57,8 +58,9 @@ pub(super) struct Warp {
     /// Shadow values, in launches that have them.
     pub(super) shadows: Option<Box<WarpShadows>>,
     pub(super) index: usize,
-    /// Address of the shared memory of its block.
+    /// Place of the shared memory of its block.
     pub(super) shared_base: u64,
+    pub(super) cluster: Cluster,
     pub(super) alive: u32,
     pub(super) paths: Vec<Path>,
     pub(super) reconvergence_points: Vec<ReconvergencePoint>,
@@ -147,6 +149,7 @@ impl Warp {
                 .then(|| Box::new(WarpShadows::new(p.rows32, p.rows64))),
             index,
             shared_base: cluster.address(rank, 0),
+            cluster: *cluster,
             alive,
             paths: filled(
                 old.paths,
@@ -373,7 +376,7 @@ impl Context<'_> {
             Constant::Global(index, offset) => {
                 return self.globals[index as usize].wrapping_add(offset);
             }
-            Constant::Shared(offset) => return self.cluster.address(rank, offset),
+            Constant::Shared(offset) => return self.cluster.kernel_address(rank, offset),
             Constant::Special(s) => s,
         };
         let lane = lane as u32;

@@ -225,8 +225,6 @@ pub(crate) struct Program {
     /// Number of values that only selections use, and the instructions that load or choose them.
     pub(crate) selected: u32,
     pub(crate) selections: HashMap<u32, Selection>,
-    /// It multiplies by warp-groups, whose descriptors hold the address in the own block only.
-    pub(crate) has_products: bool,
     /// Directives about clusters.
     pub(crate) cluster: ptx::ast::ClusterDirectives,
     /// Some branch depends on the block's index.

@@ -163,7 +163,6 @@ impl<'a> Lower<'a> {
             fragments_d,
             fragments_a,
         };
-        self.program.has_products = true;
         self.push(Op::Wgmma(Box::new(op)), Class::Tensor);
         Ok(())
     }
