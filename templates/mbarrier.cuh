@@ -28,14 +28,3 @@ __device__ __forceinline__ void mbarrier_wait(unsigned barrier, unsigned parity)
 #endif
     } while (!done);
 }
-
-#if __CUDA_ARCH__ >= 900
-// The same where blocks of the cluster arrive.
-__device__ __forceinline__ void mbarrier_wait_of_cluster(unsigned barrier, unsigned parity) {
-    unsigned done;
-    do {
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
-    } while (!done);
-}
-#endif

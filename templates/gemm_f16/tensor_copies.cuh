@@ -69,14 +69,15 @@ __device__ __forceinline__ void init_ring(u32 base) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// This warp no longer reads a stage: told to all blocks that copy into it.
+// This warp no longer reads a stage: told to all blocks that copy into it. Nothing was written, so that the
+// scope is that of a block: with that of a cluster each arrival waits for a fence of the whole GPU.
 __device__ __forceinline__ void release(const Place& place, int lane) {
     if (CLUSTER == 1) {
         if (lane == 0) mbarrier_arrive(place.empty());
     } else if (lane < CLUSTER) {
         asm volatile("{ .reg .b32 peer;\n"
                      "mapa.shared::cluster.u32 peer, %0, %1;\n"
-                     "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [peer]; }" ::"r"(place.empty()), "r"(lane) : "memory");
+                     "mbarrier.arrive.shared::cluster.b64 _, [peer]; }" ::"r"(place.empty()), "r"(lane) : "memory");
     }
 }
 
@@ -101,7 +102,7 @@ __device__ __forceinline__ void copy_steps(Place& place, const Work& work, const
     for (int i = 0; i < work.count; ++i, place.advance()) {
         const int k = (work.first + i) * BK;
         // The phase before the first one counts as completed.
-        mbarrier_wait_of_cluster(place.empty(), place.parity ^ 1);
+        mbarrier_wait(place.empty(), place.parity ^ 1);
         mbarrier_expect(place.full(), STAGE_BYTES);
         copy_box<(CLUSTER > 1 && MULTICAST == 0)>(place.at() + part_a * (2 * BK), a_map, work.row0 + part_a, k, place.full());
 #pragma unroll

@@ -187,6 +187,49 @@ fn permuted(seed: u64, buffer: u64, count: u64, index: u64) -> u64 {
     }
 }
 
+/// Builds `count` elements in pieces on all cores. `append` writes those of a range behind the bytes that it is
+/// given.
+#[must_use]
+pub fn in_pieces(
+    element: Element,
+    count: u64,
+    append: impl Fn(Range<u64>, &mut Vec<u8>) + Sync,
+) -> Arc<[u8]> {
+    let mut bytes = zeros(size_of_elements(element, count));
+    let pieces = Arc::make_mut(&mut bytes).chunks_mut(size_of_elements(element, PIECE_ELEMENTS));
+    let pieces = Mutex::new((0..count).step_by(PIECE_ELEMENTS as usize).zip(pieces));
+    let work = || {
+        // Elements are appended to a small buffer first, which stays in the cache.
+        let mut elements = Vec::new();
+        loop {
+            let Some((begin, piece)) = lock(&pieces).next() else {
+                return;
+            };
+            let end = begin + (piece.len() / element.size()) as u64;
+            elements.clear();
+            append(begin..end, &mut elements);
+            piece.copy_from_slice(&elements);
+        }
+    };
+    let threads = match count < SINGLE_THREAD_ELEMENTS {
+        true => 1,
+        false => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    std::thread::scope(|scope| {
+        // If the system refuses more threads, the existing ones do all the work.
+        for _ in 1..threads {
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, work)
+                .is_err()
+            {
+                break;
+            }
+        }
+        work();
+    });
+    bytes
+}
+
 impl Fill {
     /// Returns the default fill of an argument: a standard normal, for integers 0 to 100, for
     /// booleans either value with equal probability.
@@ -313,40 +356,9 @@ impl Fill {
         fresh: u64,
         count: u64,
     ) -> Arc<[u8]> {
-        let mut bytes = zeros(size_of_elements(element, fresh));
-        let pieces =
-            Arc::make_mut(&mut bytes).chunks_mut(size_of_elements(element, PIECE_ELEMENTS));
-        let pieces = Mutex::new((0..fresh).step_by(PIECE_ELEMENTS as usize).zip(pieces));
-        let work = || {
-            // Elements are appended to a small buffer first, which stays in the cache.
-            let mut elements = Vec::new();
-            loop {
-                let Some((begin, piece)) = lock(&pieces).next() else {
-                    return;
-                };
-                let end = begin + (piece.len() / element.size()) as u64;
-                elements.clear();
-                self.append(element, seed, buffer, begin..end, count, &mut elements);
-                piece.copy_from_slice(&elements);
-            }
-        };
-        let threads = match fresh < SINGLE_THREAD_ELEMENTS {
-            true => 1,
-            false => std::thread::available_parallelism().map_or(1, usize::from),
-        };
-        std::thread::scope(|scope| {
-            // If the system refuses more threads, the existing ones do all the work.
-            for _ in 1..threads {
-                if std::thread::Builder::new()
-                    .spawn_scoped(scope, work)
-                    .is_err()
-                {
-                    break;
-                }
-            }
-            work();
-        });
-        bytes
+        in_pieces(element, fresh, |range, elements| {
+            self.append(element, seed, buffer, range, count, elements);
+        })
     }
 
     /// Appends the elements of `range`.

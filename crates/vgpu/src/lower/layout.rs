@@ -1,5 +1,9 @@
 //! Layout of shared memory: variables are separated by unowned bytes, so that an index beyond the
 //! end is out of bounds instead of in the neighbour.
+//!
+//! The alignment of each is the one that ptxas gives it, which places variables in the order of their
+//! declarations without gaps, and dynamic memory behind them (seen in the machine code of sm_80 and sm_90,
+//! CUDA 13): an access wider than the declared alignment is misaligned here where it is on a GPU.
 
 use std::collections::HashSet;
 
@@ -9,6 +13,16 @@ use ptx::ast::{Function, Operand, StateSpace, Variable};
 
 /// Minimum number of unowned bytes after each shared variable.
 const GAP_BYTES: u32 = 64;
+/// Up to this power of two a variable's place has the remainder that it has on a GPU: the alignment of the
+/// widest swizzle of a tensor map.
+const LARGE_ALIGNMENT: u32 = 1024;
+/// The same for variables of fewer bytes, which no tensor copy fills.
+const SMALL_ALIGNMENT: u32 = 128;
+
+/// Returns the first address from `least` on that has the remainder of `like` modulo `alignment`.
+fn aligned_like(like: u32, least: u32, alignment: u32) -> u32 {
+    least + like.wrapping_sub(least) % alignment
+}
 
 impl<'a> Lower<'a> {
     /// Places the module's shared variables that the entry's code (or a callee's) may name.
@@ -36,17 +50,19 @@ impl<'a> Lower<'a> {
             .iter()
             .filter(|v| v.space == StateSpace::Shared && (v.bytes == 0 || self.is_open_ended(v)));
         // Variables of functions are placed later: their sizes are bounds for the space they take.
-        let bodies: u64 = ast
-            .functions
-            .iter()
-            .filter_map(|f| f.body.as_ref())
-            .flat_map(|b| &b.variables)
-            .filter(|v| v.space == StateSpace::Shared)
-            .map(|v| v.bytes + u64::from(GAP_BYTES) + u64::from(v.align))
-            .sum();
+        let functions = self.globals.functions.reached_by(entry);
+        let bodies = functions.iter().filter_map(|f| f.body.as_ref());
+        let inside = bodies.flat_map(|body| &body.variables);
+        let inside = inside.filter(|v| v.space == StateSpace::Shared && v.bytes > 0);
+        let (mut end, mut packed) = (u64::from(self.shared_end()), self.packed_shared);
+        for v in inside {
+            end += v.bytes + u64::from(GAP_BYTES + LARGE_ALIGNMENT);
+            packed = packed.next_multiple_of(v.align.max(1)) + v.bytes.min(1 << 24) as u32;
+        }
         let dynamic: Vec<_> = dynamic.collect();
-        let end = self.shared_end().next_multiple_of(1024);
-        self.program.dynamic_at = (end + bodies.min(1 << 24) as u32).next_multiple_of(1024);
+        let align = dynamic.iter().map(|v| v.align).max().unwrap_or(1);
+        let packed = packed.next_multiple_of(align.max(1));
+        self.program.dynamic_at = aligned_like(packed, end.min(1 << 24) as u32, LARGE_ALIGNMENT);
         for v in dynamic {
             let at = if named.contains(v.name) {
                 self.place_shared(v)
@@ -81,7 +97,13 @@ impl<'a> Lower<'a> {
             self.program.dynamic_least = self.program.dynamic_least.max(v.bytes as u32);
             return self.program.dynamic_at;
         }
-        let start = self.shared_end().next_multiple_of(v.align.max(16));
+        let packed = self.packed_shared.next_multiple_of(v.align.max(1));
+        self.packed_shared = packed + v.bytes as u32;
+        let alignment = match v.bytes < u64::from(LARGE_ALIGNMENT) {
+            true => SMALL_ALIGNMENT,
+            false => LARGE_ALIGNMENT,
+        };
+        let start = aligned_like(packed, self.shared_end(), alignment.max(v.align));
         self.program.shared.push(Extent {
             start,
             bytes: v.bytes as u32,

@@ -114,6 +114,8 @@ pub(crate) struct Lower<'a> {
     /// Functions that others may call, as far as requested.
     reached: HashMap<&'a str, HashSet<&'a str>>,
     shared: HashMap<&'a str, u32>,
+    /// End of the shared variables as ptxas places them.
+    packed_shared: u32,
     sources: HashMap<SourceLine, u32>,
     function: control::Scope<'a>,
     /// Guard, line and source of the current instruction.
@@ -180,6 +182,7 @@ pub(crate) fn lower<'a>(
         pending: Vec::new(),
         reached: HashMap::new(),
         shared: HashMap::new(),
+        packed_shared: 0,
         sources: HashMap::new(),
         function: control::Scope::default(),
         now: Now {

@@ -1,6 +1,5 @@
 //! Hard inputs of attention: q [B, H, S, D], k and v [B, H, T, D], and the scales if present.
 
-use super::others::declared;
 use super::{Case, CaseData, Form, extreme, representable};
 
 /// Longest sequence with a selection case: distinguishing all keys costs the square of their
@@ -111,9 +110,9 @@ fn ramp(form: &Form<'_>, heads: &Heads, sign: f64) -> CaseData {
 /// Inputs from the values of q, k and v; scales are 1.
 fn plain(
     form: &Form<'_>,
-    q: impl Fn(u64) -> f64,
-    k: impl Fn(u64) -> f64,
-    v: impl Fn(u64) -> f64,
+    q: impl Fn(u64) -> f64 + Sync,
+    k: impl Fn(u64) -> f64 + Sync,
+    v: impl Fn(u64) -> f64 + Sync,
 ) -> CaseData {
     let mut inputs = vec![form.fill(0, q), form.fill(1, k), form.fill(2, v)];
     inputs.extend((3..form.inputs.len()).map(|input| form.fill(input, |_| 1.0)));
@@ -195,22 +194,11 @@ fn contained(form: &Form<'_>, heads: &Heads) -> Option<CaseData> {
         return None;
     }
     let last = heads.heads * heads.keys * heads.depth - heads.depth;
-    let key = |index: u64| {
-        if index >= last {
-            f64::NAN
-        } else {
-            declared(form, 1, index)
-        }
-    };
-    let mut built = plain(
-        form,
-        |index| declared(form, 0, index),
-        key,
-        |index| declared(form, 2, index),
-    );
-    for input in 3..form.inputs.len() {
-        built.inputs[input] = form.fill(input, |index| declared(form, input, index));
-    }
+    let inputs = (0..form.inputs.len()).map(|input| match input {
+        1 => form.declared_with_nan(1, last..last + heads.depth),
+        _ => form.declared(input),
+    });
+    let built = CaseData::judged_by_oracle(inputs.collect());
     let first_seeing = (heads.heads - 1) * heads.queries + blind;
     let excused = first_seeing * heads.depth..heads.heads * heads.queries * heads.depth;
     Some(built.excusing(vec![excused]))

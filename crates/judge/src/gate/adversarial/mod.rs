@@ -11,7 +11,7 @@ mod others;
 use std::ops::Range;
 use std::sync::Arc;
 use tuner_core::element::Element;
-use tuner_core::fill::Fill;
+use tuner_core::fill::{Fill, in_pieces};
 use tuner_core::plan::{Plan, PlanArgument, PlanReference, Role};
 
 /// Inputs of a run.
@@ -193,7 +193,7 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
     let mut filled = built.inputs.into_iter();
     let inputs = plan.arguments.iter().map(|argument| {
         let input = argument.role == Role::Input;
-        input.then(|| filled.next()).flatten().map(Arc::from)
+        input.then(|| filled.next()).flatten()
     });
     Some(CaseInputs {
         inputs: Arc::new(inputs.collect()),
@@ -204,13 +204,13 @@ pub(super) fn make(plan: &Plan, data: Data) -> Option<CaseInputs> {
 
 /// Bytes of all inputs in order and the rules for the result.
 struct CaseData {
-    inputs: Vec<Vec<u8>>,
+    inputs: Vec<Arc<[u8]>>,
     exact: bool,
     excused: Vec<Range<u64>>,
 }
 
 impl CaseData {
-    fn judged_by_oracle(inputs: Vec<Vec<u8>>) -> Self {
+    fn judged_by_oracle(inputs: Vec<Arc<[u8]>>) -> Self {
         Self {
             inputs,
             exact: false,
@@ -228,6 +228,9 @@ impl CaseData {
         self
     }
 }
+
+/// Makes of a seed that of a random stream that differs from the declared fills'.
+const OTHER_STREAM: u64 = 0xad5e_55a1;
 
 /// Arguments of a plan, as the cases see them.
 struct Form<'a> {
@@ -249,8 +252,7 @@ impl<'a> Form<'a> {
             plan,
             inputs: of(Role::Input).collect(),
             output,
-            // A random stream that differs from that of the declared fills.
-            seed: seed ^ 0xad5e_55a1,
+            seed: seed ^ OTHER_STREAM,
         })
     }
 
@@ -279,13 +281,43 @@ impl<'a> Form<'a> {
     }
 
     /// Encodes an input from the value of each element.
-    fn fill(&self, input: usize, value: impl Fn(u64) -> f64) -> Vec<u8> {
+    fn fill(&self, input: usize, value: impl Fn(u64) -> f64 + Sync) -> Arc<[u8]> {
         let Some(argument) = self.inputs.get(input) else {
-            return Vec::new();
+            return Arc::new([]);
         };
-        let mut bytes = Vec::new();
-        for index in 0..argument.count() {
-            argument.element.encode(value(index), &mut bytes);
+        in_pieces(argument.element, argument.count(), |range, bytes| {
+            for index in range {
+                argument.element.encode(value(index), bytes);
+            }
+        })
+    }
+
+    /// Returns an input of the clean run.
+    fn declared(&self, input: usize) -> Arc<[u8]> {
+        let places = self.plan.arguments.iter().enumerate();
+        let mut inputs = places.filter(|(_, argument)| argument.role == Role::Input);
+        let found = inputs.nth(input);
+        let content = found.and_then(|(number, argument)| {
+            argument
+                .content(self.seed ^ OTHER_STREAM, number as u64)
+                .ok()
+        });
+        content.unwrap_or_else(|| self.fill(input, |_| 0.0))
+    }
+
+    /// Returns an input of the clean run whose elements of `range` are NaN.
+    fn declared_with_nan(&self, input: usize, range: Range<u64>) -> Arc<[u8]> {
+        let mut bytes = self.declared(input);
+        let element = self.element(input);
+        let mut nan = Vec::new();
+        element.encode(f64::NAN, &mut nan);
+        let at = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
+        let place =
+            at(range.start).saturating_mul(nan.len())..at(range.end).saturating_mul(nan.len());
+        if let Some(place) = Arc::make_mut(&mut bytes).get_mut(place) {
+            place
+                .chunks_mut(nan.len())
+                .for_each(|one| one.copy_from_slice(&nan));
         }
         bytes
     }

@@ -3,38 +3,32 @@
 use super::{Case, CaseData, Form, extreme, representable};
 use std::ops::Range;
 use tuner_core::element::Element;
-use tuner_core::plan::Role;
-
-/// Returns an element of an input's declared fill with the seed of the clean run.
-pub(super) fn declared(form: &Form<'_>, input: usize, index: u64) -> f64 {
-    let places = form.plan.arguments.iter().enumerate();
-    let place = places
-        .filter(|(_, argument)| argument.role == Role::Input)
-        .nth(input);
-    place.map_or(0.0, |(number, argument)| {
-        let fill = &argument.fill;
-        fill.value(form.seed ^ 0xad5e_55a1, number as u64, index)
-    })
-}
 
 /// Builds all inputs from the value of each element.
-fn build_inputs(form: &Form<'_>, value: impl Fn(usize, u64) -> f64) -> CaseData {
-    let inputs = (0..form.inputs.len())
-        .map(|input| form.fill(input, |index| value(input, index)))
-        .collect();
-    CaseData::judged_by_oracle(inputs)
+fn build_inputs(form: &Form<'_>, value: impl Fn(usize, u64) -> f64 + Sync) -> CaseData {
+    build_first_inputs(form, usize::MAX, value)
 }
 
-/// Builds the declared fills with a NaN at one element of the first input.
+/// Builds the first `replaced` inputs from the value of each element; the others are those of the clean run.
+fn build_first_inputs(
+    form: &Form<'_>,
+    replaced: usize,
+    value: impl Fn(usize, u64) -> f64 + Sync,
+) -> CaseData {
+    let inputs = (0..form.inputs.len()).map(|input| match input < replaced {
+        true => form.fill(input, |index| value(input, index)),
+        false => form.declared(input),
+    });
+    CaseData::judged_by_oracle(inputs.collect())
+}
+
+/// Builds the inputs of the clean run with a NaN at one element of the first.
 fn with_nan(form: &Form<'_>, at: u64, excused: Range<u64>) -> CaseData {
-    let value = |input: usize, index: u64| {
-        if input == 0 && index == at {
-            f64::NAN
-        } else {
-            declared(form, input, index)
-        }
-    };
-    build_inputs(form, value).excusing(vec![excused])
+    let inputs = (0..form.inputs.len()).map(|input| match input {
+        0 => form.declared_with_nan(0, at..at + 1),
+        _ => form.declared(input),
+    });
+    CaseData::judged_by_oracle(inputs.collect()).excusing(vec![excused])
 }
 
 /// Draws an integer from -2 to 2.
@@ -70,10 +64,9 @@ pub(super) fn gemm(form: &Form<'_>, case: Case) -> Option<CaseData> {
             let types = [form.element(1), form.output.element];
             let value = |input: usize, index: u64| match input {
                 0 => f64::from(u8::from(form.chance(9, index / k, k) == index % k)),
-                1 => representable(31 * (index / n) + 7 * (index % n), types),
-                _ => declared(form, input, index),
+                _ => representable(31 * (index / n) + 7 * (index % n), types),
             };
-            build_inputs(form, value).exact_if(sums_are_exact(form, 1))
+            build_first_inputs(form, 2, value).exact_if(sums_are_exact(form, 1))
         }
         Case::Uniform => build_inputs(form, |input, _| f64::from(u8::from(input != 0))),
         Case::OutlierFirst => outlier(0),
@@ -118,15 +111,8 @@ fn rows(form: &Form<'_>, reduced: bool) -> Option<Rows> {
 /// Builds a case shared by row operations; `size` multiplies an outlier.
 fn row_case(form: &Form<'_>, rows: &Rows, case: Case, size: f64) -> Option<CaseData> {
     // Inputs other than the first (gamma, beta) stay as declared.
-    let first = |value: &dyn Fn(u64) -> f64| {
-        build_inputs(form, |input, index| {
-            if input == 0 {
-                value(index)
-            } else {
-                declared(form, input, index)
-            }
-        })
-    };
+    let first =
+        |value: &(dyn Fn(u64) -> f64 + Sync)| build_first_inputs(form, 1, |_, index| value(index));
     let outlier = |at: u64| {
         first(&|index| form.noise(0, index) * if rows.column(index) == at { size } else { 1.0 })
     };

@@ -1,0 +1,14 @@
+// Vectors in an array of floats that lies 20 bytes behind another one: ptxas aligns it to 4 bytes.
+//@ verdict misaligned
+//@ launch kernel grid 1 block 32
+//@ arg x f32[128] input arange
+//@ arg y f32[128] output
+//@ expect y = repeated(x)
+extern "C" __global__ void kernel(const float4* x, float* y) {
+    __shared__ float head[5];
+    __shared__ float tile[128];
+    if (threadIdx.x < 5) head[threadIdx.x] = 0.0f;
+    ((float4*)tile)[threadIdx.x] = x[threadIdx.x]; // HAZARD
+    __syncthreads();
+    for (int i = threadIdx.x; i < 128; i += 32) y[i] = tile[i] + head[i % 5];
+}
