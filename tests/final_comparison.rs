@@ -131,6 +131,31 @@ fn a_candidate_that_was_not_in_the_final_comparison_does_not_win_by_its_time_in_
     assert_eq!(json["entries"][0]["time_us_p50"], all[0]["time_us_p50"]);
 }
 
+/// Each machine code is timed once, whatever number of configurations have it.
+#[test]
+fn configurations_with_the_same_code_are_one_finalist() {
+    let twins = SPACE.replace(
+        "PASSES: { values: [40, 41, 42, 43, 44, 45, 46, 47], default: 47 }",
+        "PASSES: { values: [44, 45, 46, 47], default: 47 }\n  TWIN: { values: [0, 1], default: 0 }",
+    );
+    let kernel = KERNEL.replace("pass < PASSES", "pass < PASSES + 0 * TWIN");
+    let at = folder(&[
+        ("space.yaml", &twins),
+        (
+            "kernel.cu",
+            &kernel.replace("#ifndef", "#ifndef TWIN\n#define TWIN 0\n#endif\n#ifndef"),
+        ),
+        ("reference.cu", REFERENCE),
+    ]);
+    let run = tuner(
+        at.path(),
+        "run space.yaml --device cuda --strategy random --evals 8 --db tuner.db",
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("8 configurations"), "{}", run.stdout);
+    assert_eq!(finalists(&run.stderr).len(), 4, "{}", run.stderr);
+}
+
 /// The largest of 4096 inputs is below 0.99985 on the search's data, and not on those of the final comparison.
 #[test]
 fn a_finalist_that_fails_in_the_final_comparison_alone_loses_its_rank() {

@@ -103,6 +103,9 @@ pub struct TrialEvent {
     pub clock_s: f64,
     /// It had been stored before this process began.
     pub resumed: bool,
+    /// Its time is that of a candidate with the same code and launches.
+    #[serde(skip)]
+    pub reused: bool,
     /// An earlier run judged it, and its result was reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,

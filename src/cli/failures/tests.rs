@@ -18,6 +18,7 @@ fn trial(verdict: Verdict, detail: &str) -> TrialEvent {
         evals: 1,
         clock_s: 0.0,
         resumed: false,
+        reused: false,
         known: false,
         ci95_us: None,
         left: None,

@@ -76,7 +76,11 @@ impl FinalStage {
             compared: trial.compared,
         };
         let place = best.partition_point(|other| other.rank_key() <= finalist.rank_key());
-        if place < FINALISTS && best.iter().all(|other| other.config != trial.config) {
+        // One of several with the same code stands for all.
+        let known = |other: &Finalist| {
+            other.config == trial.config || (trial.reused && other.search_us == us)
+        };
+        if place < FINALISTS && !best.iter().any(known) {
             best.insert(place, finalist);
             best.truncate(FINALISTS);
         }

@@ -123,6 +123,7 @@ impl<E: Evaluator> Driver<'_, E> {
                 Clock::Wall => 0.0,
             },
             resumed,
+            reused: time.is_some_and(|time| time.reused),
             known: false,
             ci95_us: time.and_then(interval),
             left: self.schedule.remaining_gain(task),

@@ -32,6 +32,7 @@ fn trial(number: u64, us: Option<f64>) -> Event {
         evals: number + 1,
         clock_s: 0.0,
         resumed: false,
+        reused: false,
         known: false,
         ci95_us: None,
         left: None,
