@@ -425,29 +425,14 @@ __device__ __forceinline__ void issue_v(const Ring& ring, const Work& work, int 
 }
 
 #if PRODUCERS
+#include "../mbarrier.cuh"
+
 // Named barriers: 0 is the block's, 1 the consumers', then full K, full V, empty K, empty V.
 // mbarriers: the same order from MBARRIER_AT.
 #define RING_SLOTS (STAGES_K + STAGES_V)
 
 __device__ __forceinline__ u32 mbarrier_of(const Ring& ring, int index) {
     return ring.base + MBARRIER_AT + 8 * index;
-}
-__device__ __forceinline__ void mbarrier_arrive(u32 barrier) {
-    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
-}
-// Waits for the phase of parity `parity` to complete.
-__device__ __forceinline__ void mbarrier_wait(u32 barrier, u32 parity) {
-    u32 done;
-    do {
-#if __CUDA_ARCH__ >= 900
-        // The hardware suspends the thread until the phase completes or a time limit passes.
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
-#else
-        asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
-#endif
-    } while (!done);
 }
 __device__ __forceinline__ void named_arrive(int index) {
     asm volatile("bar.arrive %0, %1;" ::"r"(2 + index), "n"(THREADS) : "memory");
@@ -460,7 +445,7 @@ __device__ __forceinline__ void named_sync(int index) {
 __device__ __forceinline__ void init_mbarriers(const Ring& ring) {
     for (int i = 0; i < 2 * RING_SLOTS; ++i) {
         const u32 arrivals = i < RING_SLOTS ? 32 * PRODUCERS : WARPS;
-        asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(mbarrier_of(ring, i)), "r"(arrivals) : "memory");
+        mbarrier_init(mbarrier_of(ring, i), arrivals);
     }
 }
 

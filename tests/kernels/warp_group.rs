@@ -1,4 +1,4 @@
-//! The warp-group cores of gemm_f16 and gemm_bf16 (`CORE=1`) and of attention_f16 and attention_bf16
+//! The warp-group cores of gemm_f16 and gemm_bf16 (`CORE=1`, `CORE=2`) and of attention_f16 and attention_bf16
 //! (`CORE=3`): their results, and the hazards of a core that lacks one of its fences, waits or barriers.
 
 use crate::kernels::failures;
@@ -17,6 +17,17 @@ const PRODUCTS: [&str; 8] = [
     "CORE=1,BM=128,BN=256,BK=64,WM=64,WN=256,STAGES=4,WG_PENDING=1",
 ];
 
+/// Tensor maps: all swizzles, both kinds of shared tiles, two and four blocks a cluster, all ways to store.
+const MAPPED: [&str; 7] = [
+    "CORE=2,BM=64,BN=16,BK=16,WM=64,WN=16,STAGES=2",
+    "CORE=2,BM=128,BN=96,BK=32,WM=64,WN=96,STAGES=3,EPILOGUE=1,CLUSTER=2,UNROLL_K=2",
+    "CORE=2,BM=64,BN=64,BK=64,WM=64,WN=32,STAGES=2,CLUSTER=4,MULTICAST=1,EPILOGUE=2,RASTER=1",
+    "CORE=2,BM=128,BN=128,BK=32,WM=64,WN=64,STAGES=4,SPLIT_K=4,CLUSTER=4,WG_PENDING=1",
+    "CORE=2,BM=64,BN=96,BK=32,WM=64,WN=48,STAGES=3,PERSISTENT=1,EPILOGUE=1,WG_PENDING=1,MIN_BLOCKS=1",
+    "CORE=2,BM=256,BN=128,BK=64,WM=128,WN=128,STAGES=3,PERSISTENT=1,EPILOGUE=1,CLUSTER=2,L2_HINT=128",
+    "CORE=2,BM=128,BN=256,BK=64,WM=64,WN=256,STAGES=4,PERSISTENT=1,EPILOGUE=1,WG_PENDING=1,CLUSTER=2,MULTICAST=1",
+];
+
 /// All ways to fill tiles and to hand them over, one to three warp groups, products beside the softmax,
 /// registers that move between warp groups.
 const ATTENTION: [&str; 8] = [
@@ -33,13 +44,17 @@ const ATTENTION: [&str; 8] = [
 #[test]
 fn the_warp_group_core_is_right_and_free_of_hazards() {
     let mut wrong = Vec::new();
-    for (kernel, configurations) in [
-        ("gemm_f16", &PRODUCTS[..]),
-        ("gemm_bf16", &PRODUCTS[6..]),
-        ("attention_f16", &ATTENTION[..]),
-        ("attention_bf16", &ATTENTION[7..]),
+    for (kernel, problem, configurations) in [
+        ("gemm_f16", None, &PRODUCTS[..]),
+        ("gemm_bf16", None, &PRODUCTS[6..]),
+        ("gemm_f16", Some("even"), &MAPPED[..]),
+        ("gemm_f16", Some("chunks"), &MAPPED[..]),
+        ("gemm_bf16", Some("chunks"), &MAPPED[6..]),
+        ("attention_f16", None, &ATTENTION[..]),
+        ("attention_bf16", None, &ATTENTION[7..]),
     ] {
         let mut arguments = vec!["--device", "vgpu:h200"];
+        arguments.extend(problem.iter().flat_map(|name| ["--problem", name]));
         arguments.extend(configurations.iter().flat_map(|one| ["--config", one]));
         wrong.extend(failures(kernel, &arguments));
     }
@@ -55,12 +70,15 @@ fn check_broken(
     configuration: &str,
 ) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let own = ["kernel.cu", "warpgroup.cuh"].map(|name| format!("templates/{kernel}/{name}"));
+    let own = ["kernel.cu", "warpgroup.cuh", "tensor_copies.cuh"];
+    let own = own.map(|name| format!("templates/{kernel}/{name}"));
     let shared = [
         format!("search_spaces/{kernel}.yaml"),
         "templates/wgmma.cuh".to_owned(),
+        "templates/mbarrier.cuh".to_owned(),
     ];
-    for name in own.iter().chain(&shared) {
+    let own = own.iter().filter(|name| root().join(name).is_file());
+    for name in own.chain(&shared) {
         let copy = folder.path().join(name);
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         let mut text = fs::read_to_string(root().join(name)).unwrap();
@@ -152,6 +170,37 @@ fn a_product_without_a_fence_or_a_wait_is_a_race() {
         (core, waits, "wait_groups<AHEAD>();", plain, UNFILLED),
     ];
     assert_races("gemm_f16", "thin", &faults);
+}
+
+#[test]
+fn copies_by_tensor_maps_without_a_wait_are_a_race() {
+    let one = "CORE=2,BN=64,STAGES=2,EPILOGUE=1,PERSISTENT=1";
+    let shared = "CORE=2,BN=64,STAGES=2,EPILOGUE=1,CLUSTER=2";
+    let core = "tensor_copies.cuh";
+    let full = "mbarrier_wait(place.full(), place.parity);";
+    let empty = "mbarrier_wait(place.empty(), place.parity ^ 1);";
+    let read = "cp.async.bulk.wait_group.read %0;\" ::\"n\"(PANELS_IN_FLIGHT - 1)";
+    let early = "cp.async.bulk.wait_group.read %0;\" ::\"n\"(PANELS_IN_FLIGHT)";
+    let address = "(at & 0x3ffff) >> 4";
+    let faults = [
+        (
+            core,
+            full,
+            "",
+            one,
+            "an asynchronous copy that was not waited for",
+        ),
+        (core, read, early, one, "is not ordered with"),
+        (core, "        publish();\n", "", one, "fence.proxy.async"),
+        ("wgmma.cuh", address, "at >> 4", shared, UNFILLED),
+    ];
+    assert_races("gemm_f16", "even", &faults);
+    // A stage that is filled before it is empty ends a phase early: the next one never ends.
+    for configuration in [one, shared] {
+        let found = check_broken("gemm_f16", "even", core, (empty, ""), configuration);
+        let stopped = found.starts_with("race: ") || found.starts_with("deadlock: ");
+        assert!(stopped && found.contains("tensor_copies.cuh"), "{found}");
+    }
 }
 
 #[test]
