@@ -1,6 +1,8 @@
 //! Tensor maps as arguments (docs/arguments.md): passed to kernels on the virtual GPU and by a driver, and
 //! every limit and mistake with its message.
 
+mod exports;
+
 use crate::program::{ended, replace, root, toolkit, tuner, with_gpu};
 use std::path::Path;
 use std::process::Command;

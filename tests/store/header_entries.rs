@@ -1,6 +1,7 @@
-//! One entry of an exported header, and the header's length.
+//! One entry of an exported header, its clusters, and the header's length.
 
 use crate::store::headers::{C11, CPP17, compile, entries_of, example, sized};
+use std::process::Command;
 use tuner_core::record::{ConstraintDefinition, DeviceKind, LaunchDefinition, ParameterDefinition};
 use tuner_core::value::Value;
 use tuner_report::export;
@@ -97,5 +98,56 @@ async fn a_header_is_short() {
             lines <= 80 + 25 * (count - 1),
             "{lines} lines for {count}\n{header}"
         );
+    }
+}
+
+/// Launches in clusters of which some do not divide the grid or are larger than any GPU's, and one without any.
+const CLUSTERS: &str = r#"
+#include "gemm_tuned.h"
+#ifdef __cplusplus
+static_assert(gemm_tuned_launch_gemm(gemm_tuned_table, 512, 0).cluster[0] == 2, "at compile time");
+#endif
+static int blocks(long long n) {
+  const gemm_tuned_launch made = gemm_tuned_launch_gemm(gemm_tuned_table, n, 0);
+  return made.runs ? (int)(made.cluster[0] * made.cluster[1] * made.cluster[2]) : 0;
+}
+int main(void) {
+  if (blocks(256) != 1 || blocks(512) != 2 || blocks(4096) != 16) return 1;
+  if (blocks(8192) || blocks(832)) return 2;
+  const gemm_tuned_launch made = gemm_tuned_launch_reduce(gemm_tuned_table, 512, 0);
+  if (!made.runs || made.cluster[0] != 1 || made.cluster[1] != 1 || made.cluster[2] != 1) return 3;
+  return gemm_tuned_launch_gemm(0, 512, 0).cluster[0] ? 4 : 0;
+}
+"#;
+
+#[tokio::test]
+async fn a_launch_has_the_blocks_of_its_cluster() {
+    let mut start = sized(DeviceKind::Cuda, "small", 256, 0);
+    let launch = |entry: &str| LaunchDefinition {
+        entry: entry.to_owned(),
+        when: None,
+        grid: ["N // 64", "1", "1"].map(str::to_owned),
+        block: ["TILE", "1", "1"].map(str::to_owned),
+        shared: "0".to_owned(),
+        cluster: None,
+    };
+    let definition = &mut start.tasks[0].definition;
+    definition.constraints.clear();
+    definition.launches = vec![launch("gemm"), launch("reduce")];
+    let without = entries_of(&[(start.clone(), &[(32, 9.0)])]).await;
+    let without = export::header("gemm", &without).unwrap();
+    assert!(!without.contains("luster"), "{without}");
+    let first = &mut start.tasks[0].definition.launches[0];
+    first.cluster = Some(["N // 256", "1", "1"].map(str::to_owned));
+    let entries = entries_of(&[(start, &[(32, 9.0)])]).await;
+    let header = export::header("gemm", &entries).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("gemm_tuned.h"), &header).unwrap();
+    for (compiler, name) in [(C11, "clusters.c"), (CPP17, "clusters.cpp")] {
+        if let Err(message) = compile(directory.path(), compiler, name, CLUSTERS) {
+            panic!("{message}\n{header}");
+        }
+        let status = Command::new(directory.path().join("program")).status();
+        assert_eq!(status.unwrap().code(), Some(0), "{name}\n{header}");
     }
 }

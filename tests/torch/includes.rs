@@ -21,7 +21,8 @@ spec.loader.exec_module(runtime)
 kernel = runtime.Kernel(json.load(open(sys.argv[1] + "/kernel.json")))
 variant = kernel.variants[0]
 source = kernel.rendered(kernel.names(variant, variant.sizes), variant)
-cubin, symbols = runtime.compiled_for("sm_80", lambda target: runtime.compile_cubin(kernel, source, target))
+entries = [one["entry"] for one in kernel.launches]
+cubin, symbols = runtime.compiled_for("sm_80", lambda target: runtime.compile_cubin(kernel, source, target, entries))
 assert cubin[:4] == b"\x7fELF"
 print(json.dumps(symbols))
 "#;

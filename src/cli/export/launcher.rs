@@ -205,9 +205,11 @@ impl AheadCompiler<'_> {
             .map(|(name, value)| (name, Value::Text(value.into())))
             .collect();
         let options = self.launcher.options(index);
-        let launches = self.kernel.spec.launches.iter();
-        let launches: Vec<PlanLaunch> = launches
-            .map(|launch| PlanLaunch::new(&*launch.entry, [1; 3], [1; 3], Vec::new()))
+        let kernels = self.launcher.kernels(index);
+        let launches: Vec<PlanLaunch> = kernels
+            .iter()
+            .flatten()
+            .map(|kernel| PlanLaunch::new(*kernel, [1; 3], [1; 3], Vec::new()))
             .collect();
         let mut images = Vec::new();
         for (arch, is_ptx) in targets {
@@ -227,9 +229,9 @@ impl AheadCompiler<'_> {
                     true => image.ptx.as_bytes().to_vec(),
                     false => image.cubin.to_vec(),
                 },
-                symbols: launches
+                symbols: kernels
                     .iter()
-                    .map(|launch| image.symbol(&launch.entry))
+                    .map(|kernel| kernel.map_or_else(String::new, |kernel| image.symbol(kernel)))
                     .collect(),
             });
         }

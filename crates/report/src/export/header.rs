@@ -26,6 +26,18 @@ const HELPERS: [(&str, &str); 5] = [
     ("bitxor", "a ^ b"),
 ];
 
+/// Text that launches with clusters add: a note, the member, its value where nothing is launched, the parameters of
+/// its extents, their limits, and its value. 16 is the largest cluster of any device.
+const CLUSTERS: [&str; 6] = [
+    "/* cluster: where its product is above 1, the launch has the attribute cudaLaunchAttributeClusterDimension (cudaLaunchKernelExC),\n \
+     * and above 8 the kernel cudaFuncAttributeNonPortableClusterSizeAllowed. */\n",
+    ", cluster[3]",
+    ", {0, 0, 0}",
+    ", long long cx, long long cy, long long cz",
+    " &&\n    cx >= 1 && cx <= 16 && cy >= 1 && cy <= 16 && cz >= 1 && cz <= 16 && cx * cy * cz <= 16 && x % cx == 0 && y % cy == 0 && z % cz == 0",
+    ", {cx, cy, cz}",
+];
+
 /// Writes the header.
 ///
 /// # Errors
@@ -335,13 +347,17 @@ impl<'e> Plan<'e> {
             );
         }
         if !self.launches.is_empty() {
+            let [note, member, none, parameters, limits, value] = match self.has_clusters() {
+                true => CLUSTERS,
+                false => [""; 6],
+            };
             let _ = write!(
                 text,
-                "typedef struct {lower}_launch {{ int runs; long long grid[3], block[3], shared_bytes; }} {lower}_launch;\n\
-                 {upper}STATIC const {lower}_launch {lower}_none = {{0, {{0, 0, 0}}, {{0, 0, 0}}, 0}};\n\
-                 {upper}STATIC inline {lower}_launch {lower}_make(int runs, long long x, long long y, long long z, long long bx, long long by, long long bz, long long shared, long long most) {{\n\
+                "{note}typedef struct {lower}_launch {{ int runs; long long grid[3], block[3], shared_bytes{member}; }} {lower}_launch;\n\
+                 {upper}STATIC const {lower}_launch {lower}_none = {{0, {{0, 0, 0}}, {{0, 0, 0}}, 0{none}}};\n\
+                 {upper}STATIC inline {lower}_launch {lower}_make(int runs, long long x, long long y, long long z, long long bx, long long by, long long bz, long long shared{parameters}, long long most) {{\n\
                  \x20 const {lower}_launch made = {{x >= 1 && x <= 2147483647 && y >= 1 && y <= 65535 && z >= 1 && z <= 65535 && bx >= 1 && bx <= 1024 && by >= 1 && by <= 1024 &&\n\
-                 \x20   bz >= 1 && bz <= 64 && bx * by * bz <= 1024 && shared >= 0 && shared <= most, {{x, y, z}}, {{bx, by, bz}}, shared}}; /* what CUDA and the device refuse */\n\
+                 \x20   bz >= 1 && bz <= 64 && bx * by * bz <= 1024 && shared >= 0 && shared <= most{limits}, {{x, y, z}}, {{bx, by, bz}}, shared{value}}}; /* what CUDA and the device refuse */\n\
                  \x20 return runs ? made : {lower}_none; }}\n"
             );
         }

@@ -92,8 +92,8 @@ inline K_status current(Device &found, CUcontext &context) {
 inline CUresult load(Code &code, const void *image, const std::vector<std::string> &symbols) {
   CUresult got = driver().load(&code.module, image);
   for (const std::string &symbol : symbols) {
-    CUfunction function = nullptr;
-    if (got == CUDA_SUCCESS) got = driver().function(&function, code.module, symbol.c_str());
+    CUfunction function = nullptr; /* of a launch that the configuration never makes, there is none */
+    if (got == CUDA_SUCCESS && !symbol.empty()) got = driver().function(&function, code.module, symbol.c_str());
     code.functions.push_back(function);
   }
   return got;
@@ -163,7 +163,8 @@ inline int build(Built &built, const Source &source, const std::string &text, co
   for (const std::string &header : headers) texts.push_back(header.c_str());
   Nvrtc::Program program = nullptr;
   int got = n.create(&program, text.c_str(), source.name, source.header_count, texts.data(), source.header_names);
-  for (const char *const *kernel = kernels; !got && *kernel; ++kernel) got = n.add(program, *kernel);
+  for (const char *const *kernel = kernels; !got && *kernel; ++kernel)
+    if (**kernel) got = n.add(program, *kernel);
   if (!got) got = n.compile(program, static_cast<int>(flags.size()), flags.data());
   size_t size = 0;
   if (got && program && !n.log_size(program, &size) && size > 1) {
@@ -171,8 +172,8 @@ inline int build(Built &built, const Source &source, const std::string &text, co
     n.log(program, &built.log[0]);
   }
   for (const char *const *kernel = kernels; !got && *kernel; ++kernel) {
-    const char *symbol = nullptr;
-    got = n.lowered(program, *kernel, &symbol);
+    const char *symbol = "";
+    if (**kernel) got = n.lowered(program, *kernel, &symbol);
     if (!got) built.symbols.push_back(symbol);
   }
   if (!got) got = n.size(program, &size);

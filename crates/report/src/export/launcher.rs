@@ -2,6 +2,7 @@
 //! launches.
 
 mod code;
+mod launches;
 mod maps;
 mod write;
 
@@ -46,7 +47,7 @@ pub struct LauncherImage {
     pub is_ptx: bool,
     /// The code.
     pub bytes: Vec<u8>,
-    /// Name of each launch's kernel in the code.
+    /// Name of each launch's kernel in the code; empty for a launch of [`Launcher::kernels`] without one.
     pub symbols: Vec<String>,
 }
 
@@ -104,9 +105,10 @@ impl<'a> Launcher<'a> {
         let fallback = default_entry(entries, source.spec).ok_or(ExportError::Empty)?;
         let product = plan.bounded.then_some(MAX_EXACT);
         let fallback_code = Context::new(&plan, &fallback, product).fold();
-        let configurations = entries.iter().chain([&fallback]);
+        let configurations = entries.iter().zip(&plan.codes);
+        let configurations = configurations.chain([(&fallback, &fallback_code)]);
         let codes: Vec<LauncherCode> = configurations
-            .map(|entry| launcher_code(&plan, source, entry))
+            .map(|(entry, code)| launcher_code(&plan, source, entry, &code.launches))
             .collect();
         let prefix = identifier(kernel).to_ascii_lowercase();
         let upper = prefix.to_ascii_uppercase();
@@ -152,6 +154,17 @@ impl<'a> Launcher<'a> {
     pub fn own_macros(&self, entry: usize) -> Vec<(String, String)> {
         let code = self.codes.get(entry);
         code.map(LauncherCode::own_macros).unwrap_or_default()
+    }
+
+    /// Returns the kernels of a configuration, one for each launch; `None` for a launch that it makes for no sizes,
+    /// whose kernel the template may lack.
+    #[must_use]
+    pub fn kernels(&self, index: usize) -> Vec<Option<&str>> {
+        let code = self.plan.codes.get(index).unwrap_or(&self.fallback_code);
+        let launches = self.source.spec.launches.iter().zip(&code.launches);
+        launches
+            .map(|(launch, code)| code.happens.then_some(launch.entry.as_str()))
+            .collect()
     }
 
     /// Returns NVRTC's options of a configuration: those of the search space, parameters substituted.

@@ -60,12 +60,6 @@ pub enum ExportError {
          with --to json"
     )]
     NotAName(String),
-    /// A launch that the exported code cannot make.
-    #[error(
-        "the launch of {0:?} names clusters, which this format cannot pass: declare them in the kernel with \
-         `__cluster_dims__` instead of `cluster` in the search space, or export with --to json"
-    )]
-    Cluster(String),
     /// A text value cannot be a macro's body.
     #[error(
         "the value {value:?} of {name} is not the body of a macro ({why}): export with --to json"

@@ -65,6 +65,18 @@ pub(super) struct Condition {
 pub(super) struct LaunchCode {
     /// Temporaries of the values.
     pub(super) statements: Vec<String>,
-    /// Condition, blocks, threads, dynamic shared memory and its limit, as C arguments.
+    /// Condition, blocks, threads, dynamic shared memory, blocks of a cluster if [`Plan::has_clusters`], and the
+    /// limit of shared memory, as C arguments.
     pub(super) arguments: Vec<String>,
+    /// Reports whether the configuration makes the launch for some sizes.
+    pub(super) happens: bool,
+}
+
+impl Plan<'_> {
+    /// Reports whether a launch names the blocks of a cluster, so that launches have a member for them.
+    pub(super) fn has_clusters(&self) -> bool {
+        let launches = self.entries.iter();
+        let mut launches = launches.flat_map(|entry| &entry.definition.launches);
+        launches.any(|launch| launch.cluster.is_some())
+    }
 }

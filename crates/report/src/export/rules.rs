@@ -34,6 +34,7 @@ pub(super) struct Context<'c> {
     pub(super) product: Option<f64>,
     pub(super) helpers: BTreeSet<&'static str>,
     pub(super) limits: Vec<(String, String)>,
+    has_clusters: bool,
 }
 
 /// Writes the code of all entries; true if the product of the sizes must be bounded for it.
@@ -82,6 +83,7 @@ impl<'c> Context<'c> {
             product,
             helpers: BTreeSet::new(),
             limits: Vec::new(),
+            has_clusters: plan.has_clusters(),
         }
     }
 
@@ -178,6 +180,12 @@ impl<'c> Context<'c> {
         let when = launch.when.as_deref().unwrap_or("True");
         let extents = launch.grid.iter().chain(&launch.block);
         let extents = extents.chain([&launch.shared]).map(String::as_str);
+        let one_block = ["1"; 3];
+        let cluster: Option<[&str; 3]> = match &launch.cluster {
+            Some(cluster) => Some(cluster.each_ref().map(String::as_str)),
+            None => self.has_clusters.then_some(one_block),
+        };
+        let extents = extents.chain(cluster.into_iter().flatten());
         let texts: Vec<&str> = [when].into_iter().chain(extents).collect();
         let mut names = self.meanings(texts.clone());
         let parts: Vec<Part> = texts
@@ -207,9 +215,12 @@ impl<'c> Context<'c> {
         let most = value_of(&self.entry.environment, "DEVICE_SHARED_BYTES");
         let most = most.and_then(Value::as_i64).unwrap_or(MAX_SIZE);
         arguments.push(most.to_string());
+        let never =
+            |part: &Part| matches!(part, Part::Constant(when) if when.truth() != Some(true));
         LaunchCode {
             statements,
             arguments,
+            happens: !parts.first().is_some_and(never),
         }
     }
 

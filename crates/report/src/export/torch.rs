@@ -15,9 +15,10 @@ use tuner_core::entry::Entry;
 use tuner_core::escape;
 use tuner_core::plan::Role;
 use tuner_core::record::value_of;
-use tuner_space::{Argument, Expr, Reference};
+use tuner_space::{Argument, Expr, MapText, Reference};
 
 const RUNTIME: &str = include_str!("torch/runtime.py");
+const DRIVER: &str = include_str!("torch/driver.py");
 const ATTENTION: &str = include_str!("torch/sdpa.py");
 const TEST: &str = include_str!("torch/test.py");
 
@@ -68,6 +69,7 @@ pub fn torch_package(
             init(&package, &op, source),
         ),
         (format!("{package}/_runtime.py"), RUNTIME.to_owned()),
+        (format!("{package}/_driver.py"), DRIVER.to_owned()),
         (format!("{package}/kernel.json"), escape::json(&data) + "\n"),
         (
             format!("tests/test_{op}.py"),
@@ -98,6 +100,8 @@ fn image_json(
     let launches = source.spec.launches.iter().map(|launch| &launch.entry);
     let symbols = image.symbols.iter().map(|symbol| json!(symbol));
     let symbols = launches.cloned().zip(symbols);
+    // A launch that the entry never makes has no kernel.
+    let symbols = symbols.filter(|(_, symbol)| symbol.as_str().is_some_and(|it| !it.is_empty()));
     json!({
         "entry": image.entry,
         "arch": image.arch,
@@ -144,6 +148,7 @@ fn section(
     let free: serde_json::Map<String, Json> = free
         .map(|(name, value)| (name.clone(), json!(value.as_i64())))
         .collect();
+    let all: Vec<&str> = spec.arguments.iter().map(|one| one.name.as_str()).collect();
     let arguments = spec.arguments.iter().zip(names).map(|(argument, name)| {
         let size = sizes.contains(&argument.name.as_str());
         let value = argument.value.as_ref().map(text);
@@ -154,11 +159,11 @@ fn section(
             "role": argument.role,
             "shape": argument.shape.iter().map(text).collect::<Vec<_>>(),
             "value": value.clone().or_else(|| size.then(|| argument.name.clone())),
-            "free": argument.role == Role::Scalar && value.is_none() && !size,
+            "free": argument.role == Role::Scalar && value.is_none() && !(size || argument.is_tensor_map()),
             "schema": schema_type(argument.ty),
+            "map": argument.tensor_map().map(|(map, of)| map_json(map, all.get(of).copied())),
         })
     });
-    let all: Vec<&str> = spec.arguments.iter().map(|one| one.name.as_str()).collect();
     let launches = spec.launches.iter().map(|launch| {
         json!({
             "entry": launch.entry,
@@ -166,6 +171,8 @@ fn section(
             "grid": launch.grid.iter().map(text).collect::<Vec<_>>(),
             "block": launch.block.iter().map(text).collect::<Vec<_>>(),
             "shared": text(&launch.shared),
+            "cluster": launch.cluster.as_ref().map(|cluster| cluster.each_ref().map(text)),
+            "cooperative": launch.cooperative,
             "args": launch.args.iter().filter_map(|at| all.get(*at)).collect::<Vec<_>>(),
         })
     });
@@ -185,6 +192,29 @@ fn section(
     })
 }
 
+/// Formats a tensor map of a buffer.
+fn map_json(map: &MapText, of: Option<&str>) -> Json {
+    let texts = |all: &[Expr]| {
+        all.iter()
+            .map(Expr::text)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    json!({
+        "of": of,
+        "element": map.element as u32,
+        "bytes": map.element.bytes(),
+        "shape": texts(&map.shape),
+        "strides": texts(&map.strides),
+        "box": texts(&map.boxes),
+        "steps": texts(&map.steps),
+        "swizzle": map.swizzle.text(),
+        "interleave": map.interleave.text(),
+        "l2_promotion": map.l2_promotion.text(),
+        "nan_fill": map.nan_fill.text(),
+    })
+}
+
 /// Refuses arguments that PyTorch or ctypes cannot pass.
 fn check_argument(argument: &Argument, sizes: &[&str]) -> Result<(), LauncherError> {
     let unsupported = |what: String| {
@@ -195,6 +225,7 @@ fn check_argument(argument: &Argument, sizes: &[&str]) -> Result<(), LauncherErr
     };
     let half = matches!(argument.ty, Element::F16 | Element::Bf16);
     match argument.role {
+        Role::Scalar if argument.is_tensor_map() => Ok(()),
         Role::Scalar if half || schema_type(argument.ty).is_none() => {
             unsupported(format!("a scalar of type {}", argument.ty.name()))
         }
@@ -256,7 +287,7 @@ fn pyproject(package: &str) -> String {
     format!(
         "[build-system]\nrequires = [\"setuptools>=68\"]\nbuild-backend = \"setuptools.build_meta\"\n\n\
          [project]\nname = \"{}\"\nversion = \"{}\"\nrequires-python = \">=3.10\"\n\
-         dependencies = [\"torch>=2.4\"]\n\n[project.optional-dependencies]\ngpu = [\"cuda-core\", \"cuda-bindings\"]\n\n\
+         dependencies = [\"torch>=2.4\"]\n\n[project.optional-dependencies]\ngpu = [\"cuda-bindings\"]\n\n\
          [tool.setuptools]\npackages = [\"{package}\"]\n\n\
          [tool.setuptools.package-data]\n{package} = [\"kernel.json\", \"*.cubin\"]\n",
         package.replace('_', "-"),

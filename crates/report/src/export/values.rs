@@ -8,10 +8,6 @@ use tuner_core::value::Value;
 
 /// Refuses names and values of an entry that are invalid in C.
 pub(super) fn check_entry(entry: &Entry) -> Result<(), ExportError> {
-    let mut launches = entry.definition.launches.iter();
-    if let Some(launch) = launches.find(|launch| launch.cluster.is_some()) {
-        return Err(ExportError::Cluster(launch.entry.clone()));
-    }
     let parameters = entry.definition.parameters.iter().map(|p| &p.name);
     let constants = entry.sizes.iter().chain(&entry.environment);
     for name in parameters.chain(constants.map(|(name, _)| name)) {

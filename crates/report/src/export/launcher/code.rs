@@ -1,7 +1,7 @@
 //! Macros, scratch memory and checked shapes of one configuration, as C over the sizes.
 
 use super::super::cexpr::{MAX_EXACT, Target, Writer, operands_first};
-use super::super::plan::Plan;
+use super::super::plan::{LaunchCode, Plan};
 use super::super::rules::{Context, Part};
 use super::LauncherSource;
 use super::maps::{expressions, initializer};
@@ -36,7 +36,7 @@ pub(super) struct LauncherCode {
     pub(super) covered: String,
     /// Bytes of each scratch argument, in C.
     pub(super) scratch: Vec<String>,
-    /// The tensor maps, in C.
+    /// The tensor maps, in C; no values for one that no launch takes.
     pub(super) maps: Vec<String>,
     /// Helper functions that the texts call.
     pub(super) helpers: BTreeSet<&'static str>,
@@ -51,11 +51,12 @@ impl LauncherCode {
     }
 }
 
-/// Writes the code of a configuration.
+/// Writes the code of a configuration with these launches.
 pub(super) fn launcher_code(
     plan: &Plan<'_>,
     source: &LauncherSource<'_>,
     entry: &Entry,
+    made: &[LaunchCode],
 ) -> LauncherCode {
     let product = plan.bounded.then_some(MAX_EXACT);
     let context = Context::new(plan, entry, product);
@@ -71,6 +72,7 @@ pub(super) fn launcher_code(
     let shapes: Vec<&str> = shapes.chain(maps).map(Expr::text).collect();
     let launches = entry.definition.launches.iter().flat_map(|launch| {
         let extents = launch.grid.iter().chain(&launch.block);
+        let extents = extents.chain(launch.cluster.iter().flatten());
         extents.chain([&launch.shared]).chain(&launch.when)
     });
     let classes: Vec<&str> = macros.iter().chain(launches).map(String::as_str).collect();
@@ -88,7 +90,7 @@ pub(super) fn launcher_code(
     };
     assembly.macros(&macros);
     let limits = assembly.shapes();
-    assembly.maps();
+    assembly.maps(made);
     let mut defined = limits;
     if !assembly.tied.is_empty() {
         let tied: Vec<usize> = assembly.tied.iter().copied().collect();
@@ -266,10 +268,21 @@ impl Assembly<'_> {
         limits
     }
 
-    /// Writes the tensor maps.
-    fn maps(&mut self) {
-        let maps = self.source.spec.arguments.iter();
-        for (map, _) in maps.filter_map(|argument| argument.tensor_map()) {
+    /// Writes the tensor maps. One that no launch takes may have values that nothing can encode.
+    fn maps(&mut self, made: &[LaunchCode]) {
+        let launches = self.source.spec.launches.iter().zip(made);
+        let taken: BTreeSet<usize> = launches
+            .filter(|(_, code)| code.happens)
+            .flat_map(|(launch, _)| launch.args.iter().copied())
+            .collect();
+        for (at, argument) in self.source.spec.arguments.iter().enumerate() {
+            let Some((map, _)) = argument.tensor_map() else {
+                continue;
+            };
+            if !taken.contains(&at) {
+                self.code.maps.push("{}".to_owned());
+                continue;
+            }
             let texts = expressions(map).into_iter().map(|expr| self.number(expr));
             let texts = texts.collect();
             self.code.maps.push(initializer(map, texts));

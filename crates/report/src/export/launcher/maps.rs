@@ -4,7 +4,7 @@ use super::super::lookup;
 use super::{Launcher, Parameter};
 use std::fmt::Write as _;
 use tuner_core::escape::CLiteral;
-use tuner_space::{Expr, MapText};
+use tuner_space::{Expr, Launch, MapText};
 
 /// Functions of launchers with tensor maps, behind the runtime.
 const RUNTIME: &str = include_str!("../tensor_maps.hpp");
@@ -97,7 +97,7 @@ impl Launcher<'_> {
         );
     }
 
-    /// Writes the encoding of the maps of a launch.
+    /// Writes the encoding of the maps that the launches take which are made.
     pub(super) fn map_values(&self, text: &mut String, sizes: &str) {
         let count = self.maps().count();
         if count == 0 {
@@ -108,11 +108,25 @@ impl Launcher<'_> {
             text,
             "  Map maps[{count}] = {{}};\n  all_maps[chosen]({sizes}{comma}maps);"
         );
+        let launches = || self.plan.launches.iter().zip(&self.source.spec.launches);
         for (at, (parameter, of)) in self.maps().enumerate() {
             let name = &parameter.name;
+            let mut arguments = self.source.spec.arguments.iter();
+            let number = arguments.position(|it| std::ptr::eq(it, parameter.argument));
+            let takes = |(_, launch): &(&String, &Launch)| {
+                number.is_some_and(|number| launch.args.contains(&number))
+            };
+            let made: Vec<String> = launches()
+                .filter(takes)
+                .map(|(launch, _)| format!("made_{launch}.runs"))
+                .collect();
+            if made.is_empty() {
+                continue;
+            }
             let _ = writeln!(
                 text,
-                "  CUtensorMap {name} = {{}};\n  if ((status = encode({name}, maps[{at}], {of}, {})) != fine) return status;",
+                "  CUtensorMap {name} = {{}};\n  if (({}) && (status = encode({name}, maps[{at}], {of}, {})) != fine) return status;",
+                made.join(" || "),
                 CLiteral::new(&parameter.argument.name),
             );
         }

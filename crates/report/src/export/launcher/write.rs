@@ -11,6 +11,8 @@ use tuner_core::plan::Role;
 
 /// The part that is the same for all kernels; `K_` and `K_UPPER_` are replaced by the kernel's prefix.
 const RUNTIME: &str = include_str!("../launcher.hpp");
+/// Launches in clusters, behind the runtime of kernels that have some.
+const CLUSTERS: &str = include_str!("../clusters.hpp");
 /// Largest string literal of C++ (ISO C++ recommends 65,536 characters).
 const MAX_LITERAL: usize = 16_000;
 
@@ -122,7 +124,11 @@ impl Launcher<'_> {
 
     pub(super) fn runtime(&self) -> String {
         let lower = &self.plan.lower;
-        [RUNTIME, self.map_runtime()]
+        let clusters = match self.plan.has_clusters() {
+            true => CLUSTERS,
+            false => "",
+        };
+        [RUNTIME, clusters, self.map_runtime()]
             .concat()
             .replace("K_launch_extents", &format!("{lower}_launch"))
             .replace("K_UPPER_", &format!("{}_", self.upper))
@@ -140,6 +146,7 @@ impl Launcher<'_> {
             self.code(text, index, code, &parameters);
         }
         self.tables(text, &parameters);
+        self.kernel_table(text);
         self.map_functions(text);
         self.choice(text, &parameters);
         let _ = writeln!(text, "\n}} /* namespace {k}_launcher */\n");
@@ -414,62 +421,14 @@ impl Launcher<'_> {
                 let _ = writeln!(text, "  {ty} {name}_value = static_cast<{ty}>({name});");
             }
         }
-        self.map_values(text, &sizes);
         for name in &self.plan.launches {
             let _ = writeln!(
                 text,
                 "  const {lower}_launch made_{name} = extents_{name}[chosen]({sizes});"
             );
         }
+        self.map_values(text, &sizes);
         self.launches(text, &sizes);
-    }
-
-    /// Writes the launches: all are checked before the first begins.
-    fn launches(&self, text: &mut String, sizes: &str) {
-        let out = |name: &str| {
-            format!("!made_{name}.runs && !made_{name}.block[0] && !made_{name}.grid[0]")
-        };
-        let _ = writeln!(
-            text,
-            "  const Code *code = nullptr;\n\
-             \x20 status = loaded(code, chosen, all_macros[chosen]({sizes}), source, all_options[chosen], kernels, images, image_count, device, context);\n\
-             \x20 if (status != fine) return status;"
-        );
-        let launches = &self.source.spec.launches;
-        for (at, (name, launch)) in self.plan.launches.iter().zip(launches).enumerate() {
-            let values: Vec<String> = launch
-                .args
-                .iter()
-                .filter_map(|at| self.arguments.get(*at))
-                .map(|parameter| match parameter.size {
-                    true => format!("(void *)&{}_value", parameter.name),
-                    false => format!("(void *)&{}", parameter.name),
-                })
-                .collect();
-            let _ = writeln!(
-                text,
-                "  void *values_{at}[] = {{{}}};\n\
-                 \x20 if (!({}) && !made_{name}.runs) return launch(*code, {at}, kernels[{at}], made_{name}, {cooperative}, stream, values_{at});",
-                if values.is_empty() {
-                    "nullptr".to_owned()
-                } else {
-                    values.join(", ")
-                },
-                out(name),
-                cooperative = launch.cooperative,
-            );
-        }
-        for (at, (name, launch)) in self.plan.launches.iter().zip(launches).enumerate() {
-            let _ = writeln!(
-                text,
-                "  if (made_{name}.runs && (status = launch(*code, {at}, kernels[{at}], made_{name}, {}, stream, values_{at})) != fine) return status;",
-                launch.cooperative,
-            );
-        }
-        let _ = writeln!(
-            text,
-            "  last_chosen() = chosen;\n  message() = note;\n  return fine;\n}}"
-        );
     }
 }
 

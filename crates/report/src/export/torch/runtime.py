@@ -1,7 +1,6 @@
 """Runtime of an exported kernel: choice of a variant, its machine code or a compilation with NVRTC, launch.
 
-Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and for launches on a GPU `cuda.core` and
-`cuda.bindings`.
+Written by `tuner export --torch`; needs PyTorch 2.4 or newer, and `cuda.bindings` where it compiles.
 """
 
 from __future__ import annotations
@@ -31,6 +30,8 @@ SCALARS = {
 LIBRARIES: list[torch.library.Library] = []
 MAX_EXTENT = 2**31 - 1
 MAX_GRID = (2**31 - 1, 65535, 65535)
+# Blocks of the largest cluster that some device can run.
+MAX_CLUSTER = 16
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": min,
     "max": max,
@@ -109,9 +110,11 @@ class Kernel:
         self.variants = [Variant(entry, entry["constants"]) for entry in data["entries"]]
         self.expressions: dict[str, Expression] = {}
         self.compiled: dict[Any, Any] = {}
+        self.drivers: dict[int, Any] = {}
         self.inputs = [one for one in self.arguments if one["role"] in ("input", "inout")]
         self.outputs = [one for one in self.arguments if one["role"] in ("output", "inout")]
         self.scalars = [one for one in self.arguments if one["free"]]
+        self.maps = [one for one in self.arguments if one["map"] is not None]
         self.fallback_code = None
         if self.fallback_text is not None:
             self.fallback_code = compile(self.fallback_text, "<fallback>", "eval")
@@ -227,8 +230,22 @@ class Kernel:
             extents = all(1 <= one <= most for one, most in zip(grid, MAX_GRID))
             if not extents or min(block) < 1 or math.prod(block) > 1024:
                 raise ValueError(f"{self.name}: CUDA refuses grid {grid} with block {block}")
-            plan.append({**launch, "grid": grid, "block": block, "shared": shared})
+            cluster = tuple(int(self.value(text, names)) for text in launch["cluster"] or ("1", "1", "1"))
+            whole = min(cluster) >= 1 and not any(many % by for many, by in zip(grid, cluster))
+            if not whole or math.prod(cluster) > MAX_CLUSTER:
+                raise ValueError(f"{self.name}: CUDA refuses clusters {cluster} of grid {grid}")
+            plan.append({**launch, "grid": grid, "block": block, "shared": shared, "cluster": cluster})
         return plan
+
+    def encodable(self, one: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+        """Values of a tensor map's expressions."""
+        number = lambda text: int(self.value(text, names))
+        made = {**one["map"]}
+        for key in ("shape", "strides", "box", "steps"):
+            made[key] = [number(text) for text in made[key]]
+        for key in ("swizzle", "interleave", "l2_promotion", "nan_fill"):
+            made[key] = number(made[key])
+        return made
 
     def rendered(self, names: dict[str, Any], variant: Variant) -> str:
         """Source with its macros in front."""
@@ -241,6 +258,8 @@ class Kernel:
         fits = [one for one in self.images if one["entry"] == entry and runs_on(one["arch"], arch)]
         same = lambda macro: shown(names[macro[0]]) == macro[1]
         fits = [one for one in fits if all(map(same, one["macros"]))]
+        launched = {one["entry"] for one in self.plan(names)}
+        fits = [one for one in fits if launched <= set(one["symbols"])]
         return max(fits, key=lambda one: one["arch"], default=None)
 
     # Calls
@@ -275,6 +294,8 @@ class Kernel:
         kept = []
         for one in self.arguments:
             name = one["name"]
+            if one["map"] is not None:
+                continue
             if one["role"] == "scalar":
                 value = scalars[name] if one["free"] else self.value(one["value"], names)
                 values[name] = SCALARS[one["type"]](value)
@@ -284,8 +305,8 @@ class Kernel:
                 shape = [int(self.value(text, names)) for text in one["shape"]]
                 tensor = torch.empty(shape, dtype=DTYPES[one["type"]], device=device)
                 kept.append(tensor)
-            values[name] = tensor.data_ptr()
-        run_launches(self, variant, names, values, device)
+            values[name] = ctypes.c_void_p(tensor.data_ptr())
+        run_launches(self, variant, names, values, device, f"{facts.major}{facts.minor}")
         return made
 
 
@@ -307,41 +328,43 @@ def runs_on(target: str, arch: str) -> bool:
     return plain[:-1] == arch[:-1] and int(plain[-1]) <= int(arch[-1])
 
 
-def run_launches(kernel: Kernel, variant: Variant, names: dict[str, Any], values: dict[str, Any], device: Any) -> None:
-    """Takes the package's machine code or compiles at first use, and launches by `cuda.core`."""
-    try:
-        from cuda.core import Device, LaunchConfig, ObjectCode, launch
-    except ImportError:
-        from cuda.core.experimental import Device, LaunchConfig, ObjectCode, launch
-    gpu = Device(device.index or 0)
-    gpu.set_current()
+def run_launches(
+    kernel: Kernel, variant: Variant, names: dict[str, Any], values: dict[str, Any], device: Any, arch: str
+) -> None:
+    """Takes the package's machine code or compiles at first use, and launches."""
+    from ._driver import Driver
+
     plan = kernel.plan(names)
     source = kernel.rendered(names, variant)
-    key = (device.index, source)
-    if key not in kernel.compiled:
-        image = kernel.image(variant, names, gpu.arch)
-        if image is not None:
-            cubin, symbols = pathlib.Path(__file__).with_name(image["file"]).read_bytes(), image["symbols"]
-        else:
-            cubin, symbols = compiled_for(f"sm_{gpu.arch}", lambda target: compile_cubin(kernel, source, target))
-        code = ObjectCode.from_cubin(cubin)
-        kernel.compiled[key] = {entry: code.get_kernel(symbol) for entry, symbol in symbols.items()}
+    # A template may lack the kernels of launches that a variant does not make.
+    entries = sorted({one["entry"] for one in plan})
+    if device.index not in kernel.drivers:
+        kernel.drivers[device.index] = Driver(device.index)
+    with kernel.drivers[device.index] as driver:
+        key = (device.index, source, *entries)
+        if key not in kernel.compiled:
+            image = kernel.image(variant, names, arch)
+            if image is not None:
+                code, symbols = pathlib.Path(__file__).with_name(image["file"]).read_bytes(), image["symbols"]
+            else:
+                code, symbols = compiled_for(f"sm_{arch}", lambda target: compile_cubin(kernel, source, target, entries))
+            kernel.compiled[key] = driver.functions(code, symbols)
+        # Sizes may have no map where no launch takes it.
+        taken = {name for one in plan for name in one["args"]}
+        for one in kernel.maps:
+            if one["name"] in taken:
+                values[one["name"]] = driver.tensor_map(kernel.encodable(one, names), values[one["map"]["of"]].value)
+        stream = torch.cuda.current_stream(device).cuda_stream
+        for one in plan:
+            passed = [values[name] for name in one["args"]]
+            driver.launch(kernel.compiled[key][one["entry"]], one, passed, stream)
 
-    class Current:
-        def __cuda_stream__(self) -> tuple[int, int]:
-            return 0, torch.cuda.current_stream(device).cuda_stream
 
-    stream = gpu.create_stream(Current())
-    for one in plan:
-        config = LaunchConfig(grid=one["grid"], block=one["block"], shmem_size=one["shared"])
-        launch(stream, config, kernel.compiled[key][one["entry"]], *(values[name] for name in one["args"]))
-
-
-def compile_cubin(kernel: Kernel, source: str, target: str) -> tuple[bytes, dict[str, str]]:
+def compile_cubin(kernel: Kernel, source: str, target: str, entries: list[str]) -> tuple[bytes, dict[str, str]]:
     """Compiles by NVRTC; returns the code and the symbol of each entry.
 
     The kernel's own include files are passed from memory under the names of their directives, as
-    `tuner` itself does; `Program` of `cuda.core` takes none.
+    `tuner` itself does.
     """
     from cuda.bindings import nvrtc
 
@@ -366,7 +389,6 @@ def compile_cubin(kernel: Kernel, source: str, target: str) -> tuple[bytes, dict
     title = f"{kernel.name}.cu".encode()
     program = checked(nvrtc.nvrtcCreateProgram(source.encode(), title, len(names), texts, names))
     try:
-        entries = sorted({one["entry"] for one in kernel.launches})
         for entry in entries:
             checked(nvrtc.nvrtcAddNameExpression(program, entry.encode()))
         options = [f"--gpu-architecture={target}", "--std=c++17", *compile_options(kernel)]
