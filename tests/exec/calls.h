@@ -144,6 +144,19 @@ static void kernel_handles(void) {
     printf("unknown %d\n", CALL(cudaGetFuncBySymbol, &handle, &factor));
 }
 
+/* Versions of a kernel's PTX and of its machine code, which the driver makes for the device. */
+static void versions(void) {
+    int words[64] = {0}, ptx, binary;
+    ptr handle;
+    device(a);
+    CHECK(cudaFuncGetAttributes, words, &scale);
+    printf("runtime: %d %d\n", words[8], words[9]);
+    CHECK(cudaGetFuncBySymbol, &handle, &scale);
+    MUST(cuFuncGetAttribute, &ptx, 5, handle);
+    MUST(cuFuncGetAttribute, &binary, 6, handle);
+    printf("driver: %d %d\n", ptx, binary);
+}
+
 /* Updates of one word in two streams: atomic ones need no order, others do. */
 static void two_streams(const char *path, const char *second) {
     ptr x = device(a), one, two;

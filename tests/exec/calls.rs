@@ -45,6 +45,13 @@ fn a_host_function_has_the_handles_of_its_kernel() {
     check(&exec(&[], "kernel_handles"), 0, expected);
 }
 
+/// Libraries choose their settings by the version of the PTX (CUB's dispatch).
+#[test]
+fn code_translated_for_a_newer_device_keeps_the_version_of_its_ptx() {
+    let output = exec(&["--device", "vgpu:h100"], "versions");
+    check(&output, 0, "runtime: 80 90\ndriver: 80 90\n");
+}
+
 #[test]
 fn atomics_of_two_streams_need_no_order() {
     check(&exec(&[], "two_atomics"), 0, "");

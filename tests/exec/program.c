@@ -373,6 +373,7 @@ int main(int argc, char **argv) {
     if (!strcmp(scenario, "stream_context")) stream_context();
     if (!strcmp(scenario, "pools")) pools();
     if (!strcmp(scenario, "kernel_handles")) kernel_handles();
+    if (!strcmp(scenario, "versions")) versions();
     if (!strcmp(scenario, "two_atomics")) two_streams(calls, "increment");
     if (!strcmp(scenario, "atomic_and_store")) two_streams(calls, "collide");
     if (!strcmp(scenario, "handshake")) handshake(calls);

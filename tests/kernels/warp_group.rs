@@ -175,7 +175,8 @@ fn a_product_without_a_fence_or_a_wait_is_a_race() {
 #[test]
 fn copies_by_tensor_maps_without_a_wait_are_a_race() {
     let one = "CORE=2,BN=64,STAGES=2,EPILOGUE=1,PERSISTENT=1";
-    let shared = "CORE=2,BN=64,STAGES=2,EPILOGUE=1,CLUSTER=2";
+    let shared = "CORE=2,BN=128,WN=128,STAGES=2,EPILOGUE=1,CLUSTER=2";
+    let panels = "CORE=2,BN=192,WN=192,STAGES=2,EPILOGUE=1";
     let core = "tensor_copies.cuh";
     let full = "mbarrier_wait(place.full(), place.parity);";
     let empty = "mbarrier_wait(place.empty(), place.parity ^ 1);";
@@ -190,9 +191,15 @@ fn copies_by_tensor_maps_without_a_wait_are_a_race() {
             one,
             "an asynchronous copy that was not waited for",
         ),
-        (core, read, early, one, "is not ordered with"),
+        (core, read, early, panels, "is not ordered with"),
         (core, "        publish();\n", "", one, "fence.proxy.async"),
-        ("wgmma.cuh", address, "at >> 4", shared, UNFILLED),
+        (
+            "wgmma.cuh",
+            address,
+            "at >> 4",
+            shared,
+            "of shared memory is not ordered with",
+        ),
     ];
     assert_races("gemm_f16", "even", &faults);
     // A stage that is filled before it is empty ends a phase early: the next one never ends.

@@ -334,8 +334,10 @@ pub struct FunctionInfo {
     pub local_bytes: u64,
     /// Most threads of a block.
     pub max_threads: u32,
-    /// Compute capability of the code times ten.
+    /// Compute capability of the machine code times ten.
     pub capability: u32,
+    /// The same of the PTX that it was made of.
+    pub ptx_version: u32,
 }
 
 /// One parameter in the parameter block.
@@ -364,6 +366,7 @@ impl FunctionInfo {
             .put_u64(self.local_bytes)
             .put_u32(self.max_threads)
             .put_u32(self.capability)
+            .put_u32(self.ptx_version)
             .put_u32(self.parameters.len() as u32);
         for parameter in &self.parameters {
             message.put_u32(parameter.offset).put_u32(parameter.bytes);
@@ -382,6 +385,7 @@ impl FunctionInfo {
             local_bytes: fields.u64()?,
             max_threads: fields.u32()?,
             capability: fields.u32()?,
+            ptx_version: fields.u32()?,
             parameters: Vec::new(),
         };
         for _ in 0..fields.u32()? {

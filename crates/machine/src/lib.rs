@@ -277,8 +277,10 @@ impl Machine {
             put(grid + 4 * n, &count.to_le_bytes());
         }
         put(stack, &self.local_bytes().to_le_bytes());
-        if let Some(cluster) = cluster {
-            put_cluster(&mut put, launch.grid, cluster);
+        if (90..100).contains(&image.sm) {
+            // Without clusters a block is one of its own.
+            put(0x140, &u32::from(cluster.is_some()).to_le_bytes());
+            put_cluster(&mut put, launch.grid, cluster.unwrap_or([1; 3]));
         }
         if image.sm < 90 {
             put(0x18, &SHARED_WINDOW.to_le_bytes());
@@ -334,8 +336,6 @@ impl Machine {
 
 /// Writes the shape of the clusters to constant bank 0, at the places of compute capability 9.
 fn put_cluster(put: &mut impl FnMut(usize, &[u8]), grid: [u32; 3], cluster: [u32; 3]) {
-    // The launch names its clusters.
-    put(0x140, &1u32.to_le_bytes());
     for (n, (blocks, extent)) in cluster.iter().zip(grid).enumerate() {
         put(0x144 + 4 * n, &blocks.to_le_bytes());
         // The index of a cluster is a product with this, cut off.

@@ -29,6 +29,9 @@ struct Resources {
 pub(crate) struct LoadedModule {
     pub(crate) code: Arc<Module>,
     resources: BTreeMap<String, Resources>,
+    /// Compute capability, times ten, of the PTX and of the machine code: that of the device where the driver
+    /// would translate PTX.
+    versions: (u32, u32),
     /// Variables by name, after their placement.
     variables: BTreeMap<String, BufferId>,
     /// Machine code.
@@ -77,6 +80,10 @@ impl LoadedModule {
         let code = Module::load(&ptx)
             .map_err(|error| failed(errors::INVALID_PTX, format!("PTX cannot be read: {error}")))?;
         let mut module = LoadedModule {
+            versions: match &cubin {
+                Some(cubin) => (cubin.sm, cubin.sm),
+                None => (target_number(code.target()), arch.cc),
+            },
             code: Arc::new(code),
             resources: cubin.map(read_resources).unwrap_or_default(),
             variables: BTreeMap::new(),
@@ -144,9 +151,16 @@ impl LoadedModule {
             static_shared_bytes: resources.shared_bytes.max(entry.static_shared_bytes.into()),
             local_bytes: resources.local_bytes,
             max_threads: by_bounds.min(threads_by_registers(arch, resources.registers)),
-            capability: arch.cc,
+            ptx_version: self.versions.0,
+            capability: self.versions.1,
         })
     }
+}
+
+/// The number in a target such as `sm_90a`; 0 if there is none.
+fn target_number(target: &str) -> u32 {
+    let digits = target.trim_matches(|c: char| !c.is_ascii_digit());
+    digits.parse().unwrap_or(0)
 }
 
 /// Threads of a block that the registers permit, in whole warps.

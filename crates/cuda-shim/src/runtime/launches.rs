@@ -180,7 +180,6 @@ runtime! {
     /// Returns what is known of a kernel.
     fn cudaFuncGetAttributes(attributes: *mut FunctionAttributes, function: *const c_void) {
         let info = find_kernel(function)?.info()?;
-        let version = info.capability as c_int;
         let dynamic = DEFAULT_SHARED_BYTES.saturating_sub(info.static_shared_bytes);
         let filled = FunctionAttributes {
             shared_bytes: info.static_shared_bytes as usize,
@@ -188,8 +187,8 @@ runtime! {
             local_bytes: info.local_bytes as usize,
             max_threads: info.max_threads as c_int,
             registers: info.registers as c_int,
-            ptx_version: version,
-            binary_version: version,
+            ptx_version: info.ptx_version as c_int,
+            binary_version: info.capability as c_int,
             cache_mode: 0,
             max_dynamic_shared_bytes: dynamic as c_int,
             preferred_carveout: -1,
