@@ -18,13 +18,15 @@ static int read(int *counter) {
   return value;
 }
 
-static cudaGraph_t *conditional(cudaGraph_t graph, Handle handle, cudaGraphConditionalNodeType type, unsigned bodies) {
+static cudaGraph_t *conditional(cudaGraph_t graph, Handle handle, cudaGraphConditionalNodeType type, unsigned bodies,
+                                cudaGraphNode_t *before = nullptr) {
   cudaGraphNodeParams wanted = {cudaGraphNodeTypeConditional};
   wanted.conditional.handle = handle;
   wanted.conditional.type = type;
   wanted.conditional.size = bodies;
   cudaGraphNode_t node;
-  return cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &wanted) ? nullptr : wanted.conditional.phGraph_out;
+  const cudaError_t added = cudaGraphAddNode(&node, graph, before, nullptr, before ? 1 : 0, &wanted);
+  return added ? nullptr : wanted.conditional.phGraph_out;
 }
 
 static cudaError_t add_kernel(cudaGraph_t graph, void *function, void **arguments) {
@@ -70,7 +72,7 @@ static int chooses(cudaStream_t stream, int *counter, cudaGraphConditionalNodeTy
   cudaGraphNode_t first;
   cudaKernelNodeParams setting = {(void *)set, dim3(1), dim3(1), 0, arguments};
   CHECK(cudaGraphAddKernelNode(&first, graph, nullptr, 0, &setting));
-  cudaGraph_t *parts = conditional(graph, handle, type, bodies);
+  cudaGraph_t *parts = conditional(graph, handle, type, bodies, &first);
   for (unsigned i = 0; i < bodies; i++) {
     int amount = i ? 10 * i : 1;
     void *adding[] = {&counter, &amount};

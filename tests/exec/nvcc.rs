@@ -192,7 +192,13 @@ int main() {
 
 /// Runs the program of graphs with these arguments; returns exit code, standard output and standard error.
 fn graphs(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec/graphs.cu");
+    built("graphs.cu", arguments)
+}
+
+/// Builds and runs a program of this folder.
+fn built(name: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exec");
+    let source = tests.join(name);
     let output = Command::new(env!("CARGO_BIN_EXE_tuner"))
         .args(["exec", "--build"])
         .arg(&source)
@@ -219,6 +225,37 @@ fn graphs_have_conditional_nodes_and_account_for_their_memory() {
                     set cudaErrorInvalidValue\ndriver 77\n";
     assert_eq!(stdout, expected, "{stderr}");
     assert_eq!(code, Some(0), "{stderr}");
+}
+
+/// Nodes run in an order that satisfies the dependencies, whatever the order of their creation, and only these
+/// order them.
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn dependencies_alone_order_the_nodes_of_a_graph() {
+    for (mode, code, stdout) in [
+        ("chain", 0, "value 6, expected 6\n"),
+        ("unordered", 4, "value 6, expected 6\n"),
+        ("fork", 0, "value 6, expected 6\n"),
+        ("late", 4, "value 6, expected 6\n"),
+        ("unjoined", 0, "end 904\n"),
+    ] {
+        let (ended, said, stderr) = built("graph_edges.cu", &[mode]);
+        assert_eq!(
+            (ended, said.as_str()),
+            (Some(code), stdout),
+            "{mode}: {stderr}"
+        );
+        assert_eq!(stderr.contains("unordered"), code == 4, "{mode}: {stderr}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(nvcc), ignore = "nvcc is not installed (scripts/get-nvcc)")]
+fn a_program_asks_for_the_dependencies_of_a_graph() {
+    let (code, stdout, stderr) = built("graph_edges.cu", &["questions"]);
+    let expected = "roots 1 1\nbefore 2 1\nafter 2, with room for one 2\n\
+                    edges 4: 0-1 0-2 1-3 2-3\nremoved: roots 2, again 1\ncircular 1\n";
+    assert_eq!((code, stdout.as_str()), (Some(0), expected), "{stderr}");
 }
 
 #[test]

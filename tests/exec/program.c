@@ -135,9 +135,9 @@ static void graph_memory(void) {
         size_t pitch[3], extent[3]; int kind; } there = {0, {0}, b, {BYTES, BYTES, 1}, 0, {0}, wanted.result,
         {BYTES, BYTES, 1}, {BYTES, 1, 1}, 1}, back = {0, {0}, wanted.result, {BYTES, BYTES, 1}, 0, {0}, c,
         {BYTES, BYTES, 1}, {BYTES, 1, 1}, 2};
-    CHECK(cudaGraphAddMemcpyNode, &node, built, (ptr)0, (size_t)0, &there);
-    CHECK(cudaGraphAddMemcpyNode, &node, built, (ptr)0, (size_t)0, &back);
-    CHECK(cudaGraphAddMemFreeNode, &node, built, (ptr)0, (size_t)0, wanted.result);
+    CHECK(cudaGraphAddMemcpyNode, &node, built, &node, (size_t)1, &there);
+    CHECK(cudaGraphAddMemcpyNode, &node, built, &node, (size_t)1, &back);
+    CHECK(cudaGraphAddMemFreeNode, &node, built, &node, (size_t)1, wanted.result);
     CHECK(cudaGraphClone, &built, built);
     CHECK(cudaGraphInstantiate, &executable, built, 0ull);
     CHECK(cudaGraphLaunch, executable, stream);

@@ -86,6 +86,8 @@ codes! {
     CAPTURE_UNSUPPORTED = 900,
     /// An unmatched end of a capture.
     CAPTURE_UNMATCHED = 903,
+    /// A capture ends before streams that it forked have joined it.
+    CAPTURE_UNJOINED = 904,
     /// Unknown.
     UNKNOWN = 999,
 }

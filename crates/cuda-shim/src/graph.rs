@@ -1,16 +1,26 @@
 //! Graphs: recorded operations, by capture of a stream or built node by node.
 //!
-//! A graph keeps its nodes in the order of their creation, which satisfies every dependency, and runs
-//! them in that order on the stream of its launch.
+//! A graph keeps its nodes in the order of their creation with the nodes that each depends on. A launch runs
+//! them in an order that satisfies the dependencies; what these leave unordered is unordered for hazards.
 
 mod any;
+mod capture;
 mod capture_info;
 mod conditional;
+mod edges;
 mod memory;
+mod run;
 
 pub(crate) use any::{AnyNode, Layouts};
+pub(crate) use capture::{
+    begin_capture, captured, change_tips, end_capture, is_capturing, refuse_in_capture,
+};
+use capture::{join_capture, with_branch};
 pub(crate) use capture_info::CaptureInfo;
 pub(crate) use conditional::{ConditionalNode, create_condition};
+pub(crate) use edges::{
+    Handles, Question, Wanted, add, change_edges, list_edges, list_related, remove,
+};
 pub(crate) use memory::AllocationNode;
 pub(crate) use memory::{
     allocate_in_order, attribute, end_use, owns, release_in_order, set_attribute, trim,
@@ -18,10 +28,9 @@ pub(crate) use memory::{
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::store;
 use crate::client;
 use crate::errors::{self, Code};
 use crate::kernels::Launch;
@@ -54,7 +63,7 @@ pub(crate) enum Node {
     /// Wait for an event.
     Wait(u64),
     /// The nodes of another graph.
-    Child(Vec<Node>),
+    Child(Box<Graph>),
     /// A node that only orders others.
     Empty,
     /// The beginning of the use of memory that the graph allocates.
@@ -152,7 +161,7 @@ impl Node {
             }
             Node::Record(event) => client::record_event(*event, stream),
             Node::Wait(event) => client::wait_event(stream, *event),
-            Node::Child(nodes) => nodes.iter().try_for_each(|node| node.run(stream)),
+            Node::Child(graph) => graph.run(stream),
             Node::Empty => Ok(()),
             Node::Allocate(address) => {
                 memory::begin_use(*address);
@@ -187,34 +196,12 @@ impl Node {
 /// A graph, or an executable copy of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Graph {
-    /// Operations in order.
-    pub(crate) nodes: Vec<Node>,
+    /// Operations in the order of their creation.
+    nodes: Vec<Node>,
+    /// Places of the nodes that each depends on.
+    before: Vec<Vec<usize>>,
     /// Variables of its conditional nodes.
     conditions: Vec<conditional::Condition>,
-}
-
-struct Captures {
-    /// Handle of the graph that each capturing stream adds to.
-    streams: BTreeMap<u64, u64>,
-    /// Handle of the graph in which an event was recorded.
-    events: BTreeMap<u64, u64>,
-}
-
-static CAPTURES: Mutex<Captures> = Mutex::new(Captures {
-    streams: BTreeMap::new(),
-    events: BTreeMap::new(),
-});
-
-/// Capturing streams: most programs have none and pay one load.
-static CAPTURING: AtomicUsize = AtomicUsize::new(0);
-
-/// Returns the handle of the graph that a capturing stream adds to.
-pub(crate) fn captured(stream: u64) -> Option<u64> {
-    if CAPTURING.load(Ordering::Acquire) == 0 {
-        return None;
-    }
-    let captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    captures.streams.get(&stream).copied()
 }
 
 /// Runs an operation, or adds it to the graph of a capturing stream.
@@ -225,77 +212,22 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     let Some(graph) = captured(stream) else {
         return node.run(stream);
     };
-    if let Node::Record(event) = node {
-        let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-        captures.events.insert(event, graph);
-    }
-    // The order of the nodes holds what events inside a capture order.
+    let branch = with_branch(stream, |branch| branch.clone()).unwrap_or_default();
     match node {
-        Node::Record(_) | Node::Wait(_) => Ok(()),
-        node => add_node(graph, node).map(drop),
+        Node::Record(event) => capture::record(event, branch),
+        // The dependencies of the nodes hold what events inside a capture order.
+        Node::Wait(_) => {}
+        node => {
+            let added = add_node(graph, node, &branch.tips)?;
+            with_branch(stream, |branch| branch.tips = vec![added]);
+        }
     }
+    Ok(())
 }
 
 /// Runs a kernel in its stream, or adds it to the graph that the stream captures.
 pub(crate) fn submit_launch(launch: Launch) -> Result<(), Code> {
     submit(launch.stream, Node::Launch(launch))
-}
-
-/// A stream that waits for an event of a capture takes part in it.
-fn join_capture(stream: u64, event: u64) {
-    if CAPTURING.load(Ordering::Acquire) == 0 {
-        return;
-    }
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(graph) = captures.events.get(&event).copied()
-        && captures.streams.insert(stream, graph).is_none()
-    {
-        CAPTURING.fetch_add(1, Ordering::Release);
-    }
-}
-
-/// Whether operations of the stream are recorded.
-pub(crate) fn is_capturing(stream: u64) -> bool {
-    captured(stream).is_some()
-}
-
-/// Refuses an operation that would have to wait for a capturing stream.
-pub(crate) fn refuse_in_capture(stream: u64) -> Result<(), Code> {
-    match is_capturing(stream) {
-        true => Err(errors::CAPTURE_UNSUPPORTED),
-        false => Ok(()),
-    }
-}
-
-/// Begins a capture, into a graph of the program or a new one.
-pub(crate) fn begin_capture(stream: u64, into: Option<u64>) -> Result<(), Code> {
-    if matches!(stream, 0 | 1) {
-        // The legacy default stream cannot be captured.
-        return Err(errors::CAPTURE_UNSUPPORTED);
-    }
-    if let Some(graph) = into {
-        with_graph(graph, |_| ())?;
-    }
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    if captures.streams.contains_key(&stream) {
-        return Err(errors::CAPTURE_UNSUPPORTED);
-    }
-    let graph = into.unwrap_or_else(|| keep(Graph::default()));
-    captures.streams.insert(stream, graph);
-    CAPTURING.fetch_add(1, Ordering::Release);
-    Ok(())
-}
-
-/// Ends a capture; returns the handle of its graph.
-pub(crate) fn end_capture(stream: u64) -> Result<u64, Code> {
-    let mut captures = CAPTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    let graph = captures.streams.remove(&stream);
-    let graph = graph.ok_or(errors::CAPTURE_UNMATCHED)?;
-    let before = captures.streams.len() + 1;
-    captures.streams.retain(|_, other| *other != graph);
-    captures.events.retain(|_, other| *other != graph);
-    CAPTURING.fetch_sub(before - captures.streams.len(), Ordering::Release);
-    Ok(graph)
 }
 
 static GRAPHS: Mutex<BTreeMap<u64, Graph>> = Mutex::new(BTreeMap::new());
@@ -337,42 +269,42 @@ pub(crate) fn destroy(handle: u64) -> Result<(), Code> {
     Ok(())
 }
 
-/// Returns the operations of a graph.
-fn nodes_of(handle: u64) -> Result<Vec<Node>, Code> {
-    with_graph(handle, |graph| graph.nodes.clone())
-}
-
 /// Runs a graph on a stream, or adds its nodes to the graph that the stream captures.
 pub(crate) fn launch(handle: u64, stream: u64) -> Result<(), Code> {
     if is_capturing(stream) {
         return submit(stream, child_node(handle)?);
     }
     conditional::assign_initial(handle, stream)?;
-    let nodes = nodes_of(handle)?;
-    nodes.into_iter().try_for_each(|node| submit(stream, node))
+    with_graph(handle, |graph| graph.clone())?.run(stream)
 }
 
 /// Bits of a node's handle that hold its number in the graph; the graph's handle is above them.
 const NODE_BITS: u32 = 24;
 
-/// Adds a node; returns its handle: the graph's with the node's number.
-pub(crate) fn add_node(graph: u64, node: Node) -> Result<u64, Code> {
+/// Adds a node that depends on others; returns its handle: the graph's with the node's number.
+pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u64, Code> {
+    let places = dependencies.iter().map(|other| edges::place(graph, *other));
+    let mut before = places.collect::<Result<Vec<_>, _>>()?;
+    before.sort_unstable();
+    before.dedup();
     let number = with_graph(graph, |graph| {
-        graph.nodes.push(node);
-        graph.nodes.len() as u64
+        let known = before.iter().all(|place| *place < graph.nodes.len());
+        known.then(|| {
+            graph.nodes.push(node);
+            graph.before.push(before);
+            graph.nodes.len() as u64
+        })
     })?;
-    Ok((graph << NODE_BITS) | number)
+    Ok((graph << NODE_BITS) | number.ok_or(errors::INVALID_VALUE)?)
 }
 
 /// A node with the operations of another graph, which may have no conditional nodes, as on a GPU.
 pub(crate) fn child_node(child: u64) -> Result<Node, Code> {
-    let nodes = nodes_of(child)?;
-    match nodes
-        .iter()
-        .any(|node| matches!(node, Node::Conditional(_)))
-    {
+    let graph = with_graph(child, |graph| graph.clone())?;
+    let mut nodes = graph.nodes.iter();
+    match nodes.any(|node| matches!(node, Node::Conditional(_))) {
         true => Err(errors::NOT_SUPPORTED),
-        false => Ok(Node::Child(nodes)),
+        false => Ok(Node::Child(Box::new(graph))),
     }
 }
 
@@ -390,6 +322,13 @@ fn duplicate(graph: u64) -> Result<Graph, Code> {
 /// Copies a graph; returns the handle of the copy.
 pub(crate) fn copy(graph: u64) -> Result<u64, Code> {
     Ok(keep(duplicate(graph)?))
+}
+
+/// Makes an executable copy of a graph; returns its handle.
+pub(crate) fn instantiate(graph: u64) -> Result<u64, Code> {
+    let order = with_graph(graph, |graph| graph.order())?;
+    order.ok_or(errors::INVALID_VALUE)?;
+    copy(graph)
 }
 
 /// Replaces the nodes of an executable graph by those of a graph.
@@ -443,46 +382,10 @@ pub(crate) fn with_node_of<T>(
     .ok_or(errors::INVALID_VALUE)
 }
 
-/// Stores the number of nodes; their handles too, where there is room for them.
-///
-/// # Safety
-/// `nodes` is null, or as many handles as `count` states are writable.
-pub(crate) unsafe fn list_nodes(
-    graph: u64,
-    nodes: *mut *mut c_void,
-    count: *mut usize,
-) -> Result<(), Code> {
+/// Returns the handles of all nodes of a graph.
+pub(crate) fn nodes(graph: u64) -> Result<Vec<u64>, Code> {
     let present = with_graph(graph, |graph| graph.nodes.len())?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !nodes.is_null() && !count.is_null() {
-            for index in 0..present.min(*count) {
-                let handle = (graph << NODE_BITS) | (index as u64 + 1);
-                store(nodes.add(index), pointer_to(handle))?;
-            }
-        }
-        store(count, present)
-    }
-}
-
-/// Fails for dependencies that the order of creation does not satisfy.
-///
-/// # Safety
-/// As many handles as stated are readable in both lists.
-pub(crate) unsafe fn check_dependencies(
-    from: *const *mut c_void,
-    to: *const *mut c_void,
-    count: usize,
-) -> Result<(), Code> {
-    // SAFETY: the caller's promise.
-    let backwards = unsafe {
-        (0..count).any(|index| address_of(*from.add(index)) > address_of(*to.add(index)))
-    };
-    match backwards {
-        true => {
-            crate::connection::report_missing("a dependency of an earlier on a later graph node");
-            Err(errors::NOT_SUPPORTED)
-        }
-        false => Ok(()),
-    }
+    Ok((1..=present as u64)
+        .map(|number| (graph << NODE_BITS) | number)
+        .collect())
 }

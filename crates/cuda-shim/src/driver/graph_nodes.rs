@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::abi::{driver, in_context, store};
 use crate::driver::copies::Copy3d;
 use crate::driver::devices::check_device;
-use crate::driver::graphs::{KernelNode2, add};
+use crate::driver::graphs::KernelNode2;
 use crate::errors::{self, Code};
-use crate::graph::{self, AllocationNode, AnyNode, Layouts, Node};
+use crate::graph::{self, AllocationNode, AnyNode, Handles, Layouts, Node, add};
 use crate::memory::address_of;
 
 /// `CUDA_MEMCPY_NODE_PARAMS`.
@@ -38,10 +38,11 @@ const LAYOUTS: Layouts = Layouts {
 unsafe fn add_any(
     graph: *mut c_void,
     handle: *mut *mut c_void,
+    dependencies: Handles,
     node: *mut AnyNode,
 ) -> Result<(), Code> {
     // SAFETY: the caller's promise.
-    unsafe { add(graph, handle, AnyNode::create(node, LAYOUTS)?) }
+    unsafe { add(graph, handle, dependencies, AnyNode::create(node, LAYOUTS)?) }
 }
 
 in_context! {
@@ -49,25 +50,25 @@ in_context! {
     fn cuGraphAddNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *mut AnyNode,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
-        unsafe { add_any(graph, handle, node) }
+        unsafe { add_any(graph, handle, Handles { list: dependencies, count }, node) }
     }
 
     /// Adds a node of any type.
     fn cuGraphAddNode_v2(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
+        dependencies: *const *mut c_void,
         _edges: *const c_void,
-        _count: usize,
+        count: usize,
         node: *mut AnyNode,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
-        unsafe { add_any(graph, handle, node) }
+        unsafe { add_any(graph, handle, Handles { list: dependencies, count }, node) }
     }
 
     /// Creates the variable of conditional nodes.
@@ -87,14 +88,14 @@ in_context! {
     fn cuGraphAddMemAllocNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *mut AllocationNode,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             let node = node.as_mut().ok_or(errors::INVALID_VALUE)?.create()?;
-            add(graph, handle, node)
+            add(graph, handle, Handles { list: dependencies, count }, node)
         }
     }
 
@@ -102,12 +103,12 @@ in_context! {
     fn cuGraphAddMemFreeNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         address: u64,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Free(address)) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Free(address)) }
     }
 }
 

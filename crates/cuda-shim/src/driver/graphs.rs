@@ -7,7 +7,9 @@ use crate::driver::copies::Copy3d;
 use crate::driver::functions::find_function;
 use crate::driver::launches::{Arguments, prepare};
 use crate::errors::{self, Code};
-use crate::graph::{self, FillNode, Graph, HostNode, InstantiateParameters, Node, replace};
+use crate::graph::{
+    self, FillNode, Graph, Handles, HostNode, InstantiateParameters, Node, Wanted, add, replace,
+};
 use crate::kernels::Dim3;
 use crate::memory::{address_of, pointer_to};
 
@@ -64,27 +66,18 @@ pub struct UpdateResult {
     from: *mut c_void,
 }
 
-/// Adds a node and stores its handle.
-///
-/// # Safety
-/// `handle` is null or writable.
-pub(super) unsafe fn add(
-    graph: *mut c_void,
-    handle: *mut *mut c_void,
-    node: Node,
-) -> Result<(), Code> {
-    let number = graph::add_node(address_of(graph), node)?;
-    // SAFETY: the caller's promise.
-    unsafe { store(handle, pointer_to(number)) }
-}
-
 /// Makes an executable copy and stores its handle.
 ///
 /// # Safety
 /// `executable` is null or writable.
 unsafe fn instantiate(executable: *mut *mut c_void, graph: *mut c_void) -> Result<(), Code> {
     // SAFETY: the caller's promise.
-    unsafe { store(executable, pointer_to(graph::copy(address_of(graph))?)) }
+    unsafe {
+        store(
+            executable,
+            pointer_to(graph::instantiate(address_of(graph))?),
+        )
+    }
 }
 
 in_context! {
@@ -166,7 +159,7 @@ in_context! {
     /// Returns the number of nodes; the handles where there is room for them.
     fn cuGraphGetNodes(graph: *mut c_void, nodes: *mut *mut c_void, count: *mut usize) {
         // SAFETY: the program states how many handles fit.
-        unsafe { graph::list_nodes(address_of(graph), nodes, count) }
+        unsafe { Wanted::handles(nodes, count).answer(&graph::nodes(address_of(graph))?) }
     }
 
     /// Returns the type of a node.
@@ -180,14 +173,14 @@ in_context! {
     fn cuGraphAddKernelNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *const KernelNode,
     ) {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, node.node(std::ptr::null_mut())?)
+            add(graph, handle, Handles { list: dependencies, count }, node.node(std::ptr::null_mut())?)
         }
     }
 
@@ -195,14 +188,14 @@ in_context! {
     fn cuGraphAddKernelNode_v2(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *const KernelNode2,
     ) {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, node.first.node(node.kernel)?)
+            add(graph, handle, Handles { list: dependencies, count }, node.first.node(node.kernel)?)
         }
     }
 
@@ -234,15 +227,15 @@ in_context! {
     fn cuGraphAddMemcpyNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         parameters: *const Copy3d,
         _context: *mut c_void,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             let parameters = parameters.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, Node::Copy(parameters.copy(0)?))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Copy(parameters.copy(0)?))
         }
     }
 
@@ -262,15 +255,15 @@ in_context! {
     fn cuGraphAddMemsetNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *const FillNode,
         _context: *mut c_void,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, Node::Fill(node.fill()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Fill(node.fill()))
         }
     }
 
@@ -290,14 +283,14 @@ in_context! {
     fn cuGraphAddHostNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *const HostNode,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?;
-            add(graph, handle, Node::Host(node.call()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Host(node.call()))
         }
     }
 
@@ -305,69 +298,46 @@ in_context! {
     fn cuGraphAddEmptyNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Empty) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Empty) }
     }
 
     /// Adds the nodes of another graph.
     fn cuGraphAddChildGraphNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         child: *mut c_void,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, graph::child_node(address_of(child))?) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, graph::child_node(address_of(child))?) }
     }
 
     /// Adds the record of an event.
     fn cuGraphAddEventRecordNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         event: *mut c_void,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Record(address_of(event))) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Record(address_of(event))) }
     }
 
     /// Adds the wait for an event.
     fn cuGraphAddEventWaitNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         event: *mut c_void,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Wait(address_of(event))) }
-    }
-
-    /// Adds dependencies, which the order of creation satisfies already where they go forwards.
-    fn cuGraphAddDependencies(
-        _graph: *mut c_void,
-        from: *const *mut c_void,
-        to: *const *mut c_void,
-        count: usize,
-    ) {
-        // SAFETY: the program states how many handles both lists hold.
-        unsafe { graph::check_dependencies(from, to, count) }
-    }
-
-    /// Adds dependencies, which the order of creation satisfies already where they go forwards.
-    fn cuGraphAddDependencies_v2(
-        _graph: *mut c_void,
-        from: *const *mut c_void,
-        to: *const *mut c_void,
-        _data: *const c_void,
-        count: usize,
-    ) {
-        // SAFETY: the program states how many handles both lists hold.
-        unsafe { graph::check_dependencies(from, to, count) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Wait(address_of(event))) }
     }
 }

@@ -7,8 +7,8 @@ use crate::client::{self, AttributeValue};
 use crate::driver::contexts::{
     check_initialized, current, forget_stream, note_stream, stream_context,
 };
-use crate::errors::{self, Code};
-use crate::graph::{self, CaptureInfo, Node, submit};
+use crate::errors::Code;
+use crate::graph::{self, CaptureInfo, Handles, Node, submit};
 use crate::memory::{address_of, pointer_to};
 
 /// The last handle of a default stream: null, `CU_STREAM_LEGACY`, `CU_STREAM_PER_THREAD`.
@@ -190,19 +190,21 @@ in_context! {
 
     /// Begins the capture of a stream into a graph.
     fn cuStreamBeginCapture_v2(stream: *mut c_void, _mode: c_uint) {
-        graph::begin_capture(address_of(stream), None)
+        graph::begin_capture(address_of(stream), None, Vec::new())
     }
 
     /// Begins the capture of a stream into a graph of the program, after its nodes.
     fn cuStreamBeginCaptureToGraph(
         stream: *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
+        dependencies: *const *mut c_void,
         _edges: *const c_void,
-        _count: usize,
+        count: usize,
         _mode: c_uint,
     ) {
-        graph::begin_capture(address_of(stream), Some(address_of(graph)))
+        // SAFETY: the program states how many handles there are.
+        let tips = unsafe { Handles { list: dependencies, count }.read()? };
+        graph::begin_capture(address_of(stream), Some(address_of(graph)), tips)
     }
 
     /// Ends the capture of a stream. The graph is optional where the program has its handle.
@@ -250,15 +252,17 @@ in_context! {
         unsafe { info.fill(stream) }
     }
 
-    /// Replaces the nodes that the next one depends on: the order of creation holds them.
+    /// Adds (flags 0) or replaces (1) nodes that the next one depends on.
     fn cuStreamUpdateCaptureDependencies_v2(
         stream: *mut c_void,
-        _dependencies: *mut *mut c_void,
+        dependencies: *mut *mut c_void,
         _edges: *const c_void,
-        _count: usize,
-        _flags: c_uint,
+        count: usize,
+        flags: c_uint,
     ) {
-        graph::captured(address_of(stream)).map(drop).ok_or(errors::INVALID_VALUE)
+        // SAFETY: the program states how many handles there are.
+        let tips = unsafe { Handles { list: dependencies, count }.read()? };
+        graph::change_tips(address_of(stream), &tips, flags & 1 != 0)
     }
 
     /// Exchanges the mode of captures: each mode permits the same.

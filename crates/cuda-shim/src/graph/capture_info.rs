@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::captured;
+use super::capture::{captured, with_branch};
 use crate::abi::store;
 use crate::errors::Code;
 use crate::memory::{address_of, pointer_to};
@@ -16,7 +16,7 @@ pub(crate) struct CaptureInfo {
     pub id: *mut u64,
     /// Its graph.
     pub graph: *mut *mut c_void,
-    /// Nodes that the next one depends on: the order of creation holds them.
+    /// Nodes that the next one depends on.
     pub dependencies: *mut *const *mut c_void,
     /// Their edges.
     pub edges: *mut *const c_void,
@@ -49,9 +49,17 @@ impl CaptureInfo {
             // The number of a capture is that of its graph, of which it is the only one.
             let _ = store(self.id, captured.unwrap_or(0));
             let _ = store(self.graph, pointer_to(captured.unwrap_or(0)));
-            let _ = store(self.dependencies, std::ptr::null());
+            let (tips, count) = with_branch(address_of(stream), |branch| {
+                branch.told.clone_from(&branch.tips);
+                (
+                    branch.told.as_ptr().cast::<*mut c_void>(),
+                    branch.told.len(),
+                )
+            })
+            .unwrap_or((std::ptr::null(), 0));
+            let _ = store(self.dependencies, tips);
             let _ = store(self.edges, std::ptr::null());
-            let _ = store(self.count, 0);
+            let _ = store(self.count, count);
         }
         Ok(())
     }

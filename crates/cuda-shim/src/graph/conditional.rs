@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-use super::{Graph, copy, destroy, keep, nodes_of, with_graph};
+use super::{Graph, copy, destroy, keep, with_graph};
 use crate::errors::{self, Code};
 use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
 use crate::protocol::kind;
@@ -91,8 +91,7 @@ impl Conditional {
             let Some(body) = self.bodies.get(chosen(self.value(stream)?)) else {
                 return Ok(());
             };
-            let nodes = nodes_of(*body)?;
-            nodes.iter().try_for_each(|node| node.run(stream))?;
+            with_graph(*body, |graph| graph.clone())?.run(stream)?;
             if self.choice != Choice::While {
                 return Ok(());
             }

@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
-use crate::graph::{self, AllocationNode, AnyNode, Layouts, Node};
+use crate::graph::{self, AllocationNode, AnyNode, Handles, Layouts, Node, add};
 use crate::memory::address_of;
 use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::device::check_device;
-use crate::runtime::graphs::{KernelNode, add};
+use crate::runtime::graphs::KernelNode;
 
 /// `cudaMemcpyNodeParams`.
 #[repr(C)]
@@ -37,10 +37,11 @@ pub(super) const LAYOUTS: Layouts = Layouts {
 unsafe fn add_any(
     graph: *mut c_void,
     handle: *mut *mut c_void,
+    dependencies: Handles,
     node: *mut AnyNode,
 ) -> Result<(), Code> {
     // SAFETY: the caller's promise.
-    unsafe { add(graph, handle, AnyNode::create(node, LAYOUTS)?) }
+    unsafe { add(graph, handle, dependencies, AnyNode::create(node, LAYOUTS)?) }
 }
 
 runtime! {
@@ -48,28 +49,31 @@ runtime! {
     fn cudaGraphAddNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _edges: *const c_void,
+        dependencies: *const *mut c_void,
+        fourth: *const c_void,
         fifth: *mut c_void,
         sixth: *mut AnyNode,
     ) {
-        // The version 12 function has no edges: its parameters are in the fifth place.
-        let node = if crate::runtime::VERSION < 13 { fifth.cast::<AnyNode>() } else { sixth };
+        // The version 12 function has no edges: the number and the parameters are one place earlier.
+        let (count, node) = match crate::runtime::VERSION < 13 {
+            true => (fourth.addr(), fifth.cast::<AnyNode>()),
+            false => (fifth.addr(), sixth),
+        };
         // SAFETY: the program passes the structure or null, and where the handle goes.
-        unsafe { add_any(graph, handle, node) }
+        unsafe { add_any(graph, handle, Handles { list: dependencies, count }, node) }
     }
 
     /// Adds a node of any type.
     fn cudaGraphAddNode_v2(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
+        dependencies: *const *mut c_void,
         _edges: *const c_void,
-        _count: usize,
+        count: usize,
         node: *mut AnyNode,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
-        unsafe { add_any(graph, handle, node) }
+        unsafe { add_any(graph, handle, Handles { list: dependencies, count }, node) }
     }
 
     /// Creates the variable of conditional nodes.
@@ -101,14 +105,14 @@ runtime! {
     fn cudaGraphAddMemAllocNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *mut AllocationNode,
     ) {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             let node = node.as_mut().ok_or(errors::INVALID_VALUE)?.create()?;
-            add(graph, handle, node)
+            add(graph, handle, Handles { list: dependencies, count }, node)
         }
     }
 
@@ -116,12 +120,12 @@ runtime! {
     fn cudaGraphAddMemFreeNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         pointer: *mut c_void,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Free(address_of(pointer))) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Free(address_of(pointer))) }
     }
 
     /// Returns an attribute of the memory of graphs.

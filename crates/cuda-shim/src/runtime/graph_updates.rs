@@ -4,11 +4,13 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors;
-use crate::graph::{self, AnyNode, FillNode, HostNode, InstantiateParameters, Node, replace};
+use crate::graph::{
+    self, AnyNode, FillNode, Handles, HostNode, InstantiateParameters, Node, add, replace,
+};
 use crate::memory::{Copy, Direction, address_of, pointer_to};
 use crate::runtime::copies::{Copy3d, volume_copy};
 use crate::runtime::graph_nodes::LAYOUTS;
-use crate::runtime::graphs::{KernelNode, add};
+use crate::runtime::graphs::KernelNode;
 
 /// A contiguous copy between two places of the program.
 fn linear_copy(
@@ -38,7 +40,7 @@ runtime! {
         // SAFETY: the program passes the structure or null, and where the handle goes.
         unsafe {
             parameters.as_mut().ok_or(errors::INVALID_VALUE)?.succeed();
-            store(executable, pointer_to(graph::copy(address_of(graph))?))
+            store(executable, pointer_to(graph::instantiate(address_of(graph))?))
         }
     }
 
@@ -64,31 +66,31 @@ runtime! {
 
     /// Removes the operation of a node. Its handle keeps its place, without an effect.
     fn cudaGraphDestroyNode(node: *mut c_void) {
-        graph::with_node(address_of(node), |node| *node = Node::Empty)
+        graph::remove(address_of(node))
     }
 
     /// Adds the record of an event.
     fn cudaGraphAddEventRecordNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         event: *mut c_void,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Record(address_of(event))) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Record(address_of(event))) }
     }
 
     /// Adds the wait for an event.
     fn cudaGraphAddEventWaitNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         event: *mut c_void,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Wait(address_of(event))) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Wait(address_of(event))) }
     }
 
     /// Replaces a kernel of a graph.

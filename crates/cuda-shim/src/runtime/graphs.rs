@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::errors::{self, Code};
-use crate::graph::{self, FillNode, Graph, HostNode, Node};
+use crate::graph::{self, FillNode, Graph, Handles, HostNode, Node, Wanted, add};
 use crate::kernels::Dim3;
 use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::runtime::copies::{Copy3d, volume_copy};
@@ -38,20 +38,6 @@ impl KernelNode {
     }
 }
 
-/// Adds a node and stores its handle.
-///
-/// # Safety
-/// `handle` is null or writable.
-pub(crate) unsafe fn add(
-    graph: *mut c_void,
-    handle: *mut *mut c_void,
-    node: Node,
-) -> Result<(), Code> {
-    let number = graph::add_node(address_of(graph), node)?;
-    // SAFETY: the caller's promise.
-    unsafe { store(handle, pointer_to(number)) }
-}
-
 runtime! {
     /// Creates an empty graph.
     fn cudaGraphCreate(graph: *mut *mut c_void, _flags: c_uint) {
@@ -71,13 +57,13 @@ runtime! {
     /// Makes an executable copy of a graph.
     fn cudaGraphInstantiate(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(executable, pointer_to(graph::copy(address_of(graph))?)) }
+        unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph))?)) }
     }
 
     /// The same.
     fn cudaGraphInstantiateWithFlags(executable: *mut *mut c_void, graph: *mut c_void, _flags: u64) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { store(executable, pointer_to(graph::copy(address_of(graph))?)) }
+        unsafe { store(executable, pointer_to(graph::instantiate(address_of(graph))?)) }
     }
 
     /// Replaces the nodes of an executable graph.
@@ -99,21 +85,21 @@ runtime! {
     /// Returns the number of nodes; the handles where there is room for them.
     fn cudaGraphGetNodes(graph: *mut c_void, nodes: *mut *mut c_void, count: *mut usize) {
         // SAFETY: the program states how many handles fit.
-        unsafe { graph::list_nodes(address_of(graph), nodes, count) }
+        unsafe { Wanted::handles(nodes, count).answer(&graph::nodes(address_of(graph))?) }
     }
 
     /// Adds a kernel.
     fn cudaGraphAddKernelNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *const KernelNode,
     ) {
         // SAFETY: the program passes the structure or null, and as many arguments as the kernel has.
         unsafe {
             let node = node.as_ref().ok_or(errors::INVALID_VALUE)?.node()?;
-            add(graph, handle, node)
+            add(graph, handle, Handles { list: dependencies, count }, node)
         }
     }
 
@@ -121,8 +107,8 @@ runtime! {
     fn cudaGraphAddMemcpyNode1D(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         destination: *mut c_void,
         source: *const c_void,
         bytes: usize,
@@ -135,30 +121,30 @@ runtime! {
             stream: 0,
         };
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Copy(copy)) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Copy(copy)) }
     }
 
     /// Adds a copy of slices of rows.
     fn cudaGraphAddMemcpyNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         parameters: *const Copy3d,
     ) {
         // SAFETY: the program passes the structure or null.
         let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
         let copy = volume_copy(parameters, 0)?;
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Copy(copy)) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Copy(copy)) }
     }
 
     /// Adds a fill.
     fn cudaGraphAddMemsetNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *const FillNode,
     ) {
         if node.is_null() {
@@ -166,7 +152,7 @@ runtime! {
         }
         // SAFETY: the program passes the structure and where the handle goes.
         unsafe {
-            add(graph, handle, Node::Fill((*node).fill()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Fill((*node).fill()))
         }
     }
 
@@ -174,8 +160,8 @@ runtime! {
     fn cudaGraphAddHostNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         node: *const HostNode,
     ) {
         if node.is_null() {
@@ -183,7 +169,7 @@ runtime! {
         }
         // SAFETY: the program passes the structure and where the handle goes.
         unsafe {
-            add(graph, handle, Node::Host((*node).call()))
+            add(graph, handle, Handles { list: dependencies, count }, Node::Host((*node).call()))
         }
     }
 
@@ -191,41 +177,22 @@ runtime! {
     fn cudaGraphAddEmptyNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, Node::Empty) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, Node::Empty) }
     }
 
     /// Adds the nodes of another graph.
     fn cudaGraphAddChildGraphNode(
         handle: *mut *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
-        _count: usize,
+        dependencies: *const *mut c_void,
+        count: usize,
         child: *mut c_void,
     ) {
         // SAFETY: the program passes where the handle goes.
-        unsafe { add(graph, handle, graph::child_node(address_of(child))?) }
-    }
-
-    /// Adds dependencies, which the order of creation satisfies already where they go forwards.
-    fn cudaGraphAddDependencies(
-        _graph: *mut c_void,
-        from: *const *mut c_void,
-        to: *const *mut c_void,
-        _data: *const c_void,
-        count: usize,
-    ) {
-        if count == 0 {
-            return Ok(());
-        }
-        // The version 12 function has the count in the fourth place and no fifth.
-        if crate::runtime::VERSION < 13 || from.is_null() || to.is_null() {
-            return Ok(());
-        }
-        // SAFETY: the program states how many handles both lists hold.
-        unsafe { graph::check_dependencies(from, to, count) }
+        unsafe { add(graph, handle, Handles { list: dependencies, count }, graph::child_node(address_of(child))?) }
     }
 }

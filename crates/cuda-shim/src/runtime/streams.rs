@@ -4,8 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::{runtime, store};
 use crate::client::{self, AttributeValue};
-use crate::errors;
-use crate::graph::{self, CaptureInfo, Node, submit};
+use crate::graph::{self, CaptureInfo, Handles, Node, submit};
 use crate::memory::{address_of, pointer_to};
 
 runtime! {
@@ -144,19 +143,21 @@ runtime! {
 
     /// Begins the capture of a stream into a graph.
     fn cudaStreamBeginCapture(stream: *mut c_void, _mode: c_uint) {
-        graph::begin_capture(address_of(stream), None)
+        graph::begin_capture(address_of(stream), None, Vec::new())
     }
 
-    /// Begins the capture of a stream into a graph of the program, after its nodes.
+    /// Begins the capture of a stream into a graph of the program.
     fn cudaStreamBeginCaptureToGraph(
         stream: *mut c_void,
         graph: *mut c_void,
-        _dependencies: *const *mut c_void,
+        dependencies: *const *mut c_void,
         _edges: *const c_void,
-        _count: usize,
+        count: usize,
         _mode: c_uint,
     ) {
-        graph::begin_capture(address_of(stream), Some(address_of(graph)))
+        // SAFETY: the program states how many handles there are.
+        let tips = unsafe { Handles { list: dependencies, count }.read()? };
+        graph::begin_capture(address_of(stream), Some(address_of(graph)), tips)
     }
 
     /// Ends the capture of a stream. The graph is optional where the program has its handle.
@@ -208,15 +209,22 @@ runtime! {
         unsafe { info.fill(stream) }
     }
 
-    /// Replaces the nodes that the next one depends on: the order of creation holds them.
+    /// Adds (flags 0) or replaces (1) nodes that the next one depends on.
     fn cudaStreamUpdateCaptureDependencies(
         stream: *mut c_void,
-        _dependencies: *mut *mut c_void,
-        _edges: *const c_void,
-        _count: usize,
-        _flags: c_uint,
+        dependencies: *mut *mut c_void,
+        edges: *const c_void,
+        count: usize,
+        flags: c_uint,
     ) {
-        graph::captured(address_of(stream)).map(drop).ok_or(errors::INVALID_VALUE)
+        // The function of version 12 has no edges.
+        let (count, flags) = match crate::runtime::VERSION < 13 {
+            true => (edges.addr(), count as c_uint),
+            false => (count, flags),
+        };
+        // SAFETY: the program states how many handles there are.
+        let tips = unsafe { Handles { list: dependencies, count }.read()? };
+        graph::change_tips(address_of(stream), &tips, flags & 1 != 0)
     }
 
     /// Exchanges the mode of captures: each mode permits the same.
