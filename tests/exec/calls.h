@@ -120,6 +120,11 @@ static void pools(void) {
     CHECK(cudaPointerGetAttributes, &attributes, memory);
     memory[0] = 6;
     printf("host: type %d, value %d\n", attributes.kind, memory[0]);
+    struct { int kind, id; unsigned flags; } permission = {1, 0, 3};
+    printf("device address %d", attributes.on_device != 0);
+    CHECK(cudaMemPoolSetAccess, pinned, &permission, (size_t)1);
+    CHECK(cudaPointerGetAttributes, &attributes, memory);
+    printf(", with access %d\n", attributes.on_device == memory);
     CHECK(cudaFreeAsync, memory, (ptr)0);
     CHECK(cudaMemPoolDestroy, other);
     CHECK(cudaDeviceGetMemPool, &current, 0);
@@ -155,6 +160,27 @@ static void versions(void) {
     MUST(cuFuncGetAttribute, &ptx, 5, handle);
     MUST(cuFuncGetAttribute, &binary, 6, handle);
     printf("driver: %d %d\n", ptx, binary);
+}
+
+/* A stream that the default stream does not order, beside copies of the default stream; `waits`: those that the host
+   waits for, else one of pageable memory to the device, which may still be under way. */
+static void copies_beside(int waits) {
+    ptr x = device(a), stream;
+    float factor = 2, *pinned;
+    int n = N;
+    void *arguments[] = {&x, &factor, &n};
+    CHECK(cudaDeviceSynchronize, 0);
+    CHECK(cudaMallocHost, &pinned, (size_t)BYTES);
+    CHECK(cudaStreamCreateWithFlags, &stream, 1);
+    for (int i = 0; i < 3; i++) {
+        if (!waits) CHECK(cudaMemcpy, x, a, (size_t)BYTES, 1);
+        if (launch(&scale, 4, 256, arguments, stream)) exit(1);
+        CHECK(cudaStreamSynchronize, stream);
+        CHECK(cudaMemcpy, i == 1 ? pinned : c, x, (size_t)BYTES, 2);
+    }
+    if (launch(&scale, 4, 256, arguments, stream)) exit(1);
+    CHECK(cudaMemcpyAsync, c, x, (size_t)BYTES, 2, stream);
+    printf("%s\n", right(c, waits ? 16 : 4) ? "right" : "wrong");
 }
 
 /* Updates of one word in two streams: atomic ones need no order, others do. */

@@ -35,6 +35,7 @@ fn pools_are_distinct_and_have_their_kind_of_memory() {
     let expected = "distinct 1\nselected 1, default 1\nthreshold 1, reuse 0\n\
                     from the selected pool 1, used 256, host access 0\n\
                     managed: type 3, value 5\nhost: type 1, value 6\n\
+                    device address 0, with access 1\n\
                     after its end 1, destroyed 1\n";
     check(&exec(&[], "pools"), 0, expected);
 }
@@ -43,6 +44,15 @@ fn pools_are_distinct_and_have_their_kind_of_memory() {
 fn a_host_function_has_the_handles_of_its_kernel() {
     let expected = "function right\nkernel right\nunknown 98\n";
     check(&exec(&[], "kernel_handles"), 0, expected);
+}
+
+/// A call that copies to the host returns when the copy has completed ("API synchronization behavior").
+#[test]
+fn the_host_waits_for_copies_from_the_device() {
+    check(&exec(&[], "awaited_copies"), 0, "right\n");
+    let output = exec(&[], "copy_under_way");
+    check(&output, 4, "right\n");
+    says(&output, &["unordered", "copy to the device"]);
 }
 
 /// Libraries choose their settings by the version of the PTX (CUB's dispatch).

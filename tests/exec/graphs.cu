@@ -82,6 +82,7 @@ static int chooses(cudaStream_t stream, int *counter, cudaGraphConditionalNodeTy
     CHECK(cudaGraphKernelNodeSetParams(first, &setting));
     CHECK(cudaGraphInstantiate(&executable, graph, 0));
     CHECK(cudaMemset(counter, 0, sizeof(int)));
+    CHECK(cudaDeviceSynchronize());
     CHECK(cudaGraphLaunch(executable, stream));
     CHECK(cudaStreamSynchronize(stream));
     printf(" %d", read(counter));
@@ -188,9 +189,10 @@ static int driver(int *counter) {
 int main(int count, char **) {
   cudaStream_t stream;
   int *counter;
-  CHECK(cudaStreamCreate(&stream));
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   CHECK(cudaMalloc(&counter, sizeof(int)));
   CHECK(cudaMemset(counter, 0, sizeof(int)));
+  CHECK(cudaDeviceSynchronize());
   if (count > 1) {
     cudaGraph_t graph;
     Handle handle;

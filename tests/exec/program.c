@@ -374,6 +374,8 @@ int main(int argc, char **argv) {
     if (!strcmp(scenario, "pools")) pools();
     if (!strcmp(scenario, "kernel_handles")) kernel_handles();
     if (!strcmp(scenario, "versions")) versions();
+    if (!strcmp(scenario, "awaited_copies")) copies_beside(1);
+    if (!strcmp(scenario, "copy_under_way")) copies_beside(0);
     if (!strcmp(scenario, "two_atomics")) two_streams(calls, "increment");
     if (!strcmp(scenario, "atomic_and_store")) two_streams(calls, "collide");
     if (!strcmp(scenario, "handshake")) handshake(calls);

@@ -93,6 +93,11 @@ pub(crate) fn synchronize(stream: u64) -> Result<(), Code> {
     done
 }
 
+/// Orders what the host does from now on after the work of a stream.
+pub(crate) fn join(stream: u64) -> Result<(), Code> {
+    request(Op::Synchronize, &[stream]).map(drop)
+}
+
 /// Waits for all streams.
 pub(crate) fn synchronize_device() -> Result<(), Code> {
     synchronize(ALL_STREAMS)

@@ -225,6 +225,23 @@ pub(crate) fn submit(stream: u64, node: Node) -> Result<(), Code> {
     Ok(())
 }
 
+/// In place of a stream: the legacy default stream, for a call that waits for its copy.
+pub(crate) const AWAITED: u64 = 3;
+
+/// Performs a copy in its stream, or adds it to the graph that the stream captures. The host waits for it where
+/// CUDA says so ("API synchronization behavior").
+pub(crate) fn submit_copy(copy: Copy) -> Result<(), Code> {
+    let waits = copy.stream == AWAITED;
+    let stream = if waits { 0 } else { copy.stream };
+    let copy = Copy { stream, ..copy };
+    let runs = !is_capturing(stream);
+    submit(stream, Node::Copy(copy))?;
+    match runs && copy.is_awaited(waits) {
+        true => client::join(stream),
+        false => Ok(()),
+    }
+}
+
 /// Runs a kernel in its stream, or adds it to the graph that the stream captures.
 pub(crate) fn submit_launch(launch: Launch) -> Result<(), Code> {
     submit(launch.stream, Node::Launch(launch))

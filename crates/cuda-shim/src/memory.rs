@@ -274,6 +274,17 @@ impl Copy {
         }
     }
 
+    /// Reports whether the copy has completed when its call returns: copies to pageable memory, and of a call that
+    /// `waits` those to page-locked memory.
+    pub(crate) fn is_awaited(&self, waits: bool) -> bool {
+        let ends = [self.destination, self.source].map(|place| side(place.address));
+        match ends {
+            [Ok(Side::Host), Ok(Side::Device | Side::Shared)] => true,
+            [Ok(Side::Shared), Ok(Side::Device)] => waits,
+            _ => false,
+        }
+    }
+
     /// Performs the copy.
     pub(crate) fn run(&self) -> Result<(), Code> {
         let bytes = self.source.shape.bytes().ok_or(errors::INVALID_VALUE)?;

@@ -6,7 +6,7 @@ use crate::abi::store;
 use crate::connection::call;
 use crate::errors::{self, Code};
 use crate::memory::{address_of, pointer_to};
-use crate::protocol::{Message, Op, kind};
+use crate::protocol::{DEVICE_ACCESS, HOST_ACCESS, Message, NO_POOL, Op, kind};
 
 /// `CUmemLocation`.
 #[repr(C)]
@@ -28,6 +28,14 @@ pub struct Properties {
 /// `CUmemAllocationType`.
 const PINNED: c_uint = 1;
 const MANAGED: c_uint = 2;
+/// `CUmemAccessDesc`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Permission {
+    location: Location,
+    flags: c_uint,
+}
+
 /// `CUmemLocationType`: nowhere in particular, a device, and three names of the host.
 const NOWHERE: c_int = 0;
 const ON_DEVICE: c_int = 1;
@@ -37,8 +45,8 @@ const ON_HOST: std::ops::RangeInclusive<c_int> = 2..=4;
 const INT_ATTRIBUTES: std::ops::RangeInclusive<c_uint> = 1..=3;
 
 /// `CU_MEM_ACCESS_FLAGS_PROT_NONE` and `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
-const NO_ACCESS: c_uint = 0;
-const READ_WRITE: c_uint = 3;
+const NO_ACCESS: u64 = 0;
+const READ_WRITE: u64 = 3;
 
 impl Location {
     /// The kind of memory that an allocation of a type has here.
@@ -86,8 +94,64 @@ pub(crate) unsafe fn create(
     head.put_u32(properties.location.kind(properties.allocation)?);
     let reply = call(Op::CreatePool, &head)?;
     let pool = reply.fields().u64().map_err(|_| errors::UNKNOWN)?;
+    // Only where its memory is has access from the start.
+    let place = properties.location.kind;
+    let access = |is_there: bool| {
+        if is_there || place == NOWHERE {
+            READ_WRITE
+        } else {
+            NO_ACCESS
+        }
+    };
+    put_attribute(pool, HOST_ACCESS, access(ON_HOST.contains(&place)))?;
+    put_attribute(pool, DEVICE_ACCESS, access(place == ON_DEVICE))?;
     // SAFETY: as above.
     unsafe { store(to, pointer_to(pool)) }
+}
+
+fn put_attribute(pool: u64, attribute: c_uint, value: u64) -> Result<(), Code> {
+    let mut head = Message::new();
+    head.put_u64(pool).put_u32(attribute).put_u64(value);
+    call(Op::SetPoolAttribute, &head).map(drop)
+}
+
+fn attribute(pool: u64, attribute: c_uint) -> Result<u64, Code> {
+    let reply = request(Op::GetPoolAttribute, pool, &[attribute])?;
+    reply.fields().u64().map_err(|_| errors::UNKNOWN)
+}
+
+impl Location {
+    /// The attribute of a pool that holds the access from here.
+    fn access(self) -> c_uint {
+        match ON_HOST.contains(&self.kind) {
+            true => HOST_ACCESS,
+            false => DEVICE_ACCESS,
+        }
+    }
+}
+
+/// Gives or takes the access of locations to the memory of a pool.
+///
+/// # Safety
+/// As many permissions as stated are readable.
+pub(crate) unsafe fn set_access(
+    pool: *mut c_void,
+    permissions: *const Permission,
+    count: usize,
+) -> Result<(), Code> {
+    kind_of(pool)?;
+    for index in 0..if permissions.is_null() { 0 } else { count } {
+        // SAFETY: the caller's promise.
+        let permission = unsafe { permissions.add(index).read_unaligned() };
+        let place = permission.location.access();
+        put_attribute(address_of(pool), place, permission.flags.into())?;
+    }
+    Ok(())
+}
+
+/// Reports whether the device has access to the memory of a pool, or to memory without one.
+pub(crate) fn reaches_device(pool: u64) -> bool {
+    pool == NO_POOL || attribute(pool, DEVICE_ACCESS).is_ok_and(|flags| flags != NO_ACCESS)
 }
 
 /// Destroys a pool; its memory stays allocated.
@@ -153,8 +217,7 @@ pub(crate) unsafe fn store_attribute(
     attribute: c_uint,
     value: *mut c_void,
 ) -> Result<(), Code> {
-    let reply = request(Op::GetPoolAttribute, address_of(pool), &[attribute])?;
-    let found = reply.fields().u64().map_err(|_| errors::UNKNOWN)?;
+    let found = self::attribute(address_of(pool), attribute)?;
     // SAFETY: the caller's promise.
     unsafe {
         match INT_ATTRIBUTES.contains(&attribute) {
@@ -183,15 +246,10 @@ pub(crate) unsafe fn set_attribute(
             false => value.cast::<u64>().read_unaligned(),
         }
     };
-    let mut head = Message::new();
-    head.put_u64(address_of(pool))
-        .put_u32(attribute)
-        .put_u64(value);
-    call(Op::SetPoolAttribute, &head).map(drop)
+    put_attribute(address_of(pool), attribute, value)
 }
 
-/// Stores the access of a location to the memory of a pool. The device accesses host memory without a
-/// permission, since page-locked memory has one address for both.
+/// Stores the access of a location to the memory of a pool.
 ///
 /// # Safety
 /// `flags` is null or writable, `location` null or readable.
@@ -202,11 +260,7 @@ pub(crate) unsafe fn store_access(
 ) -> Result<(), Code> {
     // SAFETY: the caller's promise.
     let location = unsafe { location.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-    let device_only = kind_of(pool)? == kind::DEVICE;
-    let access = match device_only && ON_HOST.contains(&location.kind) {
-        true => NO_ACCESS,
-        false => READ_WRITE,
-    };
+    let access = attribute(address_of(pool), location.access())?;
     // SAFETY: as above.
-    unsafe { store(flags, access) }
+    unsafe { store(flags, access as c_uint) }
 }

@@ -140,6 +140,11 @@ operations! {
 /// Number of [`Op::Synchronize`] that stands for every stream.
 pub const ALL_STREAMS: u64 = u64::MAX;
 
+/// Attributes of a pool beside those of `cudaMemPoolAttr`: the access of the host and of the device,
+/// `CUmemAccess_flags`.
+pub const HOST_ACCESS: u32 = 0x101;
+/// See [`HOST_ACCESS`].
+pub const DEVICE_ACCESS: u32 = 0x102;
 /// Pool of an allocation that comes from none.
 pub const NO_POOL: u64 = 0;
 /// Pool of an allocation that comes from the selected one.

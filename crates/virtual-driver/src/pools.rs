@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use cuda_shim::errors::{self, Code};
-use cuda_shim::protocol::{CURRENT_POOL, NO_POOL, kind};
+use cuda_shim::protocol::{CURRENT_POOL, DEVICE_ACCESS, HOST_ACCESS, NO_POOL, kind};
 
 /// Handle of the pool that the device has from the start.
 const DEFAULT_DEVICE: u64 = 0x5000_0000;
@@ -25,6 +25,8 @@ const RESERVED: u32 = 5;
 const RESERVED_HIGH: u32 = 6;
 const USED: u32 = 7;
 const USED_HIGH: u32 = 8;
+/// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+const READ_WRITE: u64 = 3;
 
 #[derive(Debug, Clone)]
 struct Pool {
@@ -38,11 +40,17 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(kind: u32) -> Pool {
+    fn new(memory: u32) -> Pool {
         let reuse = REUSE.map(|attribute| (attribute, 1));
+        let access = |permitted: bool| if permitted { READ_WRITE } else { 0 };
+        let others = [
+            (RELEASE_THRESHOLD, 0),
+            (HOST_ACCESS, access(memory != kind::DEVICE)),
+            (DEVICE_ACCESS, access(memory != kind::PINNED)),
+        ];
         Pool {
-            kind,
-            attributes: reuse.chain([(RELEASE_THRESHOLD, 0)]).collect(),
+            kind: memory,
+            attributes: reuse.chain(others).collect(),
             used: 0,
             used_high: 0,
             reserved_high: 0,

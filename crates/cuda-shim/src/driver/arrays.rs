@@ -4,8 +4,9 @@ use std::ffi::{c_uint, c_void};
 
 use crate::abi::{in_context, store};
 use crate::arrays::{self, Corner, check_format, find_array};
+use crate::driver::copies::LEGACY;
 use crate::errors::{self, Code};
-use crate::graph::{Node, submit};
+use crate::graph::submit_copy;
 use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::protocol::images::{ArrayShape, Format};
 
@@ -96,11 +97,8 @@ fn copy(
         direction,
         stream,
     };
-    submit(stream, Node::Copy(copy))
+    submit_copy(copy)
 }
-
-/// The legacy default stream.
-const LEGACY: *mut c_void = std::ptr::null_mut();
 
 in_context! {
     /// Creates a one- or two-dimensional array.

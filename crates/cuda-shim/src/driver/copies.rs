@@ -5,7 +5,7 @@ use std::ffi::{c_uint, c_void};
 use crate::abi::in_context;
 use crate::arrays::{Corner, Region, find_array};
 use crate::errors::{self, Code};
-use crate::graph::{Node, submit};
+use crate::graph::{AWAITED, submit_copy};
 use crate::memory::{Copy, Direction, Place, address_of};
 use crate::protocol::Shape;
 
@@ -154,7 +154,7 @@ unsafe fn copy_volume(parameters: *const Copy3d, stream: *mut c_void) -> Result<
     // SAFETY: the caller's promise.
     let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
     let stream = address_of(stream);
-    submit(stream, Node::Copy(parameters.copy(stream)?))
+    submit_copy(parameters.copy(stream)?)
 }
 
 /// Copies rows.
@@ -172,7 +172,7 @@ unsafe fn copy_rows(parameters: *const Copy2d, stream: *mut c_void) -> Result<()
         depth: 1,
     };
     let stream = address_of(stream);
-    submit(stream, Node::Copy(volume.copy(stream)?))
+    submit_copy(volume.copy(stream)?)
 }
 
 fn copy_linear(
@@ -184,11 +184,11 @@ fn copy_linear(
 ) -> Result<(), Code> {
     let stream = address_of(stream);
     let copy = Copy::linear(destination, source, bytes as u64, direction, stream);
-    submit(stream, Node::Copy(copy))
+    submit_copy(copy)
 }
 
-/// The legacy default stream.
-const LEGACY: *mut c_void = std::ptr::null_mut();
+/// The legacy default stream, for calls that wait.
+pub(super) const LEGACY: *mut c_void = std::ptr::without_provenance_mut(AWAITED as usize);
 
 in_context! {
     /// Copies memory.

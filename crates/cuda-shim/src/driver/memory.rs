@@ -7,7 +7,7 @@ use crate::client;
 use crate::driver::contexts::{PRIMARY, check_initialized, selected};
 use crate::errors::{self, Code};
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, is_device_only};
-use crate::pools::Location;
+use crate::pools::{Location, reaches_device};
 use crate::protocol::{NO_POOL, kind};
 use crate::registered;
 
@@ -254,7 +254,11 @@ fn attribute(pointer: Option<Pointer>, number: c_uint) -> Result<Value, Code> {
         }),
         2 if !known => Value::Int(0),
         2 => Value::Int(if kind == kind::PINNED { HOST } else { DEVICE }),
-        3 => Value::Long(address),
+        3 => Value::Long(if reaches_device(pool_of(address)) {
+            address
+        } else {
+            0
+        }),
         4 => Value::Long(if kind == kind::DEVICE { 0 } else { address }),
         6 | 10 | 15 => Value::Byte(false),
         7 | 20 => Value::Long(base),

@@ -4,7 +4,7 @@ use std::ffi::{c_uint, c_void};
 
 use crate::abi::driver;
 use crate::driver::contexts::check_initialized;
-use crate::pools::{self, Location, Properties};
+use crate::pools::{self, Location, Permission, Properties};
 
 driver! {
     /// Creates a memory pool.
@@ -40,10 +40,11 @@ driver! {
         pools::kind_of(pool).map(drop)
     }
 
-    /// Permits a device to use a pool: no effect, there is one.
-    fn cuMemPoolSetAccess(pool: *mut c_void, _permissions: *const c_void, _count: usize) {
+    /// Gives or takes the access of locations to a pool.
+    fn cuMemPoolSetAccess(pool: *mut c_void, permissions: *const Permission, count: usize) {
         check_initialized()?;
-        pools::kind_of(pool).map(drop)
+        // SAFETY: the program states how many there are.
+        unsafe { pools::set_access(pool, permissions, count) }
     }
 
     /// Returns the access of a location to a pool.

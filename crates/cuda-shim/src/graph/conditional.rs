@@ -6,6 +6,7 @@
 use std::ffi::c_void;
 
 use super::{Graph, copy, destroy, keep, with_graph};
+use crate::client;
 use crate::errors::{self, Code};
 use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
 use crate::protocol::kind;
@@ -140,8 +141,9 @@ pub(crate) fn create_condition(graph: u64, initial: u32, flags: u32) -> Result<u
         handle,
         initial: (flags & ASSIGN_DEFAULT != 0).then_some(initial),
     };
-    // A value that nothing sets is 0.
+    // A value that nothing sets is 0, for launches on every stream.
     condition.assign(0, 0)?;
+    client::synchronize(0)?;
     with_graph(graph, |graph| graph.conditions.push(condition))?;
     Ok(handle)
 }

@@ -7,7 +7,7 @@ use crate::abi::{runtime, store};
 use crate::arrays::{self, Array, Corner, Region, find_array};
 use crate::connection::report_missing;
 use crate::errors::{self, Code};
-use crate::graph::{Node, submit};
+use crate::graph::{AWAITED, submit_copy};
 use crate::memory::{Copy, Direction, Place, address_of, pointer_to};
 use crate::protocol::Shape;
 use crate::protocol::images::{ArrayShape, Format};
@@ -132,11 +132,11 @@ fn copy(destination: Place, source: Place, kind: c_int, stream: *mut c_void) -> 
         direction: Direction::from_number(kind)?,
         stream,
     };
-    submit(stream, Node::Copy(copy))
+    submit_copy(copy)
 }
 
-/// The legacy default stream.
-const LEGACY: *mut c_void = std::ptr::null_mut();
+/// The legacy default stream, for calls that wait.
+const LEGACY: *mut c_void = std::ptr::without_provenance_mut(AWAITED as usize);
 
 runtime! {
     /// Creates a one- or two-dimensional array.

@@ -6,7 +6,7 @@ use super::memory::{Extent, PitchedPointer};
 use crate::abi::{runtime, store};
 use crate::arrays::{Array, Corner, Region, find_array};
 use crate::errors::{self, Code};
-use crate::graph::{Node, submit};
+use crate::graph::{AWAITED, Node, submit, submit_copy};
 use crate::kernels::{Span, registry};
 use crate::memory::{Copy, Direction, Fill, Place, address_of, pointer_to};
 use crate::protocol::Shape;
@@ -35,7 +35,7 @@ fn copy_linear(
 ) -> Result<(), Code> {
     let direction = Direction::from_number(kind)?;
     let copy = Copy::linear(destination, source, bytes as u64, direction, stream);
-    submit(stream, Node::Copy(copy))
+    submit_copy(copy)
 }
 
 /// Rows of both ends of a copy.
@@ -67,7 +67,7 @@ fn copy_rows(
         direction: Direction::from_number(kind)?,
         stream,
     };
-    submit(stream, Node::Copy(copy))
+    submit_copy(copy)
 }
 
 /// The operation of the parameters.
@@ -125,7 +125,7 @@ pub(super) fn volume_copy(parameters: &Copy3d, stream: u64) -> Result<Copy, Code
 }
 
 fn copy_volume(parameters: &Copy3d, stream: u64) -> Result<(), Code> {
-    submit(stream, Node::Copy(volume_copy(parameters, stream)?))
+    submit_copy(volume_copy(parameters, stream)?)
 }
 
 /// Where a variable of the program is on the device.
@@ -148,7 +148,7 @@ fn variable_range(symbol: *const c_void, offset: usize, bytes: usize) -> Result<
 runtime! {
     /// Copies memory.
     fn cudaMemcpy(destination: *mut c_void, source: *const c_void, bytes: usize, kind: c_int) {
-        copy_linear(address_of(destination), address_of(source), bytes, kind, 0)
+        copy_linear(address_of(destination), address_of(source), bytes, kind, AWAITED)
     }
 
     /// Copies memory in the order of a stream.
@@ -170,7 +170,7 @@ runtime! {
         _source_device: c_int,
         bytes: usize,
     ) {
-        copy_linear(address_of(destination), address_of(source), bytes, 3, 0)
+        copy_linear(address_of(destination), address_of(source), bytes, 3, AWAITED)
     }
 
     /// Copies memory between devices in the order of a stream: there is one.
@@ -196,7 +196,7 @@ runtime! {
         kind: c_int,
     ) {
         let rows = Rows { width, height, destination_pitch, source_pitch };
-        copy_rows(address_of(destination), address_of(source), rows, kind, 0)
+        copy_rows(address_of(destination), address_of(source), rows, kind, AWAITED)
     }
 
     /// Copies rows in the order of a stream.
@@ -218,7 +218,7 @@ runtime! {
     fn cudaMemcpy3D(parameters: *const Copy3d) {
         // SAFETY: the program passes the structure or null.
         let parameters = unsafe { parameters.as_ref() }.ok_or(errors::INVALID_VALUE)?;
-        copy_volume(parameters, 0)
+        copy_volume(parameters, AWAITED)
     }
 
     /// Copies slices of rows in the order of a stream.
@@ -275,7 +275,7 @@ runtime! {
         kind: c_int,
     ) {
         let destination = variable_range(symbol, offset, bytes)?;
-        copy_linear(destination, address_of(source), bytes, kind, 0)
+        copy_linear(destination, address_of(source), bytes, kind, AWAITED)
     }
 
     /// Copies into a variable in the order of a stream.
@@ -300,7 +300,7 @@ runtime! {
         kind: c_int,
     ) {
         let source = variable_range(symbol, offset, bytes)?;
-        copy_linear(address_of(destination), source, bytes, kind, 0)
+        copy_linear(address_of(destination), source, bytes, kind, AWAITED)
     }
 
     /// Copies from a variable in the order of a stream.

@@ -7,6 +7,7 @@ use crate::client;
 use crate::connection::device;
 use crate::errors::{self, Code};
 use crate::memory::{self, PITCH, address_of, find_allocation, find_mapping, pointer_to};
+use crate::pools::reaches_device;
 use crate::protocol::kind;
 use crate::registered;
 
@@ -211,7 +212,7 @@ runtime! {
             device_pointer: std::ptr::null_mut(),
             host_pointer: pointer.cast_mut(),
         };
-        let filled = match find_mapping(address) {
+        let mut filled = match find_mapping(address) {
             Some((_, mapping)) if mapping.kind == kind::MANAGED => described(3, pointer, pointer),
             Some(_) => described(1, pointer, pointer),
             None if device()?.holds(address) => match find_allocation(address).map(|it| it.kind) {
@@ -223,6 +224,9 @@ runtime! {
             },
             None => unregistered,
         };
+        if filled.kind == 1 && find_allocation(address).is_ok_and(|it| !reaches_device(it.pool)) {
+            filled.device_pointer = std::ptr::null_mut();
+        }
         // SAFETY: the program passes where the result goes.
         unsafe { store(attributes, filled) }
     }

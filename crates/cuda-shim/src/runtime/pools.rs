@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::abi::runtime;
-use crate::pools::{self, Location, Properties};
+use crate::pools::{self, Location, Permission, Properties};
 use crate::protocol::kind;
 use crate::runtime::device::check_device;
 
@@ -70,9 +70,10 @@ runtime! {
     /// Releases unused memory of a pool: there is none.
     fn cudaMemPoolTrimTo(pool: *mut c_void, _bytes: usize) { pools::kind_of(pool).map(drop) }
 
-    /// Permits a device to use a pool: no effect, there is one.
-    fn cudaMemPoolSetAccess(pool: *mut c_void, _permissions: *const c_void, _count: usize) {
-        pools::kind_of(pool).map(drop)
+    /// Gives or takes the access of locations to a pool.
+    fn cudaMemPoolSetAccess(pool: *mut c_void, permissions: *const Permission, count: usize) {
+        // SAFETY: the program states how many there are.
+        unsafe { pools::set_access(pool, permissions, count) }
     }
 
     /// Returns the access of a location to a pool.

@@ -18,6 +18,8 @@ const GAP_BYTES: u32 = 64;
 const LARGE_ALIGNMENT: u32 = 1024;
 /// The same for variables of fewer bytes, which no tensor copy fills.
 const SMALL_ALIGNMENT: u32 = 128;
+/// Alignment of dynamic memory, whatever its declaration says.
+const DYNAMIC_ALIGNMENT: u32 = 16;
 
 /// Returns the first address from `least` on that has the remainder of `like` modulo `alignment`.
 fn aligned_like(like: u32, least: u32, alignment: u32) -> u32 {
@@ -61,7 +63,7 @@ impl<'a> Lower<'a> {
         }
         let dynamic: Vec<_> = dynamic.collect();
         let align = dynamic.iter().map(|v| v.align).max().unwrap_or(1);
-        let packed = packed.next_multiple_of(align.max(1));
+        let packed = packed.next_multiple_of(align.max(DYNAMIC_ALIGNMENT));
         self.program.dynamic_at = aligned_like(packed, end.min(1 << 24) as u32, LARGE_ALIGNMENT);
         for v in dynamic {
             let at = if named.contains(v.name) {
