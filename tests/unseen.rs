@@ -453,3 +453,21 @@ __global__ void clear(Field field) {
         &["it has no size `field_m`"],
     );
 }
+
+/// A file beside the adopted one says how its kernel is launched only if it includes it.
+#[test]
+fn a_launch_of_another_kernel_of_the_name_is_not_taken() {
+    let kernel = "__global__ void scale(float* a, int n) {\n\
+                  int i = blockIdx.x * blockDim.x + threadIdx.x;\n if (i < n) a[i] *= 2;\n}\n";
+    let main =
+        "int main() {\n float* a;\n cudaMalloc(&a, 4096 * 4);\n scale<<<7, 96>>>(a, 500);\n}\n";
+    let own = format!("__global__ void scale(float* a, int n) {{ a[threadIdx.x] = n; }}\n{main}");
+    let including = format!("#include \"kernel.cu\"\n{main}");
+    for (other, taken) in [(own, false), (including, true)] {
+        let dir = folder(&[("kernel.cu", kernel), ("other.cu", &other)]);
+        ended(tuner(dir.path()).args(["adopt", "kernel.cu"])).says(0, &[]);
+        let space = std::fs::read_to_string(dir.path().join("adopted/scale.yaml"));
+        let space = space.expect("the space");
+        assert_eq!(space.contains("grid: [7, 1, 1]"), taken, "{space}");
+    }
+}

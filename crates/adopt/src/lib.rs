@@ -424,9 +424,16 @@ fn launching(
     if !host::Host::new(&unit).launches(name).is_empty() {
         return (unit, item);
     }
+    let source = |unit: &Unit, item: usize| {
+        let item = unit.items.get(item)?;
+        unit.file(item.file).path.canonicalize().ok()
+    };
+    let own = source(&unit, item);
     for file in nearby(settings.file, name) {
+        // A kernel of that name which the other file defines itself is another one.
         if let Ok(other) = Unit::read(&file, settings.include)
             && let Some(at) = position(&other, name, number)
+            && source(&other, at) == own
             && !host::Host::new(&other).launches(name).is_empty()
         {
             return (other, at);
