@@ -145,7 +145,7 @@ fn a_pytorch_package_passes_clusters_and_only_the_maps_that_a_launch_takes() {
     assert_eq!(run.stdout, expected, "{}", run.stderr);
 }
 
-/// What has no launch code says nothing of clusters; the header has them as a member of its launches.
+/// Formats without launch code hold no clusters; the header has them as a member of its launches.
 #[test]
 fn every_format_holds_a_kernel_with_clusters() {
     let folder = tuned();

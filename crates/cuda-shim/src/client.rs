@@ -88,7 +88,7 @@ pub(crate) fn destroy_stream(stream: u64) -> Result<(), Code> {
 /// Waits for a stream.
 pub(crate) fn synchronize(stream: u64) -> Result<(), Code> {
     crate::graph::refuse_in_capture(stream)?;
-    let done = request(Op::Synchronize, &[stream]).map(drop);
+    let done = join(stream);
     flush_printed();
     done
 }

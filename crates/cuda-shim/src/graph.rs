@@ -300,7 +300,9 @@ const NODE_BITS: u32 = 24;
 
 /// Adds a node that depends on others; returns its handle: the graph's with the node's number.
 pub(crate) fn add_node(graph: u64, node: Node, dependencies: &[u64]) -> Result<u64, Code> {
-    let places = dependencies.iter().map(|other| edges::place(graph, *other));
+    let places = dependencies
+        .iter()
+        .map(|other| edges::place_of_node(graph, *other));
     let mut before = places.collect::<Result<Vec<_>, _>>()?;
     before.sort_unstable();
     before.dedup();

@@ -16,7 +16,7 @@ pub(super) struct Branch {
     pub(super) tips: Vec<u64>,
     /// The stream in which the capture began.
     origin: bool,
-    /// What the program was told of `tips`, at an address that stays.
+    /// The `tips` that the program was told, at an address that stays.
     pub(super) told: Vec<u64>,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn join_capture(stream: u64, event: u64) {
     }
 }
 
-/// Whether operations of the stream are recorded.
+/// Reports whether operations of the stream are recorded.
 pub(crate) fn is_capturing(stream: u64) -> bool {
     captured(stream).is_some()
 }

@@ -50,7 +50,7 @@ pub(crate) unsafe fn add(
 }
 
 /// Returns the place of a node in its graph; an error for a node of another graph.
-pub(super) fn place(graph: u64, node: u64) -> Result<usize, Code> {
+pub(super) fn place_of_node(graph: u64, node: u64) -> Result<usize, Code> {
     let number = usize::try_from(node & ((1 << NODE_BITS) - 1)).unwrap_or(0);
     let place = number.checked_sub(1).filter(|_| node >> NODE_BITS == graph);
     place.ok_or(errors::INVALID_VALUE)
@@ -66,7 +66,7 @@ fn handle(graph: u64, place: usize) -> u64 {
 /// A node of another graph, or a dependency to remove that is not there.
 fn change(graph: u64, from: &[u64], to: &[u64], adds: bool) -> Result<(), Code> {
     for (from, to) in from.iter().zip(to) {
-        let (from, to) = (place(graph, *from)?, place(graph, *to)?);
+        let (from, to) = (place_of_node(graph, *from)?, place_of_node(graph, *to)?);
         let done = with_graph(graph, |graph| {
             let known = from < graph.nodes.len() && from != to;
             let before = graph.before.get_mut(to).filter(|_| known)?;
@@ -87,7 +87,7 @@ fn change(graph: u64, from: &[u64], to: &[u64], adds: bool) -> Result<(), Code> 
 /// Removes the operation of a node and its dependencies; its handle keeps its place.
 pub(crate) fn remove(node: u64) -> Result<(), Code> {
     let graph = node >> NODE_BITS;
-    let place = place(graph, node)?;
+    let place = place_of_node(graph, node)?;
     let removed = with_graph(graph, |graph| {
         *graph.nodes.get_mut(place)? = Node::Empty;
         graph
@@ -102,7 +102,12 @@ pub(crate) fn remove(node: u64) -> Result<(), Code> {
 
 /// Reports whether all nodes of `others` are among `tips` or come before one of them.
 pub(super) fn are_joined(graph: u64, others: &[u64], tips: &[u64]) -> Result<bool, Code> {
-    let places = |nodes: &[u64]| nodes.iter().map(|node| place(graph, *node)).collect();
+    let places = |nodes: &[u64]| {
+        nodes
+            .iter()
+            .map(|node| place_of_node(graph, *node))
+            .collect()
+    };
     let (others, tips): (Result<Vec<_>, _>, Result<Vec<_>, _>) = (places(others), places(tips));
     let (others, tips) = (others?, tips?);
     with_graph(graph, |graph| {
@@ -110,7 +115,7 @@ pub(super) fn are_joined(graph: u64, others: &[u64], tips: &[u64]) -> Result<boo
     })
 }
 
-/// What a program asks of the dependencies of a graph or a node.
+/// A question of a program about the dependencies of a graph or a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Question {
     /// Nodes that depend on nothing, of a graph.
@@ -129,13 +134,13 @@ fn related(of: u64, question: Question) -> Result<Vec<u64>, Code> {
     };
     let node = match question {
         Question::Roots => None,
-        _ => Some(place(graph, of)?),
+        _ => Some(place_of_node(graph, of)?),
     };
     let found = with_graph(graph, |graph| {
         let all = 0..graph.nodes.len();
         let places =
             |chosen: &dyn Fn(&usize) -> bool| all.clone().filter(|at| chosen(at)).collect();
-        let before = |at: &usize| graph.before.get(*at).map_or(&[][..], Vec::as_slice);
+        let before = |at: &usize| graph.before(*at);
         match (question, node) {
             (Question::Before, Some(node)) => before(&node).to_vec(),
             (Question::After, Some(node)) => places(&|at| before(at).contains(&node)),
@@ -146,7 +151,7 @@ fn related(of: u64, question: Question) -> Result<Vec<u64>, Code> {
 }
 
 /// Returns all dependencies of a graph: node and node that depends on it.
-fn all(graph: u64) -> Result<(Vec<u64>, Vec<u64>), Code> {
+fn all_edges(graph: u64) -> Result<(Vec<u64>, Vec<u64>), Code> {
     let pairs = with_graph(graph, |graph| {
         let nodes = graph.before.iter().enumerate();
         let pairs = nodes.flat_map(|(to, before)| before.iter().map(move |from| (*from, to)));
@@ -158,7 +163,7 @@ fn all(graph: u64) -> Result<(Vec<u64>, Vec<u64>), Code> {
         .unzip())
 }
 
-/// Where a program wants handles, and the data of their edges (`cudaGraphEdgeData`, 8 bytes); each may be null.
+/// Destinations of handles, and of the data of their edges (`cudaGraphEdgeData`, 8 bytes); each may be null.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) list: *mut *mut c_void,
@@ -180,7 +185,7 @@ impl Wanted {
     /// Stores handles where there is room for them, without the number.
     ///
     /// # Safety
-    /// What is not null is writable, lists as far as the number states.
+    /// Each pointer is null or writable, lists as far as the number states.
     pub(crate) unsafe fn fill(&self, handles: &[u64]) -> Result<(), Code> {
         // SAFETY: the caller's promise.
         unsafe {
@@ -247,7 +252,7 @@ pub(crate) unsafe fn list_edges(
     from: *mut *mut c_void,
     to: Wanted,
 ) -> Result<(), Code> {
-    let (before, after) = all(address_of(graph))?;
+    let (before, after) = all_edges(address_of(graph))?;
     // SAFETY: the caller's promise.
     unsafe {
         Wanted::handles(from, to.count).fill(&before)?;
@@ -294,7 +299,7 @@ impl Graph {
                 Some(seen) if !*seen => *seen = true,
                 _ => continue,
             }
-            open.extend(self.before.get(at).into_iter().flatten());
+            open.extend(self.before(at));
         }
         false
     }

@@ -12,18 +12,11 @@ const NON_BLOCKING: u32 = 1;
 /// `cudaEventDisableTiming`.
 const NO_TIMING: u32 = 2;
 
-/// A stream that runs nodes one after another.
-struct Lane {
-    stream: u64,
-    /// The node that it ran last.
-    last: Option<usize>,
-}
-
 /// One launch of a graph.
 struct Run<'g> {
     graph: &'g Graph,
-    /// The first is the stream of the launch.
-    lanes: Vec<Lane>,
+    /// Streams that run nodes one after another; the first is that of the launch.
+    lanes: Vec<u64>,
     /// Event after each node that a node of another lane waits for.
     events: Vec<Option<u64>>,
     /// Event before all nodes; other lanes begin there.
@@ -39,25 +32,26 @@ impl Graph {
         let order = self.order().ok_or(errors::INVALID_VALUE)?;
         let mut run = Run {
             graph: self,
-            lanes: vec![Lane { stream, last: None }],
+            lanes: vec![stream],
             events: vec![None; self.nodes.len()],
             start: None,
         };
-        let ran = run.all(&order);
+        let ran = run.run_nodes(&order);
         let joined = run.join();
         ran.and(joined)
     }
 
-    fn before(&self, node: usize) -> &[usize] {
+    /// Returns the places of the nodes that a node depends on.
+    pub(super) fn before(&self, node: usize) -> &[usize] {
         self.before.get(node).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Nodes in the order of a run, each with its lane, and the nodes that others of other lanes wait for.
-fn assign(graph: &Graph, order: &[usize]) -> (Vec<(usize, usize)>, BTreeSet<usize>) {
+/// Returns the lane of each node, numbered as lanes begin, and the nodes that nodes of other lanes wait for.
+fn assign(graph: &Graph, order: &[usize]) -> (Vec<usize>, BTreeSet<usize>) {
     let mut last: Vec<Option<usize>> = vec![None];
     let mut lane_of = vec![0; graph.nodes.len()];
-    let (mut placed, mut waited) = (Vec::with_capacity(order.len()), BTreeSet::new());
+    let mut waited = BTreeSet::new();
     for node in order {
         let before = graph.before(*node);
         let continues = |last: &Option<usize>| match last {
@@ -71,40 +65,26 @@ fn assign(graph: &Graph, order: &[usize]) -> (Vec<(usize, usize)>, BTreeSet<usiz
         }
         waited.extend(before.iter().filter(|other| lane_of[**other] != lane));
         (lane_of[*node], last[lane]) = (lane, Some(*node));
-        placed.push((*node, lane));
     }
-    (placed, waited)
+    (lane_of, waited)
 }
 
 impl Run<'_> {
-    fn all(&mut self, order: &[usize]) -> Result<(), Code> {
-        let (placed, waited) = assign(self.graph, order);
-        if placed.iter().any(|(_, lane)| *lane > 0) {
-            self.start = Some(record(self.lanes[0].stream)?);
+    fn run_nodes(&mut self, order: &[usize]) -> Result<(), Code> {
+        let (lane_of, waited) = assign(self.graph, order);
+        if lane_of.iter().any(|lane| *lane > 0) {
+            self.start = Some(record(self.lanes[0])?);
         }
-        let mut lane_of = vec![0; self.graph.nodes.len()];
-        for (node, lane) in placed {
-            if lane == self.lanes.len() {
-                let stream = client::create_stream(NON_BLOCKING, 0)?;
-                self.lanes.push(Lane { stream, last: None });
-            }
-            lane_of[node] = lane;
-            let Lane { stream, last } = self.lanes[lane];
-            if last.is_none()
-                && lane > 0
-                && let Some(start) = self.start
-            {
-                client::wait_event(stream, start)?;
-            }
+        for node in order.iter().copied() {
+            let stream = self.stream(lane_of[node])?;
             for other in self.graph.before(node) {
-                if lane_of[*other] != lane
+                if lane_of[*other] != lane_of[node]
                     && let Some(event) = self.events[*other]
                 {
                     client::wait_event(stream, event)?;
                 }
             }
             self.graph.nodes[node].run(stream)?;
-            self.lanes[lane].last = Some(node);
             if waited.contains(&node) {
                 self.events[node] = Some(record(stream)?);
             }
@@ -112,15 +92,28 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Returns the stream of a lane. A new lane begins where the launch does.
+    fn stream(&mut self, lane: usize) -> Result<u64, Code> {
+        if let Some(stream) = self.lanes.get(lane) {
+            return Ok(*stream);
+        }
+        let stream = client::create_stream(NON_BLOCKING, 0)?;
+        self.lanes.push(stream);
+        if let Some(start) = self.start {
+            client::wait_event(stream, start)?;
+        }
+        Ok(stream)
+    }
+
     /// Lets the stream of the launch wait for all lanes.
     fn join(&mut self) -> Result<(), Code> {
         let mut ended = Ok(());
-        for lane in self.lanes.drain(1..).collect::<Vec<_>>() {
-            let joined = record(lane.stream).and_then(|event| {
-                let waited = client::wait_event(self.lanes[0].stream, event);
+        for stream in self.lanes.drain(1..).collect::<Vec<_>>() {
+            let joined = record(stream).and_then(|event| {
+                let waited = client::wait_event(self.lanes[0], event);
                 waited.and(client::destroy_event(event))
             });
-            ended = ended.and(joined).and(client::destroy_stream(lane.stream));
+            ended = ended.and(joined).and(client::destroy_stream(stream));
         }
         let events = self.events.drain(..).chain([self.start.take()]);
         for event in events.flatten() {

@@ -17,7 +17,7 @@ fn count_of(data: *const c_void, last: usize) -> usize {
     }
 }
 
-/// Where version 12 or 13 has its results.
+/// Returns the destinations of results in version 12 or 13.
 fn wanted(list: *mut *mut c_void, data: *mut c_void, count: *mut usize) -> Wanted {
     if crate::runtime::VERSION < 13 {
         Wanted::handles(list, data.cast())
