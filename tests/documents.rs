@@ -56,7 +56,7 @@ struct Document {
 fn documents() -> Vec<Document> {
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|name| root().join(name)).collect();
     folders.push(root().to_owned());
-    for parent in ["crates", "templates"] {
+    for parent in ["crates", "crates/gpu", "templates"] {
         let entries = std::fs::read_dir(root().join(parent)).unwrap();
         folders.extend(
             entries

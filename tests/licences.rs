@@ -343,8 +343,12 @@ fn the_bill_of_materials_names_what_the_program_contains() {
 
 /// Reports whether a crate is of this workspace.
 fn root_has_crate(name: &str) -> bool {
-    let members = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/crates")).unwrap();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = ["crates", "crates/gpu"].map(|folder| root.join(folder));
     let line = format!("name = \"{name}\"");
+    let members = crates
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
     members.into_iter().any(|member| {
         let manifest = member.unwrap().path().join("Cargo.toml");
         std::fs::read_to_string(manifest).is_ok_and(|text| text.contains(&line))

@@ -203,9 +203,9 @@ pub(super) static kernel_tuner_problem: Target = Target {
 pub(super) static ptx: Target = Target {
     name: "ptx",
     corpus: || {
-        let mut all = files("crates/vgpu/benches", ".ptx");
-        all.extend(files("crates/vgpu/tests/ptx", ".ptx"));
-        all.extend(files("crates/model/tests/model", ".ptx"));
+        let mut all = files("crates/gpu/vgpu/benches", ".ptx");
+        all.extend(files("crates/gpu/vgpu/tests/ptx", ".ptx"));
+        all.extend(files("crates/gpu/model/tests/model", ".ptx"));
         all
     },
     words: &[
@@ -231,7 +231,7 @@ pub(super) static ptx: Target = Target {
 
 pub(super) static cubin: Target = Target {
     name: "cubin",
-    corpus: || files("crates/model/tests/model", ".cubin"),
+    corpus: || files("crates/gpu/model/tests/model", ".cubin"),
     words: &["\x7fELF", ".text.", ".debug_line", "\u{1}\u{0}\u{0}\u{0}"],
     inputs: 10000,
     read: |bytes| {

@@ -110,9 +110,9 @@ impl Session for Counting {
     fn run(&mut self, run: &Run<'_>) -> Result<RunReport, Judgement> {
         let mut report = self.gpu.run(run)?;
         if matches!(run.order, Order::Other { .. }) {
-            report.work.counters.lane_instructions *= self.other_orders;
+            report.work.lane_instructions *= self.other_orders;
         }
-        self.lane_instructions += report.work.counters.lane_instructions;
+        self.lane_instructions += report.work.lane_instructions;
         Ok(report)
     }
 }

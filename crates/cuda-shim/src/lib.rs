@@ -38,7 +38,7 @@ mod properties;
 mod registered;
 mod say;
 mod system;
-#[path = "../../tensor-map/src/map.rs"]
+#[path = "../../gpu/tensor-map/src/map.rs"]
 pub mod tensor_map;
 
 pub mod driver;

@@ -17,10 +17,10 @@ use tuner_core::record::{Hazard, Verdict};
 use tuner_core::target::ComputeTarget;
 use tuner_core::units::ContentHash;
 use tuner_judge::session::{
-    Blocks, Order, Run, RunReport, Session, Slot, TraceRequest, TraceResult, Work,
+    Blocks, Order, Rounding, Run, RunReport, Session, Slot, TraceRequest, TraceResult, Work,
 };
-use tuner_judge::timing::predict::{Forecaster, resident_blocks};
 use tuner_kernel::compile::DiskCache;
+use tuner_predict::{Forecaster, resident_blocks};
 
 tuner_core::with_defaults! {
     /// Limits of one session.
@@ -316,8 +316,12 @@ impl Session for VirtualGpu {
         true
     }
 
-    fn set_rounding(&mut self, rounding: Option<::vgpu::Rounding>) -> bool {
-        self.rounding = rounding;
+    fn set_rounding(&mut self, rounding: Option<Rounding>) -> bool {
+        self.rounding = rounding.map(|it| ::vgpu::Rounding {
+            seed: it.seed,
+            inverted: it.inverted,
+            precision: it.precision,
+        });
         true
     }
 
@@ -387,7 +391,8 @@ impl Session for VirtualGpu {
             hazards,
             warnings: report.warnings.iter().map(warning).collect(),
             work: Work {
-                counters: report.counters,
+                lane_instructions: report.counters.lane_instructions,
+                atomics: report.counters.class(::vgpu::counters::Class::Atomic),
                 blocks: report.counters.blocks,
                 grid_blocks: run.launch.blocks(),
             },

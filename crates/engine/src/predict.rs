@@ -16,12 +16,12 @@ use tuner_device::vgpu::Limits;
 use tuner_device::{DeviceSelector, limits};
 use tuner_judge::gate::level::Level;
 use tuner_judge::judgement::TimedJudgement;
-use tuner_judge::timing::predict::Forecaster;
 use tuner_kernel::build::PlanBuilder;
 use tuner_kernel::catalog;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::{Compiler, DiskCache};
 use tuner_kernel::declarations;
+use tuner_predict::Forecaster;
 use tuner_space::{BindError, Config, DeviceLimits, Space};
 use vgpu::Arch;
 

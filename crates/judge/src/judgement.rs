@@ -1,7 +1,7 @@
 //! Result of judging one candidate, with its time: the answer of a device's worker.
 
+use crate::explanation::Explanation;
 use crate::gate::Verified;
-use crate::timing::predict::Explanation;
 use serde::{Deserialize, Deserializer, Serialize};
 use tuner_core::evidence::Measured;
 use tuner_core::judgement::Judgement;

@@ -8,6 +8,7 @@
 
 pub mod session;
 pub mod stopwatch;
+pub mod explanation;
 pub mod judgement;
 pub mod gate;
 pub mod timing;

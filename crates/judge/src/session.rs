@@ -37,12 +37,27 @@ pub enum Order {
     },
 }
 
-/// Work counted during a run, for time prediction. All zero on devices that do not count.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// Random rounding of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounding {
+    /// The same seed produces the same results.
+    pub seed: u64,
+    /// Inverts every decision of the seed: a result that rounds down in one of the two runs rounds
+    /// up in the other.
+    pub inverted: bool,
+    /// Maximum number of significand bits of a result, including the leading one: 24 rounds doubles
+    /// like singles, 53 rounds every format at its own last place.
+    pub precision: u32,
+}
+
+/// Work counted during a run. All zero on devices that do not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// The virtual GPU's counters.
-    pub counters: vgpu::Counters,
-    /// Blocks that ran; `counters` cover these.
+    /// Instructions executed by lanes.
+    pub lane_instructions: u64,
+    /// Warp instructions that are atomic.
+    pub atomics: u64,
+    /// Blocks that ran; the counts cover these.
     pub blocks: u64,
     /// Blocks of the whole grid.
     pub grid_blocks: u64,
@@ -68,7 +83,8 @@ impl RunReport {
     pub fn merge(&mut self, more: RunReport) {
         self.hazards.extend(more.hazards);
         self.warnings.extend(more.warnings);
-        self.work.counters += more.work.counters;
+        self.work.lane_instructions += more.work.lane_instructions;
+        self.work.atomics += more.work.atomics;
         self.work.blocks += more.work.blocks;
         self.stopped |= more.stopped;
         self.budget_exhausted |= more.budget_exhausted;
@@ -384,7 +400,7 @@ pub trait Session {
 
     /// Sets the rounding of later runs, including variables set from now on: at random, or as the
     /// code specifies (`None`). Returns whether the device can round at random.
-    fn set_rounding(&mut self, _rounding: Option<vgpu::Rounding>) -> bool {
+    fn set_rounding(&mut self, _rounding: Option<Rounding>) -> bool {
         false
     }
 

@@ -14,9 +14,9 @@ use tuner_engine::{Demand, JudgePool, Judged};
 use tuner_judge::gate::level::Level;
 use tuner_judge::gate::tolerance;
 use tuner_judge::judgement::TimedJudgement;
-use tuner_judge::timing::predict::Explanation;
 use tuner_kernel::catalog::Kernel;
 use tuner_kernel::compile::Compiler;
+use tuner_predict::serialization;
 use tuner_report::low_parallelism::TimedProblem;
 use tuner_space::{Reference, Space};
 
@@ -187,7 +187,7 @@ fn changed(space: &Space, pair: &Pair) -> ConfigValues {
 /// Returns the findings of a candidate that are warnings.
 fn warnings(found: &TimedJudgement) -> Vec<String> {
     let seen = found.explanation.as_ref();
-    let serialized = seen.and_then(Explanation::serialization);
+    let serialized = seen.and_then(serialization);
     let warned = found.judgement.warnings.iter().map(warning);
     warned.chain(serialized).collect()
 }

@@ -16,7 +16,8 @@ use tuner_core::record::{ConfigValues, Verdict, config_as_object};
 use tuner_core::units::Micros;
 use tuner_device::DeviceSelector;
 use tuner_engine::{Judged, Predictor};
-use tuner_judge::timing::predict::{Explanation, SERIALIZED};
+use tuner_judge::explanation::Explanation;
+use tuner_predict::{SERIALIZED, serialization};
 use tuner_space::{Config, Reference};
 
 /// Interval of plain progress lines.
@@ -104,10 +105,7 @@ pub(crate) fn run(args: &Args) -> CommandResult {
     let (mut failed, mut serialized) = (None, 0_usize);
     let tell = |index: usize, judged: Judged| {
         let row = Row::new(&predictor, &configs[index], judged);
-        let warned = row
-            .explanation
-            .as_ref()
-            .and_then(Explanation::serialization);
+        let warned = row.explanation.as_ref().and_then(serialization);
         progress.step(|| {
             serialized += usize::from(warned.is_some());
             let printed = printer.add(row);

@@ -5,7 +5,7 @@ use crate::cli::output::{self, Column, Format, number, or};
 use std::collections::BTreeSet;
 use std::io;
 use tuner_core::escape;
-use tuner_judge::timing::predict::Explanation;
+use tuner_judge::explanation::Explanation;
 use tuner_space::Space;
 
 /// Columns after the parameters, except the last, which is the detail.

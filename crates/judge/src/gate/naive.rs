@@ -267,14 +267,14 @@ impl Gate<'_> {
         let block = sampling::first(kernel.launch.blocks());
         let list = Blocks::Some(vec![block]);
         let (report, slots) = self.run_naive(data, kernel, list, Some(allowed))?;
-        let counters = report.work.counters;
+        let work = report.work;
         let mut naive = PartialReference {
-            cost: (!report.budget_exhausted).then_some(counters.lane_instructions),
+            cost: (!report.budget_exhausted).then_some(work.lane_instructions),
             allowed,
             ..PartialReference::default()
         };
         // With atomics several blocks may contribute to one element, which a tiling cannot express.
-        let shared = counters.class(vgpu::counters::Class::Atomic) > 0;
+        let shared = work.atomics > 0;
         self.learn(data, &mut naive, &slots)?;
         for (argument, known) in self.plan.compared().zip(&naive.known) {
             let tiling = Tiling::learn(

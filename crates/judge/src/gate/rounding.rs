@@ -6,10 +6,9 @@ use super::naive::{Kernel, PartialReference};
 use super::oracle::OracleError;
 use super::spread::{FurtherRuns, MAX_ROUNDED_RUNS, ROUNDED_RUNS, precision, shadow_error_type};
 use super::verify::{Gate, Stop};
-use crate::session::Blocks;
+use crate::session::{Blocks, Rounding};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use vgpu::Rounding;
 
 /// Largest error over tolerance of a candidate that gets more runs: four spreads are rarely all
 /// small by chance.
@@ -226,7 +225,7 @@ impl Gate<'_> {
                 self.learn_shadow_errors(data, &mut run.naive, &slots)?;
             }
         }
-        run.cost += report.work.counters.lane_instructions;
+        run.cost += report.work.lane_instructions;
         match missing {
             Blocks::Some(missing) => run.naive.blocks.extend(missing),
             Blocks::All => run.whole = true,

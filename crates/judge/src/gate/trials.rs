@@ -334,6 +334,6 @@ fn both_zero(element: Element, one: &[u8], two: &[u8]) -> bool {
 fn cost(pass: &Pass) -> u64 {
     pass.work
         .iter()
-        .map(|work| work.counters.lane_instructions)
+        .map(|work| work.lane_instructions)
         .fold(0, u64::saturating_add)
 }

@@ -391,7 +391,7 @@ impl Gate<'_> {
         }
         let costs: Vec<u64> = reports
             .iter()
-            .map(|report| report.work.counters.lane_instructions)
+            .map(|report| report.work.lane_instructions)
             .collect();
         let each = plan.launches.iter().zip(&costs);
         let whole = each.map(|(launch, cost)| cost.saturating_mul(launch.blocks()));
@@ -429,7 +429,7 @@ impl Gate<'_> {
         };
         let plan = self.plan;
         let launch = &plan.launches[at];
-        let done = reports[at].work.counters.lane_instructions;
+        let done = reports[at].work.lane_instructions;
         let spent = format!(
             "a block of `{}` did not end within {} warp instructions",
             launch.entry, self.demands.block_limit
@@ -480,5 +480,5 @@ impl Gate<'_> {
 }
 
 fn uses_atomics(work: &Work) -> bool {
-    work.counters.class(vgpu::counters::Class::Atomic) > 0
+    work.atomics > 0
 }

@@ -11,6 +11,5 @@ pub mod finale;
 mod summary;
 pub mod paired;
 pub mod plan;
-pub mod predict;
 pub mod race;
 pub mod reference;

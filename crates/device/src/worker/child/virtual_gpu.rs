@@ -11,7 +11,7 @@ use tuner_core::record::Verdict;
 use tuner_judge::gate::references::References;
 use tuner_judge::judgement::TimedJudgement;
 use tuner_judge::session::Session as _;
-use tuner_judge::timing::predict::PROTOCOL;
+use tuner_predict::PROTOCOL;
 use tuner_process::free_memory;
 
 /// Divisor of the machine's memory for reference data: each core may have a worker.

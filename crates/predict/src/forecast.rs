@@ -2,8 +2,7 @@
 
 use super::cache::PredictionCache;
 use super::cases::keep;
-use super::{DOUBTFUL, Explanation, interval, resident_blocks};
-use crate::gate::generate;
+use super::{DOUBTFUL, explain_work, interval, resident_blocks};
 use gpu_model::{Estimate, Sampled, Shape, Traces, Withheld};
 use sass_machine::{Machine, MachineError};
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,8 @@ use tuner_core::judgement::Judgement;
 use tuner_core::plan::{Code, Plan, PlanArgument, PlanLaunch, Role};
 use tuner_core::record::Verdict;
 use tuner_core::units::Micros;
+use tuner_judge::explanation::Explanation;
+use tuner_judge::gate::generate;
 use vgpu::{Arch, Arg, BufferId, Counters, GlobalMemory, Launch, Module};
 
 /// Seed of the inputs.
@@ -428,7 +429,7 @@ fn summary(arch: &Arch, pieces: &[LaunchForecast]) -> Result<Forecast, Judgement
         occupancy: estimate.occupancy,
         waves: estimate.waves,
         blocks: longest.blocks,
-        ..Explanation::of_work(&work.collect::<Vec<_>>())
+        ..explain_work(&work.collect::<Vec<_>>())
     };
     for doubt in pieces.iter().flat_map(|piece| &piece.estimate.doubts) {
         if !explanation.doubts.contains(doubt) {

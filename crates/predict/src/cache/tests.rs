@@ -1,6 +1,6 @@
 use super::*;
-use crate::timing::predict::Explanation;
 use tuner_core::units::Micros;
+use tuner_judge::explanation::Explanation;
 
 fn forecast(us: f64) -> Forecast {
     let time = Micros::new(us).unwrap();
