@@ -150,7 +150,7 @@ impl Gate<'_> {
         if let Some(known) = self.references.coverage(&key) {
             return Ok(known);
         }
-        let coverage = Arc::new(self.cover(slots, linked)?);
+        let coverage = Arc::new(self.cover(data, slots, linked)?);
         // A level with a larger limit may still find out, and a note belongs to each verdict.
         if coverage.unknown.is_none() && self.note.is_none() {
             self.references.keep_coverage(key, &coverage);
@@ -179,9 +179,14 @@ impl Gate<'_> {
     }
 
     /// Traces every launch over all of its blocks.
-    fn cover(&mut self, slots: &[Option<Slot>], linked: bool) -> Result<Coverage, Stop> {
+    fn cover(
+        &mut self,
+        data: Data,
+        slots: &[Option<Slot>],
+        linked: bool,
+    ) -> Result<Coverage, Stop> {
         let plan = self.plan;
-        let points = choose_points(plan);
+        let points = choose_points(plan, data.seed);
         let watched = watched_points(plan, &points, slots);
         let (mut traces, mut stores) = (Vec::new(), Vec::new());
         let mut unknown = None;

@@ -1,5 +1,7 @@
-//! Elements of the outputs that a sample compares, chosen from the outputs' index space alone, so
-//! that they are the same for every candidate and for the reference.
+//! Elements of the outputs that a sample compares, chosen from the outputs' index space and the seed of
+//! the data alone, so that they are the same for every candidate and for the reference.
+//!
+//! A kernel that computes only what is compared must not know them: a new seed draws others.
 
 use std::ops::Range;
 use tuner_core::plan::{Plan, PlanArgument};
@@ -20,11 +22,12 @@ pub(super) struct Point {
     pub(super) elements: Range<u64>,
 }
 
-/// Chooses the points of a plan, the most revealing first.
-pub(super) fn choose_points(plan: &Plan) -> Vec<Point> {
+/// Chooses the points of a plan, the most revealing first. `seed` draws those without a reason of their
+/// own.
+pub(super) fn choose_points(plan: &Plan, seed: u64) -> Vec<Point> {
     let outputs: Vec<Vec<Range<u64>>> = plan
         .compared()
-        .map(|argument| points_of_output(argument, &plan.tile_sizes))
+        .map(|argument| points_of_output(argument, &plan.tile_sizes, seed))
         .collect();
     let longest = outputs.iter().map(Vec::len).max().unwrap_or(0);
     let mut points = Vec::new();
@@ -39,7 +42,7 @@ pub(super) fn choose_points(plan: &Plan) -> Vec<Point> {
     points
 }
 
-fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u64>> {
+fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64], seed: u64) -> Vec<Range<u64>> {
     let size = argument.element.size() as u64;
     let count = argument.bytes() / size;
     if count == 0 {
@@ -51,7 +54,7 @@ fn points_of_output(argument: &PlanArgument, tile_sizes: &[u64]) -> Vec<Range<u6
     let far = OVERFLOWS.iter().map(|bytes| bytes / size);
     starts.extend(far.chain(OVERFLOWS).filter(|element| *element < count));
     let fixed = starts.len();
-    let mut rng = Splitmix(count);
+    let mut rng = Splitmix(seed ^ count);
     let mut drawn = (0..DRAWN_POINTS).map(|stratum| {
         // One from each of equal parts, so that no large region is omitted.
         let part = (count / DRAWN_POINTS).max(1);

@@ -28,7 +28,7 @@ impl Gate<'_> {
     ) -> Result<Vec<PointWriters>, Stop> {
         let plan = self.plan;
         let slots = self.prepare(data, kernel.code)?;
-        let points: Vec<Point> = choose_points(plan);
+        let points: Vec<Point> = choose_points(plan, data.seed);
         let points: Vec<Point> = points.into_iter().filter(|p| p.output == output).collect();
         let watched = watched_points(plan, &points, &slots);
         let request = TraceRequest::Stores(&watched);

@@ -13,7 +13,7 @@ fn plan(shape: &[u64]) -> Plan {
 }
 
 fn starts(shape: &[u64]) -> Vec<u64> {
-    let points = choose_points(&plan(shape));
+    let points = choose_points(&plan(shape), 1);
     points.iter().map(|point| point.elements.start).collect()
 }
 
@@ -50,9 +50,22 @@ fn an_output_without_elements_has_no_points() {
 fn the_edges_of_tiles_of_the_space_are_among_them() {
     let mut plan = plan(&[1000, 1024]);
     plan.tile_sizes = vec![80];
-    let points = choose_points(&plan);
+    let points = choose_points(&plan, 1);
     for edge in [79 * 1024, 80 * 1024, 960 * 1024, 960] {
         let held = points.iter().any(|point| point.elements.start == edge);
         assert!(held, "{edge}");
     }
+}
+
+#[test]
+fn another_seed_draws_other_elements_and_keeps_the_corners() {
+    let drawn = |seed| -> std::collections::BTreeSet<u64> {
+        let points = choose_points(&plan(&[4096, 4096]), seed);
+        points.iter().map(|point| point.elements.start).collect()
+    };
+    let (one, two) = (drawn(1), drawn(2));
+    assert_eq!(one, drawn(1));
+    let common = one.intersection(&two).count();
+    assert!(common + 200 < one.len(), "{common} of {}", one.len());
+    assert!(two.contains(&0) && two.contains(&(4095 * 4096)));
 }
